@@ -1,0 +1,147 @@
+//! What the transport tells a controller about an ACK, a loss or a mark.
+
+use serde::{Deserialize, Serialize};
+use units::{Span, Time};
+
+/// How acknowledgements are counted for window growth: a property of the sender's stack, not of the controller.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counting {
+    /// Every ACK counts one segment however many it covers (RFC 5681 before byte counting; Linux 3.5, REAL).
+    PerAck,
+    /// Appropriate byte counting (RFC 3465): all segments covered count, in slow start at most `limit` an ACK.
+    Bytes {
+        /// L, in segments.
+        limit: u32,
+    },
+    /// Every segment that an ACK covers counts, in slow start and after (Linux since 3.18).
+    Segments,
+}
+
+/// A round-trip time sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RttSample {
+    /// From the last transmission of the newest segment that the ACK covers to the ACK; never of a segment
+    /// whose transmission is ambiguous (Karn's rule, RFC 6298 section 3). On the sender's clock tick.
+    pub value: Span,
+    /// The receiver is known to delay ACKs and this ACK covers a single segment: the sample may contain the delayed-ACK
+    /// timer. Good for a minimum, not for a maximum or a gradient (specification of CDG, section 2.2).
+    pub delayed: bool,
+}
+
+/// A delivery rate sample (draft-cheng-iccrg-delivery-rate-estimation).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateSample {
+    /// Segments delivered over `interval`.
+    pub delivered: u64,
+    /// The longer of the send and the ACK interval.
+    pub interval: Span,
+    /// The sample was taken while the application limited the flow.
+    pub application_limited: bool,
+}
+
+/// One ACK: the single source of signals. All counts are in segments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ack {
+    /// The RTT sample of this ACK, if it gives one.
+    pub rtt: Option<RttSample>,
+    /// RTT by the timestamp option: now less the echoed value, on the sender's tick. With delayed ACKs it contains the wait
+    /// of the first segment covered (RFC 7323, section 4.1). `None` without timestamps.
+    pub timestamp_rtt: Option<Span>,
+    /// Smoothed RTT (RFC 6298); zero before the first sample.
+    pub smoothed_rtt: Span,
+    /// The smallest RTT of the connection; [`Span::MAX`] before the first sample.
+    pub min_rtt: Span,
+    /// Delay of the forward path, where both clocks are known to agree (in simulation).
+    pub one_way_delay: Option<Span>,
+    /// By how many segments the cumulative point advanced.
+    pub newly_acknowledged: u32,
+    /// Segments known to be delivered by this ACK and not before, cumulatively or by SACK.
+    pub newly_delivered: u32,
+    /// Segments deemed lost on this ACK.
+    pub newly_lost: u32,
+    /// Segments in flight (pipe, RFC 6675) before the ACK was processed.
+    pub in_flight_before: u32,
+    /// Segments in flight after it.
+    pub in_flight: u32,
+    /// The delivery rate, if the ACK delivers anything.
+    pub rate: Option<RateSample>,
+    /// This ACK covers, cumulatively or by SACK, the first new segment sent after the previous such ACK: one round-trip
+    /// interval ends here (the interval of Vegas and CDG).
+    pub round_start: bool,
+    /// The ACK carries an ECN echo (ECE).
+    pub ecn_echo: bool,
+    /// The application left the window unused since the last ACK.
+    pub application_limited: bool,
+    /// The window was fully used: without this, it must not grow (RFC 7661, RFC 9438 section 5.8).
+    pub window_limited: bool,
+    /// The cumulative point: every segment below this number is acknowledged.
+    pub acknowledged_to: u64,
+    /// The number of the next new segment: everything below it was sent.
+    pub sent_to: u64,
+    /// How the sender's stack counts ACKs.
+    pub counting: Counting,
+}
+
+impl Ack {
+    /// Segments that this ACK counts in slow start.
+    pub fn slow_start_credit(&self) -> f64 {
+        match self.counting {
+            Counting::PerAck => 1.0,
+            Counting::Bytes { limit } => f64::from(self.newly_acknowledged.min(limit)),
+            Counting::Segments => f64::from(self.newly_acknowledged),
+        }
+    }
+
+    /// Segments that this ACK counts in congestion avoidance.
+    pub fn avoidance_credit(&self) -> f64 {
+        match self.counting {
+            Counting::PerAck => 1.0,
+            Counting::Bytes { .. } | Counting::Segments => f64::from(self.newly_acknowledged),
+        }
+    }
+}
+
+/// A loss event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loss {
+    /// Segments in flight when it was detected, before any was deemed lost (FlightSize, RFC 5681).
+    pub in_flight: u32,
+    /// Segments deemed lost so far.
+    pub newly_lost: u32,
+    /// For a timeout: not the first of a row, or the window of data was already reduced for a loss.
+    pub again: bool,
+    /// The cumulative point.
+    pub acknowledged_to: u64,
+    /// The number of the next new segment: recovery ends when everything below it is acknowledged.
+    pub sent_to: u64,
+    /// When the oldest lost segment was last sent.
+    pub sent_at: Time,
+}
+
+/// Congestion marks echoed by the receiver.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Marks {
+    /// Segments in flight when the echo arrived.
+    pub in_flight: u32,
+    /// The cumulative point.
+    pub acknowledged_to: u64,
+    /// The number of the next new segment.
+    pub sent_to: u64,
+    /// When the echo arrived.
+    pub at: Time,
+}
+
+impl Marks {
+    /// The loss event that a controller without ECN rule of its own takes this for.
+    pub fn as_loss(&self) -> Loss {
+        Loss {
+            in_flight: self.in_flight,
+            newly_lost: 0,
+            again: false,
+            acknowledged_to: self.acknowledged_to,
+            sent_to: self.sent_to,
+            sent_at: self.at,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! AIMD: additive increase by `alpha`, multiplicative decrease to `beta` (Chiu and Jain 1989; Yang and Lam 2000 for free parameters).
+//!
+//! NewReno with both constants free. With alpha = 3*(1 - beta)/(1 + beta) it has NewReno's mean window at the same loss rate
+//! (RFC 9438, section 4.3).
+
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{read, require};
+use crate::registry::Entry;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Reno};
+
+/// What the registry tells about AIMD.
+pub const ENTRY: Entry = Entry {
+    name: "aimd",
+    title: "AIMD",
+    summary: "NewReno with a free increase per round trip and a free share kept on a loss",
+    source: "Chiu and Jain 1989; Yang and Lam 2000",
+    parameters: PARAMETERS,
+    build: |given| Settings::read(given).map(|settings| Box::new(Aimd::new(settings)) as Box<dyn Controller>),
+};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "alpha",
+        default: "1",
+        unit: "segments per RTT",
+        range: "above 0, at most 1000",
+        meaning: "Increase per round trip in congestion avoidance",
+        source: "RFC 5681, equation 3, for 1",
+    },
+    Parameter {
+        name: "beta",
+        default: "0.5",
+        unit: "",
+        range: "above 0, below 1",
+        meaning: "Share of the window kept on a loss",
+        source: "RFC 5681, equation 4, for 0.5",
+    },
+];
+
+/// The parameters; [`ENTRY`] describes each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the table of parameters")]
+pub struct Settings {
+    pub alpha: f64,
+    pub beta: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { alpha: 1.0, beta: 0.5 }
+    }
+}
+
+impl Settings {
+    fn read(given: &Parameters) -> Result<Self, ParameterError> {
+        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
+        require(ENTRY.name, PARAMETERS, "alpha", s.alpha, s.alpha > 0.0 && s.alpha <= 1000.0)?;
+        require(ENTRY.name, PARAMETERS, "beta", s.beta, s.beta > 0.0 && s.beta < 1.0)?;
+        Ok(s)
+    }
+}
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Aimd {
+    settings: Settings,
+    reno: Reno,
+    before_loss: Option<Reno>,
+}
+
+impl Aimd {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, reno: Reno::new(), before_loss: None }
+    }
+}
+
+impl Controller for Aimd {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.reno.start(cx);
+    }
+
+    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.reno.grow_by(ack, self.settings.alpha);
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.before_loss = Some(self.reno);
+        self.reno.multiplicative_decrease(self.settings.beta);
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        if !loss.again {
+            self.before_loss = Some(self.reno);
+        }
+        self.reno.timeout(self.settings.beta, loss.again);
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        if let Some(before) = self.before_loss.take() {
+            self.reno.restore(before);
+        }
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.reno.idle_restart(cx);
+    }
+
+    fn window(&self) -> f64 {
+        self.reno.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.reno.threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, ack, loss};
+
+    #[test]
+    fn the_table_of_parameters_agrees_with_the_defaults() {
+        crate::parameters::tests::table_agrees_with_defaults::<Settings>("aimd", PARAMETERS);
+    }
+
+    #[test]
+    fn a_window_of_acknowledgements_adds_alpha_and_a_loss_keeps_beta() {
+        let mut world = World::new();
+        let mut aimd = Aimd::new(Settings { alpha: 0.2, beta: 0.875 });
+        aimd.reno = Reno { window: 40.0, threshold: 2.0 };
+        aimd.on_ack(&mut world.context(), &Ack { newly_acknowledged: 40, ..ack() });
+        assert!((aimd.window() - 40.2).abs() < 1e-12);
+        aimd.on_loss(&mut world.context(), &loss());
+        assert!((aimd.window() - 35.175).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,493 @@
+//! CDG, "CAIA Delay-Gradient" (Hayes and Armitage, "Revisiting TCP Congestion Control using Delay Gradients", IFIP Networking 2011).
+//!
+//! Once per RTT interval CDG looks at how the smallest and the largest RTT changed. A positive gradient makes it back off with a
+//! probability that grows with the gradient; the signs of both tell whether the bottleneck queue is full, and only then is a
+//! packet loss taken for congestion.
+//!
+//! | equation | here |
+//! | --- | --- |
+//! | (1) to (4): gradients, queue state | `gradient.rs` |
+//! | (5): probability of a back-off | [`backoff_probability`] |
+//! | (6): window per RTT | [`Cdg::back_off`], [`Cdg::increase`] |
+//! | (7): shadow window | [`Cdg::on_interval`], [`Cdg::resync_shadow`] |
+//! | (8): window on a loss | [`Cdg::on_loss`] |
+//!
+//! Notable differences from the paper, and what it leaves open:
+//! - G is in milliseconds per RTT interval; the paper gives no unit.
+//! - The shadow window starts as the initial window and follows the window's growth, and a congestion loss halves it, as Figure 2
+//!   draws it and (7) does not say.
+//! - A loss while the queue state is still unknown is congestion (`unknown_is_congestion`), a loss within a round trip of a delay
+//!   back-off is not, as in the authors' FreeBSD module.
+//! - Held intervals, in which an ineffectual back-off is withheld, do not grow the window (`hold_freezes_window`).
+//! - Congestion indications are counted also where they cannot act, in recovery.
+//! - No window falls below `w_floor`, and after a timeout gradients and queue state are forgotten.
+//! - A mark (ECN) is congestion whatever the queue looks like; it keeps `beta_l` of the window itself, as it must not raise it.
+//! - A loss can raise the window, where the shadow window is more than twice as large: (8) taken literally.
+//!
+//! Probes: `queue_state` is 0 unknown, 1 full, 2 empty, 3 rising, 4 falling; gradients are in milliseconds per RTT interval,
+//! `interval_rtt_min` and `interval_rtt_max` in milliseconds; the counts of back-offs and losses are since the start.
+
+use serde::{Deserialize, Serialize};
+use units::Span;
+
+use crate::gradient::{CAPACITY, DelayGradient, Gradients, Interval, Queue};
+use crate::parameters::{read, require};
+use crate::registry::Entry;
+use crate::{Ack, Context, Controller, Loss, Marks, Parameter, ParameterError, Parameters, Probe, Reno};
+
+/// What the registry tells about CDG.
+pub const ENTRY: Entry = Entry {
+    name: "cdg",
+    title: "CDG",
+    summary: "Backs off with a probability that grows with the RTT gradient, and ignores losses unless the queue looks full",
+    source: "Hayes and Armitage 2011",
+    parameters: PARAMETERS,
+    build: |given| Settings::read(given).map(|settings| Box::new(Cdg::new(settings)) as Box<dyn Controller>),
+};
+
+/// The share of the window and of the shadow window that NewReno keeps.
+const NEWRENO_BETA: f64 = 0.5;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "a",
+        default: "8",
+        unit: "intervals",
+        range: "0 to 64",
+        meaning: "Length of the moving average of the gradients; 0 and 1 do not smooth",
+        source: "section 3.2, equations 3 and 4",
+    },
+    Parameter {
+        name: "G",
+        default: "3ms",
+        unit: "time per interval",
+        range: "1us to 10s",
+        meaning: "Scale of the back-off probability: a gradient of G backs off with probability 0.63",
+        source: "section 3.4, equation 5",
+    },
+    Parameter {
+        name: "beta_d",
+        default: "0.7",
+        unit: "",
+        range: "above 0, below 1",
+        meaning: "Share of the window kept on a delay back-off",
+        source: "section 3.5, equation 6",
+    },
+    Parameter {
+        name: "beta_l",
+        default: "0.5",
+        unit: "",
+        range: "above 0, below 1",
+        meaning: "Share of the window, or of the shadow window if that is larger, kept on a congestion loss",
+        source: "section 3.7, equation 8",
+    },
+    Parameter {
+        name: "b",
+        default: "5",
+        unit: "indications",
+        range: "0 to 1000000",
+        meaning: "Delay back-offs without a negative gradient after which they are held to be ineffectual",
+        source: "section 3.6",
+    },
+    Parameter {
+        name: "b_prime",
+        default: "5",
+        unit: "indications",
+        range: "0 to 1000000",
+        meaning: "Indications then ignored; 0 ignores none",
+        source: "section 3.6",
+    },
+    Parameter {
+        name: "w_floor",
+        default: "2",
+        unit: "segments",
+        range: "2 to 1000",
+        meaning: "Smallest window after a back-off or a loss",
+        source: "RFC 5681, equation 4",
+    },
+    Parameter {
+        name: "rtt_tick",
+        default: "1ms",
+        unit: "time",
+        range: "0s to 1s",
+        meaning: "Clock tick on which RTTs are measured; 0s is an exact clock",
+        source: "section 4: the authors' implementation",
+    },
+    Parameter {
+        name: "shadow_resync",
+        default: "before",
+        unit: "",
+        range: "\"before\" or \"after\"",
+        meaning: "Whether a delay back-off raises the shadow window to the window before or after the cut",
+        source: "section 3.6, equation 7 and Figure 2",
+    },
+    Parameter {
+        name: "unknown_is_congestion",
+        default: "true",
+        unit: "",
+        range: "true or false",
+        meaning: "A loss while the queue state is unknown is a sign of congestion",
+        source: "section 3.3",
+    },
+    Parameter {
+        name: "hold_freezes_window",
+        default: "true",
+        unit: "",
+        range: "true or false",
+        meaning: "An interval whose back-off is withheld neither grows the window nor gives the next gradient",
+        source: "section 3.6",
+    },
+    Parameter {
+        name: "loss_tolerance",
+        default: "true",
+        unit: "",
+        range: "true or false",
+        meaning: "Losses do not reduce the window unless the queue looks full",
+        source: "section 3.3, equation 8",
+    },
+    Parameter {
+        name: "use_shadow",
+        default: "true",
+        unit: "",
+        range: "true or false",
+        meaning: "A congestion loss starts from the shadow window where that is larger",
+        source: "section 3.6, equation 8",
+    },
+    Parameter {
+        name: "use_ineffectual",
+        default: "true",
+        unit: "",
+        range: "true or false",
+        meaning: "Back-offs that do not turn a gradient negative are withheld after a while",
+        source: "section 3.6",
+    },
+];
+
+/// Which window a delay back-off puts into the shadow window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShadowResync {
+    /// That before the cut (the paper's Figure 2).
+    Before,
+    /// That after the cut (FreeBSD).
+    After,
+}
+
+/// The parameters, by the paper's symbols; [`ENTRY`] describes each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the table of parameters")]
+pub struct Settings {
+    pub a: u32,
+    #[serde(rename = "G")]
+    pub g: Span,
+    pub beta_d: f64,
+    pub beta_l: f64,
+    pub b: u32,
+    pub b_prime: u32,
+    pub w_floor: f64,
+    pub rtt_tick: Span,
+    pub shadow_resync: ShadowResync,
+    pub unknown_is_congestion: bool,
+    pub hold_freezes_window: bool,
+    pub loss_tolerance: bool,
+    pub use_shadow: bool,
+    pub use_ineffectual: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            a: 8,
+            g: Span::from_millis(3),
+            beta_d: 0.7,
+            beta_l: 0.5,
+            b: 5,
+            b_prime: 5,
+            w_floor: 2.0,
+            rtt_tick: Span::from_millis(1),
+            shadow_resync: ShadowResync::Before,
+            unknown_is_congestion: true,
+            hold_freezes_window: true,
+            loss_tolerance: true,
+            use_shadow: true,
+            use_ineffectual: true,
+        }
+    }
+}
+
+impl Settings {
+    fn read(given: &Parameters) -> Result<Self, ParameterError> {
+        const COUNT: u32 = 1_000_000;
+        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
+        let share = |x: f64| x > 0.0 && x < 1.0;
+        require(ENTRY.name, PARAMETERS, "a", s.a, s.a as usize <= CAPACITY)?;
+        require(ENTRY.name, PARAMETERS, "G", s.g, s.g >= Span::from_micros(1) && s.g <= Span::from_secs(10))?;
+        require(ENTRY.name, PARAMETERS, "beta_d", s.beta_d, share(s.beta_d))?;
+        require(ENTRY.name, PARAMETERS, "beta_l", s.beta_l, share(s.beta_l))?;
+        require(ENTRY.name, PARAMETERS, "b", s.b, s.b <= COUNT)?;
+        require(ENTRY.name, PARAMETERS, "b_prime", s.b_prime, s.b_prime <= COUNT)?;
+        require(ENTRY.name, PARAMETERS, "w_floor", s.w_floor, (Reno::MINIMUM..=1000.0).contains(&s.w_floor))?;
+        require(ENTRY.name, PARAMETERS, "rtt_tick", s.rtt_tick, s.rtt_tick <= Span::from_secs(1))?;
+        Ok(s)
+    }
+}
+
+/// The probability of a back-off at gradient `g` with scale `scale`, both in milliseconds per interval (5).
+fn backoff_probability(g: f64, scale: f64) -> f64 {
+    -libm::expm1(-g / scale)
+}
+
+/// What was counted since the start.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    backoffs: u64,
+    losses_tolerated: u64,
+    losses_congestion: u64,
+    losses_full: u64,
+}
+
+/// The controller.
+#[derive(Clone, Debug)]
+pub struct Cdg {
+    settings: Settings,
+    /// w and ssthresh.
+    reno: Reno,
+    /// s: the window that NewReno would have; 0 while not tracked.
+    shadow: f64,
+    gradient: DelayGradient,
+    /// k: congestion indications since a gradient was last negative.
+    indications: u32,
+    /// The path was just relieved, by a delay back-off or for a mark: until this segment is acknowledged the effect is not seen.
+    relieved_until: Option<u64>,
+    in_recovery: bool,
+    before_loss: Option<(Reno, f64)>,
+    counts: Counts,
+}
+
+impl Cdg {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            reno: Reno::new(),
+            shadow: 0.0,
+            gradient: DelayGradient::new(settings.a as usize, settings.rtt_tick),
+            indications: 0,
+            relieved_until: None,
+            in_recovery: false,
+            before_loss: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Takes the signals of `ack`, and backs off if they call for it. Returns whether the window may grow on this ACK, and
+    /// whether it closed an interval.
+    fn observe(&mut self, cx: &mut Context<'_>, ack: &Ack) -> (bool, bool) {
+        if self.relieved_until.is_some_and(|point| ack.acknowledged_to >= point) {
+            self.relieved_until = None;
+        }
+        match self.gradient.observe(ack) {
+            Interval::Open => (true, false),
+            Interval::First => (true, true),
+            Interval::Gradients(gradients) => {
+                let congested = self.on_interval(cx, gradients);
+                (!(congested && self.react(ack)), true)
+            }
+        }
+    }
+
+    /// The end of an interval that gave gradients: whether it indicates congestion.
+    fn on_interval(&mut self, cx: &mut Context<'_>, gradients: Gradients) -> bool {
+        let scale = self.settings.g.as_millis_f64();
+        let congested =
+            self.deciding_gradient(gradients).is_some_and(|g| cx.random.happens(backoff_probability(g, scale))); // (6): X < P[backoff]
+        if self.gradient.queue() == Queue::Empty {
+            self.shadow = 0.0; // (7), second case
+        }
+        if gradients.min < 0.0 || gradients.max < 0.0 {
+            self.indications = 0; // The back-offs had effect.
+        }
+        congested
+    }
+
+    /// The gradient that decides on a back-off: that of the minimum before that of the maximum; in slow start the raw ones
+    /// before the smoothed, for a timely response (section 3.2, footnote 2).
+    fn deciding_gradient(&self, g: Gradients) -> Option<f64> {
+        let order =
+            if self.reno.in_slow_start() { [g.raw_min, g.min, g.raw_max, g.max] } else { [g.min, g.max, 0.0, 0.0] };
+        order.into_iter().find(|&g| g > 0.0)
+    }
+
+    /// Answers a congestion indication: backs off, holds, or, while an earlier reaction lasts, does nothing. Returns whether
+    /// that forbids the window to grow.
+    fn react(&mut self, ack: &Ack) -> bool {
+        let s = &self.settings;
+        self.indications += 1;
+        if self.in_recovery || self.relieved_until.is_some() {
+            return true;
+        }
+        let before = self.reno.window;
+        if !s.use_ineffectual || s.b_prime == 0 || self.indications <= s.b {
+            self.back_off(ack);
+        } else {
+            if self.indications >= s.b + s.b_prime {
+                self.indications = 0;
+            }
+            if !s.hold_freezes_window {
+                return false;
+            }
+        }
+        self.gradient.skip_next();
+        self.resync_shadow(before);
+        true
+    }
+
+    /// A delay back-off (6), first case.
+    fn back_off(&mut self, ack: &Ack) {
+        self.reno.threshold = (self.settings.beta_d * self.reno.window).max(self.settings.w_floor);
+        self.reno.window = self.reno.window.min(self.reno.threshold);
+        self.relieved_until = Some(ack.sent_to);
+        self.counts.backoffs += 1;
+    }
+
+    /// The shadow window after a delay back-off (7), first case; `before` is the window before the cut.
+    fn resync_shadow(&mut self, before: f64) {
+        let w = match self.settings.shadow_resync {
+            ShadowResync::Before => before,
+            ShadowResync::After => self.reno.window,
+        };
+        self.shadow = self.shadow.max(w);
+    }
+
+    /// Growth: as NewReno in slow start, else a segment per closed interval (6), second case; the shadow window follows.
+    fn increase(&mut self, ack: &Ack, interval_closed: bool) {
+        let before = self.reno.window;
+        if self.reno.in_slow_start() {
+            self.reno.slow_start(ack);
+        } else if interval_closed {
+            self.reno.window += 1.0;
+        }
+        if self.shadow > 0.0 {
+            self.shadow += self.reno.window - before;
+        }
+    }
+
+    /// Whether a loss now is not for congestion (section 3.3).
+    fn tolerates_loss(&self) -> bool {
+        let not_congested = match self.gradient.queue() {
+            Queue::Full => false,
+            Queue::Unknown => !self.settings.unknown_is_congestion,
+            Queue::Empty | Queue::Rising | Queue::Falling => true,
+        };
+        self.settings.loss_tolerance && (not_congested || self.relieved_until.is_some())
+    }
+
+    /// Keeps `beta_l` of `from`; the shadow window does what NewReno would.
+    fn reduce(&mut self, from: f64) {
+        self.reno.threshold = (self.settings.beta_l * from).max(self.settings.w_floor);
+        self.reno.window = self.reno.threshold.min(from);
+        self.shadow *= NEWRENO_BETA;
+    }
+}
+
+impl Controller for Cdg {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.reno.start(cx);
+        self.shadow = self.reno.window;
+    }
+
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.in_recovery = false;
+        let (may_grow, interval_closed) = self.observe(cx, ack);
+        if may_grow && ack.window_limited {
+            self.increase(ack, interval_closed);
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(cx, ack);
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.before_loss = Some((self.reno, self.shadow));
+        self.in_recovery = true;
+        self.counts.losses_full += u64::from(self.gradient.queue() == Queue::Full);
+        if self.tolerates_loss() {
+            // (8), second case: retransmit, no more. As ssthresh it ends slow start.
+            self.reno.threshold = self.reno.window.max(self.settings.w_floor);
+            self.counts.losses_tolerated += 1;
+        } else {
+            // (8), first case.
+            let shadow = if self.settings.use_shadow { self.shadow } else { 0.0 };
+            self.reduce(shadow.max(self.reno.window));
+            self.counts.losses_congestion += 1;
+        }
+    }
+
+    fn on_ecn(&mut self, _cx: &mut Context<'_>, marks: &Marks) {
+        self.before_loss = None;
+        self.reduce(self.reno.window);
+        self.relieved_until = Some(marks.sent_to);
+    }
+
+    fn on_recovered(&mut self, _cx: &mut Context<'_>) {
+        self.in_recovery = false;
+        self.relieved_until = None;
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        if !loss.again {
+            self.before_loss = Some((self.reno, self.shadow));
+            self.shadow *= NEWRENO_BETA;
+        }
+        self.reno.timeout(NEWRENO_BETA, loss.again);
+        self.gradient.forget();
+        self.indications = 0;
+        self.relieved_until = None;
+        self.in_recovery = false;
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        if let Some((reno, shadow)) = self.before_loss.take() {
+            self.reno.restore(reno);
+            self.shadow = self.shadow.max(shadow);
+        }
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.reno.idle_restart(cx);
+        // What others did to the queue meanwhile is no gradient of one round trip.
+        self.gradient.skip_next();
+    }
+
+    fn window(&self) -> f64 {
+        self.reno.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.reno.threshold
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        let g = self.gradient.gradients();
+        out.value("shadow_window", self.shadow);
+        out.value("gradient_min_raw", g.raw_min);
+        out.value("gradient_max_raw", g.raw_max);
+        out.value("gradient_min", g.min);
+        out.value("gradient_max", g.max);
+        out.value("queue_state", f64::from(self.gradient.queue() as u8));
+        out.value("interval", self.gradient.intervals() as f64);
+        let last = self.gradient.last();
+        out.value("interval_rtt_min", last.map_or(0.0, |e| e.min.as_millis_f64()));
+        out.value("interval_rtt_max", last.map_or(0.0, |e| e.max.as_millis_f64()));
+        out.value("indications", f64::from(self.indications));
+        out.value("backoffs", self.counts.backoffs as f64);
+        out.value("losses_tolerated", self.counts.losses_tolerated as f64);
+        out.value("losses_congestion", self.counts.losses_congestion as f64);
+        out.value("losses_full", self.counts.losses_full as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,337 @@
+//! CUBIC (RFC 9438), with HyStart in slow start.
+//!
+//! | RFC 9438 | here |
+//! | --- | --- |
+//! | figure 1: W_cubic(t) = C*(t - K)^3 + W_max | [`Cubic::w_cubic`] |
+//! | figure 2: K = cbrt((W_max - cwnd_epoch)/C) | [`Cubic::begin_epoch`] |
+//! | section 4.2: target within cwnd and 1.5 cwnd | [`Cubic::avoid_congestion`] |
+//! | section 4.3: W_est += alpha_cubic * segments_acked/cwnd | [`Cubic::avoid_congestion`] |
+//! | sections 4.6, 4.7: multiplicative decrease, fast convergence | [`Cubic::reduce`] |
+//! | section 4.8: timeout | [`Controller::on_timeout`] |
+//! | section 4.9: spurious congestion events | [`Controller::on_spurious`] |
+//! | section 4.10: slow start | `hystart.rs` |
+//! | section 5.8: application-limited periods do not count as time | [`Cubic::discount_unused_time`] |
+//!
+//! Notable differences from the RFC:
+//! - The decrease starts from the window, not from FlightSize, as in Linux and FreeBSD; the window does not grow while it is not
+//!   used, which is what FlightSize is to guard against.
+//! - Slow start is left by the HyStart of Linux, not by HyStart++ (RFC 9406), which has a phase of slower growth.
+//! - A window that comes out of slow start above W_max starts a new plateau there: K = 0 and W_max = cwnd, as after a timeout.
+//!
+//! Probes: `w_max`, `w_est` and `cwnd_prior` in segments, `k` in seconds; `hystart_found` is 0 nothing, 1 ACK train, 2 delay.
+
+use serde::{Deserialize, Serialize};
+use units::{Span, Time};
+
+use crate::hystart::HyStart;
+use crate::parameters::{read, require};
+use crate::registry::Entry;
+use crate::{Ack, Context, Controller, Loss, Marks, Parameter, ParameterError, Parameters, Probe, Reno};
+
+/// What the registry tells about CUBIC.
+pub const ENTRY: Entry = Entry {
+    name: "cubic",
+    title: "CUBIC",
+    summary: "Grows along a cubic of the time since the last loss, flat around the window at which that happened",
+    source: "RFC 9438",
+    parameters: PARAMETERS,
+    build: |given| Settings::read(given).map(|settings| Box::new(Cubic::new(settings)) as Box<dyn Controller>),
+};
+
+/// The smallest window after a mark (RFC 9438, section 4.6).
+const MINIMUM_AFTER_MARK: f64 = 1.0;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "C",
+        default: "0.4",
+        unit: "segments/s^3",
+        range: "1e-6 to 1000",
+        meaning: "How steep the cubic is",
+        source: "section 5, constant C",
+    },
+    Parameter {
+        name: "beta",
+        default: "0.7",
+        unit: "",
+        range: "above 0, below 1",
+        meaning: "Share of the window kept on a loss",
+        source: "section 4.6, beta_cubic",
+    },
+    Parameter {
+        name: "fast_convergence",
+        default: "true",
+        unit: "",
+        range: "true or false",
+        meaning: "A loss below the last W_max puts the plateau lower, to leave room for new flows",
+        source: "section 4.7",
+    },
+    Parameter {
+        name: "reno_friendly",
+        default: "true",
+        unit: "",
+        range: "true or false",
+        meaning: "The window is at least what Reno would have with the same losses",
+        source: "section 4.3",
+    },
+    Parameter {
+        name: "hystart",
+        default: "true",
+        unit: "",
+        range: "true or false",
+        meaning: "Slow start ends before a loss where HyStart sees the pipe full",
+        source: "section 4.10; Ha and Rhee 2011",
+    },
+    Parameter {
+        name: "hystart_ack_train",
+        default: "true",
+        unit: "",
+        range: "true or false",
+        meaning: "HyStart looks at the length of ACK trains",
+        source: "Ha and Rhee 2011",
+    },
+    Parameter {
+        name: "hystart_delay",
+        default: "true",
+        unit: "",
+        range: "true or false",
+        meaning: "HyStart looks at the smallest RTT of a round",
+        source: "Ha and Rhee 2011",
+    },
+];
+
+/// The parameters; [`ENTRY`] describes each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the table of parameters")]
+pub struct Settings {
+    #[serde(rename = "C")]
+    pub c: f64,
+    pub beta: f64,
+    pub fast_convergence: bool,
+    pub reno_friendly: bool,
+    pub hystart: bool,
+    pub hystart_ack_train: bool,
+    pub hystart_delay: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence: true,
+            reno_friendly: true,
+            hystart: true,
+            hystart_ack_train: true,
+            hystart_delay: true,
+        }
+    }
+}
+
+impl Settings {
+    fn read(given: &Parameters) -> Result<Self, ParameterError> {
+        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
+        require(ENTRY.name, PARAMETERS, "C", s.c, (1e-6..=1000.0).contains(&s.c))?;
+        require(ENTRY.name, PARAMETERS, "beta", s.beta, s.beta > 0.0 && s.beta < 1.0)?;
+        Ok(s)
+    }
+
+    /// The additive increase with which a decrease to beta gives Reno's mean window (section 4.3).
+    fn alpha_cubic(&self) -> f64 {
+        3.0 * (1.0 - self.beta) / (1.0 + self.beta)
+    }
+}
+
+/// A stage of congestion avoidance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Epoch {
+    /// t_epoch, later by every period in which the window was not used.
+    start: Time,
+    /// K: the time from t_epoch to W_max, seconds.
+    k: f64,
+}
+
+/// What a spurious congestion event takes back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct State {
+    /// cwnd and ssthresh.
+    reno: Reno,
+    /// Where the cubic is flat; 0 while no loss has shown it.
+    w_max: f64,
+    /// The window before ssthresh was last set.
+    cwnd_prior: f64,
+    /// The window of a Reno flow.
+    w_est: f64,
+    epoch: Option<Epoch>,
+}
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Cubic {
+    settings: Settings,
+    state: State,
+    undo: Option<State>,
+    hystart: HyStart,
+    last_ack: Time,
+}
+
+impl Cubic {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            state: State { reno: Reno::new(), w_max: 0.0, cwnd_prior: 0.0, w_est: 0.0, epoch: None },
+            undo: None,
+            hystart: HyStart::new(settings.hystart_ack_train, settings.hystart_delay),
+            last_ack: Time::ZERO,
+        }
+    }
+
+    /// The cubic, `t` seconds into `epoch`.
+    fn w_cubic(&self, epoch: Epoch, t: f64) -> f64 {
+        let from_plateau = t - epoch.k;
+        self.settings.c * from_plateau * from_plateau * from_plateau + self.state.w_max
+    }
+
+    /// Congestion avoidance begins.
+    fn begin_epoch(&mut self, now: Time) -> Epoch {
+        let cwnd_epoch = self.state.reno.window;
+        self.state.w_est = cwnd_epoch;
+        let k = if self.state.w_max > cwnd_epoch {
+            libm::cbrt((self.state.w_max - cwnd_epoch) / self.settings.c)
+        } else {
+            self.state.w_max = cwnd_epoch;
+            0.0
+        };
+        Epoch { start: now, k }
+    }
+
+    /// An ACK in congestion avoidance that counts `credit` segments.
+    fn avoid_congestion(&mut self, now: Time, smoothed_rtt: Span, credit: f64) {
+        let epoch = match self.state.epoch {
+            Some(epoch) => epoch,
+            None => self.begin_epoch(now),
+        };
+        self.state.epoch = Some(epoch);
+        let t = now.since(epoch.start).as_secs_f64();
+        let cwnd = self.state.reno.window;
+        // One ACK counts a window at most, as after a timeout it may cover far more than the window then is.
+        let share = (credit / cwnd).min(1.0);
+
+        let alpha = if self.state.w_est < self.state.cwnd_prior { self.settings.alpha_cubic() } else { 1.0 };
+        self.state.w_est += alpha * share;
+
+        if self.settings.reno_friendly && self.w_cubic(epoch, t) < self.state.w_est {
+            self.state.reno.window = cwnd.max(self.state.w_est);
+        } else {
+            let target = self.w_cubic(epoch, t + smoothed_rtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
+            self.state.reno.window += (target - cwnd) * share;
+        }
+    }
+
+    /// Slow start. Returns the credit left for congestion avoidance.
+    fn slow_start(&mut self, now: Time, ack: &Ack) -> f64 {
+        self.state.epoch = None;
+        let reno = &mut self.state.reno;
+        if self.settings.hystart && self.hystart.observe(now, ack, reno.window) {
+            reno.threshold = reno.window;
+            self.state.cwnd_prior = reno.window;
+            return ack.avoidance_credit();
+        }
+        if ack.window_limited { reno.slow_start(ack) } else { 0.0 }
+    }
+
+    /// Time in which the window is not used does not move the cubic on.
+    fn discount_unused_time(&mut self, now: Time) {
+        if let Some(epoch) = &mut self.state.epoch {
+            epoch.start += now.since(self.last_ack);
+        }
+    }
+
+    /// Multiplicative decrease, to no window below `minimum`.
+    fn reduce(&mut self, minimum: f64) {
+        let Settings { beta, fast_convergence, .. } = self.settings;
+        let cwnd = self.state.reno.window;
+        self.state.w_max = if fast_convergence && cwnd < self.state.w_max { cwnd * (1.0 + beta) / 2.0 } else { cwnd };
+        self.state.cwnd_prior = cwnd;
+        self.state.epoch = None;
+        let kept = cwnd * beta;
+        self.state.reno = Reno { window: kept.max(minimum).min(cwnd), threshold: kept.max(Reno::MINIMUM) };
+    }
+}
+
+impl Controller for Cubic {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.state.reno.start(cx);
+        self.hystart.restart(cx.now);
+        self.last_ack = cx.now;
+    }
+
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        if !ack.window_limited {
+            self.discount_unused_time(cx.now);
+        }
+        self.last_ack = cx.now;
+        let credit =
+            if self.state.reno.in_slow_start() { self.slow_start(cx.now, ack) } else { ack.avoidance_credit() };
+        if ack.window_limited && credit > 0.0 {
+            self.avoid_congestion(cx.now, ack.smoothed_rtt, credit);
+        }
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.undo = Some(self.state);
+        self.reduce(Reno::MINIMUM);
+    }
+
+    fn on_ecn(&mut self, _cx: &mut Context<'_>, _marks: &Marks) {
+        self.undo = None;
+        self.reduce(MINIMUM_AFTER_MARK);
+    }
+
+    fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
+        if !loss.again {
+            self.undo = Some(self.state);
+            self.state.cwnd_prior = self.state.reno.window;
+        }
+        self.state.reno.timeout(self.settings.beta, loss.again);
+        // The stage of congestion avoidance after the coming slow start has its plateau where it begins.
+        self.state.w_max = 0.0;
+        self.state.epoch = None;
+        self.hystart.restart(cx.now);
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        if let Some(before) = self.undo.take()
+            && self.state.reno.window < before.reno.window
+        {
+            self.state = before;
+        }
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.discount_unused_time(cx.now);
+        self.last_ack = cx.now;
+        self.state.reno.idle_restart(cx);
+    }
+
+    fn window(&self) -> f64 {
+        self.state.reno.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.state.reno.threshold
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        out.value("w_max", self.state.w_max);
+        out.value("k", self.state.epoch.map_or(0.0, |epoch| epoch.k));
+        out.value("w_est", self.state.w_est);
+        out.value("cwnd_prior", self.state.cwnd_prior);
+        out.value("hystart_found", f64::from(self.hystart.found() as u8));
+    }
+}
+
+#[cfg(test)]
+mod tests;

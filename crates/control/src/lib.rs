@@ -1,0 +1,107 @@
+//! Congestion controllers: one file each, and the trait they implement.
+//!
+//! A controller is a state machine without a clock: the transport hands it [`Context`] (now, segment
+//! size, its random stream) and an event, and reads back [`Controller::window`]. Windows are in
+//! segments, as in the papers. A controller reads like its paper: parameters, state, equations.
+//!
+//! To add one: a file beside [`newreno`], a line in [`registry`], its golden trajectory.
+
+mod ack;
+mod gradient;
+mod hystart;
+mod parameters;
+pub mod registry;
+mod reno;
+#[cfg(test)]
+mod testing;
+
+pub mod aimd;
+pub mod cdg;
+pub mod cubic;
+pub mod newreno;
+pub mod vegas;
+
+pub use ack::{Ack, Counting, Loss, Marks, RateSample, RttSample};
+pub use parameters::{Parameter, ParameterError, Parameters};
+pub use reno::Reno;
+use units::{Bytes, Random, Rate, Span, Time};
+
+/// The world as a controller sees it while it handles one event.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The time of the event.
+    pub now: Time,
+    /// Payload of a full segment (SMSS, RFC 5681).
+    pub segment_size: Bytes,
+    /// The initial window of the connection, in segments.
+    pub initial_window: f64,
+    /// The random stream of this flow.
+    pub random: &'a mut Random,
+}
+
+/// A congestion controller of one connection.
+///
+/// Every event has its own method; none is called for two kinds of event. After [`on_loss`], [`on_ecn`]
+/// and [`on_timeout`] the window is already what the algorithm aims at: how the transport gets the data in
+/// flight down to it (proportional rate reduction, pipe-limited recovery) is the transport's business, and
+/// no window growth is asked for meanwhile.
+///
+/// [`on_loss`]: Controller::on_loss
+/// [`on_ecn`]: Controller::on_ecn
+/// [`on_timeout`]: Controller::on_timeout
+pub trait Controller: Send {
+    /// Called once before the first segment is sent.
+    fn on_start(&mut self, _cx: &mut Context<'_>) {}
+
+    /// An ACK that advances the cumulative point outside fast recovery (also while repairing a timeout): the
+    /// only event on which a window grows.
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack);
+
+    /// Any other ACK: a duplicate, one that only carries SACK information, or any ACK inside fast recovery.
+    /// It brings signals (delay samples, spacing, what was delivered) but no leave to grow.
+    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, _ack: &Ack) {}
+
+    /// Loss was detected by duplicate ACKs, SACK or RACK: once a window of data. Afterwards [`Controller::window`]
+    /// is what recovery aims at.
+    fn on_loss(&mut self, cx: &mut Context<'_>, loss: &Loss);
+
+    /// The path marked segments (ECN echo): once a window of data. By default as a loss (RFC 3168, section 6.1.2).
+    fn on_ecn(&mut self, cx: &mut Context<'_>, marks: &Marks) {
+        self.on_loss(cx, &marks.as_loss());
+    }
+
+    /// Everything that was outstanding when loss was detected is acknowledged.
+    fn on_recovered(&mut self, _cx: &mut Context<'_>) {}
+
+    /// The retransmission timer expired. Called again for every back-off; `loss.again` tells.
+    fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss);
+
+    /// The last loss event or timeout turned out to be spurious: put the remembered state back.
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {}
+
+    /// The connection sends again after an idle time longer than the retransmission timeout (RFC 5681, section 4.1).
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>);
+
+    /// The congestion window in segments; only whole segments are sent.
+    fn window(&self) -> f64;
+
+    /// The slow-start threshold in segments; infinite before the first congestion event.
+    fn slow_start_threshold(&self) -> f64;
+
+    /// The rate at which segments should leave; `None` for a controller that relies on the ACK clock alone.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Shows named internals (`alpha`, `shadow_window`, `queue_state`…) for traces.
+    fn probe(&self, _out: &mut dyn Probe) {}
+}
+
+/// Takes the named internals of a controller.
+pub trait Probe {
+    /// `name` has `value` now. States are numbers whose meaning the controller's file lists.
+    fn value(&mut self, name: &'static str, value: f64);
+}
+
+/// The smallest span a controller can tell from none: guards divisions by an RTT.
+pub const RESOLUTION: Span = Span::from_nanos(1);

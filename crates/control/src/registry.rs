@@ -1,0 +1,44 @@
+//! The list of controllers: what there is, and how to build one by name.
+
+use crate::parameters::nearest;
+use crate::{Controller, Parameter, ParameterError, Parameters, aimd, cdg, cubic, newreno, vegas};
+
+/// One controller as the registry knows it.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// The name in scenarios and on the command line.
+    pub name: &'static str,
+    /// The name as people write it.
+    pub title: &'static str,
+    /// What it does, one sentence without final stop.
+    pub summary: &'static str,
+    /// Paper or RFC.
+    pub source: &'static str,
+    /// Its parameters, in the order of the paper.
+    pub parameters: &'static [Parameter],
+    /// Builds it with the given parameters, the rest at their defaults.
+    pub build: fn(&Parameters) -> Result<Box<dyn Controller>, ParameterError>,
+}
+
+/// Every controller, in alphabetical order.
+pub const CONTROLLERS: &[Entry] = &[aimd::ENTRY, cdg::ENTRY, cubic::ENTRY, newreno::ENTRY, vegas::ENTRY];
+
+/// The entry of controller `name`; if there is none, an error with the nearest known name.
+pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
+    CONTROLLERS.iter().find(|e| e.name == name).ok_or_else(|| {
+        let nearest = nearest(CONTROLLERS.iter().map(|e| e.name), name).unwrap_or_default();
+        let known = CONTROLLERS.iter().map(|e| e.name).collect::<Vec<_>>().join(", ");
+        ParameterError(format!("there is no controller `{name}`; did you mean `{nearest}`? (there are {known})"))
+    })
+}
+
+/// Builds the controller `name`.
+pub fn build(name: &str, parameters: &Parameters) -> Result<Box<dyn Controller>, ParameterError> {
+    (find(name)?.build)(parameters)
+}
+
+pub(crate) fn no_parameters(controller: &str, given: &Parameters) -> Result<(), ParameterError> {
+    #[derive(serde::Deserialize)]
+    struct None {}
+    crate::parameters::read::<None>(controller, &[], given).map(|_| ())
+}

@@ -1,0 +1,152 @@
+use crate::{Ack, Context};
+
+/// Window and threshold of a Reno-like controller, and the rules that most controllers share (RFC 5681, section 3.1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reno {
+    /// Congestion window (cwnd), segments.
+    pub window: f64,
+    /// Slow-start threshold (ssthresh), segments.
+    pub threshold: f64,
+}
+
+impl Reno {
+    /// No window falls below this on a loss (RFC 5681, equation 4).
+    pub const MINIMUM: f64 = 2.0;
+
+    /// A connection that has yet to find its path.
+    pub const fn new() -> Self {
+        Self { window: 1.0, threshold: f64::INFINITY }
+    }
+
+    /// Before the first segment.
+    pub fn start(&mut self, cx: &Context<'_>) {
+        self.window = cx.initial_window;
+    }
+
+    /// Whether the window grows exponentially (RFC 5681: cwnd < ssthresh).
+    pub fn in_slow_start(&self) -> bool {
+        self.window < self.threshold
+    }
+
+    /// Slow start: one segment for each counted, not beyond the threshold. Returns the credit that is left for
+    /// congestion avoidance.
+    pub fn slow_start(&mut self, ack: &Ack) -> f64 {
+        let credit = ack.slow_start_credit();
+        let room = self.threshold - self.window;
+        if credit < room {
+            self.window += credit;
+            return 0.0;
+        }
+        // Not `window + room`: rounding might stop short of the threshold.
+        self.window = self.threshold;
+        credit - room
+    }
+
+    /// Grows by `increase` segments per window of counted segments (RFC 5681, equation 3, for 1); one ACK counts a window
+    /// at most, as after a timeout it may cover far more than the window then is.
+    pub fn additive_increase(&mut self, credit: f64, increase: f64) {
+        self.window += increase * (credit / self.window).min(1.0);
+    }
+
+    /// Slow start, then congestion avoidance: what NewReno does with an ACK that may grow the window.
+    pub fn grow(&mut self, ack: &Ack) {
+        self.grow_by(ack, 1.0);
+    }
+
+    /// As [`Reno::grow`], with `increase` segments a round trip in congestion avoidance.
+    pub fn grow_by(&mut self, ack: &Ack, increase: f64) {
+        if !ack.window_limited {
+            return;
+        }
+        let credit = if self.in_slow_start() { self.slow_start(ack) } else { ack.avoidance_credit() };
+        if credit > 0.0 {
+            self.additive_increase(credit, increase);
+        }
+    }
+
+    /// Keeps `beta` of the window, as threshold at least [`Self::MINIMUM`]; never raises the window.
+    pub fn multiplicative_decrease(&mut self, beta: f64) {
+        self.threshold = (self.window * beta).max(Self::MINIMUM);
+        self.window = self.window.min(self.threshold);
+    }
+
+    /// Timeout: the threshold remembers `beta` of the window on the first of a row; the window is one segment
+    /// (RFC 5681, section 3.1).
+    pub fn timeout(&mut self, beta: f64, again: bool) {
+        if !again {
+            self.threshold = (self.window * beta).max(Self::MINIMUM);
+        }
+        self.window = 1.0;
+    }
+
+    /// Takes back a reduction: window and threshold are at least what they were `before` it.
+    pub fn restore(&mut self, before: Self) {
+        self.window = self.window.max(before.window);
+        self.threshold = self.threshold.max(before.threshold);
+    }
+
+    /// After idle: no more than the initial window (RFC 5681, section 4.1).
+    pub fn idle_restart(&mut self, cx: &Context<'_>) {
+        self.window = self.window.min(cx.initial_window);
+    }
+}
+
+impl Default for Reno {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ack;
+    use crate::{Ack, Counting};
+
+    #[test]
+    fn slow_start_stops_at_the_threshold_and_the_rest_counts_for_avoidance() {
+        let mut reno = Reno { window: 9.0, threshold: 10.0 };
+        reno.grow(&Ack { newly_acknowledged: 6, counting: Counting::Segments, ..ack() });
+        // One segment to the threshold; the other five add 5/10.
+        assert_eq!(reno, Reno { window: 10.5, threshold: 10.0 });
+    }
+
+    #[test]
+    fn byte_counting_limits_slow_start_to_two_segments_an_ack() {
+        let mut reno = Reno { window: 10.0, threshold: f64::INFINITY };
+        reno.grow(&Ack { newly_acknowledged: 5, counting: Counting::Bytes { limit: 2 }, ..ack() });
+        assert_eq!(reno.window, 12.0);
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        let mut reno = Reno { window: 10.0, threshold: f64::INFINITY };
+        reno.grow(&Ack { window_limited: false, ..ack() });
+        assert_eq!(reno.window, 10.0);
+    }
+
+    #[test]
+    fn an_ack_of_more_than_a_window_counts_one_window() {
+        let mut reno = Reno { window: 4.0, threshold: 2.0 };
+        reno.grow(&Ack { newly_acknowledged: 100, counting: Counting::Segments, ..ack() });
+        assert_eq!(reno.window, 5.0);
+    }
+
+    #[test]
+    fn a_loss_halves_but_does_not_raise_a_window_of_one() {
+        let mut reno = Reno { window: 20.0, threshold: f64::INFINITY };
+        reno.multiplicative_decrease(0.5);
+        assert_eq!(reno, Reno { window: 10.0, threshold: 10.0 });
+        reno = Reno { window: 1.0, threshold: 10.0 };
+        reno.multiplicative_decrease(0.5);
+        assert_eq!(reno, Reno { window: 1.0, threshold: 2.0 });
+    }
+
+    #[test]
+    fn repeated_timeouts_keep_the_threshold_of_the_first() {
+        let mut reno = Reno { window: 20.0, threshold: f64::INFINITY };
+        reno.timeout(0.5, false);
+        reno.timeout(0.5, true);
+        assert_eq!(reno, Reno { window: 1.0, threshold: 10.0 });
+    }
+}

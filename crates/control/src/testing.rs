@@ -1,0 +1,73 @@
+//! What the unit tests of the controllers share: a clock, an ACK of one segment, a loss.
+
+use units::{Bytes, Random, Span, Time};
+
+use crate::{Ack, Context, Controller, Counting, Loss, Probe, RttSample};
+
+/// The time and the random stream of a test.
+pub(crate) struct World {
+    pub(crate) now: Time,
+    random: Random,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self { now: Time::ZERO, random: Random::stream(1, "test", 0) }
+    }
+
+    pub(crate) fn context(&mut self) -> Context<'_> {
+        Context { now: self.now, segment_size: Bytes::new(1448), initial_window: 10.0, random: &mut self.random }
+    }
+
+    pub(crate) fn pass(&mut self, span: Span) {
+        self.now += span;
+    }
+}
+
+/// An ACK of one segment on a fully used window, without RTT sample.
+pub(crate) fn ack() -> Ack {
+    Ack {
+        rtt: None,
+        timestamp_rtt: None,
+        smoothed_rtt: Span::from_millis(40),
+        min_rtt: Span::from_millis(40),
+        one_way_delay: None,
+        newly_acknowledged: 1,
+        newly_delivered: 1,
+        newly_lost: 0,
+        in_flight_before: 10,
+        in_flight: 9,
+        rate: None,
+        round_start: false,
+        ecn_echo: false,
+        application_limited: false,
+        window_limited: true,
+        acknowledged_to: 0,
+        sent_to: 10,
+        counting: Counting::Segments,
+    }
+}
+
+/// An RTT sample of `millis` milliseconds.
+pub(crate) fn rtt(millis: u64) -> Option<RttSample> {
+    Some(RttSample { value: Span::from_millis(millis), delayed: false })
+}
+
+pub(crate) fn loss() -> Loss {
+    Loss { in_flight: 10, newly_lost: 1, again: false, acknowledged_to: 0, sent_to: 10, sent_at: Time::ZERO }
+}
+
+/// The probe `name` of `controller`.
+pub(crate) fn probed(controller: &dyn Controller, name: &str) -> f64 {
+    struct One<'a>(&'a str, Option<f64>);
+    impl Probe for One<'_> {
+        fn value(&mut self, name: &'static str, value: f64) {
+            if name == self.0 {
+                self.1 = Some(value);
+            }
+        }
+    }
+    let mut one = One(name, None);
+    controller.probe(&mut one);
+    one.1.unwrap_or_else(|| panic!("no probe `{name}`"))
+}

@@ -1,0 +1,344 @@
+//! TCP Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", IEEE JSAC 13(8), 1995), in the
+//! form that FreeBSD gave it.
+//!
+//! Once a round trip Vegas estimates how many of its own segments wait in the bottleneck queue,
+//! diff = w * (1 - base RTT / RTT), and steers the window so that they stay between `alpha` and `beta`.
+//!
+//! | rule | here |
+//! | --- | --- |
+//! | diff = (expected - actual) * base RTT (section IV-B) | [`Vegas::waiting`] |
+//! | w + 1 below alpha, w - 1 above beta (section IV-B) | [`Vegas::decide`] |
+//! | slow start grows in every other round trip (section IV-C) | [`Vegas::decide`] |
+//!
+//! Notable differences from the paper:
+//! - Slow start ends when diff exceeds beta, with the window one segment smaller, not when it exceeds a threshold gamma of its own;
+//!   the window grows in the next round trip only if diff is below alpha.
+//! - Losses are handled as NewReno does; the finer retransmission timer of the paper is the business of the transport.
+//! - w in diff is the window when the measured segment was sent: what stood in the queue before it came from that window. The
+//!   actual rate is taken as w / RTT; the paper counts the bytes sent, which is less only where the application limits the flow,
+//!   and there no decision is taken at all.
+//! - RTT is that of the ACK which ends the round trip, or, if that gave no usable sample, the last usable one in it. A round trip
+//!   without any leaves nothing to decide on: the window then grows as NewReno's for one round trip.
+//!
+//! Probes: `waiting` is diff in segments; `base_rtt` and `round_rtt`, the RTT of the last decision, are in milliseconds; `growing`
+//! is 1 while the window grows by NewReno's rules.
+
+use serde::{Deserialize, Serialize};
+use units::Span;
+
+use crate::parameters::{read, require};
+use crate::registry::Entry;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+
+/// What the registry tells about Vegas.
+pub const ENTRY: Entry = Entry {
+    name: "vegas",
+    title: "Vegas",
+    summary: "Keeps between alpha and beta segments of its own in the bottleneck queue, one segment a round trip up or down",
+    source: "Brakmo and Peterson 1995",
+    parameters: PARAMETERS,
+    build: |given| Settings::read(given).map(|settings| Box::new(Vegas::new(settings)) as Box<dyn Controller>),
+};
+
+/// The share of the window kept on a loss.
+const BETA_LOSS: f64 = 0.5;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "alpha",
+        default: "1",
+        unit: "segments",
+        range: "above 0, at most 10000",
+        meaning: "With fewer own segments waiting in the queue the window grows",
+        source: "section IV-B",
+    },
+    Parameter {
+        name: "beta",
+        default: "3",
+        unit: "segments",
+        range: "above 0, at most 10000, not below alpha",
+        meaning: "With more own segments waiting in the queue the window shrinks, and slow start ends",
+        source: "section IV-B",
+    },
+];
+
+/// The parameters; [`ENTRY`] describes each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the table of parameters")]
+pub struct Settings {
+    pub alpha: f64,
+    pub beta: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { alpha: 1.0, beta: 3.0 }
+    }
+}
+
+impl Settings {
+    fn read(given: &Parameters) -> Result<Self, ParameterError> {
+        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
+        let segments = |x: f64| x > 0.0 && x <= 10_000.0;
+        require(ENTRY.name, PARAMETERS, "alpha", s.alpha, segments(s.alpha))?;
+        require(ENTRY.name, PARAMETERS, "beta", s.beta, segments(s.beta) && s.beta >= s.alpha)?;
+        Ok(s)
+    }
+}
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Vegas {
+    settings: Settings,
+    reno: Reno,
+    before_loss: Option<Reno>,
+    /// The window grows by NewReno's rules in this round trip.
+    growing: bool,
+    /// The window when this round trip began.
+    window_at_start: f64,
+    /// The last usable RTT of this round trip.
+    rtt: Option<Span>,
+    base_rtt: Span,
+    round_rtt: Span,
+    waiting: f64,
+}
+
+impl Vegas {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            reno: Reno::new(),
+            before_loss: None,
+            growing: true,
+            window_at_start: 1.0,
+            rtt: None,
+            base_rtt: Span::ZERO,
+            round_rtt: Span::ZERO,
+            waiting: 0.0,
+        }
+    }
+
+    fn observe(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.delayed && !rtt.value.is_zero()) {
+            self.rtt = Some(rtt.value);
+        }
+    }
+
+    /// Own segments that wait in the queue at `rtt`: diff.
+    fn waiting(&self, rtt: Span) -> f64 {
+        let queueing = rtt.saturating_sub(self.base_rtt);
+        self.window_at_start * (queueing.as_secs_f64() / rtt.as_secs_f64())
+    }
+
+    /// The end of a round trip whose segments took `rtt`.
+    fn decide(&mut self, rtt: Span, base_rtt: Span) {
+        self.base_rtt = base_rtt;
+        self.round_rtt = rtt;
+        self.waiting = self.waiting(rtt);
+        if self.waiting < self.settings.alpha {
+            if self.reno.in_slow_start() {
+                self.growing = !self.growing;
+            } else {
+                self.growing = false;
+                self.reno.window += 1.0;
+            }
+        } else if self.waiting > self.settings.beta {
+            self.growing = false;
+            let less = (self.reno.window - 1.0).max(Reno::MINIMUM);
+            if self.reno.in_slow_start() {
+                self.reno.threshold = less;
+            }
+            self.reno.window = self.reno.window.min(less);
+        } else if !self.reno.in_slow_start() {
+            self.growing = false;
+        }
+    }
+
+    /// A new round trip begins.
+    fn begin_round(&mut self) {
+        self.rtt = None;
+        self.window_at_start = self.reno.window;
+    }
+}
+
+impl Controller for Vegas {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.reno.start(cx);
+        self.begin_round();
+    }
+
+    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(ack);
+        if ack.round_start {
+            match self.rtt {
+                Some(rtt) if ack.window_limited => self.decide(rtt, ack.min_rtt),
+                Some(_) => {}
+                None => self.growing = true,
+            }
+        }
+        if self.growing {
+            self.reno.grow(ack);
+        }
+        if ack.round_start {
+            self.begin_round();
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(ack);
+        if ack.round_start {
+            self.begin_round();
+        }
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.before_loss = Some(self.reno);
+        self.reno.multiplicative_decrease(BETA_LOSS);
+        self.growing = self.reno.in_slow_start();
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        if !loss.again {
+            self.before_loss = Some(self.reno);
+        }
+        self.reno.timeout(BETA_LOSS, loss.again);
+        self.growing = true;
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        if let Some(before) = self.before_loss.take() {
+            self.reno.restore(before);
+        }
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.reno.idle_restart(cx);
+    }
+
+    fn window(&self) -> f64 {
+        self.reno.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.reno.threshold
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        out.value("waiting", self.waiting);
+        out.value("base_rtt", self.base_rtt.as_millis_f64());
+        out.value("round_rtt", self.round_rtt.as_millis_f64());
+        out.value("growing", f64::from(u8::from(self.growing)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, ack, loss, probed, rtt};
+
+    fn cruising(window: f64) -> Vegas {
+        let mut vegas = Vegas::new(Settings::default());
+        vegas.reno = Reno { window, threshold: 2.0 };
+        vegas.growing = false;
+        vegas.begin_round();
+        vegas
+    }
+
+    /// The ACK that ends a round trip of `millis` on a path of 40 ms.
+    fn round(vegas: &mut Vegas, millis: u64) {
+        vegas.on_ack(&mut World::new().context(), &Ack { rtt: rtt(millis), round_start: true, ..ack() });
+    }
+
+    #[test]
+    fn the_table_of_parameters_agrees_with_the_defaults() {
+        crate::parameters::tests::table_agrees_with_defaults::<Settings>("vegas", PARAMETERS);
+    }
+
+    #[test]
+    fn a_beta_below_alpha_is_refused() {
+        let given = |text: &str| -> Parameters { serde_json::from_str(text).unwrap() };
+        let error = (ENTRY.build)(&given(r#"{"alpha": 4, "beta": 2}"#)).err().unwrap();
+        assert!(error.to_string().contains("not below alpha"), "{error}");
+    }
+
+    #[test]
+    fn the_window_follows_the_segments_in_the_queue() {
+        // Window 50: at 40 ms none waits; at 41 ms 50/41 = 1.22; at 42.6 ms 3.05; at 50 ms 10.
+        for (millis, after) in [(40, 51.0), (41, 50.0), (50, 49.0)] {
+            let mut vegas = cruising(50.0);
+            round(&mut vegas, millis);
+            assert_eq!(vegas.window(), after, "{millis} ms");
+        }
+        let mut vegas = cruising(50.0);
+        round(&mut vegas, 50);
+        assert!((probed(&vegas, "waiting") - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_window_in_the_estimate_is_that_at_the_start_of_the_round_trip() {
+        let mut vegas = cruising(10.0);
+        vegas.reno.window = 100.0;
+        round(&mut vegas, 50);
+        // 10 * (1 - 40/50) = 2 waiting, not 20.
+        assert_eq!(vegas.window(), 100.0);
+    }
+
+    #[test]
+    fn slow_start_grows_in_every_other_round_trip() {
+        let mut world = World::new();
+        let mut vegas = Vegas::new(Settings::default());
+        vegas.on_start(&mut world.context());
+        let mut windows = Vec::new();
+        for _ in 0..4 {
+            for _ in 0..vegas.window() as u32 - 1 {
+                vegas.on_ack(&mut world.context(), &Ack { rtt: rtt(40), ..ack() });
+            }
+            round(&mut vegas, 40);
+            windows.push(vegas.window());
+        }
+        // The ACK that ends a round trip belongs to the next one.
+        assert_eq!(windows, [19.0, 20.0, 39.0, 40.0]);
+    }
+
+    #[test]
+    fn slow_start_ends_one_segment_lower_when_the_queue_builds() {
+        let mut vegas = Vegas::new(Settings::default());
+        vegas.reno.window = 40.0;
+        vegas.begin_round();
+        round(&mut vegas, 50);
+        assert_eq!((vegas.window(), vegas.slow_start_threshold()), (39.0, 39.0));
+    }
+
+    #[test]
+    fn a_round_trip_without_sample_grows_as_newreno() {
+        let mut world = World::new();
+        let mut vegas = cruising(50.0);
+        vegas.on_ack(&mut world.context(), &Ack { round_start: true, ..ack() });
+        assert!((vegas.window() - 50.02).abs() < 1e-12);
+        round(&mut vegas, 41);
+        assert_eq!(probed(&vegas, "growing"), 0.0);
+    }
+
+    #[test]
+    fn an_unused_window_decides_nothing() {
+        for millis in [40, 80] {
+            let mut vegas = cruising(50.0);
+            let unused = Ack { rtt: rtt(millis), round_start: true, window_limited: false, ..ack() };
+            vegas.on_ack(&mut World::new().context(), &unused);
+            assert_eq!(vegas.window(), 50.0);
+        }
+    }
+
+    #[test]
+    fn losses_halve_and_timeouts_start_anew() {
+        let mut world = World::new();
+        let mut vegas = cruising(50.0);
+        vegas.on_loss(&mut world.context(), &loss());
+        assert_eq!(vegas.window(), 25.0);
+        vegas.on_timeout(&mut world.context(), &loss());
+        assert_eq!((vegas.window(), vegas.slow_start_threshold()), (1.0, 12.5));
+        assert_eq!(probed(&vegas, "growing"), 1.0);
+    }
+}

@@ -1,0 +1,229 @@
+//! Any sequence of events, sensible or not, against every controller: it must keep to what the transport relies on.
+
+#[allow(dead_code, reason = "each test takes what it needs of the common part")]
+mod common;
+
+use common::{ack, one, probes, value};
+use control::registry::{CONTROLLERS, Entry};
+use control::{Ack, Context, Controller, Counting, Loss, Marks, Parameters, RttSample};
+use proptest::prelude::*;
+use units::{Bytes, Random, Span, Time};
+
+#[derive(Clone, Debug)]
+enum Operation {
+    TimePasses { micros: u64 },
+    Ack(Signals),
+    DuplicateAck(Signals),
+    Loss,
+    Mark,
+    Timeout { again: bool },
+    Spurious,
+    Recovered,
+    IdleRestart,
+}
+
+#[derive(Clone, Debug)]
+struct Signals {
+    segments: u32,
+    rtt: Option<(u64, bool)>,
+    round_start: bool,
+    window_limited: bool,
+    counting: Counting,
+}
+
+fn signals() -> impl Strategy<Value = Signals> {
+    let counting = prop_oneof![Just(Counting::PerAck), Just(Counting::Bytes { limit: 2 }), Just(Counting::Segments)];
+    let rtt = proptest::option::of((prop_oneof![1u64..200_000, 0u64..10_000_000_000], any::<bool>()));
+    (1u32..200, rtt, proptest::bool::weighted(0.3), proptest::bool::weighted(0.8), counting).prop_map(
+        |(segments, rtt, round_start, window_limited, counting)| Signals {
+            segments,
+            rtt,
+            round_start,
+            window_limited,
+            counting,
+        },
+    )
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        6 => prop_oneof![0u64..100_000, 0u64..1_000_000_000].prop_map(|micros| Operation::TimePasses { micros }),
+        20 => signals().prop_map(Operation::Ack),
+        5 => signals().prop_map(Operation::DuplicateAck),
+        2 => Just(Operation::Loss),
+        1 => Just(Operation::Mark),
+        1 => any::<bool>().prop_map(|again| Operation::Timeout { again }),
+        1 => Just(Operation::Spurious),
+        1 => Just(Operation::Recovered),
+        1 => Just(Operation::IdleRestart),
+    ]
+}
+
+/// The connection around the controller: what the transport would know.
+struct Connection {
+    controller: Box<dyn Controller>,
+    now: Time,
+    random: Random,
+    acknowledged_to: u64,
+    min_rtt: Span,
+}
+
+impl Connection {
+    fn new(controller: Box<dyn Controller>) -> Self {
+        let random = Random::stream(1, "operations", 0);
+        Self { controller, now: Time::ZERO, random, acknowledged_to: 0, min_rtt: Span::MAX }
+    }
+
+    fn ack(&mut self, signals: &Signals) -> Ack {
+        let rtt = signals.rtt.map(|(micros, delayed)| RttSample { value: Span::from_micros(micros), delayed });
+        self.min_rtt = rtt.map_or(self.min_rtt, |rtt| self.min_rtt.min(rtt.value));
+        self.acknowledged_to += u64::from(signals.segments);
+        Ack {
+            rtt,
+            smoothed_rtt: rtt.map_or(Span::ZERO, |rtt| rtt.value),
+            min_rtt: self.min_rtt,
+            newly_acknowledged: signals.segments,
+            newly_delivered: signals.segments,
+            round_start: signals.round_start,
+            window_limited: signals.window_limited,
+            acknowledged_to: self.acknowledged_to,
+            sent_to: self.sent_to(),
+            counting: signals.counting,
+            ..ack()
+        }
+    }
+
+    fn sent_to(&self) -> u64 {
+        self.acknowledged_to + self.controller.window() as u64
+    }
+
+    fn loss(&self, again: bool) -> Loss {
+        Loss {
+            in_flight: self.controller.window() as u32,
+            newly_lost: 1,
+            again,
+            acknowledged_to: self.acknowledged_to,
+            sent_to: self.sent_to(),
+            sent_at: self.now,
+        }
+    }
+
+    fn marks(&self) -> Marks {
+        Marks {
+            in_flight: self.controller.window() as u32,
+            acknowledged_to: self.acknowledged_to,
+            sent_to: self.sent_to(),
+            at: self.now,
+        }
+    }
+
+    /// Applies `operation` and tells between which bounds the window must be afterwards.
+    fn apply(&mut self, operation: &Operation) -> (f64, f64) {
+        let before = self.controller.window();
+        // A controller that tracks the window of a loss-based flow may return to it on a loss (CDG, equation 8).
+        let before_loss = probes(&*self.controller).get("shadow_window").copied().unwrap_or(0.0).max(before);
+        let (ack, duplicate) = match operation {
+            Operation::Ack(signals) => (Some(self.ack(signals)), false),
+            Operation::DuplicateAck(signals) => (Some(self.ack(signals)), true),
+            _ => (None, false),
+        };
+        let (loss, marks) = (self.loss(matches!(operation, Operation::Timeout { again: true })), self.marks());
+        let cx = &mut Context {
+            now: self.now,
+            segment_size: Bytes::new(1448),
+            initial_window: 10.0,
+            random: &mut self.random,
+        };
+        match (operation, ack) {
+            (Operation::TimePasses { micros }, _) => {
+                self.now += Span::from_micros(*micros);
+                (before, before)
+            }
+            (_, Some(ack)) if duplicate => {
+                self.controller.on_duplicate_ack(cx, &ack);
+                (1.0, before)
+            }
+            (_, Some(ack)) => {
+                self.controller.on_ack(cx, &ack);
+                (1.0, if ack.window_limited { f64::MAX } else { before })
+            }
+            (Operation::Loss, _) => {
+                self.controller.on_loss(cx, &loss);
+                (1.0, before_loss)
+            }
+            (Operation::Mark, _) => {
+                self.controller.on_ecn(cx, &marks);
+                (1.0, before)
+            }
+            (Operation::Timeout { .. }, _) => {
+                self.controller.on_timeout(cx, &loss);
+                (1.0, 1.0)
+            }
+            (Operation::Spurious, _) => {
+                self.controller.on_spurious(cx);
+                (before, f64::MAX)
+            }
+            (Operation::Recovered, _) => {
+                self.controller.on_recovered(cx);
+                (1.0, before)
+            }
+            (Operation::IdleRestart, _) => {
+                self.controller.on_idle_restart(cx);
+                (1.0, before)
+            }
+            (Operation::Ack(_) | Operation::DuplicateAck(_), None) => unreachable!("both carry an ACK"),
+        }
+    }
+}
+
+/// The defaults, and every parameter at every value of a list that the controller accepts, the other parameters at their defaults.
+fn variants(entry: &Entry) -> Vec<Parameters> {
+    const TRIED: [&str; 13] =
+        ["false", "true", "0", "1", "2", "64", "1000", "1e-6", "0.001", "0.999", "0s", "1us", "10s"];
+    let mut variants = vec![Parameters::new()];
+    for parameter in entry.parameters {
+        let tried = TRIED.map(|text| one(parameter.name, value(text)));
+        variants.extend(tried.into_iter().filter(|given| (entry.build)(given).is_ok()));
+    }
+    variants
+}
+
+fn check(entry: &Entry, given: &Parameters, operations: &[Operation]) -> Result<(), TestCaseError> {
+    let mut connection = Connection::new((entry.build)(given).unwrap());
+    let mut random = Random::stream(2, "operations", 0);
+    connection.controller.on_start(&mut Context {
+        now: Time::ZERO,
+        segment_size: Bytes::new(1448),
+        initial_window: 10.0,
+        random: &mut random,
+    });
+    prop_assert_eq!(connection.controller.window(), 10.0, "{} starts with the initial window", entry.name);
+    for (n, operation) in operations.iter().enumerate() {
+        let (least, most) = connection.apply(operation);
+        let window = connection.controller.window();
+        let threshold = connection.controller.slow_start_threshold();
+        let place = || format!("{} {given:?}, operation {n}: {operation:?}", entry.name);
+        prop_assert!(window.is_finite() && window >= 1.0, "window {window} at {}", place());
+        prop_assert!(window >= least && window <= most, "window {window} not in {least}..{most} at {}", place());
+        prop_assert!(threshold >= 2.0, "threshold {threshold} at {}", place());
+        for (name, value) in probes(&*connection.controller) {
+            prop_assert!(value.is_finite(), "probe `{name}` is {value} at {}", place());
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_controller_keeps_its_promises_whatever_happens(
+        operations in proptest::collection::vec(operation(), 1..200)
+    ) {
+        for entry in CONTROLLERS {
+            for given in variants(entry) {
+                check(entry, &given, &operations)?;
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Queues, links, impairments and traces as state machines without a clock.
+//!
+//! A one-way path is a [`Link`] (random loss, a queue, a service) followed by a [`Wire`] (propagation). Both
+//! are told `now` and never read it, so the same link serves simulated time and a live emulator. They are
+//! generic over what they carry: anything that is a [`Packet`].
+//!
+//! The service of a link is known in advance, so the instant at which a packet's last bit leaves is known when
+//! its service starts. A link is therefore brought up to date lazily, as Mahimahi does it: [`Link::advance`]
+//! replays every service that became due, each at its own instant, and hands the packet to an [`Egress`]
+//! together with its [`Departure`]. No wake-up per packet is needed.
+
+mod link;
+mod loss;
+mod queue;
+mod service;
+mod trace;
+mod wire;
+
+pub use link::{Link, LinkSettings, Verdict};
+pub use loss::LossModel;
+pub use queue::{Limit, QueueSettings};
+pub use service::Service;
+pub use trace::{OPPORTUNITY, Trace, TraceError};
+use units::{Bytes, Time};
+pub use wire::Wire;
+
+/// What a link carries: a simulated segment, or the bytes of a real packet.
+pub trait Packet {
+    /// Its size on the link, headers included.
+    fn size(&self) -> Bytes;
+
+    /// Whether its endpoints understand congestion marks (ECT(0) or ECT(1), RFC 3168, section 5).
+    fn ecn_capable(&self) -> bool;
+
+    /// Marks it: congestion experienced (CE, RFC 3168, section 5). Only called for an ECN-capable packet.
+    fn mark_congestion(&mut self);
+}
+
+/// When a packet passed the stages of a link, and what it left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// It was offered to the link.
+    pub arrived: Time,
+    /// Its service started: it left the queue.
+    pub start: Time,
+    /// Its last bit leaves; [`Time::NEVER`] if the link never serves it out. Not before `start`, and often in the future.
+    pub finish: Time,
+    /// Packets waiting at `start`, without this one.
+    pub queued_packets: u32,
+    /// Their size.
+    pub queued_bytes: Bytes,
+}
+
+/// Takes the packets that a link serves. A closure of a packet and its [`Departure`] is one.
+pub trait Egress<P> {
+    /// The service of `packet` starts. Called in the order of service.
+    fn depart(&mut self, packet: P, departure: Departure);
+}
+
+impl<P, F: FnMut(P, Departure)> Egress<P> for F {
+    #[inline]
+    fn depart(&mut self, packet: P, departure: Departure) {
+        self(packet, departure);
+    }
+}

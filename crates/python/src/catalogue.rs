@@ -1,0 +1,55 @@
+//! What there is: version, language, controllers, profiles.
+
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+/// The version of the engine.
+#[pyfunction]
+pub(crate) fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// The JSON schema of the scenario language.
+#[pyfunction]
+pub(crate) fn schema() -> String {
+    scenario::schema().to_string()
+}
+
+/// Every controller with its parameters.
+#[pyfunction]
+pub(crate) fn controllers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let list = control::registry::CONTROLLERS.iter().map(|entry| {
+        let parameters = entry.parameters.iter().map(|parameter| {
+            json!({
+                "name": parameter.name,
+                "default": parameter.default,
+                "unit": parameter.unit,
+                "range": parameter.range,
+                "meaning": parameter.meaning,
+                "source": parameter.source,
+            })
+        });
+        json!({
+            "name": entry.name,
+            "title": entry.title,
+            "summary": entry.summary,
+            "source": entry.source,
+            "parameters": parameters.collect::<Value>(),
+        })
+    });
+    to_python(py, &list.collect())
+}
+
+/// Every profile with its options.
+#[pyfunction]
+pub(crate) fn profiles(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let list = transport::PROFILES
+        .iter()
+        .map(|profile| json!({ "name": profile.name, "summary": profile.summary, "options": (profile.options)() }));
+    to_python(py, &list.collect())
+}
+
+/// `value` as Python's own dictionaries, lists and numbers.
+pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    py.import("json")?.call_method1("loads", (value.to_string(),))
+}

@@ -1,0 +1,236 @@
+//! Controllers written in Python.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use control::{Controller, Parameters, Probe};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use sim::Watch;
+use units::Rate;
+
+use crate::event::{Ack, Context, Loss, Marks};
+
+/// What makes the controllers: callables without arguments.
+pub(crate) type Factories = Vec<Py<PyAny>>;
+
+/// The factory that a flow means by `python:<index>` or `python:<index>:<label>`.
+pub(crate) fn factory<'a>(factories: &'a Factories, name: &str) -> Option<&'a Py<PyAny>> {
+    let index = name.strip_prefix("python:")?.split(':').next()?;
+    factories.get(index.parse::<usize>().ok()?)
+}
+
+/// Keeps the first exception of a run and stops it.
+pub(crate) struct Guard {
+    raised: Mutex<Option<PyErr>>,
+    watch: Arc<Watch>,
+}
+
+impl Guard {
+    pub(crate) fn new(watch: Arc<Watch>) -> Self {
+        Self { raised: Mutex::new(None), watch }
+    }
+
+    /// The exception that ended the run.
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What `python` returns; `None` if it raised, the interpreter is gone, or the run is being stopped anyway.
+    fn attach<T>(&self, python: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
+        if self.watch.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        match Python::try_attach(python) {
+            Some(Ok(value)) => return Some(value),
+            Some(Err(error)) => {
+                self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+            None => {}
+        }
+        self.watch.stop.store(true, Ordering::Relaxed);
+        None
+    }
+}
+
+/// The controller that the factory of `name` makes; `None` if there is no such factory. If it raises, the run is stopped
+/// and what is returned no longer matters.
+pub(crate) fn build(factories: &Factories, name: &str, guard: &Arc<Guard>) -> Option<Box<dyn Controller>> {
+    let factory = factory(factories, name)?;
+    let built = guard.attach(|py| {
+        let object = factory.call0(py)?;
+        let mut controller =
+            PythonController { object, guard: guard.clone(), window: 1.0, threshold: f64::INFINITY, pacing: None };
+        controller.read(py)?;
+        Ok(controller)
+    });
+    match built {
+        Some(controller) => Some(Box::new(controller)),
+        None => control::registry::build("newreno", &Parameters::new()).ok(),
+    }
+}
+
+/// A Python object that has the methods of [`Controller`], and its window and rates as attributes.
+struct PythonController {
+    object: Py<PyAny>,
+    guard: Arc<Guard>,
+    window: f64,
+    threshold: f64,
+    pacing: Option<Rate>,
+}
+
+impl PythonController {
+    /// Calls `method(cx)` or `method(cx, argument)`, then reads the attributes.
+    fn event<A>(&mut self, cx: &mut control::Context<'_>, method: Method, argument: Option<A>)
+    where
+        A: for<'py> IntoPyObject<'py>,
+    {
+        let guard = self.guard.clone();
+        guard.attach(|py| {
+            let context = Bound::new(py, Context::new(cx))?;
+            let name = method.interned(py);
+            let object = self.object.bind(py);
+            let result = match argument {
+                Some(argument) => object.call_method1(name, (&context, argument)),
+                None => object.call_method1(name, (&context,)),
+            };
+            cx.random.clone_from(&context.borrow().random);
+            result.and_then(|_| self.read(py))
+        });
+    }
+
+    fn read(&mut self, py: Python<'_>) -> PyResult<()> {
+        let object = self.object.bind(py);
+        self.window = object.getattr(pyo3::intern!(py, "window"))?.extract()?;
+        self.threshold = object.getattr(pyo3::intern!(py, "slow_start_threshold"))?.extract()?;
+        let rate: Option<f64> = object.getattr(pyo3::intern!(py, "pacing_rate"))?.extract()?;
+        let refuse = |attribute: &str, value: f64, allowed: &str| {
+            let class = object.get_type().name()?;
+            Err(PyValueError::new_err(format!("{class}.{attribute} is {value}: allowed is {allowed}")))
+        };
+        if !(self.window.is_finite() && self.window >= 0.0) {
+            return refuse("window", self.window, "a finite number of segments, at least 0");
+        }
+        if self.threshold.is_nan() {
+            return refuse("slow_start_threshold", self.threshold, "a number of segments, or infinity");
+        }
+        self.pacing = match rate {
+            Some(rate) if rate.is_finite() && rate >= 1.0 => Some(Rate::from_bits_per_second(rate as u64)),
+            Some(rate) => return refuse("pacing_rate", rate, "a finite rate of at least 1 bit/s, or None"),
+            None => None,
+        };
+        Ok(())
+    }
+}
+
+/// The methods of a controller that handle events.
+#[derive(Clone, Copy)]
+enum Method {
+    Start,
+    Ack,
+    DuplicateAck,
+    Loss,
+    Ecn,
+    Recovered,
+    Timeout,
+    Spurious,
+    IdleRestart,
+}
+
+impl Method {
+    fn interned(self, py: Python<'_>) -> &Bound<'_, PyString> {
+        match self {
+            Self::Start => pyo3::intern!(py, "on_start"),
+            Self::Ack => pyo3::intern!(py, "on_ack"),
+            Self::DuplicateAck => pyo3::intern!(py, "on_duplicate_ack"),
+            Self::Loss => pyo3::intern!(py, "on_loss"),
+            Self::Ecn => pyo3::intern!(py, "on_ecn"),
+            Self::Recovered => pyo3::intern!(py, "on_recovered"),
+            Self::Timeout => pyo3::intern!(py, "on_timeout"),
+            Self::Spurious => pyo3::intern!(py, "on_spurious"),
+            Self::IdleRestart => pyo3::intern!(py, "on_idle_restart"),
+        }
+    }
+}
+
+/// No argument beside the context.
+const NONE: Option<Loss> = None;
+
+impl Controller for PythonController {
+    fn on_start(&mut self, cx: &mut control::Context<'_>) {
+        self.event(cx, Method::Start, NONE);
+    }
+
+    fn on_ack(&mut self, cx: &mut control::Context<'_>, ack: &control::Ack) {
+        self.event(cx, Method::Ack, Some(Ack(*ack)));
+    }
+
+    fn on_duplicate_ack(&mut self, cx: &mut control::Context<'_>, ack: &control::Ack) {
+        self.event(cx, Method::DuplicateAck, Some(Ack(*ack)));
+    }
+
+    fn on_loss(&mut self, cx: &mut control::Context<'_>, loss: &control::Loss) {
+        self.event(cx, Method::Loss, Some(Loss(*loss)));
+    }
+
+    fn on_ecn(&mut self, cx: &mut control::Context<'_>, marks: &control::Marks) {
+        self.event(cx, Method::Ecn, Some(Marks(*marks)));
+    }
+
+    fn on_recovered(&mut self, cx: &mut control::Context<'_>) {
+        self.event(cx, Method::Recovered, NONE);
+    }
+
+    fn on_timeout(&mut self, cx: &mut control::Context<'_>, loss: &control::Loss) {
+        self.event(cx, Method::Timeout, Some(Loss(*loss)));
+    }
+
+    fn on_spurious(&mut self, cx: &mut control::Context<'_>) {
+        self.event(cx, Method::Spurious, NONE);
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut control::Context<'_>) {
+        self.event(cx, Method::IdleRestart, NONE);
+    }
+
+    fn window(&self) -> f64 {
+        self.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.threshold
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        let values = self.guard.attach(|py| {
+            let answer = self.object.bind(py).call_method0(pyo3::intern!(py, "probe"))?;
+            let answer = answer
+                .cast::<PyDict>()
+                .map_err(|_| PyTypeError::new_err("probe() returns a dictionary of names and numbers"))?;
+            answer.iter().map(|(name, value)| Ok((name.extract()?, value.extract()?))).collect::<PyResult<Vec<_>>>()
+        });
+        for (name, value) in values.into_iter().flatten() {
+            out.value(kept::<String>(name), value);
+        }
+    }
+}
+
+/// `name` for the rest of the process: tables name probes by static strings. Kept once each.
+fn kept<S: Into<String> + AsRef<str>>(name: S) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    match names.get(name.as_ref()) {
+        Some(kept) => kept,
+        None => {
+            let kept: &'static str = Box::leak(name.into().into_boxed_str());
+            names.insert(kept);
+            kept
+        }
+    }
+}

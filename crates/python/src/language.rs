@@ -1,0 +1,128 @@
+//! Scenarios: from text to the resolved document, and what a plan says about it.
+
+use std::path::Path;
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use scenario::{Document, Error, Plan, Scenario};
+use serde_json::{Value, json};
+use units::Bytes;
+
+use crate::catalogue::to_python;
+
+create_exception!(ackclock._engine, ScenarioError, PyValueError);
+
+/// What an override or a resolved scenario is called in errors, having no file.
+const NO_FILE: &str = "scenario";
+
+/// The exception for `error`, its parts as attributes.
+pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
+    let exception = ScenarioError::new_err(error.to_string());
+    let value = exception.value(py);
+    let set = value
+        .setattr("file", &error.file)
+        .and_then(|()| value.setattr("line", error.line))
+        .and_then(|()| value.setattr("key", &error.key));
+    set.err().unwrap_or(exception)
+}
+
+/// The resolved scenario, as JSON, that the TOML document `text` of `file` describes once `overrides` are set in it.
+#[pyfunction]
+pub(crate) fn resolve(py: Python<'_>, text: &str, file: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
+    resolved(Document::from_toml(text, file), file, &overrides).map_err(|error| exception(py, &error))
+}
+
+/// The same from a JSON document.
+#[pyfunction]
+pub(crate) fn resolve_json(py: Python<'_>, document: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
+    let document = json_value(document).and_then(|value| Document::from_json(&value, NO_FILE));
+    resolved(document, "", &overrides).map_err(|error| exception(py, &error))
+}
+
+/// The plan of a resolved scenario.
+pub(crate) fn plan(resolved: &str) -> Result<Plan, Error> {
+    scenario::from_json(&json_value(resolved)?, NO_FILE)?.plan()
+}
+
+/// What the plan of a resolved scenario says.
+#[pyfunction]
+pub(crate) fn inspect<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'py, PyAny>> {
+    let plan = plan(resolved).map_err(|error| exception(py, &error))?;
+    let flows = plan.flows.iter().map(|flow| {
+        json!({
+            "name": flow.name,
+            "cc": flow.cc,
+            "base_rtt_ms": record::milliseconds(flow.base_rtt),
+            "start_s": record::seconds(flow.start),
+            "stop_s": record::seconds(flow.stop),
+        })
+    });
+    let links = plan.links.iter().map(|link| {
+        json!({
+            "name": link.name,
+            "rate_bps": link.rate.map(|rate| rate.bits_per_second()),
+            "delay_ms": record::milliseconds(link.delay),
+        })
+    });
+    let answer = json!({
+        "warnings": plan.warnings,
+        "estimated_memory_bytes": plan.estimated_memory().get(),
+        "bottleneck": plan.links.get(plan.measured_link).map(|link| &link.name),
+        "flows": flows.collect::<Value>(),
+        "links": links.collect::<Value>(),
+    });
+    to_python(py, &answer)
+}
+
+/// Memory that a run may take without swapping; `None` where the system does not tell.
+pub(crate) fn available_memory() -> Option<Bytes> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(Bytes::new(kibibytes * 1024))
+}
+
+fn resolved(document: Result<Document, Error>, file: &str, overrides: &[(String, String)]) -> Result<String, Error> {
+    let mut document = document?;
+    for (key, value) in overrides {
+        document.set(key, value)?;
+    }
+    let scenario = document.scenario()?;
+    // Only the plan finds what one key alone cannot tell.
+    scenario.plan()?;
+    let mut value = as_json(&scenario)?;
+    let directory = Path::new(file).parent().unwrap_or(Path::new(""));
+    let directory = std::path::absolute(directory.join(".")).map_err(|error| failure(error.to_string()))?;
+    anchor_traces(&mut value, &directory);
+    Ok(value.to_string())
+}
+
+fn as_json(scenario: &Scenario) -> Result<Value, Error> {
+    serde_json::to_value(scenario).map_err(|error| failure(error.to_string()))
+}
+
+fn json_value(text: &str) -> Result<Value, Error> {
+    serde_json::from_str(text).map_err(|error| failure(format!("is not JSON: {error}")))
+}
+
+fn failure(message: String) -> Error {
+    Error { file: NO_FILE.to_owned(), line: None, key: String::new(), message }
+}
+
+/// Makes the paths of traces absolute: a resolved scenario has left the directory of its file.
+fn anchor_traces(value: &mut Value, directory: &Path) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match field {
+                    Value::String(path) if name == "trace" => *path = directory.join(&*path).display().to_string(),
+                    _ if name != "parameters" => anchor_traces(field, directory),
+                    _ => {}
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| anchor_traces(item, directory)),
+        _ => {}
+    }
+}

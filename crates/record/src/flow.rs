@@ -1,0 +1,259 @@
+use units::{Span, Time};
+
+use crate::table::{Column, columns};
+use crate::{Histogram, milliseconds, seconds};
+
+/// What happened to the packets of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounters {
+    /// Application bytes delivered in order to the receiver.
+    pub delivered_bytes: u64,
+    /// IP bytes of the data packets that arrived at the receiver.
+    pub arrived_bytes: u64,
+    /// Data packets sent, retransmissions included.
+    pub data_packets: u64,
+    /// Retransmitted packets.
+    pub retransmitted_packets: u64,
+    /// Packets deemed lost by the sender.
+    pub lost_packets: u64,
+    /// Data packets dropped by a queue or lost by an impairment.
+    pub dropped_packets: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Fast recoveries.
+    pub recoveries: u64,
+    /// Reductions found to be spurious.
+    pub spurious: u64,
+    /// Data packets that arrived with a congestion mark.
+    pub marked_packets: u64,
+}
+
+impl FlowCounters {
+    fn since(&self, base: &Self) -> Self {
+        Self {
+            delivered_bytes: self.delivered_bytes - base.delivered_bytes,
+            arrived_bytes: self.arrived_bytes - base.arrived_bytes,
+            data_packets: self.data_packets - base.data_packets,
+            retransmitted_packets: self.retransmitted_packets - base.retransmitted_packets,
+            lost_packets: self.lost_packets - base.lost_packets,
+            dropped_packets: self.dropped_packets - base.dropped_packets,
+            timeouts: self.timeouts - base.timeouts,
+            recoveries: self.recoveries - base.recoveries,
+            spurious: self.spurious - base.spurious,
+            marked_packets: self.marked_packets - base.marked_packets,
+        }
+    }
+}
+
+columns! {
+    /// Statistics of a flow over the measured interval.
+    row FlowRow;
+    /// Rows of flows.
+    columns FlowColumns;
+    /// Index of the flow.
+    flow: u32 => U32;
+    /// Its name.
+    name: String => Str;
+    /// Its controller.
+    cc: String => Str;
+    /// Its profile.
+    profile: String => Str;
+    /// When it started.
+    start_s: f64 => F64 in "s";
+    /// When it ended: completion, stop or the end of the run.
+    stop_s: f64 => F64 in "s";
+    /// Round-trip time of the empty path.
+    base_rtt_ms: f64 => F64 in "ms";
+    /// How much of its life lies in the measured interval.
+    measured_s: f64 => F64 in "s";
+    /// Application bytes delivered in order to the receiver, per second of `measured_s`.
+    goodput_bps: f64 => F64 in "bit/s";
+    /// IP bytes of data packets that arrived at the receiver, per second of `measured_s`.
+    throughput_bps: f64 => F64 in "bit/s";
+    /// Application bytes delivered in order.
+    delivered_bytes: u64 => U64 in "bytes";
+    /// Data packets sent, retransmissions included.
+    data_packets: u64 => U64 in "packets";
+    /// Retransmitted packets.
+    retransmitted_packets: u64 => U64 in "packets";
+    /// Packets deemed lost by the sender.
+    lost_packets: u64 => U64 in "packets";
+    /// Expiries of the retransmission timer.
+    timeouts: u64 => U64;
+    /// Fast recoveries.
+    recoveries: u64 => U64;
+    /// Reductions found to be spurious.
+    spurious: u64 => U64;
+    /// Data packets that arrived with a congestion mark.
+    marked_packets: u64 => U64 in "packets";
+    /// Data packets dropped or lost on the way, of those sent.
+    loss_rate: f64 => F64;
+    /// Smallest round-trip time sample; null without samples.
+    rtt_min_ms: f64 => NullableF64 in "ms";
+    /// Mean of the samples.
+    rtt_mean_ms: f64 => NullableF64 in "ms";
+    /// Median of the samples.
+    rtt_p50_ms: f64 => NullableF64 in "ms";
+    /// 90th percentile of the samples.
+    rtt_p90_ms: f64 => NullableF64 in "ms";
+    /// 95th percentile of the samples.
+    rtt_p95_ms: f64 => NullableF64 in "ms";
+    /// 99th percentile of the samples.
+    rtt_p99_ms: f64 => NullableF64 in "ms";
+    /// Largest sample.
+    rtt_max_ms: f64 => NullableF64 in "ms";
+    /// From start to completion; null unless the flow had an end of its own and reached it.
+    completion_s: f64 => NullableF64 in "s";
+}
+
+impl FlowRow {
+    pub(crate) fn columns(rows: Vec<Self>) -> Vec<Column> {
+        let mut columns = FlowColumns::default();
+        rows.into_iter().for_each(|row| columns.push(row));
+        columns.into_columns()
+    }
+}
+
+/// What a row says about a flow beside what was measured.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowDescription<'a> {
+    /// Index of the flow.
+    pub flow: u32,
+    /// Its name.
+    pub name: &'a str,
+    /// Its controller.
+    pub cc: &'a str,
+    /// Its profile.
+    pub profile: &'a str,
+    /// When it started.
+    pub start: Time,
+    /// When it ended: completion, stop or the end of the run.
+    pub stop: Time,
+    /// Round-trip time of the empty path.
+    pub base_rtt: Span,
+    /// From start to completion.
+    pub completion: Option<Span>,
+}
+
+/// Measures one flow.
+#[derive(Clone, Debug, Default)]
+pub struct FlowMeter {
+    /// Counts since the start of the run.
+    pub counters: FlowCounters,
+    /// The counters at the start of the interval.
+    base: FlowCounters,
+    from: Time,
+    /// Nanoseconds.
+    rtt: Histogram,
+}
+
+impl FlowMeter {
+    /// A meter whose interval starts at time zero.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A round-trip time sample.
+    #[inline]
+    pub fn rtt(&mut self, sample: Span) {
+        self.rtt.record(sample.as_nanos(), 1);
+    }
+
+    /// The measured interval starts here: forgets what was before `at`.
+    pub fn restart(&mut self, at: Time) {
+        self.base = self.counters;
+        self.from = at;
+        self.rtt.clear();
+    }
+
+    /// The statistics of the interval that ends at `at`. Rates and shares of nothing are zero.
+    pub fn finish(&self, at: Time, flow: FlowDescription<'_>) -> FlowRow {
+        let counted = self.counters.since(&self.base);
+        let measured_s = flow.stop.min(at).since(flow.start.max(self.from)).as_nanos() as f64 / 1e9;
+        let bit_rate = |bytes: u64| if measured_s > 0.0 { bytes as f64 * 8.0 / measured_s } else { 0.0 };
+        let rtt = |nanos: Option<f64>| nanos.map_or(f64::NAN, |nanos| nanos / 1e6);
+        let percentile = |q| rtt(self.rtt.quantile(q));
+        FlowRow {
+            flow: flow.flow,
+            name: flow.name.to_owned(),
+            cc: flow.cc.to_owned(),
+            profile: flow.profile.to_owned(),
+            start_s: seconds(flow.start),
+            stop_s: seconds(flow.stop),
+            base_rtt_ms: milliseconds(flow.base_rtt),
+            measured_s,
+            goodput_bps: bit_rate(counted.delivered_bytes),
+            throughput_bps: bit_rate(counted.arrived_bytes),
+            delivered_bytes: counted.delivered_bytes,
+            data_packets: counted.data_packets,
+            retransmitted_packets: counted.retransmitted_packets,
+            lost_packets: counted.lost_packets,
+            timeouts: counted.timeouts,
+            recoveries: counted.recoveries,
+            spurious: counted.spurious,
+            marked_packets: counted.marked_packets,
+            loss_rate: counted.dropped_packets as f64 / counted.data_packets.max(1) as f64,
+            rtt_min_ms: rtt(self.rtt.min().map(|nanos| nanos as f64)),
+            rtt_mean_ms: rtt(self.rtt.mean()),
+            rtt_p50_ms: percentile(0.5),
+            rtt_p90_ms: percentile(0.9),
+            rtt_p95_ms: percentile(0.95),
+            rtt_p99_ms: percentile(0.99),
+            rtt_max_ms: rtt(self.rtt.max().map(|nanos| nanos as f64)),
+            completion_s: flow.completion.map_or(f64::NAN, |span| span.as_nanos() as f64 / 1e9),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Span::from_millis(n)
+    }
+
+    fn described(start: Time, stop: Time) -> FlowDescription<'static> {
+        FlowDescription {
+            flow: 1,
+            name: "cdg-0",
+            cc: "cdg",
+            profile: "linux",
+            start,
+            stop,
+            base_rtt: Span::from_millis(40),
+            completion: None,
+        }
+    }
+
+    #[test]
+    fn rates_are_over_the_part_of_a_flow_inside_the_interval() {
+        let mut meter = FlowMeter::new();
+        meter.counters =
+            FlowCounters { delivered_bytes: 1000, data_packets: 10, dropped_packets: 1, ..Default::default() };
+        meter.rtt(Span::from_millis(500));
+        meter.restart(ms(1000));
+        meter.counters.delivered_bytes += 50_000;
+        meter.counters.arrived_bytes += 60_000;
+        meter.counters.data_packets += 40;
+        meter.counters.dropped_packets += 2;
+        for rtt in [40, 40, 50, 70] {
+            meter.rtt(Span::from_millis(rtt));
+        }
+        // The flow ends at 3 s: two of the four seconds of the interval.
+        let row = meter.finish(ms(5000), described(ms(500), ms(3000)));
+        assert_eq!((row.start_s, row.stop_s, row.measured_s), (0.5, 3.0, 2.0));
+        assert_eq!((row.goodput_bps, row.throughput_bps), (200_000.0, 240_000.0));
+        assert_eq!((row.data_packets, row.loss_rate), (40, 0.05));
+        assert_eq!((row.rtt_min_ms, row.rtt_mean_ms, row.rtt_max_ms), (40.0, 50.0, 70.0));
+        assert!((row.rtt_p50_ms / 40.0 - 1.0).abs() < 1.0 / 256.0, "{}", row.rtt_p50_ms);
+        assert_eq!(row.rtt_p95_ms, row.rtt_max_ms);
+    }
+
+    #[test]
+    fn a_flow_that_never_ran_has_zero_rates_and_no_round_trip_time() {
+        let row = FlowMeter::new().finish(ms(5000), described(ms(6000), ms(6000)));
+        assert_eq!((row.measured_s, row.goodput_bps, row.loss_rate), (0.0, 0.0, 0.0));
+        assert!(row.rtt_min_ms.is_nan() && row.rtt_p99_ms.is_nan() && row.completion_s.is_nan());
+    }
+}

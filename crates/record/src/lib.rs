@@ -1,0 +1,25 @@
+//! What a run writes: meters, columnar tables and packet captures.
+//!
+//! An engine feeds a [`LinkMeter`] per link direction and a [`FlowMeter`] per flow, pushes samples and
+//! events into columns, and hands over [`Tables`]. [`Tables::into_tables`] turns them into named [`Table`]s
+//! whose column vectors any consumer takes without copying. [`pcapng`] writes what passed an observation
+//! point as a capture that Wireshark opens.
+//!
+//! Statistics ([`FlowRow`], [`LinkRow`]) cover the measured interval, from the end of the warm-up to the end
+//! of the run; series and events cover the whole run.
+
+mod flow;
+mod histogram;
+mod link;
+pub mod pcapng;
+mod series;
+mod table;
+
+pub use flow::{FlowCounters, FlowDescription, FlowMeter, FlowRow};
+pub use histogram::Histogram;
+pub use link::{LinkCounters, LinkMeter, LinkRow};
+pub use series::{EventKind, EventRow, Events, FlowSample, FlowSeries, FlowState, LinkSample, LinkSeries, Probes};
+pub use table::{Column, Data, Table, Tables, milliseconds, seconds};
+
+/// The version of the tables: names, types, units and meaning of their columns. Changes with any of them.
+pub const SCHEMA_VERSION: u32 = 1;

@@ -1,0 +1,317 @@
+use units::{Bytes, Rate, Span, Time};
+
+use crate::Histogram;
+use crate::table::{Column, columns};
+
+/// What happened to the packets of a link direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Packets offered to the link.
+    pub arrived_packets: u64,
+    /// Packets whose last bit has left.
+    pub departed_packets: u64,
+    /// IP bytes of those.
+    pub departed_bytes: u64,
+    /// Packets that found the queue full.
+    pub dropped_packets: u64,
+    /// Packets lost by an impairment.
+    pub lost_packets: u64,
+    /// Packets marked.
+    pub marked_packets: u64,
+}
+
+impl LinkCounters {
+    fn since(&self, base: &Self) -> Self {
+        Self {
+            arrived_packets: self.arrived_packets - base.arrived_packets,
+            departed_packets: self.departed_packets - base.departed_packets,
+            departed_bytes: self.departed_bytes - base.departed_bytes,
+            dropped_packets: self.dropped_packets - base.dropped_packets,
+            lost_packets: self.lost_packets - base.lost_packets,
+            marked_packets: self.marked_packets - base.marked_packets,
+        }
+    }
+}
+
+columns! {
+    /// Statistics of a link direction over the measured interval.
+    row LinkRow;
+    /// Rows of link directions.
+    columns LinkColumns;
+    /// Index of the link direction.
+    link: u32 => U32;
+    /// Its name.
+    name: String => Str;
+    /// Nominal rate of IP bytes; null if unlimited.
+    rate_bps: f64 => NullableF64 in "bit/s";
+    /// Share of the interval in which the server was busy.
+    utilization: f64 => F64;
+    /// IP bytes that left, per second.
+    throughput_bps: f64 => F64 in "bit/s";
+    /// Waiting packets, weighted by time: mean.
+    queue_packets_mean: f64 => F64 in "packets";
+    /// Median of the waiting packets.
+    queue_packets_p50: f64 => F64 in "packets";
+    /// 95th percentile of the waiting packets.
+    queue_packets_p95: f64 => F64 in "packets";
+    /// Most waiting packets.
+    queue_packets_max: f64 => F64 in "packets";
+    /// Queueing delay: how long the packet in service had waited, zero while the server idles, weighted by time: mean.
+    queue_delay_mean_ms: f64 => F64 in "ms";
+    /// Median of the queueing delay.
+    queue_delay_p50_ms: f64 => F64 in "ms";
+    /// 95th percentile of the queueing delay.
+    queue_delay_p95_ms: f64 => F64 in "ms";
+    /// 99th percentile of the queueing delay.
+    queue_delay_p99_ms: f64 => F64 in "ms";
+    /// Longest queueing delay.
+    queue_delay_max_ms: f64 => F64 in "ms";
+    /// Packets offered to the link.
+    arrived_packets: u64 => U64 in "packets";
+    /// Packets whose last bit left.
+    departed_packets: u64 => U64 in "packets";
+    /// IP bytes of those.
+    departed_bytes: u64 => U64 in "bytes";
+    /// Packets that found the queue full.
+    dropped_packets: u64 => U64 in "packets";
+    /// Packets lost by an impairment.
+    lost_packets: u64 => U64 in "packets";
+    /// Packets marked.
+    marked_packets: u64 => U64 in "packets";
+}
+
+impl LinkRow {
+    pub(crate) fn columns(rows: Vec<Self>) -> Vec<Column> {
+        let mut columns = LinkColumns::default();
+        rows.into_iter().for_each(|row| columns.push(row));
+        columns.into_columns()
+    }
+}
+
+/// The packet that is being served.
+#[derive(Clone, Copy, Debug)]
+struct InService {
+    finish: Time,
+    waited: Span,
+    size: Bytes,
+}
+
+/// Measures one link direction.
+///
+/// Services are reported when they start, with the finish then known; the part of a service that lies beyond the interval
+/// is not counted, and a packet departs when its service finishes. Reports may come late but must be in the order of time,
+/// and a link must be brought up to date before it is asked for a result.
+#[derive(Clone, Debug)]
+pub struct LinkMeter {
+    /// Counts of the engine since the start of the run; departures are counted by [`LinkMeter::service`].
+    pub counters: LinkCounters,
+    /// The counters at the start of the interval.
+    base: LinkCounters,
+    from: Time,
+    /// Waiting packets, weighted by nanoseconds.
+    queue: Histogram,
+    queue_packets: u32,
+    queue_since: Time,
+    /// Waiting times in nanoseconds, weighted by nanoseconds.
+    delay: Histogram,
+    in_service: Option<InService>,
+    /// Up to where delay and busy time are accounted for.
+    accounted: Time,
+    busy: Span,
+}
+
+impl LinkMeter {
+    /// A meter whose interval starts at time zero.
+    pub fn new() -> Self {
+        Self {
+            counters: LinkCounters::default(),
+            base: LinkCounters::default(),
+            from: Time::ZERO,
+            queue: Histogram::new(),
+            queue_packets: 0,
+            queue_since: Time::ZERO,
+            delay: Histogram::new(),
+            in_service: None,
+            accounted: Time::ZERO,
+            busy: Span::ZERO,
+        }
+    }
+
+    /// From `at` on, `packets` wait; the one in service is not counted.
+    #[inline]
+    pub fn queue(&mut self, at: Time, packets: u32) {
+        self.queue.record(u64::from(self.queue_packets), at.since(self.queue_since).as_nanos());
+        self.queue_since = self.queue_since.max(at);
+        self.queue_packets = packets;
+    }
+
+    /// A packet of `size` that has `waited` is served from `start` to `finish`.
+    #[inline]
+    pub fn service(&mut self, start: Time, finish: Time, waited: Span, size: Bytes) {
+        self.account(start);
+        self.in_service = Some(InService { finish, waited, size });
+    }
+
+    /// The counters since the start of the run as they stand at `at`.
+    pub fn counters_at(&mut self, at: Time) -> LinkCounters {
+        self.account(at);
+        self.counters
+    }
+
+    /// The measured interval starts here: forgets what was before `at`.
+    pub fn restart(&mut self, at: Time) {
+        self.bring_to(at);
+        self.queue.clear();
+        self.delay.clear();
+        self.busy = Span::ZERO;
+        self.base = self.counters;
+        self.from = at;
+    }
+
+    /// The statistics of the interval that ends at `at`, for the link direction `link` called `name` with nominal `rate`
+    /// (`None`: unlimited).
+    pub fn finish(&mut self, at: Time, link: u32, name: &str, rate: Option<Rate>) -> LinkRow {
+        self.bring_to(at);
+        let interval = at.since(self.from).as_nanos() as f64 / 1e9;
+        let per_second = |total: f64| if interval > 0.0 { total / interval } else { 0.0 };
+        let counted = self.counters.since(&self.base);
+        let queue = |q| self.queue.quantile(q).unwrap_or(0.0);
+        let delay = |q| self.delay.quantile(q).unwrap_or(0.0) / 1e6;
+        LinkRow {
+            link,
+            name: name.to_owned(),
+            rate_bps: rate.map_or(f64::NAN, |rate| rate.bits_per_second() as f64),
+            utilization: per_second(self.busy.as_nanos() as f64 / 1e9),
+            throughput_bps: per_second(counted.departed_bytes as f64 * 8.0),
+            queue_packets_mean: self.queue.mean().unwrap_or(0.0),
+            queue_packets_p50: queue(0.5),
+            queue_packets_p95: queue(0.95),
+            queue_packets_max: queue(1.0),
+            queue_delay_mean_ms: self.delay.mean().unwrap_or(0.0) / 1e6,
+            queue_delay_p50_ms: delay(0.5),
+            queue_delay_p95_ms: delay(0.95),
+            queue_delay_p99_ms: delay(0.99),
+            queue_delay_max_ms: self.delay.max().unwrap_or(0) as f64 / 1e6,
+            arrived_packets: counted.arrived_packets,
+            departed_packets: counted.departed_packets,
+            departed_bytes: counted.departed_bytes,
+            dropped_packets: counted.dropped_packets,
+            lost_packets: counted.lost_packets,
+            marked_packets: counted.marked_packets,
+        }
+    }
+
+    fn bring_to(&mut self, at: Time) {
+        self.account(at);
+        self.queue(at, self.queue_packets);
+    }
+
+    /// Counts delay and busy time up to `to`, and the departure of the packet in service if it finished by then.
+    #[inline]
+    fn account(&mut self, to: Time) {
+        if let Some(InService { finish, waited, size }) = self.in_service {
+            let end = finish.min(to);
+            let served = end.since(self.accounted);
+            self.delay.record(waited.as_nanos(), served.as_nanos());
+            self.busy += served;
+            self.accounted = self.accounted.max(end);
+            if finish <= to {
+                self.counters.departed_packets += 1;
+                self.counters.departed_bytes += size.get();
+                self.in_service = None;
+            }
+        }
+        self.delay.record(0, to.since(self.accounted).as_nanos());
+        self.accounted = self.accounted.max(to);
+    }
+}
+
+impl Default for LinkMeter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Span::from_millis(n)
+    }
+
+    const SIZE: Bytes = Bytes::new(1500);
+
+    #[test]
+    fn queue_length_and_delay_are_weighted_by_time() {
+        let mut meter = LinkMeter::new();
+        // One packet served from 0 to 10 ms; the second arrives at 2 ms, waits 8 ms, is served until 20 ms; then idle to 40 ms.
+        meter.service(ms(0), ms(10), Span::ZERO, SIZE);
+        meter.queue(ms(2), 1);
+        meter.queue(ms(10), 0);
+        meter.service(ms(10), ms(20), Span::from_millis(8), SIZE);
+        let row = meter.finish(ms(40), 3, "bottleneck", Some(Rate::from_mbit(10)));
+        assert_eq!((row.link, row.name.as_str(), row.rate_bps), (3, "bottleneck", 10e6));
+        assert_eq!(row.utilization, 0.5);
+        assert_eq!(row.queue_packets_mean, 0.2);
+        assert_eq!((row.queue_packets_p50, row.queue_packets_max), (0.0, 1.0));
+        assert_eq!(row.queue_delay_mean_ms, 2.0);
+        assert_eq!((row.queue_delay_p50_ms, row.queue_delay_p99_ms, row.queue_delay_max_ms), (0.0, 8.0, 8.0));
+        // 3000 bytes in 40 ms.
+        assert_eq!((row.departed_packets, row.throughput_bps), (2, 600_000.0));
+    }
+
+    #[test]
+    fn a_service_across_the_warm_up_or_the_end_counts_only_inside() {
+        let mut meter = LinkMeter::new();
+        meter.counters.arrived_packets = 5;
+        meter.service(ms(0), ms(10), Span::from_millis(1), SIZE);
+        meter.service(ms(10), ms(30), Span::from_millis(2), SIZE);
+        meter.restart(ms(20));
+        meter.counters.arrived_packets += 2;
+        meter.service(ms(30), ms(70), Span::from_millis(4), SIZE);
+        let row = meter.finish(ms(60), 0, "link", None);
+        assert_eq!((row.utilization, row.rate_bps.is_nan()), (1.0, true));
+        // 10 ms at 2 ms delay and 30 ms at 4 ms delay; only the second packet finished inside.
+        assert_eq!(row.queue_delay_mean_ms, 3.5);
+        assert_eq!((row.arrived_packets, row.departed_packets, row.departed_bytes), (2, 1, 1500));
+    }
+
+    #[test]
+    fn what_is_reported_late_counts_as_if_it_had_come_in_time() {
+        let mut meter = LinkMeter::new();
+        meter.queue(ms(5), 3);
+        meter.restart(ms(20));
+        // Both happened before the interval: a change of the queue, and a service that reaches into it.
+        meter.queue(ms(15), 2);
+        meter.service(ms(15), ms(25), Span::from_millis(6), SIZE);
+        meter.queue(ms(30), 0);
+        let row = meter.finish(ms(40), 0, "link", None);
+        assert_eq!((row.queue_packets_mean, row.queue_packets_max), (1.0, 2.0));
+        assert_eq!((row.utilization, row.queue_delay_mean_ms), (0.25, 1.5));
+    }
+
+    #[test]
+    fn an_outage_that_never_ends_is_busy_to_the_end() {
+        let mut meter = LinkMeter::new();
+        meter.service(ms(10), Time::NEVER, Span::from_millis(1), SIZE);
+        let row = meter.finish(ms(40), 0, "link", None);
+        assert_eq!((row.utilization, row.departed_packets), (0.75, 0));
+    }
+
+    #[test]
+    fn counters_at_a_sampling_time_know_only_finished_departures() {
+        let mut meter = LinkMeter::new();
+        meter.service(ms(0), ms(10), Span::ZERO, SIZE);
+        assert_eq!(meter.counters_at(ms(9)).departed_packets, 0);
+        assert_eq!(meter.counters_at(ms(10)).departed_bytes, 1500);
+        assert_eq!(meter.finish(ms(20), 0, "link", None).utilization, 0.5);
+    }
+
+    #[test]
+    fn an_interval_of_no_length_has_no_rates() {
+        let mut meter = LinkMeter::new();
+        let row = meter.finish(Time::ZERO, 0, "link", None);
+        assert_eq!((row.utilization, row.throughput_bps, row.queue_packets_max), (0.0, 0.0, 0.0));
+    }
+}

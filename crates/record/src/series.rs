@@ -1,0 +1,271 @@
+use units::Time;
+
+use crate::seconds;
+use crate::table::{Column, Data, columns};
+
+/// What the sender of a flow is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum FlowState {
+    /// Nothing is amiss.
+    Open,
+    /// Duplicate ACKs or SACKs arrived, nothing is deemed lost yet.
+    Disorder,
+    /// Fast recovery.
+    Recovery,
+    /// Repair after a retransmission timeout.
+    Loss,
+    /// The window was reduced for congestion marks.
+    Reduced,
+}
+
+impl FlowState {
+    /// The names in tables, in the order of the variants.
+    pub const NAMES: [&str; 5] = ["open", "disorder", "recovery", "loss", "reduced"];
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum EventKind {
+    /// A flow started.
+    Start,
+    /// A flow stopped at its time.
+    Stop,
+    /// A flow delivered its last byte.
+    Complete,
+    /// A full queue dropped a packet; the value is the number of waiting packets it found.
+    Drop,
+    /// An impairment lost a packet.
+    Lost,
+    /// A queue marked a packet.
+    Mark,
+    /// The sender deems a segment lost; the value is the latest round-trip time in milliseconds.
+    DeemedLost,
+    /// A segment was sent again.
+    Retransmission,
+    /// The controller was told of a loss; the value is its window before, in segments.
+    LossEvent,
+    /// Recovery ended.
+    Recovered,
+    /// The retransmission timer expired; the value is the window before, in segments.
+    Timeout,
+    /// A tail loss probe was sent.
+    TailLossProbe,
+    /// A reduction turned out to be spurious.
+    Spurious,
+    /// The controller was told of congestion marks.
+    Ecn,
+}
+
+impl EventKind {
+    /// The names in tables, in the order of the variants.
+    pub const NAMES: [&str; 14] = [
+        "start",
+        "stop",
+        "complete",
+        "drop",
+        "lost",
+        "mark",
+        "deemed-lost",
+        "retransmission",
+        "loss-event",
+        "recovered",
+        "timeout",
+        "tail-loss-probe",
+        "spurious",
+        "ecn",
+    ];
+}
+
+columns! {
+    /// The state of a flow at a sampling time.
+    row FlowSample;
+    /// Samples of the flows, in the order of time.
+    pub columns FlowSeries;
+    /// Sampling time.
+    time_s: f64 => F64 in "s";
+    /// Index of the flow.
+    flow: u32 => U32;
+    /// Congestion window.
+    window_segments: f64 => F64 in "segments";
+    /// Slow-start threshold; null while infinite.
+    threshold_segments: f64 => NullableF64 in "segments";
+    /// Segments in flight (pipe, RFC 6675).
+    in_flight_segments: u32 => U32 in "segments";
+    /// Latest round-trip time; null before the first sample.
+    latest_rtt_ms: f64 => NullableF64 in "ms";
+    /// Smoothed round-trip time (RFC 6298); null before the first sample.
+    smoothed_rtt_ms: f64 => NullableF64 in "ms";
+    /// Smallest round-trip time; null before the first sample.
+    min_rtt_ms: f64 => NullableF64 in "ms";
+    /// Application bytes delivered in order to the receiver since the start.
+    delivered_bytes: u64 => U64 in "bytes";
+    /// Data packets sent since the start, retransmissions included.
+    sent_packets: u64 => U64 in "packets";
+    /// Retransmitted packets since the start.
+    retransmitted_packets: u64 => U64 in "packets";
+    /// Pacing rate; null without pacing.
+    pacing_rate_bps: f64 => NullableF64 in "bit/s";
+    /// What the sender is doing.
+    state: FlowState => Dict;
+}
+
+columns! {
+    /// The state of a link direction at a sampling time; counts since the start of the run.
+    row LinkSample;
+    /// Samples of the links, in the order of time.
+    pub columns LinkSeries;
+    /// Sampling time.
+    time_s: f64 => F64 in "s";
+    /// Index of the link direction.
+    link: u32 => U32;
+    /// Waiting packets, the one in service not counted.
+    queue_packets: u32 => U32 in "packets";
+    /// Waiting bytes, the packet in service not counted.
+    queue_bytes: u64 => U64 in "bytes";
+    /// IP bytes whose last bit has left.
+    departed_bytes: u64 => U64 in "bytes";
+    /// Packets that found the queue full.
+    dropped_packets: u64 => U64 in "packets";
+    /// Packets lost by an impairment.
+    lost_packets: u64 => U64 in "packets";
+    /// Packets marked.
+    marked_packets: u64 => U64 in "packets";
+}
+
+columns! {
+    /// Something that happened.
+    row EventRow;
+    /// What happened, in the order of time.
+    pub columns Events;
+    /// When.
+    time_s: f64 => F64 in "s";
+    /// What.
+    kind: EventKind => Dict;
+    /// Index of the flow.
+    flow: u32 => U32;
+    /// Index of the link direction; null (`u32::MAX`) for events of an endpoint.
+    link: u32 => NullableU32;
+    /// Number of the segment; null (`u64::MAX`) where the event is not of a segment.
+    sequence: u64 => NullableU64;
+    /// What the kind says; null (NaN) for most.
+    value: f64 => NullableF64;
+}
+
+impl Events {
+    /// Appends an event of `flow` at one of its endpoints or at `link`.
+    #[inline]
+    pub fn record(
+        &mut self,
+        at: Time,
+        kind: EventKind,
+        flow: u32,
+        link: Option<u32>,
+        sequence: Option<u64>,
+        value: Option<f64>,
+    ) {
+        self.push(EventRow {
+            time_s: seconds(at),
+            kind,
+            flow,
+            link: link.unwrap_or(u32::MAX),
+            sequence: sequence.unwrap_or(u64::MAX),
+            value: value.unwrap_or(f64::NAN),
+        });
+    }
+}
+
+/// Named internals of the controllers in long form: a row per flow, name and sampling time.
+#[derive(Clone, Debug, Default)]
+pub struct Probes {
+    /// Sampling time, s.
+    pub time_s: Vec<f64>,
+    /// Index of the flow.
+    pub flow: Vec<u32>,
+    /// Index into [`Probes::names`].
+    pub code: Vec<u16>,
+    /// The value, in the unit that the controller documents.
+    pub value: Vec<f64>,
+    names: Vec<&'static str>,
+    /// Where the next name is expected: a controller shows its internals in the same order every time.
+    expected: usize,
+}
+
+impl Probes {
+    /// Appends a row.
+    pub fn push(&mut self, at: Time, flow: u32, name: &'static str, value: f64) {
+        let code = self.code_of(name);
+        self.time_s.push(seconds(at));
+        self.flow.push(flow);
+        self.code.push(code as u16);
+        self.value.push(value);
+        self.expected = code + 1;
+    }
+
+    /// The different names, in the order of their first appearance.
+    pub fn names(&self) -> &[&'static str] {
+        &self.names
+    }
+
+    fn code_of(&mut self, name: &'static str) -> usize {
+        if self.names.get(self.expected).is_some_and(|known| *known == name) {
+            return self.expected;
+        }
+        self.names.iter().position(|known| *known == name).unwrap_or_else(|| {
+            self.names.push(name);
+            self.names.len() - 1
+        })
+    }
+
+    pub(crate) fn into_columns(self) -> Vec<Column> {
+        let names = self.names.into_iter().map(str::to_owned).collect();
+        vec![
+            Column { name: "time_s", unit: Some("s"), data: Data::F64(self.time_s) },
+            Column { name: "flow", unit: None, data: Data::U32(self.flow) },
+            Column { name: "name", unit: None, data: Data::Dict { codes: self.code, names } },
+            Column { name: "value", unit: None, data: Data::F64(self.value) },
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_without_link_segment_or_value_has_nulls_there() {
+        let mut events = Events::default();
+        events.record(Time::from_nanos(1_500_000_000), EventKind::TailLossProbe, 2, None, None, None);
+        events.record(Time::from_nanos(2_000_000_000), EventKind::Drop, 0, Some(1), Some(77), Some(84.0));
+        let columns = events.into_columns();
+        assert_eq!(columns[0].data, Data::F64(vec![1.5, 2.0]));
+        let Data::Dict { codes, names } = &columns[1].data else { panic!("{:?}", columns[1]) };
+        assert_eq!(
+            [names[usize::from(codes[0])].as_str(), names[usize::from(codes[1])].as_str()],
+            ["tail-loss-probe", "drop"]
+        );
+        assert_eq!(columns[3].data, Data::NullableU32(vec![u32::MAX, 1]));
+        assert_eq!(columns[4].data, Data::NullableU64(vec![u64::MAX, 77]));
+        let Data::NullableF64(values) = &columns[5].data else { panic!("{:?}", columns[5]) };
+        assert!(values[0].is_nan() && values[1] == 84.0);
+    }
+
+    #[test]
+    fn the_last_variant_of_each_kind_has_the_last_name() {
+        assert_eq!(FlowState::NAMES[FlowState::Reduced as usize], "reduced");
+        assert_eq!(EventKind::NAMES[EventKind::Ecn as usize], "ecn");
+        assert_eq!(EventKind::NAMES[EventKind::LossEvent as usize], "loss-event");
+        assert_eq!(EventKind::NAMES[EventKind::Retransmission as usize], "retransmission");
+    }
+
+    #[test]
+    fn probe_names_are_kept_once_whatever_their_order() {
+        let mut probes = Probes::default();
+        for name in ["alpha", "beta", "alpha", "beta", "queue", "alpha"] {
+            probes.push(Time::ZERO, 0, name, 1.0);
+        }
+        assert_eq!(probes.names(), ["alpha", "beta", "queue"]);
+        assert_eq!(probes.code, [0, 1, 0, 1, 2, 0]);
+    }
+}

@@ -1,0 +1,183 @@
+use units::{Span, Time};
+
+use crate::{Events, FlowRow, FlowSeries, LinkRow, LinkSeries, Probes};
+
+/// A column of a [`Table`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its name; carries the unit where there is one.
+    pub name: &'static str,
+    /// The unit of its values; `None` for numbers without unit and for text.
+    pub unit: Option<&'static str>,
+    /// Its values.
+    pub data: Data,
+}
+
+/// The values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// Whole numbers of 32 bits.
+    U32(Vec<u32>),
+    /// Whole numbers of 64 bits.
+    U64(Vec<u64>),
+    /// Real numbers.
+    F64(Vec<f64>),
+    /// Whole numbers of 32 bits; `u32::MAX` is null.
+    NullableU32(Vec<u32>),
+    /// Whole numbers of 64 bits; `u64::MAX` is null.
+    NullableU64(Vec<u64>),
+    /// Real numbers; what is not finite is null.
+    NullableF64(Vec<f64>),
+    /// Text.
+    Str(Vec<String>),
+    /// Text of few different values: an index into `names` for each row.
+    Dict {
+        /// The index of each row.
+        codes: Vec<u16>,
+        /// What the indices stand for.
+        names: Vec<String>,
+    },
+}
+
+impl Data {
+    /// The number of values.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::U32(values) | Self::NullableU32(values) => values.len(),
+            Self::U64(values) | Self::NullableU64(values) => values.len(),
+            Self::F64(values) | Self::NullableF64(values) => values.len(),
+            Self::Str(values) => values.len(),
+            Self::Dict { codes, .. } => codes.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A named table: columns of equal length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// Its columns, in the order of the schema.
+    pub columns: Vec<Column>,
+}
+
+/// The tables of one run.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    /// A row per flow, over the measured interval.
+    pub flows: Vec<FlowRow>,
+    /// A row per link direction, over the measured interval.
+    pub links: Vec<LinkRow>,
+    /// Samples of the flows.
+    pub flow_series: FlowSeries,
+    /// Samples of the links.
+    pub link_series: LinkSeries,
+    /// Named internals of the controllers.
+    pub probes: Probes,
+    /// What happened, one row each.
+    pub events: Events,
+}
+
+impl Tables {
+    /// The names of the tables, in the order of [`Tables::into_tables`].
+    pub const NAMES: [&str; 6] = ["flows", "links", "flow_series", "link_series", "probes", "events"];
+
+    /// The tables as named columns; the vectors of the series are moved, not copied.
+    pub fn into_tables(self) -> [Table; 6] {
+        let columns = [
+            FlowRow::columns(self.flows),
+            LinkRow::columns(self.links),
+            self.flow_series.into_columns(),
+            self.link_series.into_columns(),
+            self.probes.into_columns(),
+            self.events.into_columns(),
+        ];
+        let mut names = Self::NAMES.into_iter();
+        columns.map(|columns| Table { name: names.next().unwrap_or_default(), columns })
+    }
+}
+
+/// A point in time in seconds, the nearest double.
+pub fn seconds(at: Time) -> f64 {
+    at.as_nanos() as f64 / 1e9
+}
+
+/// A span in milliseconds, the nearest double; NaN (a null in the tables) for [`Span::MAX`].
+pub fn milliseconds(span: Span) -> f64 {
+    if span == Span::MAX { f64::NAN } else { span.as_nanos() as f64 / 1e6 }
+}
+
+/// Declares a row and the columns that rows of its kind make: `field: type => Data variant, "unit"`.
+macro_rules! columns {
+    (
+        $(#[$row_meta:meta])* row $row:ident;
+        $(#[$columns_meta:meta])* $vis:vis columns $columns:ident;
+        $($(#[$field_meta:meta])* $field:ident: $type:ty => $variant:ident $(in $unit:literal)?;)*
+    ) => {
+        $(#[$row_meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $row {
+            $($(#[$field_meta])* pub $field: $type,)*
+        }
+
+        $(#[$columns_meta])*
+        #[derive(Clone, Debug, Default)]
+        $vis struct $columns {
+            $($(#[$field_meta])* $vis $field: Vec<$type>,)*
+        }
+
+        impl $columns {
+            /// Appends a row.
+            #[inline]
+            $vis fn push(&mut self, row: $row) {
+                $(self.$field.push(row.$field);)*
+            }
+
+            #[allow(clippy::wrong_self_convention, reason = "consumes itself column by column")]
+            pub(crate) fn into_columns(self) -> Vec<crate::Column> {
+                vec![$(crate::Column {
+                    name: stringify!($field),
+                    unit: crate::table::columns!(@unit $($unit)?),
+                    data: crate::table::columns!(@data $variant, self.$field, $type),
+                },)*]
+            }
+        }
+    };
+    (@unit) => { None };
+    (@unit $unit:literal) => { Some($unit) };
+    (@data Dict, $values:expr, $type:ty) => {
+        crate::Data::Dict {
+            codes: $values.into_iter().map(|value| value as u16).collect(),
+            names: <$type>::NAMES.map(str::to_owned).to_vec(),
+        }
+    };
+    (@data $variant:ident, $values:expr, $type:ty) => { crate::Data::$variant($values) };
+}
+pub(crate) use columns;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_spans_are_the_nearest_doubles() {
+        assert_eq!(seconds(Time::from_nanos(300_000_000)), 0.3);
+        assert_eq!(milliseconds(Span::from_micros(40_100)), 40.1);
+        assert!(milliseconds(Span::MAX).is_nan());
+    }
+
+    #[test]
+    fn every_table_has_its_name_and_columns_of_equal_length() {
+        let tables = Tables::default().into_tables();
+        assert_eq!(tables.each_ref().map(|table| table.name), Tables::NAMES);
+        for table in tables {
+            assert!(table.columns.iter().all(|column| column.data.is_empty()), "{}", table.name);
+            assert!(table.columns.len() >= 4, "{}", table.name);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! From text to [`Scenario`]: reading, overriding single keys, and finding the line and key of an error.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+use crate::error::suggestion;
+use crate::{Error, Scenario};
+
+/// Reads a scenario from TOML. `file` names it in errors, and traces are looked up beside it.
+pub fn from_toml(text: &str, file: &str) -> Result<Scenario, Error> {
+    Document::from_toml(text, file)?.scenario()
+}
+
+/// Reads a scenario from a TOML file.
+pub fn from_path(path: impl AsRef<Path>) -> Result<Scenario, Error> {
+    Document::from_path(path)?.scenario()
+}
+
+/// Reads a scenario from JSON of the shape of the TOML document; `null` is a key that is not given.
+pub fn from_json(value: &Json, file: &str) -> Result<Scenario, Error> {
+    Document::from_json(value, file)?.scenario()
+}
+
+/// A scenario as written, in which single keys can still be set.
+#[derive(Clone, Debug)]
+pub struct Document {
+    table: Table,
+    origin: Origin,
+}
+
+/// Where a document comes from: what errors need.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Origin {
+    pub(crate) file: String,
+    /// The line of every key in the file.
+    lines: BTreeMap<String, usize>,
+}
+
+impl Document {
+    /// The document in `text`; an error if it is not TOML.
+    pub fn from_toml(text: &str, file: &str) -> Result<Self, Error> {
+        let located = DeTable::parse(text).map_err(|error| syntax_error(&error, text, file))?;
+        let mut lines = BTreeMap::new();
+        each_key(located.get_ref(), String::new(), &mut |key, span, _| {
+            lines.insert(key.to_owned(), line_of(text, span.start));
+        });
+        let table = text.parse().map_err(|error| syntax_error(&error, text, file))?;
+        Ok(Self { table, origin: Origin { file: file.to_owned(), lines } })
+    }
+
+    /// The document in the file at `path`.
+    pub fn from_path(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let file = path.as_ref().display().to_string();
+        let fail = |message| Error { file: file.clone(), line: None, key: String::new(), message };
+        let bytes = std::fs::read(&path).map_err(|error| fail(format!("cannot be read: {error}")))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            fail(format!("is not UTF-8 text (byte {} is the first that is not)", error.utf8_error().valid_up_to()))
+        })?;
+        Self::from_toml(&text, &file)
+    }
+
+    /// The document in a JSON object.
+    pub fn from_json(value: &Json, file: &str) -> Result<Self, Error> {
+        let origin = Origin { file: file.to_owned(), lines: BTreeMap::new() };
+        match to_toml(value, "").map_err(|(key, message)| origin.error(&key, message))? {
+            Some(Value::Table(table)) => Ok(Self { table, origin }),
+            _ => Err(origin.error("", "a scenario is an object of keys and values")),
+        }
+    }
+
+    /// Sets the value at a dotted `key`; numbers index arrays (`flows.0.cc`). The value is read as TOML if it is
+    /// TOML, otherwise as a string. Whether there is such a key shows when the scenario is read.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), Error> {
+        let value = format!("v = {value}")
+            .parse::<Table>()
+            .ok()
+            .filter(|table| table.len() == 1)
+            .and_then(|mut table| table.remove("v"))
+            .unwrap_or_else(|| Value::String(value.to_owned()));
+        let mut root = Value::Table(std::mem::take(&mut self.table));
+        let result = put(&mut root, key, value);
+        if let Value::Table(table) = root {
+            self.table = table;
+        }
+        result.map_err(|message| self.origin.error(key, message))?;
+        let below = format!("{key}.");
+        self.origin.lines.retain(|k, _| k != key && !k.starts_with(&below));
+        Ok(())
+    }
+
+    /// Reads the document as a scenario.
+    pub fn scenario(&self) -> Result<Scenario, Error> {
+        let text = toml::to_string(&self.table).map_err(|error| self.origin.error("", error.to_string()))?;
+        let mut scenario: Scenario = toml::from_str(&text).map_err(|error| {
+            let (key, message) = explain(&error, &text);
+            self.origin.error(&key, message)
+        })?;
+        scenario.origin = self.origin.clone();
+        scenario.complete();
+        Ok(scenario)
+    }
+}
+
+impl Origin {
+    /// An error at `key`, with its line, or else the line of what `key` is in.
+    pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> Error {
+        let mut at = key;
+        let line = loop {
+            match (self.lines.get(at), at.rfind('.')) {
+                (Some(line), _) => break Some(*line),
+                (None, Some(dot)) => at = &at[..dot],
+                (None, None) => break None,
+            }
+        };
+        Error { file: self.file.clone(), line, key: key.to_owned(), message: message.into() }
+    }
+
+    /// The place of a file that the scenario names.
+    pub(crate) fn beside(&self, path: &str) -> PathBuf {
+        Path::new(&self.file).parent().unwrap_or(Path::new("")).join(path)
+    }
+}
+
+fn syntax_error(error: &toml::de::Error, text: &str, file: &str) -> Error {
+    Error {
+        file: file.to_owned(),
+        line: error.span().map(|span| line_of(text, span.start)),
+        key: String::new(),
+        message: format!("is not TOML: {}", error.message()),
+    }
+}
+
+fn line_of(text: &str, position: usize) -> usize {
+    1 + text.as_bytes()[..position].iter().filter(|&&b| b == b'\n').count()
+}
+
+/// Calls `visit` with the dotted key, the span of the key and the span of the value of all that `table` holds.
+fn each_key(table: &DeTable<'_>, prefix: String, visit: &mut impl FnMut(&str, Range<usize>, Range<usize>)) {
+    for (name, value) in table {
+        each_value(value, name.span(), format!("{prefix}{}", name.get_ref()), visit);
+    }
+}
+
+fn each_value(
+    value: &Spanned<DeValue<'_>>,
+    span: Range<usize>,
+    key: String,
+    visit: &mut impl FnMut(&str, Range<usize>, Range<usize>),
+) {
+    visit(&key, span, value.span());
+    match value.get_ref() {
+        DeValue::Table(table) => each_key(table, format!("{key}."), visit),
+        DeValue::Array(array) => {
+            for (i, item) in array.iter().enumerate() {
+                each_value(item, item.span(), format!("{key}.{i}"), visit);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Key and message of an error that reading `text` gave.
+fn explain(error: &toml::de::Error, text: &str) -> (String, String) {
+    let mut key = String::new();
+    // The document itself has the span 0..0.
+    let inside = error.span().filter(|span| !span.is_empty());
+    if let (Some(at), Ok(located)) = (inside, DeTable::parse(text)) {
+        // The innermost key whose name or value holds the span: keys are visited before what is inside them.
+        each_key(located.get_ref(), String::new(), &mut |name, own, value| {
+            let holds = |span: Range<usize>| span.start <= at.start && at.end <= span.end;
+            if holds(own) || holds(value) {
+                name.clone_into(&mut key);
+            }
+        });
+    }
+    let message = error.message();
+    let named: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    if message.starts_with("unknown field") {
+        let (name, known) = named.split_first().unwrap_or((&"", &[]));
+        return (key, format!("there is no such key here; {}", suggestion(name, known)));
+    }
+    if message.starts_with("missing field") {
+        let name = named.first().copied().unwrap_or_default();
+        let key = if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
+        return (key, "is missing".to_owned());
+    }
+    (key, message.to_owned())
+}
+
+/// Puts `value` at the dotted `key` below `root`, making tables on the way.
+fn put(root: &mut Value, key: &str, value: Value) -> Result<(), String> {
+    let mut at = root;
+    let mut done = String::new();
+    for name in key.split('.') {
+        if name.is_empty() {
+            return Err("a key is names and indices with single dots between".to_owned());
+        }
+        at = match at {
+            Value::Table(table) => table.entry(name).or_insert_with(|| Value::Table(Table::new())),
+            Value::Array(array) => {
+                let length = array.len();
+                name.parse::<usize>().ok().and_then(|i| array.get_mut(i)).ok_or_else(|| {
+                    format!("`{name}` is not an index into `{done}`, which has {length} entries, the first of them 0")
+                })?
+            }
+            _ => return Err(format!("`{done}` is not a table: set it as a whole")),
+        };
+        if !done.is_empty() {
+            done.push('.');
+        }
+        done.push_str(name);
+    }
+    *at = value;
+    Ok(())
+}
+
+/// JSON as TOML: `None` for `null`, which in objects is a key that is not given.
+fn to_toml(value: &Json, key: &str) -> Result<Option<Value>, (String, String)> {
+    let below = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
+    Ok(Some(match value {
+        Json::Null => return Ok(None),
+        Json::Bool(b) => Value::Boolean(*b),
+        Json::Number(n) => match (n.as_i64(), n.as_f64()) {
+            (Some(whole), _) => Value::Integer(whole),
+            (None, Some(_)) if n.is_u64() => {
+                return Err((key.to_owned(), format!("`{n}` is too large: at most {}", i64::MAX)));
+            }
+            (None, real) => Value::Float(real.unwrap_or(f64::NAN)),
+        },
+        Json::String(s) => Value::String(s.clone()),
+        Json::Array(items) => {
+            let mut array = Vec::with_capacity(items.len());
+            for (i, item) in items.iter().enumerate() {
+                let key = below(&i.to_string());
+                array.push(to_toml(item, &key)?.ok_or((key, "an array holds no `null`".to_owned()))?);
+            }
+            Value::Array(array)
+        }
+        Json::Object(fields) => {
+            let mut table = Table::new();
+            for (name, field) in fields {
+                if let Some(field) = to_toml(field, &below(name))? {
+                    table.insert(name.clone(), field);
+                }
+            }
+            Value::Table(table)
+        }
+    }))
+}

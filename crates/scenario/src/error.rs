@@ -1,0 +1,43 @@
+use std::fmt;
+
+/// Why a scenario cannot be run. Displays as one sentence: `demo.toml, line 7: path.rate: …`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// The file, or what stands for it.
+    pub file: String,
+    /// The line in it, counted from 1; `None` where the key is not in the file.
+    pub line: Option<usize>,
+    /// The dotted key, indices of arrays included (`flows.0.cc`); empty for the document as a whole.
+    pub key: String,
+    /// What is wrong and what is allowed.
+    pub message: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        if !self.key.is_empty() {
+            write!(f, ": {}", self.key)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Of `known`, the name that looks most like `name`.
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known.into_iter().max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)))
+}
+
+/// "did you mean `a`? (there are `a`, `b`)".
+pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
+    let list = known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
+    match nearest(name, known.iter().copied()) {
+        Some(nearest) => format!("did you mean `{nearest}`? (there are {list})"),
+        None => "there are none".to_owned(),
+    }
+}

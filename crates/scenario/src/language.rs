@@ -1,0 +1,242 @@
+//! The definition of the language: what a scenario may say, with the defaults.
+
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Span, Time};
+
+use crate::document::Origin;
+use crate::values::{Delay, LossSpec, QueueSpec, RateSpec, Sampling, Source};
+
+/// A network and the flows on it. The network is either one bottleneck (`path`) or any number of `links`.
+#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What reports call it; by default the name of the file.
+    #[serde(default)]
+    pub name: String,
+    /// How long it runs.
+    pub duration: Span,
+    /// The measured interval starts here and ends with the run.
+    #[serde(default)]
+    pub warmup: Span,
+    /// Fixes every random draw: the same seed gives the same run. At most 2^63 - 1.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// The TCP options of flows that name no profile.
+    #[serde(default = "linux")]
+    pub profile: String,
+    /// One bottleneck that all flows share (a dumbbell).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<Path>,
+    /// Links between named nodes, in place of `path`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
+    /// Who sends.
+    #[serde(default)]
+    pub flows: Vec<Flow>,
+    /// What is written down.
+    #[serde(default)]
+    pub record: Record,
+    #[serde(skip)]
+    pub(crate) origin: Origin,
+}
+
+/// A dumbbell: the bottleneck, and the propagation delay of every flow after it.
+#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Path {
+    /// Rate of the bottleneck, of IP bytes.
+    pub rate: RateSpec,
+    /// Base RTT (propagation), half of it each way. This or `delay`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<Span>,
+    /// One-way propagation delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Delay>,
+    /// The queue before the bottleneck. To be given unless the rate is unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueSpec>,
+    /// Random loss before the queue.
+    #[serde(default)]
+    pub loss: LossSpec,
+    /// The way of the ACKs.
+    #[serde(default)]
+    pub reverse: Reverse,
+}
+
+/// The other direction of a path or link. By default it only delays.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reverse {
+    /// Its rate.
+    #[serde(default)]
+    pub rate: RateSpec,
+    /// Its queue.
+    #[serde(default)]
+    pub queue: QueueSpec,
+    /// Its random loss.
+    #[serde(default)]
+    pub loss: LossSpec,
+}
+
+/// A link between two nodes.
+#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// What reports call it; by default `<from>-<to>`. The other direction is `<name>:reverse`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The node that sends into it.
+    pub from: String,
+    /// The node at its end.
+    pub to: String,
+    /// Its rate, of IP bytes.
+    pub rate: RateSpec,
+    /// Propagation delay, the same in both directions.
+    pub delay: Span,
+    /// The queue before it. To be given unless the rate is unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueSpec>,
+    /// Random loss before the queue.
+    #[serde(default)]
+    pub loss: LossSpec,
+    /// Whether there is a reverse direction with the same rate, queue and loss. This or `reverse`.
+    #[serde(default)]
+    pub duplex: bool,
+    /// The reverse direction, where it differs; without `duplex` and this the link leads one way only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse: Option<Reverse>,
+}
+
+/// One sender with its receiver, or several alike.
+#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// The congestion controller, as in `ackclock controllers`.
+    pub cc: String,
+    /// Parameters of the controller.
+    #[serde(default, skip_serializing_if = "control::Parameters::is_empty")]
+    pub parameters: control::Parameters,
+    /// What reports call it; by default `<cc>-<index among the flows>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// So many copies; their names get `-0`, `-1` and so on.
+    #[serde(default = "one_copy")]
+    #[schemars(range(min = 1))]
+    pub count: u32,
+    /// When it starts.
+    #[serde(default)]
+    pub start: Time,
+    /// A random delay of the start, uniform from 0 to below this, drawn for every copy.
+    #[serde(default)]
+    pub start_jitter: Span,
+    /// When it stops sending; by default at the end of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Time>,
+    /// How much it sends; the flow ends when all is delivered. By default without end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+    /// Base RTT of this flow in place of the path's, half of it each way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<Span>,
+    /// The node of the sender, among `links`. The shortest way is taken, in hops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The node of the receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// All nodes from sender to receiver in order, in place of `from` and `to`; ACKs come back the same way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Vec<String>>,
+    /// Propagation delay each way on top of that of the links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra_delay: Option<Span>,
+    /// The TCP options of a stack or era; by default the profile of the scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// Single TCP options in place of those of the profile.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    #[schemars(schema_with = "transport_schema")]
+    pub transport: Overrides,
+    /// TCP, or datagrams.
+    #[serde(default)]
+    pub kind: Protocol,
+    /// IP size of a datagram; by default 1500 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet_size: Option<Bytes>,
+    /// What the application offers.
+    #[serde(default)]
+    pub source: Source,
+}
+
+/// TCP options by name.
+pub(crate) type Overrides = serde_json::Map<String, serde_json::Value>;
+
+/// What a flow is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// A TCP connection.
+    #[default]
+    Tcp,
+    /// Datagrams at the rate of `source`, each echoed; nothing reacts to loss, the controller only watches.
+    Datagram,
+}
+
+/// What a run writes down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Record {
+    /// Window, RTT, rates of every flow.
+    pub flow_series: Sampling,
+    /// Internals of the controllers.
+    pub probes: Sampling,
+    /// Queue and throughput of every link: a time or "off".
+    pub link_series: Sampling,
+    /// Drops, marks, losses, retransmissions, timeouts, recoveries.
+    pub events: bool,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        let sampling = Sampling::Every(Span::from_millis(100));
+        Self { flow_series: sampling, probes: sampling, link_series: sampling, events: true }
+    }
+}
+
+impl Scenario {
+    /// Fills in the defaults that depend on something else.
+    pub(crate) fn complete(&mut self) {
+        if self.name.is_empty() {
+            let stem = std::path::Path::new(&self.origin.file).file_stem();
+            self.name = stem.map_or_else(|| "scenario".to_owned(), |stem| stem.to_string_lossy().into_owned());
+        }
+        let mut index = 0;
+        for flow in &mut self.flows {
+            if flow.count == 1 {
+                flow.name.get_or_insert_with(|| format!("{}-{index}", flow.cc));
+            }
+            flow.stop.get_or_insert(Time::ZERO + self.duration);
+            flow.profile.get_or_insert_with(|| self.profile.clone());
+            index += u64::from(flow.count);
+        }
+    }
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn one_copy() -> u32 {
+    1
+}
+
+fn linux() -> String {
+    "linux".to_owned()
+}
+
+/// The options of the transport, none of them required.
+fn transport_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let mut schema = <transport::Options as schemars::JsonSchema>::json_schema(generator);
+    schema.remove("required");
+    schema
+}

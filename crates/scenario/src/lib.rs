@@ -1,0 +1,37 @@
+//! The scenario language: types, defaults, validation, JSON schema.
+//!
+//! A scenario is written as TOML (or as JSON of the same shape) and read into [`Scenario`], which is the
+//! definition of the language: parser, defaults and [`schema`] come from it. [`Scenario::plan`] checks what one
+//! key alone cannot tell, and gives the [`Plan`] that an engine runs: links with their settings, flows with their
+//! route, everything by index. Every [`Error`] is one sentence with file, line and key.
+//!
+//! ```
+//! let text = r#"
+//!     duration = "10s"
+//!     path = { rate = "10mbit", rtt = "40ms", queue = "84p" }
+//!     flows = [{ cc = "newreno" }]
+//! "#;
+//! let plan = scenario::from_toml(text, "demo.toml")?.plan()?;
+//! assert_eq!(plan.flows[0].name, "newreno-0");
+//! # Ok::<(), scenario::Error>(())
+//! ```
+
+mod document;
+mod error;
+mod language;
+mod memory;
+mod plan;
+mod resolve;
+mod route;
+mod values;
+
+pub use document::{Document, from_json, from_path, from_toml};
+pub use error::Error;
+pub use language::{Flow, Link, Path, Protocol, Record, Reverse, Scenario};
+pub use plan::{Hop, Kind, Plan, PlannedFlow, PlannedLink};
+pub use values::{Delay, Limit, LossSpec, Packets, QueueSpec, RateSpec, Sampling, Source};
+
+/// The JSON schema of [`Scenario`].
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Scenario).to_value()
+}

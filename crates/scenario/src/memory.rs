@@ -1,0 +1,165 @@
+//! How much memory a run takes, estimated from above: enough to refuse one that would exhaust the machine.
+
+use network::{Limit, Service};
+use units::{Bytes, Rate, Span};
+
+use crate::Error;
+use crate::plan::{Kind, Plan, PlannedFlow, PlannedLink};
+use crate::values::{Sampling, Source};
+
+/// Sender, receiver, controller and timers of one flow.
+const FLOW: u64 = 8_000;
+/// A packet in a queue or on the wire, with what the sender remembers of it.
+const PACKET: u64 = 200;
+/// A row of the series of flows, with room for the growth of its columns.
+const FLOW_ROW: u64 = 240;
+/// The rows of one sample of probes: at most a dozen names.
+const PROBE_ROWS: u64 = 12 * 64;
+/// A row of the series of links.
+const LINK_ROW: u64 = 160;
+/// A row of the table of events.
+const EVENT_ROW: u64 = 80;
+/// One event among so many packets: a loss rate of a few percent, each with drop, detection and retransmission.
+const PACKETS_PER_EVENT: u64 = 10;
+/// IP size of the packets that are counted.
+const PACKET_SIZE: u64 = 1500;
+
+impl Plan {
+    /// What a run of this plan takes at most, roughly: its tables, the packets in the network, the state of the flows.
+    pub fn estimated_memory(&self) -> Bytes {
+        let loads = self.loads();
+        let sent = loads.iter().fold(0u64, |sum, load| sum.saturating_add(load.sent));
+        let in_network = loads.iter().fold(0u64, |sum, load| sum.saturating_add(load.in_network));
+        let rows = |sampling, series: u64| match sampling {
+            Sampling::Off => 0,
+            Sampling::Every(span) => (self.duration.as_nanos() / span.as_nanos() + 1).saturating_mul(series),
+            Sampling::Acks(n) => sent / u64::from(n) + series,
+        };
+        let flows = self.flows.len() as u64;
+        let links = self.links.len() as u64;
+        let events = if self.record.events { sent / PACKETS_PER_EVENT } else { 0 };
+        let parts = [
+            (flows, FLOW),
+            (in_network, PACKET),
+            (rows(self.record.flow_series, flows), FLOW_ROW),
+            (rows(self.record.probes, flows), PROBE_ROWS),
+            (rows(self.record.link_series, links), LINK_ROW),
+            (events, EVENT_ROW),
+        ];
+        Bytes::new(parts.into_iter().fold(0, |sum, (count, size)| sum.saturating_add(count.saturating_mul(size))))
+    }
+
+    /// Refuses a run that takes more than 80 % of the `available` memory.
+    pub fn check_memory(&self, available: Bytes) -> Result<(), Error> {
+        let needed = self.estimated_memory();
+        if needed.get() / 4 <= available.get() / 5 {
+            return Ok(());
+        }
+        let message = format!(
+            "the run may take {} of memory, more than 80% of the {} available: sample less often (record), shorten the \
+             duration, run fewer flows, or bound what is in flight (rate, queue, transport.receive_window)",
+            rounded(needed),
+            rounded(available)
+        );
+        Err(Error { file: format!("scenario `{}`", self.name), line: None, key: String::new(), message })
+    }
+
+    /// What the flows put into the network, those that share a bottleneck taken together.
+    fn loads(&self) -> Vec<Load> {
+        let bottleneck = |flow: &PlannedFlow| {
+            let links = flow.forward.iter().filter_map(|hop| hop.link);
+            links.filter_map(|link| peak(&self.links[link]).map(|rate| (rate, link))).min()
+        };
+        let mut of_links: Vec<Option<Load>> = vec![None; self.links.len()];
+        let mut loads = Vec::new();
+        for flow in &self.flows {
+            let own = self.own_load(flow);
+            match bottleneck(flow) {
+                None => loads.push(own),
+                Some((rate, link)) => {
+                    let load = of_links[link].get_or_insert_default();
+                    load.sent = load.sent.saturating_add(own.sent);
+                    load.in_network = load.in_network.saturating_add(own.in_network);
+                    load.room = load.room.max(self.room(flow, rate));
+                    load.served = packets(rate, self.duration);
+                }
+            }
+        }
+        loads.extend(of_links.into_iter().flatten().map(|load| {
+            // Slow start overshoots the room of the path up to twofold before it learns of the loss.
+            let sent = load.sent.min(load.served);
+            Load { sent, in_network: load.in_network.min(load.room.saturating_mul(2)).min(sent), ..load }
+        }));
+        loads
+    }
+
+    /// What `flow` does on a path without limits.
+    fn own_load(&self, flow: &PlannedFlow) -> Load {
+        let window = match flow.kind {
+            Kind::Tcp => u64::from(flow.options.receive_window),
+            Kind::Datagram { .. } => u64::MAX,
+        };
+        let size = match flow.kind {
+            Kind::Tcp => flow.options.segment_size.get(),
+            Kind::Datagram { packet_size } => packet_size.get(),
+        };
+        let offered = match &flow.source {
+            Source::Greedy => u64::MAX,
+            Source::Paced(steps) => {
+                let fastest = steps.iter().map(|&(_, rate)| rate).max().unwrap_or_default();
+                fastest.bytes_in(self.duration).get() / size
+            }
+        };
+        let of_bytes = flow.bytes.map_or(u64::MAX, |bytes| bytes.get().div_ceil(size));
+        let rounds = self.duration.as_nanos() / flow.base_rtt.as_nanos().max(1) + 1;
+        let sent = offered.min(of_bytes).min(window.saturating_mul(rounds));
+        Load { sent, in_network: sent.min(window), ..Load::default() }
+    }
+
+    /// How many packets fit in the queues and on the wires of `flow`, if its slowest link has `rate`.
+    fn room(&self, flow: &PlannedFlow, rate: Rate) -> u64 {
+        let queues = flow.forward.iter().filter_map(|hop| hop.link).map(|link| queue_room(&self.links[link]));
+        queues.fold(packets(rate, flow.base_rtt), u64::saturating_add)
+    }
+}
+
+/// Packets that some flows send, and have in the network at a time.
+#[derive(Clone, Copy, Default)]
+struct Load {
+    sent: u64,
+    in_network: u64,
+    /// What fits between the endpoints.
+    room: u64,
+    /// What the bottleneck serves in the whole run.
+    served: u64,
+}
+
+/// The highest rate of a link, `None` for unlimited.
+fn peak(link: &PlannedLink) -> Option<Rate> {
+    match &link.settings.service {
+        Service::Steps(steps) => steps.iter().map(|&(_, rate)| rate).max(),
+        Service::Unlimited | Service::Fixed(_) | Service::Trace(_) => link.rate,
+    }
+}
+
+/// How many packets may wait before a link.
+fn queue_room(link: &PlannedLink) -> u64 {
+    let Some(rate) = peak(link) else { return 0 };
+    match link.settings.queue.limit {
+        Limit::Infinite => u64::MAX,
+        Limit::Packets(n) => u64::from(n),
+        Limit::Bytes(bytes) => bytes.get().div_ceil(PACKET_SIZE),
+        Limit::Delay(span) => packets(rate, span),
+    }
+}
+
+/// How many packets pass at `rate` in `span`, rounded up.
+fn packets(rate: Rate, span: Span) -> u64 {
+    rate.bytes_in(span).get() / PACKET_SIZE + 1
+}
+
+/// A size as people say it.
+fn rounded(bytes: Bytes) -> String {
+    let gigabytes = bytes.get() as f64 / 1e9;
+    if gigabytes >= 0.95 { format!("{gigabytes:.1} GB") } else { format!("{:.0} MB", gigabytes * 1e3) }
+}

@@ -1,0 +1,97 @@
+//! What an engine runs.
+
+use network::LinkSettings;
+use units::{Bytes, Rate, Span, Time};
+
+use crate::language::Record;
+use crate::values::Source;
+
+/// A scenario with everything resolved, validated and indexed.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What reports call it.
+    pub name: String,
+    /// How long it runs.
+    pub duration: Span,
+    /// The measured interval starts here.
+    pub warmup: Span,
+    /// Master seed of all random streams.
+    pub seed: u64,
+    /// One direction of a link each; [`Hop::link`] is an index into it.
+    pub links: Vec<PlannedLink>,
+    /// Every flow, copies apart, in the order of the file.
+    pub flows: Vec<PlannedFlow>,
+    /// What is written down.
+    pub record: Record,
+    /// The link that reports look at first: of those that carry data the slowest, the first of equals.
+    pub measured_link: usize,
+    /// What is allowed but hardly meant, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedLink {
+    /// What reports call it; a reverse direction ends in `:reverse`.
+    pub name: String,
+    /// Service, queue and loss.
+    pub settings: LinkSettings,
+    /// Nominal rate, `None` for unlimited: of steps the first above zero, of a trace the mean.
+    pub rate: Option<Rate>,
+    /// Propagation delay of the link itself; in a dumbbell zero, as each flow has its own.
+    pub delay: Span,
+}
+
+/// One part of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The link to pass, an index into [`Plan::links`]; `None` where there is nothing but delay.
+    pub link: Option<usize>,
+    /// Propagation after it.
+    pub delay: Span,
+}
+
+/// What a flow is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A TCP connection.
+    Tcp,
+    /// Datagrams at the rate of the source, each echoed; the controller only watches.
+    Datagram {
+        /// IP size of one.
+        packet_size: Bytes,
+    },
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedFlow {
+    /// What reports call it; unique.
+    pub name: String,
+    /// Name of the controller, in the registry unless it begins with `python:`.
+    pub cc: String,
+    /// Parameters of the controller, which accepts them.
+    pub parameters: control::Parameters,
+    /// Name of the profile that the options come from.
+    pub profile: String,
+    /// TCP options.
+    pub options: transport::Options,
+    /// TCP or datagrams.
+    pub kind: Kind,
+    /// What the application offers.
+    pub source: Source,
+    /// How much it sends in all; `None` for no end.
+    pub bytes: Option<Bytes>,
+    /// When it starts, a random delay up to `start_jitter` (exclusive) apart.
+    pub start: Time,
+    /// The most the start is delayed.
+    pub start_jitter: Span,
+    /// When it stops; at most the end of the run.
+    pub stop: Time,
+    /// The route of the data; at least one hop.
+    pub forward: Vec<Hop>,
+    /// The route of the ACKs; at least one hop.
+    pub reverse: Vec<Hop>,
+    /// Propagation there and back.
+    pub base_rtt: Span,
+}

@@ -1,0 +1,231 @@
+//! From [`Scenario`] to [`Plan`]: everything that takes more than one key to check.
+
+use std::collections::BTreeSet;
+
+use control::registry;
+use serde_json::Value;
+use transport::{Options, PROFILES};
+use units::{Bytes, Span, Time};
+
+use crate::error::suggestion;
+use crate::language::{Flow, Overrides, Protocol};
+use crate::plan::{Kind, Plan, PlannedFlow};
+use crate::route::{Network, Routes};
+use crate::values::{Sampling, Source};
+use crate::{Error, Scenario};
+
+/// More flows than this are a slip of the pen.
+const MOST_FLOWS: u64 = 1_000_000;
+
+/// Controllers whose name begins so are defined in Python, and not in the registry.
+const PYTHON: &str = "python:";
+
+/// Largest IPv4 packet.
+const LARGEST_PACKET: u64 = 65_535;
+
+/// Headers of IPv4 and TCP with room for the options in use.
+const HEADERS: u64 = 60;
+
+/// An error of one flow: the key below the flow, and the message.
+type Wrong = (String, String);
+
+impl Scenario {
+    /// Resolves and validates everything, traces included. A controller named `python:…` is taken as it is.
+    pub fn plan(&self) -> Result<Plan, Error> {
+        self.check_run()?;
+        let network = Network::of(self)?;
+        let flows = self.plan_flows(&network)?;
+        let carries_data = |link: usize| flows.iter().any(|f| f.forward.iter().any(|hop| hop.link == Some(link)));
+        let measured_link = (0..network.links.len())
+            .filter(|&link| carries_data(link))
+            .min_by_key(|&link| network.links[link].rate.map_or(u64::MAX, |rate| rate.bits_per_second()))
+            .unwrap_or(0);
+        Ok(Plan {
+            name: self.name.clone(),
+            duration: self.duration,
+            warmup: self.warmup,
+            seed: self.seed,
+            links: network.links,
+            flows,
+            record: self.record,
+            measured_link,
+            warnings: network.warnings,
+        })
+    }
+
+    fn check_run(&self) -> Result<(), Error> {
+        let fail = |key, message: String| Err(self.origin.error(key, message));
+        if self.duration.is_zero() {
+            return fail("duration", "must be above 0, like `60s`".to_owned());
+        }
+        if self.warmup >= self.duration {
+            let Self { warmup, duration, .. } = self;
+            return fail("warmup", format!("`{warmup}` leaves nothing to measure of the duration `{duration}`"));
+        }
+        if let Sampling::Acks(_) = self.record.link_series {
+            let message =
+                format!("`{}`: a link sees no ACKs; write a time like `100ms`, or `off`", self.record.link_series);
+            return fail("record.link_series", message);
+        }
+        profile(&self.profile).map_err(|message| self.origin.error("profile", message))?;
+        if self.flows.is_empty() {
+            return fail("flows", "a scenario needs at least one flow".to_owned());
+        }
+        let flows: u64 = self.flows.iter().map(|flow| u64::from(flow.count)).sum();
+        if flows > MOST_FLOWS {
+            return fail("flows", format!("there are {flows} flows; at most {MOST_FLOWS} are allowed"));
+        }
+        Ok(())
+    }
+
+    fn plan_flows(&self, network: &Network) -> Result<Vec<PlannedFlow>, Error> {
+        let mut planned: Vec<PlannedFlow> = Vec::new();
+        let mut names = BTreeSet::new();
+        for (i, flow) in self.flows.iter().enumerate() {
+            let at = |(key, message): Wrong| self.origin.error(&format!("flows.{i}.{key}"), message);
+            let first = self.plan_flow(flow, network).map_err(at)?;
+            for copy in 0..flow.count {
+                let name = match &flow.name {
+                    Some(name) if flow.count == 1 => name.clone(),
+                    Some(name) => format!("{name}-{copy}"),
+                    None => format!("{}-{}", flow.cc, planned.len()),
+                };
+                if !names.insert(name.clone()) {
+                    return Err(at(wrong("name", format!("two flows are named `{name}`: names must differ"))));
+                }
+                planned.push(PlannedFlow { name, ..first.clone() });
+            }
+        }
+        Ok(planned)
+    }
+
+    fn plan_flow(&self, flow: &Flow, network: &Network) -> Result<PlannedFlow, Wrong> {
+        if flow.count == 0 {
+            return Err(wrong("count", "must be at least 1"));
+        }
+        check_controller(flow)?;
+        let name = flow.profile.as_ref().unwrap_or(&self.profile);
+        let options = options(profile(name).map_err(|message| wrong("profile", message))?, &flow.transport)?;
+        let end = Time::ZERO + self.duration;
+        if flow.start >= end {
+            return Err(wrong("start", format!("`{}` is not before the end of the run at `{end}`", flow.start)));
+        }
+        let stop = flow.stop.unwrap_or(end);
+        let latest = flow.start + flow.start_jitter;
+        if stop <= latest {
+            let start = if flow.start_jitter.is_zero() { "the start" } else { "the latest start, jitter included," };
+            return Err(wrong("stop", format!("`{stop}` is not after {start} at `{latest}`")));
+        }
+        if flow.bytes == Some(Bytes::ZERO) {
+            return Err(wrong("bytes", "must be above 0; without `bytes` the flow has no end"));
+        }
+        let kind = kind(flow)?;
+        let Routes { forward, reverse } = network.routes(flow).map_err(|(key, message)| wrong(key, message))?;
+        let base_rtt: Span = forward.iter().chain(&reverse).map(|hop| hop.delay).sum();
+        let limited = forward.iter().any(|hop| hop.link.is_some_and(|link| network.links[link].rate.is_some()));
+        if base_rtt.is_zero() && !limited {
+            return Err(wrong("rtt", "is 0 on an unlimited path: no time would pass; give a delay or a rate"));
+        }
+        Ok(PlannedFlow {
+            name: String::new(),
+            cc: flow.cc.clone(),
+            parameters: flow.parameters.clone(),
+            profile: name.clone(),
+            options,
+            kind,
+            source: flow.source.clone(),
+            bytes: flow.bytes,
+            start: flow.start,
+            start_jitter: flow.start_jitter,
+            stop: stop.min(end),
+            forward,
+            reverse,
+            base_rtt,
+        })
+    }
+}
+
+fn wrong(key: impl Into<String>, message: impl Into<String>) -> Wrong {
+    (key.into(), message.into())
+}
+
+fn check_controller(flow: &Flow) -> Result<(), Wrong> {
+    if flow.cc.starts_with(PYTHON) {
+        return Ok(());
+    }
+    registry::find(&flow.cc).map_err(|error| wrong("cc", error.to_string()))?;
+    match registry::build(&flow.cc, &flow.parameters) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(wrong("parameters", error.to_string())),
+    }
+}
+
+fn kind(flow: &Flow) -> Result<Kind, Wrong> {
+    let only = |key: &str, kind: &str| wrong(key, format!("belongs to flows of kind `{kind}`"));
+    match flow.kind {
+        Protocol::Tcp if flow.packet_size.is_some() => Err(only("packet_size", "datagram")),
+        Protocol::Tcp => Ok(Kind::Tcp),
+        Protocol::Datagram if flow.bytes.is_some() => Err(only("bytes", "tcp")),
+        Protocol::Datagram if flow.source == Source::Greedy => {
+            Err(wrong("source", "a flow of kind `datagram` needs a rate, like `{ rate = \"2mbit\" }`"))
+        }
+        Protocol::Datagram => {
+            let packet_size = flow.packet_size.unwrap_or(Bytes::new(1500));
+            if !(1..=LARGEST_PACKET).contains(&packet_size.get()) {
+                return Err(wrong("packet_size", format!("`{packet_size}` is not from 1 to {LARGEST_PACKET} bytes")));
+            }
+            Ok(Kind::Datagram { packet_size })
+        }
+    }
+}
+
+fn profile(name: &str) -> Result<Options, String> {
+    PROFILES.iter().find(|profile| profile.name == name).map(|profile| (profile.options)()).ok_or_else(|| {
+        let known: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+        format!("there is no profile `{name}`; {}", suggestion(name, &known))
+    })
+}
+
+/// `base` with single options replaced.
+fn options(base: Options, overrides: &Overrides) -> Result<Options, Wrong> {
+    let mut options = base;
+    for (name, value) in overrides {
+        let key = format!("transport.{name}");
+        let Ok(Value::Object(mut all)) = serde_json::to_value(&options) else {
+            unreachable!("options serialise as an object")
+        };
+        if !all.contains_key(name) {
+            let known: Vec<&str> = all.keys().map(String::as_str).collect();
+            return Err(wrong(key, format!("there is no such option; {}", suggestion(name, &known))));
+        }
+        all.insert(name.clone(), value.clone());
+        options = serde_json::from_value(Value::Object(all)).map_err(|error| wrong(&key, error.to_string()))?;
+        check_option(name, &options).map_err(|message| wrong(key, message))?;
+    }
+    Ok(options)
+}
+
+/// Whether option `name` is in its range.
+fn check_option(name: &str, options: &Options) -> Result<(), String> {
+    let at_least_one = |value: u32| (value == 0).then(|| "must be at least 1".to_owned());
+    let problem = match name {
+        "segment_size" => {
+            let (size, most) = (options.segment_size, LARGEST_PACKET - HEADERS);
+            (!(1..=most).contains(&size.get())).then(|| format!("`{size}` is not from 1 to {most} bytes"))
+        }
+        "initial_window" => at_least_one(options.initial_window),
+        "receive_window" => at_least_one(options.receive_window),
+        "duplicate_threshold" => at_least_one(options.duplicate_threshold),
+        "ack_every" => at_least_one(options.ack_every),
+        "rto_min" | "rto_max" | "rto_initial" => {
+            let Options { rto_min, rto_max, rto_initial, .. } = options;
+            if rto_min.is_zero() || rto_initial.is_zero() {
+                Some("must be above 0".to_owned())
+            } else {
+                (rto_min > rto_max).then(|| format!("rto_min `{rto_min}` is above rto_max `{rto_max}`"))
+            }
+        }
+        _ => None,
+    };
+    problem.map_or(Ok(()), Err)
+}

@@ -1,0 +1,371 @@
+//! The network of a plan: its links, and the way of a flow across them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use network::{LinkSettings, LossModel, QueueSettings, Service, Trace};
+use units::{Bytes, Rate, Span};
+
+use crate::document::Origin;
+use crate::error::suggestion;
+use crate::language::{Flow, Link, Path, Reverse};
+use crate::plan::{Hop, PlannedLink};
+use crate::values::{Delay, Limit, LossSpec, QueueSpec, RateSpec};
+use crate::{Error, Scenario};
+
+/// The size of a packet where a queue is counted in packets but given as bandwidth-delay products.
+const PACKET: Bytes = Bytes::new(1500);
+
+/// The name of the one link of a dumbbell.
+const BOTTLENECK: &str = "bottleneck";
+
+/// Links, and how flows find their way.
+pub(crate) struct Network {
+    pub(crate) links: Vec<PlannedLink>,
+    pub(crate) warnings: Vec<String>,
+    shape: Shape,
+}
+
+enum Shape {
+    Dumbbell { delay: Delay, reverse: Option<usize> },
+    Graph(Vec<Edge>),
+}
+
+/// A direction between two nodes, in the order of the file.
+struct Edge {
+    from: String,
+    to: String,
+    hop: Hop,
+}
+
+/// The ways of the data and of the ACKs.
+pub(crate) struct Routes {
+    pub(crate) forward: Vec<Hop>,
+    pub(crate) reverse: Vec<Hop>,
+}
+
+/// One direction as written.
+struct Direction<'a> {
+    key: &'a str,
+    name: String,
+    rate: &'a RateSpec,
+    queue: Option<&'a QueueSpec>,
+    loss: &'a LossSpec,
+    delay: Span,
+    base_rtt: Option<Span>,
+}
+
+impl Network {
+    pub(crate) fn of(scenario: &Scenario) -> Result<Self, Error> {
+        let origin = &scenario.origin;
+        let mut network = Self { links: Vec::new(), warnings: Vec::new(), shape: Shape::Graph(Vec::new()) };
+        match (&scenario.path, scenario.links.as_slice()) {
+            (Some(path), []) => network.shape = network.dumbbell(origin, path)?,
+            (None, []) => return Err(origin.error("", "there is no network: give either [path] or [[links]]")),
+            (None, links) => network.shape = network.graph(origin, links)?,
+            (Some(_), _) => {
+                return Err(origin.error("links", "there is a [path] too: a scenario has either [path] or [[links]]"));
+            }
+        }
+        let mut names = BTreeMap::new();
+        for link in &network.links {
+            if names.insert(&link.name, ()).is_some() {
+                return Err(origin.error("links", format!("two links are named `{}`: names must differ", link.name)));
+            }
+        }
+        Ok(network)
+    }
+
+    fn dumbbell(&mut self, origin: &Origin, path: &Path) -> Result<Shape, Error> {
+        let delay = match (path.rtt, path.delay) {
+            (Some(rtt), None) => Delay::of_rtt(rtt),
+            (None, Some(delay)) => delay,
+            (None, None) => return Err(origin.error("path", "give either `rtt` or `delay`, like `rtt = \"40ms\"`")),
+            (Some(_), Some(_)) => {
+                return Err(origin.error("path.delay", "there is an `rtt` too: give either `rtt` or `delay`"));
+            }
+        };
+        self.add(
+            origin,
+            &Direction {
+                key: "path",
+                name: BOTTLENECK.to_owned(),
+                rate: &path.rate,
+                queue: path.queue.as_ref(),
+                loss: &path.loss,
+                delay: Span::ZERO,
+                base_rtt: Some(delay.rtt()),
+            },
+        )?;
+        let reverse =
+            self.add_reverse(origin, "path.reverse", BOTTLENECK, &path.reverse, Span::ZERO, Some(delay.rtt()))?;
+        Ok(Shape::Dumbbell { delay, reverse: reverse.link })
+    }
+
+    fn graph(&mut self, origin: &Origin, links: &[Link]) -> Result<Shape, Error> {
+        let mut edges = Vec::new();
+        for (i, link) in links.iter().enumerate() {
+            let key = format!("links.{i}");
+            let Link { from, to, delay, .. } = link;
+            if from == to {
+                return Err(origin.error(&format!("{key}.to"), format!("the link leads from `{from}` to itself")));
+            }
+            let name = link.name.clone().unwrap_or_else(|| format!("{from}-{to}"));
+            let hop = self.add(
+                origin,
+                &Direction {
+                    key: &key,
+                    name: name.clone(),
+                    rate: &link.rate,
+                    queue: link.queue.as_ref(),
+                    loss: &link.loss,
+                    delay: *delay,
+                    base_rtt: None,
+                },
+            )?;
+            edges.push(Edge { from: from.clone(), to: to.clone(), hop });
+            let reverse = match (&link.reverse, link.duplex) {
+                (None, false) => continue,
+                (Some(_), true) => {
+                    let message = "`duplex` makes the reverse direction like the forward one: give either of the two";
+                    return Err(origin.error(&format!("{key}.reverse"), message));
+                }
+                (Some(reverse), false) => reverse.clone(),
+                (None, true) => {
+                    Reverse { rate: link.rate.clone(), queue: link.queue.unwrap_or_default(), loss: link.loss.clone() }
+                }
+            };
+            let key = if link.duplex { key } else { format!("{key}.reverse") };
+            let hop = self.add_reverse(origin, &key, &name, &reverse, *delay, None)?;
+            edges.push(Edge { from: to.clone(), to: from.clone(), hop });
+        }
+        Ok(Shape::Graph(edges))
+    }
+
+    /// Adds one direction and returns the hop across it.
+    fn add(&mut self, origin: &Origin, direction: &Direction<'_>) -> Result<Hop, Error> {
+        let key = |name: &str| format!("{}.{name}", direction.key);
+        let (service, rate) = service(direction.rate, origin).map_err(|m| origin.error(&key("rate"), m))?;
+        let queue = match (direction.queue, rate) {
+            (Some(queue), _) => {
+                self.queue(queue, direction, rate).map_err(|message| origin.error(&key("queue"), message))?
+            }
+            (None, None) => QueueSettings::default(),
+            (None, Some(_)) => {
+                let message = "is missing: write packets `84p`, bytes `64kB`, a time `100ms`, `1bdp` or `infinite`";
+                return Err(origin.error(&key("queue"), message));
+            }
+        };
+        let settings = LinkSettings { service, queue, loss: direction.loss.0.clone() };
+        self.links.push(PlannedLink { name: direction.name.clone(), settings, rate, delay: direction.delay });
+        Ok(Hop { link: Some(self.links.len() - 1), delay: direction.delay })
+    }
+
+    /// Adds the reverse direction of `name`, which is no link if it does nothing but delay.
+    fn add_reverse(
+        &mut self,
+        origin: &Origin,
+        key: &str,
+        name: &str,
+        reverse: &Reverse,
+        delay: Span,
+        base_rtt: Option<Span>,
+    ) -> Result<Hop, Error> {
+        let Reverse { rate, queue, loss } = reverse;
+        if *rate == RateSpec::Unlimited && loss.0 == LossModel::None {
+            return Ok(Hop { link: None, delay });
+        }
+        let name = format!("{name}:reverse");
+        self.add(origin, &Direction { key, name, rate, queue: Some(queue), loss, delay, base_rtt })
+    }
+
+    fn queue(
+        &mut self,
+        queue: &QueueSpec,
+        direction: &Direction<'_>,
+        rate: Option<Rate>,
+    ) -> Result<QueueSettings, String> {
+        let limit = match queue.limit {
+            Limit::Infinite => network::Limit::Infinite,
+            Limit::Packets(n) => network::Limit::Packets(n),
+            Limit::Bytes(bytes) => network::Limit::Bytes(bytes),
+            Limit::Delay(span) => network::Limit::Delay(span),
+            Limit::Bdp(factor) => network::Limit::Packets(packets_of_bdp(factor, rate, direction.base_rtt)?),
+        };
+        self.warnings.extend(queue_warning(&direction.name, limit, rate));
+        Ok(QueueSettings {
+            limit,
+            count_in_service: queue.count_in_service,
+            mark_above: queue.mark_above.map(|packets| packets.0),
+        })
+    }
+
+    /// The way of a flow there and back; an error is the name of the key and the message.
+    pub(crate) fn routes(&self, flow: &Flow) -> Result<Routes, (&'static str, String)> {
+        match &self.shape {
+            Shape::Dumbbell { delay, reverse } => dumbbell_routes(flow, *delay, *reverse),
+            Shape::Graph(edges) => graph_routes(flow, edges),
+        }
+    }
+}
+
+fn service(rate: &RateSpec, origin: &Origin) -> Result<(Service, Option<Rate>), String> {
+    Ok(match rate {
+        RateSpec::Unlimited => (Service::Unlimited, None),
+        RateSpec::Fixed(rate) => (Service::Fixed(*rate), Some(*rate)),
+        RateSpec::Steps(steps) => {
+            let nominal = steps.iter().map(|&(_, rate)| rate).find(|rate| !rate.is_zero());
+            (Service::Steps(steps.clone()), nominal)
+        }
+        RateSpec::Trace(file) => {
+            let text = std::fs::read_to_string(origin.beside(file))
+                .map_err(|error| format!("the trace `{file}` cannot be read: {error}"))?;
+            let trace = Trace::parse(&text).map_err(|error| format!("the trace `{file}`, {error}"))?;
+            let mean = trace.mean_rate();
+            (Service::Trace(Arc::new(trace)), Some(mean))
+        }
+    })
+}
+
+fn packets_of_bdp(factor: f64, rate: Option<Rate>, base_rtt: Option<Span>) -> Result<u32, String> {
+    let spelled = Limit::Bdp(factor);
+    let Some(base_rtt) = base_rtt else {
+        return Err(format!("`{spelled}` needs the base RTT of a [path]; for a link write packets, bytes or a time"));
+    };
+    let Some(rate) = rate else {
+        return Err(format!("`{spelled}` needs a rate, but this link is unlimited"));
+    };
+    let bits = factor * rate.bits_per_second() as f64 * base_rtt.as_secs_f64();
+    let packets = (bits / (8 * PACKET.get()) as f64).round();
+    if packets < 1.0 {
+        return Err(format!("`{spelled}` is no whole packet at {rate} and {base_rtt}: a queue must have room for one"));
+    }
+    if packets > f64::from(u32::MAX) {
+        return Err(format!("`{spelled}` is more than {} packets at {rate} and {base_rtt}", u32::MAX));
+    }
+    Ok(packets as u32)
+}
+
+fn queue_warning(name: &str, limit: network::Limit, rate: Option<Rate>) -> Option<String> {
+    let rate = rate?;
+    let tiny = match limit {
+        network::Limit::Infinite => {
+            return Some(format!(
+                "the queue of `{name}` is infinite: it drops nothing, and delay can grow without bound"
+            ));
+        }
+        network::Limit::Packets(n) => n < 2,
+        network::Limit::Bytes(bytes) => bytes < PACKET * 2,
+        network::Limit::Delay(span) => span < rate.time_for(PACKET * 2),
+    };
+    tiny.then(|| format!("the queue of `{name}` has room for less than two packets of 1500 bytes"))
+}
+
+fn dumbbell_routes(flow: &Flow, path: Delay, reverse: Option<usize>) -> Result<Routes, (&'static str, String)> {
+    let of_links = [
+        ("from", flow.from.is_some()),
+        ("to", flow.to.is_some()),
+        ("via", flow.via.is_some()),
+        ("extra_delay", flow.extra_delay.is_some()),
+    ];
+    if let Some((key, _)) = of_links.into_iter().find(|(_, given)| *given) {
+        return Err((key, "belongs to scenarios with [[links]]; this one has a [path]".to_owned()));
+    }
+    let delay = flow.rtt.map_or(path, Delay::of_rtt);
+    Ok(Routes {
+        forward: vec![Hop { link: Some(0), delay: delay.forward }],
+        reverse: vec![Hop { link: reverse, delay: delay.reverse }],
+    })
+}
+
+fn graph_routes(flow: &Flow, edges: &[Edge]) -> Result<Routes, (&'static str, String)> {
+    if flow.rtt.is_some() {
+        return Err(("rtt", "belongs to scenarios with a [path]; with [[links]] write `extra_delay`".to_owned()));
+    }
+    let mut routes = match (&flow.from, &flow.to, &flow.via) {
+        (Some(from), Some(to), None) => {
+            check_node("from", from, edges)?;
+            check_node("to", to, edges)?;
+            if from == to {
+                return Err(("to", format!("`{to}` is where the flow starts: it must lead to another node")));
+            }
+            Routes {
+                forward: shortest(from, to, edges).map_err(|m| ("to", m))?,
+                reverse: shortest(to, from, edges).map_err(|m| ("from", format!("ACKs have no way back: {m}")))?,
+            }
+        }
+        (None, None, Some(nodes)) if nodes.len() >= 2 => {
+            for node in nodes {
+                check_node("via", node, edges)?;
+            }
+            let back: Vec<String> = nodes.iter().rev().cloned().collect();
+            Routes {
+                forward: along(nodes, edges).map_err(|m| ("via", m))?,
+                reverse: along(&back, edges).map_err(|m| ("via", format!("ACKs have no way back: {m}")))?,
+            }
+        }
+        (None, None, Some(_)) => return Err(("via", "needs at least the two nodes of sender and receiver".to_owned())),
+        (_, _, Some(_)) => return Err(("via", "names all nodes: give either `from` and `to`, or `via`".to_owned())),
+        (None, _, None) => return Err(("from", "is missing: the node of the sender".to_owned())),
+        (_, None, None) => return Err(("to", "is missing: the node of the receiver".to_owned())),
+    };
+    let extra = flow.extra_delay.unwrap_or_default();
+    for route in [&mut routes.forward, &mut routes.reverse] {
+        if let Some(last) = route.last_mut() {
+            last.delay += extra;
+        }
+    }
+    Ok(routes)
+}
+
+fn check_node(key: &'static str, node: &str, edges: &[Edge]) -> Result<(), (&'static str, String)> {
+    let nodes: BTreeMap<&str, ()> = edges.iter().flat_map(|e| [(e.from.as_str(), ()), (e.to.as_str(), ())]).collect();
+    if nodes.contains_key(node) {
+        return Ok(());
+    }
+    let known: Vec<&str> = nodes.into_keys().collect();
+    Err((key, format!("there is no node `{node}`; {}", suggestion(node, &known))))
+}
+
+/// The way of fewest hops; among equals the one whose links come first in the file.
+fn shortest(from: &str, to: &str, edges: &[Edge]) -> Result<Vec<Hop>, String> {
+    let mut arrived_by = BTreeMap::from([(from, None)]);
+    let mut reached = VecDeque::from([from]);
+    while let Some(node) = reached.pop_front() {
+        for edge in edges.iter().filter(|edge| edge.from == node) {
+            if !arrived_by.contains_key(edge.to.as_str()) {
+                arrived_by.insert(&edge.to, Some(edge));
+                reached.push_back(&edge.to);
+            }
+        }
+    }
+    let mut at = *arrived_by.get(to).ok_or_else(|| format!("no links lead from `{from}` to `{to}`"))?;
+    let mut hops = Vec::new();
+    while let Some(edge) = at {
+        hops.push(edge.hop);
+        at = arrived_by[edge.from.as_str()];
+    }
+    hops.reverse();
+    Ok(merged(hops))
+}
+
+/// The way over `nodes`, one link from each to the next.
+fn along(nodes: &[String], edges: &[Edge]) -> Result<Vec<Hop>, String> {
+    let hop = |pair: &[String]| {
+        let edge = edges.iter().find(|edge| edge.from == pair[0] && edge.to == pair[1]);
+        edge.map(|edge| edge.hop).ok_or_else(|| format!("no link leads from `{}` to `{}`", pair[0], pair[1]))
+    };
+    nodes.windows(2).map(hop).collect::<Result<_, _>>().map(merged)
+}
+
+/// Adds hops that only delay to the hop before them.
+fn merged(hops: Vec<Hop>) -> Vec<Hop> {
+    let mut merged: Vec<Hop> = Vec::new();
+    for hop in hops {
+        match (hop.link, merged.last_mut()) {
+            (None, Some(last)) => last.delay += hop.delay,
+            _ => merged.push(hop),
+        }
+    }
+    merged
+}

@@ -1,0 +1,539 @@
+//! Every way to get a scenario wrong, with the whole sentence that answers it.
+
+use scenario::Document;
+use units::Bytes;
+
+const DUMBBELL: &str = r#"duration = "60s"
+
+[path]
+rate = "10mbit"
+rtt = "40ms"
+queue = "84p"
+
+[[flows]]
+cc = "newreno"
+"#;
+
+const PARKING_LOT: &str = r#"duration = "60s"
+
+[[links]]
+from = "a"
+to = "b"
+rate = "10mbit"
+delay = "5ms"
+queue = "84p"
+duplex = true
+
+[[links]]
+from = "b"
+to = "c"
+rate = "10mbit"
+delay = "5ms"
+queue = "84p"
+duplex = true
+
+[[flows]]
+cc = "newreno"
+from = "a"
+to = "c"
+"#;
+
+fn sentence(text: &str) -> String {
+    match scenario::from_toml(text, "demo.toml").and_then(|scenario| scenario.plan()) {
+        Ok(plan) => panic!("planned: {plan:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// The sentence about `text` with one line of it replaced.
+fn with(text: &str, line: &str, replacement: &str) -> String {
+    assert_eq!(text.matches(line).count(), 1, "{line}");
+    sentence(&text.replace(line, replacement))
+}
+
+fn dumbbell(line: &str, replacement: &str) -> String {
+    with(DUMBBELL, line, replacement)
+}
+
+fn flow(line: &str) -> String {
+    sentence(&format!("{DUMBBELL}{line}\n"))
+}
+
+fn parking_lot(line: &str, replacement: &str) -> String {
+    with(PARKING_LOT, line, replacement)
+}
+
+#[test]
+fn text_that_is_not_toml() {
+    assert_eq!(dumbbell("[path]", "[path"), "demo.toml, line 3: is not TOML: unclosed table, expected `]`");
+    assert_eq!(dumbbell("[path]", "[path]\nrate = \"1mbit\""), "demo.toml, line 5: is not TOML: duplicate key");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_or_is_not_text() {
+    let directory = env!("CARGO_TARGET_TMPDIR");
+    let missing = scenario::from_path(format!("{directory}/missing.toml")).unwrap_err().to_string();
+    assert_eq!(missing, format!("{directory}/missing.toml: cannot be read: No such file or directory (os error 2)"));
+    std::fs::write(format!("{directory}/latin1.toml"), b"name = \"Z\xfcrich\"").unwrap();
+    let latin1 = scenario::from_path(format!("{directory}/latin1.toml")).unwrap_err().to_string();
+    assert_eq!(latin1, format!("{directory}/latin1.toml: is not UTF-8 text (byte 9 is the first that is not)"));
+}
+
+#[test]
+fn an_unknown_key_is_answered_with_the_nearest_and_the_list() {
+    assert_eq!(
+        dumbbell("rtt = ", "rt = "),
+        "demo.toml, line 5: path.rt: there is no such key here; did you mean `rtt`? \
+         (there are `rate`, `rtt`, `delay`, `queue`, `loss`, `reverse`)"
+    );
+    assert_eq!(
+        flow("[flows.sources]"),
+        "demo.toml, line 10: flows.0.sources: there is no such key here; did you mean `source`? (there are `cc`, \
+         `parameters`, `name`, `count`, `start`, `start_jitter`, `stop`, `bytes`, `rtt`, `from`, `to`, `via`, \
+         `extra_delay`, `profile`, `transport`, `kind`, `packet_size`, `source`)"
+    );
+    assert_eq!(
+        dumbbell("queue = \"84p\"", "queue = { limit = \"84p\", mark = \"30p\" }"),
+        "demo.toml, line 6: path.queue.mark: there is no such key here; did you mean `mark_above`? \
+         (there are `limit`, `count_in_service`, `mark_above`)"
+    );
+}
+
+#[test]
+fn a_missing_key() {
+    assert_eq!(dumbbell("duration = \"60s\"", ""), "demo.toml: duration: is missing");
+    assert_eq!(dumbbell("rate = \"10mbit\"", ""), "demo.toml, line 3: path.rate: is missing");
+    assert_eq!(dumbbell("cc = \"newreno\"", ""), "demo.toml, line 8: flows.0.cc: is missing");
+    assert_eq!(
+        dumbbell("queue = \"84p\"", ""),
+        "demo.toml, line 3: path.queue: is missing: write packets `84p`, bytes `64kB`, a time `100ms`, `1bdp` or \
+         `infinite`"
+    );
+}
+
+#[test]
+fn a_rate_without_unit_in_kbps_or_of_zero() {
+    assert_eq!(
+        dumbbell("\"10mbit\"", "\"10\""),
+        "demo.toml, line 4: path.rate: `10` has no unit: write `10mbit` or `10kbit`"
+    );
+    assert_eq!(
+        dumbbell("\"10mbit\"", "10"),
+        "demo.toml, line 4: path.rate: invalid type: integer `10`, expected a rate like \"10mbit\", \"unlimited\", \
+         steps like [[\"0s\", \"10mbit\"], [\"20s\", \"5mbit\"]] or { trace = \"FILE\" }"
+    );
+    assert_eq!(
+        dumbbell("\"10mbit\"", "\"10kbps\""),
+        "demo.toml, line 4: path.rate: `10kbps`: `kbps` is ambiguous (tc reads bytes, others bits); write bit, kbit, \
+         mbit or gbit"
+    );
+    assert_eq!(
+        dumbbell("\"10mbit\"", "\"0mbit\""),
+        "demo.toml, line 4: path.rate: a rate of 0 never sends; for an outage write steps like [[\"0s\", \"10mbit\"], \
+         [\"20s\", \"0bit\"]]"
+    );
+}
+
+#[test]
+fn steps_out_of_order_late_empty_or_all_zero() {
+    assert_eq!(
+        dumbbell("\"10mbit\"", r#"[["0s", "10mbit"], ["20s", "5mbit"], ["20s", "1mbit"]]"#),
+        "demo.toml, line 4: path.rate: a step at `20s` follows one at `20s`: their times must increase"
+    );
+    assert_eq!(
+        dumbbell("\"10mbit\"", r#"[["1s", "10mbit"]]"#),
+        "demo.toml, line 4: path.rate: the first step is at `1s`: it must be at `0s`"
+    );
+    assert_eq!(
+        dumbbell("\"10mbit\"", "[]"),
+        "demo.toml, line 4: path.rate: there is no step: write steps like [[\"0s\", \"10mbit\"], [\"20s\", \"5mbit\"]]"
+    );
+    assert_eq!(
+        dumbbell("\"10mbit\"", r#"[["0s", "0bit"]]"#),
+        "demo.toml, line 4: path.rate: a rate of 0 never sends: at least one step must be above 0"
+    );
+    assert_eq!(
+        dumbbell("\"10mbit\"", "[[\"0s\", \"10mbit\"],\n[\"20s\", \"5\"]]"),
+        "demo.toml, line 5: path.rate.1.1: `5` has no unit: write `5mbit` or `5kbit`"
+    );
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_or_is_none() {
+    assert_eq!(
+        dumbbell("\"10mbit\"", "{ trace = \"missing.down\" }"),
+        "demo.toml, line 4: path.rate: the trace `missing.down` cannot be read: No such file or directory (os error 2)"
+    );
+    let directory = env!("CARGO_TARGET_TMPDIR");
+    std::fs::write(format!("{directory}/bad.down"), "0\nfast\n").unwrap();
+    let text = DUMBBELL.replace("\"10mbit\"", "{ trace = \"bad.down\" }");
+    let file = format!("{directory}/demo.toml");
+    let error = scenario::from_toml(&text, &file).unwrap().plan().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        format!(
+            "{file}, line 4: path.rate: the trace `bad.down`, line 2: `fast` is not a time in milliseconds: a trace has \
+             one number, zero or more, a line"
+        )
+    );
+}
+
+#[test]
+fn a_queue_of_nothing_without_unit_or_in_bdp_of_no_rate() {
+    assert_eq!(
+        dumbbell("\"84p\"", "\"0p\""),
+        "demo.toml, line 6: path.queue: `0p`: a queue must have room for something"
+    );
+    assert_eq!(
+        dumbbell("\"84p\"", "\"84\""),
+        "demo.toml, line 6: path.queue: `84` has no unit: a queue is `84p`, `64kB`, `100ms`, `1bdp` or `infinite`"
+    );
+    assert_eq!(
+        dumbbell("\"84p\"", "\"84 cells\""),
+        "demo.toml, line 6: path.queue: `84 cells` is no limit of a queue: write `84p`, `64kB`, `100ms`, `1bdp` or \
+         `infinite`"
+    );
+    assert_eq!(
+        dumbbell("\"84p\"", "\"1.5p\""),
+        "demo.toml, line 6: path.queue: `1.5p` is not a whole number of packets, like `84p`"
+    );
+    assert_eq!(
+        dumbbell("\"84p\"", "\"0.01bdp\""),
+        "demo.toml, line 6: path.queue: `0.01bdp` is no whole packet at 10mbit and 40ms: a queue must have room for one"
+    );
+    assert_eq!(
+        dumbbell(
+            "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"",
+            "rate = \"unlimited\"\nrtt = \"40ms\"\nqueue = \"1bdp\""
+        ),
+        "demo.toml, line 6: path.queue: `1bdp` needs a rate, but this link is unlimited"
+    );
+}
+
+#[test]
+fn a_loss_above_one_or_of_no_model() {
+    assert_eq!(dumbbell("[path]", "[path]\nloss = \"150%\""), "demo.toml, line 4: path.loss: `150%` is above 100%");
+    assert_eq!(dumbbell("[path]", "[path]\nloss = 1.5"), "demo.toml, line 4: path.loss: 1.5 is not between 0 and 1");
+    assert_eq!(
+        dumbbell("[path]", "[path]\nloss = { model = \"gilbert-elliott\", good_to_bad = \"1%\" }"),
+        "demo.toml, line 4: path.loss: a table of loss is { model = \"gilbert-elliott\", good_to_bad = \"1%\", \
+         bad_to_good = \"30%\" }, with loss_good and loss_bad if wanted, or { packets = [10, 11] }"
+    );
+    assert_eq!(
+        dumbbell("[path]", "[path]\nloss = { model = \"gilbert\" }"),
+        "demo.toml, line 4: path.loss.model: unknown variant `gilbert`, expected `gilbert-elliott`"
+    );
+}
+
+#[test]
+fn rtt_and_delay_both_or_neither() {
+    assert_eq!(
+        dumbbell("rtt = \"40ms\"", "rtt = \"40ms\"\ndelay = \"20ms\""),
+        "demo.toml, line 6: path.delay: there is an `rtt` too: give either `rtt` or `delay`"
+    );
+    assert_eq!(
+        dumbbell("rtt = \"40ms\"", ""),
+        "demo.toml, line 3: path: give either `rtt` or `delay`, like `rtt = \"40ms\"`"
+    );
+    assert_eq!(
+        dumbbell("rtt = \"40ms\"", "delay = { forward = \"20ms\" }"),
+        "demo.toml, line 5: path.delay.reverse: is missing"
+    );
+}
+
+#[test]
+fn a_path_without_rate_and_without_delay_on_which_no_time_passes() {
+    assert_eq!(
+        dumbbell("rate = \"10mbit\"\nrtt = \"40ms\"", "rate = \"unlimited\"\nrtt = \"0s\""),
+        "demo.toml, line 8: flows.0.rtt: is 0 on an unlimited path: no time would pass; give a delay or a rate"
+    );
+}
+
+#[test]
+fn no_network_or_two_of_them() {
+    assert_eq!(
+        sentence("duration = \"1s\"\nflows = [{ cc = \"newreno\" }]"),
+        "demo.toml: there is no network: give either [path] or [[links]]"
+    );
+    assert_eq!(
+        parking_lot("[[flows]]", "[path]\nrate = \"1mbit\"\nrtt = \"1ms\"\nqueue = \"9p\"\n[[flows]]"),
+        "demo.toml, line 3: links: there is a [path] too: a scenario has either [path] or [[links]]"
+    );
+}
+
+#[test]
+fn a_duration_of_zero_and_a_warmup_as_long_as_the_run() {
+    assert_eq!(dumbbell("60s", "0s"), "demo.toml, line 1: duration: must be above 0, like `60s`");
+    assert_eq!(
+        dumbbell("duration = \"60s\"", "duration = \"60s\"\nwarmup = \"60s\""),
+        "demo.toml, line 2: warmup: `60s` leaves nothing to measure of the duration `60s`"
+    );
+    assert_eq!(dumbbell("60s", "60"), "demo.toml, line 1: duration: `60` has no unit: write `60ms` or `60s`");
+}
+
+#[test]
+fn no_flow_no_copy_or_far_too_many() {
+    assert_eq!(dumbbell("[[flows]]\ncc = \"newreno\"", ""), "demo.toml: flows: a scenario needs at least one flow");
+    assert_eq!(flow("count = 0"), "demo.toml, line 10: flows.0.count: must be at least 1");
+    assert_eq!(
+        flow("count = 4000000000"),
+        "demo.toml, line 8: flows: there are 4000000000 flows; at most 1000000 are allowed"
+    );
+    assert!(flow("count = -1").starts_with("demo.toml, line 10: flows.0.count: invalid value: integer `-1`"));
+}
+
+#[test]
+fn an_unknown_controller_or_parameter() {
+    let unknown = dumbbell("newreno", "newrenno");
+    assert!(
+        unknown.starts_with(
+            "demo.toml, line 9: flows.0.cc: there is no controller `newrenno`; did you mean `newreno`? (there are "
+        ),
+        "{unknown}"
+    );
+    assert_eq!(
+        flow("parameters = { beta = 0.7 }"),
+        "demo.toml, line 10: flows.0.parameters: `newreno` has no parameters, so `beta` cannot be set"
+    );
+}
+
+#[test]
+fn an_unknown_profile_or_option() {
+    let unknown = flow("profile = \"freebsd\"");
+    assert!(
+        unknown.starts_with(
+            "demo.toml, line 10: flows.0.profile: there is no profile `freebsd`; did you mean `freebsd-9`? (there are `"
+        ),
+        "{unknown}"
+    );
+    let unknown = dumbbell("duration = \"60s\"", "duration = \"60s\"\nprofile = \"lunix\"");
+    assert!(
+        unknown
+            .starts_with("demo.toml, line 2: profile: there is no profile `lunix`; did you mean `linux`? (there are `"),
+        "{unknown}"
+    );
+    let unknown = flow("transport = { sak = true }");
+    assert!(
+        unknown.starts_with(
+            "demo.toml, line 10: flows.0.transport.sak: there is no such option; did you mean `sack`? (there are `"
+        ),
+        "{unknown}"
+    );
+    assert_eq!(
+        flow("transport = { sack = 1 }"),
+        "demo.toml, line 10: flows.0.transport.sack: invalid type: integer `1`, expected a boolean"
+    );
+    assert_eq!(
+        flow("transport = { ack_every = 0 }"),
+        "demo.toml, line 10: flows.0.transport.ack_every: must be at least 1"
+    );
+    assert_eq!(
+        flow("transport = { segment_size = \"100kB\" }"),
+        "demo.toml, line 10: flows.0.transport.segment_size: `100kB` is not from 1 to 65475 bytes"
+    );
+    assert_eq!(
+        flow("transport = { rto_max = \"100ms\" }"),
+        "demo.toml, line 10: flows.0.transport.rto_max: rto_min `200ms` is above rto_max `100ms`"
+    );
+}
+
+#[test]
+fn a_flow_that_stops_before_it_starts_or_starts_after_the_end() {
+    assert_eq!(
+        flow("start = \"20s\"\nstop = \"20s\""),
+        "demo.toml, line 11: flows.0.stop: `20s` is not after the start at `20s`"
+    );
+    assert_eq!(
+        flow("start = \"20s\"\nstart_jitter = \"1s\"\nstop = \"21s\""),
+        "demo.toml, line 12: flows.0.stop: `21s` is not after the latest start, jitter included, at `21s`"
+    );
+    assert_eq!(
+        flow("start = \"60s\""),
+        "demo.toml, line 10: flows.0.start: `60s` is not before the end of the run at `60s`"
+    );
+}
+
+#[test]
+fn a_flow_of_no_bytes() {
+    assert_eq!(
+        flow("bytes = \"0B\""),
+        "demo.toml, line 10: flows.0.bytes: must be above 0; without `bytes` the flow has no end"
+    );
+}
+
+#[test]
+fn two_flows_of_one_name() {
+    assert_eq!(
+        flow("name = \"x-1\"\n[[flows]]\nname = \"x\"\ncc = \"newreno\"\ncount = 2"),
+        "demo.toml, line 12: flows.1.name: two flows are named `x-1`: names must differ"
+    );
+}
+
+#[test]
+fn keys_of_datagrams_and_of_tcp_do_not_mix() {
+    assert_eq!(
+        flow("packet_size = \"500B\""),
+        "demo.toml, line 10: flows.0.packet_size: belongs to flows of kind `datagram`"
+    );
+    assert_eq!(
+        flow("kind = \"datagram\"\nbytes = \"1MB\""),
+        "demo.toml, line 11: flows.0.bytes: belongs to flows of kind `tcp`"
+    );
+    assert_eq!(
+        flow("kind = \"datagram\""),
+        "demo.toml, line 8: flows.0.source: a flow of kind `datagram` needs a rate, like `{ rate = \"2mbit\" }`"
+    );
+    assert_eq!(
+        flow("kind = \"datagram\"\nsource = { rate = \"1mbit\" }\npacket_size = \"70kB\""),
+        "demo.toml, line 12: flows.0.packet_size: `70kB` is not from 1 to 65535 bytes"
+    );
+    assert_eq!(
+        flow("kind = \"udp\""),
+        "demo.toml, line 10: flows.0.kind: unknown variant `udp`, expected `tcp` or `datagram`"
+    );
+}
+
+#[test]
+fn a_source_that_is_none() {
+    assert_eq!(
+        flow("source = \"lazy\""),
+        "demo.toml, line 10: flows.0.source: invalid value: string \"lazy\", expected \"greedy\", \
+         { rate = \"2mbit\" } or steps like [[\"0s\", \"10mbit\"], [\"2s\", \"10.2mbit\"]]"
+    );
+    assert_eq!(
+        flow("source = { rate = \"unlimited\" }"),
+        "demo.toml, line 10: flows.0.source: the rate of a source is a rate or steps of rates"
+    );
+}
+
+#[test]
+fn a_sampling_that_is_none() {
+    let record = |line: &str| flow(&format!("[record]\n{line}"));
+    assert_eq!(
+        record("probes = \"often\""),
+        "demo.toml, line 11: record.probes: `often` is not a time: write it like `40ms`; a sampling is a time like \
+         `100ms`, a number of ACKs like `20acks`, or `off`"
+    );
+    assert_eq!(
+        record("probes = \"0s\""),
+        "demo.toml, line 11: record.probes: `0s`: the time between samples must be above 0; `off` takes none"
+    );
+    assert_eq!(
+        record("flow_series = \"0acks\""),
+        "demo.toml, line 11: record.flow_series: `0acks` is not a whole number of ACKs above 0, like `20acks`"
+    );
+    assert_eq!(
+        record("link_series = \"20acks\""),
+        "demo.toml, line 11: record.link_series: `20acks`: a link sees no ACKs; write a time like `100ms`, or `off`"
+    );
+}
+
+#[test]
+fn keys_of_the_two_forms_do_not_mix() {
+    assert_eq!(
+        flow("from = \"a\""),
+        "demo.toml, line 10: flows.0.from: belongs to scenarios with [[links]]; this one has a [path]"
+    );
+    assert_eq!(
+        parking_lot("cc = \"newreno\"", "cc = \"newreno\"\nrtt = \"40ms\""),
+        "demo.toml, line 21: flows.0.rtt: belongs to scenarios with a [path]; with [[links]] write `extra_delay`"
+    );
+    assert_eq!(
+        parking_lot(
+            "rate = \"10mbit\"\ndelay = \"5ms\"\nqueue = \"84p\"\nduplex = true\n\n[[flows]]",
+            "rate = \"10mbit\"\ndelay = \"5ms\"\nqueue = \"1bdp\"\nduplex = true\n\n[[flows]]"
+        ),
+        "demo.toml, line 16: links.1.queue: `1bdp` needs the base RTT of a [path]; for a link write packets, bytes or a \
+         time"
+    );
+}
+
+#[test]
+fn a_node_that_is_not_there_or_cannot_be_reached() {
+    let flow = "cc = \"newreno\"\nfrom = \"a\"\nto = \"c\"";
+    assert_eq!(
+        parking_lot(flow, "cc = \"newreno\"\nfrom = \"a\"\nto = \"d\""),
+        "demo.toml, line 22: flows.0.to: there is no node `d`; did you mean `c`? (there are `a`, `b`, `c`)"
+    );
+    assert_eq!(
+        parking_lot(flow, "cc = \"newreno\"\nfrom = \"a\"\nto = \"a\""),
+        "demo.toml, line 22: flows.0.to: `a` is where the flow starts: it must lead to another node"
+    );
+    assert_eq!(
+        parking_lot(flow, "cc = \"newreno\"\nfrom = \"a\""),
+        "demo.toml, line 19: flows.0.to: is missing: the node of the receiver"
+    );
+    assert_eq!(
+        parking_lot(flow, "cc = \"newreno\"\nvia = [\"a\", \"c\"]"),
+        "demo.toml, line 21: flows.0.via: no link leads from `a` to `c`"
+    );
+    assert_eq!(
+        parking_lot(flow, "cc = \"newreno\"\nvia = [\"a\"]"),
+        "demo.toml, line 21: flows.0.via: needs at least the two nodes of sender and receiver"
+    );
+    assert_eq!(
+        parking_lot(flow, "cc = \"newreno\"\nfrom = \"a\"\nvia = [\"a\", \"b\"]"),
+        "demo.toml, line 22: flows.0.via: names all nodes: give either `from` and `to`, or `via`"
+    );
+    let one_way = PARKING_LOT.replacen("duplex = true", "", 1);
+    assert_eq!(
+        sentence(&one_way),
+        "demo.toml, line 21: flows.0.from: ACKs have no way back: no links lead from `c` to `a`"
+    );
+    assert_eq!(
+        with(&one_way, flow, "cc = \"newreno\"\nfrom = \"c\"\nto = \"a\""),
+        "demo.toml, line 22: flows.0.to: no links lead from `c` to `a`"
+    );
+}
+
+#[test]
+fn a_link_to_itself_of_one_name_or_with_two_reverse_directions() {
+    assert_eq!(
+        parking_lot("to = \"b\"", "to = \"a\""),
+        "demo.toml, line 5: links.0.to: the link leads from `a` to itself"
+    );
+    assert_eq!(
+        parking_lot("from = \"a\"\nto = \"b\"", "from = \"a\"\nto = \"b\"\nname = \"b-c\""),
+        "demo.toml, line 3: links: two links are named `b-c`: names must differ"
+    );
+    assert_eq!(
+        parking_lot("from = \"a\"\nto = \"b\"", "from = \"a\"\nto = \"b\"\nreverse = { rate = \"1mbit\" }"),
+        "demo.toml, line 6: links.0.reverse: `duplex` makes the reverse direction like the forward one: give either of \
+         the two"
+    );
+}
+
+#[test]
+fn a_run_that_would_exhaust_the_memory() {
+    let mut document = Document::from_toml(DUMBBELL, "demo.toml").unwrap();
+    document.set("path.queue", "infinite").unwrap();
+    document.set("record.events", "false").unwrap();
+    let plan = document.scenario().unwrap().plan().unwrap();
+    // 60 s of 10 Mbit/s are 50 001 packets of 200 B: 10.0 MB; 601 samples of 240, 768 and 160 B: 0.7 MB; a flow: 8 kB.
+    assert_eq!(plan.estimated_memory(), Bytes::new(10_000_200 + 701_968 + 8_000));
+    assert_eq!(plan.check_memory(Bytes::new(14_000_000)), Ok(()));
+    assert_eq!(
+        plan.check_memory(Bytes::new(13_000_000)).unwrap_err().to_string(),
+        "scenario `demo`: the run may take 11 MB of memory, more than 80% of the 13 MB available: sample less often \
+         (record), shorten the duration, run fewer flows, or bound what is in flight (rate, queue, \
+         transport.receive_window)"
+    );
+}
+
+#[test]
+fn keys_that_cannot_be_set() {
+    let set = |key: &str| {
+        let mut document = Document::from_toml(DUMBBELL, "demo.toml").unwrap();
+        document.set(key, "1").and_then(|()| document.scenario()).unwrap_err().to_string()
+    };
+    assert_eq!(
+        set("flows.1.cc"),
+        "demo.toml, line 8: flows.1.cc: `1` is not an index into `flows`, which has 1 entries, the first of them 0"
+    );
+    assert_eq!(
+        set("path.queue.limit"),
+        "demo.toml, line 6: path.queue.limit: `path.queue` is not a table: set it as a whole"
+    );
+    assert_eq!(set("path..rate"), "demo.toml, line 3: path..rate: a key is names and indices with single dots between");
+    assert!(set("path.speed").starts_with("demo.toml, line 3: path.speed: there is no such key here; did you mean `"));
+}

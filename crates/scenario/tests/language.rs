@@ -1,0 +1,180 @@
+//! The language as a whole: resolved documents, overrides, the schema, the examples.
+
+use proptest::prelude::*;
+use scenario::{Document, Scenario};
+use serde_json::json;
+
+const EVERYTHING: &str = r#"
+name = "everything"
+duration = "60s"
+warmup = "10s"
+seed = 7
+profile = "freebsd-9"
+
+[path]
+rate = [["0s", "10mbit"], ["20s", "5mbit"]]
+delay = { forward = "20ms", reverse = "30ms" }
+queue = { limit = "84p", count_in_service = true, mark_above = "30p" }
+loss = { model = "gilbert-elliott", good_to_bad = "1%", bad_to_good = "30%" }
+reverse = { rate = "1mbit", queue = "50p", loss = "1%" }
+
+[[flows]]
+cc = "newreno"
+count = 3
+start_jitter = "5ms"
+
+[[flows]]
+cc = "newreno"
+name = "mouse"
+start = "10s"
+stop = "50s"
+bytes = "1MB"
+rtt = "70ms"
+profile = "linux"
+transport = { sack = false, ack_every = 1 }
+source = { rate = "2mbit" }
+
+[[flows]]
+cc = "newreno"
+kind = "datagram"
+packet_size = "500B"
+source = [["0s", "1mbit"], ["2s", "1.5mbit"]]
+
+[record]
+flow_series = "20acks"
+probes = "off"
+link_series = "10ms"
+events = false
+"#;
+
+fn read(text: &str) -> Scenario {
+    scenario::from_toml(text, "demo.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn resolved(scenario: &Scenario) -> serde_json::Value {
+    serde_json::to_value(scenario).unwrap()
+}
+
+#[test]
+fn a_resolved_scenario_names_its_defaults() {
+    let text = "duration = \"60s\"\npath = { rate = \"10mbit\", rtt = \"40ms\", queue = \"84p\" }\nflows = [{ cc = \"newreno\" }]";
+    let expected = json!({
+        "name": "demo", "duration": "60s", "warmup": "0s", "seed": 1, "profile": "linux",
+        "path": {
+            "rate": "10mbit", "rtt": "40ms", "queue": "84p", "loss": "0%",
+            "reverse": { "rate": "unlimited", "queue": "infinite", "loss": "0%" }
+        },
+        "flows": [{
+            "cc": "newreno", "name": "newreno-0", "count": 1, "start": "0s", "start_jitter": "0s", "stop": "60s",
+            "profile": "linux", "kind": "tcp", "source": "greedy"
+        }],
+        "record": { "flow_series": "100ms", "probes": "100ms", "link_series": "100ms", "events": true }
+    });
+    assert_eq!(resolved(&read(text)), expected);
+}
+
+#[test]
+fn a_resolved_scenario_read_again_as_toml_or_json_is_the_same() {
+    let first = resolved(&read(EVERYTHING));
+    let toml = toml::to_string(&first).unwrap();
+    assert_eq!(resolved(&read(&toml)), first);
+    assert_eq!(resolved(&scenario::from_json(&first, "demo.json").unwrap()), first);
+}
+
+#[test]
+fn json_errors_name_the_key_and_null_is_a_key_not_given() {
+    let mut json = json!({
+        "duration": "1s", "seed": null,
+        "path": { "rate": "1mbit", "rtt": "40ms", "queue": "9p", "loss": 0.25 },
+        "flows": [{ "cc": "newreno", "start": null }]
+    });
+    assert_eq!(scenario::from_json(&json, "builder").unwrap().seed, 1);
+    let error = |json: &serde_json::Value| scenario::from_json(json, "builder").unwrap_err().to_string();
+    json["path"]["rtt"] = json!("40");
+    assert_eq!(error(&json), "builder: path.rtt: `40` has no unit: write `40ms` or `40s`");
+    json["flows"] = json!([null]);
+    assert_eq!(error(&json), "builder: flows.0: an array holds no `null`");
+    json["flows"] = json!([]);
+    json["seed"] = json!(u64::MAX);
+    assert_eq!(error(&json), "builder: seed: `18446744073709551615` is too large: at most 9223372036854775807");
+    assert_eq!(error(&json!("text")), "builder: a scenario is an object of keys and values");
+}
+
+#[test]
+fn single_keys_are_set_as_toml_or_else_as_text() {
+    let mut document = Document::from_toml(EVERYTHING, "demo.toml").unwrap();
+    for (key, value) in [
+        ("path.queue", "1bdp"),
+        ("seed", "9"),
+        ("flows.1.transport.sack", "true"),
+        ("flows.0.transport.ecn", "true"),
+        ("flows.2.source", "[[\"0s\", \"3mbit\"]]"),
+        ("record.probes", "\"1ack\""),
+    ] {
+        document.set(key, value).unwrap();
+    }
+    let json = resolved(&document.scenario().unwrap());
+    assert_eq!(json["path"]["queue"], "1bdp");
+    assert_eq!(json["seed"], 9);
+    assert_eq!(json["flows"][1]["transport"], json!({ "ack_every": 1, "sack": true }));
+    assert_eq!(json["flows"][0]["transport"], json!({ "ecn": true }));
+    assert_eq!(json["flows"][2]["source"], json!({ "rate": "3mbit" }));
+    assert_eq!(json["record"]["probes"], "1ack");
+}
+
+#[test]
+fn a_key_that_was_set_has_the_line_of_what_it_is_in() {
+    let mut document = Document::from_toml(EVERYTHING, "demo.toml").unwrap();
+    document.set("path.queue", "0p").unwrap();
+    let error = document.scenario().unwrap_err();
+    assert_eq!((error.line, error.key.as_str()), (Some(8), "path.queue"));
+}
+
+#[test]
+fn the_schema_is_as_reviewed() {
+    insta::assert_json_snapshot!(scenario::schema());
+}
+
+#[test]
+fn every_example_runs() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let mut examples: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    examples.sort();
+    let names: Vec<_> = examples.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+    assert_eq!(names, ["cellular.toml", "parking-lot.toml", "quickstart.toml"]);
+    for path in &examples {
+        let plan = scenario::from_path(path).and_then(|scenario| scenario.plan());
+        let plan = plan.unwrap_or_else(|error| panic!("{error}"));
+        assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
+    }
+}
+
+proptest! {
+    #[test]
+    fn reading_a_resolved_scenario_gives_it_back(
+        rate in 1u64..1 << 40,
+        rtt in 0u64..1 << 40,
+        bdp in 0.1f64..10.0,
+        loss in 0u32..=10_000,
+        seed in 0u64..1 << 62,
+        acks in 1u32..1000,
+        count in 1u32..5,
+        start in 0u64..1_000_000_000,
+    ) {
+        let scenario = read(&format!(
+            "duration = \"60s\"\nseed = {seed}\n\
+             [path]\nrate = \"{rate}bit\"\nrtt = \"{rtt}ns\"\nqueue = \"{bdp}bdp\"\nloss = \"{}%\"\n\
+             [[flows]]\ncc = \"newreno\"\ncount = {count}\nstart = \"{start}ns\"\n\
+             [record]\nprobes = \"{acks}acks\"",
+            f64::from(loss) / 100.0
+        ));
+        let first = resolved(&scenario);
+        prop_assert_eq!(&first["seed"], &json!(seed));
+        let again = scenario::from_json(&first, "demo.toml").unwrap();
+        prop_assert_eq!(resolved(&again), first);
+    }
+}

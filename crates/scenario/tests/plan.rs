@@ -1,0 +1,331 @@
+//! What scenarios mean: plans worked by hand.
+
+use std::sync::Arc;
+
+use network::{Limit, LossModel, QueueSettings, Service, Trace};
+use scenario::{Document, Hop, Kind, Plan, Sampling, Source};
+use units::{Bytes, Fraction, Rate, Span, Time};
+
+fn plan(text: &str) -> Plan {
+    scenario::from_toml(text, "demo.toml")
+        .and_then(|scenario| scenario.plan())
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn dumbbell(path: &str, flow: &str) -> Plan {
+    plan(&format!("duration = \"60s\"\n[path]\n{path}\n[[flows]]\ncc = \"newreno\"\n{flow}"))
+}
+
+fn ms(n: u64) -> Span {
+    Span::from_millis(n)
+}
+
+fn at(seconds: u64) -> Time {
+    Time::ZERO + Span::from_secs(seconds)
+}
+
+fn fraction(value: f64) -> Fraction {
+    Fraction::new(value).unwrap()
+}
+
+#[test]
+fn a_dumbbell_has_one_link_and_delays_each_flow_by_its_own_rtt() {
+    let plan = plan(
+        r#"
+        name = "CDG against NewReno"
+        duration = "60s"
+        [path]
+        rate = "10mbit"
+        rtt = "40ms"
+        queue = { limit = "84p", count_in_service = true, mark_above = "30p" }
+        loss = "1%"
+        [[flows]]
+        cc = "newreno"
+        [[flows]]
+        cc = "newreno"
+        rtt = "70ms"
+        start = "20s"
+        start_jitter = "5ms"
+        stop = "90s"
+        bytes = "1MB"
+        profile = "freebsd-9"
+        transport = { sack = false, ack_every = 1 }
+        "#,
+    );
+    assert_eq!(plan.name, "CDG against NewReno");
+    assert_eq!((plan.duration, plan.warmup, plan.seed, plan.measured_link), (Span::from_secs(60), Span::ZERO, 1, 0));
+    assert_eq!(plan.record.flow_series, Sampling::Every(ms(100)));
+    assert!(plan.record.events && plan.warnings.is_empty());
+
+    let [bottleneck] = plan.links.as_slice() else { panic!("{:?}", plan.links) };
+    assert_eq!((bottleneck.name.as_str(), bottleneck.rate), ("bottleneck", Some(Rate::from_mbit(10))));
+    assert_eq!(bottleneck.settings.service, Service::Fixed(Rate::from_mbit(10)));
+    assert_eq!(bottleneck.settings.loss, LossModel::Bernoulli(fraction(0.01)));
+    let queue = QueueSettings { limit: Limit::Packets(84), count_in_service: true, mark_above: Some(30) };
+    assert_eq!(bottleneck.settings.queue, queue);
+
+    let [short, long] = plan.flows.as_slice() else { panic!("{:?}", plan.flows) };
+    assert_eq!((short.name.as_str(), long.name.as_str()), ("newreno-0", "newreno-1"));
+    assert_eq!(short.forward, [Hop { link: Some(0), delay: ms(20) }]);
+    assert_eq!(short.reverse, [Hop { link: None, delay: ms(20) }]);
+    assert_eq!((short.start, short.stop, short.bytes), (Time::ZERO, at(60), None));
+    assert_eq!(short.options, transport::linux());
+    assert_eq!(long.forward, [Hop { link: Some(0), delay: ms(35) }]);
+    assert_eq!(long.reverse, [Hop { link: None, delay: ms(35) }]);
+    assert_eq!((short.base_rtt, long.base_rtt), (ms(40), ms(70)));
+    // The run ends before the flow would stop.
+    assert_eq!((long.start, long.start_jitter, long.stop), (at(20), ms(5), at(60)));
+    assert_eq!(long.bytes, Some(Bytes::new(1_000_000)));
+    assert_eq!(long.options, transport::Options { sack: false, ack_every: 1, ..transport::freebsd_9() });
+}
+
+#[test]
+fn a_reverse_way_with_a_rate_is_a_link_of_its_own() {
+    let plan = dumbbell(
+        "rate = \"10mbit\"\ndelay = { forward = \"20ms\", reverse = \"30ms\" }\nqueue = \"84p\"\n\
+         reverse = { rate = \"1mbit\", queue = \"1bdp\", loss = \"1%\" }",
+        "",
+    );
+    assert_eq!(plan.links[1].name, "bottleneck:reverse");
+    assert_eq!(plan.links[1].settings.service, Service::Fixed(Rate::from_mbit(1)));
+    // 1 Mbit/s over 50 ms are 50 000 bits, 4.17 packets of 12 000 bits.
+    assert_eq!(plan.links[1].settings.queue.limit, Limit::Packets(4));
+    assert_eq!(plan.flows[0].forward, [Hop { link: Some(0), delay: ms(20) }]);
+    assert_eq!(plan.flows[0].reverse, [Hop { link: Some(1), delay: ms(30) }]);
+    assert_eq!(plan.measured_link, 0);
+}
+
+#[test]
+fn queues_have_four_units() {
+    let limit = |queue: &str| {
+        let plan = dumbbell(&format!("rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"{queue}\""), "");
+        (plan.links[0].settings.queue.limit, plan.warnings.join("\n"))
+    };
+    assert_eq!(limit("84p"), (Limit::Packets(84), String::new()));
+    assert_eq!(limit("84 packets"), (Limit::Packets(84), String::new()));
+    assert_eq!(limit("64kB"), (Limit::Bytes(Bytes::new(64_000)), String::new()));
+    assert_eq!(limit("64KiB"), (Limit::Bytes(Bytes::new(65_536)), String::new()));
+    assert_eq!(limit("1e2ms"), (Limit::Delay(ms(100)), String::new()));
+    // 10 Mbit/s over 40 ms are 400 000 bits, 33.3 packets; half of that is 16.7.
+    assert_eq!(limit("1bdp"), (Limit::Packets(33), String::new()));
+    assert_eq!(limit("0.5bdp"), (Limit::Packets(17), String::new()));
+
+    let tiny = "the queue of `bottleneck` has room for less than two packets of 1500 bytes";
+    assert_eq!(limit("1p"), (Limit::Packets(1), tiny.to_owned()));
+    assert_eq!(limit("2999B"), (Limit::Bytes(Bytes::new(2999)), tiny.to_owned()));
+    // Two packets take 2.4 ms.
+    assert_eq!(limit("2.3ms").1, tiny);
+    assert_eq!(limit("2.4ms").1, "");
+    let infinite = "the queue of `bottleneck` is infinite: it drops nothing, and delay can grow without bound";
+    assert_eq!(limit("infinite"), (Limit::Infinite, infinite.to_owned()));
+}
+
+#[test]
+fn a_rate_in_steps_counts_by_its_first_that_sends() {
+    let plan = dumbbell(
+        r#"rate = [["0s", "0bit"], ["1s", "12mbit"], ["2s", "6mbit"]]
+           rtt = "40ms"
+           queue = "1bdp""#,
+        "",
+    );
+    assert_eq!(plan.links[0].rate, Some(Rate::from_mbit(12)));
+    assert_eq!(
+        plan.links[0].settings.service,
+        Service::Steps(vec![
+            (Time::ZERO, Rate::from_mbit(0)),
+            (at(1), Rate::from_mbit(12)),
+            (at(2), Rate::from_mbit(6))
+        ])
+    );
+    // 12 Mbit/s over 40 ms are 480 000 bits, 40 packets.
+    assert_eq!(plan.links[0].settings.queue.limit, Limit::Packets(40));
+}
+
+#[test]
+fn a_trace_lies_beside_the_scenario_and_counts_by_its_mean() {
+    let directory = env!("CARGO_TARGET_TMPDIR");
+    std::fs::write(format!("{directory}/two.down"), "1\n2\n").unwrap();
+    let text = r#"
+        duration = "1s"
+        path = { rate = { trace = "two.down" }, rtt = "40ms", queue = "1bdp" }
+        flows = [{ cc = "newreno" }]
+    "#;
+    let plan = scenario::from_toml(text, &format!("{directory}/demo.toml")).unwrap().plan().unwrap();
+    // Two packets in 2 ms are 12 Mbit/s.
+    assert_eq!(plan.links[0].rate, Some(Rate::from_mbit(12)));
+    assert_eq!(plan.links[0].settings.service, Service::Trace(Arc::new(Trace::parse("1\n2\n").unwrap())));
+    assert_eq!(plan.links[0].settings.queue.limit, Limit::Packets(40));
+}
+
+#[test]
+fn an_unlimited_path_needs_no_queue() {
+    let plan = dumbbell("rate = \"unlimited\"\nrtt = \"40ms\"", "");
+    assert_eq!((&plan.links[0].settings.service, plan.links[0].rate), (&Service::Unlimited, None));
+    assert!(plan.warnings.is_empty());
+}
+
+#[test]
+fn loss_comes_in_three_models() {
+    let loss = |loss: &str| {
+        dumbbell(&format!("rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"\nloss = {loss}"), "").links[0]
+            .settings
+            .loss
+            .clone()
+    };
+    assert_eq!(loss("0"), LossModel::None);
+    assert_eq!(loss("\"0%\""), LossModel::None);
+    assert_eq!(loss("0.01"), LossModel::Bernoulli(fraction(0.01)));
+    assert_eq!(loss("1"), LossModel::Bernoulli(fraction(1.0)));
+    assert_eq!(loss("{ packets = [11, 10, 11] }"), LossModel::Packets(vec![10, 11]));
+    assert_eq!(
+        loss("{ model = \"gilbert-elliott\", good_to_bad = \"1%\", bad_to_good = \"30%\" }"),
+        LossModel::GilbertElliott {
+            good_to_bad: fraction(0.01),
+            bad_to_good: fraction(0.3),
+            loss_good: fraction(0.0),
+            loss_bad: fraction(1.0)
+        }
+    );
+}
+
+#[test]
+fn copies_are_numbered_and_unnamed_flows_by_their_place() {
+    let names = |flow: &str| {
+        let plan = dumbbell("rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"", flow);
+        plan.flows.into_iter().map(|flow| flow.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names("count = 3\n[[flows]]\ncc = \"newreno\""), ["newreno-0", "newreno-1", "newreno-2", "newreno-3"]);
+    assert_eq!(names("count = 2\nname = \"bulk\""), ["bulk-0", "bulk-1"]);
+    assert_eq!(names("name = \"bulk\""), ["bulk"]);
+}
+
+#[test]
+fn sources_are_greedy_or_paced_and_datagrams_have_a_size() {
+    let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"";
+    let flow = |flow: &str| dumbbell(path, flow).flows.remove(0);
+    assert_eq!((flow("").source, flow("").kind), (Source::Greedy, Kind::Tcp));
+    assert_eq!(flow("source = \"greedy\"").source, Source::Greedy);
+    let datagram = flow("kind = \"datagram\"\nsource = { rate = \"2mbit\" }");
+    assert_eq!(datagram.source, Source::Paced(vec![(Time::ZERO, Rate::from_mbit(2))]));
+    assert_eq!(datagram.kind, Kind::Datagram { packet_size: Bytes::new(1500) });
+    let steps = Source::Paced(vec![(Time::ZERO, Rate::from_mbit(10)), (at(2), Rate::from_bits_per_second(10_200_000))]);
+    assert_eq!(flow("source = [[\"0s\", \"10mbit\"], [\"2s\", \"10.2mbit\"]]").source, steps);
+    assert_eq!(flow("source = { rate = [[\"0s\", \"10mbit\"], [\"2s\", \"10.2mbit\"]] }").source, steps);
+}
+
+#[test]
+fn a_controller_of_python_is_not_looked_up() {
+    let mut document = Document::from_toml(
+        "duration = \"1s\"\npath = { rate = \"1mbit\", rtt = \"9ms\", queue = \"9p\" }",
+        "demo.toml",
+    )
+    .unwrap();
+    document.set("flows", "[{ cc = \"python:0\", parameters = { gain = 2 } }]").unwrap();
+    let plan = document.scenario().unwrap().plan().unwrap();
+    assert_eq!(plan.flows[0].cc, "python:0");
+    assert_eq!(plan.flows[0].parameters["gain"], 2);
+}
+
+const PARKING_LOT: &str = r#"
+    duration = "60s"
+    [[links]]
+    name = "west"
+    from = "a"
+    to = "b"
+    rate = "10mbit"
+    delay = "5ms"
+    queue = "84p"
+    duplex = true
+    [[links]]
+    name = "east"
+    from = "b"
+    to = "c"
+    rate = "8mbit"
+    delay = "10ms"
+    queue = "50p"
+    reverse = {}
+    [[flows]]
+    cc = "newreno"
+    from = "a"
+    to = "c"
+    extra_delay = "2ms"
+    [[flows]]
+    cc = "newreno"
+    from = "b"
+    to = "c"
+    [[flows]]
+    cc = "newreno"
+    via = ["c", "b", "a"]
+"#;
+
+#[test]
+fn a_parking_lot_routes_each_flow_over_its_links() {
+    let plan = plan(PARKING_LOT);
+    let links: Vec<_> = plan.links.iter().map(|link| (link.name.as_str(), link.delay)).collect();
+    assert_eq!(links, [("west", ms(5)), ("west:reverse", ms(5)), ("east", ms(10))]);
+    let hop = |link, delay| Hop { link, delay: ms(delay) };
+
+    let across = &plan.flows[0];
+    assert_eq!(across.forward, [hop(Some(0), 5), hop(Some(2), 12)]);
+    // Back over the reverse of east, which only delays, then over that of west.
+    assert_eq!(across.reverse, [hop(None, 10), hop(Some(1), 7)]);
+    assert_eq!(across.base_rtt, ms(34));
+
+    assert_eq!(plan.flows[1].forward, [hop(Some(2), 10)]);
+    assert_eq!(plan.flows[1].reverse, [hop(None, 10)]);
+
+    assert_eq!(plan.flows[2].forward, [hop(None, 10), hop(Some(1), 5)]);
+    assert_eq!(plan.flows[2].reverse, [hop(Some(0), 5), hop(Some(2), 10)]);
+    // The slowest link with data.
+    assert_eq!(plan.measured_link, 2);
+}
+
+#[test]
+fn the_shortest_way_wins_and_among_equals_the_first_of_the_file() {
+    let link = |from: &str, to: &str| {
+        format!(
+            "[[links]]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"1mbit\"\ndelay = \"1ms\"\nqueue = \"9p\"\nreverse = {{}}\n"
+        )
+    };
+    let flow = "[[flows]]\ncc = \"newreno\"\nfrom = \"a\"\nto = \"d\"\n";
+    let links_of = |links: &[(&str, &str)]| {
+        let links: String = links.iter().map(|(from, to)| link(from, to)).collect();
+        let plan = plan(&format!("duration = \"1s\"\n{links}{flow}"));
+        plan.flows[0].forward.iter().map(|hop| plan.links[hop.link.unwrap()].name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(links_of(&[("a", "b"), ("b", "c"), ("c", "d"), ("a", "c")]), ["a-c", "c-d"]);
+    assert_eq!(links_of(&[("a", "b"), ("a", "c"), ("c", "d"), ("b", "d")]), ["a-b", "b-d"]);
+    assert_eq!(links_of(&[("a", "c"), ("a", "b"), ("b", "d"), ("c", "d")]), ["a-c", "c-d"]);
+}
+
+#[test]
+fn hops_that_only_delay_join_the_hop_before_them() {
+    let plan = plan(
+        r#"
+        duration = "1s"
+        links = [
+            { from = "a", to = "b", rate = "1mbit", delay = "1ms", queue = "9p", reverse = {} },
+            { from = "b", to = "c", rate = "1mbit", delay = "2ms", queue = "9p", reverse = {} },
+        ]
+        flows = [{ cc = "newreno", from = "a", to = "c" }]
+        "#,
+    );
+    assert_eq!(plan.flows[0].reverse, [Hop { link: None, delay: ms(3) }]);
+}
+
+#[test]
+fn memory_is_bounded_by_what_flows_send_links_serve_and_queues_hold() {
+    let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"";
+    let off = "[record]\nflow_series = \"off\"\nprobes = \"off\"\nlink_series = \"off\"\nevents = false";
+    let memory = |path: &str, flow: &str| dumbbell(path, &format!("{flow}\n{off}")).estimated_memory().get();
+    // A flow takes 8000 B. The path holds 84 + 34 packets of 200 B, twice that in slow start.
+    assert_eq!(memory(path, ""), 8_000 + 236 * 200);
+    assert_eq!(memory(path, "count = 10"), 80_000 + 236 * 200);
+    // 10 kB are 7 segments of 1448 B.
+    assert_eq!(memory(path, "bytes = \"10kB\""), 8_000 + 7 * 200);
+    assert_eq!(memory(path, "transport = { receive_window = 20 }"), 8_000 + 20 * 200);
+    assert_eq!(memory("rate = \"unlimited\"\nrtt = \"40ms\"", "transport = { receive_window = 20 }"), 8_000 + 20 * 200);
+    // Every tenth of the 50 001 ACKs, and one row more for the end.
+    let sampled = dumbbell(path, &off.replace("flow_series = \"off\"", "flow_series = \"10acks\"")).estimated_memory();
+    assert_eq!(sampled.get(), 8_000 + 236 * 200 + 5_001 * 240);
+}

@@ -1,0 +1,164 @@
+//! Packet captures of a simulated run: who saw which packet.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+use network::Verdict;
+use record::pcapng::{self, Endpoint, Header, TcpHeader, UdpHeader};
+use scenario::{Kind, Plan};
+use transport::{Acknowledgement, Data};
+use units::{Bytes, Time};
+
+use crate::packet::{Body, Ecn, Packet};
+
+/// Interfaces: all senders, all receivers, then every link.
+const SENDERS: u32 = 0;
+const RECEIVERS: u32 = 1;
+const LINKS: u32 = 2;
+
+/// What the headers of a flow need to know.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    segment: Bytes,
+    timestamps: bool,
+    datagrams: bool,
+}
+
+/// A capture file that is being written. Packets are captured where they leave an end, where they are offered to a link, and
+/// where they reach an end.
+pub(crate) struct Capture {
+    file: pcapng::Capture<BufWriter<File>>,
+    forms: Vec<Form>,
+    failure: Option<io::Error>,
+}
+
+impl Capture {
+    pub(crate) fn create(path: &Path, plan: &Plan) -> io::Result<Self> {
+        let mut names = vec!["sender", "receiver"];
+        names.extend(plan.links.iter().map(|l| l.name.as_str()));
+        let forms = plan
+            .flows
+            .iter()
+            .map(|f| Form {
+                segment: f.options.segment_size,
+                timestamps: f.options.timestamps,
+                datagrams: matches!(f.kind, Kind::Datagram { .. }),
+            })
+            .collect();
+        let file = pcapng::Capture::new(BufWriter::new(File::create(path)?), &names)?;
+        Ok(Self { file, forms, failure: None })
+    }
+
+    pub(crate) fn at_sender(&mut self, now: Time, packet: &Packet) {
+        self.write(SENDERS, now, packet, None);
+    }
+
+    pub(crate) fn at_receiver(&mut self, now: Time, packet: &Packet) {
+        self.write(RECEIVERS, now, packet, None);
+    }
+
+    /// `packet` reaches the end of its route.
+    pub(crate) fn at_end(&mut self, now: Time, packet: &Packet) {
+        let interface = if matches!(packet.body, Body::Data(_)) { RECEIVERS } else { SENDERS };
+        self.write(interface, now, packet, None);
+    }
+
+    pub(crate) fn at_link(&mut self, link: u32, now: Time, packet: &Packet, verdict: &Verdict<Packet>) {
+        let comment = match verdict {
+            Verdict::Taken { marked: false } => None,
+            Verdict::Taken { marked: true } => Some("marked: congestion experienced"),
+            Verdict::Lost(_) => Some("lost: impairment of the link"),
+            Verdict::Dropped(_) => Some("dropped: the queue is full"),
+        };
+        self.write(LINKS + link, now, packet, comment);
+    }
+
+    fn write(&mut self, interface: u32, now: Time, packet: &Packet, comment: Option<&str>) {
+        if self.failure.is_some() {
+            return;
+        }
+        let form = self.forms[packet.flow as usize];
+        let result = match &packet.body {
+            Body::Data(data) if !form.datagrams => data_header(packet, data, form, |h| self.put(interface, now, h, comment)),
+            Body::Ack(ack) if !form.datagrams => ack_header(packet, ack, form, |h| self.put(interface, now, h, comment)),
+            body => {
+                let towards_receiver = matches!(body, Body::Data(_));
+                let ends = [Endpoint::sender(packet.flow), Endpoint::receiver(packet.flow)];
+                let [source, destination] = if towards_receiver { ends } else { [ends[1], ends[0]] };
+                let header = UdpHeader { source, destination, ecn: ecn(packet), payload: (packet.size - 28) as u16 };
+                self.put(interface, now, &header, comment)
+            }
+        };
+        self.failure = result.err();
+    }
+
+    fn put(&mut self, interface: u32, now: Time, header: &impl Header, comment: Option<&str>) -> io::Result<()> {
+        self.file.packet(interface, now, header, comment)
+    }
+
+    /// Ends the file.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self.failure {
+            Some(error) => Err(error),
+            None => self.file.finish().map(|_| ()),
+        }
+    }
+}
+
+fn ecn(packet: &Packet) -> pcapng::Ecn {
+    match packet.ecn {
+        Ecn::NotCapable => pcapng::Ecn::NotCapable,
+        Ecn::Capable => pcapng::Ecn::Capable,
+        Ecn::Congestion => pcapng::Ecn::Marked,
+    }
+}
+
+/// The timestamp option counts milliseconds.
+fn timestamp(at: Time) -> u32 {
+    if at == Time::NEVER { 0 } else { (at.as_nanos() / 1_000_000) as u32 }
+}
+
+/// Bytes are numbered from 1, as if a SYN had gone before; numbers wrap.
+fn byte(segment: u64, size: Bytes) -> u32 {
+    (segment.wrapping_mul(size.get()) as u32).wrapping_add(1)
+}
+
+fn data_header<R>(packet: &Packet, data: &Data, form: Form, then: impl FnOnce(&TcpHeader<'_>) -> R) -> R {
+    then(&TcpHeader {
+        source: Endpoint::sender(packet.flow),
+        destination: Endpoint::receiver(packet.flow),
+        sequence: byte(data.sequence, form.segment),
+        acknowledgment: Some(1),
+        ecn_echo: false,
+        window_reduced: data.reduced,
+        window: u16::MAX,
+        timestamps: form.timestamps.then(|| (timestamp(data.timestamp), 0)),
+        sack: &[],
+        ecn: ecn(packet),
+        payload: data.payload as u16,
+    })
+}
+
+fn ack_header<R>(packet: &Packet, ack: &Acknowledgement, form: Form, then: impl FnOnce(&TcpHeader<'_>) -> R) -> R {
+    let mut blocks = [(0, 0); 5];
+    let mut count = 0;
+    let duplicate = ack.duplicate.map(|n| (n, n + 1));
+    for (start, end) in duplicate.into_iter().chain(ack.sack.iter(ack.cumulative)) {
+        blocks[count] = (byte(start, form.segment), byte(end, form.segment));
+        count += 1;
+    }
+    then(&TcpHeader {
+        source: Endpoint::receiver(packet.flow),
+        destination: Endpoint::sender(packet.flow),
+        sequence: 1,
+        acknowledgment: Some(byte(ack.cumulative, form.segment)),
+        ecn_echo: ack.congestion_echo,
+        window_reduced: false,
+        window: u16::MAX,
+        timestamps: form.timestamps.then(|| (timestamp(ack.timestamp), timestamp(ack.echo))),
+        sack: &blocks[..count],
+        ecn: ecn(packet),
+        payload: 0,
+    })
+}

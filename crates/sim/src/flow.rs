@@ -1,0 +1,202 @@
+//! The two ends of a flow in the world.
+
+use control::{Controller, Probe};
+use record::FlowState;
+use scenario::{Kind, PlannedFlow, Source as Writing};
+use transport::{
+    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Pace, Phase, Receiver, Sender, SenderCounters,
+};
+use units::{Random, Span, Time};
+
+use crate::packet::{Body, Ecn, Packet};
+
+/// Sender and receiver of one flow. Boxed: flows lie apart in memory, and a table of them stays small.
+pub(crate) enum Ends {
+    Tcp { sender: Box<Sender>, receiver: Box<Receiver>, ecn: bool },
+    Datagram { source: Box<DatagramSource>, sink: DatagramSink },
+}
+
+/// A flow at work.
+pub(crate) struct Flow {
+    pub(crate) ends: Ends,
+    /// The first step of the data and of the ACKs.
+    pub(crate) forward: u32,
+    pub(crate) reverse: u32,
+    pub(crate) start: Time,
+    pub(crate) stop: Time,
+    /// Sends: started and not yet stopped.
+    pub(crate) running: bool,
+    /// Segments that make it complete, if it ends by itself.
+    pub(crate) total: Option<u64>,
+    pub(crate) completed: Option<Time>,
+}
+
+impl Ends {
+    pub(crate) fn new(plan: &PlannedFlow, controller: Box<dyn Controller>, random: Random) -> Self {
+        match plan.kind {
+            Kind::Tcp => {
+                let options = plan.options.clone();
+                let application = match (&plan.source, plan.bytes) {
+                    (Writing::Greedy, None) => Application::Greedy,
+                    (Writing::Greedy, Some(bytes)) => Application::Finite(bytes),
+                    (Writing::Paced(steps), bytes) => {
+                        Application::Paced(Pace::new(steps.clone(), options.segment_size, bytes))
+                    }
+                };
+                Self::Tcp {
+                    receiver: Box::new(Receiver::new(&options)),
+                    ecn: options.ecn,
+                    sender: Box::new(Sender::new(options, controller, application, random)),
+                }
+            }
+            Kind::Datagram { packet_size } => {
+                let steps = match &plan.source {
+                    Writing::Paced(steps) => steps.clone(),
+                    Writing::Greedy => Vec::new(),
+                };
+                let pace = Pace::new(steps, packet_size, plan.bytes);
+                let source = DatagramSource::new(packet_size, pace, controller, random);
+                Self::Datagram { source: Box::new(source), sink: DatagramSink::default() }
+            }
+        }
+    }
+
+    pub(crate) fn start(&mut self, now: Time) {
+        match self {
+            Self::Tcp { sender, .. } => sender.start(now),
+            Self::Datagram { source, .. } => source.start(now),
+        }
+    }
+
+    /// The next data packet that leaves now.
+    #[inline]
+    pub(crate) fn poll_transmit(&mut self, now: Time, flow: u32, step: u32, journal: &mut dyn Journal) -> Option<Packet> {
+        let (data, size, ecn) = match self {
+            Self::Tcp { sender, ecn, .. } => {
+                let data = sender.poll_transmit(now, journal)?;
+                // Retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
+                (data, sender.wire_size(data.payload), *ecn && !data.retransmission)
+            }
+            Self::Datagram { source, .. } => (source.poll_transmit(now)?, source.wire_size(), false),
+        };
+        let ecn = if ecn { Ecn::Capable } else { Ecn::NotCapable };
+        Some(Packet { flow, step, size: size.get() as u32, ecn, body: Body::Data(data) })
+    }
+
+    /// An ACK or echo arrives at the sender. Answers the RTT sample it gave.
+    #[inline]
+    pub(crate) fn on_ack(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) -> Option<Span> {
+        match self {
+            Self::Tcp { sender, .. } => sender.on_acknowledgement(now, ack, journal),
+            Self::Datagram { source, .. } => source.on_echo(now, ack, journal),
+        }
+    }
+
+    pub(crate) fn on_sender_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
+        if let Self::Tcp { sender, .. } = self {
+            sender.on_timeout(now, journal);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn sender_deadline(&self) -> Option<Time> {
+        match self {
+            Self::Tcp { sender, .. } => sender.poll_timeout(),
+            Self::Datagram { source, .. } => source.poll_timeout(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn receiver_deadline(&self) -> Option<Time> {
+        match self {
+            Self::Tcp { receiver, .. } => receiver.poll_timeout(),
+            Self::Datagram { .. } => None,
+        }
+    }
+
+    /// A data packet arrives at the receiver. Answers the ACK that leaves at once, with its size.
+    #[inline]
+    pub(crate) fn on_data(&mut self, now: Time, data: &Data, congestion: bool) -> Option<(Acknowledgement, u32)> {
+        match self {
+            Self::Tcp { receiver, .. } => {
+                receiver.on_data(now, data, congestion);
+                let ack = receiver.poll_transmit(now)?;
+                Some((ack, receiver.wire_size(&ack).get() as u32))
+            }
+            Self::Datagram { sink, .. } => {
+                Some((sink.on_data(now, data, congestion), DatagramSink::ECHO_SIZE.get() as u32))
+            }
+        }
+    }
+
+    pub(crate) fn on_receiver_timeout(&mut self, now: Time) -> Option<(Acknowledgement, u32)> {
+        match self {
+            Self::Tcp { receiver, .. } => {
+                receiver.on_timeout(now);
+                let ack = receiver.poll_transmit(now)?;
+                Some((ack, receiver.wire_size(&ack).get() as u32))
+            }
+            Self::Datagram { .. } => None,
+        }
+    }
+
+    pub(crate) fn delivered_bytes(&self) -> u64 {
+        match self {
+            Self::Tcp { receiver, .. } => receiver.delivered().get(),
+            Self::Datagram { sink, .. } => sink.delivered().get(),
+        }
+    }
+
+    /// Segments delivered in order; datagrams are never complete.
+    pub(crate) fn delivered_segments(&self) -> u64 {
+        match self {
+            Self::Tcp { receiver, .. } => receiver.delivered_segments(),
+            Self::Datagram { .. } => 0,
+        }
+    }
+
+    pub(crate) fn counters(&self) -> SenderCounters {
+        match self {
+            Self::Tcp { sender, .. } => sender.counters(),
+            Self::Datagram { source, .. } => source.counters(),
+        }
+    }
+
+    pub(crate) fn controller(&self) -> &dyn Controller {
+        match self {
+            Self::Tcp { sender, .. } => sender.controller(),
+            Self::Datagram { source, .. } => source.controller(),
+        }
+    }
+
+    pub(crate) fn in_flight(&self) -> u32 {
+        match self {
+            Self::Tcp { sender, .. } => sender.in_flight(),
+            Self::Datagram { source, .. } => source.in_flight(),
+        }
+    }
+
+    pub(crate) fn round_trip_times(&self) -> Option<[Span; 3]> {
+        match self {
+            Self::Tcp { sender, .. } => sender.round_trip_times(),
+            Self::Datagram { source, .. } => source.round_trip_times(),
+        }
+    }
+
+    pub(crate) fn state(&self) -> FlowState {
+        match self {
+            Self::Tcp { sender, .. } => match sender.phase() {
+                Phase::Open => FlowState::Open,
+                Phase::Disorder => FlowState::Disorder,
+                Phase::Reduced => FlowState::Reduced,
+                Phase::Recovery => FlowState::Recovery,
+                Phase::Loss => FlowState::Loss,
+            },
+            Self::Datagram { .. } => FlowState::Open,
+        }
+    }
+
+    pub(crate) fn probe(&self, out: &mut dyn Probe) {
+        self.controller().probe(out);
+    }
+}

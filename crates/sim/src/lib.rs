@@ -1,0 +1,15 @@
+//! The simulated engine: a virtual clock, and the world that lives by it.
+//!
+//! A run is a function of plan and seed: the same bytes on every machine and however many runs go on beside it. The number of pending
+//! events is proportional to links, delays and flows, never to packets.
+
+mod agenda;
+mod capture;
+mod flow;
+mod packet;
+mod recorder;
+mod route;
+mod run;
+mod world;
+
+pub use run::{Engine, Factory, Failure, Job, Outcome, Watch, run};

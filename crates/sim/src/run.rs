@@ -1,0 +1,146 @@
+//! One run from plan to tables.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use control::{Controller, Parameters};
+use record::Tables;
+use rustix::time::{ClockId, clock_gettime};
+use scenario::Plan;
+use units::Time;
+
+use crate::capture::Capture;
+use crate::world::World;
+
+/// Makes the controllers that the registry does not know: asked with the name in the scenario and the parameters.
+pub type Factory = Arc<dyn Fn(&str, &Parameters) -> Option<Box<dyn Controller>> + Send + Sync>;
+
+/// What to run.
+#[derive(Clone)]
+pub struct Job {
+    /// The scenario, resolved.
+    pub plan: Arc<Plan>,
+    /// Master seed of this run; in place of the plan's.
+    pub seed: u64,
+    /// Controllers from outside the registry.
+    pub controllers: Option<Factory>,
+    /// Where to write a packet capture.
+    pub capture: Option<PathBuf>,
+}
+
+/// Lets others watch a run and stop it.
+#[derive(Debug, Default)]
+pub struct Watch {
+    /// Set to stop the run soon.
+    pub stop: AtomicBool,
+    /// How far the run has come, in simulated nanoseconds.
+    pub simulated_nanos: AtomicU64,
+}
+
+/// What a run gives.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The tables.
+    pub tables: Tables,
+    /// What it cost.
+    pub engine: Engine,
+}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Engine {
+    /// Events handled.
+    pub events: u64,
+    /// Data packets sent.
+    pub data_packets: u64,
+    /// CPU time of the thread that ran it, seconds.
+    pub cpu_s: f64,
+    /// Wall-clock time, seconds.
+    pub wall_s: f64,
+}
+
+/// Why a run gave no tables. Displays as one sentence.
+#[derive(Debug)]
+pub enum Failure {
+    /// Stopped through [`Watch::stop`].
+    Interrupted,
+    /// A controller could not be made.
+    Controller(String),
+    /// The capture could not be written.
+    Capture(PathBuf, std::io::Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupted => f.write_str("the run was interrupted"),
+            Self::Controller(message) => f.write_str(message),
+            Self::Capture(path, error) => write!(f, "the capture `{}` cannot be written: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Looked at every so many events: often enough to stop within milliseconds, seldom enough to cost nothing.
+const EVENTS_BETWEEN_LOOKS: u64 = 8192;
+
+/// Runs `job` from start to end.
+pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
+    let (cpu, wall) = (seconds(ClockId::ThreadCPUTime), seconds(ClockId::Monotonic));
+    let plan = job.plan.as_ref();
+    let controllers = controllers(job)?;
+    let capture_failure = |error| Failure::Capture(job.capture.clone().unwrap_or_default(), error);
+    let capture = job.capture.as_ref().map(|path| Capture::create(path, plan)).transpose().map_err(capture_failure)?;
+    let mut world = World::new(plan, job.seed, controllers, capture);
+    let end = Time::ZERO + plan.duration;
+    let mut interrupted = false;
+    while let Some(now) = world.step(end) {
+        if world.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) {
+            watch.simulated_nanos.store(now.as_nanos(), Ordering::Relaxed);
+            if watch.stop.load(Ordering::Relaxed) {
+                interrupted = true;
+                break;
+            }
+        }
+    }
+    if let Some(capture) = world.capture.take() {
+        capture.finish().map_err(capture_failure)?;
+    }
+    if interrupted {
+        return Err(Failure::Interrupted);
+    }
+    watch.simulated_nanos.store(end.as_nanos(), Ordering::Relaxed);
+    let events = world.events;
+    let data_packets = world.flows.iter().map(|f| f.ends.counters().sent).sum();
+    let tables = world.finish(end);
+    Ok(Outcome {
+        tables,
+        engine: Engine {
+            events,
+            data_packets,
+            cpu_s: seconds(ClockId::ThreadCPUTime) - cpu,
+            wall_s: seconds(ClockId::Monotonic) - wall,
+        },
+    })
+}
+
+fn controllers(job: &Job) -> Result<Vec<Box<dyn Controller>>, Failure> {
+    let outside = |cc: &str, parameters: &Parameters| job.controllers.as_ref().and_then(|make| make(cc, parameters));
+    job.plan
+        .flows
+        .iter()
+        .map(|flow| match outside(&flow.cc, &flow.parameters) {
+            Some(controller) => Ok(controller),
+            None => control::registry::build(&flow.cc, &flow.parameters)
+                .map_err(|error| Failure::Controller(format!("flow `{}`: {error}", flow.name))),
+        })
+        .collect()
+}
+
+fn seconds(clock: ClockId) -> f64 {
+    let now = clock_gettime(clock);
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
+}

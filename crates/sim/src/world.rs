@@ -1,0 +1,456 @@
+//! The world: links, wires and flows, and what happens in it at each instant.
+//!
+//! A data packet enters at [`World::send`], passes links and wires step by step ([`World::forward`], [`World::arrive`]), reaches
+//! the receiver, and comes back as an ACK over the reverse steps.
+
+use control::Controller;
+use network::{Departure, Link, Verdict, Wire};
+use record::{EventKind, LinkMeter};
+use scenario::{Plan, Sampling};
+use units::{Bytes, Random, Span, Time};
+
+use crate::agenda::Agenda;
+use crate::capture::Capture;
+use crate::flow::{Ends, Flow};
+use crate::packet::{Body, Ecn, Packet};
+use crate::recorder::Recorder;
+use crate::route::{NO_LINK, Routes, Step};
+
+/// Things that happen at times known from the start, in the order in which they are done at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Planned {
+    WarmUpEnds,
+    Stop(u32),
+    Start(u32),
+}
+
+pub(crate) struct World<'a> {
+    plan: &'a Plan,
+    pub(crate) flows: Vec<Flow>,
+    links: Vec<Link<Packet>>,
+    wires: Vec<Wire<Packet>>,
+    routes: Routes,
+    /// Wires first, then links.
+    traffic: Agenda,
+    /// Senders first, then receivers: looked at no later than needed, often for nothing.
+    timers: Agenda,
+    /// Sorted, the next one last.
+    planned: Vec<(Time, Planned)>,
+    /// When the next rows are due.
+    samples: Samples,
+    pub(crate) recorder: Recorder,
+    pub(crate) capture: Option<Capture>,
+    pub(crate) events: u64,
+}
+
+/// Rows that are due at multiples of a span.
+struct Samples {
+    spans: [Option<Span>; 3],
+    due: [Time; 3],
+}
+
+const SERIES: usize = 0;
+const PROBES: usize = 1;
+const LINKS: usize = 2;
+
+impl Samples {
+    fn new(plan: &Plan) -> Self {
+        let span = |sampling| match sampling {
+            Sampling::Every(span) => Some(span),
+            Sampling::Off | Sampling::Acks(_) => None,
+        };
+        let spans = [span(plan.record.flow_series), span(plan.record.probes), span(plan.record.link_series)];
+        Self { spans, due: spans.map(|s| if s.is_some() { Time::ZERO } else { Time::NEVER }) }
+    }
+
+    fn next(&self) -> Time {
+        self.due[SERIES].min(self.due[PROBES]).min(self.due[LINKS])
+    }
+
+    /// Whether rows of `kind` are due at `now`; if so they are next due a span later.
+    fn take(&mut self, kind: usize, now: Time) -> bool {
+        let due = self.due[kind] <= now;
+        if due && let Some(span) = self.spans[kind] {
+            self.due[kind] += span;
+        }
+        due
+    }
+}
+
+impl<'a> World<'a> {
+    /// The world of `plan` under `seed`, with the controllers of its flows.
+    pub(crate) fn new(plan: &'a Plan, seed: u64, controllers: Vec<Box<dyn Controller>>, capture: Option<Capture>) -> Self {
+        let routes = Routes::new(plan);
+        let links = plan
+            .links
+            .iter()
+            .enumerate()
+            .map(|(i, link)| Link::new(link.settings.clone(), Random::stream(seed, "loss", i as u64)))
+            .collect();
+        let mut planned = vec![(Time::ZERO + plan.warmup, Planned::WarmUpEnds)];
+        let mut flows = Vec::with_capacity(plan.flows.len());
+        for (i, (flow, controller)) in plan.flows.iter().zip(controllers).enumerate() {
+            let jitter = flow.start_jitter.scale(Random::stream(seed, "start", i as u64).uniform());
+            let start = flow.start + jitter;
+            planned.push((start, Planned::Start(i as u32)));
+            planned.push((flow.stop, Planned::Stop(i as u32)));
+            let (forward, reverse) = routes.starts[i];
+            let segment = flow.options.segment_size.get();
+            flows.push(Flow {
+                ends: Ends::new(flow, controller, Random::stream(seed, "flow", i as u64)),
+                forward,
+                reverse,
+                start,
+                stop: flow.stop,
+                running: false,
+                total: flow.bytes.map(|b| b.get().div_ceil(segment)),
+                completed: None,
+            });
+        }
+        planned.sort_by(|a, b| b.cmp(a));
+        Self {
+            traffic: Agenda::new(routes.wire_link.len() + plan.links.len()),
+            timers: Agenda::new(2 * flows.len()),
+            wires: routes.wire_link.iter().map(|_| Wire::new()).collect(),
+            samples: Samples::new(plan),
+            recorder: Recorder::new(plan),
+            plan,
+            flows,
+            links,
+            routes,
+            planned,
+            capture,
+            events: 0,
+        }
+    }
+
+    /// Does what happens next, if that is before `end`, and says when it was.
+    ///
+    /// At one instant packets move first, then timers expire, then flows start or stop, and samples are taken last: what is
+    /// recorded at t includes all that happened at t.
+    #[inline]
+    pub(crate) fn step(&mut self, end: Time) -> Option<Time> {
+        let traffic = self.traffic.first();
+        let timer = self.timers.first();
+        let at_traffic = traffic.map_or(Time::NEVER, |(at, _)| at);
+        let at_timer = timer.map_or(Time::NEVER, |(at, _)| at);
+        let at_planned = self.planned.last().map_or(Time::NEVER, |&(at, _)| at);
+        let at_sample = self.samples.next();
+        let now = at_traffic.min(at_timer).min(at_planned).min(at_sample);
+        if now > end || (now == end && now != at_sample) {
+            return None;
+        }
+        self.events += 1;
+        if now == at_traffic {
+            self.move_traffic(now, traffic.map_or(0, |(_, slot)| slot));
+        } else if now == at_timer {
+            self.expire(now, timer.map_or(0, |(_, slot)| slot));
+        } else if now == at_planned {
+            self.happen(now);
+        } else {
+            self.sample(now);
+        }
+        Some(now)
+    }
+
+    #[inline]
+    fn move_traffic(&mut self, now: Time, slot: u32) {
+        let wires = self.wires.len() as u32;
+        if slot >= wires {
+            return self.advance_link(now, slot - wires);
+        }
+        let link = self.routes.wire_link[slot as usize];
+        if link != NO_LINK {
+            self.advance_link(now, link);
+        }
+        while let Some(packet) = self.wires[slot as usize].pop_due(now) {
+            self.arrive(now, packet);
+        }
+        self.traffic.set(slot, self.wires[slot as usize].next_arrival());
+    }
+
+    /// Brings link `index` up to date.
+    #[inline]
+    fn advance_link(&mut self, now: Time, index: u32) {
+        let i = index as usize;
+        let meter = &mut self.recorder.links[i];
+        let (wires, steps, traffic) = (&mut self.wires, &self.routes.steps, &mut self.traffic);
+        self.links[i].advance(now, &mut |packet, departure| depart(packet, departure, meter, wires, steps, traffic));
+        self.wake_link(index);
+    }
+
+    /// Where packets leave a link for different delays, the one in service may arrive after one that waits: the link must be
+    /// advanced by the time at which the next service could end and cross the shortest wire. With one wire behind it, the arrival of the packet
+    /// in service is that time.
+    #[inline]
+    fn wake_link(&mut self, index: u32) {
+        let behind = self.routes.behind[index as usize];
+        if behind.several {
+            let at = self.links[index as usize].poll_timeout().map(|start| start + behind.shortest);
+            self.traffic.set(self.wires.len() as u32 + index, at);
+        }
+    }
+
+    /// `packet` begins the step it is on.
+    #[inline]
+    fn forward(&mut self, now: Time, packet: Packet) {
+        let step = self.routes.steps[packet.step as usize];
+        if step.link == NO_LINK {
+            let wire = &mut self.wires[step.wire as usize];
+            wire.push(now, step.delay, packet);
+            if wire.packets() == 1 {
+                self.traffic.set(step.wire, wire.next_arrival());
+            }
+            return;
+        }
+        self.offer(now, step.link, packet);
+    }
+
+    #[inline]
+    fn offer(&mut self, now: Time, index: u32, packet: Packet) {
+        let i = index as usize;
+        let meter = &mut self.recorder.links[i];
+        meter.counters.arrived_packets += 1;
+        let (wires, steps, traffic) = (&mut self.wires, &self.routes.steps, &mut self.traffic);
+        let link = &mut self.links[i];
+        let verdict =
+            link.offer(now, packet, &mut |packet, departure| depart(packet, departure, meter, wires, steps, traffic));
+        let queued = link.queued_packets();
+        // A packet that was taken while others wait waits as well.
+        if queued > 0 && matches!(verdict, Verdict::Taken { .. }) {
+            meter.queue(now, queued);
+        }
+        match verdict {
+            Verdict::Taken { marked: false } => {}
+            Verdict::Taken { marked: true } => {
+                meter.counters.marked_packets += 1;
+                self.note(now, EventKind::Mark, index, &packet, f64::from(queued));
+            }
+            Verdict::Lost(packet) => {
+                meter.counters.lost_packets += 1;
+                self.discard(now, EventKind::Lost, index, &packet, f64::NAN);
+            }
+            Verdict::Dropped(packet) => {
+                meter.counters.dropped_packets += 1;
+                self.discard(now, EventKind::Drop, index, &packet, f64::from(queued));
+            }
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.at_link(index, now, &packet, &verdict);
+        }
+        self.wake_link(index);
+    }
+
+    fn discard(&mut self, now: Time, kind: EventKind, link: u32, packet: &Packet, value: f64) {
+        if matches!(packet.body, Body::Data(_)) {
+            self.recorder.flows[packet.flow as usize].counters.dropped_packets += 1;
+        }
+        self.note(now, kind, link, packet, value);
+    }
+
+    fn note(&mut self, now: Time, kind: EventKind, link: u32, packet: &Packet, value: f64) {
+        let sequence = match packet.body {
+            Body::Data(data) => Some(data.sequence),
+            Body::Ack(_) => None,
+        };
+        self.recorder.event(now, kind, packet.flow, Some(link), sequence, Some(value));
+    }
+
+    /// `packet` has crossed the wire of its step.
+    #[inline]
+    fn arrive(&mut self, now: Time, mut packet: Packet) {
+        if !self.routes.steps[packet.step as usize].last {
+            packet.step += 1;
+            return self.forward(now, packet);
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.at_end(now, &packet);
+        }
+        match packet.body {
+            Body::Data(data) => self.data_arrives(now, &packet, &data),
+            Body::Ack(ack) => {
+                let flow = &mut self.flows[packet.flow as usize];
+                if !flow.running {
+                    return;
+                }
+                let sample = flow.ends.on_ack(now, &ack, &mut self.recorder.journal(now, packet.flow));
+                if let Some(sample) = sample {
+                    self.recorder.rtt(now, packet.flow, flow, sample);
+                }
+                self.send(now, packet.flow);
+            }
+        }
+    }
+
+    #[inline]
+    fn data_arrives(&mut self, now: Time, packet: &Packet, data: &transport::Data) {
+        let congestion = packet.ecn == Ecn::Congestion;
+        let counters = &mut self.recorder.flows[packet.flow as usize].counters;
+        counters.arrived_bytes += u64::from(packet.size);
+        counters.marked_packets += u64::from(congestion);
+        let flow = &mut self.flows[packet.flow as usize];
+        if now > flow.stop {
+            return; // what was on the way when the flow stopped counts for nothing
+        }
+        let ack = flow.ends.on_data(now, data, congestion);
+        if let Some(total) = flow.total
+            && flow.completed.is_none()
+            && flow.ends.delivered_segments() >= total
+        {
+            flow.completed = Some(now);
+            self.recorder.event(now, EventKind::Complete, packet.flow, None, None, None);
+        }
+        match ack {
+            Some(ack) => self.acknowledge(now, packet.flow, ack),
+            None => {
+                let slot = (self.flows.len() + packet.flow as usize) as u32;
+                let deadline = self.flows[packet.flow as usize].ends.receiver_deadline();
+                self.timers.no_later_than(slot, deadline);
+            }
+        }
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, now: Time, flow: u32, (ack, size): (transport::Acknowledgement, u32)) {
+        let step = self.flows[flow as usize].reverse;
+        let packet = Packet { flow, step, size, ecn: Ecn::NotCapable, body: Body::Ack(ack) };
+        if let Some(capture) = &mut self.capture {
+            capture.at_receiver(now, &packet);
+        }
+        self.forward(now, packet);
+    }
+
+    /// Lets the sender of `index` send what it may, and notes when it wants to be woken.
+    #[inline]
+    fn send(&mut self, now: Time, index: u32) {
+        loop {
+            let flow = &mut self.flows[index as usize];
+            let packet = flow.ends.poll_transmit(now, index, flow.forward, &mut self.recorder.journal(now, index));
+            let Some(packet) = packet else { break };
+            if let Some(capture) = &mut self.capture {
+                capture.at_sender(now, &packet);
+            }
+            self.forward(now, packet);
+        }
+        self.timers.no_later_than(index, self.flows[index as usize].ends.sender_deadline());
+    }
+
+    /// A timer slot is looked at: perhaps nothing is due, as deadlines move without moving their slot.
+    fn expire(&mut self, now: Time, slot: u32) {
+        let count = self.flows.len() as u32;
+        self.timers.set(slot, None);
+        if slot < count {
+            let flow = &mut self.flows[slot as usize];
+            if !flow.running {
+                return;
+            }
+            match flow.ends.sender_deadline() {
+                Some(at) if at <= now => {
+                    flow.ends.on_sender_timeout(now, &mut self.recorder.journal(now, slot));
+                    self.send(now, slot);
+                }
+                later => self.timers.set(slot, later),
+            }
+            return;
+        }
+        let index = slot - count;
+        let flow = &mut self.flows[index as usize];
+        match flow.ends.receiver_deadline() {
+            Some(at) if at <= now => {
+                if let Some(ack) = flow.ends.on_receiver_timeout(now) {
+                    self.acknowledge(now, index, ack);
+                }
+            }
+            later => self.timers.set(slot, later),
+        }
+    }
+
+    /// The next planned thing happens.
+    fn happen(&mut self, now: Time) {
+        match self.planned.pop().map(|(_, what)| what) {
+            Some(Planned::WarmUpEnds) => self.begin_measuring(now),
+            Some(Planned::Start(index)) => {
+                let flow = &mut self.flows[index as usize];
+                if now >= flow.stop {
+                    return;
+                }
+                flow.running = true;
+                flow.ends.start(now);
+                self.recorder.event(now, EventKind::Start, index, None, None, None);
+                self.send(now, index);
+            }
+            Some(Planned::Stop(index)) => {
+                let flow = &mut self.flows[index as usize];
+                if std::mem::take(&mut flow.running) && flow.completed.is_none() {
+                    self.recorder.event(now, EventKind::Stop, index, None, None, None);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn begin_measuring(&mut self, now: Time) {
+        for index in 0..self.links.len() as u32 {
+            self.advance_link(now, index);
+            self.recorder.links[index as usize].restart(now);
+        }
+        for (index, flow) in self.flows.iter().enumerate() {
+            self.recorder.count(index, flow);
+            self.recorder.flows[index].restart(now);
+        }
+    }
+
+    fn sample(&mut self, now: Time) {
+        if self.samples.take(LINKS, now) {
+            for index in 0..self.links.len() as u32 {
+                self.advance_link(now, index);
+                let link = &self.links[index as usize];
+                let (packets, bytes): (u32, Bytes) = (link.queued_packets(), link.queued_bytes());
+                self.recorder.sample_link(now, index, packets, bytes.get());
+            }
+        }
+        let (series, probes) = (self.samples.take(SERIES, now), self.samples.take(PROBES, now));
+        if !series && !probes {
+            return;
+        }
+        for (index, flow) in self.flows.iter().enumerate() {
+            if flow.running && flow.completed.is_none() {
+                if series {
+                    self.recorder.sample_flow(now, index as u32, flow);
+                }
+                if probes {
+                    self.recorder.sample_probes(now, index as u32, flow);
+                }
+            }
+        }
+    }
+
+    /// Ends the run at `end`: brings everything up to date and gives the tables.
+    pub(crate) fn finish(mut self, end: Time) -> record::Tables {
+        for index in 0..self.links.len() as u32 {
+            self.advance_link(end, index);
+        }
+        self.recorder.finish(end, self.plan, &self.flows)
+    }
+}
+
+/// A packet's service on a link starts: it goes on the wire, on which it arrives after its last bit has left.
+#[inline]
+fn depart(
+    packet: Packet,
+    departure: Departure,
+    meter: &mut LinkMeter,
+    wires: &mut [Wire<Packet>],
+    steps: &[Step],
+    traffic: &mut Agenda,
+) {
+    let waited = departure.start.since(departure.arrived);
+    meter.queue(departure.start, departure.queued_packets);
+    meter.service(departure.start, departure.finish, waited, Bytes::new(u64::from(packet.size)));
+    let step = steps[packet.step as usize];
+    let wire = &mut wires[step.wire as usize];
+    wire.push(departure.finish, step.delay, packet);
+    if wire.packets() == 1 {
+        traffic.set(step.wire, wire.next_arrival());
+    }
+}

@@ -1,0 +1,295 @@
+//! How a sender digests an acknowledgement: scoreboard, samples, loss detection, phases, controller. In this order, once an ACK.
+
+use control::{Ack, RateSample, RttSample};
+use units::{Span, Time};
+
+use crate::journal::{Event, Journal};
+use crate::rtt::on_clock;
+use crate::scoreboard::{Digest, MAX_THRESHOLD};
+use crate::segment::Acknowledgement;
+use crate::sender::{Blocked, Phase, Sender};
+
+impl Sender {
+    /// An acknowledgement arrived. Afterwards poll what to transmit. Says whether it carried an RTT sample.
+    pub fn on_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) -> Option<Span> {
+        if ack.cumulative > self.board.next() || ack.cumulative < self.board.first() {
+            return None; // never sent, or old (RFC 9293, section 3.10.7.4)
+        }
+        let in_flight_before = self.board.in_flight();
+        let digest = self.board.apply(ack, now);
+        self.peer_window = u64::from(ack.window);
+        let mut first_lost = 0;
+        if !self.options.sack {
+            first_lost = self.count_duplicates(&digest);
+        }
+        let sample = self.take_samples(now, ack, &digest);
+        let rate = self.delivery_rate(now, &digest);
+        let round_start = self.round_ends();
+        let newly_lost = first_lost + self.detect_losses(now, &digest, journal);
+        if first_lost > 0 {
+            self.note_lost(first_lost, self.board.first(), journal);
+        }
+        self.settle_probe(now, ack, in_flight_before, journal);
+        if self.is_spurious(ack, &digest) {
+            self.undo_reduction(now, &digest, journal);
+        }
+
+        let before = self.phase;
+        let entering = newly_lost > 0 && !matches!(before, Phase::Recovery | Phase::Loss);
+        let grows = digest.acknowledged > 0 && !before.is_reducing() && !entering;
+        let signal = Ack {
+            rtt: sample,
+            timestamp_rtt: self.timestamp_rtt(now, ack),
+            smoothed_rtt: self.rtt.smoothed,
+            min_rtt: self.rtt.minimum,
+            one_way_delay: Some(ack.one_way_delay),
+            newly_acknowledged: digest.acknowledged,
+            newly_delivered: digest.delivered,
+            newly_lost,
+            in_flight_before,
+            in_flight: self.board.in_flight(),
+            rate,
+            round_start,
+            ecn_echo: ack.congestion_echo,
+            application_limited: self.delivered < self.application_limited_to,
+            window_limited: self.is_window_limited(),
+            acknowledged_to: self.board.first(),
+            sent_to: self.board.next(),
+            counting: self.options.counting,
+        };
+        if round_start {
+            self.most_in_flight = self.board.in_flight();
+        }
+        if grows {
+            self.tell(now, |controller, cx| controller.on_ack(cx, &signal));
+        } else {
+            self.tell(now, |controller, cx| controller.on_duplicate_ack(cx, &signal));
+        }
+        self.move_phase(now, &signal, entering, journal);
+        self.rearm(now, digest.acknowledged > 0);
+        sample.map(|s| s.value)
+    }
+
+    /// Without SACK: duplicates stand for arrivals, the third of them and every partial ACK for the loss of the first
+    /// outstanding segment (RFC 6582, section 3.2). Returns how many segments that marks.
+    fn count_duplicates(&mut self, digest: &Digest) -> u32 {
+        if digest.acknowledged > 0 {
+            self.duplicates = 0;
+            if self.phase != Phase::Recovery {
+                self.board.clear_duplicates();
+                return 0;
+            }
+            self.board.discount_duplicates(digest.acknowledged);
+            let partial = self.board.first() < self.recovery_point;
+            return if partial { self.board.mark_first_lost() } else { 0 };
+        }
+        if self.board.outstanding() == 0 || self.phase == Phase::Loss {
+            return 0;
+        }
+        self.duplicates += 1;
+        self.board.count_duplicate();
+        let fresh = self.board.first() >= self.recovery_point;
+        if self.duplicates == self.duplicate_threshold && self.phase != Phase::Recovery && fresh {
+            return self.board.mark_first_lost();
+        }
+        0
+    }
+
+    /// RTT samples: one for the timeout from the oldest segment covered, one for controllers from the newest, none from a
+    /// segment sent twice unless timestamps tell its transmissions apart (RFC 6298, section 3).
+    fn take_samples(&mut self, now: Time, ack: &Acknowledgement, digest: &Digest) -> Option<RttSample> {
+        let tick = self.options.clock_tick;
+        let in_order = if digest.sacked == 0 { digest.acknowledged } else { 0 };
+        let delayed = self.detector.may_be_delayed(in_order);
+        if digest.acknowledged > 0 {
+            self.rtt.reset_back_off();
+        }
+        if let Some(oldest) = digest.oldest_at {
+            self.rtt.sample(on_clock(oldest, now, tick));
+        } else if digest.acknowledged > 0 && self.options.timestamps && ack.echo != Time::NEVER {
+            self.rtt.sample(on_clock(ack.echo, now, tick));
+        }
+        let value = on_clock(digest.newest_at?, now, tick);
+        self.rtt.observe(value);
+        Some(RttSample { value, delayed })
+    }
+
+    fn timestamp_rtt(&self, now: Time, ack: &Acknowledgement) -> Option<Span> {
+        let known = self.options.timestamps && ack.echo != Time::NEVER;
+        known.then(|| on_clock(ack.echo, now, self.options.timestamp_tick))
+    }
+
+    /// Delivery rate over the flight of the newest segment delivered (draft-cheng-iccrg-delivery-rate-estimation, section 3.3).
+    fn delivery_rate(&mut self, now: Time, digest: &Digest) -> Option<RateSample> {
+        let (stamp, sent_at) = digest.stamp?;
+        self.delivered += u64::from(digest.delivered);
+        self.delivered_at = now;
+        self.first_at = sent_at;
+        Some(RateSample {
+            delivered: self.delivered - stamp.delivered,
+            interval: sent_at.since(stamp.first_at).max(now.since(stamp.delivered_at)),
+            application_limited: stamp.application_limited,
+        })
+    }
+
+    /// Whether the marked segment is covered; if so the next new segment is marked.
+    fn round_ends(&mut self) -> bool {
+        let ends = self.board.first() > self.round_mark || self.board.is_sacked(self.round_mark);
+        if ends {
+            self.round_mark = self.board.next();
+        }
+        ends
+    }
+
+    /// RFC 7661 in the form of Linux: the window was filled, or in slow start at least half filled in this round.
+    fn is_window_limited(&self) -> bool {
+        self.blocked == Blocked::Window
+            || self.controller.window() < self.controller.slow_start_threshold().min(2.0 * f64::from(self.most_in_flight))
+    }
+
+    /// Loss detection by count and by time. Returns how many segments are newly deemed lost.
+    fn detect_losses(&mut self, now: Time, digest: &Digest, journal: &mut dyn Journal) -> u32 {
+        if !self.options.sack {
+            return 0;
+        }
+        if let Some((extent, sent_once)) = digest.overtaken
+            && sent_once
+        {
+            self.reordering_seen = true;
+            self.raise_threshold(extent);
+        }
+        if self.options.rack {
+            return self.detect_by_time(now, journal);
+        }
+        if self.board.sacked_count() == 0 || self.phase == Phase::Loss {
+            return 0;
+        }
+        let lost = self.board.detect_by_count(self.duplicate_threshold);
+        self.note_lost(lost, self.board.first(), journal);
+        lost
+    }
+
+    fn raise_threshold(&mut self, extent: u64) {
+        let extent = extent.min(MAX_THRESHOLD as u64) as u32;
+        self.duplicate_threshold = self.duplicate_threshold.max(extent);
+    }
+
+    /// RACK (RFC 8985, section 6.2). Without reordering seen, DupThresh arrivals or recovery make the window zero (step 4).
+    pub(crate) fn detect_by_time(&mut self, now: Time, journal: &mut dyn Journal) -> u32 {
+        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        let sure = repairing || self.board.sacked_count() >= self.options.duplicate_threshold;
+        let window = if !self.reordering_seen && sure {
+            Span::ZERO
+        } else if self.rtt.minimum == Span::MAX {
+            Span::ZERO
+        } else {
+            (self.rtt.minimum / 4).min(self.rtt.smoothed)
+        };
+        let (lost, next) = self.board.detect_by_time(now, window);
+        self.timers.reordering_at = next.unwrap_or(Time::NEVER);
+        self.note_lost(lost, self.board.first(), journal);
+        lost
+    }
+
+    fn note_lost(&mut self, count: u32, sequence: u64, journal: &mut dyn Journal) {
+        if count > 0 {
+            self.counters.lost += u64::from(count);
+            journal.note(Event::DeemedLost { sequence, count, rtt: self.rtt.latest });
+        }
+    }
+
+    /// The fate of a tail loss probe (RFC 8985, section 7.4): if it repaired a loss that nothing else showed, the window is
+    /// reduced once for it.
+    fn settle_probe(&mut self, now: Time, ack: &Acknowledgement, in_flight: u32, journal: &mut dyn Journal) {
+        let Some(probe) = self.probe else { return };
+        if !probe.retransmitted {
+            if self.board.first() >= probe.end {
+                self.probe = None;
+            }
+            return;
+        }
+        if ack.duplicate.is_some() {
+            self.probe = None; // the original arrived as well
+        } else if self.board.first() >= probe.end {
+            self.probe = None;
+            if self.phase == Phase::Open {
+                let window = self.controller.window();
+                journal.note(Event::LossEvent { window });
+                let loss = self.loss(in_flight, 1, false, now);
+                self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
+                self.tell(now, |controller, cx| controller.on_recovered(cx));
+            }
+        }
+    }
+
+    /// Eifel detection by timestamps (RFC 3522) and detection by duplicate SACKs (RFC 3708).
+    fn is_spurious(&mut self, ack: &Acknowledgement, digest: &Digest) -> bool {
+        let Some(undo) = &mut self.undo else { return false };
+        let Some(first_at) = undo.first_at else { return false };
+        if ack.duplicate.is_some_and(|sequence| sequence >= undo.from) && undo.retransmissions > 0 {
+            undo.retransmissions -= 1;
+            if undo.retransmissions == 0 {
+                return true;
+            }
+        }
+        self.options.timestamps && digest.acknowledged > 0 && ack.echo != Time::NEVER && ack.echo < first_at
+    }
+
+    fn undo_reduction(&mut self, now: Time, digest: &Digest, journal: &mut dyn Journal) {
+        self.undo = None;
+        self.counters.spurious += 1;
+        journal.note(Event::Spurious);
+        if let Some((extent, _)) = digest.overtaken {
+            self.raise_threshold(extent);
+        }
+        self.reordering_seen = true;
+        self.board.unmark_lost();
+        self.episode = None;
+        self.ramp = None;
+        self.phase = Phase::Open;
+        self.tell(now, |controller, cx| controller.on_spurious(cx));
+    }
+
+    /// Moves between the phases and lets a running reduction count the ACK.
+    fn move_phase(&mut self, now: Time, signal: &Ack, entering: bool, journal: &mut dyn Journal) {
+        let complete = self.board.first() >= self.recovery_point;
+        match self.phase {
+            Phase::Reduced | Phase::Recovery if complete => {
+                self.leave_reduction(now, journal);
+                self.undo = self.undo.filter(|u| u.retransmissions > 0);
+            }
+            Phase::Loss if complete => {
+                self.phase = Phase::Open;
+                self.duplicates = 0;
+            }
+            _ => {}
+        }
+        if entering {
+            self.enter_recovery(now, signal.in_flight_before, signal.newly_lost, journal);
+        } else if signal.ecn_echo && matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.enter_reduction(now, signal.in_flight_before, journal);
+        }
+        if matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.phase = if self.board.sacked_count() > 0 { Phase::Disorder } else { Phase::Open };
+        }
+        let progress = signal.newly_acknowledged > 0 && signal.newly_lost == 0;
+        if let Some(episode) = &mut self.episode {
+            episode.on_ack(signal.newly_delivered, self.board.in_flight(), progress);
+        }
+        if let Some(ramp) = &mut self.ramp {
+            *ramp += signal.newly_delivered + u32::from(signal.newly_acknowledged > 0);
+            if f64::from(*ramp) >= self.controller.window() {
+                self.ramp = None;
+            }
+        }
+    }
+
+    /// Restarts the timer when something new was acknowledged, stops it when nothing is outstanding (RFC 6298, 5.2 and 5.3).
+    fn rearm(&mut self, now: Time, advanced: bool) {
+        if self.board.outstanding() == 0 {
+            self.timers.disarm();
+        } else if advanced {
+            self.arm(now);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! A source that does not react: datagrams at a given rate, each echoed by the sink, and a controller that only watches.
+
+use std::collections::VecDeque;
+
+use control::{Ack, Context, Controller, Counting, Loss, RttSample};
+use units::{Bytes, Random, Span, Time};
+
+use crate::application::Pace;
+use crate::journal::{Event, Journal};
+use crate::rtt::RttEstimator;
+use crate::segment::{Acknowledgement, Data, SackBlocks};
+use crate::sender::SenderCounters;
+
+/// IP and UDP header.
+const HEADER: u64 = 28;
+
+/// Datagrams echoed after it that make one lost.
+const REORDERING: u64 = 3;
+
+/// A constant or stepwise rate source without congestion control.
+///
+/// Its controller is fed every echo and every loss event as if it steered, so that an estimator can be watched on a stimulus
+/// that does not depend on it; its window is ignored.
+pub struct DatagramSource {
+    controller: Box<dyn Controller>,
+    random: Random,
+    pace: Pace,
+    size: Bytes,
+    /// When each outstanding datagram left; `None` once it was echoed.
+    outstanding: VecDeque<Option<Time>>,
+    /// How many of these were echoed.
+    echoed: u32,
+    first: u64,
+    recovery_point: u64,
+    round_mark: u64,
+    rtt: RttEstimator,
+    counters: SenderCounters,
+}
+
+impl DatagramSource {
+    /// A source of datagrams of IP size `size`, paced by `pace`.
+    pub fn new(size: Bytes, pace: Pace, controller: Box<dyn Controller>, random: Random) -> Self {
+        Self {
+            controller,
+            random,
+            pace,
+            size,
+            outstanding: VecDeque::new(),
+            echoed: 0,
+            first: 0,
+            recovery_point: 0,
+            round_mark: 0,
+            rtt: RttEstimator::new(),
+            counters: SenderCounters::default(),
+        }
+    }
+
+    /// Begins at `now`.
+    pub fn start(&mut self, now: Time) {
+        self.pace.start(now);
+        self.tell(now, |controller, cx| controller.on_start(cx));
+    }
+
+    fn tell(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
+        let segment_size = self.size.saturating_sub(Bytes::new(HEADER));
+        let mut cx = Context { now, segment_size, initial_window: 1.0, random: &mut self.random };
+        event(self.controller.as_mut(), &mut cx);
+    }
+
+    fn next(&self) -> u64 {
+        self.first + self.outstanding.len() as u64
+    }
+
+    /// The next datagram that leaves now, if one does.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Data> {
+        if self.next() >= self.pace.written(now) {
+            return None;
+        }
+        let sequence = self.next();
+        self.outstanding.push_back(Some(now));
+        self.counters.sent += 1;
+        let payload = self.size.saturating_sub(Bytes::new(HEADER)).get() as u32;
+        Some(Data { sequence, timestamp: now, payload, retransmission: false, reduced: false })
+    }
+
+    /// The sink echoed a datagram: `echo.cumulative` is its number. Says whether that gave an RTT sample.
+    pub fn on_echo(&mut self, now: Time, echo: &Acknowledgement, journal: &mut dyn Journal) -> Option<Span> {
+        let sequence = echo.cumulative;
+        let in_flight_before = self.in_flight();
+        let index = usize::try_from(sequence.checked_sub(self.first)?).ok()?;
+        let sent = self.outstanding.get_mut(index)?.take()?;
+        self.echoed += 1;
+        let rtt = now.since(sent);
+        self.rtt.sample(rtt);
+        self.rtt.observe(rtt);
+        let lost = self.settle(sequence);
+        let round_start = sequence >= self.round_mark;
+        if round_start {
+            self.round_mark = self.next();
+        }
+        let signal = Ack {
+            rtt: Some(RttSample { value: rtt, delayed: false }),
+            timestamp_rtt: Some(rtt),
+            smoothed_rtt: self.rtt.smoothed,
+            min_rtt: self.rtt.minimum,
+            one_way_delay: Some(echo.one_way_delay),
+            newly_acknowledged: 1,
+            newly_delivered: 1,
+            newly_lost: lost,
+            in_flight_before,
+            in_flight: self.in_flight(),
+            rate: None,
+            round_start,
+            ecn_echo: echo.congestion_echo,
+            application_limited: true,
+            window_limited: false,
+            acknowledged_to: self.first,
+            sent_to: self.next(),
+            counting: Counting::Segments,
+        };
+        self.tell(now, |controller, cx| controller.on_ack(cx, &signal));
+        if lost > 0 {
+            self.on_loss(now, lost, in_flight_before, sequence, journal);
+        }
+        Some(rtt)
+    }
+
+    /// Drops what is settled: echoed, or overtaken by `REORDERING` echoes. Returns how many are lost.
+    fn settle(&mut self, echoed: u64) -> u32 {
+        let mut lost = 0;
+        while let Some(&oldest) = self.outstanding.front() {
+            if oldest.is_some() {
+                if self.first + REORDERING > echoed {
+                    break;
+                }
+                lost += 1;
+            } else {
+                self.echoed -= 1;
+            }
+            self.outstanding.pop_front();
+            self.first += 1;
+        }
+        lost
+    }
+
+    fn on_loss(&mut self, now: Time, lost: u32, in_flight: u32, echoed: u64, journal: &mut dyn Journal) {
+        self.counters.lost += u64::from(lost);
+        journal.note(Event::DeemedLost { sequence: self.first - 1, count: lost, rtt: self.rtt.latest });
+        if echoed < self.recovery_point {
+            return;
+        }
+        self.recovery_point = self.next();
+        journal.note(Event::LossEvent { window: self.controller.window() });
+        let loss = Loss {
+            in_flight,
+            newly_lost: lost,
+            again: false,
+            acknowledged_to: self.first,
+            sent_to: self.next(),
+            sent_at: now,
+        };
+        self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
+        self.tell(now, |controller, cx| controller.on_recovered(cx));
+    }
+
+    /// When the next datagram leaves.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.pace.next_write()
+    }
+
+    /// Datagrams sent and neither echoed nor lost.
+    pub fn in_flight(&self) -> u32 {
+        self.outstanding.len() as u32 - self.echoed
+    }
+
+    /// IP size of a datagram.
+    pub fn wire_size(&self) -> Bytes {
+        self.size
+    }
+
+    /// The controller that watches.
+    pub fn controller(&self) -> &dyn Controller {
+        self.controller.as_ref()
+    }
+
+    /// Counters since the start.
+    pub fn counters(&self) -> SenderCounters {
+        self.counters
+    }
+
+    /// The latest, the smoothed and the smallest RTT, once there is a sample.
+    pub fn round_trip_times(&self) -> Option<[Span; 3]> {
+        (self.rtt.minimum != Span::MAX).then_some([self.rtt.latest, self.rtt.smoothed, self.rtt.minimum])
+    }
+}
+
+/// The sink of datagrams: echoes each.
+#[derive(Clone, Debug, Default)]
+pub struct DatagramSink {
+    delivered: Bytes,
+}
+
+impl DatagramSink {
+    /// IP size of an echo: header, number and timestamp.
+    pub const ECHO_SIZE: Bytes = Bytes::new(HEADER + 16);
+
+    /// A datagram arrived; `congestion` says that the path marked it. Answers the echo.
+    pub fn on_data(&mut self, now: Time, data: &Data, congestion: bool) -> Acknowledgement {
+        self.delivered += Bytes::new(u64::from(data.payload));
+        Acknowledgement {
+            cumulative: data.sequence,
+            timestamp: now,
+            echo: data.timestamp,
+            one_way_delay: now.since(data.timestamp),
+            window: u32::MAX,
+            congestion_echo: congestion,
+            sack: SackBlocks::default(),
+            duplicate: None,
+        }
+    }
+
+    /// Payload bytes that arrived.
+    pub fn delivered(&self) -> Bytes {
+        self.delivered
+    }
+}

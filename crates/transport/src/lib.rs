@@ -1,0 +1,24 @@
+//! A TCP sender and receiver as state machines: they are handed `now` and an event, and answer what to send and
+//! when to be woken. Nothing in them sleeps, reads a clock, or knows a scenario.
+
+mod acknowledge;
+mod application;
+mod datagram;
+mod journal;
+mod options;
+mod ranges;
+mod receiver;
+mod reduction;
+mod rtt;
+mod scoreboard;
+mod segment;
+mod sender;
+mod timers;
+
+pub use application::{Application, Pace};
+pub use datagram::{DatagramSink, DatagramSource};
+pub use journal::{Event, Journal};
+pub use receiver::Receiver;
+pub use segment::{Acknowledgement, Data, SackBlocks};
+pub use sender::{Phase, Sender, SenderCounters};
+pub use options::{Options, PROFILES, Profile, Reduction, freebsd_9, linux, ns2_linux};

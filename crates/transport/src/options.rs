@@ -1,0 +1,177 @@
+//! What a TCP endpoint does and does not do, option by option, and the profiles that bundle the options of an era.
+
+use control::Counting;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Span};
+
+/// How the data in flight comes down to the new window during fast recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// Proportional rate reduction with the slow-start reduction bound (RFC 6937).
+    ProportionalRate,
+    /// Send whenever the pipe is below the new window (RFC 6675).
+    Pipe,
+}
+
+/// The options of one TCP connection, sender and receiver.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub struct Options {
+    /// Payload of a full segment (SMSS).
+    pub segment_size: Bytes,
+    /// Initial window in segments (RFC 3390, RFC 6928).
+    pub initial_window: u32,
+    /// Receive window in segments.
+    pub receive_window: u32,
+    /// Selective acknowledgements (RFC 2018), duplicate SACK included (RFC 2883); without them NewReno recovery (RFC 6582).
+    pub sack: bool,
+    /// The timestamp option (RFC 7323): 12 bytes a segment, and samples that tell a retransmission from its original.
+    pub timestamps: bool,
+    /// The clock on which RTT samples are taken; 0 is exact.
+    pub clock_tick: Span,
+    /// The clock of the timestamp option.
+    pub timestamp_tick: Span,
+    /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675).
+    pub duplicate_threshold: u32,
+    /// Time-based loss detection (RACK, RFC 8985), which also finds lost retransmissions.
+    pub rack: bool,
+    /// Tail loss probes (TLP, RFC 8985 section 7).
+    pub tail_loss_probe: bool,
+    /// New segments on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// How the flight is brought down in fast recovery.
+    pub reduction: Reduction,
+    /// Undo a reduction that timestamps or duplicate SACKs show to be spurious (RFC 4015, RFC 3708).
+    pub undo: bool,
+    /// How acknowledgements are counted for window growth.
+    pub counting: Counting,
+    /// Retransmission timeout before the first sample (RFC 6298, 2.1).
+    pub rto_initial: Span,
+    /// The smallest retransmission timeout.
+    pub rto_min: Span,
+    /// The largest one, back-off included.
+    pub rto_max: Span,
+    /// The smallest variance term: RTO = SRTT + max(4*RTTVAR, this) + slack. Linux applies its 200 ms here.
+    pub rto_variance_min: Span,
+    /// Added to every retransmission timeout (FreeBSD adds 200 ms).
+    pub rto_slack: Span,
+    /// Back to the initial window after an idle time longer than the RTO (RFC 5681, section 4.1).
+    pub slow_start_restart: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Full segments an ACK may wait for: 2 with delayed ACKs, 1 without (RFC 5681, section 4.2).
+    pub ack_every: u32,
+    /// How long an ACK may be delayed.
+    pub delayed_ack_timeout: Span,
+    /// Segments acknowledged one by one at the start of a connection (quick ACKs of Linux).
+    pub quick_acks: u32,
+}
+
+impl Options {
+    /// Bytes of IP and TCP header on a data segment: 20 + 20, and 12 with timestamps.
+    pub fn data_overhead(&self) -> Bytes {
+        Bytes::new(if self.timestamps { 52 } else { 40 })
+    }
+
+    /// Bytes of IP and TCP header on an ACK without SACK blocks.
+    pub fn ack_overhead(&self) -> Bytes {
+        self.data_overhead()
+    }
+}
+
+/// A profile: the options of one stack or era.
+#[derive(Clone, Copy)]
+pub struct Profile {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// What it stands for, one sentence without final stop.
+    pub summary: &'static str,
+    /// Its options.
+    pub options: fn() -> Options,
+}
+
+/// Every profile.
+pub const PROFILES: &[Profile] = &[
+    Profile {
+        name: "linux",
+        summary: "Linux 6: SACK, RACK-TLP, proportional rate reduction, IW 10, delayed ACKs, RTO at least 200 ms",
+        options: linux,
+    },
+    Profile {
+        name: "freebsd-9",
+        summary: "FreeBSD 9: SACK pipe recovery, byte counting with L = 2, IW 3, delayed ACKs of 100 ms, RTO at least 230 ms",
+        options: freebsd_9,
+    },
+    Profile {
+        name: "ns2-linux",
+        summary: "ns-2 with its TCP/Linux agents: SACK, one ACK per packet, IW 2, RTO at least 200 ms",
+        options: ns2_linux,
+    },
+];
+
+/// Linux 6.
+pub fn linux() -> Options {
+    Options {
+        segment_size: Bytes::new(1448),
+        initial_window: 10,
+        receive_window: 1 << 30,
+        sack: true,
+        timestamps: true,
+        clock_tick: Span::ZERO,
+        timestamp_tick: Span::from_millis(1),
+        duplicate_threshold: 3,
+        rack: true,
+        tail_loss_probe: true,
+        limited_transmit: true,
+        reduction: Reduction::ProportionalRate,
+        undo: true,
+        counting: Counting::Segments,
+        rto_initial: Span::from_secs(1),
+        rto_min: Span::from_millis(200),
+        rto_max: Span::from_secs(120),
+        rto_variance_min: Span::from_millis(200),
+        rto_slack: Span::ZERO,
+        slow_start_restart: true,
+        ecn: false,
+        ack_every: 2,
+        delayed_ack_timeout: Span::from_millis(40),
+        quick_acks: 16,
+    }
+}
+
+/// FreeBSD 9 (specification of CDG, section 7.5 and A15).
+pub fn freebsd_9() -> Options {
+    Options {
+        initial_window: 3,
+        rack: false,
+        tail_loss_probe: false,
+        reduction: Reduction::Pipe,
+        undo: false,
+        counting: Counting::Bytes { limit: 2 },
+        rto_min: Span::from_millis(230),
+        rto_max: Span::from_secs(64),
+        rto_variance_min: Span::ZERO,
+        rto_slack: Span::from_millis(200),
+        delayed_ack_timeout: Span::from_millis(100),
+        quick_acks: 0,
+        ..linux()
+    }
+}
+
+/// ns-2 with TCP/Linux agents (conventions of Edwan's simulations).
+pub fn ns2_linux() -> Options {
+    Options {
+        segment_size: Bytes::new(960),
+        initial_window: 2,
+        timestamps: false,
+        rack: false,
+        tail_loss_probe: false,
+        reduction: Reduction::Pipe,
+        undo: false,
+        counting: Counting::PerAck,
+        ack_every: 1,
+        quick_acks: 0,
+        ..linux()
+    }
+}

@@ -1,0 +1,207 @@
+//! The receiving half of a TCP connection: reassembly, and when and what to acknowledge.
+
+use units::{Bytes, Span, Time};
+
+use crate::Options;
+use crate::ranges::Ranges;
+use crate::segment::{Acknowledgement, Data, SackBlocks};
+
+/// The receiver of one connection.
+pub struct Receiver {
+    ack_every: u32,
+    timeout: Span,
+    quick_acks: u32,
+    sack: bool,
+    timestamps: bool,
+    max_blocks: usize,
+    window: u32,
+    header: Bytes,
+    /// The next segment in order (RCV.NXT).
+    next: u64,
+    early: Ranges,
+    /// A number in each of the ranges to report, most recent first (RFC 2018, section 4).
+    recent: [u64; 4],
+    recent_count: usize,
+    delivered: Bytes,
+    /// The payload of the one segment that is not full, by number.
+    short: Option<(u64, u32)>,
+    segment_size: u64,
+    unacknowledged: u32,
+    deadline: Option<Time>,
+    due: bool,
+    /// TS.Recent (RFC 7323, section 4.3).
+    echo: Time,
+    last_ack_sent: u64,
+    duplicate: Option<u64>,
+    congestion: bool,
+    one_way_delay: Span,
+}
+
+impl Receiver {
+    /// A receiver that has seen nothing.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            ack_every: options.ack_every.max(1),
+            timeout: options.delayed_ack_timeout,
+            quick_acks: options.quick_acks,
+            sack: options.sack,
+            timestamps: options.timestamps,
+            max_blocks: if options.timestamps { 3 } else { 4 },
+            window: options.receive_window,
+            header: options.ack_overhead(),
+            next: 0,
+            early: Ranges::default(),
+            recent: [0; 4],
+            recent_count: 0,
+            delivered: Bytes::ZERO,
+            short: None,
+            segment_size: options.segment_size.get(),
+            unacknowledged: 0,
+            deadline: None,
+            due: false,
+            echo: Time::NEVER,
+            last_ack_sent: 0,
+            duplicate: None,
+            congestion: false,
+            one_way_delay: Span::ZERO,
+        }
+    }
+
+    /// A data segment arrived; `congestion` says that the path marked it (CE). Afterwards poll what to transmit.
+    pub fn on_data(&mut self, now: Time, data: &Data, congestion: bool) {
+        self.one_way_delay = now.since(data.timestamp);
+        if data.reduced {
+            self.congestion = false;
+        }
+        self.congestion |= congestion;
+        if self.timestamps && data.sequence <= self.last_ack_sent {
+            let newer = self.echo == Time::NEVER || data.timestamp >= self.echo;
+            if newer {
+                self.echo = data.timestamp;
+            }
+        }
+        if u64::from(data.payload) != self.segment_size {
+            self.short = Some((data.sequence, data.payload));
+        }
+        if data.sequence < self.next || (!self.early.is_empty() && self.early.contains(data.sequence)) {
+            self.duplicate = Some(data.sequence);
+            self.due = true;
+        } else if data.sequence > self.next {
+            self.early.insert(data.sequence, data.sequence + 1, |_, _| {});
+            self.remember(data.sequence);
+            self.due = true; // out of order: at once (RFC 5681, section 4.2)
+        } else {
+            self.accept(now);
+        }
+    }
+
+    /// The segment in order arrived.
+    fn accept(&mut self, now: Time) {
+        let before = self.next;
+        self.next += 1;
+        let filled_hole = !self.early.is_empty();
+        if let Some((start, end)) = self.early.first()
+            && start == self.next
+        {
+            self.next = end;
+            self.early.remove_below(end);
+        }
+        self.delivered += self.payload_between(before, self.next);
+        self.unacknowledged += 1;
+        if filled_hole || self.unacknowledged >= self.ack_every || self.quick_acks > 0 {
+            self.quick_acks = self.quick_acks.saturating_sub(1);
+            self.due = true;
+        } else if self.deadline.is_none() {
+            self.deadline = Some(now + self.timeout);
+        }
+    }
+
+    fn payload_between(&self, from: u64, to: u64) -> Bytes {
+        let full = Bytes::new((to - from) * self.segment_size);
+        match self.short {
+            Some((number, payload)) if (from..to).contains(&number) => {
+                full - Bytes::new(self.segment_size - u64::from(payload))
+            }
+            _ => full,
+        }
+    }
+
+    fn remember(&mut self, number: u64) {
+        // The newest first; older numbers of the same range would only repeat its block.
+        let range = self.early.containing(number);
+        let mut kept = [number, 0, 0, 0];
+        let mut count = 1;
+        for &old in &self.recent[..self.recent_count] {
+            let same = range.is_some_and(|(start, end)| (start..end).contains(&old));
+            if !same && old >= self.next && count < 4 {
+                kept[count] = old;
+                count += 1;
+            }
+        }
+        self.recent = kept;
+        self.recent_count = count;
+    }
+
+    /// The acknowledgement that leaves now, if one does.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Acknowledgement> {
+        if !self.due {
+            return None;
+        }
+        self.due = false;
+        self.unacknowledged = 0;
+        self.deadline = None;
+        let duplicate = self.duplicate.take().filter(|_| self.sack);
+        let mut sack = SackBlocks::default();
+        if self.sack && !self.early.is_empty() {
+            let room = self.max_blocks - usize::from(duplicate.is_some());
+            for &number in &self.recent[..self.recent_count] {
+                if sack.len() == room {
+                    break;
+                }
+                if let Some((start, end)) = self.early.containing(number) {
+                    sack.push(self.next, start, end);
+                }
+            }
+        }
+        self.last_ack_sent = self.next;
+        Some(Acknowledgement {
+            cumulative: self.next,
+            timestamp: now,
+            echo: self.echo,
+            one_way_delay: self.one_way_delay,
+            window: self.window,
+            congestion_echo: self.congestion,
+            sack,
+            duplicate,
+        })
+    }
+
+    /// When to call [`on_timeout`](Self::on_timeout), at the latest.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// The delayed ACK is due.
+    pub fn on_timeout(&mut self, now: Time) {
+        if self.deadline.is_some_and(|at| at <= now) {
+            self.deadline = None;
+            self.due = true;
+        }
+    }
+
+    /// Application bytes delivered in order.
+    pub fn delivered(&self) -> Bytes {
+        self.delivered
+    }
+
+    /// Segments delivered in order.
+    pub fn delivered_segments(&self) -> u64 {
+        self.next
+    }
+
+    /// Size on the wire (IP) of `ack`.
+    pub fn wire_size(&self, ack: &Acknowledgement) -> Bytes {
+        let blocks = ack.sack.len() as u64 + u64::from(ack.duplicate.is_some());
+        self.header + Bytes::new(if blocks == 0 { 0 } else { 4 + 8 * blocks })
+    }
+}

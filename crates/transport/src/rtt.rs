@@ -1,0 +1,148 @@
+//! Round-trip time: the estimator and the retransmission timeout (RFC 6298), and who delays ACKs.
+
+use units::{Span, Time};
+
+use crate::Options;
+
+/// Smoothed RTT, its variation, and the retransmission timeout.
+#[derive(Clone, Debug)]
+pub(crate) struct RttEstimator {
+    pub(crate) smoothed: Span,
+    variation: Span,
+    pub(crate) minimum: Span,
+    pub(crate) latest: Span,
+    backoff: u32,
+    has_sample: bool,
+}
+
+impl RttEstimator {
+    pub(crate) fn new() -> Self {
+        Self {
+            smoothed: Span::ZERO,
+            variation: Span::ZERO,
+            minimum: Span::MAX,
+            latest: Span::ZERO,
+            backoff: 0,
+            has_sample: false,
+        }
+    }
+
+    /// Takes a sample for the timeout (RFC 6298, 2.2 and 2.3).
+    pub(crate) fn sample(&mut self, rtt: Span) {
+        if self.has_sample {
+            let (s, r) = (self.smoothed.as_nanos(), rtt.as_nanos());
+            self.variation = Span::from_nanos((3 * self.variation.as_nanos() + s.abs_diff(r)) / 4);
+            self.smoothed = Span::from_nanos((7 * s + r) / 8);
+        } else {
+            self.has_sample = true;
+            self.smoothed = rtt;
+            self.variation = rtt / 2;
+        }
+    }
+
+    /// Notes the sample that controllers see.
+    pub(crate) fn observe(&mut self, rtt: Span) {
+        self.latest = rtt;
+        self.minimum = self.minimum.min(rtt);
+    }
+
+    pub(crate) fn has_sample(&self) -> bool {
+        self.has_sample
+    }
+
+    /// The retransmission timeout, back-off included.
+    pub(crate) fn timeout(&self, options: &Options) -> Span {
+        let base = if self.has_sample {
+            let variance = (self.variation * 4).max(options.rto_variance_min);
+            (self.smoothed + variance + options.rto_slack).max(options.rto_min)
+        } else {
+            options.rto_initial
+        };
+        base.saturating_mul(1 << self.backoff.min(16)).min(options.rto_max)
+    }
+
+    /// Doubles the timeout (RFC 6298, 5.5).
+    pub(crate) fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+
+    /// New data was acknowledged: the back-off has served.
+    pub(crate) fn reset_back_off(&mut self) {
+        self.backoff = 0;
+    }
+}
+
+/// Whether the receiver delays ACKs, learnt from how many segments its ACKs cover: a counter from 0 to 5, up on an ACK for
+/// several segments, down on an ACK for one (specification of CDG, section 2.2).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DelayedAckDetector(u8);
+
+impl DelayedAckDetector {
+    /// Notes an ACK for `covered` new segments in order; says whether a sample of it may contain the delayed-ACK timer.
+    pub(crate) fn may_be_delayed(&mut self, covered: u32) -> bool {
+        let delays = self.0 > 0;
+        match covered {
+            0 => false,
+            1 => {
+                self.0 = self.0.saturating_sub(1);
+                delays
+            }
+            _ => {
+                self.0 = (self.0 + 1).min(5);
+                false
+            }
+        }
+    }
+}
+
+/// The RTT between two readings of a clock with `tick`.
+pub(crate) fn on_clock(sent: Time, now: Time, tick: Span) -> Span {
+    now.floor_to(tick).since(sent.floor_to(tick))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{freebsd_9, linux};
+
+    const MS: fn(u64) -> Span = Span::from_millis;
+
+    #[test]
+    fn the_timeout_follows_rfc_6298() {
+        let mut rtt = RttEstimator::new();
+        let options = Options { rto_variance_min: Span::ZERO, rto_min: MS(1), ..linux() };
+        assert_eq!(rtt.timeout(&options), MS(1000), "before the first sample");
+        rtt.sample(MS(100));
+        assert_eq!(rtt.timeout(&options), MS(300), "SRTT + 4 * R/2");
+        rtt.sample(MS(200));
+        // RTTVAR = 3/4 * 50 + 1/4 * 100 = 62.5; SRTT = 7/8 * 100 + 1/8 * 200 = 112.5
+        assert_eq!(rtt.timeout(&options), Span::from_micros(362_500));
+        rtt.back_off();
+        assert_eq!(rtt.timeout(&options), MS(725));
+        rtt.reset_back_off();
+        assert_eq!(rtt.timeout(&options), Span::from_micros(362_500));
+    }
+
+    #[test]
+    fn each_stack_keeps_its_own_floor() {
+        let mut rtt = RttEstimator::new();
+        for _ in 0..200 {
+            rtt.sample(MS(40));
+        }
+        assert_eq!(rtt.timeout(&linux()), MS(240), "Linux: srtt + 200 ms");
+        assert_eq!(rtt.timeout(&freebsd_9()), MS(240), "FreeBSD: srtt + 200 ms of slack, 230 at least");
+        for _ in 0..200 {
+            rtt.sample(MS(10));
+        }
+        assert_eq!(rtt.timeout(&freebsd_9()), MS(230));
+    }
+
+    #[test]
+    fn a_single_segment_ack_is_suspect_only_once_acks_are_known_to_be_delayed() {
+        let mut detector = DelayedAckDetector::default();
+        assert!(!detector.may_be_delayed(1));
+        assert!(!detector.may_be_delayed(2));
+        assert!(detector.may_be_delayed(1), "one ACK for two, then one for one");
+        assert!(!detector.may_be_delayed(1), "back at zero");
+    }
+}

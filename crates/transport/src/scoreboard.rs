@@ -1,0 +1,465 @@
+//! What is outstanding and what is known of it (RFC 6675, section 3; RFC 8985, section 5).
+//!
+//! Every operation costs O(1) a segment over its life, whatever the window: SACK blocks are compared by range, loss marks and
+//! retransmissions move by cursors that only go forward.
+
+use std::collections::VecDeque;
+
+use units::{Span, Time};
+
+use crate::Acknowledgement;
+use crate::ranges::Ranges;
+
+const SACKED: u8 = 1;
+const LOST: u8 = 2;
+/// A retransmission is in flight.
+const RETRANSMITTED: u8 = 4;
+/// Sent more than once: samples are ambiguous (Karn).
+const AMBIGUOUS: u8 = 8;
+const APPLICATION_LIMITED: u8 = 16;
+
+/// The largest DupThresh that reordering can lead to.
+pub(crate) const MAX_THRESHOLD: usize = 16;
+
+/// One outstanding segment.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// When it was last sent.
+    at: Time,
+    /// Segments delivered to the receiver, and when, at that moment (delivery rate estimation).
+    delivered: u64,
+    delivered_at: Time,
+    /// When the first segment of that flight was sent.
+    first_at: Time,
+    flags: u8,
+}
+
+/// State of the connection at a transmission, remembered for the delivery rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamp {
+    pub(crate) delivered: u64,
+    pub(crate) delivered_at: Time,
+    pub(crate) first_at: Time,
+    pub(crate) application_limited: bool,
+}
+
+/// What an ACK told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Digest {
+    /// Advance of the cumulative point.
+    pub(crate) acknowledged: u32,
+    /// Newly delivered, cumulatively or by SACK.
+    pub(crate) delivered: u32,
+    /// Newly SACKed.
+    pub(crate) sacked: u32,
+    /// Sending times of the newest and oldest newly delivered segment that was sent once.
+    pub(crate) newest_at: Option<Time>,
+    pub(crate) oldest_at: Option<Time>,
+    /// The stamp of the newest delivered segment, and its sending time.
+    pub(crate) stamp: Option<(Stamp, Time)>,
+    /// A segment arrived below what was SACKed before this ACK: by how many numbers it was overtaken, and whether it was sent
+    /// once, so that the path must have reordered it.
+    pub(crate) overtaken: Option<(u64, bool)>,
+}
+
+impl Digest {
+    fn note_overtaken(&mut self, number: u64, highest: Option<u64>, flags: u8) {
+        if let Some(extent) = highest.and_then(|h| h.checked_sub(number)) {
+            let sent_once = flags & AMBIGUOUS == 0;
+            let (most, once) = self.overtaken.unwrap_or((0, false));
+            self.overtaken = Some((most.max(extent), once || sent_once));
+        }
+    }
+}
+
+/// The most recently sent segment that is known to have arrived (RFC 8985, RACK.segment).
+#[derive(Clone, Copy, Debug, Default)]
+struct Rack {
+    sent_at: Time,
+    sequence: u64,
+    rtt: Span,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scoreboard {
+    segments: VecDeque<Sent>,
+    /// The lowest outstanding number (SND.UNA).
+    first: u64,
+    sacked: Ranges,
+    sacked_count: u32,
+    lost_count: u32,
+    retransmitted_count: u32,
+    /// Lost and no retransmission of it in flight.
+    to_retransmit: u32,
+    /// The highest SACKed numbers, descending; as many as the largest DupThresh.
+    highest_sacked: Vec<u64>,
+    /// Below: already examined by the count rule, by RACK, for retransmission.
+    count_cursor: u64,
+    rack_cursor: u64,
+    retransmit_cursor: u64,
+    rack: Rack,
+    /// Retransmissions in order of sending, for RACK.
+    resent: VecDeque<(u64, Time)>,
+}
+
+impl Scoreboard {
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+
+    pub(crate) fn next(&self) -> u64 {
+        self.first + self.segments.len() as u64
+    }
+
+    pub(crate) fn outstanding(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    /// Segments in flight: pipe (RFC 6675, section 4).
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.outstanding() + self.retransmitted_count - self.sacked_count - self.lost_count
+    }
+
+    pub(crate) fn sacked_count(&self) -> u32 {
+        self.sacked_count
+    }
+
+    pub(crate) fn is_sacked(&self, number: u64) -> bool {
+        !self.sacked.is_empty() && self.sacked.contains(number)
+    }
+
+    /// When segment `number` was last sent.
+    pub(crate) fn sent_at(&self, number: u64) -> Option<Time> {
+        self.segments.get(number.checked_sub(self.first)? as usize).map(|s| s.at)
+    }
+
+    fn index(&self, number: u64) -> usize {
+        (number - self.first) as usize
+    }
+
+    /// A new segment leaves.
+    pub(crate) fn push(&mut self, now: Time, stamp: Stamp) {
+        let flags = if stamp.application_limited { APPLICATION_LIMITED } else { 0 };
+        self.segments.push_back(Sent {
+            at: now,
+            delivered: stamp.delivered,
+            delivered_at: stamp.delivered_at,
+            first_at: stamp.first_at,
+            flags,
+        });
+    }
+
+    /// Applies cumulative point and SACK blocks.
+    pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time) -> Digest {
+        let mut digest = Digest::default();
+        let highest = self.highest_sacked.first().copied();
+        for (start, end) in ack.sack.iter(ack.cumulative) {
+            self.sack(start.max(self.first), end.min(self.next()), now, highest, &mut digest);
+        }
+        while self.first < ack.cumulative {
+            let Some(segment) = self.segments.pop_front() else { break };
+            let number = self.first;
+            self.first += 1;
+            digest.acknowledged += 1;
+            if segment.flags == 0 {
+                // The common case, nothing was ever wrong with it.
+                digest.delivered += 1;
+                self.delivered(number, segment, now, &mut digest);
+                continue;
+            }
+            self.forget(segment.flags);
+            if segment.flags & SACKED != 0 {
+                self.sacked_count -= 1;
+            } else {
+                digest.delivered += 1;
+                digest.note_overtaken(number, highest, segment.flags);
+                self.delivered(number, segment, now, &mut digest);
+            }
+        }
+        if digest.acknowledged > 0 {
+            if !self.sacked.is_empty() {
+                self.sacked.remove_below(self.first);
+                if self.sacked.is_empty() {
+                    self.highest_sacked.clear();
+                }
+            }
+            self.count_cursor = self.count_cursor.max(self.first);
+            self.rack_cursor = self.rack_cursor.max(self.first);
+            self.retransmit_cursor = self.retransmit_cursor.max(self.first);
+        }
+        digest
+    }
+
+    fn sack(&mut self, start: u64, end: u64, now: Time, highest: Option<u64>, digest: &mut Digest) {
+        if start >= end {
+            return;
+        }
+        // Taken out, because what is gained changes the rest of the board.
+        let mut sacked = std::mem::take(&mut self.sacked);
+        sacked.insert(start, end, |from, to| {
+            for number in from..to {
+                let index = self.index(number);
+                let segment = self.segments[index];
+                self.forget(segment.flags);
+                self.segments[index].flags = segment.flags & (AMBIGUOUS | APPLICATION_LIMITED) | SACKED;
+                self.sacked_count += 1;
+                digest.sacked += 1;
+                digest.delivered += 1;
+                digest.note_overtaken(number, highest, segment.flags);
+                self.delivered(number, segment, now, digest);
+                self.note_highest(number);
+            }
+        });
+        self.sacked = sacked;
+    }
+
+    fn note_highest(&mut self, number: u64) {
+        let at = self.highest_sacked.partition_point(|&n| n > number);
+        if at < MAX_THRESHOLD {
+            self.highest_sacked.truncate(MAX_THRESHOLD - 1);
+            self.highest_sacked.insert(at, number);
+        }
+    }
+
+    /// Takes a segment that is no longer outstanding out of the counts of what is lost.
+    fn forget(&mut self, flags: u8) {
+        if flags & LOST != 0 {
+            self.lost_count -= 1;
+            if flags & RETRANSMITTED == 0 {
+                self.to_retransmit -= 1;
+            }
+        }
+        if flags & RETRANSMITTED != 0 {
+            self.retransmitted_count -= 1;
+        }
+    }
+
+    /// Segment `number` arrived: samples and RACK.
+    fn delivered(&mut self, number: u64, segment: Sent, now: Time, digest: &mut Digest) {
+        if segment.flags & AMBIGUOUS == 0 {
+            digest.newest_at = Some(digest.newest_at.map_or(segment.at, |at| at.max(segment.at)));
+            digest.oldest_at = Some(digest.oldest_at.map_or(segment.at, |at| at.min(segment.at)));
+        }
+        let newer = digest.stamp.is_none_or(|(stamp, at)| (segment.delivered, segment.at) >= (stamp.delivered, at));
+        if newer {
+            let stamp = Stamp {
+                delivered: segment.delivered,
+                delivered_at: segment.delivered_at,
+                first_at: segment.first_at,
+                application_limited: segment.flags & APPLICATION_LIMITED != 0,
+            };
+            digest.stamp = Some((stamp, segment.at));
+        }
+        // RFC 8985, section 6.2, step 2; an ACK sooner than the minimum RTT after a retransmission is for the original.
+        let rtt = now.since(segment.at);
+        if segment.flags & AMBIGUOUS != 0 && rtt < self.rack.rtt / 2 {
+            return;
+        }
+        if (segment.at, number) >= (self.rack.sent_at, self.rack.sequence) {
+            self.rack = Rack { sent_at: segment.at, sequence: number, rtt };
+        }
+    }
+
+    /// Marks `number` lost if nothing is known of it yet. Says whether it was.
+    fn mark_lost(&mut self, number: u64) -> bool {
+        let index = self.index(number);
+        let flags = &mut self.segments[index].flags;
+        if *flags & (SACKED | LOST) != 0 {
+            return false;
+        }
+        *flags |= LOST;
+        self.lost_count += 1;
+        self.to_retransmit += 1;
+        self.retransmit_cursor = self.retransmit_cursor.min(number);
+        true
+    }
+
+    /// Marks the first outstanding segment lost: NewReno's judgement (RFC 6582), which has no SACK to go by.
+    pub(crate) fn mark_first_lost(&mut self) -> u32 {
+        if self.segments.is_empty() {
+            return 0;
+        }
+        let marked = u32::from(self.mark_lost(self.first));
+        self.sacked_count = self.sacked_count.min(self.outstanding() - self.lost_count);
+        marked
+    }
+
+    /// A segment is lost once `threshold` segments above it were SACKed (RFC 6675, IsLost). Returns how many were marked.
+    pub(crate) fn detect_by_count(&mut self, threshold: u32) -> u32 {
+        let Some(&limit) = self.highest_sacked.get(threshold as usize - 1) else { return 0 };
+        let mut marked = 0;
+        while self.count_cursor < limit {
+            if self.count_cursor >= self.first {
+                marked += u32::from(self.mark_lost(self.count_cursor));
+            }
+            self.count_cursor += 1;
+        }
+        marked
+    }
+
+    /// A segment is lost if one sent sufficiently later has arrived (RFC 8985, section 6.2, step 5). Returns how many were marked,
+    /// and when the next one would be.
+    pub(crate) fn detect_by_time(&mut self, now: Time, reordering_window: Span) -> (u32, Option<Time>) {
+        let rack = self.rack;
+        let patience = rack.rtt + reordering_window;
+        let mut marked = 0;
+        let mut next: Option<Time> = None;
+        // Segments sent once stand in the order of their numbers…
+        while self.rack_cursor < self.next() {
+            let segment = self.segments[self.index(self.rack_cursor)];
+            if segment.flags & (SACKED | LOST | AMBIGUOUS) == 0 {
+                if (segment.at, self.rack_cursor) >= (rack.sent_at, rack.sequence) {
+                    break;
+                }
+                let due = segment.at + patience;
+                if due > now {
+                    next = Some(due);
+                    break;
+                }
+                marked += u32::from(self.mark_lost(self.rack_cursor));
+            }
+            self.rack_cursor += 1;
+        }
+        // …and retransmissions in the order of their sending.
+        while let Some(&(number, at)) = self.resent.front() {
+            let current = number >= self.first && {
+                let segment = &self.segments[self.index(number)];
+                segment.at == at && segment.flags & RETRANSMITTED != 0
+            };
+            if current {
+                if (at, number) >= (rack.sent_at, rack.sequence) {
+                    break;
+                }
+                let due = at + patience;
+                if due > now {
+                    next = Some(next.map_or(due, |n| n.min(due)));
+                    break;
+                }
+                let index = self.index(number);
+                self.segments[index].flags &= !RETRANSMITTED;
+                self.retransmitted_count -= 1;
+                if self.segments[index].flags & LOST == 0 {
+                    self.segments[index].flags |= LOST;
+                    self.lost_count += 1;
+                }
+                self.to_retransmit += 1;
+                self.retransmit_cursor = self.retransmit_cursor.min(number);
+                marked += 1;
+            }
+            self.resent.pop_front();
+        }
+        (marked, next)
+    }
+
+    /// Everything not SACKed is lost (RFC 6298, 5.4; RFC 6675, section 5.1). Returns how many were newly marked.
+    pub(crate) fn lose_all(&mut self) -> u32 {
+        let mut marked = 0;
+        self.retransmitted_count = 0;
+        self.to_retransmit = 0;
+        self.lost_count = 0;
+        for segment in &mut self.segments {
+            if segment.flags & SACKED != 0 {
+                continue;
+            }
+            marked += u32::from(segment.flags & LOST == 0);
+            segment.flags = (segment.flags | LOST) & !RETRANSMITTED;
+            self.lost_count += 1;
+            self.to_retransmit += 1;
+        }
+        self.resent.clear();
+        self.retransmit_cursor = self.first;
+        self.count_cursor = self.next();
+        self.rack_cursor = self.next();
+        marked
+    }
+
+    /// Takes back every loss mark whose retransmission has not left: the reduction was spurious.
+    pub(crate) fn unmark_lost(&mut self) {
+        for segment in &mut self.segments {
+            if segment.flags & (LOST | RETRANSMITTED) == LOST {
+                segment.flags &= !LOST;
+                self.lost_count -= 1;
+            }
+        }
+        self.to_retransmit = 0;
+        self.count_cursor = self.first;
+        self.rack_cursor = self.first;
+    }
+
+    /// The next lost segment to send again (RFC 6675, NextSeg rule 1).
+    pub(crate) fn next_lost(&mut self) -> Option<u64> {
+        if self.to_retransmit == 0 {
+            return None;
+        }
+        while self.retransmit_cursor < self.next() {
+            let flags = self.segments[self.index(self.retransmit_cursor)].flags;
+            if flags & (SACKED | LOST | RETRANSMITTED) == LOST {
+                return Some(self.retransmit_cursor);
+            }
+            self.retransmit_cursor += 1;
+        }
+        None
+    }
+
+    /// Segment `number` leaves again. It need not be lost: a tail loss probe resends on suspicion.
+    pub(crate) fn resend(&mut self, number: u64, now: Time, stamp: Stamp, track: bool) {
+        let index = self.index(number);
+        let segment = &mut self.segments[index];
+        segment.at = now;
+        segment.delivered = stamp.delivered;
+        segment.delivered_at = stamp.delivered_at;
+        segment.first_at = stamp.first_at;
+        let lost = segment.flags & LOST != 0;
+        let limited = if stamp.application_limited { APPLICATION_LIMITED } else { 0 };
+        let pending = segment.flags & RETRANSMITTED == 0;
+        segment.flags = segment.flags & !APPLICATION_LIMITED | AMBIGUOUS | limited;
+        if lost && pending {
+            segment.flags |= RETRANSMITTED;
+            self.retransmitted_count += 1;
+            self.to_retransmit -= 1;
+        }
+        if track && lost {
+            self.resent.push_back((number, now));
+        }
+    }
+
+    /// The highest outstanding number that was not SACKed.
+    pub(crate) fn last_unsacked(&self) -> Option<u64> {
+        let index = self.segments.iter().rposition(|s| s.flags & SACKED == 0)?;
+        Some(self.first + index as u64)
+    }
+
+    /// Without SACK, a duplicate ACK tells that some segment arrived (RFC 6582 inflates the window instead). Says whether one was counted.
+    pub(crate) fn count_duplicate(&mut self) -> bool {
+        let room = self.sacked_count + self.lost_count.max(1) < self.outstanding();
+        self.sacked_count += u32::from(room);
+        room
+    }
+
+    /// Without SACK: an ACK for `acknowledged` segments takes those of them back that duplicates had announced; all of them
+    /// outside recovery.
+    pub(crate) fn discount_duplicates(&mut self, acknowledged: u32) {
+        self.sacked_count = self.sacked_count.saturating_sub(acknowledged.saturating_sub(1));
+        self.sacked_count = self.sacked_count.min(self.outstanding().saturating_sub(self.lost_count));
+    }
+
+    pub(crate) fn clear_duplicates(&mut self) {
+        self.sacked_count = 0;
+    }
+
+    /// RTT of the segment that RACK goes by.
+    #[cfg(test)]
+    pub(crate) fn rack_rtt(&self) -> Span {
+        self.rack.rtt
+    }
+
+    /// Recounts everything from the flags: what the counters must equal.
+    #[cfg(test)]
+    pub(crate) fn check(&self) {
+        let count = |mask: u8, value: u8| self.segments.iter().filter(|s| s.flags & mask == value).count() as u32;
+        assert_eq!(self.lost_count, count(LOST, LOST));
+        assert_eq!(self.retransmitted_count, count(RETRANSMITTED, RETRANSMITTED));
+        assert_eq!(self.to_retransmit, count(LOST | RETRANSMITTED, LOST));
+        assert_eq!(count(SACKED | LOST, SACKED | LOST), 0, "nothing is both SACKed and lost");
+    }
+}

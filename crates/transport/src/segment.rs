@@ -1,0 +1,73 @@
+//! What travels between the two ends. Segments are numbered, not their bytes: every segment but the last of a flow is full.
+
+use units::{Span, Time};
+
+/// A data segment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Data {
+    /// Its number, counted from zero.
+    pub sequence: u64,
+    /// When this transmission left: the timestamp option.
+    pub timestamp: Time,
+    /// Application bytes in it.
+    pub payload: u32,
+    /// Sent before.
+    pub retransmission: bool,
+    /// The sender has reduced its window on an ECN echo (CWR, RFC 3168).
+    pub reduced: bool,
+}
+
+/// A pure acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Acknowledgement {
+    /// Every segment below this number arrived.
+    pub cumulative: u64,
+    /// When the ACK was sent.
+    pub timestamp: Time,
+    /// The echoed timestamp (RFC 7323, section 4.3); [`Time::NEVER`] where there is none.
+    pub echo: Time,
+    /// One-way delay of the segment that caused the ACK.
+    pub one_way_delay: Span,
+    /// Receive window in segments.
+    pub window: u32,
+    /// A congestion mark is echoed (ECE, RFC 3168).
+    pub congestion_echo: bool,
+    /// SACK blocks.
+    pub sack: SackBlocks,
+    /// A segment that arrived twice (duplicate SACK, RFC 2883).
+    pub duplicate: Option<u64>,
+}
+
+/// Up to four SACK blocks, most recent first (RFC 2018, section 4), kept relative to the cumulative point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    blocks: [(u32, u32); 4],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// Appends the block [start, end) of segment numbers above `cumulative`; a fifth is left out.
+    pub fn push(&mut self, cumulative: u64, start: u64, end: u64) {
+        if let Some(slot) = self.blocks.get_mut(usize::from(self.count)) {
+            *slot = ((start - cumulative) as u32, (end - cumulative) as u32);
+            self.count += 1;
+        }
+    }
+
+    /// The blocks as segment numbers [start, end).
+    pub fn iter(&self, cumulative: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.blocks[..usize::from(self.count)]
+            .iter()
+            .map(move |&(start, end)| (cumulative + u64::from(start), cumulative + u64::from(end)))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}

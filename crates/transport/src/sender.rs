@@ -1,0 +1,445 @@
+//! The sending half of a TCP connection: what leaves, and when.
+//!
+//! How acknowledgements are digested is in `acknowledge.rs`, timers in `timers.rs`.
+
+use control::{Context, Controller, Loss};
+use units::{Bytes, Random, Rate, Span, Time};
+
+use crate::application::Application;
+use crate::journal::{Event, Journal};
+use crate::reduction::Episode;
+use crate::rtt::{DelayedAckDetector, RttEstimator};
+use crate::scoreboard::{Scoreboard, Stamp};
+use crate::segment::Data;
+use crate::timers::Timers;
+use crate::{Options, Reduction};
+
+/// What the sender is going through; the states of Linux (RFC 6675 and RFC 3168 know the same without names).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing unusual.
+    Open,
+    /// Duplicate ACKs or SACK blocks, but no loss yet.
+    Disorder,
+    /// The window comes down after an ECN echo.
+    Reduced,
+    /// Fast recovery.
+    Recovery,
+    /// Repairing after a retransmission timeout.
+    Loss,
+}
+
+impl Phase {
+    /// Whether a reduction is under way, during which windows do not grow.
+    pub(crate) fn is_reducing(self) -> bool {
+        matches!(self, Self::Reduced | Self::Recovery)
+    }
+}
+
+/// Counters of a sender since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounters {
+    /// Data segments sent, retransmissions included.
+    pub sent: u64,
+    /// Of these, retransmissions.
+    pub retransmitted: u64,
+    /// Segments deemed lost.
+    pub lost: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast recoveries entered.
+    pub recoveries: u64,
+    /// Reductions found spurious and undone.
+    pub spurious: u64,
+}
+
+/// What is needed to find out that a reduction was spurious, and to undo it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Undo {
+    /// The cumulative point when loss was detected.
+    pub(crate) from: u64,
+    /// Retransmissions not yet reported as duplicates.
+    pub(crate) retransmissions: u32,
+    /// When the first of them left.
+    pub(crate) first_at: Option<Time>,
+}
+
+/// A tail loss probe in flight (RFC 8985, section 7).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TailProbe {
+    /// Its fate is known once everything below is acknowledged.
+    pub(crate) end: u64,
+    /// It was a retransmission.
+    pub(crate) retransmitted: bool,
+}
+
+/// Why nothing more is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blocked {
+    Window,
+    Application,
+}
+
+/// The sender of one connection.
+pub struct Sender {
+    pub(crate) options: Options,
+    pub(crate) controller: Box<dyn Controller>,
+    pub(crate) random: Random,
+    pub(crate) board: Scoreboard,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) detector: DelayedAckDetector,
+    pub(crate) timers: Timers,
+    pub(crate) phase: Phase,
+    pub(crate) episode: Option<Episode>,
+    /// Recovery (or reduction) is over when everything below is acknowledged.
+    pub(crate) recovery_point: u64,
+    pub(crate) undo: Option<Undo>,
+    pub(crate) probe: Option<TailProbe>,
+    pub(crate) probe_pending: bool,
+    /// DupThresh, raised where the path reorders.
+    pub(crate) duplicate_threshold: u32,
+    /// Duplicate ACKs in a row, without SACK.
+    pub(crate) duplicates: u32,
+    pub(crate) reordering_seen: bool,
+    /// The first new segment of the running round-trip interval.
+    pub(crate) round_mark: u64,
+    pub(crate) delivered: u64,
+    pub(crate) delivered_at: Time,
+    pub(crate) first_at: Time,
+    /// The flow counts as application-limited until this many segments were delivered.
+    pub(crate) application_limited_to: u64,
+    pub(crate) blocked: Blocked,
+    /// The most that was in flight in this round.
+    pub(crate) most_in_flight: u32,
+    pub(crate) peer_window: u64,
+    /// After recovery: the flight may grow to the window only by slow start (RFC 6582, section 3.2, step 3).
+    pub(crate) ramp: Option<u32>,
+    pub(crate) counters: SenderCounters,
+    application: Application,
+    window: u32,
+    pacing_rate: Option<Rate>,
+    pace_at: Time,
+    last_sent_at: Option<Time>,
+    announce_reduction: bool,
+    wire_overhead: Bytes,
+}
+
+impl Sender {
+    /// A sender that has not started.
+    pub fn new(options: Options, controller: Box<dyn Controller>, application: Application, random: Random) -> Self {
+        let duplicate_threshold = options.duplicate_threshold.clamp(1, crate::scoreboard::MAX_THRESHOLD as u32);
+        Self {
+            duplicate_threshold,
+            peer_window: u64::from(options.receive_window),
+            wire_overhead: options.data_overhead(),
+            options,
+            controller,
+            random,
+            board: Scoreboard::default(),
+            rtt: RttEstimator::new(),
+            detector: DelayedAckDetector::default(),
+            timers: Timers::default(),
+            phase: Phase::Open,
+            episode: None,
+            recovery_point: 0,
+            undo: None,
+            probe: None,
+            probe_pending: false,
+            duplicates: 0,
+            reordering_seen: false,
+            round_mark: 0,
+            delivered: 0,
+            delivered_at: Time::ZERO,
+            first_at: Time::ZERO,
+            application_limited_to: 0,
+            blocked: Blocked::Application,
+            most_in_flight: 0,
+            ramp: None,
+            counters: SenderCounters::default(),
+            application,
+            window: 1,
+            pacing_rate: None,
+            pace_at: Time::ZERO,
+            last_sent_at: None,
+            announce_reduction: false,
+        }
+    }
+
+    /// Opens the connection: from now on [`poll_transmit`](Self::poll_transmit) yields segments. (The handshake is not modelled: data
+    /// leaves at once.)
+    pub fn start(&mut self, now: Time) {
+        self.delivered_at = now;
+        self.first_at = now;
+        if let Application::Paced(pace) = &mut self.application {
+            pace.start(now);
+        }
+        self.tell(now, |controller, cx| controller.on_start(cx));
+    }
+
+    /// Segments that the application has written by `now`.
+    fn written(&mut self, now: Time) -> u64 {
+        match &mut self.application {
+            Application::Greedy => u64::MAX,
+            Application::Finite(bytes) => bytes.get().div_ceil(self.options.segment_size.get()),
+            Application::Paced(pace) => pace.written(now),
+        }
+    }
+
+    /// The next instant at which the application writes.
+    pub(crate) fn next_write(&self) -> Option<Time> {
+        match &self.application {
+            Application::Paced(pace) => pace.next_write(),
+            Application::Greedy | Application::Finite(_) => None,
+        }
+    }
+
+    /// Application bytes in segment `sequence`.
+    fn payload(&self, sequence: u64) -> u32 {
+        let full = self.options.segment_size.get();
+        match self.application {
+            Application::Finite(bytes) => bytes.get().saturating_sub(sequence * full).min(full) as u32,
+            Application::Greedy | Application::Paced(_) => full as u32,
+        }
+    }
+
+    /// Size on the wire (IP) of a segment with `payload` bytes.
+    pub fn wire_size(&self, payload: u32) -> Bytes {
+        self.wire_overhead + Bytes::new(u64::from(payload))
+    }
+
+    /// Lets the controller handle an event, then reads what it decided.
+    pub(crate) fn tell(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
+        let mut cx = Context {
+            now,
+            segment_size: self.options.segment_size,
+            initial_window: f64::from(self.options.initial_window),
+            random: &mut self.random,
+        };
+        event(self.controller.as_mut(), &mut cx);
+        self.window = (self.controller.window() as u32).max(1);
+        self.pacing_rate = self.controller.pacing_rate();
+    }
+
+    /// Segments that may be in flight now.
+    fn limit(&self) -> u32 {
+        match (&self.episode, self.ramp) {
+            (Some(episode), _) => episode.limit(),
+            (None, Some(ramp)) => ramp.min(self.window),
+            (None, None) => self.window,
+        }
+    }
+
+    /// The next segment that leaves now, if one does. Call until it answers `None`.
+    pub fn poll_transmit(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
+        if self.probe_pending {
+            self.probe_pending = false;
+            return self.send_probe(now, journal);
+        }
+        if self.pace_at > now {
+            return None;
+        }
+        let in_flight = self.board.in_flight();
+        if in_flight >= self.limit() {
+            self.blocked = Blocked::Window;
+            return None;
+        }
+        if let Some(sequence) = self.board.next_lost() {
+            return Some(self.retransmit(now, sequence, journal));
+        }
+        let next = self.board.next();
+        if next >= self.board.first().saturating_add(self.peer_window) {
+            self.blocked = Blocked::Application;
+            return None;
+        }
+        if self.phase == Phase::Disorder && !self.options.limited_transmit && self.board.outstanding() >= self.window {
+            self.blocked = Blocked::Window;
+            return None;
+        }
+        if next >= self.written(now) {
+            self.blocked = Blocked::Application;
+            self.application_limited_to = self.delivered + u64::from(in_flight);
+            return None;
+        }
+        Some(self.send_new(now))
+    }
+
+    fn stamp(&self) -> Stamp {
+        Stamp {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_at: self.first_at,
+            application_limited: self.delivered < self.application_limited_to,
+        }
+    }
+
+    fn send_new(&mut self, now: Time) -> Data {
+        if self.board.outstanding() == 0 {
+            let idle = self.last_sent_at.map_or(Span::ZERO, |at| now.since(at));
+            if self.options.slow_start_restart && idle > self.rtt.timeout(&self.options) {
+                self.tell(now, |controller, cx| controller.on_idle_restart(cx));
+            }
+            self.first_at = now;
+            self.delivered_at = now;
+        }
+        let sequence = self.board.next();
+        self.board.push(now, self.stamp());
+        self.most_in_flight = self.most_in_flight.max(self.board.in_flight());
+        let reduced = std::mem::take(&mut self.announce_reduction);
+        self.leave(now, sequence, false, reduced)
+    }
+
+    fn retransmit(&mut self, now: Time, sequence: u64, journal: &mut dyn Journal) -> Data {
+        let stamp = self.stamp();
+        self.board.resend(sequence, now, stamp, self.options.rack);
+        self.counters.retransmitted += 1;
+        if let Some(undo) = &mut self.undo {
+            undo.retransmissions += 1;
+            undo.first_at.get_or_insert(now);
+        }
+        journal.note(Event::Retransmission { sequence });
+        self.leave(now, sequence, true, false)
+    }
+
+    /// A tail loss probe: a new segment if there is one, else the last one again (RFC 8985, section 7.3).
+    fn send_probe(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
+        let next = self.board.next();
+        let new = next < self.written(now) && next < self.board.first().saturating_add(self.peer_window);
+        let sequence = if new { next } else { self.board.last_unsacked()? };
+        journal.note(Event::TailLossProbe { sequence });
+        let data = if new {
+            self.send_new(now)
+        } else {
+            self.counters.retransmitted += 1;
+            let stamp = self.stamp();
+            self.board.resend(sequence, now, stamp, false);
+            self.leave(now, sequence, true, false)
+        };
+        self.probe = Some(TailProbe { end: self.board.next(), retransmitted: !new });
+        self.arm_retransmission(now);
+        Some(data)
+    }
+
+    /// What every transmission has in common.
+    fn leave(&mut self, now: Time, sequence: u64, retransmission: bool, reduced: bool) -> Data {
+        let payload = self.payload(sequence);
+        self.counters.sent += 1;
+        if let Some(episode) = &mut self.episode {
+            episode.on_sent();
+        }
+        if !self.timers.is_armed() {
+            self.arm(now);
+        }
+        if let Some(rate) = self.pacing_rate {
+            self.pace_at = self.pace_at.max(now) + rate.time_for(self.wire_size(payload));
+        }
+        self.last_sent_at = Some(now);
+        Data { sequence, timestamp: now, payload, retransmission, reduced }
+    }
+
+    /// When to call [`on_timeout`](Self::on_timeout), at the latest.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let mut next = self.timers.next();
+        if let Some(at) = self.next_write() {
+            next = next.min(at);
+        }
+        if self.pacing_rate.is_some() && self.board.in_flight() < self.limit() {
+            next = next.min(self.pace_at.max(self.last_sent_at.unwrap_or(Time::ZERO)));
+        }
+        (next != Time::NEVER).then_some(next)
+    }
+
+    /// Fast recovery begins, unless the window is already coming down for an ECN echo of this window of data.
+    pub(crate) fn enter_recovery(&mut self, now: Time, in_flight: u32, newly_lost: u32, journal: &mut dyn Journal) {
+        let already_reduced = self.phase == Phase::Reduced;
+        self.phase = Phase::Recovery;
+        self.recovery_point = self.board.next();
+        self.undo = None;
+        self.ramp = None;
+        self.counters.recoveries += 1;
+        if already_reduced {
+            return;
+        }
+        let window = self.controller.window();
+        journal.note(Event::LossEvent { window });
+        let loss = self.loss(in_flight, newly_lost, false, now);
+        self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
+        self.episode = Some(Episode::new(self.options.reduction, window, self.controller.window()));
+        if self.options.undo {
+            self.undo = Some(Undo { from: self.board.first(), retransmissions: 0, first_at: None });
+        }
+    }
+
+    /// The window comes down on an ECN echo.
+    pub(crate) fn enter_reduction(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
+        let window = self.controller.window();
+        journal.note(Event::CongestionEcho { window });
+        let marks = control::Marks {
+            in_flight,
+            acknowledged_to: self.board.first(),
+            sent_to: self.board.next(),
+            at: now,
+        };
+        self.tell(now, |controller, cx| controller.on_ecn(cx, &marks));
+        self.phase = Phase::Reduced;
+        self.recovery_point = self.board.next();
+        self.announce_reduction = true;
+        let mut episode = Episode::new(self.options.reduction, window, self.controller.window());
+        // Nothing has to be retransmitted, so nothing is owed at the entry.
+        episode.on_sent();
+        self.episode = Some(episode);
+    }
+
+    pub(crate) fn loss(&self, in_flight: u32, newly_lost: u32, again: bool, now: Time) -> Loss {
+        Loss {
+            in_flight,
+            newly_lost,
+            again,
+            acknowledged_to: self.board.first(),
+            sent_to: self.board.next(),
+            sent_at: self.board.sent_at(self.board.first()).unwrap_or(now),
+        }
+    }
+
+    /// Leaves fast recovery or reduction: the window is what the controller aimed at.
+    pub(crate) fn leave_reduction(&mut self, now: Time, journal: &mut dyn Journal) {
+        journal.note(Event::Recovered);
+        self.phase = Phase::Open;
+        self.episode = None;
+        self.duplicates = 0;
+        self.tell(now, |controller, cx| controller.on_recovered(cx));
+        let in_flight = self.board.in_flight();
+        if self.options.reduction == Reduction::Pipe && in_flight + 1 < self.window {
+            self.ramp = Some(in_flight + 1);
+        }
+    }
+
+    /// The controller, for its window, threshold and probes.
+    pub fn controller(&self) -> &dyn Controller {
+        self.controller.as_ref()
+    }
+
+    /// What the sender is going through.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Counters since the start.
+    pub fn counters(&self) -> SenderCounters {
+        self.counters
+    }
+
+    /// Segments in flight (pipe).
+    pub fn in_flight(&self) -> u32 {
+        self.board.in_flight()
+    }
+
+    /// Everything below this number is acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.board.first()
+    }
+
+    /// The latest, the smoothed and the smallest RTT, once there is a sample.
+    pub fn round_trip_times(&self) -> Option<[Span; 3]> {
+        (self.rtt.minimum != Span::MAX).then_some([self.rtt.latest, self.rtt.smoothed, self.rtt.minimum])
+    }
+}

@@ -1,0 +1,18 @@
+//! Units as types: points in time, spans, rates, sizes and fractions, each with its spelling.
+//!
+//! No bare number crosses a module boundary in ackclock. Spelling follows `tc`: `10mbit`, `40ms`,
+//! `64kB`, `1%`; `k`, `M` and `G` are powers of ten, only `Ki` and `Mi` are binary. Parsing is strict:
+//! a number without its unit is refused, and so is `kbps`, which means kilobytes to `tc` and kilobits
+//! to everybody else.
+
+mod parse;
+mod random;
+mod rate;
+mod size;
+mod time;
+
+pub use parse::ParseError;
+pub use random::Random;
+pub use rate::Rate;
+pub use size::{Bytes, Fraction};
+pub use time::{Span, Time};

@@ -1,0 +1,286 @@
+"""The catalogue: reads ``paper.toml`` and the experiment files of every paper, and refuses what they may not say."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import itertools
+import math
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).parent / "data"
+"""Where the papers' files are."""
+
+Point = tuple[tuple[str, str], ...]
+"""One point of a sweep: scenario keys and the values they take, as they would be written after ``--set``."""
+
+JUDGED_KINDS = ("reported-number", "ratio", "ordering", "shape")
+
+
+class CatalogueError(ValueError):
+    """An experiment file says something that it may not, or an experiment was asked for that is not there."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One thing that a paper says about an experiment, and how it is measured here."""
+
+    id: str
+    kind: str
+    text: str
+    reported: float | str
+    unit: str
+    low: float
+    high: float
+    source: str
+    tolerance: str
+    measure: Any
+    """The expression that measures it (``ackclock.papers.measure``); None where nothing is measured."""
+    cited: bool = False
+    informative: bool = False
+    hard: bool = False
+    derived: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One configuration of an experiment: a panel or a case of a figure."""
+
+    name: str
+    scenario: Mapping[str, Any]
+    """The scenario document, as a scenario file would have it."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table of a paper, with everything needed to repeat it."""
+
+    id: str
+    paper: str
+    file: Path
+    title: str
+    section: str
+    kind: str
+    status: str
+    shows: str
+    assumed: tuple[str, ...]
+    """Scenario keys that the paper does not give, and whose values are therefore ours."""
+    setups: tuple[Setup, ...]
+    sweep: Mapping[str, tuple[str, ...]]
+    repetitions: int
+    seed: int
+    figures: tuple[Mapping[str, Any], ...]
+    claims: tuple[Claim, ...]
+    quick_repetitions: int
+    quick_sweep: Mapping[str, tuple[str, ...]]
+
+    def setup(self, name: str) -> Setup:
+        """The configuration of that name."""
+        for one in self.setups:
+            if one.name == name:
+                return one
+        known = ", ".join(s.name for s in self.setups)
+        raise CatalogueError(f"{self.file.name}: there is no run `{name}` (there are {known})")
+
+    def points(self) -> Iterator[Point]:
+        """The points of the sweep, in the order of the file; a single empty one where nothing is swept."""
+        keys = list(self.sweep)
+        for values in itertools.product(*(self.sweep[key] for key in keys)):
+            yield tuple(zip(keys, values, strict=True))
+
+    def reduced(self) -> Experiment:
+        """The experiment as ``--quick`` runs it: fewer repetitions and points, the same bands."""
+        return replace(self, repetitions=self.quick_repetitions, sweep={**self.sweep, **self.quick_sweep})
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and its experiments, in the order of its figures."""
+
+    id: str
+    title: str
+    authors: str
+    year: int
+    venue: str
+    experiments: tuple[Experiment, ...]
+
+
+class _Table:
+    """A TOML table that is read key by key: a missing or an unknown key gives a sentence with file and place."""
+
+    def __init__(self, values: Mapping[str, Any], where: str) -> None:
+        self.values, self.where, self.read = values, where, set[str]()
+
+    def take(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
+        self.read.add(key)
+        if key not in self.values:
+            if default is ...:
+                raise CatalogueError(f"{self.where}: `{key}` is missing")
+            return default
+        value = self.values[key]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            wanted = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
+            raise CatalogueError(f"{self.where}: {key} = {value!r} must be of type {wanted}")
+        return value
+
+    def done(self) -> None:
+        for key in self.values:
+            if key not in self.read:
+                nearest = difflib.get_close_matches(key, self.read, 1, 0.0)[0]
+                raise CatalogueError(
+                    f"{self.where}: unknown key `{key}`; did you mean `{nearest}`? (known: {', '.join(sorted(self.read))})"
+                )
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """``base`` with ``over`` laid over it: tables are merged, anything else is replaced."""
+    result = copy.deepcopy(dict(base))
+    for key, value in over.items():
+        if isinstance(value, Mapping) and isinstance(result.get(key), Mapping):
+            result[key] = _merged(result[key], value)
+        else:
+            result[key] = copy.deepcopy(value)
+    return result
+
+
+def _setups(table: _Table, scenario: Mapping[str, Any]) -> tuple[Setup, ...]:
+    runs = table.take("runs", list, [])
+    if not runs:
+        return (Setup("main", dict(scenario)),)
+    setups = []
+    for number, run in enumerate(runs):
+        one = _Table(run, f"{table.where}, runs.{number}")
+        setups.append(Setup(one.take("name", str), _merged(scenario, one.take("scenario", dict, {}))))
+        one.done()
+    if len({s.name for s in setups}) < len(setups):
+        raise CatalogueError(f"{table.where}: two runs have the same name")
+    return tuple(setups)
+
+
+def _sweep(values: Mapping[str, Any], where: str) -> dict[str, tuple[str, ...]]:
+    for key, points in values.items():
+        if not isinstance(points, list) or not points or not all(isinstance(p, str) for p in points):
+            raise CatalogueError(f"{where}: sweep.{key} must be a list of strings, as they would be written after --set")
+    return {key: tuple(points) for key, points in values.items()}
+
+
+def _claim(values: Mapping[str, Any], where: str) -> Claim:
+    table = _Table(values, where)
+    kind = table.take("kind", str)
+    if kind not in JUDGED_KINDS:
+        raise CatalogueError(f"{where}: kind = \"{kind}\" must be one of {', '.join(JUDGED_KINDS)}")
+    number = (int, float)
+    claim = Claim(
+        id=table.take("id", str),
+        kind=kind,
+        text=table.take("text", str),
+        reported=table.take("reported", (int, float, str)),
+        unit=table.take("unit", str, "-"),
+        low=float(table.take("low", number, -math.inf)),
+        high=float(table.take("high", number, math.inf)),
+        source=table.take("source", str),
+        tolerance=table.take("tolerance", str, ""),
+        measure=table.take("measure", (dict, list), None),
+        cited=table.take("cited", bool, False),
+        informative=table.take("informative", bool, False),
+        hard=table.take("hard", bool, False),
+        derived=table.take("derived", bool, False),
+        note=table.take("note", str, ""),
+    )
+    table.done()
+    if claim.low > claim.high:
+        raise CatalogueError(f"{where}: low = {claim.low:g} is above high = {claim.high:g}")
+    if claim.measure is None and not claim.cited:
+        raise CatalogueError(f"{where}: `measure` is missing (only a cited claim may go without)")
+    return claim
+
+
+def read_experiment(path: Path, paper: str) -> Experiment:
+    """Reads one experiment file."""
+    table = _Table(_toml(path), path.name)
+    scenario = table.take("scenario", dict)
+    sweep = _sweep(table.take("sweep", dict, {}), path.name)
+    repetitions = table.take("repetitions", int, 1)
+    quick = _Table(table.take("quick", dict, {}), f"{path.name}, quick")
+    quick_sweep = _sweep(quick.take("sweep", dict, {}), quick.where)
+    if stray := set(quick_sweep) - set(sweep):
+        raise CatalogueError(f"{quick.where}: sweep.{min(stray)} is not a key of the sweep")
+    experiment = Experiment(
+        id=table.take("id", str),
+        paper=paper,
+        file=path,
+        title=table.take("title", str),
+        section=table.take("section", str),
+        kind=table.take("kind", str),
+        status=table.take("status", str),
+        shows=table.take("shows", str),
+        assumed=tuple(table.take("assumed", list, [])),
+        setups=_setups(table, scenario),
+        sweep=sweep,
+        repetitions=repetitions,
+        seed=table.take("seed", int, 1),
+        figures=tuple(table.take("figures", list, [])),
+        claims=tuple(
+            _claim(c, f"{path.name}, claims.{i}") for i, c in enumerate(table.take("claims", list, []))
+        ),
+        quick_repetitions=quick.take("repetitions", int, repetitions),
+        quick_sweep=quick_sweep,
+    )
+    quick.done()
+    table.done()
+    if experiment.repetitions < 1 or experiment.quick_repetitions < 1:
+        raise CatalogueError(f"{path.name}: repetitions must be at least 1")
+    return experiment
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise CatalogueError(f"{path.name}: {error}") from error
+
+
+def read_paper(folder: Path) -> Paper:
+    """Reads ``paper.toml`` and the experiments it names from a folder."""
+    table = _Table(_toml(folder / "paper.toml"), f"{folder.name}/paper.toml")
+    names = table.take("experiments", list)
+    paper = Paper(
+        id=table.take("id", str),
+        title=table.take("title", str),
+        authors=table.take("authors", str),
+        year=table.take("year", int),
+        venue=table.take("venue", str),
+        experiments=tuple(read_experiment(folder / f"{name}.toml", folder.name) for name in names),
+    )
+    table.done()
+    return paper
+
+
+def catalogue(folder: Path = DATA) -> tuple[Paper, ...]:
+    """Every paper that ships with ackclock, by year."""
+    papers = [read_paper(file.parent) for file in sorted(folder.glob("*/paper.toml"))]
+    return tuple(sorted(papers, key=lambda paper: (paper.year, paper.id)))
+
+
+def select(papers: Sequence[Paper], wanted: Sequence[str]) -> list[Experiment]:
+    """The experiments that ``wanted`` names: by their id, or all those of a paper by the paper's id; all when empty."""
+    every = [experiment for paper in papers for experiment in paper.experiments]
+    if not wanted:
+        return every
+    known = {e.id: [e] for e in every} | {p.id: list(p.experiments) for p in papers}
+    chosen: dict[str, Experiment] = {}
+    for name in wanted:
+        if name not in known:
+            nearest = difflib.get_close_matches(name, known, 1, 0.0)
+            raise CatalogueError(
+                f"there is no experiment `{name}`; did you mean `{nearest[0]}`? (`ackclock reproduce --list` shows all)"
+                if nearest
+                else f"there is no experiment `{name}`: the catalogue is empty"
+            )
+        chosen.update({experiment.id: experiment for experiment in known[name]})
+    return list(chosen.values())

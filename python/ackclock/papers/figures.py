@@ -1,0 +1,229 @@
+"""Figures of papers: read from data, filled from samples, drawn and tabulated.
+
+What a figure file says under ``[[figures]]`` becomes panels of curves; the same curves go into the picture and into the
+Parquet file beside it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+from ackclock.metrics import Array, Curve
+from ackclock.papers.catalogue import CatalogueError, Experiment
+from ackclock.papers.measure import MODELS, Cell, Leaf, Sample, Samples, cells_of, checked, parse_leaf, quantity
+from ackclock.plots import Axis, Panel, Series, draw
+
+PERCENTILES = (20, 50, 80)
+"""Low end, marker and high end of percentile bars."""
+
+_COMMON = {"name", "kind", "title", "columns", "x", "y", "panels"}
+
+
+class PaperFigure(ABC):
+    """One figure of an experiment."""
+
+    kind: str
+    extra: frozenset[str] = frozenset()
+    x_label = "time (s)"
+
+    def __init__(self, spec: Mapping[str, Any], experiment: Experiment) -> None:
+        self.where = f"{experiment.file.name}, figure {spec.get('name')}"
+        for key in spec:
+            if key not in _COMMON | self.extra:
+                known = ", ".join(sorted(_COMMON | self.extra))
+                raise CatalogueError(f"{self.where}: unknown key `{key}` (known: {known})")
+        if not spec.get("name") or not spec.get("panels"):
+            raise CatalogueError(f"{self.where}: a figure has a name and panels")
+        self.spec, self.experiment, self.name = spec, experiment, str(spec["name"])
+        self.title = str(spec.get("title", experiment.title))
+        self.x, self.y = self._axis("x", self.x_label), self._axis("y", "")
+        self.times = quantity(spec.get("y", {}).get("times", 1.0))
+
+    def _axis(self, name: str, label: str) -> Axis:
+        spec = dict(self.spec.get(name, {}))
+        spec.pop("times", None)
+        try:
+            return Axis(**({"label": label} | spec))
+        except TypeError:
+            raise CatalogueError(f"{self.where}: `{name}` has the keys label, scale, low, high, times") from None
+
+    def cell(self, panel: Mapping[str, Any]) -> Cell:
+        """The cell that a panel shows."""
+        return next(cells_of(self.experiment, panel.get("run"), panel.get("where", {}), self.where))
+
+    @abstractmethod
+    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+        """The samples that the figure needs."""
+
+    @abstractmethod
+    def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
+        """The curves of one panel."""
+
+    def panels(self, samples: Samples) -> list[Panel]:
+        """The panels with their curves; a panel none of whose runs has finished is empty."""
+        return [Panel(str(p.get("title", "")), self.series(p, samples)) for p in self.spec["panels"]]
+
+    def draw(self, panels: Sequence[Panel]) -> Figure:
+        """The picture."""
+        return draw(panels, self.x, self.y, int(self.spec.get("columns", 1)))
+
+
+def table(panels: Sequence[Panel]) -> pa.Table:
+    """The curves of a figure in long form: panel, curve, cc, x, y and the ends of the percentile bars (null without)."""
+    rows: dict[str, list[Any]] = {name: [] for name in ("panel", "curve", "cc", "x", "y", "low", "high")}
+    for panel in panels:
+        for s in panel.series:
+            rows["panel"] += [panel.title] * s.x.size
+            rows["curve"] += [s.label] * s.x.size
+            rows["cc"] += [s.cc] * s.x.size
+            rows["x"] += s.x.tolist()
+            rows["y"] += s.y.tolist()
+            for name, end in (("low", s.low), ("high", s.high)):
+                rows[name] += [None] * s.x.size if end is None else end.tolist()
+    number = ("x", "y", "low", "high")
+    return pa.table({k: pa.array(v, pa.float64() if k in number else pa.string()) for k, v in rows.items()})
+
+
+class AgainstSweep(PaperFigure):
+    """A measure against a swept parameter, with percentile bars over repetitions and curves of models."""
+
+    kind = "against-sweep"
+    extra = frozenset({"along"})
+    x_label = ""
+
+    def __init__(self, spec: Mapping[str, Any], experiment: Experiment) -> None:
+        super().__init__(spec, experiment)
+        self.along = str(spec.get("along"))
+        if self.along not in experiment.sweep:
+            raise CatalogueError(f"{self.where}: along = \"{self.along}\" is not a key of the sweep")
+        self.points = experiment.sweep[self.along]
+        self.x_times = quantity(spec.get("x", {}).get("times", 1.0))
+
+    def _leaves(self, curve: Mapping[str, Any]) -> list[Leaf]:
+        tree = curve["measure"]
+        return [
+            parse_leaf(tree | {"where": tree.get("where", {}) | {self.along: point}}, self.experiment, self.where)
+            for point in self.points
+        ]
+
+    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+        for panel in self.spec["panels"]:
+            for curve in panel.get("curves", []):
+                for leaf in self._leaves(curve):
+                    yield from leaf.demands()
+
+    def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
+        at = np.array([quantity(point) for point in self.points])
+        drawn = []
+        for curve in panel.get("curves", []):
+            values = [[v for c in leaf.cells for v in samples.of(c, leaf.sample)] for leaf in self._leaves(curve)]
+            there = [i for i, v in enumerate(values) if v]
+            if there:
+                ends = np.array([np.percentile(values[i], PERCENTILES) for i in there]).T * self.times
+                label = str(curve["label"])
+                drawn.append(Series(label, str(curve.get("cc", "")), at[there] * self.x_times, ends[1], ends[0], ends[2]))
+        return drawn + [self._model(model, at) for model in panel.get("models", [])]
+
+    def _model(self, spec: Mapping[str, Any], at: Array) -> Series:
+        function = MODELS[spec["model"]]
+        arguments = {k: v for k, v in spec.items() if k not in ("model", "label", "along", "high")}
+        positive = at[at > 0]
+        fine = np.geomspace(positive.min(), positive.max(), 200)
+        values = function(**checked(function, arguments | {spec["along"]: 1.0}) | {spec["along"]: fine})
+        shown = values <= quantity(spec.get("high", float("inf")))
+        return Series(str(spec["label"]), "", fine[shown] * self.x_times, values[shown] * self.times, look="model")
+
+
+class GoodputOverTime(PaperFigure):
+    """Goodput of every flow in bins, with percentile bars over repetitions."""
+
+    kind = "goodput-over-time"
+    extra = frozenset({"bin"})
+
+    def __init__(self, spec: Mapping[str, Any], experiment: Experiment) -> None:
+        super().__init__(spec, experiment)
+        self.sample = Sample("goodput_by_flow", (("bin", quantity(spec.get("bin"))),))
+
+    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+        return ((self.cell(panel), self.sample) for panel in self.spec["panels"])
+
+    def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
+        repetitions: list[list[Curve]] = samples.of(self.cell(panel), self.sample)
+        drawn = []
+        labels = panel.get("labels", {})
+        for flow in zip(*repetitions, strict=True):
+            name, cc, times, _ = flow[0]
+            ends = np.percentile([curve.values for curve in flow], PERCENTILES, axis=0) * self.times
+            drawn.append(Series(str(labels.get(name, name)), cc, times, ends[1], ends[0], ends[2], "marked"))
+        return drawn
+
+
+class SamplesOverTime(PaperFigure):
+    """Every recorded sample of a signal, of the first repetition, as dots."""
+
+    kind = "samples-over-time"
+    extra = frozenset({"signal"})
+
+    def __init__(self, spec: Mapping[str, Any], experiment: Experiment) -> None:
+        super().__init__(spec, experiment)
+        self.sample = Sample("signal_by_flow", (("signal", spec.get("signal")),))
+
+    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+        return ((self.cell(panel), self.sample) for panel in self.spec["panels"])
+
+    def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
+        repetitions: list[list[Curve]] = samples.of(self.cell(panel), self.sample)
+        labels = panel.get("labels", {})
+        return [
+            Series(str(labels.get(c.name, c.name)), c.cc, c.times, c.values * self.times, look="points")
+            for curves in repetitions[:1]
+            for c in curves
+        ]
+
+
+class Traces(PaperFigure):
+    """Chosen signals of chosen flows over time, of the first repetition, as lines."""
+
+    kind = "traces"
+    extra = frozenset({"from", "to"})
+
+    def _sample(self, curve: Mapping[str, Any]) -> Sample:
+        window = [(k, quantity(self.spec[old])) for old, k in (("from", "start"), ("to", "stop")) if old in self.spec]
+        return Sample("signal_by_flow", (("flows", (curve["flow"],)), ("signal", curve["signal"]), *window))
+
+    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+        for panel in self.spec["panels"]:
+            for curve in panel.get("curves", []):
+                yield self.cell(panel), self._sample(curve)
+
+    def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
+        drawn = []
+        for curve in panel.get("curves", []):
+            for found in samples.of(self.cell(panel), self._sample(curve))[:1]:
+                for c in found:
+                    values = c.values * self.times
+                    drawn.append(Series(str(curve["label"]), str(curve.get("cc", c.cc)), c.times, values))
+        return drawn
+
+
+KINDS: Mapping[str, type[PaperFigure]] = {
+    kind.kind: kind for kind in (AgainstSweep, GoodputOverTime, SamplesOverTime, Traces)
+}
+
+
+def figures(experiment: Experiment) -> list[PaperFigure]:
+    """The figures of an experiment."""
+    found = []
+    for spec in experiment.figures:
+        if spec.get("kind") not in KINDS:
+            raise CatalogueError(
+                f"{experiment.file.name}: figure kind {spec.get('kind')!r} must be one of {', '.join(KINDS)}"
+            )
+        found.append(KINDS[spec["kind"]](spec, experiment))
+    return found

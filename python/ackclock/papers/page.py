@@ -1,0 +1,71 @@
+"""The report of a reproduction: page, pictures, tables and what ran."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from ackclock.papers.catalogue import Paper
+from ackclock.papers.figures import table
+from ackclock.papers.judge import Judgement
+from ackclock.papers.reproduce import Reproduction, Result
+from ackclock.report import Page, host, number, png, write_json
+
+HEADINGS = ("claim", "what the paper says", "reported", "measured", "band", "unit", "verdict")
+
+
+def row(judgement: Judgement) -> list[str]:
+    """A judgement as a row under ``HEADINGS``."""
+    claim = judgement.claim
+    reported = claim.reported if isinstance(claim.reported, str) else number(float(claim.reported))
+    text = f"{claim.text} ({claim.source})"
+    if judgement.why:
+        text += f" – not measured: {judgement.why}"
+    band = f"{number(claim.low)} … {number(claim.high)}"
+    return [claim.id, text, reported, number(judgement.measured), band, claim.unit, judgement.verdict]
+
+
+def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -> None:
+    """Writes index.html, a PNG and a Parquet file for each figure, claims.parquet and run.json into ``folder``."""
+    page = Page("Experiments reproduced")
+    judged = [j for r in reproduction.results for j in r.judgements]
+    counts = {v: sum(j.verdict == v for j in judged) for v in ("pass", "miss", "cited", "informative")}
+    page.paragraph(", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "No claim was judged.")
+    if reproduction.interrupted:
+        page.paragraph("Interrupted: claims and figures rest on the repetitions that had finished.", "miss")
+    titles = {p.id: f"{p.authors}, “{p.title}”, {p.venue} {p.year}" for p in papers}
+    shown: set[str] = set()
+    for result in reproduction.results:
+        if result.experiment.paper not in shown:
+            shown.add(result.experiment.paper)
+            page.paragraph(titles.get(result.experiment.paper, result.experiment.paper))
+        _experiment(page, result, reproduction, folder)
+    page.heading("Made with")
+    page.details("versions and host", json.dumps(host(), indent=2))
+    page.write(folder / "index.html")
+    pq.write_table(reproduction.claims_table(), folder / "claims.parquet")
+    about = {"host": host(), "interrupted": reproduction.interrupted}
+    write_json(folder / "run.json", about | reproduction.as_json() | {"runs": reproduction.scenarios})
+
+
+def _experiment(page: Page, result: Result, reproduction: Reproduction, folder: Path) -> None:
+    experiment = result.experiment
+    page.heading(f"{experiment.id}: {experiment.title}", experiment.id)
+    page.paragraph(
+        f"Section {experiment.section}, {experiment.kind}, {experiment.status}. Shows {experiment.shows}. "
+        f"{result.runs_done} of {result.runs} runs, {number(result.seconds, 3)} s."
+    )
+    for drawn in result.figures:
+        picture = png(drawn.figure.draw(drawn.panels))
+        name = f"{experiment.id}-{drawn.figure.name}" if drawn.figure.name not in experiment.id else experiment.id
+        (folder / f"{name}.png").write_bytes(picture)
+        pq.write_table(table(drawn.panels), folder / f"{name}.parquet")
+        page.figure(picture, drawn.figure.title)
+    if result.judgements:
+        page.table(HEADINGS, [row(j) for j in result.judgements], css_column=len(HEADINGS) - 1)
+    if experiment.assumed:
+        page.paragraph(f"Not given by the paper, chosen here: {', '.join(experiment.assumed)}.", "note")
+    own = [s for s in reproduction.scenarios if s["experiment"] == experiment.id]
+    page.details(f"scenarios as run ({len(own)})", json.dumps(own, indent=1))

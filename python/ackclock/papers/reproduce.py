@@ -1,0 +1,163 @@
+"""Reproducing: runs the repetitions of experiments, measures each as it finishes, and judges the claims."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from ackclock import _engine
+from ackclock.jobs import Job, finished
+from ackclock.papers import figures
+from ackclock.papers.catalogue import Claim, Experiment
+from ackclock.papers.judge import Judgement, expressions, judge
+from ackclock.papers.measure import Cell, Expression, Samples
+from ackclock.plots import Panel
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure with its curves."""
+
+    figure: figures.PaperFigure
+    panels: list[Panel]
+
+
+@dataclass
+class Result:
+    """What came of one experiment."""
+
+    experiment: Experiment
+    judgements: list[Judgement]
+    figures: list[Drawn]
+    runs_done: int
+    runs: int
+    seconds: float
+    """Wall-clock seconds that its runs took, added up over all cores."""
+
+    @property
+    def missed(self) -> list[Judgement]:
+        """The claims outside their bands."""
+        return [j for j in self.judgements if j.verdict == "miss"]
+
+
+@dataclass
+class Reproduction:
+    """What came of all of them."""
+
+    results: list[Result]
+    seed: int | None
+    interrupted: bool
+    scenarios: list[dict[str, Any]] = field(default_factory=list)
+    """What ran: experiment, run, point, seeds and the resolved scenario of each cell."""
+
+    @property
+    def missed(self) -> list[Judgement]:
+        """All claims outside their bands."""
+        return [j for result in self.results for j in result.missed]
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of ``reproduce --json``."""
+        return {
+            "experiments": [
+                {
+                    "id": result.experiment.id,
+                    "seconds": round(result.seconds, 3),
+                    "claims": [j.as_json() for j in result.judgements],
+                }
+                for result in self.results
+            ]
+        }
+
+    def claims_table(self) -> pa.Table:
+        """All judgements, one a row."""
+        rows = [
+            {"experiment": r.experiment.id, **j.as_json(), "reported": str(j.claim.reported), "text": j.claim.text}
+            for r in self.results
+            for j in r.judgements
+        ]
+        return pa.Table.from_pylist(rows)
+
+
+class _Work:
+    """An experiment on its way: what it wants, and what has been measured."""
+
+    def __init__(self, experiment: Experiment, seed: int | None) -> None:
+        self.experiment = experiment
+        self.base = experiment.seed if seed is None else seed
+        self.samples = Samples()
+        self.claims: list[tuple[Claim, tuple[Expression, ...]]] = [
+            (claim, expressions(claim, experiment)) for claim in experiment.claims
+        ]
+        self.figures = figures.figures(experiment)
+        demands = [d for _, measures in self.claims for m in measures for d in m.demands()]
+        demands += [d for figure in self.figures for d in figure.demands()]
+        for cell, sample in demands:
+            self.samples.want(cell, sample)
+        self.resolved = {cell: self._resolve(cell) for cell in self.samples.cells()}
+        self.done = 0
+        self.seconds = 0.0
+
+    def _resolve(self, cell: Cell) -> str:
+        setup, point = cell
+        document = {"name": f"{self.experiment.id}/{setup}"} | dict(self.experiment.setup(setup).scenario)
+        return _engine.resolve_json(json.dumps(document), list(point))
+
+    def jobs(self) -> Iterator[tuple[Job, Cell, int]]:
+        for cell, resolved in self.resolved.items():
+            for repetition in range(self.experiment.repetitions):
+                yield Job(resolved, self.base + repetition), cell, repetition
+
+    def result(self) -> Result:
+        return Result(
+            self.experiment,
+            [judge(claim, measures, self.samples) for claim, measures in self.claims] if self.done else [],
+            [Drawn(f, f.panels(self.samples)) for f in self.figures] if self.done else [],
+            self.done,
+            len(self.resolved) * self.experiment.repetitions,
+            self.seconds,
+        )
+
+    def scenarios(self) -> Iterator[dict[str, Any]]:
+        for (setup, point), resolved in self.resolved.items():
+            yield {
+                "experiment": self.experiment.id,
+                "run": setup,
+                "point": dict(point),
+                "seeds": [self.base + r for r in range(self.experiment.repetitions)],
+                "scenario": json.loads(resolved),
+            }
+
+
+def reproduce(
+    experiments: Sequence[Experiment],
+    *,
+    seed: int | None = None,
+    threads: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Reproduction:
+    """Runs the experiments in one batch and judges their claims.
+
+    ``seed`` replaces the seed of the files; repetition r of an experiment runs with seed + r. Interrupted by Ctrl-C, it judges
+    what has finished. Runs that several experiments share are made once.
+    """
+    works = [_Work(experiment, seed) for experiment in experiments]
+    users: dict[Job, list[tuple[_Work, Cell, int]]] = {}
+    for work in works:
+        for job, cell, repetition in work.jobs():
+            users.setdefault(job, []).append((work, cell, repetition))
+    jobs = list(users)
+    interrupted = False
+    try:
+        for index, run in finished(jobs, threads=threads, progress=progress):
+            for work, cell, repetition in users[jobs[index]]:
+                work.samples.add(cell, repetition, run)
+                work.done += 1
+                work.seconds += float(run.engine["wall_s"])
+    except KeyboardInterrupt:
+        interrupted = True
+    scenarios = [scenario for work in works for scenario in work.scenarios()]
+    return Reproduction([work.result() for work in works], seed, interrupted, scenarios)
