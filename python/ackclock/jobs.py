@@ -29,10 +29,11 @@ def finished(
     controllers: Sequence[Callable[[], Any]] = (),
     progress: Callable[[float], None] | None = None,
 ) -> Iterator[tuple[int, Run]]:
-    """Runs the jobs on ``threads`` threads (default: one a core) and yields (index of the job, run) as each one finishes.
+    """Runs the jobs and yields (index of the job, run) as each one finishes.
 
-    ``progress`` is called with the fraction done, several times a second. Leaving the iterator early, as Ctrl-C does,
-    stops the jobs that still run; what was yielded stays good.
+    They run on ``threads`` threads (default: one a core). ``progress`` is called with the fraction done,
+    several times a second. Leaving the iterator early, as Ctrl-C does, stops the jobs that still run; what
+    was yielded stays good.
     """
     batch = _engine.Batch(
         [(job.resolved, job.seed) for job in jobs],

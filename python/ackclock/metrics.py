@@ -1,12 +1,13 @@
 """Metrics of congestion control (RFC 5166), as functions over the tables of a run.
 
-Every function takes a run (anything with the tables ``flows``, ``links``, ``flow_series``, ``link_series``, ``probes``
-and ``events``) and answers in SI units unless its name says otherwise: bits per second, seconds, fractions of one.
-Round-trip times and queueing delays are in milliseconds, as in the tables.
+Every function takes a run (anything with the tables ``flows``, ``links``, ``flow_series``, ``link_series``,
+``probes`` and ``events``) and answers in SI units unless its name says otherwise: bits per second, seconds,
+fractions of one. Round-trip times and queueing delays are in milliseconds, as in the tables.
 
-``start`` and ``stop`` bound the interval that is looked at, in seconds since the start of the run. Left out, they mean
-the measured interval of the run (after the warm-up), and the exact totals of the ``flows`` and ``links`` tables are used.
-A flow or a link is named as in the scenario; ``flow=None`` means all flows together, ``link=None`` the first link with a rate.
+``start`` and ``stop`` bound the interval that is looked at, in seconds since the start of the run. Left out,
+they mean the measured interval of the run (after the warm-up), and the exact totals of the ``flows`` and
+``links`` tables are used. A flow or a link is named as in the scenario; ``flow=None`` means all flows
+together, ``link=None`` the first link with a rate.
 """
 
 from __future__ import annotations
@@ -31,31 +32,48 @@ SIGNALS = {
     "delivered_bytes": "delivered_bytes",
     "pacing_rate": "pacing_rate_bps",
 }
-"""Signals that every flow has, and their columns in ``flow_series``; any other signal is a probe of the controller."""
+"""Signals that every flow has, and their columns in ``flow_series``; any other signal is a probe."""
 
 
 class Tables(Protocol):
     """The tables of one run, whoever made them."""
 
     @property
-    def flows(self) -> pa.Table: ...
+    def flows(self) -> pa.Table:
+        """A row per flow."""
+        ...
+
     @property
-    def links(self) -> pa.Table: ...
+    def links(self) -> pa.Table:
+        """A row per link direction."""
+        ...
+
     @property
-    def flow_series(self) -> pa.Table: ...
+    def flow_series(self) -> pa.Table:
+        """Samples of every flow over time."""
+        ...
+
     @property
-    def link_series(self) -> pa.Table: ...
+    def link_series(self) -> pa.Table:
+        """Samples of every link over time."""
+        ...
+
     @property
-    def probes(self) -> pa.Table: ...
+    def probes(self) -> pa.Table:
+        """Internals of the controllers over time."""
+        ...
+
     @property
-    def events(self) -> pa.Table: ...
+    def events(self) -> pa.Table:
+        """Drops, losses, retransmissions, timeouts."""
+        ...
 
 
 class MetricError(ValueError):
     """A metric was asked of a flow, link, signal or interval that the run does not have."""
 
 
-# -- columns ----------------------------------------------------------------------------------------------------------
+# -- columns -------------------------------------------------------------------------------------------------
 
 
 def column(table: pa.Table, name: str) -> Array:
@@ -152,7 +170,7 @@ def _events(
     return times[chosen], column(table, "value")[chosen]
 
 
-# -- throughput, goodput, utilization ---------------------------------------------------------------------------------
+# -- throughput, goodput, utilization ------------------------------------------------------------------------
 
 
 def _delivered_at(run: Tables, flow: str, times: Array) -> Array:
@@ -166,7 +184,8 @@ def goodput(
 ) -> float:
     """Application bytes delivered in order to the receiver, per second, in bit/s (RFC 5166, section 2.1.1).
 
-    Over an explicit interval it is taken from the cumulative count of ``flow_series``, interpolated between samples.
+    Over an explicit interval it is taken from the cumulative count of ``flow_series``, interpolated between
+    samples.
     """
     if start is None or stop is None:
         if start is not stop:
@@ -181,7 +200,7 @@ def goodput(
 
 
 def goodput_bins(run: Tables, flow: str, width: float, stop: float | None = None) -> tuple[Array, Array]:
-    """Goodput in bins of ``width`` seconds from the start of the run: centres (s) and bit/s; NaN outside the flow's life."""
+    """Goodput in bins of ``width`` seconds: centres (s) and bit/s; NaN outside the flow's life."""
     end = float(np.max(column(run.flows, "stop_s"))) if stop is None else stop
     edges = np.arange(round(end / width) + 1, dtype=np.float64) * width
     if edges.size < 2:
@@ -193,13 +212,13 @@ def goodput_bins(run: Tables, flow: str, width: float, stop: float | None = None
     return centres, np.where(alive, values, np.nan)
 
 
-def goodput_windows(run: Tables, flow: str, bin: float, start: float, stop: float) -> Array:
-    """Goodput (bit/s) in each of the windows of ``bin`` seconds that fit between ``start`` and ``stop``."""
-    steps = np.arange(math.floor((stop - start) / bin + 1e-9) + 1, dtype=np.float64)
-    edges: Array = start + steps * bin
+def goodput_windows(run: Tables, flow: str, width: float, start: float, stop: float) -> Array:
+    """Goodput (bit/s) in each of the windows of ``width`` seconds that fit between ``start`` and ``stop``."""
+    steps = np.arange(math.floor((stop - start) / width + 1e-9) + 1, dtype=np.float64)
+    edges: Array = start + steps * width
     if edges.size < 2:
-        raise MetricError(f"no window of {bin:g} s fits from {start:g} s to {stop:g} s")
-    return np.asarray(np.diff(_delivered_at(run, flow, edges)) * 8 / bin)
+        raise MetricError(f"no window of {width:g} s fits from {start:g} s to {stop:g} s")
+    return np.asarray(np.diff(_delivered_at(run, flow, edges)) * 8 / width)
 
 
 def throughput(run: Tables, flow: str | None = None) -> float:
@@ -216,7 +235,7 @@ def link_rate(run: Tables, link: str | None = None) -> float:
 def utilization(
     run: Tables, link: str | None = None, start: float | None = None, stop: float | None = None
 ) -> float:
-    """Fraction of the time a link is busy; over an explicit interval, what left it divided by its nominal rate."""
+    """Fraction of the time a link is busy; over an explicit interval, what left it over its nominal rate."""
     row = _link_row(run, link)
     if start is None or stop is None:
         return float(column(run.links, "utilization")[row])
@@ -228,7 +247,7 @@ def utilization(
     return float((departed[1] - departed[0]) * 8 / (stop - start) / link_rate(run, link))
 
 
-# -- delay ------------------------------------------------------------------------------------------------------------
+# -- delay ---------------------------------------------------------------------------------------------------
 
 
 def rtt_samples(
@@ -238,7 +257,7 @@ def rtt_samples(
     stop: float | None = None,
     above_base: bool = False,
 ) -> Array:
-    """RTT samples (ms) of the series, at the resolution at which it was recorded; ``above_base`` takes off the base RTT."""
+    """RTT samples (ms) at the resolution of the series; ``above_base`` takes off the base RTT."""
     found = []
     for name in flow_names(run) if flow is None else [flow]:
         times, values = samples(run, name, "rtt")
@@ -258,7 +277,7 @@ def rtt_percentile(
     stop: float | None = None,
     above_base: bool = False,
 ) -> float:
-    """A percentile of the RTT in ms; over the measured interval from the exact histogram where the table has it."""
+    """A percentile of the RTT in ms; over the measured interval from the run's histogram where it has it."""
     name = f"rtt_p{percentile:g}_ms"
     if start is None and stop is None and flow is not None and name in run.flows.column_names:
         row = _flow_row(run, flow)
@@ -290,7 +309,7 @@ def queue_length(run: Tables, of: str = "mean", link: str | None = None) -> floa
     return float(column(run.links, f"queue_packets_{of}")[_link_row(run, link)])
 
 
-# -- loss -------------------------------------------------------------------------------------------------------------
+# -- loss ----------------------------------------------------------------------------------------------------
 
 
 def loss_rate(run: Tables, flow: str | None = None) -> float:
@@ -321,7 +340,7 @@ def event_value(
     start: float | None = None,
     stop: float | None = None,
 ) -> float:
-    """A percentile of the value that events of a kind carry (deemed-lost: the latest RTT in ms; drop: packets waiting)."""
+    """A percentile of what events of a kind carry (deemed-lost: RTT in ms; drop: packets waiting)."""
     values = _events(run, kind, flow, start, stop)[1]
     values = values[np.isfinite(values)]
     if not values.size:
@@ -347,11 +366,11 @@ def event_share(
     return float(np.mean((latest >= 0) & (values[np.maximum(latest, 0)] == equals)))
 
 
-# -- fairness and convergence -----------------------------------------------------------------------------------------
+# -- fairness and convergence --------------------------------------------------------------------------------
 
 
 def jain(values: Sequence[float] | Array) -> float:
-    """Jain's fairness index of some rates: 1 when all are equal, 1/n when one has everything (RFC 5166, section 2.3)."""
+    """Jain's fairness index: 1 when all are equal, 1/n when one has everything (RFC 5166, section 2.3)."""
     x = np.asarray(values, dtype=np.float64)
     squares = float(np.sum(x * x))
     if not x.size or squares == 0.0:
@@ -381,37 +400,39 @@ def _time_until_it_stays(inside: npt.NDArray[np.bool_], width: float) -> float:
     return min(first + 1, inside.size) * width
 
 
-def time_to_share(run: Tables, flow: str, share: float, start: float, stop: float, bin: float) -> float:
-    """Convergence time (s): from ``start`` until the flow's binned goodput stays at or above ``share`` of the total.
+def time_to_share(run: Tables, flow: str, share: float, start: float, stop: float, width: float) -> float:
+    """Convergence time (s): until the flow's binned goodput stays at or above ``share`` of the total.
 
-    Counted to the end of the bin in which it gets there, so never less than one bin; ``stop - start`` if it does not.
+    Counted from ``start`` to the end of the bin in which it gets there, so never less than one bin; ``stop -
+    start`` if it does not.
     """
-    own = goodput_windows(run, flow, bin, start, stop)
-    total = np.sum([goodput_windows(run, f, bin, start, stop) for f in flow_names(run)], axis=0)
-    return _time_until_it_stays(own >= share * total, bin)
+    own = goodput_windows(run, flow, width, start, stop)
+    total = np.sum([goodput_windows(run, f, width, start, stop) for f in flow_names(run)], axis=0)
+    return _time_until_it_stays(own >= share * total, width)
 
 
 def settling_time(
     run: Tables,
     start: float,
     stop: float,
-    bin: float,
+    width: float,
     within: float,
     settled: Sequence[float],
     flows: Sequence[str] | None = None,
 ) -> float:
-    """Time (s) from ``start`` until the binned goodput of every flow stays near its mean over the interval ``settled``.
+    """Time (s) until the binned goodput of every flow stays near its mean over the interval ``settled``.
 
-    Near means within a fraction ``within`` of it. Counted to the end of the bin; ``stop - start`` if it never stays.
+    Near means within a fraction ``within`` of it. Counted from ``start`` to the end of the bin; ``stop -
+    start`` if it never stays.
     """
     inside = []
     for name in flows or flow_names(run):
         mean = goodput(run, name, settled[0], settled[1])
-        inside.append(np.abs(goodput_windows(run, name, bin, start, stop) - mean) <= within * mean)
-    return _time_until_it_stays(np.all(inside, axis=0), bin)
+        inside.append(np.abs(goodput_windows(run, name, width, start, stop) - mean) <= within * mean)
+    return _time_until_it_stays(np.all(inside, axis=0), width)
 
 
-# -- signals ----------------------------------------------------------------------------------------------------------
+# -- signals -------------------------------------------------------------------------------------------------
 
 
 def signal_percentile(
@@ -453,9 +474,10 @@ def change_at(
 ) -> float:
     """What a step of a counter does to a signal, as a percentile over the steps.
 
-    Each time ``counter`` rises, the new value of the signal ``after`` is compared with the previous sample of ``before``
-    (the largest of them where several are named): their "ratio" or "difference". ``only = "growth"`` keeps the steps at
-    which the signal rose. The series must be recorded at every ACK for the samples to stand on either side of the step.
+    Each time ``counter`` rises, the new value of the signal ``after`` is compared with the previous sample of
+    ``before`` (the largest of them where several are named): their "ratio" or "difference". ``only =
+    "growth"`` keeps the steps at which the signal rose. The series must be recorded at every ACK for the
+    samples to stand on either side of the step.
     """
     times, count = samples(run, flow, counter)
     steps = np.flatnonzero(np.diff(count) > 0) + 1
@@ -490,9 +512,10 @@ def lag(
     start: float,
     stop: float | None = None,
 ) -> float:
-    """Steps of ``counter`` from when signal ``first`` meets a condition to when ``second`` does, both looked for from ``start``.
+    """Steps of ``counter`` from when signal ``first`` meets a condition to when ``second`` does.
 
-    ``sign`` is the condition: "<=0" or ">=0". The signals are read where the counter steps.
+    Both are looked for from ``start``.     ``sign`` is the condition: "<=0" or ">=0". The signals are read
+    where the counter steps.
     """
     if sign not in ("<=0", ">=0"):
         raise MetricError(f'sign = "{sign}": must be "<=0" or ">=0"')
@@ -509,7 +532,7 @@ def lag(
     return float(met[1] - met[0])
 
 
-# -- curves: what a plot shows over time ------------------------------------------------------------------------------
+# -- curves: what a plot shows over time ---------------------------------------------------------------------
 
 
 class Curve(NamedTuple):
@@ -521,10 +544,10 @@ class Curve(NamedTuple):
     values: Array
 
 
-def goodput_by_flow(run: Tables, bin: float) -> list[Curve]:
+def goodput_by_flow(run: Tables, width: float) -> list[Curve]:
     """Binned goodput (bit/s at the bin's centre) of every flow."""
     return [
-        Curve(name, cc, *_present(*goodput_bins(run, name, bin)))
+        Curve(name, cc, *_present(*goodput_bins(run, name, width)))
         for name, cc in zip(flow_names(run), run.flows["cc"].to_pylist(), strict=True)
     ]
 
@@ -560,12 +583,13 @@ def _present(times: Array, values: Array) -> tuple[Array, Array]:
     return times[present], values[present]
 
 
-# -- models -----------------------------------------------------------------------------------------------------------
+# -- models --------------------------------------------------------------------------------------------------
 
 
 def mathis(loss: float | Array, rtt: float, segment: float, constant: float = math.sqrt(1.5)) -> Any:
-    """The Mathis model in bit/s: segment (bytes) / RTT (s) * C / sqrt(p), an upper estimate for a loss-limited Reno flow.
+    """The Mathis model in bit/s: segment (bytes) / RTT (s) * C / sqrt(p).
 
-    Mathis, Semke, Mahdavi, Ott, "The macroscopic behavior of the TCP congestion avoidance algorithm", CCR 1997.
+    An upper estimate for a Reno flow that loss limits. Mathis, Semke, Mahdavi, Ott, "The macroscopic behavior
+    of the TCP congestion avoidance algorithm", CCR 1997.
     """
     return segment * 8 / rtt * constant / np.sqrt(loss)

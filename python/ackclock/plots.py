@@ -1,7 +1,7 @@
 """Plots: functions that take runs and return a matplotlib figure, in one style.
 
-Every controller has a fixed colour, from a palette that colour-blind readers can tell apart; flows of the same controller
-differ in shade and marker. Axes carry units, legends stand beside the data.
+Every controller has a fixed colour, from a palette that colour-blind readers can tell apart; flows of the
+same controller differ in shade and marker. Axes carry units, legends stand beside the data.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from matplotlib.ticker import ScalarFormatter
@@ -37,8 +38,10 @@ SPARE = ("#56B4E9", "#E69F00", "#332288", "#999933", "#882255", "#44AA99", "#AA4
 MARKERS = "os^Dv<>P*X"
 LEGEND_LIMIT = 10
 """A panel with more curves than this has no legend: nobody could read it."""
+LEGEND_COLUMNS = 4
+LEGEND_ROW_POINTS = 13
 
-STYLE: Mapping[str, Any] = {
+STYLE: Any = {
     "figure.constrained_layout.use": True,
     "figure.dpi": 100,
     "savefig.dpi": 200,
@@ -97,12 +100,12 @@ class Axis:
 
 
 def style() -> AbstractContextManager[None]:
-    """The style of the house as a context: ``with style(): …``."""
-    return mpl.rc_context(dict(STYLE))
+    """The style of the house, to be used as a context."""
+    return mpl.rc_context(STYLE)
 
 
 def colours(controllers: Sequence[str]) -> list[str]:
-    """A colour for each curve of a panel: the controller's own, lighter for each further flow of the same controller."""
+    """A colour for each curve of a panel: its controller's own, in another shade for each further flow."""
     spare = [cc for cc in dict.fromkeys(controllers) if cc not in COLOURS]
     seen: dict[str, int] = {}
     result = []
@@ -117,23 +120,28 @@ def colours(controllers: Sequence[str]) -> list[str]:
 def _shade(colour: str, amount: float) -> str:
     """``colour`` mixed with white (positive amount) or black (negative)."""
     target = 1.0 if amount > 0 else 0.0
-    return to_hex([c + (target - c) * abs(amount) for c in to_rgb(colour)])
+    red, green, blue = (c + (target - c) * abs(amount) for c in to_rgb(colour))
+    return to_hex((red, green, blue))
 
 
-def draw(panels: Sequence[Panel], x: Axis, y: Axis, columns: int = 1, title: str = "", wide: float = 7.2) -> Figure:
+def draw(
+    panels: Sequence[Panel], x: Axis, y: Axis, columns: int = 1, title: str = "", wide: float = 7.2
+) -> Figure:
     """Panels in a grid of ``columns``, sharing both axes."""
     columns = min(columns, len(panels))
     rows = math.ceil(len(panels) / columns)
     with style():
-        figure = Figure(figsize=(wide if columns > 1 else 0.85 * wide, 0.6 + (2.5 if rows > 1 else 2.9) * rows))
+        figure = Figure(
+            figsize=(wide if columns > 1 else 0.85 * wide, 0.6 + (2.5 if rows > 1 else 2.9) * rows)
+        )
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
             _panel(axes, panel)
             axes.tick_params(labelbottom=True)
-        for axes in grid.flat[len(panels):]:
+        for axes in grid.flat[len(panels) :]:
             axes.set_axis_off()
         _axes(grid, x, y)
-        _legend(figure, grid.flat[: len(panels)], rows)
+        _legend(figure, list(grid.flat[: len(panels)]))
         if title:
             figure.suptitle(title, fontsize=10.5, x=0.01, ha="left")
     return figure
@@ -175,27 +183,36 @@ def _axes(grid: Any, x: Axis, y: Axis) -> None:
         axes.set_ylabel(y.label)
 
 
-def _legend(figure: Figure, axes: Sequence[Axes], rows: int) -> None:
+def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
     """One legend beside the figure when all panels have the same curves, else one beside each panel."""
     found = [a.get_legend_handles_labels() for a in axes]
-    labels = [tuple(names) for _, names in found]
-    if not any(labels):
+    keys = [tuple(zip(names, _colours_of(handles), strict=True)) for handles, names in found]
+    if not any(keys):
         return
-    if len(set(labels)) == 1:
+    if len(set(keys)) == 1:
         figure.legend(*found[0], loc="outside right upper")
     else:
-        for one in axes:
-            one.legend(loc="lower left", bbox_to_anchor=(0.0, 1.06), ncols=2, borderaxespad=0.0)
-            one.set_title(one.get_title(loc="left"), loc="left", pad=6.0)
+        for one, (_, names) in zip(axes, found, strict=True):
+            rows = math.ceil(len(names) / LEGEND_COLUMNS)
+            one.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=LEGEND_COLUMNS, borderaxespad=0.2)
+            one.set_title(one.get_title(loc="left"), loc="left", pad=6 + LEGEND_ROW_POINTS * rows)
 
 
-# -- runs -------------------------------------------------------------------------------------------------------------
+def _colours_of(handles: Sequence[Any]) -> list[str]:
+    """The colours of the curves behind a legend: of a line itself, or of the line of an error bar."""
+    lines = [h.lines[0] if isinstance(h, ErrorbarContainer) else h for h in handles]
+    return [to_hex(line.get_color()) for line in lines]
+
+
+# -- runs ----------------------------------------------------------------------------------------------------
 
 Runs = Mapping[str, Sequence[Tables]]
 """Runs to compare: repetitions by label. Curves over time show the first repetition."""
 
 
-def _over_time(runs: Runs, curves: Callable[[Tables], Sequence[metrics.Curve]], y: Axis, factor: float = 1.0) -> Figure:
+def _over_time(
+    runs: Runs, curves: Callable[[Tables], Sequence[metrics.Curve]], y: Axis, factor: float = 1.0
+) -> Figure:
     panels = [
         Panel(label, [Series(c.name, c.cc, c.times, c.values * factor) for c in curves(repetitions[0])])
         for label, repetitions in runs.items()
@@ -203,9 +220,11 @@ def _over_time(runs: Runs, curves: Callable[[Tables], Sequence[metrics.Curve]], 
     return draw(panels, Axis("time (s)"), y, columns=1 if len(panels) == 1 else 2)
 
 
-def goodput_over_time(runs: Runs, bin: float = 1.0) -> Figure:
-    """Goodput of every flow in bins of ``bin`` seconds, a panel for each label."""
-    return _over_time(runs, lambda run: metrics.goodput_by_flow(run, bin), Axis("goodput (Mbit/s)", low=0.0), 1e-6)
+def goodput_over_time(runs: Runs, width: float = 1.0) -> Figure:
+    """Goodput of every flow in bins of ``width`` seconds, a panel for each label."""
+    return _over_time(
+        runs, lambda run: metrics.goodput_by_flow(run, width), Axis("goodput (Mbit/s)", low=0.0), 1e-6
+    )
 
 
 def rtt_over_time(runs: Runs) -> Figure:
@@ -215,7 +234,9 @@ def rtt_over_time(runs: Runs) -> Figure:
 
 def window_over_time(runs: Runs) -> Figure:
     """Congestion window of every flow, a panel for each label."""
-    return _over_time(runs, lambda run: metrics.signal_by_flow(run, "window"), Axis("window (segments)", low=0.0))
+    return _over_time(
+        runs, lambda run: metrics.signal_by_flow(run, "window"), Axis("window (segments)", low=0.0)
+    )
 
 
 def queue_over_time(runs: Runs) -> Figure:
@@ -229,10 +250,10 @@ def queue_over_time(runs: Runs) -> Figure:
 
 
 def delay_throughput(runs: Runs) -> Figure:
-    """The delay-throughput plane: median queueing delay against goodput, a point for each flow of each repetition.
+    """The delay-throughput plane: median queueing delay against goodput.
 
-    The ellipse covers one standard deviation around the mean of a label's points. Better is up and to the right: the delay
-    axis runs backwards, as is usual for this plane.
+    A point for each flow of each repetition. The ellipse covers one standard deviation around the mean of a
+    label's points. Better is up and to the right: the delay axis runs backwards, as is usual for this plane.
     """
     with style():
         figure = Figure(figsize=(6.1, 3.6))
@@ -241,7 +262,9 @@ def delay_throughput(runs: Runs) -> Figure:
         for number, (label, colour) in enumerate(zip(runs, colours(firsts), strict=True)):
             points = np.array([p for run in runs[label] for p in _delay_and_goodput(run)])
             marker = MARKERS[number % len(MARKERS)]
-            axes.scatter(points[:, 0], points[:, 1], s=16, color=colour, alpha=0.8, marker=marker, label=label)
+            axes.scatter(
+                points[:, 0], points[:, 1], s=16, color=colour, alpha=0.8, marker=marker, label=label
+            )
             _ellipse(axes, points, colour)
         axes.invert_xaxis()
         axes.set_xlabel("median queueing delay (ms), less is to the right")

@@ -22,13 +22,16 @@ from ackclock import _engine
 
 CSS = """
 :root { color-scheme: light; }
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; }
+body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; border-bottom: 1px solid #ddd; }
 figure { margin: 1.2rem 0; } figure img { max-width: 100%; } figcaption { color: #555; font-size: .9rem; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: .9rem; } th { text-align: left; border-bottom: 2px solid #bbb; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: .9rem; }
+th { text-align: left; border-bottom: 2px solid #bbb; }
 td, th { padding: .25rem .7rem; vertical-align: top; } tr + tr td { border-top: 1px solid #eee; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.pass { color: #006b4f; font-weight: 600; } .miss { color: #b03a00; font-weight: 600; } .cited, .informative { color: #666; }
+.pass { color: #006b4f; font-weight: 600; } .miss { color: #b03a00; font-weight: 600; }
+.cited, .informative { color: #666; }
 pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; font-size: .8rem; } .note { color: #555; }
 """
 
@@ -52,7 +55,7 @@ def check_folder(folder: Path, force: bool) -> None:
 
 @contextmanager
 def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
-    """A folder that appears under its name only when the block has ended well; nothing is left behind otherwise."""
+    """A folder that gets its name only when the block has ended well; otherwise nothing is left behind."""
     check_folder(folder, force)
     target = folder.absolute()
     try:
@@ -104,14 +107,16 @@ class Page:
         """A paragraph of plain text."""
         self._parts.append(f'<p class="{css}">{escape(text)}</p>')
 
-    def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]], css_column: int | None = None) -> None:
-        """A table; cells that look like numbers stand right, and those of ``css_column`` take their text as their class."""
+    def table(
+        self, headings: Sequence[str], rows: Sequence[Sequence[str]], css_column: int | None = None
+    ) -> None:
+        """A table; numbers stand right, the cells of ``css_column`` take their text as CSS class."""
         head = "".join(f"<th>{escape(h)}</th>" for h in headings)
         body = []
         for row in rows:
             cells = []
             for i, cell in enumerate(row):
-                css = cell if i == css_column else "number" if cell[:1].isdigit() or cell[:2] == "−0" else ""
+                css = cell if i == css_column else "number" if cell[:1].isdigit() or cell[:1] == "-" else ""
                 cells.append(f'<td class="{escape(css)}">{escape(cell)}</td>')
             body.append(f"<tr>{''.join(cells)}</tr>")
         self._parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>")
@@ -126,13 +131,17 @@ class Page:
 
     def details(self, summary: str, text: str) -> None:
         """A block of text that opens on a click."""
-        self._parts.append(f"<details><summary>{escape(summary)}</summary><pre>{escape(text)}</pre></details>")
+        self._parts.append(
+            f"<details><summary>{escape(summary)}</summary><pre>{escape(text)}</pre></details>"
+        )
 
     def write(self, path: Path) -> None:
         """Writes the page."""
         head = f'<meta charset="utf-8"><title>{escape(self.title)}</title><style>{CSS}</style>'
         body = "\n".join(self._parts)
-        path.write_text(f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n', "utf-8")
+        path.write_text(
+            f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n', "utf-8"
+        )
 
 
 def png(figure: Figure) -> bytes:
@@ -145,8 +154,8 @@ def png(figure: Figure) -> bytes:
 def number(value: float | None, digits: int = 4) -> str:
     """A number for a table: four significant digits, a dash where there is none."""
     if value is None or value != value:
-        return "–"
+        return "-"
     if value in (float("inf"), float("-inf")):
-        return "∞" if value > 0 else "−∞"
+        return "∞" if value > 0 else "-∞"
     text = f"{value:.{digits}g}"
     return f"{value:.0f}" if "e" in text and abs(value) < 1e12 else text

@@ -14,7 +14,7 @@ pub enum Counting {
         /// L, in segments.
         limit: u32,
     },
-    /// Every segment that an ACK covers counts, in slow start and after (Linux since 3.18).
+    /// Every segment that an ACK delivers counts once, in slow start and after; one SACKed earlier does not count again (Linux since 3.18).
     Segments,
 }
 
@@ -45,8 +45,8 @@ pub struct RateSample {
 pub struct Ack {
     /// The RTT sample of this ACK, if it gives one.
     pub rtt: Option<RttSample>,
-    /// RTT by the timestamp option: now less the echoed value, on the sender's tick. With delayed ACKs it contains the wait
-    /// of the first segment covered (RFC 7323, section 4.1). `None` without timestamps.
+    /// RTT by the timestamp option: now less the echoed value, on the sender's tick. With delayed ACKs it contains
+    /// the wait of the first segment covered (RFC 7323, section 4.1). `None` without timestamps.
     pub timestamp_rtt: Option<Span>,
     /// Smoothed RTT (RFC 6298); zero before the first sample.
     pub smoothed_rtt: Span,
@@ -89,7 +89,7 @@ impl Ack {
         match self.counting {
             Counting::PerAck => 1.0,
             Counting::Bytes { limit } => f64::from(self.newly_acknowledged.min(limit)),
-            Counting::Segments => f64::from(self.newly_acknowledged),
+            Counting::Segments => f64::from(self.newly_delivered),
         }
     }
 
@@ -97,7 +97,8 @@ impl Ack {
     pub fn avoidance_credit(&self) -> f64 {
         match self.counting {
             Counting::PerAck => 1.0,
-            Counting::Bytes { .. } | Counting::Segments => f64::from(self.newly_acknowledged),
+            Counting::Bytes { .. } => f64::from(self.newly_acknowledged),
+            Counting::Segments => f64::from(self.newly_delivered),
         }
     }
 }

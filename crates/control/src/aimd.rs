@@ -1,7 +1,8 @@
-//! AIMD: additive increase by `alpha`, multiplicative decrease to `beta` (Chiu and Jain 1989; Yang and Lam 2000 for free parameters).
+//! AIMD: additive increase by `alpha`, multiplicative decrease to `beta` (Chiu and Jain 1989; Yang and Lam 2000 for
+//! free parameters).
 //!
-//! NewReno with both constants free. With alpha = 3*(1 - beta)/(1 + beta) it has NewReno's mean window at the same loss rate
-//! (RFC 9438, section 4.3).
+//! NewReno with both constants free. With alpha = 3*(1 - beta)/(1 + beta) it has NewReno's mean window at the same
+//! loss rate (RFC 9438, section 4.3).
 
 use serde::{Deserialize, Serialize};
 
@@ -132,7 +133,7 @@ mod tests {
         let mut world = World::new();
         let mut aimd = Aimd::new(Settings { alpha: 0.2, beta: 0.875 });
         aimd.reno = Reno { window: 40.0, threshold: 2.0 };
-        aimd.on_ack(&mut world.context(), &Ack { newly_acknowledged: 40, ..ack() });
+        aimd.on_ack(&mut world.context(), &Ack { newly_acknowledged: 40, newly_delivered: 40, ..ack() });
         assert!((aimd.window() - 40.2).abs() < 1e-12);
         aimd.on_loss(&mut world.context(), &loss());
         assert!((aimd.window() - 35.175).abs() < 1e-12);

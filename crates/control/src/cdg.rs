@@ -1,31 +1,34 @@
-//! CDG, "CAIA Delay-Gradient" (Hayes and Armitage, "Revisiting TCP Congestion Control using Delay Gradients", IFIP Networking 2011).
+//! CDG, "CAIA Delay-Gradient" (Hayes and Armitage, "Revisiting TCP Congestion Control using Delay Gradients", IFIP
+//! Networking 2011).
 //!
-//! Once per RTT interval CDG looks at how the smallest and the largest RTT changed. A positive gradient makes it back off with a
-//! probability that grows with the gradient; the signs of both tell whether the bottleneck queue is full, and only then is a
-//! packet loss taken for congestion.
+//! Once per RTT interval CDG looks at how the smallest and the largest RTT changed. A positive gradient makes it
+//! back off with a probability that grows with the gradient; the signs of both tell whether the bottleneck queue is
+//! full, and only then is a packet loss taken for congestion.
 //!
 //! | equation | here |
 //! | --- | --- |
 //! | (1) to (4): gradients, queue state | `gradient.rs` |
-//! | (5): probability of a back-off | [`backoff_probability`] |
-//! | (6): window per RTT | [`Cdg::back_off`], [`Cdg::increase`] |
-//! | (7): shadow window | [`Cdg::on_interval`], [`Cdg::resync_shadow`] |
-//! | (8): window on a loss | [`Cdg::on_loss`] |
+//! | (5): probability of a back-off | `backoff_probability` |
+//! | (6): window per RTT | `Cdg::back_off`, `Cdg::increase` |
+//! | (7): shadow window | `Cdg::on_interval`, `Cdg::resync_shadow` |
+//! | (8): window on a loss | `Cdg::on_loss` |
 //!
 //! Notable differences from the paper, and what it leaves open:
 //! - G is in milliseconds per RTT interval; the paper gives no unit.
-//! - The shadow window starts as the initial window and follows the window's growth, and a congestion loss halves it, as Figure 2
-//!   draws it and (7) does not say.
-//! - A loss while the queue state is still unknown is congestion (`unknown_is_congestion`), a loss within a round trip of a delay
-//!   back-off is not, as in the authors' FreeBSD module.
+//! - The shadow window starts as the initial window and follows the window's growth, and a congestion loss halves
+//!   it, as Figure 2 draws it and (7) does not say.
+//! - A loss while the queue state is still unknown is congestion (`unknown_is_congestion`), a loss within a round
+//!   trip of a delay back-off is not, as in the authors' FreeBSD module.
 //! - Held intervals, in which an ineffectual back-off is withheld, do not grow the window (`hold_freezes_window`).
 //! - Congestion indications are counted also where they cannot act, in recovery.
 //! - No window falls below `w_floor`, and after a timeout gradients and queue state are forgotten.
-//! - A mark (ECN) is congestion whatever the queue looks like; it keeps `beta_l` of the window itself, as it must not raise it.
+//! - A mark (ECN) is congestion whatever the queue looks like; it keeps `beta_l` of the window itself, as it must
+//!   not raise it.
 //! - A loss can raise the window, where the shadow window is more than twice as large: (8) taken literally.
 //!
-//! Probes: `queue_state` is 0 unknown, 1 full, 2 empty, 3 rising, 4 falling; gradients are in milliseconds per RTT interval,
-//! `interval_rtt_min` and `interval_rtt_max` in milliseconds; the counts of back-offs and losses are since the start.
+//! Probes: `queue_state` is 0 unknown, 1 full, 2 empty, 3 rising, 4 falling; gradients are in milliseconds per RTT
+//! interval, `interval_rtt_min` and `interval_rtt_max` in milliseconds; the counts of back-offs and losses are
+//! since the start.
 
 use serde::{Deserialize, Serialize};
 use units::Span;
@@ -39,7 +42,7 @@ use crate::{Ack, Context, Controller, Loss, Marks, Parameter, ParameterError, Pa
 pub const ENTRY: Entry = Entry {
     name: "cdg",
     title: "CDG",
-    summary: "Backs off with a probability that grows with the RTT gradient, and ignores losses unless the queue looks full",
+    summary: "Backs off with a probability that grows with the RTT gradient; ignores losses unless the queue is full",
     source: "Hayes and Armitage 2011",
     parameters: PARAMETERS,
     build: |given| Settings::read(given).map(|settings| Box::new(Cdg::new(settings)) as Box<dyn Controller>),
@@ -258,7 +261,8 @@ pub struct Cdg {
     gradient: DelayGradient,
     /// k: congestion indications since a gradient was last negative.
     indications: u32,
-    /// The path was just relieved, by a delay back-off or for a mark: until this segment is acknowledged the effect is not seen.
+    /// The path was just relieved, by a delay back-off or for a mark: until this segment is acknowledged the effect
+    /// is not seen.
     relieved_until: Option<u64>,
     in_recovery: bool,
     before_loss: Option<(Reno, f64)>,
@@ -281,8 +285,8 @@ impl Cdg {
         }
     }
 
-    /// Takes the signals of `ack`, and backs off if they call for it. Returns whether the window may grow on this ACK, and
-    /// whether it closed an interval.
+    /// Takes the signals of `ack`, and backs off if they call for it. Returns whether the window may grow on this
+    /// ACK, and whether it closed an interval.
     fn observe(&mut self, cx: &mut Context<'_>, ack: &Ack) -> (bool, bool) {
         if self.relieved_until.is_some_and(|point| ack.acknowledged_to >= point) {
             self.relieved_until = None;
@@ -300,8 +304,9 @@ impl Cdg {
     /// The end of an interval that gave gradients: whether it indicates congestion.
     fn on_interval(&mut self, cx: &mut Context<'_>, gradients: Gradients) -> bool {
         let scale = self.settings.g.as_millis_f64();
+        // (6): X < P[backoff]
         let congested =
-            self.deciding_gradient(gradients).is_some_and(|g| cx.random.happens(backoff_probability(g, scale))); // (6): X < P[backoff]
+            self.deciding_gradient(gradients).is_some_and(|g| cx.random.happens(backoff_probability(g, scale)));
         if self.gradient.queue() == Queue::Empty {
             self.shadow = 0.0; // (7), second case
         }
@@ -311,19 +316,19 @@ impl Cdg {
         congested
     }
 
-    /// The gradient that decides on a back-off: that of the minimum before that of the maximum; in slow start the raw ones
-    /// before the smoothed, for a timely response (section 3.2, footnote 2).
+    /// The gradient that decides on a back-off: that of the minimum before that of the maximum; in slow start the
+    /// raw ones before the smoothed, for a timely response (section 3.2, footnote 2).
     fn deciding_gradient(&self, g: Gradients) -> Option<f64> {
         let order =
             if self.reno.in_slow_start() { [g.raw_min, g.min, g.raw_max, g.max] } else { [g.min, g.max, 0.0, 0.0] };
         order.into_iter().find(|&g| g > 0.0)
     }
 
-    /// Answers a congestion indication: backs off, holds, or, while an earlier reaction lasts, does nothing. Returns whether
-    /// that forbids the window to grow.
+    /// Answers a congestion indication: backs off, holds, or, while an earlier reaction lasts, does nothing.
+    /// Returns whether that forbids the window to grow.
     fn react(&mut self, ack: &Ack) -> bool {
         let s = &self.settings;
-        self.indications += 1;
+        self.indications = self.indications.saturating_add(1);
         if self.in_recovery || self.relieved_until.is_some() {
             return true;
         }
@@ -360,7 +365,8 @@ impl Cdg {
         self.shadow = self.shadow.max(w);
     }
 
-    /// Growth: as NewReno in slow start, else a segment per closed interval (6), second case; the shadow window follows.
+    /// Growth: as NewReno in slow start, else a segment per closed interval (6), second case; the shadow window
+    /// follows.
     fn increase(&mut self, ack: &Ack, interval_closed: bool) {
         let before = self.reno.window;
         if self.reno.in_slow_start() {

@@ -2,23 +2,25 @@
 //!
 //! | RFC 9438 | here |
 //! | --- | --- |
-//! | figure 1: W_cubic(t) = C*(t - K)^3 + W_max | [`Cubic::w_cubic`] |
-//! | figure 2: K = cbrt((W_max - cwnd_epoch)/C) | [`Cubic::begin_epoch`] |
-//! | section 4.2: target within cwnd and 1.5 cwnd | [`Cubic::avoid_congestion`] |
-//! | section 4.3: W_est += alpha_cubic * segments_acked/cwnd | [`Cubic::avoid_congestion`] |
-//! | sections 4.6, 4.7: multiplicative decrease, fast convergence | [`Cubic::reduce`] |
-//! | section 4.8: timeout | [`Controller::on_timeout`] |
-//! | section 4.9: spurious congestion events | [`Controller::on_spurious`] |
+//! | figure 1: W_cubic(t) = C*(t - K)^3 + W_max | `Cubic::w_cubic` |
+//! | figure 2: K = cbrt((W_max - cwnd_epoch)/C) | `Cubic::begin_epoch` |
+//! | section 4.2: target within cwnd and 1.5 cwnd | `Cubic::avoid_congestion` |
+//! | section 4.3: W_est += alpha_cubic * segments_acked/cwnd | `Cubic::avoid_congestion` |
+//! | sections 4.6, 4.7: multiplicative decrease, fast convergence | `Cubic::reduce` |
+//! | section 4.8: timeout | `Controller::on_timeout` |
+//! | section 4.9: spurious congestion events | `Controller::on_spurious` |
 //! | section 4.10: slow start | `hystart.rs` |
-//! | section 5.8: application-limited periods do not count as time | [`Cubic::discount_unused_time`] |
+//! | section 5.8: application-limited periods do not count as time | `Cubic::discount_unused_time` |
 //!
 //! Notable differences from the RFC:
-//! - The decrease starts from the window, not from FlightSize, as in Linux and FreeBSD; the window does not grow while it is not
-//!   used, which is what FlightSize is to guard against.
+//! - The decrease starts from the window, not from FlightSize, as in Linux and FreeBSD; the window does not grow
+//!   while it is not used, which is what FlightSize is to guard against.
 //! - Slow start is left by the HyStart of Linux, not by HyStart++ (RFC 9406), which has a phase of slower growth.
-//! - A window that comes out of slow start above W_max starts a new plateau there: K = 0 and W_max = cwnd, as after a timeout.
+//! - A window that comes out of slow start above W_max starts a new plateau there: K = 0 and W_max = cwnd, as after
+//!   a timeout.
 //!
-//! Probes: `w_max`, `w_est` and `cwnd_prior` in segments, `k` in seconds; `hystart_found` is 0 nothing, 1 ACK train, 2 delay.
+//! Probes: `w_max`, `w_est` and `cwnd_prior` in segments, `k` in seconds; `hystart_found` is 0 nothing, 1 ACK
+//! train, 2 delay.
 
 use serde::{Deserialize, Serialize};
 use units::{Span, Time};

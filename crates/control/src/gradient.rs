@@ -1,5 +1,5 @@
-//! The delay-gradient signal: how the smallest and the largest RTT of a round trip change from one round trip to the next
-//! (Hayes and Armitage 2011, sections 3.2 and 3.3).
+//! The delay-gradient signal: how the smallest and the largest RTT of a round trip change from one round trip to
+//! the next (Hayes and Armitage 2011, sections 3.2 and 3.3).
 //!
 //! | equation | here |
 //! | --- | --- |
@@ -7,8 +7,9 @@
 //! | (3), (4): moving average | [`MovingAverage`] |
 //! | Figure 1: queue state | [`Queue::next`] |
 //!
-//! Differences from the paper: equation (3) as printed sums a+1 terms, here a, as in (4); gradients that are not there yet count as
-//! zero; RTTs are read on a clock tick, without which an exactly flat minimum, hence an empty queue, would hardly be seen.
+//! Differences from the paper: equation (3) as printed sums a+1 terms, here a, as in (4); gradients that are not
+//! there yet count as zero; RTTs are read on a clock tick, without which an exactly flat minimum, hence an empty
+//! queue, would hardly be seen.
 
 use units::Span;
 
@@ -20,8 +21,8 @@ pub(crate) const CAPACITY: usize = 64;
 /// RTT samples beyond this are taken as this, so that sums of differences stay exact.
 const LONGEST_RTT: Span = Span::from_secs(3600);
 
-/// On an exact clock, smoothed gradients smaller than this are zero to the queue state: half the step of an average of eight on
-/// a clock tick of one millisecond.
+/// On an exact clock, smoothed gradients smaller than this are zero to the queue state: half the step of an average
+/// of eight on a clock tick of one millisecond.
 const FLAT: f64 = 1.0 / 16.0;
 
 /// The state of the bottleneck queue as the smoothed gradients show it.
@@ -36,8 +37,9 @@ pub(crate) enum Queue {
 }
 
 impl Queue {
-    /// The state after smoothed gradients `min` and `max`: a filling queue that meets its limit clips the maximum first, a
-    /// draining one that runs empty clips the minimum first (Figure 1). Without a clear sign the state stays.
+    /// The state after smoothed gradients `min` and `max`: a filling queue that meets its limit clips the maximum
+    /// first, a draining one that runs empty clips the minimum first (Figure 1). Without a clear sign the state
+    /// stays.
     fn next(self, min: f64, max: f64) -> Self {
         if min > 0.0 && max <= 0.0 {
             Self::Full
@@ -98,7 +100,8 @@ pub(crate) struct DelayGradient {
 }
 
 impl DelayGradient {
-    /// Averages over `a` intervals (0 or 1: no smoothing; at most [`CAPACITY`]); RTTs on a clock of `tick`, zero for an exact one.
+    /// Averages over `a` intervals (0 or 1: no smoothing; at most [`CAPACITY`]); RTTs on a clock of `tick`, zero
+    /// for an exact one.
     pub(crate) fn new(a: usize, tick: Span) -> Self {
         Self {
             tick,
@@ -114,8 +117,8 @@ impl DelayGradient {
         }
     }
 
-    /// Accounts the RTT sample of `ack` to the open interval and closes that if the round ends here. An interval without a valid
-    /// sample stays open until one arrives.
+    /// Accounts the RTT sample of `ack` to the open interval and closes that if the round ends here. An interval
+    /// without a valid sample stays open until one arrives.
     pub(crate) fn observe(&mut self, ack: &Ack) -> Interval {
         if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.delayed) {
             let sample = self.on_clock(rtt.value);
@@ -203,7 +206,8 @@ fn millis(nanos: i64) -> f64 {
     nanos as f64 * 1e-6
 }
 
-/// The mean of the last `length` values, those before the first counted as zero. Whole nanoseconds: the sum never drifts.
+/// The mean of the last `length` values, those before the first counted as zero. Whole nanoseconds: the sum never
+/// drifts.
 #[derive(Clone, Debug)]
 struct MovingAverage {
     ring: [i64; CAPACITY],

@@ -1,9 +1,9 @@
-//! HyStart: leaving slow start before the queue overflows (Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks
-//! 55(9), 2011), with the constants of current Linux.
+//! HyStart: leaving slow start before the queue overflows (Ha and Rhee, "Taming the elephants: new TCP slow start",
+//! Computer Networks 55(9), 2011), with the constants of current Linux.
 //!
-//! Two signs, looked for once the window has [`LOW_WINDOW`] segments, end slow start: a train of closely spaced ACKs that lasts half
-//! the minimum RTT, as then the window fills the pipe, or a smallest RTT of the round that lies clearly above the minimum RTT, as
-//! then a queue builds.
+//! Two signs, looked for once the window has [`LOW_WINDOW`] segments, end slow start: a train of closely spaced
+//! ACKs that lasts half the minimum RTT, as then the window fills the pipe, or a smallest RTT of the round that
+//! lies clearly above the minimum RTT, as then a queue builds.
 //!
 //! Differences from Linux: no allowance for pacing and segmentation offload in the length of the train.
 
@@ -109,7 +109,8 @@ mod tests {
     use super::*;
     use crate::testing::{ack, rtt};
 
-    /// ACKs of one round, `spacing` ms apart, with RTT `millis` on a path of `base`: after how many the search ends, and why.
+    /// ACKs of one round, `spacing` ms apart, with RTT `millis` on a path of `base`: after how many the search
+    /// ends, and why.
     fn round(spacing: u64, millis: u64, base: u64, window: f64) -> Option<(usize, Found)> {
         let mut hystart = HyStart::new(true, true);
         let ack = Ack { rtt: rtt(millis), min_rtt: Span::from_millis(base), ..ack() };

@@ -1,7 +1,8 @@
 //! NewReno: additive increase, multiplicative decrease (RFC 5681, RFC 6582).
 //!
-//! Differences from the RFCs: the window is a real number of segments, so congestion avoidance adds exactly one segment per window of
-//! counted segments instead of rounding each step; halving starts from the window, not from FlightSize, as Linux and FreeBSD do.
+//! Differences from the RFCs: the window is a real number of segments, so congestion avoidance adds exactly one
+//! segment per window of counted segments instead of rounding each step; halving starts from the window, not from
+//! FlightSize, as Linux and FreeBSD do.
 //!
 //! | equation | here |
 //! | --- | --- |

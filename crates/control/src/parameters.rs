@@ -23,7 +23,7 @@ pub struct Parameter {
     pub source: &'static str,
 }
 
-/// The values given to a controller by name. A controller reads them with [`Parameters::read`].
+/// The values given to a controller by name. Each controller reads them into its own struct.
 pub type Parameters = BTreeMap<String, Value>;
 
 /// Why a controller could not be built. Displays as one sentence.
@@ -38,8 +38,8 @@ impl fmt::Display for ParameterError {
 
 impl std::error::Error for ParameterError {}
 
-/// Reads `given` into the parameter struct of `controller`: an unknown name is refused with the nearest known one, a value
-/// out of type with what the parameter is.
+/// Reads `given` into the parameter struct of `controller`: an unknown name is refused with the nearest known one,
+/// a value out of type with what the parameter is.
 pub(crate) fn read<P: DeserializeOwned>(
     controller: &str,
     known: &[Parameter],
@@ -71,8 +71,8 @@ pub(crate) fn read<P: DeserializeOwned>(
     serde_json::from_value(all).map_err(|error| ParameterError(format!("`{controller}`: {error}")))
 }
 
-/// The name among `known` that `given` was most likely meant to be: one that contains it, or that it contains, before one that
-/// is spelled alike.
+/// The name among `known` that `given` was most likely meant to be: one that contains it, or that it contains,
+/// before one that is spelled alike.
 pub(crate) fn nearest<'a>(known: impl Iterator<Item = &'a str>, given: &str) -> Option<&'a str> {
     let given = given.to_lowercase();
     let likeness = |name: &str| {

@@ -42,8 +42,8 @@ impl Reno {
         credit - room
     }
 
-    /// Grows by `increase` segments per window of counted segments (RFC 5681, equation 3, for 1); one ACK counts a window
-    /// at most, as after a timeout it may cover far more than the window then is.
+    /// Grows by `increase` segments per window of counted segments (RFC 5681, equation 3, for 1); one ACK counts a
+    /// window at most, as after a timeout it may cover far more than the window then is.
     pub fn additive_increase(&mut self, credit: f64, increase: f64) {
         self.window += increase * (credit / self.window).min(1.0);
     }
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn slow_start_stops_at_the_threshold_and_the_rest_counts_for_avoidance() {
         let mut reno = Reno { window: 9.0, threshold: 10.0 };
-        reno.grow(&Ack { newly_acknowledged: 6, counting: Counting::Segments, ..ack() });
+        reno.grow(&Ack { newly_acknowledged: 6, newly_delivered: 6, counting: Counting::Segments, ..ack() });
         // One segment to the threshold; the other five add 5/10.
         assert_eq!(reno, Reno { window: 10.5, threshold: 10.0 });
     }
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn an_ack_of_more_than_a_window_counts_one_window() {
         let mut reno = Reno { window: 4.0, threshold: 2.0 };
-        reno.grow(&Ack { newly_acknowledged: 100, counting: Counting::Segments, ..ack() });
+        reno.grow(&Ack { newly_acknowledged: 100, newly_delivered: 100, counting: Counting::Segments, ..ack() });
         assert_eq!(reno.window, 5.0);
     }
 

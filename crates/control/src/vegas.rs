@@ -1,27 +1,28 @@
-//! TCP Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", IEEE JSAC 13(8), 1995), in the
-//! form that FreeBSD gave it.
+//! TCP Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", IEEE JSAC
+//! 13(8), 1995), in the form that FreeBSD gave it.
 //!
 //! Once a round trip Vegas estimates how many of its own segments wait in the bottleneck queue,
 //! diff = w * (1 - base RTT / RTT), and steers the window so that they stay between `alpha` and `beta`.
 //!
 //! | rule | here |
 //! | --- | --- |
-//! | diff = (expected - actual) * base RTT (section IV-B) | [`Vegas::waiting`] |
-//! | w + 1 below alpha, w - 1 above beta (section IV-B) | [`Vegas::decide`] |
-//! | slow start grows in every other round trip (section IV-C) | [`Vegas::decide`] |
+//! | diff = (expected - actual) * base RTT (section IV-B) | `Vegas::waiting` |
+//! | w + 1 below alpha, w - 1 above beta (section IV-B) | `Vegas::decide` |
+//! | slow start grows in every other round trip (section IV-C) | `Vegas::decide` |
 //!
 //! Notable differences from the paper:
-//! - Slow start ends when diff exceeds beta, with the window one segment smaller, not when it exceeds a threshold gamma of its own;
-//!   the window grows in the next round trip only if diff is below alpha.
+//! - Slow start ends when diff exceeds beta, with the window one segment smaller, not when it exceeds a threshold
+//!   gamma of its own; the window grows in the next round trip only if diff is below alpha.
 //! - Losses are handled as NewReno does; the finer retransmission timer of the paper is the business of the transport.
-//! - w in diff is the window when the measured segment was sent: what stood in the queue before it came from that window. The
-//!   actual rate is taken as w / RTT; the paper counts the bytes sent, which is less only where the application limits the flow,
-//!   and there no decision is taken at all.
-//! - RTT is that of the ACK which ends the round trip, or, if that gave no usable sample, the last usable one in it. A round trip
-//!   without any leaves nothing to decide on: the window then grows as NewReno's for one round trip.
+//! - w in diff is the window when the measured segment was sent: what stood in the queue before it came from that
+//!   window. The actual rate is taken as w / RTT; the paper counts the bytes sent, which is less only where the
+//!   application limits the flow, and there no decision is taken at all.
+//! - RTT is that of the ACK which ends the round trip, or, if that gave no usable sample, the last usable one in
+//!   it. A round trip without any leaves nothing to decide on: the window then grows as NewReno's for one round
+//!   trip.
 //!
-//! Probes: `waiting` is diff in segments; `base_rtt` and `round_rtt`, the RTT of the last decision, are in milliseconds; `growing`
-//! is 1 while the window grows by NewReno's rules.
+//! Probes: `waiting` is diff in segments; `base_rtt` and `round_rtt`, the RTT of the last decision, are in
+//! milliseconds; `growing` is 1 while the window grows by NewReno's rules.
 
 use serde::{Deserialize, Serialize};
 use units::Span;
@@ -34,7 +35,7 @@ use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameter
 pub const ENTRY: Entry = Entry {
     name: "vegas",
     title: "Vegas",
-    summary: "Keeps between alpha and beta segments of its own in the bottleneck queue, one segment a round trip up or down",
+    summary: "Keeps alpha to beta segments of its own in the bottleneck queue, a segment a round trip up or down",
     source: "Brakmo and Peterson 1995",
     parameters: PARAMETERS,
     build: |given| Settings::read(given).map(|settings| Box::new(Vegas::new(settings)) as Box<dyn Controller>),

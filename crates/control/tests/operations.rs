@@ -3,7 +3,7 @@
 #[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
-use common::{ack, one, probes, value};
+use common::{ack, default_controller, one, probes, value};
 use control::registry::{CONTROLLERS, Entry};
 use control::{Ack, Context, Controller, Counting, Loss, Marks, Parameters, RttSample};
 use proptest::prelude::*;
@@ -71,7 +71,15 @@ struct Connection {
 impl Connection {
     fn new(controller: Box<dyn Controller>) -> Self {
         let random = Random::stream(1, "operations", 0);
-        Self { controller, now: Time::ZERO, random, acknowledged_to: 0, min_rtt: Span::MAX }
+        let mut new = Self { controller, now: Time::ZERO, random, acknowledged_to: 0, min_rtt: Span::MAX };
+        let cx = &mut Context {
+            now: new.now,
+            segment_size: Bytes::new(1448),
+            initial_window: 10.0,
+            random: &mut new.random,
+        };
+        new.controller.on_start(cx);
+        new
     }
 
     fn ack(&mut self, signals: &Signals) -> Ack {
@@ -176,7 +184,8 @@ impl Connection {
     }
 }
 
-/// The defaults, and every parameter at every value of a list that the controller accepts, the other parameters at their defaults.
+/// The defaults, and every parameter at every value of a list that the controller accepts, the other parameters at
+/// their defaults.
 fn variants(entry: &Entry) -> Vec<Parameters> {
     const TRIED: [&str; 13] =
         ["false", "true", "0", "1", "2", "64", "1000", "1e-6", "0.001", "0.999", "0s", "1us", "10s"];
@@ -190,13 +199,6 @@ fn variants(entry: &Entry) -> Vec<Parameters> {
 
 fn check(entry: &Entry, given: &Parameters, operations: &[Operation]) -> Result<(), TestCaseError> {
     let mut connection = Connection::new((entry.build)(given).unwrap());
-    let mut random = Random::stream(2, "operations", 0);
-    connection.controller.on_start(&mut Context {
-        now: Time::ZERO,
-        segment_size: Bytes::new(1448),
-        initial_window: 10.0,
-        random: &mut random,
-    });
     prop_assert_eq!(connection.controller.window(), 10.0, "{} starts with the initial window", entry.name);
     for (n, operation) in operations.iter().enumerate() {
         let (least, most) = connection.apply(operation);
@@ -211,6 +213,19 @@ fn check(entry: &Entry, given: &Parameters, operations: &[Operation]) -> Result<
         }
     }
     Ok(())
+}
+
+#[test]
+fn timeouts_in_a_row_that_turn_out_spurious_restore_the_window_before_the_first() {
+    for entry in CONTROLLERS {
+        let mut connection = Connection::new(default_controller(entry));
+        let window = connection.controller.window();
+        connection.apply(&Operation::Timeout { again: false });
+        connection.apply(&Operation::Timeout { again: true });
+        connection.apply(&Operation::Spurious);
+        assert_eq!(connection.controller.window(), window, "{}", entry.name);
+        assert_eq!(connection.controller.slow_start_threshold(), f64::INFINITY, "{}", entry.name);
+    }
 }
 
 proptest! {

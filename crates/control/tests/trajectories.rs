@@ -1,8 +1,9 @@
 //! Golden trajectories: the window of every controller, in whole segments, round by round on an ideal path.
 //!
-//! A round is one window: its segments queue behind what the round before left, its ACKs come back one service time apart, and what
-//! exceeds path and buffer is lost. There is no other traffic, no jitter and no retransmission timer, so a trajectory shows the window
-//! rules alone. Of a change of behaviour the snapshots under `snapshots/` show exactly where it begins.
+//! A round is one window: its segments queue behind what the round before left, its ACKs come back one service time
+//! apart, and what exceeds path and buffer is lost. There is no other traffic, no jitter and no retransmission
+//! timer, so a trajectory shows the window rules alone. Of a change of behaviour the snapshots under `snapshots/`
+//! show exactly where it begins.
 
 #[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;

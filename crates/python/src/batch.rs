@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use control::Parameters;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -223,19 +224,22 @@ impl Work {
         let guard = Arc::new(Guard::new(task.watch.clone()));
         let factories = self.factories.clone();
         let job = Job {
-            plan,
+            plan: Arc::new(plan),
             seed: task.seed,
             controllers: Some(Arc::new({
                 let guard = guard.clone();
-                move |name: &str| build(&factories, name, &guard)
+                move |name: &str, _: &Parameters| build(&factories, name, &guard)
             })),
-            pcap: task.pcap.clone(),
+            capture: task.pcap.clone(),
         };
         let outcome = sim::run(&job, &task.watch);
         if let Some(error) = guard.take() {
             return Err(Failure::Raised(error));
         }
-        let outcome = outcome.map_err(|_| Failure::Interrupted)?;
+        let outcome = outcome.map_err(|failure| match failure {
+            sim::Failure::Interrupted => Failure::Interrupted,
+            other => Failure::Fault(other.to_string()),
+        })?;
         let tables = outcome.tables.into_tables().map(|table| {
             let name = table.name;
             record_batch(table).map(|batch| (name, batch))

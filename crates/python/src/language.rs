@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use scenario::{Document, Error, Plan, Scenario};
 use serde_json::{Value, json};
-use units::Bytes;
+use units::{Bytes, Time};
 
 use crate::catalogue::to_python;
 
@@ -68,6 +68,8 @@ pub(crate) fn inspect<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'p
     let answer = json!({
         "warnings": plan.warnings,
         "estimated_memory_bytes": plan.estimated_memory().get(),
+        "duration_s": record::seconds(Time::ZERO + plan.duration),
+        "warmup_s": record::seconds(Time::ZERO + plan.warmup),
         "bottleneck": plan.links.get(plan.measured_link).map(|link| &link.name),
         "flows": flows.collect::<Value>(),
         "links": links.collect::<Value>(),

@@ -138,7 +138,6 @@ macro_rules! columns {
                 $(self.$field.push(row.$field);)*
             }
 
-            #[allow(clippy::wrong_self_convention, reason = "consumes itself column by column")]
             pub(crate) fn into_columns(self) -> Vec<crate::Column> {
                 vec![$(crate::Column {
                     name: stringify!($field),

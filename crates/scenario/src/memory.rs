@@ -105,7 +105,7 @@ impl Plan {
         };
         let offered = match &flow.source {
             Source::Greedy => u64::MAX,
-            Source::Paced(steps) => {
+            Source::Paced(steps) | Source::Poisson(steps) => {
                 let fastest = steps.iter().map(|&(_, rate)| rate).max().unwrap_or_default();
                 fastest.bytes_in(self.duration).get() / size
             }

@@ -22,6 +22,8 @@ const PYTHON: &str = "python:";
 
 /// Largest IPv4 packet.
 const LARGEST_PACKET: u64 = 65_535;
+/// A datagram carries at least the headers of IP and UDP.
+const SMALLEST_DATAGRAM: u64 = 28;
 
 /// Headers of IPv4 and TCP with room for the options in use.
 const HEADERS: u64 = 60;
@@ -171,8 +173,11 @@ fn kind(flow: &Flow) -> Result<Kind, Wrong> {
         }
         Protocol::Datagram => {
             let packet_size = flow.packet_size.unwrap_or(Bytes::new(1500));
-            if !(1..=LARGEST_PACKET).contains(&packet_size.get()) {
-                return Err(wrong("packet_size", format!("`{packet_size}` is not from 1 to {LARGEST_PACKET} bytes")));
+            if !(SMALLEST_DATAGRAM..=LARGEST_PACKET).contains(&packet_size.get()) {
+                return Err(wrong(
+                    "packet_size",
+                    format!("`{packet_size}` is not from {SMALLEST_DATAGRAM} to {LARGEST_PACKET} bytes"),
+                ));
             }
             Ok(Kind::Datagram { packet_size })
         }

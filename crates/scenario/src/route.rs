@@ -1,6 +1,6 @@
 //! The network of a plan: its links, and the way of a flow across them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use network::{LinkSettings, LossModel, QueueSettings, Service, Trace};
@@ -67,9 +67,9 @@ impl Network {
                 return Err(origin.error("links", "there is a [path] too: a scenario has either [path] or [[links]]"));
             }
         }
-        let mut names = BTreeMap::new();
+        let mut names = BTreeSet::new();
         for link in &network.links {
-            if names.insert(&link.name, ()).is_some() {
+            if !names.insert(&link.name) {
                 return Err(origin.error("links", format!("two links are named `{}`: names must differ", link.name)));
             }
         }
@@ -319,11 +319,11 @@ fn graph_routes(flow: &Flow, edges: &[Edge]) -> Result<Routes, (&'static str, St
 }
 
 fn check_node(key: &'static str, node: &str, edges: &[Edge]) -> Result<(), (&'static str, String)> {
-    let nodes: BTreeMap<&str, ()> = edges.iter().flat_map(|e| [(e.from.as_str(), ()), (e.to.as_str(), ())]).collect();
-    if nodes.contains_key(node) {
+    let nodes: BTreeSet<&str> = edges.iter().flat_map(|edge| [edge.from.as_str(), edge.to.as_str()]).collect();
+    if nodes.contains(node) {
         return Ok(());
     }
-    let known: Vec<&str> = nodes.into_keys().collect();
+    let known: Vec<&str> = nodes.into_iter().collect();
     Err((key, format!("there is no node `{node}`; {}", suggestion(node, &known))))
 }
 

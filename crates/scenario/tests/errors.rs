@@ -385,7 +385,7 @@ fn keys_of_datagrams_and_of_tcp_do_not_mix() {
     );
     assert_eq!(
         flow("kind = \"datagram\"\nsource = { rate = \"1mbit\" }\npacket_size = \"70kB\""),
-        "demo.toml, line 12: flows.0.packet_size: `70kB` is not from 1 to 65535 bytes"
+        "demo.toml, line 12: flows.0.packet_size: `70kB` is not from 28 to 65535 bytes"
     );
     assert_eq!(
         flow("kind = \"udp\""),
@@ -398,7 +398,7 @@ fn a_source_that_is_none() {
     assert_eq!(
         flow("source = \"lazy\""),
         "demo.toml, line 10: flows.0.source: invalid value: string \"lazy\", expected \"greedy\", \
-         { rate = \"2mbit\" } or steps like [[\"0s\", \"10mbit\"], [\"2s\", \"10.2mbit\"]]"
+         { rate = \"2mbit\" }, { rate = \"2mbit\", arrivals = \"poisson\" } or steps like [[\"0s\", \"10mbit\"], [\"2s\", \"10.2mbit\"]]"
     );
     assert_eq!(
         flow("source = { rate = \"unlimited\" }"),

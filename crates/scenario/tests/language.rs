@@ -128,6 +128,9 @@ fn a_key_that_was_set_has_the_line_of_what_it_is_in() {
     document.set("path.queue", "0p").unwrap();
     let error = document.scenario().unwrap_err();
     assert_eq!((error.line, error.key.as_str()), (Some(8), "path.queue"));
+    document.set("path", "{ rate = \"10\", rtt = \"40ms\", queue = \"9p\" }").unwrap();
+    let error = document.scenario().unwrap_err();
+    assert_eq!((error.line, error.key.as_str()), (None, "path.rate"));
 }
 
 #[test]
@@ -149,6 +152,38 @@ fn every_example_runs() {
     for path in &examples {
         let plan = scenario::from_path(path).and_then(|scenario| scenario.plan());
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));
+        assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
+    }
+}
+
+const REFERENCE: &str = include_str!("../../../docs/scenario.md");
+
+#[test]
+fn the_reference_lists_every_key_with_its_default() {
+    let schema = scenario::schema();
+    let part = |name: &str| schema["$defs"][name].clone();
+    for definition in [schema.clone(), part("Path"), part("Link"), part("Flow"), part("Record")] {
+        for (key, property) in definition["properties"].as_object().unwrap() {
+            let row = |line: &&str| line.split('|').nth(1).is_some_and(|cell| cell.contains(&format!("`{key}`")));
+            let rows: Vec<&str> = REFERENCE.lines().filter(row).collect();
+            assert!(!rows.is_empty(), "no row for `{key}`");
+            if let Some(default) =
+                property.get("default").filter(|d| !d.is_object() && !d.is_array() && **d != json!(""))
+            {
+                let written = format!("| `{default}` |");
+                assert!(rows.iter().any(|row| row.contains(&written)), "no row of `{key}` has {written}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_scenarios_in_the_reference_run() {
+    let blocks: Vec<&str> =
+        REFERENCE.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        let plan = read(block).plan().unwrap_or_else(|error| panic!("{error}"));
         assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
     }
 }

@@ -96,6 +96,16 @@ fn a_reverse_way_with_a_rate_is_a_link_of_its_own() {
 }
 
 #[test]
+fn an_odd_nanosecond_of_the_rtt_is_not_lost() {
+    let plan = dumbbell("rate = \"10mbit\"\nrtt = \"5ns\"\nqueue = \"84p\"", "");
+    assert_eq!(
+        (plan.flows[0].forward[0].delay, plan.flows[0].reverse[0].delay),
+        (Span::from_nanos(2), Span::from_nanos(3))
+    );
+    assert_eq!(plan.flows[0].base_rtt, Span::from_nanos(5));
+}
+
+#[test]
 fn queues_have_four_units() {
     let limit = |queue: &str| {
         let plan = dumbbell(&format!("rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"{queue}\""), "");
@@ -112,6 +122,8 @@ fn queues_have_four_units() {
 
     let tiny = "the queue of `bottleneck` has room for less than two packets of 1500 bytes";
     assert_eq!(limit("1p"), (Limit::Packets(1), tiny.to_owned()));
+    assert_eq!(limit("2p"), (Limit::Packets(2), String::new()));
+    assert_eq!(limit("3kB"), (Limit::Bytes(Bytes::new(3000)), String::new()));
     assert_eq!(limit("2999B"), (Limit::Bytes(Bytes::new(2999)), tiny.to_owned()));
     // Two packets take 2.4 ms.
     assert_eq!(limit("2.3ms").1, tiny);

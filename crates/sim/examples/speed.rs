@@ -22,7 +22,10 @@ fn main() {
             engine.cpu_s
         );
         let link = &outcome.tables.links[0];
-        println!("  link: {:.4} utilized, queue {:.1}, drops {}", link.utilization, link.queue_packets_mean, link.dropped_packets);
+        println!(
+            "  link: {:.4} utilized, queue {:.1}, drops {}",
+            link.utilization, link.queue_packets_mean, link.dropped_packets
+        );
         for flow in outcome.tables.flows.iter().take(4) {
             println!("  {:?}", flow);
         }

@@ -10,7 +10,7 @@ use scenario::{Kind, Plan};
 use transport::{Acknowledgement, Data};
 use units::{Bytes, Time};
 
-use crate::packet::{Body, Ecn, Packet};
+use crate::packet::{Acks, Body, Ecn, Packet};
 
 /// Interfaces: all senders, all receivers, then every link.
 const SENDERS: u32 = 0;
@@ -50,38 +50,42 @@ impl Capture {
         Ok(Self { file, forms, failure: None })
     }
 
-    pub(crate) fn at_sender(&mut self, now: Time, packet: &Packet) {
-        self.write(SENDERS, now, packet, None);
+    pub(crate) fn at_sender(&mut self, now: Time, packet: &Packet, acks: &Acks) {
+        self.write(SENDERS, now, packet, acks, None);
     }
 
-    pub(crate) fn at_receiver(&mut self, now: Time, packet: &Packet) {
-        self.write(RECEIVERS, now, packet, None);
+    pub(crate) fn at_receiver(&mut self, now: Time, packet: &Packet, acks: &Acks) {
+        self.write(RECEIVERS, now, packet, acks, None);
     }
 
     /// `packet` reaches the end of its route.
-    pub(crate) fn at_end(&mut self, now: Time, packet: &Packet) {
+    pub(crate) fn at_end(&mut self, now: Time, packet: &Packet, acks: &Acks) {
         let interface = if matches!(packet.body, Body::Data(_)) { RECEIVERS } else { SENDERS };
-        self.write(interface, now, packet, None);
+        self.write(interface, now, packet, acks, None);
     }
 
-    pub(crate) fn at_link(&mut self, link: u32, now: Time, packet: &Packet, verdict: &Verdict<Packet>) {
+    pub(crate) fn at_link(&mut self, link: u32, now: Time, packet: &Packet, acks: &Acks, verdict: &Verdict<Packet>) {
         let comment = match verdict {
             Verdict::Taken { marked: false } => None,
             Verdict::Taken { marked: true } => Some("marked: congestion experienced"),
             Verdict::Lost(_) => Some("lost: impairment of the link"),
             Verdict::Dropped(_) => Some("dropped: the queue is full"),
         };
-        self.write(LINKS + link, now, packet, comment);
+        self.write(LINKS + link, now, packet, acks, comment);
     }
 
-    fn write(&mut self, interface: u32, now: Time, packet: &Packet, comment: Option<&str>) {
+    fn write(&mut self, interface: u32, now: Time, packet: &Packet, acks: &Acks, comment: Option<&str>) {
         if self.failure.is_some() {
             return;
         }
         let form = self.forms[packet.flow as usize];
         let result = match &packet.body {
-            Body::Data(data) if !form.datagrams => data_header(packet, data, form, |h| self.put(interface, now, h, comment)),
-            Body::Ack(ack) if !form.datagrams => ack_header(packet, ack, form, |h| self.put(interface, now, h, comment)),
+            Body::Data(data) if !form.datagrams => {
+                data_header(packet, data, form, |h| self.put(interface, now, h, comment))
+            }
+            Body::Ack(slot) if !form.datagrams => {
+                ack_header(packet, acks.get(*slot), form, |h| self.put(interface, now, h, comment))
+            }
             body => {
                 let towards_receiver = matches!(body, Body::Data(_));
                 let ends = [Endpoint::sender(packet.flow), Endpoint::receiver(packet.flow)];

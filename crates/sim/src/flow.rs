@@ -4,7 +4,8 @@ use control::{Controller, Probe};
 use record::FlowState;
 use scenario::{Kind, PlannedFlow, Source as Writing};
 use transport::{
-    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Pace, Phase, Receiver, Sender, SenderCounters,
+    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Pace, Phase, Receiver, Sender,
+    SenderCounters,
 };
 use units::{Random, Span, Time};
 
@@ -32,16 +33,22 @@ pub(crate) struct Flow {
 }
 
 impl Ends {
-    pub(crate) fn new(plan: &PlannedFlow, controller: Box<dyn Controller>, random: Random) -> Self {
+    pub(crate) fn new(plan: &PlannedFlow, controller: Box<dyn Controller>, seed: u64, index: u64) -> Self {
+        let random = Random::stream(seed, "flow", index);
+        let pace = |unit| match &plan.source {
+            Writing::Greedy => None,
+            Writing::Paced(steps) => Some(Pace::new(steps.clone(), unit, plan.bytes)),
+            Writing::Poisson(steps) => {
+                Some(Pace::new(steps.clone(), unit, plan.bytes).poisson(Random::stream(seed, "source", index)))
+            }
+        };
         match plan.kind {
             Kind::Tcp => {
                 let options = plan.options.clone();
-                let application = match (&plan.source, plan.bytes) {
-                    (Writing::Greedy, None) => Application::Greedy,
-                    (Writing::Greedy, Some(bytes)) => Application::Finite(bytes),
-                    (Writing::Paced(steps), bytes) => {
-                        Application::Paced(Pace::new(steps.clone(), options.segment_size, bytes))
-                    }
+                let application = match (pace(options.segment_size), plan.bytes) {
+                    (Some(pace), _) => Application::Paced(pace),
+                    (None, Some(bytes)) => Application::Finite(bytes),
+                    (None, None) => Application::Greedy,
                 };
                 Self::Tcp {
                     receiver: Box::new(Receiver::new(&options)),
@@ -50,11 +57,7 @@ impl Ends {
                 }
             }
             Kind::Datagram { packet_size } => {
-                let steps = match &plan.source {
-                    Writing::Paced(steps) => steps.clone(),
-                    Writing::Greedy => Vec::new(),
-                };
-                let pace = Pace::new(steps, packet_size, plan.bytes);
+                let pace = pace(packet_size).unwrap_or_else(|| Pace::new(Vec::new(), packet_size, plan.bytes));
                 let source = DatagramSource::new(packet_size, pace, controller, random);
                 Self::Datagram { source: Box::new(source), sink: DatagramSink::default() }
             }
@@ -70,7 +73,13 @@ impl Ends {
 
     /// The next data packet that leaves now.
     #[inline]
-    pub(crate) fn poll_transmit(&mut self, now: Time, flow: u32, step: u32, journal: &mut dyn Journal) -> Option<Packet> {
+    pub(crate) fn poll_transmit(
+        &mut self,
+        now: Time,
+        flow: u32,
+        step: u32,
+        journal: &mut dyn Journal,
+    ) -> Option<Packet> {
         let (data, size, ecn) = match self {
             Self::Tcp { sender, ecn, .. } => {
                 let data = sender.poll_transmit(now, journal)?;

@@ -11,11 +11,49 @@ pub(crate) enum Ecn {
     Congestion,
 }
 
-/// The two kinds of segment.
+/// The two kinds of segment. An acknowledgement is large, so it stays in one place ([`Acks`]) while its packet moves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     Data(Data),
-    Ack(Acknowledgement),
+    Ack(AckSlot),
+}
+
+/// The place of an acknowledgement that is under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckSlot(u32);
+
+/// The acknowledgements under way.
+#[derive(Debug, Default)]
+pub(crate) struct Acks {
+    slots: Vec<Acknowledgement>,
+    free: Vec<u32>,
+}
+
+impl Acks {
+    #[inline]
+    pub(crate) fn insert(&mut self, ack: Acknowledgement) -> AckSlot {
+        match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = ack;
+                AckSlot(slot)
+            }
+            None => {
+                self.slots.push(ack);
+                AckSlot(self.slots.len() as u32 - 1)
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, slot: AckSlot) -> &Acknowledgement {
+        &self.slots[slot.0 as usize]
+    }
+
+    /// The acknowledgement arrived or was lost: its place is free.
+    #[inline]
+    pub(crate) fn remove(&mut self, slot: AckSlot) {
+        self.free.push(slot.0);
+    }
 }
 
 /// A packet on its way.
@@ -42,5 +80,15 @@ impl network::Packet for Packet {
 
     fn mark_congestion(&mut self) {
         self.ecn = Ecn::Congestion;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_small_enough_to_be_moved_about() {
+        assert!(size_of::<Packet>() <= 40, "{}", size_of::<Packet>());
     }
 }

@@ -1,7 +1,9 @@
 //! What the world writes down: meters, samples, events.
 
 use control::Probe;
-use record::{EventKind, FlowDescription, FlowMeter, FlowSample, LinkMeter, LinkSample, Probes, Tables, milliseconds, seconds};
+use record::{
+    EventKind, FlowDescription, FlowMeter, FlowSample, LinkMeter, LinkSample, Probes, Tables, milliseconds, seconds,
+};
 use scenario::{Plan, Sampling};
 use transport::{Event, Journal};
 use units::{Span, Time};

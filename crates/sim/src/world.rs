@@ -12,7 +12,7 @@ use units::{Bytes, Random, Span, Time};
 use crate::agenda::Agenda;
 use crate::capture::Capture;
 use crate::flow::{Ends, Flow};
-use crate::packet::{Body, Ecn, Packet};
+use crate::packet::{Acks, Body, Ecn, Packet};
 use crate::recorder::Recorder;
 use crate::route::{NO_LINK, Routes, Step};
 
@@ -29,6 +29,7 @@ pub(crate) struct World<'a> {
     pub(crate) flows: Vec<Flow>,
     links: Vec<Link<Packet>>,
     wires: Vec<Wire<Packet>>,
+    acks: Acks,
     routes: Routes,
     /// Wires first, then links.
     traffic: Agenda,
@@ -36,6 +37,7 @@ pub(crate) struct World<'a> {
     timers: Agenda,
     /// Sorted, the next one last.
     planned: Vec<(Time, Planned)>,
+    at_planned: Time,
     /// When the next rows are due.
     samples: Samples,
     pub(crate) recorder: Recorder,
@@ -47,6 +49,8 @@ pub(crate) struct World<'a> {
 struct Samples {
     spans: [Option<Span>; 3],
     due: [Time; 3],
+    /// The first of these.
+    next: Time,
 }
 
 const SERIES: usize = 0;
@@ -60,11 +64,8 @@ impl Samples {
             Sampling::Off | Sampling::Acks(_) => None,
         };
         let spans = [span(plan.record.flow_series), span(plan.record.probes), span(plan.record.link_series)];
-        Self { spans, due: spans.map(|s| if s.is_some() { Time::ZERO } else { Time::NEVER }) }
-    }
-
-    fn next(&self) -> Time {
-        self.due[SERIES].min(self.due[PROBES]).min(self.due[LINKS])
+        let due = spans.map(|s| if s.is_some() { Time::ZERO } else { Time::NEVER });
+        Self { spans, due, next: due[0].min(due[1]).min(due[2]) }
     }
 
     /// Whether rows of `kind` are due at `now`; if so they are next due a span later.
@@ -72,6 +73,7 @@ impl Samples {
         let due = self.due[kind] <= now;
         if due && let Some(span) = self.spans[kind] {
             self.due[kind] += span;
+            self.next = self.due[0].min(self.due[1]).min(self.due[2]);
         }
         due
     }
@@ -79,7 +81,12 @@ impl Samples {
 
 impl<'a> World<'a> {
     /// The world of `plan` under `seed`, with the controllers of its flows.
-    pub(crate) fn new(plan: &'a Plan, seed: u64, controllers: Vec<Box<dyn Controller>>, capture: Option<Capture>) -> Self {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        seed: u64,
+        controllers: Vec<Box<dyn Controller>>,
+        capture: Option<Capture>,
+    ) -> Self {
         let routes = Routes::new(plan);
         let links = plan
             .links
@@ -97,7 +104,7 @@ impl<'a> World<'a> {
             let (forward, reverse) = routes.starts[i];
             let segment = flow.options.segment_size.get();
             flows.push(Flow {
-                ends: Ends::new(flow, controller, Random::stream(seed, "flow", i as u64)),
+                ends: Ends::new(flow, controller, seed, i as u64),
                 forward,
                 reverse,
                 start,
@@ -114,10 +121,12 @@ impl<'a> World<'a> {
             wires: routes.wire_link.iter().map(|_| Wire::new()).collect(),
             samples: Samples::new(plan),
             recorder: Recorder::new(plan),
+            acks: Acks::default(),
             plan,
             flows,
             links,
             routes,
+            at_planned: next_planned(&planned),
             planned,
             capture,
             events: 0,
@@ -130,21 +139,17 @@ impl<'a> World<'a> {
     /// recorded at t includes all that happened at t.
     #[inline]
     pub(crate) fn step(&mut self, end: Time) -> Option<Time> {
-        let traffic = self.traffic.first();
-        let timer = self.timers.first();
-        let at_traffic = traffic.map_or(Time::NEVER, |(at, _)| at);
-        let at_timer = timer.map_or(Time::NEVER, |(at, _)| at);
-        let at_planned = self.planned.last().map_or(Time::NEVER, |&(at, _)| at);
-        let at_sample = self.samples.next();
+        let (at_traffic, at_timer) = (self.traffic.next(), self.timers.next());
+        let (at_planned, at_sample) = (self.at_planned, self.samples.next);
         let now = at_traffic.min(at_timer).min(at_planned).min(at_sample);
         if now > end || (now == end && now != at_sample) {
             return None;
         }
         self.events += 1;
         if now == at_traffic {
-            self.move_traffic(now, traffic.map_or(0, |(_, slot)| slot));
+            self.move_traffic(now, self.traffic.first_slot());
         } else if now == at_timer {
-            self.expire(now, timer.map_or(0, |(_, slot)| slot));
+            self.expire(now, self.timers.first_slot());
         } else if now == at_planned {
             self.happen(now);
         } else {
@@ -166,7 +171,7 @@ impl<'a> World<'a> {
         while let Some(packet) = self.wires[slot as usize].pop_due(now) {
             self.arrive(now, packet);
         }
-        self.traffic.set(slot, self.wires[slot as usize].next_arrival());
+        self.traffic.set(slot, or_never(self.wires[slot as usize].next_arrival()));
     }
 
     /// Brings link `index` up to date.
@@ -186,7 +191,7 @@ impl<'a> World<'a> {
     fn wake_link(&mut self, index: u32) {
         let behind = self.routes.behind[index as usize];
         if behind.several {
-            let at = self.links[index as usize].poll_timeout().map(|start| start + behind.shortest);
+            let at = or_never(self.links[index as usize].poll_timeout()) + behind.shortest;
             self.traffic.set(self.wires.len() as u32 + index, at);
         }
     }
@@ -199,7 +204,7 @@ impl<'a> World<'a> {
             let wire = &mut self.wires[step.wire as usize];
             wire.push(now, step.delay, packet);
             if wire.packets() == 1 {
-                self.traffic.set(step.wire, wire.next_arrival());
+                self.traffic.set(step.wire, or_never(wire.next_arrival()));
             }
             return;
         }
@@ -236,14 +241,15 @@ impl<'a> World<'a> {
             }
         }
         if let Some(capture) = &mut self.capture {
-            capture.at_link(index, now, &packet, &verdict);
+            capture.at_link(index, now, &packet, &self.acks, &verdict);
         }
         self.wake_link(index);
     }
 
     fn discard(&mut self, now: Time, kind: EventKind, link: u32, packet: &Packet, value: f64) {
-        if matches!(packet.body, Body::Data(_)) {
-            self.recorder.flows[packet.flow as usize].counters.dropped_packets += 1;
+        match packet.body {
+            Body::Data(_) => self.recorder.flows[packet.flow as usize].counters.dropped_packets += 1,
+            Body::Ack(slot) => self.acks.remove(slot),
         }
         self.note(now, kind, link, packet, value);
     }
@@ -264,16 +270,18 @@ impl<'a> World<'a> {
             return self.forward(now, packet);
         }
         if let Some(capture) = &mut self.capture {
-            capture.at_end(now, &packet);
+            capture.at_end(now, &packet, &self.acks);
         }
         match packet.body {
             Body::Data(data) => self.data_arrives(now, &packet, &data),
-            Body::Ack(ack) => {
+            Body::Ack(slot) => {
+                self.acks.remove(slot);
                 let flow = &mut self.flows[packet.flow as usize];
                 if !flow.running {
                     return;
                 }
-                let sample = flow.ends.on_ack(now, &ack, &mut self.recorder.journal(now, packet.flow));
+                let ack = self.acks.get(slot);
+                let sample = flow.ends.on_ack(now, ack, &mut self.recorder.journal(now, packet.flow));
                 if let Some(sample) = sample {
                     self.recorder.rtt(now, packet.flow, flow, sample);
                 }
@@ -305,7 +313,7 @@ impl<'a> World<'a> {
             None => {
                 let slot = (self.flows.len() + packet.flow as usize) as u32;
                 let deadline = self.flows[packet.flow as usize].ends.receiver_deadline();
-                self.timers.no_later_than(slot, deadline);
+                self.timers.no_later_than(slot, or_never(deadline));
             }
         }
     }
@@ -313,9 +321,10 @@ impl<'a> World<'a> {
     #[inline]
     fn acknowledge(&mut self, now: Time, flow: u32, (ack, size): (transport::Acknowledgement, u32)) {
         let step = self.flows[flow as usize].reverse;
-        let packet = Packet { flow, step, size, ecn: Ecn::NotCapable, body: Body::Ack(ack) };
+        let body = Body::Ack(self.acks.insert(ack));
+        let packet = Packet { flow, step, size, ecn: Ecn::NotCapable, body };
         if let Some(capture) = &mut self.capture {
-            capture.at_receiver(now, &packet);
+            capture.at_receiver(now, &packet, &self.acks);
         }
         self.forward(now, packet);
     }
@@ -328,17 +337,17 @@ impl<'a> World<'a> {
             let packet = flow.ends.poll_transmit(now, index, flow.forward, &mut self.recorder.journal(now, index));
             let Some(packet) = packet else { break };
             if let Some(capture) = &mut self.capture {
-                capture.at_sender(now, &packet);
+                capture.at_sender(now, &packet, &self.acks);
             }
             self.forward(now, packet);
         }
-        self.timers.no_later_than(index, self.flows[index as usize].ends.sender_deadline());
+        self.timers.no_later_than(index, or_never(self.flows[index as usize].ends.sender_deadline()));
     }
 
     /// A timer slot is looked at: perhaps nothing is due, as deadlines move without moving their slot.
     fn expire(&mut self, now: Time, slot: u32) {
         let count = self.flows.len() as u32;
-        self.timers.set(slot, None);
+        self.timers.set(slot, Time::NEVER);
         if slot < count {
             let flow = &mut self.flows[slot as usize];
             if !flow.running {
@@ -349,7 +358,7 @@ impl<'a> World<'a> {
                     flow.ends.on_sender_timeout(now, &mut self.recorder.journal(now, slot));
                     self.send(now, slot);
                 }
-                later => self.timers.set(slot, later),
+                later => self.timers.set(slot, or_never(later)),
             }
             return;
         }
@@ -361,13 +370,15 @@ impl<'a> World<'a> {
                     self.acknowledge(now, index, ack);
                 }
             }
-            later => self.timers.set(slot, later),
+            later => self.timers.set(slot, or_never(later)),
         }
     }
 
     /// The next planned thing happens.
     fn happen(&mut self, now: Time) {
-        match self.planned.pop().map(|(_, what)| what) {
+        let what = self.planned.pop();
+        self.at_planned = next_planned(&self.planned);
+        match what.map(|(_, what)| what) {
             Some(Planned::WarmUpEnds) => self.begin_measuring(now),
             Some(Planned::Start(index)) => {
                 let flow = &mut self.flows[index as usize];
@@ -434,6 +445,15 @@ impl<'a> World<'a> {
     }
 }
 
+fn next_planned(planned: &[(Time, Planned)]) -> Time {
+    planned.last().map_or(Time::NEVER, |&(at, _)| at)
+}
+
+#[inline]
+fn or_never(at: Option<Time>) -> Time {
+    at.unwrap_or(Time::NEVER)
+}
+
 /// A packet's service on a link starts: it goes on the wire, on which it arrives after its last bit has left.
 #[inline]
 fn depart(
@@ -451,6 +471,6 @@ fn depart(
     let wire = &mut wires[step.wire as usize];
     wire.push(departure.finish, step.delay, packet);
     if wire.packets() == 1 {
-        traffic.set(step.wire, wire.next_arrival());
+        traffic.set(step.wire, or_never(wire.next_arrival()));
     }
 }

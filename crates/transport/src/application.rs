@@ -1,6 +1,6 @@
 //! What the application gives the sender to send.
 
-use units::{Bytes, Rate, Span, Time};
+use units::{Bytes, Random, Rate, Span, Time};
 
 /// The application above a sender.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct Pace {
     next: Time,
     step: usize,
     started: bool,
+    /// The spacing is random: exponential, with the mean that the rate gives.
+    poisson: Option<Random>,
 }
 
 impl Pace {
@@ -31,7 +33,13 @@ impl Pace {
     /// when the rate is first positive.
     pub fn new(steps: Vec<(Time, Rate)>, size: Bytes, total: Option<Bytes>) -> Self {
         let total = total.map(|t| t.get().div_ceil(size.get().max(1)));
-        Self { steps, size, total, written: 0, next: Time::NEVER, step: 0, started: false }
+        Self { steps, size, total, written: 0, next: Time::NEVER, step: 0, started: false, poisson: None }
+    }
+
+    /// The same mean rate as a Poisson process: the spacing between units is exponentially distributed.
+    #[must_use]
+    pub fn poisson(self, random: Random) -> Self {
+        Self { poisson: Some(random), ..self }
     }
 
     /// Begins at `now`.
@@ -90,7 +98,8 @@ impl Pace {
     /// When the unit after one written at `at` is complete: the rate may change meanwhile.
     fn after(&mut self, at: Time) -> Time {
         self.advance_step(at);
-        let mut left = self.size.get() as f64 * 8.0;
+        let units = self.poisson.as_mut().map_or(1.0, Random::exponential);
+        let mut left = self.size.get() as f64 * 8.0 * units;
         let mut from = at;
         loop {
             let rate = self.rate_at().bits_per_second() as f64;
@@ -131,6 +140,28 @@ mod tests {
         }
         // 0, 1, 2, then half a unit by 2.5 s and the other half in 0.25 s, then every 0.5 s.
         assert_eq!(instants, [0.0, 1.0, 2.0, 2.75, 3.25]);
+    }
+
+    #[test]
+    fn a_poisson_source_keeps_the_mean_rate_and_varies_as_much_as_its_mean() {
+        let steps = vec![(Time::ZERO, "8mbit".parse().unwrap())]; // 1000 bytes a millisecond
+        let mut pace = Pace::new(steps, Bytes::new(1000), None).poisson(Random::stream(1, "test", 0));
+        pace.start(Time::ZERO);
+        let mut last = pace.next_write().unwrap();
+        pace.written(last);
+        let gaps: Vec<f64> = (0..20_000)
+            .map(|_| {
+                let at = pace.next_write().unwrap();
+                pace.written(at);
+                let gap = at.since(last).as_millis_f64();
+                last = at;
+                gap
+            })
+            .collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|g| (g - mean) * (g - mean)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean - 1.0).abs() < 0.03, "{mean}");
+        assert!((variance - 1.0).abs() < 0.06, "{variance}");
     }
 
     #[test]

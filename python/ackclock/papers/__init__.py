@@ -1,7 +1,8 @@
 """The experiments of papers: read from data, run, measured, judged and drawn.
 
-``catalogue()`` gives every experiment that ships with ackclock; ``plan`` and ``reproduce`` run some of them. No module here knows an
-experiment: what is run, measured, accepted and plotted stands in ``papers/<paper>/<experiment>.toml``.
+``catalogue()`` gives every experiment that ships with ackclock; ``plan`` and ``reproduce`` run some of them.
+No module here knows an experiment: what is run, measured, accepted and plotted stands in
+``papers/<paper>/<experiment>.toml``.
 """
 
 from ackclock.papers.catalogue import CatalogueError, Experiment, Paper, catalogue, select

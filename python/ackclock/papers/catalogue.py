@@ -1,4 +1,4 @@
-"""The catalogue: reads ``paper.toml`` and the experiment files of every paper, and refuses what they may not say."""
+"""The catalogue: reads the files of every paper, and refuses what they may not say."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Paper:
 
 
 class _Table:
-    """A TOML table that is read key by key: a missing or an unknown key gives a sentence with file and place."""
+    """A TOML table, read key by key: a missing or an unknown key gives a sentence with file and place."""
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self.values, self.where, self.read = values, where, set[str]()
@@ -133,7 +133,8 @@ class _Table:
             if key not in self.read:
                 nearest = difflib.get_close_matches(key, self.read, 1, 0.0)[0]
                 raise CatalogueError(
-                    f"{self.where}: unknown key `{key}`; did you mean `{nearest}`? (known: {', '.join(sorted(self.read))})"
+                    f"{self.where}: unknown key `{key}`; did you mean `{nearest}`? "
+                    f"(known: {', '.join(sorted(self.read))})"
                 )
 
 
@@ -165,7 +166,9 @@ def _setups(table: _Table, scenario: Mapping[str, Any]) -> tuple[Setup, ...]:
 def _sweep(values: Mapping[str, Any], where: str) -> dict[str, tuple[str, ...]]:
     for key, points in values.items():
         if not isinstance(points, list) or not points or not all(isinstance(p, str) for p in points):
-            raise CatalogueError(f"{where}: sweep.{key} must be a list of strings, as they would be written after --set")
+            raise CatalogueError(
+                f"{where}: sweep.{key} must be a list of strings, as they would be written after --set"
+            )
     return {key: tuple(points) for key, points in values.items()}
 
 
@@ -173,7 +176,7 @@ def _claim(values: Mapping[str, Any], where: str) -> Claim:
     table = _Table(values, where)
     kind = table.take("kind", str)
     if kind not in JUDGED_KINDS:
-        raise CatalogueError(f"{where}: kind = \"{kind}\" must be one of {', '.join(JUDGED_KINDS)}")
+        raise CatalogueError(f'{where}: kind = "{kind}" must be one of {", ".join(JUDGED_KINDS)}')
     number = (int, float)
     claim = Claim(
         id=table.take("id", str),
@@ -268,7 +271,7 @@ def catalogue(folder: Path = DATA) -> tuple[Paper, ...]:
 
 
 def select(papers: Sequence[Paper], wanted: Sequence[str]) -> list[Experiment]:
-    """The experiments that ``wanted`` names: by their id, or all those of a paper by the paper's id; all when empty."""
+    """The experiments that ``wanted`` names, by their id or all of a paper by its id; all when empty."""
     every = [experiment for paper in papers for experiment in paper.experiments]
     if not wanted:
         return every
@@ -278,7 +281,8 @@ def select(papers: Sequence[Paper], wanted: Sequence[str]) -> list[Experiment]:
         if name not in known:
             nearest = difflib.get_close_matches(name, known, 1, 0.0)
             raise CatalogueError(
-                f"there is no experiment `{name}`; did you mean `{nearest[0]}`? (`ackclock reproduce --list` shows all)"
+                f"there is no experiment `{name}`; did you mean `{nearest[0]}`? "
+                "(`ackclock reproduce --list` shows all)"
                 if nearest
                 else f"there is no experiment `{name}`: the catalogue is empty"
             )

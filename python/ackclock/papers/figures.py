@@ -1,7 +1,7 @@
 """Figures of papers: read from data, filled from samples, drawn and tabulated.
 
-What a figure file says under ``[[figures]]`` becomes panels of curves; the same curves go into the picture and into the
-Parquet file beside it.
+What a figure file says under ``[[figures]]`` becomes panels of curves; the same curves go into the picture
+and into the Parquet file beside it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,17 @@ from matplotlib.figure import Figure
 
 from ackclock.metrics import Array, Curve
 from ackclock.papers.catalogue import CatalogueError, Experiment
-from ackclock.papers.measure import MODELS, Cell, Leaf, Sample, Samples, cells_of, checked, parse_leaf, quantity
+from ackclock.papers.measure import (
+    MODELS,
+    Cell,
+    Leaf,
+    Sample,
+    Samples,
+    cells_of,
+    checked,
+    parse_leaf,
+    quantity,
+)
 from ackclock.plots import Axis, Panel, Series, draw
 
 PERCENTILES = (20, 50, 80)
@@ -33,25 +43,30 @@ class PaperFigure(ABC):
     x_label = "time (s)"
 
     def __init__(self, spec: Mapping[str, Any], experiment: Experiment) -> None:
-        self.where = f"{experiment.file.name}, figure {spec.get('name')}"
+        self.name = str(spec.get("name", ""))
+        self.where = f"{experiment.file.name}, figure {self.name}".rstrip()
         for key in spec:
             if key not in _COMMON | self.extra:
                 known = ", ".join(sorted(_COMMON | self.extra))
                 raise CatalogueError(f"{self.where}: unknown key `{key}` (known: {known})")
-        if not spec.get("name") or not spec.get("panels"):
-            raise CatalogueError(f"{self.where}: a figure has a name and panels")
-        self.spec, self.experiment, self.name = spec, experiment, str(spec["name"])
+        if not spec.get("panels"):
+            raise CatalogueError(f"{self.where}: a figure has panels")
+        self.spec, self.experiment = spec, experiment
         self.title = str(spec.get("title", experiment.title))
-        self.x, self.y = self._axis("x", self.x_label), self._axis("y", "")
+        self.x, self.y = (
+            self._axis("x", {"label": self.x_label, "low": quantity(spec.get("from", 0.0))}),
+            self._axis("y", {}),
+        )
         self.times = quantity(spec.get("y", {}).get("times", 1.0))
 
-    def _axis(self, name: str, label: str) -> Axis:
-        spec = dict(self.spec.get(name, {}))
+    def _axis(self, name: str, default: Mapping[str, Any]) -> Axis:
+        spec = {"label": "", **default, **self.spec.get(name, {})}
         spec.pop("times", None)
         try:
-            return Axis(**({"label": label} | spec))
+            return Axis(**spec)
         except TypeError:
-            raise CatalogueError(f"{self.where}: `{name}` has the keys label, scale, low, high, times") from None
+            known = "label, scale, low, high, times"
+            raise CatalogueError(f"{self.where}: `{name}` has the keys {known}") from None
 
     def cell(self, panel: Mapping[str, Any]) -> Cell:
         """The cell that a panel shows."""
@@ -75,7 +90,7 @@ class PaperFigure(ABC):
 
 
 def table(panels: Sequence[Panel]) -> pa.Table:
-    """The curves of a figure in long form: panel, curve, cc, x, y and the ends of the percentile bars (null without)."""
+    """The curves of a figure in long form; ``low`` and ``high`` are the ends of the bars, null without."""
     rows: dict[str, list[Any]] = {name: [] for name in ("panel", "curve", "cc", "x", "y", "low", "high")}
     for panel in panels:
         for s in panel.series:
@@ -101,33 +116,43 @@ class AgainstSweep(PaperFigure):
         super().__init__(spec, experiment)
         self.along = str(spec.get("along"))
         if self.along not in experiment.sweep:
-            raise CatalogueError(f"{self.where}: along = \"{self.along}\" is not a key of the sweep")
+            raise CatalogueError(f'{self.where}: along = "{self.along}" is not a key of the sweep')
         self.points = experiment.sweep[self.along]
         self.x_times = quantity(spec.get("x", {}).get("times", 1.0))
 
     def _leaves(self, curve: Mapping[str, Any]) -> list[Leaf]:
         tree = curve["measure"]
         return [
-            parse_leaf(tree | {"where": tree.get("where", {}) | {self.along: point}}, self.experiment, self.where)
+            parse_leaf(
+                tree | {"where": tree.get("where", {}) | {self.along: point}}, self.experiment, self.where
+            )
             for point in self.points
         ]
 
     def demands(self) -> Iterator[tuple[Cell, Sample]]:
+        """The samples that it needs."""
         for panel in self.spec["panels"]:
             for curve in panel.get("curves", []):
                 for leaf in self._leaves(curve):
                     yield from leaf.demands()
 
     def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
+        """The curves of one panel."""
         at = np.array([quantity(point) for point in self.points])
         drawn = []
         for curve in panel.get("curves", []):
-            values = [[v for c in leaf.cells for v in samples.of(c, leaf.sample)] for leaf in self._leaves(curve)]
+            values = [
+                [v for c in leaf.cells for v in samples.of(c, leaf.sample)] for leaf in self._leaves(curve)
+            ]
             there = [i for i, v in enumerate(values) if v]
             if there:
                 ends = np.array([np.percentile(values[i], PERCENTILES) for i in there]).T * self.times
                 label = str(curve["label"])
-                drawn.append(Series(label, str(curve.get("cc", "")), at[there] * self.x_times, ends[1], ends[0], ends[2]))
+                drawn.append(
+                    Series(
+                        label, str(curve.get("cc", "")), at[there] * self.x_times, ends[1], ends[0], ends[2]
+                    )
+                )
         return drawn + [self._model(model, at) for model in panel.get("models", [])]
 
     def _model(self, spec: Mapping[str, Any], at: Array) -> Series:
@@ -137,7 +162,9 @@ class AgainstSweep(PaperFigure):
         fine = np.geomspace(positive.min(), positive.max(), 200)
         values = function(**checked(function, arguments | {spec["along"]: 1.0}) | {spec["along"]: fine})
         shown = values <= quantity(spec.get("high", float("inf")))
-        return Series(str(spec["label"]), "", fine[shown] * self.x_times, values[shown] * self.times, look="model")
+        return Series(
+            str(spec["label"]), "", fine[shown] * self.x_times, values[shown] * self.times, look="model"
+        )
 
 
 class GoodputOverTime(PaperFigure):
@@ -148,12 +175,14 @@ class GoodputOverTime(PaperFigure):
 
     def __init__(self, spec: Mapping[str, Any], experiment: Experiment) -> None:
         super().__init__(spec, experiment)
-        self.sample = Sample("goodput_by_flow", (("bin", quantity(spec.get("bin"))),))
+        self.sample = Sample("goodput_by_flow", (("width", quantity(spec.get("bin"))),))
 
     def demands(self) -> Iterator[tuple[Cell, Sample]]:
+        """The samples that it needs."""
         return ((self.cell(panel), self.sample) for panel in self.spec["panels"])
 
     def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
+        """The curves of one panel."""
         repetitions: list[list[Curve]] = samples.of(self.cell(panel), self.sample)
         drawn = []
         labels = panel.get("labels", {})
@@ -175,9 +204,11 @@ class SamplesOverTime(PaperFigure):
         self.sample = Sample("signal_by_flow", (("signal", spec.get("signal")),))
 
     def demands(self) -> Iterator[tuple[Cell, Sample]]:
+        """The samples that it needs."""
         return ((self.cell(panel), self.sample) for panel in self.spec["panels"])
 
     def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
+        """The curves of one panel."""
         repetitions: list[list[Curve]] = samples.of(self.cell(panel), self.sample)
         labels = panel.get("labels", {})
         return [
@@ -194,15 +225,21 @@ class Traces(PaperFigure):
     extra = frozenset({"from", "to"})
 
     def _sample(self, curve: Mapping[str, Any]) -> Sample:
-        window = [(k, quantity(self.spec[old])) for old, k in (("from", "start"), ("to", "stop")) if old in self.spec]
+        window = [
+            (k, quantity(self.spec[old]))
+            for old, k in (("from", "start"), ("to", "stop"))
+            if old in self.spec
+        ]
         return Sample("signal_by_flow", (("flows", (curve["flow"],)), ("signal", curve["signal"]), *window))
 
     def demands(self) -> Iterator[tuple[Cell, Sample]]:
+        """The samples that it needs."""
         for panel in self.spec["panels"]:
             for curve in panel.get("curves", []):
                 yield self.cell(panel), self._sample(curve)
 
     def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
+        """The curves of one panel."""
         drawn = []
         for curve in panel.get("curves", []):
             for found in samples.of(self.cell(panel), self._sample(curve))[:1]:

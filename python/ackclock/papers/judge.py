@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from ackclock.metrics import MetricError
@@ -17,7 +18,7 @@ class Judgement:
 
     claim: Claim
     measured: float | None
-    """The measured value, None where there is none; of an ordering the ratio of neighbours that misses, or the smallest."""
+    """The value, None where there is none; of an ordering the ratio that misses, or else the smallest."""
     verdict: str
     """"pass", "miss", "cited" or "informative"."""
     why: str = ""
@@ -31,7 +32,9 @@ class Judgement:
             "id": claim.id,
             "kind": claim.kind,
             "reported": claim.reported,
-            "measured": None if self.measured is None or abs(self.measured) == float("inf") else self.measured,
+            "measured": None
+            if self.measured is None or abs(self.measured) == float("inf")
+            else self.measured,
             "unit": claim.unit,
             "low": finite[0],
             "high": finite[1],
@@ -40,7 +43,7 @@ class Judgement:
 
 
 def expressions(claim: Claim, experiment: Experiment) -> tuple[Expression, ...]:
-    """The expressions that a claim is measured by: one, or for an ordering one for each member of the list."""
+    """The expressions that measure a claim: one, or for an ordering one for each member of the list."""
     where = f"{experiment.file.name}, claim {claim.id}"
     if claim.measure is None:
         return ()
@@ -60,7 +63,7 @@ def judge(claim: Claim, measures: Sequence[Expression], samples: Samples) -> Jud
     if not values:
         return Judgement(claim, None, _verdict(claim, passed=False), "the paper quotes it from elsewhere")
     if claim.kind == "ordering":
-        ratios = [a / b if b else float("inf") for a, b in zip(values, values[1:], strict=False)]
+        ratios = [a / b if b else float("inf") for a, b in pairwise(values)]
         misses = [ratio for ratio in ratios if not claim.low <= ratio <= claim.high]
         measured = misses[0] if misses else min(ratios)
     else:

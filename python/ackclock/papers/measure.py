@@ -1,13 +1,15 @@
 """Measuring: the small language in which experiment files say what is measured.
 
-A leaf names a metric of ``ackclock.metrics`` with its arguments, the run (or runs, pooled) and the point of the sweep it
-is taken at, and the statistic over repetitions::
+A leaf names a metric of ``ackclock.metrics`` with its arguments, the run (or runs, pooled) and the point of
+the sweep it is taken at, and the statistic over repetitions::
 
-    { metric = "goodput", run = "cdg", flow = "cdg-0", from = "20s", to = "40s", relative_to = "total", where = { "path.loss" = "1%" } }
+    { metric = "goodput", run = "cdg", flow = "cdg-0", from = "20s", to = "40s",
+      relative_to = "total", where = { "path.loss" = "1%" } }
 
-Leaves combine: ``{ ratio = [A, B] }``, ``difference``, ``largest``, ``smallest``, ``mean`` and ``sum`` of expressions,
-``{ slope_of = LEAF, along = "path.loss", points = […] }`` (of log measure against log parameter), ``{ model = "mathis", … }``
-and ``{ value = 3.0 }``. Any of them takes ``times``, a constant factor.
+Leaves combine: ``{ ratio = [A, B] }``, ``difference``, ``largest``, ``smallest``, ``mean`` and ``sum`` of
+expressions, ``{ slope_of = LEAF, along = "path.loss", points = […] }`` (of log measure against log
+parameter), ``{ model = "mathis", … }`` and ``{ value = 3.0 }``. Any of them takes ``times``, a constant
+factor.
 """
 
 from __future__ import annotations
@@ -69,14 +71,15 @@ STATISTICS: Mapping[str, Callable[[Array], Array]] = {
 }
 """Statistics over repetitions."""
 
-_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "%": 0.01, "B": 1.0, "kB": 1e3, "MB": 1e6} | {
-    "bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9
-}  # fmt: skip
-_QUANTITY = re.compile(rf"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*({'|'.join(sorted(_UNITS, key=len, reverse=True))})?\s*")
+_TIME = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+_RATE = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+_UNITS: Mapping[str, float] = _TIME | _RATE | {"%": 0.01, "B": 1.0, "kB": 1e3, "MB": 1e6}
+_UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
+_QUANTITY = re.compile(rf"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*({_UNIT})?\s*")
 
 
 def quantity(value: Any) -> float:
-    """A number with or without unit ("40ms", "1%", "1448B", 0.8) in the base unit: seconds, fraction, bytes, bit/s."""
+    """A number with or without unit ("40ms", "1%", "1448B", 0.8) in seconds, fractions, bytes or bit/s."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
@@ -127,7 +130,7 @@ class Samples:
                 found[repetition] = error
 
     def of(self, cell: Cell, sample: Sample) -> list[Any]:
-        """The sample of every finished repetition, in order; those where it could not be taken are left out."""
+        """The sample of every finished repetition, in order, without those where it could not be taken."""
         found = self._wanted.get(cell, {}).get(sample, {})
         return [found[r] for r in sorted(found) if not isinstance(found[r], MetricError)]
 
@@ -161,9 +164,11 @@ class Leaf(Expression):
     times: float
 
     def demands(self) -> Iterator[tuple[Cell, Sample]]:
+        """The samples that it needs."""
         return ((cell, self.sample) for cell in self.cells)
 
     def value(self, samples: Samples) -> float:
+        """Its value."""
         values = [v for cell in self.cells for v in samples.of(cell, self.sample)]
         if not values:
             raise MetricError(samples.reason(self.cells[0], self.sample))
@@ -171,7 +176,9 @@ class Leaf(Expression):
         if self.over is not None:
             result = np.asarray(STATISTICS[self.over](result))
         if result.ndim:
-            raise MetricError(f"`{self.sample.metric}` gives a value per window: say `over = \"mean\"` or the like")
+            raise MetricError(
+                f'`{self.sample.metric}` gives a value per window: say `over = "mean"` or the like'
+            )
         return float(result) * self.times
 
 
@@ -182,9 +189,11 @@ class Constant(Expression):
     number: float
 
     def demands(self) -> Iterator[tuple[Cell, Sample]]:
+        """The samples that it needs."""
         return iter(())
 
-    def value(self, samples: Samples) -> float:
+    def value(self, samples: Samples) -> float:  # noqa: ARG002
+        """Its value."""
         return self.number
 
 
@@ -219,9 +228,11 @@ class Combination(Expression):
     times: float
 
     def demands(self) -> Iterator[tuple[Cell, Sample]]:
+        """The samples that it needs."""
         return (demand for part in self.parts for demand in part.demands())
 
     def value(self, samples: Samples) -> float:
+        """Its value."""
         return COMBINATIONS[self.how]([part.value(samples) for part in self.parts]) * self.times
 
 
@@ -233,9 +244,11 @@ class Slope(Expression):
     parts: tuple[Expression, ...]
 
     def demands(self) -> Iterator[tuple[Cell, Sample]]:
+        """The samples that it needs."""
         return (demand for part in self.parts for demand in part.demands())
 
     def value(self, samples: Samples) -> float:
+        """Its value."""
         values = [part.value(samples) for part in self.parts]
         if min(values) <= 0:
             raise MetricError("the slope of a logarithm needs positive values")
@@ -243,7 +256,7 @@ class Slope(Expression):
 
 
 _OF_A_LEAF = {"run", "where", "relative_to", "statistic", "over", "times"}
-_RENAMED = {"from": "start", "to": "stop"}
+_RENAMED = {"from": "start", "to": "stop", "bin": "width"}
 
 
 def parse(tree: Any, experiment: Experiment, where: str) -> Expression:
@@ -282,9 +295,11 @@ def _model(name: str, arguments: Mapping[str, Any]) -> Any:
 
 
 def _slope(tree: Mapping[str, Any], experiment: Experiment, where: str) -> Expression:
-    along = tree.get("along")
+    along = str(tree.get("along"))
     if along not in experiment.sweep or set(tree) - {"slope_of", "along", "points"}:
-        raise CatalogueError(f"{where}: a slope has `along`, a key of the sweep, and `points`, some of its values")
+        raise CatalogueError(
+            f"{where}: a slope has `along`, a key of the sweep, and `points`, some of its values"
+        )
     wanted = tree.get("points", experiment.sweep[along])
     points = [point for point in wanted if point in experiment.sweep[along]]
     if len(points) < 2:
@@ -304,7 +319,7 @@ def parse_leaf(tree: Mapping[str, Any], experiment: Experiment, where: str) -> L
     arguments = {k: v for k, v in tree.items() if k not in _OF_A_LEAF | {"metric"}}
     relative = tree.get("relative_to")
     if relative not in (None, "link rate", "total"):
-        raise CatalogueError(f"{where}: relative_to = {relative!r} must be \"link rate\" or \"total\"")
+        raise CatalogueError(f'{where}: relative_to = {relative!r} must be "link rate" or "total"')
     for key in ("statistic", "over"):
         if tree.get(key, "median") not in STATISTICS:
             raise CatalogueError(f"{where}: {key} = {tree[key]!r} must be one of {', '.join(STATISTICS)}")
@@ -345,9 +360,13 @@ def cells_of(experiment: Experiment, run: Any, where_point: Mapping[str, str], w
         run = experiment.setups[0].name
     keys = list(experiment.sweep)
     if set(where_point) != set(keys):
-        raise CatalogueError(f"{where}: `where` must give a value for each key of the sweep ({', '.join(keys) or 'none'})")
+        raise CatalogueError(
+            f"{where}: `where` must give a value for each key of the sweep ({', '.join(keys) or 'none'})"
+        )
     for key, value in where_point.items():
         if value not in experiment.sweep[key]:
-            raise CatalogueError(f"{where}: {key} = \"{value}\" is not in the sweep ({', '.join(experiment.sweep[key])})")
+            raise CatalogueError(
+                f'{where}: {key} = "{value}" is not in the sweep ({", ".join(experiment.sweep[key])})'
+            )
     for name in [run] if isinstance(run, str) else run:
         yield experiment.setup(name).name, tuple((key, where_point[key]) for key in keys)

@@ -22,17 +22,19 @@ def row(judgement: Judgement) -> list[str]:
     reported = claim.reported if isinstance(claim.reported, str) else number(float(claim.reported))
     text = f"{claim.text} ({claim.source})"
     if judgement.why:
-        text += f" – not measured: {judgement.why}"
+        text += f": not measured: {judgement.why}"
     band = f"{number(claim.low)} … {number(claim.high)}"
     return [claim.id, text, reported, number(judgement.measured), band, claim.unit, judgement.verdict]
 
 
 def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -> None:
-    """Writes index.html, a PNG and a Parquet file for each figure, claims.parquet and run.json into ``folder``."""
+    """Writes the page, PNG and Parquet of each figure, claims.parquet and run.json into ``folder``."""
     page = Page("Experiments reproduced")
     judged = [j for r in reproduction.results for j in r.judgements]
     counts = {v: sum(j.verdict == v for j in judged) for v in ("pass", "miss", "cited", "informative")}
-    page.paragraph(", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "No claim was judged.")
+    page.paragraph(
+        ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "No claim was judged."
+    )
     if reproduction.interrupted:
         page.paragraph("Interrupted: claims and figures rest on the repetitions that had finished.", "miss")
     titles = {p.id: f"{p.authors}, “{p.title}”, {p.venue} {p.year}" for p in papers}
@@ -59,7 +61,7 @@ def _experiment(page: Page, result: Result, reproduction: Reproduction, folder: 
     )
     for drawn in result.figures:
         picture = png(drawn.figure.draw(drawn.panels))
-        name = f"{experiment.id}-{drawn.figure.name}" if drawn.figure.name not in experiment.id else experiment.id
+        name = f"{experiment.id}-{drawn.figure.name}".rstrip("-")
         (folder / f"{name}.png").write_bytes(picture)
         pq.write_table(table(drawn.panels), folder / f"{name}.parquet")
         page.figure(picture, drawn.figure.title)

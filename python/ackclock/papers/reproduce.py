@@ -75,7 +75,12 @@ class Reproduction:
     def claims_table(self) -> pa.Table:
         """All judgements, one a row."""
         rows = [
-            {"experiment": r.experiment.id, **j.as_json(), "reported": str(j.claim.reported), "text": j.claim.text}
+            {
+                "experiment": r.experiment.id,
+                **j.as_json(),
+                "reported": str(j.claim.reported),
+                "text": j.claim.text,
+            }
             for r in self.results
             for j in r.judgements
         ]
@@ -141,8 +146,8 @@ def reproduce(
 ) -> Reproduction:
     """Runs the experiments in one batch and judges their claims.
 
-    ``seed`` replaces the seed of the files; repetition r of an experiment runs with seed + r. Interrupted by Ctrl-C, it judges
-    what has finished. Runs that several experiments share are made once.
+    ``seed`` replaces the seed of the files; repetition r of an experiment runs with seed + r. Interrupted by
+    Ctrl-C, it judges what has finished. Runs that several experiments share are made once.
     """
     works = [_Work(experiment, seed) for experiment in experiments]
     users: dict[Job, list[tuple[_Work, Cell, int]]] = {}

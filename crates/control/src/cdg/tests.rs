@@ -179,6 +179,17 @@ fn the_tenth_indication_counts_anew_and_a_negative_gradient_does_so_at_once() {
 }
 
 #[test]
+fn either_gradient_below_zero_shows_that_the_backoffs_had_effect() {
+    for (min, max) in [(44, 58), (36, 62)] {
+        let mut flow = Flow::cruising(never(), 40.0);
+        flow.interval(40, 60);
+        flow.cdg.indications = 3;
+        flow.interval(min, max);
+        assert_eq!(flow.cdg.indications, 0, "{min} {max}");
+    }
+}
+
+#[test]
 fn without_detection_of_ineffectual_backoffs_every_indication_acts() {
     assert_eq!(indications(Settings { use_ineffectual: false, ..certain() }, 30), [true; 15]);
     assert_eq!(indications(Settings { b_prime: 0, ..certain() }, 30), [true; 15]);

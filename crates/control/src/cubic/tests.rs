@@ -8,8 +8,8 @@ fn at(window: f64) -> Cubic {
 }
 
 /// An ACK of so many segments.
-fn segments(newly_acknowledged: u32) -> Ack {
-    Ack { newly_acknowledged, ..ack() }
+fn segments(count: u32) -> Ack {
+    Ack { newly_acknowledged: count, newly_delivered: count, ..ack() }
 }
 
 #[test]
@@ -103,6 +103,7 @@ fn fast_convergence_lowers_the_plateau_of_a_loss_below_the_last() {
 fn after_a_timeout_the_plateau_is_where_slow_start_ends() {
     let mut world = World::new();
     let mut cubic = at(100.0);
+    cubic.state.w_max = 150.0;
     cubic.on_timeout(&mut world.context(), &loss());
     assert_eq!((cubic.window(), cubic.slow_start_threshold()), (1.0, 70.0));
     cubic.state.reno.window = 70.0;
@@ -171,5 +172,6 @@ fn hystart_ends_slow_start_at_the_present_window_or_by_choice_not() {
         assert_eq!(probed(&cubic, "hystart_found"), expected);
         // Eight ACKs grew it before the ninth ended slow start.
         assert_eq!(cubic.slow_start_threshold(), if hystart { 38.0 } else { f64::INFINITY });
+        assert_eq!(probed(&cubic, "cwnd_prior"), if hystart { 38.0 } else { 0.0 });
     }
 }

@@ -19,7 +19,7 @@ pub enum RateSpec {
     Trace(String),
 }
 
-/// What the application of a flow offers: `"greedy"`, `{ rate = "2mbit" }`, or steps of rates.
+/// What the application of a flow offers: `"greedy"`, `{ rate = "2mbit" }`, `{ rate = "2mbit", arrivals = "poisson" }`, or steps of rates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Source {
     /// Always more than TCP sends.
@@ -28,6 +28,8 @@ pub enum Source {
     /// Each rate from its time on (counted from the start of the run), the first at 0: of payload for TCP, of IP bytes
     /// for datagrams.
     Paced(Vec<(Time, Rate)>),
+    /// The same as the mean of a Poisson process: exponentially distributed times between segments or datagrams.
+    Poisson(Vec<(Time, Rate)>),
 }
 
 /// `rate` if it can ever send.
@@ -77,6 +79,16 @@ struct TraceTable {
 #[serde(deny_unknown_fields)]
 struct SourceTable {
     rate: RateSpec,
+    #[serde(default)]
+    arrivals: Arrivals,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Arrivals {
+    #[default]
+    Regular,
+    Poisson,
 }
 
 impl Serialize for RateSpec {
@@ -122,11 +134,14 @@ impl Serialize for Source {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Greedy => s.serialize_str("greedy"),
-            Self::Paced(steps) => {
-                let mut map = s.serialize_map(Some(1))?;
+            Self::Paced(steps) | Self::Poisson(steps) => {
+                let mut map = s.serialize_map(None)?;
                 match steps.as_slice() {
                     [(_, rate)] => map.serialize_entry("rate", rate)?,
                     steps => map.serialize_entry("rate", steps)?,
+                }
+                if matches!(self, Self::Poisson(_)) {
+                    map.serialize_entry("arrivals", &Arrivals::Poisson)?;
                 }
                 map.end()
             }
@@ -140,7 +155,7 @@ impl<'de> Deserialize<'de> for Source {
         impl<'de> de::Visitor<'de> for Visitor {
             type Value = Source;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(r#""greedy", { rate = "2mbit" } or steps like [["0s", "10mbit"], ["2s", "10.2mbit"]]"#)
+                f.write_str(r#""greedy", { rate = "2mbit" }, { rate = "2mbit", arrivals = "poisson" } or steps like [["0s", "10mbit"], ["2s", "10.2mbit"]]"#)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Source, E> {
                 match text {
@@ -152,13 +167,18 @@ impl<'de> Deserialize<'de> for Source {
                 steps(seq).map(Source::Paced)
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Source, A::Error> {
-                match SourceTable::deserialize(MapAccessDeserializer::new(map))?.rate {
-                    RateSpec::Fixed(rate) => Ok(Source::Paced(vec![(Time::ZERO, rate)])),
-                    RateSpec::Steps(steps) => Ok(Source::Paced(steps)),
+                let table = SourceTable::deserialize(MapAccessDeserializer::new(map))?;
+                let steps = match table.rate {
+                    RateSpec::Fixed(rate) => vec![(Time::ZERO, rate)],
+                    RateSpec::Steps(steps) => steps,
                     RateSpec::Unlimited | RateSpec::Trace(_) => {
-                        Err(de::Error::custom("the rate of a source is a rate or steps of rates"))
+                        return Err(de::Error::custom("the rate of a source is a rate or steps of rates"));
                     }
-                }
+                };
+                Ok(match table.arrivals {
+                    Arrivals::Regular => Source::Paced(steps),
+                    Arrivals::Poisson => Source::Poisson(steps),
+                })
             }
         }
         d.deserialize_any(Visitor)
@@ -204,7 +224,13 @@ impl schemars::JsonSchema for Source {
                 steps,
                 {
                     "type": "object", "required": ["rate"], "additionalProperties": false,
-                    "properties": { "rate": { "anyOf": [rate, steps] } }
+                    "properties": {
+                        "rate": { "anyOf": [rate, steps] },
+                        "arrivals": {
+                            "description": "Evenly spaced, or a Poisson process of the same mean rate",
+                            "enum": ["regular", "poisson"], "default": "regular"
+                        }
+                    }
                 }
             ]
         })

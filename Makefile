@@ -1,0 +1,56 @@
+# Everything a newcomer needs. The virtual environment and the extension are built once and again only when their sources change.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+
+.PHONY: build demo test test-rust test-python lint format bench papers docs wheel clean
+
+build: .venv/.built
+
+.venv/.installed: pyproject.toml requirements-dev.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	touch $@
+
+.venv/.built: .venv/.installed $(RUST)
+	$(BIN)/maturin develop --release --quiet
+	touch $@
+
+demo: build
+	$(BIN)/ackclock reproduce cdg2011-fig4 --out reports/demo --force
+
+test: test-rust test-python
+
+test-rust:
+	cargo test --workspace --exclude ackclock-python --quiet
+
+test-python: build
+	$(BIN)/pytest --quiet
+
+lint: build
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format:
+	cargo fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: build
+	$(BIN)/ackclock bench
+
+papers: build
+	$(BIN)/ackclock reproduce --out reports/papers --force
+
+docs: build
+	$(BIN)/mkdocs build --strict
+
+wheel: .venv/.installed
+	$(BIN)/maturin build --release
+
+clean:
+	rm -rf target .venv reports site

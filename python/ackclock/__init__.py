@@ -1,0 +1,51 @@
+"""ackclock: a congestion-control laboratory.
+
+Describe a network path and the flows on it once, simulate it packet by packet, and look at the tables::
+
+    import ackclock
+
+    run = ackclock.simulate(ackclock.Path("10mbit", rtt="40ms", queue="84p"), ["cdg", "newreno"])
+    print(run.flows.select(["name", "goodput_bps", "rtt_mean_ms"]))
+"""
+
+from ackclock._engine import (
+    Ack,
+    Context,
+    Loss,
+    Marks,
+    RateSample,
+    ScenarioError,
+    controllers,
+    profiles,
+    schema,
+    version,
+)
+from ackclock.controller import Controller
+from ackclock.result import ResultError, Run, Runs
+from ackclock.scenario import Flow, Link, Path, Record, Reverse, Scenario
+from ackclock.simulate import simulate
+
+__version__ = version()
+
+__all__ = [
+    "Ack",
+    "Context",
+    "Controller",
+    "Flow",
+    "Link",
+    "Loss",
+    "Marks",
+    "Path",
+    "RateSample",
+    "Record",
+    "ResultError",
+    "Reverse",
+    "Run",
+    "Runs",
+    "Scenario",
+    "ScenarioError",
+    "controllers",
+    "profiles",
+    "schema",
+    "simulate",
+]

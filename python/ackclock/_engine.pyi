@@ -1,0 +1,276 @@
+"""The engine: scenarios, runs and their tables, and what a controller is told.
+
+Times are seconds, rates bits per second, windows segments, unless a name says otherwise.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+class ScenarioError(ValueError):
+    """A scenario cannot be run. The message is one sentence; its parts are attributes."""
+
+    file: str
+    """The file, or ``scenario`` where there is none."""
+    line: int | None
+    """The line in it, counted from 1, where the key is written there."""
+    key: str
+    """The dotted key (``path.rate``, ``flows.0.cc``); empty for the document as a whole."""
+
+def version() -> str:
+    """The version of the engine."""
+
+def schema() -> str:
+    """The JSON schema of the scenario language, as text."""
+
+def controllers() -> list[dict[str, Any]]:
+    """Every controller: ``name``, ``title``, ``summary``, ``source`` and ``parameters``.
+
+    A parameter has ``name``, ``default``, ``unit``, ``range``, ``meaning`` and ``source``.
+    """
+
+def profiles() -> list[dict[str, Any]]:
+    """Every profile: ``name``, ``summary`` and ``options``, the TCP options by name."""
+
+def resolve(text: str, file: str, overrides: Sequence[tuple[str, str]]) -> str:
+    """Resolves a scenario in TOML: sets overrides, fills in defaults, checks everything.
+
+    An override is a dotted key and a value as TOML writes it, or plain text. ``file`` names the scenario in
+    errors, and traces are looked up beside it. Returns the complete scenario as JSON.
+    Raises ScenarioError.
+    """
+
+def resolve_json(document: str, overrides: Sequence[tuple[str, str]]) -> str:
+    """The same for JSON of the shape of the TOML document; traces are relative to the current directory."""
+
+def inspect(resolved: str) -> dict[str, Any]:
+    """What a resolved scenario amounts to.
+
+    ``warnings`` (sentences), ``estimated_memory_bytes``, ``duration_s``, ``warmup_s``, ``bottleneck`` (name
+    of the link that reports look at first), ``flows`` (``name``, ``cc``, ``base_rtt_ms``, ``start_s``,
+    ``stop_s``) and ``links`` (``name``, ``rate_bps`` or None, ``delay_ms``). Raises ScenarioError.
+    """
+
+@final
+class Table:
+    """A table of a run, by the Arrow PyCapsule interface: ``pyarrow.table(t)``, ``polars.DataFrame(t)``.
+
+    Nothing is copied.
+    """
+
+    def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Run:
+    """The tables of one run."""
+
+    def table(self, name: str) -> Table:
+        """The table called ``name``, one of ``ackclock.result.TABLES``. Raises KeyError."""
+
+    @property
+    def engine(self) -> dict[str, Any]:
+        """``kind`` ("sim"), ``events``, ``data_packets``, ``cpu_s`` and ``wall_s``."""
+
+@final
+class Batch:
+    """Runs on threads of their own. They start at once; dropping the batch stops them."""
+
+    def __new__(
+        cls,
+        jobs: Sequence[tuple[str, int]],
+        *,
+        threads: int | None = None,
+        controllers: Sequence[Callable[[], Any]] | None = None,
+        pcap: Sequence[str | None] | None = None,
+    ) -> Batch:
+        """Starts the jobs, each a resolved scenario and a seed, on so many threads (by default one a core).
+
+        A flow whose ``cc`` is ``python:<n>`` or ``python:<n>:<label>`` gets what ``controllers[n]()``
+        returns. ``pcap`` names a packet capture to write for each job, or None.
+        """
+
+    def next(self, timeout_s: float | None = None) -> tuple[int, Run] | None:
+        """The next run that finishes and the index of its job; None if none does in time, or none is left.
+
+        Raises what made a run fail: the exception of a controller written in Python, ScenarioError, or
+        RuntimeError. The other runs go on.
+        """
+
+    @property
+    def done(self) -> bool:
+        """Whether all runs are handed out (or stopped)."""
+
+    def progress(self) -> float:
+        """The share of the simulated time of all jobs that is behind, 0 to 1."""
+
+    def cancel(self) -> None:
+        """Stops every run; those that have not finished are not handed out."""
+
+@final
+class Context:
+    """The world while a controller handles an event."""
+
+    @property
+    def now(self) -> float:
+        """Time of the event in seconds since the start of the run."""
+
+    @property
+    def segment_size(self) -> int:
+        """Payload of a full segment in bytes."""
+
+    @property
+    def initial_window(self) -> float:
+        """Initial window of the connection in segments."""
+
+    def random(self) -> float:
+        """The next number of the flow's own random stream, in [0, 1): the same for the same seed."""
+
+@final
+class RateSample:
+    """A delivery rate sample."""
+
+    @property
+    def delivered(self) -> int:
+        """Segments delivered over the interval."""
+
+    @property
+    def interval(self) -> float:
+        """The longer of the send and the ACK interval, in seconds."""
+
+    @property
+    def application_limited(self) -> bool:
+        """Whether the application limited the flow meanwhile."""
+
+@final
+class Ack:
+    """One ACK. Counts are in segments, times in seconds."""
+
+    @property
+    def rtt(self) -> float | None:
+        """The round-trip time sample of this ACK, if it gives one; never of a retransmission."""
+
+    @property
+    def rtt_delayed(self) -> bool:
+        """Whether the sample may contain the delayed-ACK timer."""
+
+    @property
+    def timestamp_rtt(self) -> float | None:
+        """Round-trip time by the timestamp option."""
+
+    @property
+    def smoothed_rtt(self) -> float | None:
+        """Smoothed round-trip time (RFC 6298); None before the first sample."""
+
+    @property
+    def min_rtt(self) -> float | None:
+        """Smallest round-trip time of the connection; None before the first sample."""
+
+    @property
+    def one_way_delay(self) -> float | None:
+        """Delay of the forward path."""
+
+    @property
+    def newly_acknowledged(self) -> int:
+        """By how many segments the cumulative point advanced."""
+
+    @property
+    def newly_delivered(self) -> int:
+        """Segments known to be delivered by this ACK and not before."""
+
+    @property
+    def newly_lost(self) -> int:
+        """Segments deemed lost on this ACK."""
+
+    @property
+    def in_flight_before(self) -> int:
+        """Segments in flight before the ACK was processed."""
+
+    @property
+    def in_flight(self) -> int:
+        """Segments in flight after it."""
+
+    @property
+    def rate(self) -> RateSample | None:
+        """The delivery rate, if the ACK delivers anything."""
+
+    @property
+    def round_start(self) -> bool:
+        """Whether one round-trip interval ends here."""
+
+    @property
+    def ecn_echo(self) -> bool:
+        """Whether the ACK carries an ECN echo."""
+
+    @property
+    def application_limited(self) -> bool:
+        """Whether the application left the window unused since the last ACK."""
+
+    @property
+    def window_limited(self) -> bool:
+        """Whether the window was fully used: without this, it must not grow."""
+
+    @property
+    def acknowledged_to(self) -> int:
+        """The cumulative point: every segment below this number is acknowledged."""
+
+    @property
+    def sent_to(self) -> int:
+        """The number of the next new segment."""
+
+    def slow_start_credit(self) -> float:
+        """Segments that this ACK counts in slow start, by the counting of the sender's stack."""
+
+    def avoidance_credit(self) -> float:
+        """Segments that this ACK counts in congestion avoidance."""
+
+@final
+class Loss:
+    """A loss event, or an expiry of the retransmission timer."""
+
+    @property
+    def in_flight(self) -> int:
+        """Segments in flight when it was detected (FlightSize, RFC 5681)."""
+
+    @property
+    def newly_lost(self) -> int:
+        """Segments deemed lost so far."""
+
+    @property
+    def again(self) -> bool:
+        """For a timeout: not the first of a row, or this window of data was already reduced for."""
+
+    @property
+    def acknowledged_to(self) -> int:
+        """The cumulative point."""
+
+    @property
+    def sent_to(self) -> int:
+        """The number of the next new segment: recovery ends when everything below it is acknowledged."""
+
+    @property
+    def sent_at(self) -> float:
+        """When the oldest lost segment was last sent, in seconds."""
+
+@final
+class Marks:
+    """Congestion marks echoed by the receiver."""
+
+    @property
+    def in_flight(self) -> int:
+        """Segments in flight when the echo arrived."""
+
+    @property
+    def acknowledged_to(self) -> int:
+        """The cumulative point."""
+
+    @property
+    def sent_to(self) -> int:
+        """The number of the next new segment."""
+
+    @property
+    def at(self) -> float:
+        """When the echo arrived, in seconds."""
+
+    def as_loss(self) -> Loss:
+        """The loss event that a controller without an ECN rule of its own takes this for."""

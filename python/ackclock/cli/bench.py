@@ -1,0 +1,50 @@
+"""``ackclock bench``: packets per CPU second."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from ackclock import bench as benches
+from ackclock.cli import output
+from ackclock.cli.output import InputError
+
+
+def bench(
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this case. Repeatable.")
+    ] = None,
+    repeat: Annotated[int, typer.Option(min=1, help="Runs of each case; the fastest counts.")] = 1,
+    as_json: output.JsonOption = False,
+) -> None:
+    """Measure packets per CPU second on fixed scenarios, one thread, each in a process of its own.
+
+    Example: `ackclock bench --only newreno-10 --repeat 3`
+    """
+    names = [case.name for case in benches.CASES]
+    if stray := set(only or []) - set(names):
+        raise InputError(f"--only {min(stray)}: there is no such case (there are {', '.join(names)})")
+    cases = [case for case in benches.CASES if not only or case.name in only]
+    results = []
+    with output.progress("bench") as at:
+        for number, case in enumerate(cases):
+            at(number / len(cases))
+            results.append(benches.measure(case, repeat))
+    table = Table(
+        "case", "controller", "flows", "data packets", "CPU s", "million packets/CPU s", "peak RSS MB"
+    )
+    for r in results:
+        speed, memory = r["packets_per_cpu_s"] / 1e6, r["peak_rss_bytes"] / 1e6
+        count = (
+            str(r["flows"]),
+            str(r["data_packets"]),
+            f"{r['cpu_s']:.3f}",
+            f"{speed:.2f}",
+            f"{memory:.0f}",
+        )
+        table.add_row(r["name"], r["controller"], *count)
+    output.show(table, as_json=as_json)
+    if as_json:
+        output.print_json({"bench": results})

@@ -1,0 +1,98 @@
+"""How ``run`` and ``compare`` end: tables on the terminal, JSON, report folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from matplotlib.figure import Figure
+
+from ackclock import plots, summary
+from ackclock.cli.output import INTERRUPTED, notes, print_json, show
+from ackclock.report import Page, host, new_folder, number, png, write_json
+from ackclock.result import Run
+
+Drawn = tuple[str, str, Callable[[plots.Runs], Figure]]
+
+OVER_TIME: Sequence[Drawn] = (
+    ("goodput", "Goodput of each flow over time", plots.goodput_over_time),
+    ("rtt", "RTT of each flow over time", plots.rtt_over_time),
+    ("queue", "Queue of the bottleneck over time", plots.queue_over_time),
+    ("window", "Congestion window of each flow over time", plots.window_over_time),
+)
+PLANE: Drawn = (
+    "delay-throughput",
+    "Delay-throughput plane: a point per flow and repetition, ellipses of one standard deviation",
+    plots.delay_throughput,
+)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a command does with its runs: shows them, and writes them where ``--out`` says."""
+
+    title: str
+    figures: Sequence[Drawn]
+    out: Path | None
+    force: bool
+    csv: bool
+    as_json: bool
+
+    def finish(self, runs: Sequence[tuple[str, Run]], interrupted: bool) -> None:
+        """Ends the command; leaves with the status of an interrupted one if it was."""
+        summaries = [{**run.summary(), "label": label} for label, run in runs]
+        if runs and self.out is not None:
+            with new_folder(self.out, self.force) as folder:
+                self._write(runs, summaries, folder)
+            notes.print(f"report: {self.out / 'index.html'}", markup=False, soft_wrap=True)
+        if interrupted:
+            kept = f"; {len(runs)} finished runs are in {self.out}" if runs and self.out is not None else ""
+            notes.print(f"interrupted{kept}", markup=False, soft_wrap=True)
+            raise typer.Exit(INTERRUPTED)
+        tables = (summary.flows_table(summaries), summary.links_table(summaries))
+        show(*tables, summary.engine_line(summaries), as_json=self.as_json)
+        if self.as_json:
+            print_json(summary.document(summaries))
+
+    def _write(
+        self, runs: Sequence[tuple[str, Run]], summaries: Sequence[summary.Summary], folder: Path
+    ) -> None:
+        by_label: dict[str, list[Run]] = {}
+        for label, run in runs:
+            by_label.setdefault(label, []).append(run)
+            place = folder if len(runs) == 1 else folder / f"{label}-seed-{run.seed}"
+            place.mkdir(exist_ok=True)
+            run.save(place)
+            if self.csv:
+                run.to_csv(place / "csv")
+        page = Page(self.title)
+        _tables(page, summaries)
+        for name, caption, draw in self.figures:
+            if _can_draw(name, by_label):
+                picture = png(draw(by_label))
+                (folder / f"{name}.png").write_bytes(picture)
+                page.figure(picture, caption)
+        page.heading("As run")
+        for label, repetitions in by_label.items():
+            seeds = ", ".join(str(r.seed) for r in repetitions)
+            page.details(f"scenario of {label}, seed {seeds}", json.dumps(repetitions[0].scenario, indent=2))
+        page.details("versions and host", json.dumps(host(), indent=2))
+        page.write(folder / "index.html")
+        write_json(folder / "summary.json", summary.document(summaries))
+
+
+def _can_draw(name: str, by_label: plots.Runs) -> bool:
+    """Whether the series that a figure needs were recorded: a scenario may switch them off."""
+    needs = "link_series" if name == "queue" else "flow_series"
+    return all(getattr(run, needs).num_rows for repetitions in by_label.values() for run in repetitions[:1])
+
+
+def _tables(page: Page, summaries: Sequence[summary.Summary]) -> None:
+    for table in (summary.flows_table(summaries), summary.links_table(summaries)):
+        rows = [[str(cell) for cell in row] for row in zip(*(c.cells for c in table.columns), strict=True)]
+        page.table([str(c.header).replace("-\n", "").replace("\n", " ") for c in table.columns], rows)
+    jain = [s["fairness"]["jain"] for s in summaries]
+    page.paragraph(f"Jain's index of the goodputs: {', '.join(number(j) for j in jain)}.")

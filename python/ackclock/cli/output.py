@@ -1,0 +1,128 @@
+"""What commands share: options, standard output and error, progress, and jobs that Ctrl-C can stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from ackclock import _engine
+from ackclock.jobs import Job, finished
+from ackclock.result import Run
+
+INTERRUPTED = 130
+SHOW_PROGRESS_AFTER_S = 0.5
+
+notes = Console(stderr=True, highlight=False)
+"""Prose and progress."""
+
+
+class InputError(ValueError):
+    """Bad input, said in one sentence."""
+
+
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Set a key of the scenario, e.g. path.queue=1bdp. Repeatable."
+    ),
+]
+SeedOption = Annotated[int | None, typer.Option(min=0, help="Seed; repetition r runs with seed + r.")]
+RepeatOption = Annotated[int, typer.Option(min=1, help="Repetitions, each with its own seed.")]
+ThreadsOption = Annotated[int | None, typer.Option(min=1, help="Threads; default: one a core.")]
+OutOption = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Write report, figures and tables into this folder.")
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace a folder that is not empty.")]
+CsvOption = Annotated[bool, typer.Option("--csv", help="Write the tables as CSV too (with --out).")]
+PcapOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a packet capture (pcapng).")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+
+
+def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
+    """``--set`` options as keys and values."""
+    pairs = []
+    for setting in settings or []:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"--set {setting}: must be KEY=VALUE, as in --set path.queue=1bdp")
+        pairs.append((key.strip(), value.strip()))
+    return pairs
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """Prints the one object on standard output."""
+    json.dump(document, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def show(*things: Any, as_json: bool) -> None:
+    """Prints text for people: on standard output, or on standard error when that belongs to JSON."""
+    console = notes if as_json else Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(file=console.file, width=120, highlight=False)
+    for thing in things:
+        console.print(thing)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[float], None]]:
+    """Shows a bar on standard error once the work takes a while; yields what takes the fraction done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal)
+    task = bar.add_task(what, total=1.0)
+    begun = time.monotonic()
+    started = False
+
+    def at(fraction: float) -> None:
+        nonlocal started
+        if not started and time.monotonic() - begun > SHOW_PROGRESS_AFTER_S:
+            bar.start()
+            started = True
+        bar.update(task, completed=fraction)
+
+    try:
+        yield at
+    finally:
+        bar.stop()
+
+
+def run_all(
+    labels: Sequence[str], jobs: Sequence[Job], threads: int | None
+) -> tuple[list[tuple[str, Run]], bool]:
+    """Runs the jobs; gives the finished runs with their labels, in order, and whether it was interrupted."""
+    runs: dict[int, Run] = {}
+    interrupted = False
+    with progress(f"{len(jobs)} runs" if len(jobs) > 1 else "run") as at:
+        try:
+            runs.update(finished(jobs, threads=threads, progress=at))
+        except KeyboardInterrupt:
+            interrupted = True
+    return [(labels[i], runs[i]) for i in sorted(runs)], interrupted
+
+
+def captures(pcap: Path | None, names: Sequence[str]) -> list[str | None]:
+    """Where each packet capture goes: the file itself for one run, otherwise one for each name."""
+    if pcap is None:
+        return [None] * len(names)
+    parent = pcap.absolute().parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK) or pcap.is_dir():
+        raise InputError(f"--pcap {pcap}: cannot be written")
+    if len(names) == 1:
+        return [str(pcap)]
+    return [str(pcap.with_name(f"{pcap.stem}-{name}{pcap.suffix}")) for name in names]
+
+
+def warn(resolved: str) -> None:
+    """Prints the warnings about a scenario."""
+    for warning in _engine.inspect(resolved)["warnings"]:
+        notes.print(f"warning: {warning}", markup=False)

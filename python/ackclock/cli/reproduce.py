@@ -1,0 +1,92 @@
+"""``ackclock reproduce``: the experiments of the papers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from ackclock import papers
+from ackclock.cli import output
+from ackclock.cli.output import INTERRUPTED, notes
+from ackclock.papers import page
+from ackclock.report import check_folder, new_folder
+
+CLAIM_FAILED = 1
+
+
+def reproduce(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID…]", help="Experiments or papers; default: all.")
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the experiments and leave.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer repetitions and points; the same bands.")
+    ] = False,
+    seed: output.SeedOption = None,
+    threads: output.ThreadsOption = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of the report; default: reports/reproduce-<time>."),
+    ] = None,
+    force: output.ForceOption = False,
+    as_json: output.JsonOption = False,
+) -> None:
+    """Repeat experiments of papers: reported beside measured, with the figures.
+
+    The exit status is 1 when a claim misses its band. Example: `ackclock reproduce cdg2011-fig4 --quick`
+    """
+    catalogue = papers.catalogue()
+    chosen = papers.select(catalogue, ids or [])
+    if listing:
+        _list(chosen, as_json)
+        return
+    if quick:
+        chosen = [experiment.reduced() for experiment in chosen]
+    folder = out or Path("reports") / f"reproduce-{datetime.now():%Y%m%d-%H%M%S}"
+    check_folder(folder, force)
+    with output.progress(f"{len(chosen)} experiments" if len(chosen) > 1 else chosen[0].id) as at:
+        done = papers.reproduce(chosen, seed=seed, threads=threads, progress=at)
+    if any(result.runs_done for result in done.results):
+        with new_folder(folder, force) as work:
+            page.write(done, catalogue, work)
+        notes.print(f"report: {folder / 'index.html'}", markup=False, soft_wrap=True)
+    output.show(_table(done), as_json=as_json)
+    if done.interrupted:
+        notes.print("interrupted: judged on what had finished")
+        raise typer.Exit(INTERRUPTED)
+    if as_json:
+        output.print_json(done.as_json())
+    if done.missed:
+        raise typer.Exit(CLAIM_FAILED)
+
+
+def _list(chosen: list[papers.Experiment], as_json: bool) -> None:
+    if as_json:
+        listed = [
+            {"id": e.id, "title": e.title, "section": e.section, "claims": len(e.claims)} for e in chosen
+        ]
+        output.print_json({"experiments": listed})
+        return
+    table = Table("experiment", "section", "claims", "title")
+    for e in chosen:
+        table.add_row(e.id, e.section, str(len(e.claims)), e.title)
+    output.show(table, as_json=False)
+
+
+COLOUR = {"pass": "green", "miss": "bold red", "cited": "dim", "informative": "dim"}
+
+
+def _table(done: papers.Reproduction) -> Table:
+    table = Table("claim", "reported", "measured", "band", "verdict")
+    for result in done.results:
+        for judgement in result.judgements:
+            identity, _, reported, measured, band, unit, verdict = page.row(judgement)
+            unit = "" if unit == "-" else f" {unit}"
+            shown = f"[{COLOUR[verdict]}]{verdict}[/]"
+            table.add_row(identity, reported, f"{measured}{unit}", band, shown)
+        table.add_section()
+    return table

@@ -1,0 +1,55 @@
+"""``ackclock run``: one scenario."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock import _engine
+from ackclock.cli import output
+from ackclock.cli.finish import OVER_TIME, Ending
+from ackclock.cli.output import InputError
+from ackclock.jobs import Job
+from ackclock.report import check_folder
+
+
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The scenario.")],
+    settings: output.SetOption = None,
+    seed: output.SeedOption = None,
+    repeat: output.RepeatOption = 1,
+    threads: output.ThreadsOption = None,
+    out: output.OutOption = None,
+    force: output.ForceOption = False,
+    csv: output.CsvOption = False,
+    pcap: output.PcapOption = None,
+    as_json: output.JsonOption = False,
+) -> None:
+    """Run one scenario.
+
+    Example: `ackclock run examples/quickstart.toml --set path.queue=1bdp --repeat 5 --out results`
+    """
+    if out is not None:
+        check_folder(out, force)
+    resolved = _engine.resolve(_read(file), str(file), output.overrides(settings))
+    output.warn(resolved)
+    scenario = json.loads(resolved)
+    first = int(scenario["seed"]) if seed is None else seed
+    seeds = range(first, first + repeat)
+    label = str(scenario.get("name") or file.stem)
+    files = output.captures(pcap, [f"seed-{s}" for s in seeds])
+    jobs = [Job(resolved, s, capture) for s, capture in zip(seeds, files, strict=True)]
+    runs, interrupted = output.run_all([label] * len(jobs), jobs, threads)
+    Ending(label, OVER_TIME, out, force, csv, as_json).finish(runs, interrupted)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: is not UTF-8 text (byte {error.start} is the first that is not)") from None

@@ -1,0 +1,262 @@
+"""The result of a run: tables, scenario, and what they add up to."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import platform
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from ackclock import _engine
+
+if TYPE_CHECKING:
+    import polars
+
+TABLES: Final = ("flows", "links", "flow_series", "link_series", "probes", "events")
+"""The names of the tables of a run."""
+
+SCHEMA_VERSION: Final = 1
+"""The version of the tables that this package reads and writes."""
+
+_RTT = ("min", "mean", "p50", "p90", "p95", "p99", "max")
+_UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+
+
+class ResultError(ValueError):
+    """A folder does not hold the result of a run, or cannot take one. The message is one sentence."""
+
+
+class Run:
+    """One run: its tables, and all that is needed to repeat it.
+
+    Tables are Arrow tables that share the engine's memory; the unit of a column is in the metadata of its
+    field. Times are in seconds since the start of the run. ``flows`` and ``links`` cover the measured
+    interval, series and events the whole run.
+    """
+
+    def __init__(
+        self,
+        table: Callable[[str], pa.Table],
+        scenario: Mapping[str, Any],
+        seed: int,
+        engine: Mapping[str, Any],
+    ) -> None:
+        """A run whose tables ``table`` gives by name, each when it is first asked for."""
+        self._table = table
+        self._tables: dict[str, pa.Table] = {}
+        self.scenario: dict[str, Any] = dict(scenario)
+        """The resolved scenario."""
+        self.seed = seed
+        """The seed of this run, which need not be that of the scenario."""
+        self.engine: dict[str, Any] = dict(engine)
+        """What the run cost: ``kind``, ``events``, ``data_packets``, ``cpu_s``, ``wall_s``."""
+
+    @classmethod
+    def from_engine(cls, run: _engine.Run, resolved: str, seed: int) -> Self:
+        """The run that the engine made of the ``resolved`` scenario (JSON) with ``seed``."""
+        return cls(lambda name: pa.table(run.table(name)), json.loads(resolved), seed, run.engine)
+
+    def table(self, name: str) -> pa.Table:
+        """The table called ``name``. Raises KeyError."""
+        if name not in self._tables:
+            self._tables[name] = self._table(name)
+        return self._tables[name]
+
+    @property
+    def flows(self) -> pa.Table:
+        """A row per flow, over the measured interval."""
+        return self.table("flows")
+
+    @property
+    def links(self) -> pa.Table:
+        """A row per link direction, over the measured interval."""
+        return self.table("links")
+
+    @property
+    def flow_series(self) -> pa.Table:
+        """Samples of the flows: windows, round-trip times, what is delivered."""
+        return self.table("flow_series")
+
+    @property
+    def link_series(self) -> pa.Table:
+        """Samples of the link directions: queues, and counts since the start."""
+        return self.table("link_series")
+
+    @property
+    def probes(self) -> pa.Table:
+        """Samples of named internals of the controllers, one a row."""
+        return self.table("probes")
+
+    @property
+    def events(self) -> pa.Table:
+        """Drops, marks, losses, retransmissions, timeouts, recoveries, one a row."""
+        return self.table("events")
+
+    def polars(self, name: str) -> polars.DataFrame:
+        """The table called ``name`` as a polars frame that shares the numbers. Needs the extra ``polars``."""
+        import polars
+
+        frame = polars.from_arrow(self.table(name))
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    @property
+    def duration_s(self) -> float:
+        """How long the run is, in simulated seconds."""
+        return _seconds(self.scenario["duration"])
+
+    @property
+    def warmup_s(self) -> float:
+        """Where the measured interval starts, in seconds."""
+        return _seconds(self.scenario["warmup"])
+
+    def summary(self, label: str | None = None) -> dict[str, Any]:
+        """The run in numbers: what the command line prints as one of ``runs`` with ``--json``.
+
+        ``label`` is the name of the scenario if it is not given.
+        """
+        return {
+            "label": self.scenario["name"] if label is None else label,
+            "seed": self.seed,
+            "duration_s": self.duration_s,
+            "flows": [_flow_summary(row) for row in self.flows.to_pylist()],
+            "links": [_link_summary(row) for row in self.links.to_pylist()],
+            "fairness": {"jain": _jain(self.flows["goodput_bps"].to_numpy())},
+            "engine": dict(self.engine),
+        }
+
+    def save(self, folder: str | os.PathLike[str]) -> pathlib.Path:
+        """Writes Parquet tables and ``run.json`` (scenario, seed, versions, host) into a new or empty folder.
+
+        Raises ResultError if the folder holds something, OSError if it cannot be written.
+        """
+        target = _empty_folder(folder)
+        for name in TABLES:
+            pq.write_table(self.table(name), target / f"{name}.parquet", compression="zstd")
+        described = {
+            "version": _engine.version(),
+            "schema_version": SCHEMA_VERSION,
+            "seed": self.seed,
+            "scenario": self.scenario,
+            "engine": self.engine,
+            "host": {
+                "system": f"{platform.system()} {platform.release()}",
+                "machine": platform.machine(),
+                "cores": os.cpu_count(),
+                "python": platform.python_version(),
+            },
+        }
+        (target / "run.json").write_text(json.dumps(described, indent=2) + "\n", "utf-8")
+        return target
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """Reads what :meth:`save` wrote. A table is read when it is first asked for. Raises ResultError."""
+        source = pathlib.Path(folder)
+        try:
+            described = json.loads((source / "run.json").read_text("utf-8"))
+            version = described["schema_version"]
+            if version != SCHEMA_VERSION:
+                raise ResultError(
+                    f"{source}: the tables have schema version {version}, this package reads {SCHEMA_VERSION}"
+                )
+            given = described["scenario"], described["seed"], described["engine"]
+        except OSError as error:
+            raise ResultError(f"{source}: run.json cannot be read: {error.strerror}") from error
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise ResultError(f"{source}: run.json is not the description of a run ({error})") from error
+        missing = [name for name in TABLES if not (source / f"{name}.parquet").is_file()]
+        if missing:
+            raise ResultError(f"{source}: {missing[0]}.parquet is missing")
+        return cls(lambda name: _read_parquet(source, name), *given)
+
+    def to_csv(self, folder: str | os.PathLike[str]) -> pathlib.Path:
+        """Writes the tables as CSV files into a new or empty folder. Raises ResultError or OSError."""
+        target = _empty_folder(folder)
+        for name in TABLES:
+            table = self.table(name)
+            plain = [
+                pa.field(f.name, pa.string()) if pa.types.is_dictionary(f.type) else f for f in table.schema
+            ]
+            pacsv.write_csv(table.cast(pa.schema(plain)), target / f"{name}.csv")
+        return target
+
+    def __repr__(self) -> str:
+        name, flows = self.scenario["name"], self.flows.num_rows
+        return f"<Run {name!r}, seed {self.seed}, {flows} flows, {self.duration_s:g} s>"
+
+
+class Runs(list[Run]):
+    """The repetitions of one scenario, in the order of their seeds."""
+
+    def table(self, name: str) -> pa.Table:
+        """The tables called ``name`` of all runs one after the other, with a first column ``seed``."""
+        parts = []
+        for run in self:
+            part = run.table(name)
+            seeds = pa.array(np.full(part.num_rows, run.seed, dtype=np.uint64))
+            parts.append(part.add_column(0, "seed", seeds))
+        return pa.concat_tables(parts).unify_dictionaries()
+
+    def summary(self, label: str | None = None) -> list[dict[str, Any]]:
+        """:meth:`Run.summary` of each."""
+        return [run.summary(label) for run in self]
+
+
+def _flow_summary(row: Mapping[str, Any]) -> dict[str, Any]:
+    counted = (
+        "name", "cc", "start_s", "stop_s", "goodput_bps", "throughput_bps", "data_packets",
+        "retransmitted_packets", "timeouts", "loss_rate",
+    )  # fmt: skip
+    return {key: row[key] for key in counted} | {"rtt_ms": {key: row[f"rtt_{key}_ms"] for key in _RTT}}
+
+
+def _link_summary(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": row["name"],
+        "utilization": row["utilization"],
+        "queue_packets": {key: row[f"queue_packets_{key}"] for key in ("mean", "p50", "p95", "max")},
+        "queue_delay_ms": {key: row[f"queue_delay_{key}_ms"] for key in ("mean", "p95", "max")},
+        "dropped_packets": row["dropped_packets"],
+        "lost_packets": row["lost_packets"],
+        "marked_packets": row["marked_packets"],
+    }
+
+
+def _jain(goodput: np.ndarray[Any, np.dtype[np.float64]]) -> float | None:
+    """Jain's fairness index: 1 if all get the same, 1/n if one gets all; None if nobody gets anything."""
+    squares = float(np.square(goodput).sum())
+    return float(goodput.sum()) ** 2 / (len(goodput) * squares) if squares > 0 else None
+
+
+def _seconds(text: str) -> float:
+    """A span as the engine spells it (``"60s"``, ``"1.5ms"``) in seconds."""
+    found = re.fullmatch(r"([0-9.]+)(ns|us|ms|s|min)", text)
+    if found is None:
+        raise ResultError(f"`{text}` is not a time like `60s`")
+    return float(found[1]) * _UNITS_S[found[2]]
+
+
+def _empty_folder(folder: str | os.PathLike[str]) -> pathlib.Path:
+    target = pathlib.Path(folder)
+    if target.exists() and not target.is_dir():
+        raise ResultError(f"{target}: is a file, but must be a folder")
+    target.mkdir(parents=True, exist_ok=True)
+    if any(target.iterdir()):
+        raise ResultError(f"{target}: the folder is not empty")
+    return target
+
+
+def _read_parquet(folder: pathlib.Path, name: str) -> pa.Table:
+    if name not in TABLES:
+        raise KeyError(f"there is no table `{name}`; there are {', '.join(TABLES)}")
+    file = folder / f"{name}.parquet"
+    return pq.read_table(file).cast(pq.read_schema(file))

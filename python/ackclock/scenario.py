@@ -1,0 +1,289 @@
+"""Scenarios built in Python: the same document as a scenario file, as dataclasses.
+
+Values are spelled as in a file: ``"10mbit"``, ``"40ms"``, ``"84p"``, ``"1%"``. What is None is left to its
+default.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Self, TypeAlias, TypeVar
+
+from ackclock import _engine
+from ackclock.controller import Controller
+
+Rate: TypeAlias = str | Sequence[Sequence[str]] | Mapping[str, str]
+"""``"10mbit"``, ``"unlimited"``, ``[["0s", "10mbit"], ["20s", "5mbit"]]`` or ``{"trace": "saw.down"}``."""
+
+Queue: TypeAlias = str | Mapping[str, Any]
+"""``"84p"``, ``"64kB"``, ``"100ms"``, ``"1bdp"``, ``"infinite"`` or a table ``{"limit": "84p", …}``."""
+
+LossModel: TypeAlias = str | float | Mapping[str, Any]
+"""``"1%"``, ``{"model": "gilbert-elliott", …}`` or ``{"packets": [10, 11]}``."""
+
+Factory: TypeAlias = Callable[[], Any]
+"""Makes one controller written in Python."""
+
+_KEYS = {"from_": "from"}
+
+Part = TypeVar("Part", "Path", "Link")
+
+
+@dataclass(kw_only=True)
+class Reverse:
+    """The other direction of a path or link. By default it only delays."""
+
+    rate: Rate | None = None
+    queue: Queue | None = None
+    loss: LossModel | None = None
+
+
+@dataclass
+class Path:
+    """A dumbbell: one bottleneck that all flows share."""
+
+    rate: Rate
+    """Rate of the bottleneck, of IP bytes."""
+    rtt: str | None = None
+    """Base round-trip time, half of it each way. This or ``delay``."""
+    queue: Queue | None = None
+    """The queue before the bottleneck. To be given unless the rate is unlimited."""
+    loss: LossModel | None = None
+    """Random loss before the queue."""
+    delay: str | Mapping[str, str] | None = None
+    """One-way propagation delay, or ``{"forward": "20ms", "reverse": "30ms"}``."""
+    reverse: Reverse | None = None
+    """The way of the ACKs."""
+
+
+@dataclass(kw_only=True)
+class Link:
+    """A link between two named nodes."""
+
+    from_: str
+    """The node that sends into it (``from`` in a file)."""
+    to: str
+    """The node at its end."""
+    rate: Rate
+    """Its rate, of IP bytes."""
+    delay: str
+    """Propagation delay, the same in both directions."""
+    queue: Queue | None = None
+    """The queue before it. To be given unless the rate is unlimited."""
+    name: str | None = None
+    """What reports call it; by default ``<from>-<to>``. The other direction is ``<name>:reverse``."""
+    loss: LossModel | None = None
+    """Random loss before the queue."""
+    duplex: bool | None = None
+    """Whether there is a reverse direction with the same rate, queue and loss."""
+    reverse: Reverse | None = None
+    """The reverse direction, where it differs."""
+
+
+@dataclass
+class Flow:
+    """One sender with its receiver, or several alike."""
+
+    cc: str | type[Controller]
+    """The congestion controller: its name, or a class written in Python."""
+    parameters: Mapping[str, Any] | None = None
+    """Parameters of the controller."""
+    name: str | None = None
+    """What reports call it; by default ``<cc>-<index among the flows>``."""
+    count: int | None = None
+    """So many copies; their names get ``-0``, ``-1`` and so on."""
+    start: str | None = None
+    """When it starts."""
+    start_jitter: str | None = None
+    """A random delay of the start, uniform from 0 to below this."""
+    stop: str | None = None
+    """When it stops; by default at the end of the run."""
+    bytes: str | None = None
+    """How much it sends; the flow ends when all is delivered. By default without end."""
+    rtt: str | None = None
+    """Base round-trip time of this flow in place of the path's."""
+    from_: str | None = None
+    """The node of the sender, among ``links`` (``from`` in a file)."""
+    to: str | None = None
+    """The node of the receiver."""
+    via: Sequence[str] | None = None
+    """All nodes from sender to receiver in order, in place of ``from_`` and ``to``."""
+    extra_delay: str | None = None
+    """Propagation delay each way on top of that of the links."""
+    profile: str | None = None
+    """The TCP options of a stack or era; by default the profile of the scenario."""
+    transport: Mapping[str, Any] | None = None
+    """Single TCP options in place of those of the profile."""
+    kind: str | None = None
+    """``"tcp"``, or ``"datagram"``: datagrams at the rate of the source, the controller only watches."""
+    packet_size: str | None = None
+    """IP size of a datagram."""
+    source: Mapping[str, Any] | str | Sequence[Sequence[str]] | None = None
+    """What the application offers; by default as much as the flow can send."""
+
+
+@dataclass(kw_only=True)
+class Record:
+    """What a run writes down; a sampling is ``"100ms"``, ``"20acks"`` or ``"off"``."""
+
+    flow_series: str | None = None
+    """Window, round-trip time and rates of every flow."""
+    probes: str | None = None
+    """Internals of the controllers."""
+    link_series: str | None = None
+    """Queue and throughput of every link."""
+    events: bool | None = None
+    """Drops, marks, losses, retransmissions, timeouts, recoveries."""
+
+
+@dataclass
+class Scenario:
+    """A network and the flows on it. The network is one bottleneck (``path``) or any number of ``links``."""
+
+    name: str = "scenario"
+    """What reports call it."""
+    path: Path | None = None
+    """One bottleneck that all flows share."""
+    links: Sequence[Link] = field(default_factory=list)
+    """Links between named nodes, in place of ``path``."""
+    flows: Sequence[Flow] = field(default_factory=list)
+    """Who sends."""
+    duration: str = "60s"
+    """How long it runs."""
+    warmup: str | None = None
+    """The measured interval starts here and ends with the run."""
+    seed: int | None = None
+    """Fixes every random draw."""
+    profile: str | None = None
+    """The TCP options of flows that name no profile."""
+    record: Record | None = None
+    """What is written down."""
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None) -> Self:
+        """Reads a scenario file, with the values at the dotted keys of ``overrides`` in place of its own.
+
+        Raises ScenarioError, or OSError if the file cannot be read.
+        """
+        text = _read(pathlib.Path(file))
+        return cls.from_document(json.loads(_engine.resolve(text, os.fspath(file), override_list(overrides))))
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """The scenario of a document of the shape of a scenario file, such as ``Run.scenario``.
+
+        Raises TypeError for a key that there is not.
+        """
+        given = _arguments(document)
+        if "path" in given:
+            given["path"] = _with_reverse(Path, given["path"])
+        given["links"] = [_with_reverse(Link, link) for link in given.get("links", ())]
+        given["flows"] = [Flow(**_arguments(flow)) for flow in given.get("flows", ())]
+        if "record" in given:
+            given["record"] = Record(**given["record"])
+        return cls(**given)
+
+    def resolved(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The complete document, all defaults filled in and everything checked. Raises ScenarioError."""
+        document, _ = self.compiled(overrides)
+        resolved: dict[str, Any] = json.loads(document)
+        return resolved
+
+    def compiled(self, overrides: Mapping[str, Any] | None = None) -> tuple[str, list[Factory]]:
+        """What the engine takes: the resolved document as JSON, and makers of its controllers in Python.
+
+        Raises ScenarioError.
+        """
+        document = _document(self)
+        factories: list[Factory] = []
+        for flow, described in zip(self.flows, document.get("flows", ()), strict=True):
+            if not isinstance(flow.cc, str):
+                described["cc"] = f"python:{len(factories)}:{flow.cc.__name__}"
+                if flow.name is None and flow.count is None:
+                    described["name"] = f"{flow.cc.__name__}-{_index_of(self.flows, flow)}"
+                factories.append(_factory(flow.cc, dict(flow.parameters or {})))
+        text = json.dumps(document, default=str)
+        return _engine.resolve_json(text, override_list(overrides)), factories
+
+
+def override_list(overrides: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Overrides as the engine takes them: dotted keys, and values in TOML (text stays as it is)."""
+    return [
+        (key, value if isinstance(value, str) else _toml(value)) for key, value in (overrides or {}).items()
+    ]
+
+
+def _read(file: pathlib.Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise _error(
+            f"{file}: is not UTF-8 text (byte {error.start} is the first that is not)", str(file)
+        ) from None
+
+
+def _error(message: str, file: str) -> _engine.ScenarioError:
+    error = _engine.ScenarioError(message)
+    error.file, error.line, error.key = file, None, ""
+    return error
+
+
+def _document(part: Any) -> dict[str, Any]:
+    """A dataclass as a table of the document, without what is not given."""
+    table: dict[str, Any] = {}
+    for attribute in fields(part):
+        value = getattr(part, attribute.name)
+        if value is None:
+            continue
+        if isinstance(value, Path | Reverse | Record):
+            value = _document(value)
+        elif attribute.name in ("links", "flows"):
+            value = [_document(item) for item in value]
+        table[_KEYS.get(attribute.name, attribute.name)] = value
+    if table.get("links") == []:
+        del table["links"]
+    return table
+
+
+def _arguments(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {"from_" if key == "from" else key: value for key, value in table.items()}
+
+
+def _with_reverse(kind: type[Part], table: Mapping[str, Any]) -> Part:
+    given = _arguments(table)
+    if "reverse" in given:
+        given["reverse"] = Reverse(**given["reverse"])
+    return kind(**given)
+
+
+def _index_of(flows: Sequence[Flow], wanted: Flow) -> int:
+    """How many flows there are before ``wanted``, copies counted."""
+    index = 0
+    for flow in flows:
+        if flow is wanted:
+            break
+        index += flow.count or 1
+    return index
+
+
+def _factory(kind: type[Controller], parameters: dict[str, Any]) -> Factory:
+    return lambda: kind(**parameters)
+
+
+def _toml(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            return json.dumps(value)
+        case Mapping():
+            return "{" + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+        case Sequence():
+            return "[" + ", ".join(map(_toml, value)) + "]"
+    raise TypeError(f"{value!r}: an override is text, a number, true or false, or a list or table of these")

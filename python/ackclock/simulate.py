@@ -1,0 +1,86 @@
+"""Running scenarios."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, overload
+
+from ackclock.controller import Controller
+from ackclock.jobs import Job, finished
+from ackclock.result import Run, Runs
+from ackclock.scenario import Flow, Path, Scenario
+
+Flows = Sequence[Flow | str | type[Controller]]
+"""Flows, or just their controllers."""
+
+
+@overload
+def simulate(
+    scenario: Scenario | Path | str | os.PathLike[str],
+    flows: Flows | None = None,
+    *,
+    duration: str | None = None,
+    warmup: str | None = None,
+    seed: int | None = None,
+    repeat: Literal[1] = 1,
+    threads: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Run: ...
+
+
+@overload
+def simulate(
+    scenario: Scenario | Path | str | os.PathLike[str],
+    flows: Flows | None = None,
+    *,
+    duration: str | None = None,
+    warmup: str | None = None,
+    seed: int | None = None,
+    repeat: int,
+    threads: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Run | Runs: ...
+
+
+def simulate(
+    scenario: Scenario | Path | str | os.PathLike[str],
+    flows: Flows | None = None,
+    *,
+    duration: str | None = None,
+    warmup: str | None = None,
+    seed: int | None = None,
+    repeat: int = 1,
+    threads: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Run | Runs:
+    """Simulates a scenario, a scenario file, or ``flows`` on a path::
+
+        run = ackclock.simulate(ackclock.Path("10mbit", "40ms", "84p"), ["cdg", "newreno"], duration="60s")
+        print(run.flows.select(["name", "goodput_bps"]))
+
+    ``flows``, ``duration``, ``warmup`` and ``seed``, where given, stand in place of the scenario's. With
+    ``repeat`` above 1 the scenario is run with that many seeds, counted up from ``seed``, on ``threads``
+    threads (by default one a core), and the runs are returned in the order of their seeds. ``progress`` is
+    called with the fraction done, several times a second.
+
+    Raises ScenarioError for a scenario that cannot be run, and whatever a controller written in Python
+    raises.
+    """
+    if repeat < 1:
+        raise ValueError(f"repeat is {repeat}: at least 1 is needed")
+    if isinstance(scenario, Path):
+        scenario = Scenario(path=scenario)
+    elif not isinstance(scenario, Scenario):
+        scenario = Scenario.load(scenario)
+    if flows is not None:
+        scenario = replace(scenario, flows=[flow if isinstance(flow, Flow) else Flow(flow) for flow in flows])
+    given: Mapping[str, object] = {"duration": duration, "warmup": warmup, "seed": seed}
+    resolved, factories = scenario.compiled({key: value for key, value in given.items() if value is not None})
+    first: int = json.loads(resolved)["seed"]
+    jobs = [Job(resolved, first + index) for index in range(repeat)]
+    runs = dict(finished(jobs, threads=threads, controllers=factories, progress=progress))
+    ordered = Runs(runs[index] for index in range(repeat))
+    return ordered[0] if repeat == 1 else ordered

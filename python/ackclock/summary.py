@@ -1,0 +1,106 @@
+"""Summaries: the object of ``--json`` and the table at the end of a command, from the summaries of runs."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from ackclock import _engine
+
+Summary = Mapping[str, Any]
+"""One object of the ``runs`` list: what ``Run.summary()`` gives."""
+
+MANY_FLOWS = 16
+"""With more flows than this in a run, the table shows them together by controller."""
+
+
+def document(summaries: Sequence[Summary]) -> dict[str, Any]:
+    """The object that ``--json`` prints."""
+    return {"version": _engine.version(), "runs": list(summaries)}
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return statistics.median(known) if known else None
+
+
+def _text(value: float | None, form: str = ".2f") -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _flow_groups(summaries: Sequence[Summary]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+    """The flows that share a row: by name over the repetitions, or by controller when there are many."""
+    many = any(len(s["flows"]) > MANY_FLOWS for s in summaries)
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for s in summaries:
+        sizes: dict[str, int] = {}
+        for flow in s["flows"]:
+            sizes[flow["cc"]] = sizes.get(flow["cc"], 0) + 1
+        for flow in s["flows"]:
+            name = f"{sizes[flow['cc']]} x {flow['cc']}" if many else flow["name"]
+            groups.setdefault((str(s["label"]), name), []).append(flow)
+    return groups
+
+
+def flows_table(summaries: Sequence[Summary]) -> Table:
+    """A row per flow: medians over the repetitions."""
+    seeds = len({s["seed"] for s in summaries})
+    table = Table(
+        title="flows" + (f" (medians over {seeds} repetitions)" if seeds > 1 else ""), title_justify="left"
+    )
+    table.add_column("run")
+    table.add_column("flow")
+    columns: list[tuple[str, Callable[[Mapping[str, Any]], float | None], str]] = [
+        ("goodput\nMbit/s", lambda f: f["goodput_bps"] / 1e6, ".3f"),
+        ("RTT p50\nms", lambda f: f["rtt_ms"]["p50"], ".1f"),
+        ("RTT p95\nms", lambda f: f["rtt_ms"]["p95"], ".1f"),
+        ("loss\n%", lambda f: f["loss_rate"] * 100, ".3f"),
+        ("packets", lambda f: f["data_packets"], ".0f"),
+        ("retrans-\nmitted", lambda f: f["retransmitted_packets"], ".0f"),
+        ("time-\nouts", lambda f: f["timeouts"], ".0f"),
+    ]
+    for name, _, _ in columns:
+        table.add_column(name, justify="right")
+    for (label, flow), group in _flow_groups(summaries).items():
+        table.add_row(
+            label, flow, *(_text(_median([value(f) for f in group]), form) for _, value, form in columns)
+        )
+    return table
+
+
+def links_table(summaries: Sequence[Summary]) -> Table:
+    """A row per link: medians over the repetitions, and the fairness of the flows that share the run."""
+    table = Table(title="links", title_justify="left")
+    for name in ("run", "link"):
+        table.add_column(name)
+    columns: list[tuple[str, Callable[[Mapping[str, Any]], float | None], str]] = [
+        ("utili-\nzation", lambda r: r["utilization"], ".3f"),
+        ("queue mean\npackets", lambda r: r["queue_packets"]["mean"], ".1f"),
+        ("delay mean\nms", lambda r: r["queue_delay_ms"]["mean"], ".1f"),
+        ("delay p95\nms", lambda r: r["queue_delay_ms"]["p95"], ".1f"),
+        ("dropped", lambda r: r["dropped_packets"], ".0f"),
+        ("lost", lambda r: r["lost_packets"], ".0f"),
+        ("marked", lambda r: r["marked_packets"], ".0f"),
+    ]
+    for name in (*(c[0] for c in columns), "Jain\nindex"):
+        table.add_column(name, justify="right")
+    groups: dict[tuple[str, str], list[tuple[Mapping[str, Any], Summary]]] = {}
+    for s in summaries:
+        for link in s["links"]:
+            groups.setdefault((str(s["label"]), link["name"]), []).append((link, s))
+    for (label, link), group in groups.items():
+        cells = [_text(_median([value(r) for r, _ in group]), form) for _, value, form in columns]
+        fairness = _median([s["fairness"]["jain"] for _, s in group])
+        table.add_row(label, link, *cells, _text(fairness, ".3f"))
+    return table
+
+
+def engine_line(summaries: Sequence[Summary]) -> str:
+    """How much was simulated, and how fast."""
+    packets = sum(s["engine"]["data_packets"] for s in summaries)
+    cpu = sum(s["engine"]["cpu_s"] for s in summaries)
+    rate = f", {packets / cpu / 1e6:.2f} million packets per CPU second" if cpu > 0 else ""
+    return f"{packets} data packets in {cpu:.2f} CPU seconds{rate}"

@@ -1,0 +1,202 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ackclock.cli import main
+
+SCENARIO = """
+name = "small"
+duration = "3s"
+[path]
+rate = "5mbit"
+rtt = "20ms"
+queue = "30p"
+[[flows]]
+cc = "newreno"
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+def run(capsys, *arguments):
+    """Exit status, standard output and standard error of a command."""
+    status = main([str(a) for a in arguments])
+    return status, *capsys.readouterr()
+
+
+def refused(capsys, *arguments):
+    """The sentence with which a command is refused."""
+    status, out, err = run(capsys, *arguments)
+    assert status == 2
+    assert out == ""
+    assert err.count("\n") == 1, err
+    return err.strip()
+
+
+def test_run_prints_tables_for_people(capsys, scenario):
+    status, out, _ = run(capsys, "run", scenario)
+    assert status == 0
+    assert "newreno-0" in out
+    assert "bottleneck" in out
+
+
+def test_json_is_the_only_thing_on_standard_output(capsys, scenario):
+    status, out, err = run(capsys, "run", scenario, "--json", "--repeat", 2, "--seed", 7)
+    document = json.loads(out)
+    assert status == 0
+    assert [(r["label"], r["seed"]) for r in document["runs"]] == [("small", 7), ("small", 8)]
+    first = document["runs"][0]
+    assert set(first) == {"label", "seed", "duration_s", "flows", "links", "fairness", "engine"}
+    assert {"min", "mean", "p50", "p90", "p95", "p99", "max"} == set(first["flows"][0]["rtt_ms"])
+    assert "newreno-0" in err
+
+
+def test_set_changes_a_key_and_out_keeps_everything(capsys, scenario, tmp_path):
+    out_folder = tmp_path / "out"
+    status, out, err = run(
+        capsys, "run", scenario, "--set", "path.rate=2mbit", "--out", out_folder, "--csv", "--json"
+    )
+    assert status == 0
+    assert json.loads(out)["runs"][0]["flows"][0]["goodput_bps"] < 2e6
+    assert str(out_folder / "index.html") in err
+    names = {p.name for p in out_folder.iterdir()}
+    assert {"index.html", "run.json", "summary.json", "flows.parquet", "goodput.png", "csv"} <= names
+    assert json.loads((out_folder / "run.json").read_text())["scenario"]["path"]["rate"] == "2mbit"
+    assert (out_folder / "csv" / "flows.csv").read_text().startswith('"flow"')
+
+
+def test_a_packet_capture_is_written_for_every_run(capsys, scenario, tmp_path):
+    assert run(capsys, "run", scenario, "--pcap", tmp_path / "a.pcapng", "--repeat", 2, "--seed", 1)[0] == 0
+    for seed in (1, 2):
+        assert (tmp_path / f"a-seed-{seed}.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+
+
+def test_compare_runs_each_controller_on_the_same_path(capsys, tmp_path):
+    arguments = ("--rate", "5mbit", "--duration", "3s", "--flows", 2, "--repeat", 2, "--json")
+    status, out, _ = run(capsys, "compare", "newreno", "cubic", *arguments, "--out", tmp_path / "out")
+    assert status == 0
+    assert [r["label"] for r in json.loads(out)["runs"]] == ["newreno", "newreno", "cubic", "cubic"]
+    assert len(json.loads(out)["runs"][0]["flows"]) == 2
+    names = {p.name for p in (tmp_path / "out").iterdir()}
+    assert {"cubic-seed-2", "delay-throughput.png", "window.png", "summary.json"} <= names
+
+
+def test_a_run_without_series_still_gets_a_report(capsys, scenario, tmp_path):
+    off = ("--set", "record.flow_series=off", "--set", "record.link_series=off")
+    assert run(capsys, "run", scenario, *off, "--out", tmp_path / "out")[0] == 0
+    assert not list((tmp_path / "out").glob("*.png"))
+
+
+def test_bad_input_is_one_sentence_and_status_two(capsys, scenario, tmp_path):
+    (tmp_path / "binary.toml").write_bytes(b"name = \xff")
+    assert "is not UTF-8" in refused(capsys, "run", tmp_path / "binary.toml")
+    assert "cannot be read: No such file" in refused(capsys, "run", tmp_path / "none.toml")
+    assert "path.rate" in refused(capsys, "run", scenario, "--set", "path.rate=10")
+    assert "must be KEY=VALUE" in refused(capsys, "run", scenario, "--set", "path.rate")
+    assert "repeat" in refused(capsys, "run", scenario, "--repeat", 0)
+    assert "No such option" in refused(capsys, "run", scenario, "--nonsense")
+    assert "No such command" in refused(capsys, "fly")
+    assert "did you mean `newreno`" in refused(capsys, "compare", "newrino")
+    assert "named twice" in refused(capsys, "compare", "cdg", "cdg")
+    assert "did you mean `cdg`" in refused(capsys, "controllers", "cgd")
+    assert "no experiment `fig4`" in refused(capsys, "reproduce", "fig4")
+    assert "no such case" in refused(capsys, "bench", "--only", "nothing")
+    assert "cannot be written" in refused(capsys, "run", scenario, "--pcap", tmp_path / "no" / "a.pcapng")
+
+
+def test_a_folder_in_use_is_refused_before_anything_runs(capsys, scenario, tmp_path):
+    assert "not empty" in refused(capsys, "run", scenario, "--out", tmp_path)
+    assert "is a file" in refused(capsys, "compare", "cdg", "--out", scenario)
+    assert [p.name for p in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_controllers_are_listed_with_their_parameters(capsys):
+    status, out, _ = run(capsys, "controllers", "--json")
+    assert status == 0
+    assert {"newreno", "cdg", "cubic"} <= {c["name"] for c in json.loads(out)["controllers"]}
+    assert "beta_d" in run(capsys, "controllers", "cdg")[1]
+    assert "no parameters" in run(capsys, "controllers", "newreno")[1]
+
+
+def test_reproduce_lists_the_experiments(capsys):
+    status, out, _ = run(capsys, "reproduce", "--list")
+    assert status == 0
+    assert "cdg2011-fig4" in out
+
+
+def test_reproduce_writes_a_report_and_one_json_object(capsys, tmp_path):
+    status, out, err = run(
+        capsys, "reproduce", "cdg2011-fig7", "--quick", "--json", "--out", tmp_path / "report"
+    )
+    (experiment,) = json.loads(out)["experiments"]
+    assert experiment["id"] == "cdg2011-fig7"
+    verdicts = [claim["verdict"] for claim in experiment["claims"]]
+    assert set(verdicts) <= {"pass", "miss"}
+    assert status == (1 if "miss" in verdicts else 0)
+    assert str(tmp_path / "report" / "index.html") in err
+    names = {p.name for p in (tmp_path / "report").iterdir()}
+    assert names == {"index.html", "cdg2011-fig7.png", "cdg2011-fig7.parquet", "claims.parquet", "run.json"}
+
+
+def test_bench_measures_a_case_in_a_process_of_its_own(capsys):
+    status, out, _ = run(capsys, "bench", "--only", "newreno-1", "--json")
+    (result,) = json.loads(out)["bench"]
+    assert status == 0
+    assert set(result) == {
+        "name",
+        "controller",
+        "flows",
+        "data_packets",
+        "events",
+        "cpu_s",
+        "packets_per_cpu_s",
+        "peak_rss_bytes",
+    }
+    # 100 Mbit/s for 60 s are 500 000 packets of 1500 bytes.
+    assert 400_000 < result["data_packets"] < 510_000
+
+
+def test_ctrl_c_keeps_the_finished_runs_and_ends_within_a_second(scenario, tmp_path):
+    # Repetitions of half an hour: the first take a moment, all of them much longer than the test waits.
+    arguments = [
+        "--set",
+        "duration=1800s",
+        "--set",
+        "record.flow_series=off",
+        "--repeat",
+        "400",
+        "--threads",
+        "1",
+    ]
+    out_folder = tmp_path / "out"
+    command = [
+        sys.executable,
+        "-m",
+        "ackclock.cli",
+        "run",
+        str(scenario),
+        *arguments,
+        "--out",
+        str(out_folder),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(5.0)
+    assert process.poll() is None
+    interrupted = time.monotonic()
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    assert "finished runs are in" in err
+    assert time.monotonic() - interrupted < 10
+    kept = json.loads((out_folder / "summary.json").read_text())["runs"]
+    assert 1 <= len(kept) < 400

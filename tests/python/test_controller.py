@@ -1,0 +1,204 @@
+"""Controllers written in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import polars
+import pytest
+
+import ackclock
+
+LOSSY = ackclock.Path("10mbit", "40ms", "20p", loss="1%")
+
+
+class NewReno(ackclock.Controller):
+    """NewReno (RFC 5681) as the engine has it, written from its rules a second time."""
+
+    def __init__(self) -> None:
+        self.before: tuple[float, float] | None = None
+
+    def on_ack(self, cx: ackclock.Context, ack: ackclock.Ack) -> None:
+        if not ack.window_limited:
+            return
+        credit = ack.avoidance_credit()
+        if self.window < self.slow_start_threshold:
+            credit = ack.slow_start_credit()
+            room = self.slow_start_threshold - self.window
+            if credit < room:
+                self.window += credit
+                return
+            self.window = self.slow_start_threshold
+            credit -= room
+        if credit > 0:
+            self.window += min(credit / self.window, 1.0)
+
+    def on_loss(self, cx: ackclock.Context, loss: ackclock.Loss) -> None:
+        self.before = self.window, self.slow_start_threshold
+        self.slow_start_threshold = max(self.window * 0.5, 2.0)
+        self.window = min(self.window, self.slow_start_threshold)
+
+    def on_timeout(self, cx: ackclock.Context, loss: ackclock.Loss) -> None:
+        if not loss.again:
+            self.before = self.window, self.slow_start_threshold
+            self.slow_start_threshold = max(self.window * 0.5, 2.0)
+        self.window = 1.0
+
+    def on_spurious(self, cx: ackclock.Context) -> None:
+        if self.before is not None:
+            self.window = max(self.window, self.before[0])
+            self.slow_start_threshold = max(self.slow_start_threshold, self.before[1])
+            self.before = None
+
+
+class Fixed(ackclock.Controller):
+    """A window that never changes."""
+
+    def __init__(self, segments: float = 10.0) -> None:
+        self.window = segments
+
+    def on_start(self, cx: ackclock.Context) -> None:
+        pass
+
+    def on_ack(self, cx: ackclock.Context, ack: ackclock.Ack) -> None:
+        pass
+
+    def on_loss(self, cx: ackclock.Context, loss: ackclock.Loss) -> None:
+        pass
+
+    def on_timeout(self, cx: ackclock.Context, loss: ackclock.Loss) -> None:
+        pass
+
+
+def simulated(
+    cc: str | type[ackclock.Controller], path: ackclock.Path = LOSSY, **given: object
+) -> ackclock.Run:
+    flow = ackclock.Flow(cc, **given)  # type: ignore[arg-type]
+    record = ackclock.Record(flow_series="1ack")
+    scenario = ackclock.Scenario(path=path, flows=[flow], duration="20s", record=record)
+    run = ackclock.simulate(scenario)
+    assert isinstance(run, ackclock.Run)
+    return run
+
+
+@pytest.mark.parametrize("profile", ["linux", "freebsd-9"])
+def test_newreno_in_python_goes_the_way_of_the_engine_segment_for_segment(profile: str) -> None:
+    engine, python = simulated("newreno", profile=profile), simulated(NewReno, profile=profile)
+    kinds = engine.events["kind"].to_pylist()
+    assert kinds.count("loss-event") > 20
+    assert "timeout" in kinds or profile == "linux"
+    assert engine.flow_series.num_rows > 1000
+    assert python.flow_series.equals(engine.flow_series)
+    assert python.events.equals(engine.events)
+
+
+def test_parameters_are_given_by_name_and_copies_have_objects_of_their_own() -> None:
+    path = ackclock.Path("10mbit", "40ms", "84p")
+    run = simulated(Fixed, path, parameters={"segments": 4.0}, count=2)
+    # 8 segments in all in a round trip of 40 ms and a delayed ACK or none: never a queue of more than 8.
+    assert set(run.flow_series["window_segments"].to_pylist()) == {4.0}
+    assert run.flows.num_rows == 2
+    assert run.links["queue_packets_max"].to_pylist()[0] <= 8
+    assert run.flows["cc"].to_pylist() == ["python:0:Fixed"] * 2
+    assert run.scenario["flows"][0]["parameters"] == {"segments": 4.0}
+
+
+def test_two_classes_in_one_scenario_are_kept_apart() -> None:
+    flows = [ackclock.Flow(Fixed, {"segments": 2.0}), "newreno", ackclock.Flow(Fixed, {"segments": 7.0})]
+    run = ackclock.simulate(ackclock.Path("10mbit", "40ms", "84p"), flows, duration="2s")
+    assert run.flows["name"].to_pylist() == ["Fixed-0", "newreno-1", "Fixed-2"]
+    series = run.polars("flow_series").group_by("flow").agg(window=polars.col("window_segments").max())
+    windows = dict(series.iter_rows())
+    assert (windows[0], windows[2]) == (2.0, 7.0)
+
+
+def test_probes_random_numbers_and_signals_reach_python() -> None:
+    seen: list[tuple[float, float | None, float | None]] = []
+
+    class Curious(Fixed):
+        drawn = 0.0
+
+        def on_ack(self, cx: ackclock.Context, ack: ackclock.Ack) -> None:
+            self.drawn = cx.random()
+            seen.append((cx.now, ack.rtt, ack.min_rtt))
+            assert (cx.segment_size, cx.initial_window) == (1448, 10.0)
+            assert ack.rate is None or ack.rate.delivered >= 1
+
+        def probe(self) -> Mapping[str, float]:
+            return {"drawn": self.drawn, "twice": 2 * self.drawn}
+
+    path = ackclock.Path("10mbit", "40ms", "84p")
+    run = simulated(Curious, path)
+    probes = run.polars("probes").pivot(on="name", index="time_s", values="value")
+    assert (probes["twice"] == 2 * probes["drawn"]).all()
+    assert len(set(probes["drawn"])) > 100
+    # 40 ms of propagation and 1.2 ms of service for 1500 bytes at 10 Mbit/s.
+    assert min(rtt for _, rtt, _ in seen if rtt is not None) == pytest.approx(0.0412)
+    assert seen[-1][2] == pytest.approx(0.0412)
+    assert all(a[0] <= b[0] for a, b in pairwise(seen))
+    again = simulated(Curious, path)
+    assert again.probes.equals(run.probes)
+
+
+def test_a_pacing_rate_holds_the_flow_back() -> None:
+    class Paced(Fixed):
+        pacing_rate = 2e6
+
+    run = simulated(Paced, ackclock.Path("10mbit", "40ms", "84p"), parameters={"segments": 100.0})
+    assert run.flows["throughput_bps"].to_pylist()[0] == pytest.approx(2e6, rel=0.03)
+
+
+def test_an_exception_ends_the_run_and_is_raised_with_its_traceback() -> None:
+    class Broken(Fixed):
+        def on_loss(self, cx: ackclock.Context, loss: ackclock.Loss) -> None:
+            raise ZeroDivisionError(f"at {cx.now:.3f}")
+
+    with pytest.raises(ZeroDivisionError, match=r"at 0\.") as caught:
+        simulated(Broken)
+    assert caught.traceback[-1].name == "on_loss"
+
+
+def test_a_controller_that_cannot_be_made_says_so() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'segmens'"):
+        simulated(Fixed, parameters={"segmens": 3})
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "sentence"),
+    [
+        ("window", float("nan"), r"Wrong\.window is NaN: allowed is a finite number of segments, at least 0"),
+        ("window", -1.0, r"Wrong\.window is -1"),
+        ("slow_start_threshold", float("nan"), r"Wrong\.slow_start_threshold is NaN"),
+        (
+            "pacing_rate",
+            0.0,
+            r"Wrong\.pacing_rate is 0: allowed is a finite rate of at least 1 bit/s, or None",
+        ),
+    ],
+)
+def test_an_attribute_out_of_range_is_refused_in_one_sentence(
+    attribute: str, value: float, sentence: str
+) -> None:
+    class Wrong(Fixed):
+        def on_ack(self, cx: ackclock.Context, ack: ackclock.Ack) -> None:
+            setattr(self, attribute, value)
+
+    with pytest.raises(ValueError, match=sentence):
+        simulated(Wrong)
+
+
+def test_a_method_that_is_missing_is_named() -> None:
+    class Lazy(ackclock.Controller):
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"Lazy has no on_ack\(cx, ack\)"):
+        simulated(Lazy)
+
+
+def test_a_scenario_does_not_bring_its_python_controllers_along() -> None:
+    scenario = ackclock.Scenario(path=LOSSY, flows=[ackclock.Flow(Fixed)])
+    with pytest.raises(
+        RuntimeError, match="`Fixed-0` needs the controller `python:0:Fixed`, which was not given"
+    ):
+        ackclock.simulate(ackclock.Scenario.from_document(scenario.resolved()))

@@ -1,0 +1,195 @@
+"""The extension module: catalogue, resolving, batches."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from ackclock import _engine
+
+DUMBBELL = """
+name = "demo"
+duration = "5s"
+path = { rate = "10mbit", rtt = "40ms", queue = "84p" }
+flows = [{ cc = "newreno" }]
+"""
+
+
+QUIET = [
+    ("record.flow_series", "off"),
+    ("record.link_series", "off"),
+    ("record.probes", "off"),
+    ("record.events", "false"),
+]
+ENDLESS = [("duration", "1000000s"), *QUIET]
+
+
+def resolved(*overrides: tuple[str, str], text: str = DUMBBELL) -> str:
+    return _engine.resolve(text, "demo.toml", list(overrides))
+
+
+def delivered(batch: _engine.Batch, limit_s: float = 60.0) -> dict[int, _engine.Run]:
+    runs: dict[int, _engine.Run] = {}
+    end = time.monotonic() + limit_s
+    while not batch.done:
+        assert time.monotonic() < end, "the batch does not end"
+        found = batch.next(0.05)
+        if found is not None:
+            runs[found[0]] = found[1]
+    return runs
+
+
+def test_the_catalogue_lists_controllers_with_parameters_and_profiles_with_options() -> None:
+    controllers = {entry["name"]: entry for entry in _engine.controllers()}
+    assert "newreno" in controllers
+    assert {p["name"] for p in controllers["cdg"]["parameters"]} >= {"G"}
+    assert set(controllers["cdg"]["parameters"][0]) == {
+        "name",
+        "default",
+        "unit",
+        "range",
+        "meaning",
+        "source",
+    }
+    profiles = {profile["name"]: profile for profile in _engine.profiles()}
+    assert profiles["linux"]["options"]["initial_window"] == 10
+    assert json.loads(_engine.schema())["properties"]["duration"]
+
+
+def test_resolving_fills_in_defaults_and_sets_overrides() -> None:
+    document = json.loads(resolved(("path.queue", "1bdp"), ("seed", "7")))
+    assert (document["path"]["queue"], document["seed"], document["profile"]) == ("1bdp", 7, "linux")
+    assert document["flows"][0]["name"] == "newreno-0"
+    again = json.loads(_engine.resolve_json(json.dumps(document), []))
+    assert again == document
+
+
+def test_a_bad_key_raises_one_sentence_with_file_line_and_key() -> None:
+    with pytest.raises(_engine.ScenarioError, match="rate") as caught:
+        resolved(text=DUMBBELL.replace("10mbit", "10"))
+    error = caught.value
+    assert (error.file, error.line, error.key) == ("demo.toml", 4, "path.rate")
+    assert str(error).startswith("demo.toml, line 4: path.rate: ")
+    assert "\n" not in str(error)
+    assert isinstance(error, ValueError)
+
+
+def test_a_trace_is_found_beside_its_file_and_stays_found(tmp_path: Path) -> None:
+    # One 1500-byte packet a millisecond is 12 Mbit/s.
+    (tmp_path / "steady.down").write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
+    text = DUMBBELL.replace('rate = "10mbit"', 'rate = { trace = "steady.down" }')
+    document = _engine.resolve(text, str(tmp_path / "demo.toml"), [])
+    assert json.loads(document)["path"]["rate"]["trace"] == str(tmp_path / "steady.down")
+    (runs,) = delivered(_engine.Batch([(document, 1)])).values()
+    assert pa.table(runs.table("links"))["rate_bps"].to_pylist() == [12e6]
+
+
+def test_inspecting_tells_what_a_run_would_be() -> None:
+    seen = _engine.inspect(resolved(("warmup", "1s")))
+    assert (seen["bottleneck"], seen["duration_s"], seen["warmup_s"]) == ("bottleneck", 5.0, 1.0)
+    assert seen["flows"] == [
+        {"name": "newreno-0", "cc": "newreno", "base_rtt_ms": 40.0, "start_s": 0.0, "stop_s": 5.0}
+    ]
+    assert seen["links"][0]["rate_bps"] == 10_000_000
+    assert seen["warnings"] == []
+    assert 0 < seen["estimated_memory_bytes"] < 100e6
+
+
+def test_a_batch_hands_out_every_run_and_the_same_seed_gives_the_same_tables() -> None:
+    text = resolved(("path.loss", "1%"))
+    batch = _engine.Batch([(text, seed) for seed in (1, 2, 1)], threads=2)
+    runs = delivered(batch)
+    assert sorted(runs) == [0, 1, 2]
+    assert batch.progress() == 1.0
+    assert batch.next(0.0) is None
+    for name in ("flows", "links", "flow_series", "link_series", "probes", "events"):
+        tables = [pa.table(runs[i].table(name)) for i in range(3)]
+        assert tables[0].equals(tables[2]), name
+    assert not pa.table(runs[0].table("events")).equals(pa.table(runs[1].table("events")))
+    engine = runs[0].engine
+    assert engine["kind"] == "sim"
+    assert engine["data_packets"] > 1000
+    assert engine["events"] > engine["data_packets"]
+
+
+def test_a_cancelled_batch_ends_within_a_second_and_keeps_what_was_done() -> None:
+    short = resolved(("duration", "1s"))
+    long = resolved(*ENDLESS)
+    batch = _engine.Batch([(short, 1), (long, 1), (long, 2)], threads=1)
+    first = batch.next(30.0)
+    assert first is not None
+    assert first[0] == 0
+    assert not batch.done
+    assert 1 / 3 <= batch.progress() < 1
+    batch.cancel()
+    start = time.monotonic()
+    assert delivered(batch) == {}
+    assert time.monotonic() - start < 1.0
+
+
+def test_dropping_a_batch_stops_its_threads() -> None:
+    def threads_become(wanted: int) -> bool:
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            names = [task.read_text() for task in Path("/proc/self/task").glob("*/comm")]
+            if sum(name.startswith("ackclock-") for name in names) == wanted:
+                return True
+            time.sleep(0.01)
+        return False
+
+    assert threads_become(0)
+    batch = _engine.Batch([(resolved(*ENDLESS), 1)])
+    assert threads_become(1)
+    del batch
+    assert threads_become(0)
+
+
+def test_other_python_threads_run_while_the_engine_does() -> None:
+    ticks = 0
+    over = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not over.wait(0.001):
+            ticks += 1
+
+    clock = threading.Thread(target=tick)
+    clock.start()
+    batch = _engine.Batch([(resolved(("duration", "2000s"), *QUIET), 1)])
+    assert batch.next(60.0) is not None
+    over.set()
+    clock.join()
+    assert ticks > 10
+
+
+def test_jobs_that_cannot_be_are_refused() -> None:
+    with pytest.raises(ValueError, match="threads is 0"):
+        _engine.Batch([], threads=0)
+    with pytest.raises(ValueError, match="1 entries for 0 jobs"):
+        _engine.Batch([], pcap=[None])
+    assert _engine.Batch([]).done
+    with pytest.raises(_engine.ScenarioError, match="not JSON"):
+        _engine.Batch([("{", 1)]).next(10.0)
+    (run,) = delivered(_engine.Batch([(resolved(), 1)])).values()
+    with pytest.raises(KeyError, match="there is no table `flow`"):
+        run.table("flow")
+
+
+def test_a_run_that_would_exhaust_the_machine_is_refused() -> None:
+    greedy = resolved(("duration", "1000000s"), ("record.link_series", "1us"))
+    with pytest.raises(_engine.ScenarioError, match="memory"):
+        _engine.Batch([(greedy, 1)]).next(10.0)
+
+
+def test_a_capture_is_written_or_the_reason_told(tmp_path: Path) -> None:
+    file = tmp_path / "run.pcapng"
+    delivered(_engine.Batch([(resolved(("duration", "1s")), 1)], pcap=[str(file)]))
+    assert file.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+    missing = str(tmp_path / "missing" / "run.pcapng")
+    with pytest.raises(RuntimeError, match=r"missing/run\.pcapng"):
+        _engine.Batch([(resolved(), 1)], pcap=[missing]).next(10.0)

@@ -1,0 +1,166 @@
+import math
+
+import numpy as np
+import pytest
+
+from ackclock import metrics
+from ackclock.metrics import MetricError
+from handmade import handmade
+
+RUN = handmade()
+
+
+def test_goodput_over_an_interval_counts_what_was_delivered_in_it():
+    assert metrics.goodput(RUN, "a", 2.0, 6.0) == pytest.approx(4.0e6)
+    # b: 2 s of 250 000 bytes and 2 s of 500 000 bytes, in 4 s.
+    assert metrics.goodput(RUN, "b", 4.0, 8.0) == pytest.approx(3.0e6)
+    assert metrics.goodput(RUN, None, 4.0, 8.0) == pytest.approx(7.0e6)
+
+
+def test_goodput_is_interpolated_between_samples():
+    assert metrics.goodput(RUN, "b", 5.5, 6.5) == pytest.approx((125_000 + 250_000) * 8)
+
+
+def test_goodput_without_interval_is_that_of_the_table():
+    assert metrics.goodput(RUN, "b") == 2.0e6
+    assert metrics.goodput(RUN) == 6.0e6
+
+
+def test_goodput_refuses_half_an_interval_and_an_empty_one():
+    with pytest.raises(MetricError, match="both ends"):
+        metrics.goodput(RUN, "a", 2.0)
+    with pytest.raises(MetricError, match="from 3 s to 3 s is empty"):
+        metrics.goodput(RUN, "a", 3.0, 3.0)
+
+
+def test_bins_stand_at_their_centres_and_are_missing_outside_the_life_of_the_flow():
+    centres, values = metrics.goodput_bins(RUN, "b", 2.0)
+    assert centres.tolist() == [1, 3, 5, 7, 9]
+    assert np.isnan(values[:2]).all()
+    assert values[2:].tolist() == [2e6, 4e6, 4e6]
+
+
+def test_windows_that_do_not_fit_are_left_out():
+    assert metrics.goodput_windows(RUN, "b", 2.0, 4.0, 9.0).tolist() == [2e6, 4e6]
+    with pytest.raises(MetricError, match="no window of 4 s"):
+        metrics.goodput_windows(RUN, "b", 4.0, 4.0, 7.0)
+
+
+def test_the_first_link_with_a_rate_is_the_bottleneck():
+    assert metrics.link_rate(RUN) == 8.0e6
+    assert metrics.utilization(RUN) == 0.75
+    # 750 000 bytes a second are 6 of the 8 Mbit/s.
+    assert metrics.utilization(RUN, "bottleneck", 2.0, 4.0) == pytest.approx(0.75)
+    assert metrics.queue_delay(RUN, "max") == 100.0
+    assert metrics.queue_length(RUN) == 12.0
+
+
+def test_an_unknown_flow_or_link_is_named_with_the_known_ones():
+    with pytest.raises(MetricError, match=r"no flow `c` in this run \(there are a, b\)"):
+        metrics.goodput(RUN, "c")
+    with pytest.raises(MetricError, match="no link `x`"):
+        metrics.link_rate(RUN, "x")
+
+
+def test_rtt_percentiles_come_from_the_samples_of_the_interval():
+    assert metrics.rtt_percentile(RUN, 50, "a", 0.0, 10.0) == 90.0
+    assert metrics.rtt_percentile(RUN, 100, "a", 0.0, 4.0) == 80.0
+    assert metrics.rtt_percentile(RUN, 50, "b", above_base=True) == 10.0
+    assert metrics.rtt_range(RUN, flow="a") == 50.0
+
+
+def test_samples_of_several_flows_are_taken_over_each_ones_own_base_rtt():
+    # a at 8, 9 and 10 s: 80, 90 and 100 ms over 40; b: 10 ms over 50, three times.
+    above = metrics.rtt_samples(RUN, None, 8.0, 10.0, above_base=True)
+    assert sorted(above.tolist()) == [10.0, 10.0, 10.0, 80.0, 90.0, 100.0]
+
+
+def test_an_interval_without_a_sample_has_no_rtt():
+    with pytest.raises(MetricError, match="no RTT sample"):
+        metrics.rtt_percentile(RUN, 50, "b", 0.0, 3.0)
+
+
+def test_the_loss_rate_of_all_flows_weighs_by_packets():
+    assert metrics.loss_rate(RUN, "b") == 0.05
+    assert metrics.loss_rate(RUN) == pytest.approx(80 / 4000)
+
+
+def test_events_are_counted_by_kind_flow_and_interval():
+    assert metrics.event_count(RUN, "drop") == 3
+    assert metrics.event_count(RUN, "drop", "a", 3.0, 5.0) == 2
+    assert metrics.event_count(RUN, ["drop", "deemed-lost"]) == 4
+    assert metrics.event_value(RUN, "drop") == 83.5
+    with pytest.raises(MetricError, match="no event `mark`"):
+        metrics.event_value(RUN, "mark")
+
+
+def test_the_share_of_events_looks_at_the_latest_value_of_the_signal():
+    # The state is 1 from 3 s on: two of the drops at 2.5, 3.5 and 4.5 s.
+    assert metrics.event_share(RUN, "drop", "queue_state", 1.0, "a") == pytest.approx(2 / 3)
+
+
+def test_jains_index():
+    assert metrics.jain([5.0, 5.0, 5.0]) == pytest.approx(1.0)
+    assert metrics.jain([1.0, 0.0, 0.0, 0.0]) == pytest.approx(0.25)
+    assert metrics.jain_index(RUN, 4.0, 8.0) == pytest.approx(49 / 50)
+    assert math.isnan(metrics.jain([0.0, 0.0]))
+
+
+def test_the_max_min_ratio_is_infinite_when_a_flow_starves():
+    assert metrics.max_min_ratio(RUN, 4.0, 8.0) == pytest.approx(4 / 3)
+    assert metrics.max_min_ratio(RUN, 0.0, 4.0) == math.inf
+
+
+def test_time_to_share_counts_to_the_end_of_the_bin_from_which_it_stays():
+    # Shares of b in bins of 2 s from 4 s: 1/3, 1/2, 1/2.
+    assert metrics.time_to_share(RUN, "b", 0.45, 4.0, 10.0, 2.0) == 4.0
+    assert metrics.time_to_share(RUN, "b", 0.3, 4.0, 10.0, 2.0) == 2.0
+    assert metrics.time_to_share(RUN, "b", 0.6, 4.0, 10.0, 2.0) == 6.0
+
+
+def test_settling_needs_every_flow_near_its_final_mean():
+    assert metrics.settling_time(RUN, 4.0, 10.0, 2.0, 0.1, (6.0, 10.0)) == 4.0
+    assert metrics.settling_time(RUN, 4.0, 10.0, 2.0, 0.1, (6.0, 10.0), ["a"]) == 2.0
+
+
+def test_signals_are_columns_of_the_series_or_probes():
+    assert metrics.signal_percentile(RUN, "a", "window", 0.0) == pytest.approx(8.4)
+    assert metrics.signal_percentile(RUN, "a", "shadow_window", 100.0, 0.0, 4.0) == 13.0
+    assert metrics.signal_at(RUN, "a", "shadow_window", 1.9) == 11.0
+    with pytest.raises(MetricError, match="recorded no signal `alpha`"):
+        metrics.samples(RUN, "a", "alpha")
+
+
+def test_a_change_compares_the_step_of_a_counter_with_the_sample_before():
+    assert metrics.change_at(RUN, "a", "window", "window", "backoffs") == pytest.approx(0.7)
+    grown = metrics.change_at(RUN, "a", "window", "window", "interval", "difference", "growth")
+    assert grown == pytest.approx(1.0)
+    # At the back-off the shadow window is 12, as the window was.
+    largest = metrics.change_at(
+        RUN, "a", "window", ["window", "shadow_window"], "interval", start=4.0, stop=4.0
+    )
+    assert largest == pytest.approx(9.4 / 12)
+
+
+def test_a_counter_that_never_rises_gives_no_change():
+    with pytest.raises(MetricError, match="never rises"):
+        metrics.change_at(RUN, "a", "window", "window", "backoffs", start=4.0)
+
+
+def test_a_lag_is_counted_in_steps_of_the_counter():
+    assert metrics.lag(RUN, "a", "raw_max", "raw_min", "<=0", "interval", 0.0) == 2.0
+    with pytest.raises(MetricError, match="`raw_min` of `a` never is <=0"):
+        metrics.lag(RUN, "a", "raw_max", "raw_min", "<=0", "interval", 0.0, 4.0)
+
+
+def test_the_mathis_model_at_one_percent():
+    # 1448 * 8 / 0.04 = 289 600 bit/s a segment and RTT; times 1.2247 / 0.1.
+    assert metrics.mathis(0.01, 0.04, 1448) == pytest.approx(3.547e6, rel=1e-3)
+
+
+def test_curves_leave_out_what_was_not_measured():
+    a, b = metrics.signal_by_flow(RUN, "rtt")
+    assert (a.cc, b.cc) == ("newreno", "cdg")
+    assert b.times.tolist() == [5, 6, 7, 8, 9, 10]
+    assert metrics.goodput_by_flow(RUN, 5.0)[0].values.tolist() == [4e6, 4e6]
+    assert metrics.queue_curve(RUN).values[3] == 3.0

@@ -1,0 +1,317 @@
+import math
+
+import pytest
+
+from ackclock import papers
+from ackclock.papers import CatalogueError
+from ackclock.papers.catalogue import read_experiment
+from ackclock.papers.figures import figures, table
+from ackclock.papers.judge import expressions, judge
+from ackclock.papers.measure import Samples, parse, quantity
+from handmade import handmade
+
+EXPERIMENT = """
+id = "demo-fig1"
+title = "A demonstration"
+section = "1"
+kind = "simulation"
+status = "own result"
+shows = "goodput"
+repetitions = 3
+
+[quick]
+repetitions = 1
+sweep = { "path.loss" = ["1%"] }
+
+[sweep]
+"path.loss" = ["0%", "1%", "4%"]
+
+[scenario]
+duration = "10s"
+path = { rate = "8mbit", rtt = "40ms", queue = "20p", loss = "0%" }
+
+[[runs]]
+name = "one"
+scenario = { flows = [{ cc = "newreno", name = "a" }, { cc = "newreno", name = "b", start = "4s" }] }
+
+[[runs]]
+name = "other"
+scenario = { path = { queue = "50p" }, flows = [{ cc = "newreno", name = "a" }] }
+
+[[figures]]
+name = "demo"
+kind = "against-sweep"
+along = "path.loss"
+x = { label = "loss (%)", times = 100 }
+y = { label = "goodput (Mbit/s)", times = 1e-6 }
+[[figures.panels]]
+curves = [{ label = "a", cc = "newreno", measure = { metric = "goodput", run = "one", flow = "a" } }]
+models = [{ label = "model", model = "mathis", along = "loss", rtt = "40ms", segment = "1448B" }]
+
+[[figures]]
+name = "time"
+kind = "goodput-over-time"
+bin = "5s"
+y = { label = "goodput (Mbit/s)", times = 1e-6 }
+[[figures.panels]]
+run = "one"
+where = { "path.loss" = "1%" }
+labels = { a = "first" }
+
+[[claims]]
+id = "demo-c1"
+kind = "reported-number"
+text = "a gets 4 Mbit/s"
+reported = 4.0e6
+low = 3.0e6
+high = 5.0e6
+source = "section 1"
+[claims.measure]
+metric = "goodput"
+run = "one"
+flow = "a"
+from = "2s"
+to = "6s"
+where = { "path.loss" = "1%" }
+"""
+
+WHERE = {"path.loss": "1%"}
+CELL = ("one", (("path.loss", "1%"),))
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    return read(tmp_path, EXPERIMENT)
+
+
+def read(folder, text):
+    path = folder / "fig1.toml"
+    path.write_text(text)
+    return read_experiment(path, "demo")
+
+
+def value(experiment, tree):
+    """What an expression makes of three repetitions of the hand-made run."""
+    expression = parse(tree, experiment, "here")
+    samples = Samples()
+    for cell, sample in expression.demands():
+        samples.want(cell, sample)
+    for cell in samples.cells():
+        for repetition in range(3):
+            samples.add(cell, repetition, handmade())
+    return expression.value(samples)
+
+
+def test_quantities_are_read_in_base_units():
+    assert [quantity(q) for q in ("40ms", "1%", "1448B", "10mbit", "20s", 0.8, "3")] == [
+        0.04,
+        0.01,
+        1448.0,
+        10e6,
+        20.0,
+        0.8,
+        3.0,
+    ]
+    with pytest.raises(ValueError, match="'fast' is not a number with a unit"):
+        quantity("fast")
+
+
+def test_a_leaf_takes_the_median_over_repetitions(experiment):
+    leaf = {"metric": "goodput", "run": "one", "flow": "b", "from": "4s", "to": "8s", "where": WHERE}
+    assert value(experiment, leaf) == pytest.approx(3e6)
+    assert value(experiment, leaf | {"relative_to": "link rate"}) == pytest.approx(3 / 8)
+    assert value(experiment, leaf | {"relative_to": "total", "times": 2}) == pytest.approx(6 / 7)
+    assert value(experiment, leaf | {"statistic": "p80-p20"}) == 0.0
+
+
+def test_a_value_per_window_is_reduced_over_them(experiment):
+    windows = {"metric": "goodput_windows", "run": "one", "flow": "b", "bin": "2s", "from": "4s", "to": "8s"}
+    leaf = windows | {"where": WHERE, "over": "largest"}
+    assert value(experiment, leaf) == pytest.approx(4e6)
+
+
+def test_expressions_combine(experiment):
+    a = {"metric": "goodput", "run": "one", "flow": "a", "from": "4s", "to": "8s", "where": WHERE}
+    b = a | {"flow": "b"}
+    assert value(experiment, {"ratio": [a, b]}) == pytest.approx(4 / 3)
+    assert value(experiment, {"difference": [a, b]}) == pytest.approx(1e6)
+    assert value(experiment, {"largest": [a, b]}) == pytest.approx(4e6)
+    assert value(experiment, {"mean": [a, b], "times": "1%"}) == pytest.approx(3.5e4)
+    assert value(experiment, {"ratio": [a, {"value": "8mbit"}]}) == pytest.approx(0.5)
+    model = {"model": "mathis", "loss": "1%", "rtt": "40ms", "segment": "1448B"}
+    assert value(experiment, model) == pytest.approx(3.547e6, rel=1e-3)
+
+
+def test_a_slope_is_taken_of_logarithms(experiment):
+    tree = {"slope_of": {"metric": "goodput", "run": "one", "flow": "a"}, "along": "path.loss"}
+    assert value(experiment, tree | {"points": ["1%", "4%"]}) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(
+    ("tree", "sentence"),
+    [
+        ({"metric": "speed"}, "there is no metric `speed`"),
+        ({"metric": "goodput", "where": WHERE}, "say which `run`"),
+        ({"metric": "goodput", "run": "one"}, "`where` must give a value for each key of the sweep"),
+        (
+            {"metric": "goodput", "run": "one", "where": {"path.loss": "2%"}},
+            'path.loss = "2%" is not in the sweep',
+        ),
+        ({"metric": "goodput", "run": "none", "where": WHERE}, "there is no run `none`"),
+        ({"metric": "goodput", "run": "one", "where": WHERE, "flaw": 1}, "`goodput` has no argument `flaw`"),
+        ({"metric": "lag", "run": "one", "where": WHERE}, "`lag` needs the argument `flow`"),
+        ({"metric": "goodput", "ratio": []}, "exactly one of"),
+        ({"ratio": [{"value": 1}]}, "takes two measures"),
+        ({"value": "fast"}, "is not a number with a unit"),
+        ({"model": "mathis", "loss": "1%"}, "`mathis` needs the argument `rtt`"),
+    ],
+)
+def test_a_mistake_in_a_measure_is_told_with_its_place(experiment, tree, sentence):
+    with pytest.raises(CatalogueError, match="here") as error:
+        parse(tree, experiment, "here")
+    assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('title = "A demonstration"', "", "fig1.toml: `title` is missing"),
+        ("repetitions = 3", "repetition = 3", "unknown key `repetition`; did you mean `repetitions`?"),
+        ("repetitions = 3", 'repetitions = "3"', "must be of type int"),
+        (
+            'kind = "reported-number"',
+            'kind = "hearsay"',
+            "must be one of reported-number, ratio, ordering, shape",
+        ),
+        ("low = 3.0e6", "low = 6.0e6", "low = 6e+06 is above high = 5e+06"),
+        ('"path.loss" = ["0%", "1%", "4%"]', '"path.loss" = [0.01]', "must be a list of strings"),
+        ('name = "other"', 'name = "one"', "two runs have the same name"),
+    ],
+)
+def test_a_mistake_in_an_experiment_file_gives_a_sentence(tmp_path, old, new, sentence):
+    assert old in EXPERIMENT
+    with pytest.raises(CatalogueError) as error:
+        read(tmp_path, EXPERIMENT.replace(old, new, 1))
+    assert sentence in str(error.value)
+
+
+def test_a_run_lays_its_scenario_over_the_common_one(experiment):
+    assert experiment.setup("other").scenario["path"] == {
+        "rate": "8mbit",
+        "rtt": "40ms",
+        "queue": "50p",
+        "loss": "0%",
+    }
+
+
+def test_quick_reduces_repetitions_and_points_only(experiment):
+    quick = experiment.reduced()
+    assert (quick.repetitions, quick.sweep) == (1, {"path.loss": ("1%",)})
+    assert quick.claims == experiment.claims
+
+
+def judgement(experiment, **changes):
+    """The verdict on a claim whose measures are constants."""
+    import dataclasses
+
+    claim = dataclasses.replace(experiment.claims[0], **changes)
+    return judge(claim, expressions(claim, experiment), Samples())
+
+
+def test_a_number_is_judged_by_its_band_ends_included(experiment):
+    for measured, verdict in ((2.9, "miss"), (3.0, "pass"), (5.0, "pass"), (5.1, "miss")):
+        found = judgement(experiment, low=3.0, high=5.0, measure={"value": measured})
+        assert (found.measured, found.verdict) == (measured, verdict)
+
+
+def test_an_ordering_shows_the_ratio_that_misses_or_the_smallest(experiment):
+    ordering = {"kind": "ordering", "low": 1.5, "high": math.inf}
+    good = judgement(experiment, **ordering, measure=[{"value": 12}, {"value": 4}, {"value": 2}])
+    assert (good.measured, good.verdict) == (2.0, "pass")
+    bad = judgement(experiment, **ordering, measure=[{"value": 4}, {"value": 4}, {"value": 1}])
+    assert (bad.measured, bad.verdict) == (1.0, "miss")
+    assert bad.as_json()["high"] is None
+
+
+def test_cited_and_informative_claims_never_miss(experiment):
+    out = {"measure": {"value": 99}, "low": 0.0, "high": 1.0}
+    assert judgement(experiment, **out, cited=True).verdict == "cited"
+    assert judgement(experiment, **out, informative=True).verdict == "informative"
+
+
+def test_a_claim_that_cannot_be_measured_misses_and_says_why(experiment):
+    claim = experiment.claims[0]
+    found = judge(claim, expressions(claim, experiment), Samples())
+    assert (found.measured, found.verdict, found.why) == (None, "miss", "no repetition has finished")
+
+
+def test_a_figure_holds_percentiles_over_repetitions_and_the_model(experiment):
+    sweep, time = figures(experiment)
+    samples = Samples()
+    for figure in (sweep, time):
+        for cell, sample in figure.demands():
+            samples.want(cell, sample)
+    for repetition in range(3):
+        samples.add(CELL, repetition, handmade())
+    rows = table(sweep.panels(samples)).to_pylist()
+    assert rows[0] == {
+        "panel": "",
+        "curve": "a",
+        "cc": "newreno",
+        "x": 1.0,
+        "y": 4.0,
+        "low": 4.0,
+        "high": 4.0,
+    }
+    assert {row["curve"] for row in rows[1:]} == {"model"}
+    binned = table(time.panels(samples)).to_pylist()
+    assert [(row["curve"], row["x"], row["y"]) for row in binned] == [
+        ("first", 2.5, 4.0),
+        ("first", 7.5, 4.0),
+        ("b", 7.5, pytest.approx(3.6)),
+    ]
+
+
+def test_a_small_experiment_is_run_measured_and_judged(experiment):
+    done = papers.reproduce([experiment.reduced()], seed=5)
+    (result,) = done.results
+    assert (result.runs_done, result.runs, done.interrupted) == (1, 1, False)
+    measured = result.judgements[0].measured
+    assert measured is not None
+    assert 0 < measured < 8e6
+    assert done.scenarios[0]["seeds"] == [5]
+    assert result.figures[0].panels[0].series[0].y == pytest.approx(
+        result.figures[0].panels[0].series[0].low
+    ), "one repetition has no spread"
+
+
+def test_the_same_seed_gives_the_same_measurements(experiment):
+    first, second = (papers.reproduce([experiment], threads=n).as_json() for n in (1, 2))
+    for result in (*first["experiments"], *second["experiments"]):
+        del result["seconds"]
+    assert first == second
+
+
+def test_every_experiment_that_ships_can_be_planned_whole_and_quick():
+    from ackclock.papers.reproduce import _Work
+
+    shipped = [e for paper in papers.catalogue() for e in paper.experiments]
+    assert shipped
+    for experiment in shipped:
+        for one in (experiment, experiment.reduced()):
+            assert sum(1 for _ in _Work(one, None).jobs()) >= one.repetitions
+
+
+def test_ids_are_unique_and_begin_with_their_paper():
+    shipped = [e for paper in papers.catalogue() for e in paper.experiments]
+    ids = [e.id for e in shipped] + [c.id for e in shipped for c in e.claims]
+    assert len(set(ids)) == len(ids)
+    assert all(e.id.startswith(f"{e.paper}-") for e in shipped)
+
+
+def test_experiments_are_selected_by_id_or_paper():
+    catalogue = papers.catalogue()
+    assert [e.id for e in papers.select(catalogue, ["cdg2011-fig4"])] == ["cdg2011-fig4"]
+    assert len(papers.select(catalogue, ["cdg2011"])) == 8
+    with pytest.raises(CatalogueError, match="no experiment `cdg2011-fig44`; did you mean `cdg2011-fig4`"):
+        papers.select(catalogue, ["cdg2011-fig44"])

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+from ackclock import plots
+from ackclock.plots import Axis, Panel, Series
+from handmade import handmade
+
+RUNS = {"first": [handmade()], "second": [handmade(), handmade()]}
+
+
+def test_every_figure_of_runs_labels_its_axes_with_units():
+    drawings = (
+        plots.goodput_over_time,
+        plots.rtt_over_time,
+        plots.window_over_time,
+        plots.queue_over_time,
+        plots.delay_throughput,
+    )
+    for draw in drawings:
+        axes = draw(RUNS).axes[0]
+        assert "(" in axes.get_xlabel(), draw
+        assert "(" in axes.get_ylabel(), draw
+
+
+def test_a_controller_keeps_its_colour_and_its_further_flows_get_other_shades():
+    assert plots.colours(["cdg", "newreno"]) == ["#009e73", "#d55e00"]
+    shades = plots.colours(["cdg"] * 5)
+    assert shades[0] == "#009e73"
+    assert len(set(shades)) == 5
+
+
+def test_unknown_controllers_get_colours_of_their_own():
+    mine, yours, again = plots.colours(["mine", "yours", "mine"])
+    assert len({mine, yours, again}) == 3
+    assert not {mine, yours} & {c.lower() for c in plots.COLOURS.values()}
+
+
+def test_the_curves_drawn_are_those_of_the_run():
+    axes = plots.goodput_over_time({"run": [handmade()]}, width=5.0).axes[0]
+    assert [line.get_ydata().tolist() for line in axes.get_lines()] == [[4.0, 4.0], [pytest.approx(3.6)]]
+
+
+def test_a_panel_with_many_curves_has_no_legend():
+    line = np.array([0.0, 1.0])
+    many = Panel("", [Series(str(i), "cdg", line, line) for i in range(plots.LEGEND_LIMIT + 1)])
+    few = Panel("", many.series[:3])
+    assert not plots.draw([many], Axis("x"), Axis("y")).legends
+    assert len(plots.draw([few], Axis("x"), Axis("y")).legends[0].get_texts()) == 3
+
+
+def test_percentile_bars_span_low_to_high():
+    x = np.array([1.0])
+    bar = Series("s", "cdg", x, np.array([2.0]), np.array([1.5]), np.array([4.0]))
+    axes = plots.draw([Panel("", [bar])], Axis("x"), Axis("y")).axes[0]
+    (container,) = axes.containers
+    segment = container.lines[2][0].get_segments()[0]
+    assert segment[:, 1].tolist() == [1.5, 4.0]
+
+
+def test_the_plane_has_an_ellipse_from_three_points_on():
+    three = plots.delay_throughput({"x": [handmade(), handmade()]})
+    assert len(three.axes[0].patches) == 1
+    assert not plots.delay_throughput({"x": [handmade()]}).axes[0].patches

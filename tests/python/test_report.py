@@ -1,0 +1,65 @@
+import re
+
+import pytest
+from matplotlib.figure import Figure
+
+from ackclock.report import FolderError, Page, check_folder, new_folder, number, png
+
+
+def test_a_folder_appears_whole(tmp_path):
+    with new_folder(tmp_path / "deep" / "out") as work:
+        (work / "a").write_text("1")
+        assert not (tmp_path / "deep" / "out").exists()
+    assert (tmp_path / "deep" / "out" / "a").read_text() == "1"
+    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["out"]
+
+
+def test_nothing_is_left_of_a_folder_that_failed(tmp_path):
+    def fail():
+        with new_folder(tmp_path / "out") as work:
+            (work / "a").write_text("1")
+            raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_holds_something_is_refused_unless_forced(tmp_path):
+    (tmp_path / "old").write_text("")
+    with pytest.raises(FolderError, match="not empty; --force replaces it"):
+        check_folder(tmp_path, force=False)
+    with new_folder(tmp_path, force=True) as work:
+        (work / "new").write_text("")
+    assert [p.name for p in tmp_path.iterdir()] == ["new"]
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FolderError, match="is a file, but must be a folder"):
+        check_folder(tmp_path / "file", force=True)
+    with pytest.raises(FolderError, match="cannot be written to"):
+        check_folder(tmp_path / "file" / "out", force=False)
+
+
+def test_a_page_needs_no_other_file_and_escapes_what_it_is_given(tmp_path):
+    page = Page("a < b")
+    page.figure(png(Figure()), "a figure")
+    page.table(("claim", "verdict"), [["<script>", "pass"]], css_column=1)
+    page.details("scenario", "{}")
+    page.write(tmp_path / "index.html")
+    text = (tmp_path / "index.html").read_text()
+    assert "<script>" not in text
+    assert '<td class="pass">pass</td>' in text
+    assert all(source.startswith("data:image/png;base64,") for source in re.findall(r'src="([^"]*)"', text))
+
+
+def test_numbers_have_four_digits():
+    assert [number(x) for x in (0.123456, 1234.56, 12345.6, 0.0, None, float("inf"))] == [
+        "0.1235",
+        "1235",
+        "12346",
+        "0",
+        "-",
+        "∞",
+    ]

@@ -1,0 +1,165 @@
+"""Scenarios built in Python are the documents that files hold."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ackclock
+from ackclock import scenario as builder
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
+
+
+def test_a_builder_says_the_same_as_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "demo.toml"
+    file.write_text(
+        """
+        name = "demo"
+        duration = "30s"
+        warmup = "5s"
+        seed = 9
+        profile = "freebsd-9"
+        [path]
+        rate = [["0s", "10mbit"], ["20s", "5mbit"]]
+        rtt = "40ms"
+        queue = { limit = "84p", count_in_service = true }
+        loss = { model = "gilbert-elliott", good_to_bad = "1%", bad_to_good = "30%" }
+        reverse = { rate = "1mbit", queue = "50p" }
+        [[flows]]
+        cc = "cdg"
+        parameters = { G = "4ms" }
+        count = 2
+        start_jitter = "5ms"
+        [[flows]]
+        cc = "newreno"
+        bytes = "1MB"
+        transport = { sack = false, ack_every = 1 }
+        [record]
+        flow_series = "20acks"
+        events = false
+        """
+    )
+    built = ackclock.Scenario(
+        name="demo",
+        duration="30s",
+        warmup="5s",
+        seed=9,
+        profile="freebsd-9",
+        path=ackclock.Path(
+            rate=[["0s", "10mbit"], ["20s", "5mbit"]],
+            rtt="40ms",
+            queue={"limit": "84p", "count_in_service": True},
+            loss={"model": "gilbert-elliott", "good_to_bad": "1%", "bad_to_good": "30%"},
+            reverse=ackclock.Reverse(rate="1mbit", queue="50p"),
+        ),
+        flows=[
+            ackclock.Flow("cdg", {"G": "4ms"}, count=2, start_jitter="5ms"),
+            ackclock.Flow("newreno", bytes="1MB", transport={"sack": False, "ack_every": 1}),
+        ],
+        record=ackclock.Record(flow_series="20acks", events=False),
+    )
+    loaded = ackclock.Scenario.load(file)
+    assert built.resolved() == loaded.resolved()
+    assert built.resolved()["path"]["reverse"]["rate"] == "1mbit"
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_every_example_is_loaded_and_resolves_to_itself(file: Path) -> None:
+    scenario = ackclock.Scenario.load(file)
+    resolved = scenario.resolved()
+    assert ackclock.Scenario.from_document(resolved).resolved() == resolved
+
+
+def test_links_and_routes_are_written_like_a_file() -> None:
+    scenario = ackclock.Scenario(
+        links=[
+            ackclock.Link(from_="a", to="b", rate="10mbit", delay="5ms", queue="50p", duplex=True),
+            ackclock.Link(
+                from_="b", to="c", rate="5mbit", delay="10ms", queue="50p", duplex=True, name="thin"
+            ),
+        ],
+        flows=[
+            ackclock.Flow("newreno", from_="a", to="c"),
+            ackclock.Flow("cdg", via=["b", "c"], extra_delay="2ms"),
+        ],
+        duration="2s",
+    )
+    run = ackclock.simulate(scenario)
+    assert run.links["name"].to_pylist() == ["a-b", "a-b:reverse", "thin", "thin:reverse"]
+    # 2 * (5 + 10) ms, and 2 * (10 + 2) ms.
+    assert run.flows["base_rtt_ms"].to_pylist() == [30.0, 24.0]
+
+
+def test_the_builder_has_every_key_of_the_language() -> None:
+    schema = json.loads(ackclock.schema())
+    parts = schema["$defs"] | {"Scenario": schema}
+    for name in ("Path", "Reverse", "Link", "Flow", "Record", "Scenario"):
+        known = {builder._KEYS.get(f.name, f.name) for f in fields(getattr(ackclock, name))}
+        assert known == set(parts[name]["properties"]), name
+
+
+def test_overrides_are_text_numbers_or_tables() -> None:
+    scenario = ackclock.Scenario(path=ackclock.Path("10mbit", "40ms", "84p"), flows=[ackclock.Flow("cdg")])
+    overrides = {
+        "path.queue": "1bdp",
+        "path.rate": [["0s", "1mbit"], ["5s", "2mbit"]],
+        "seed": 4,
+        "record.events": False,
+        "flows.0.transport": {"sack": False},
+    }
+    resolved = scenario.resolved(overrides)
+    assert (resolved["path"]["queue"], resolved["seed"], resolved["record"]["events"]) == ("1bdp", 4, False)
+    assert resolved["path"]["rate"] == [["0s", "1mbit"], ["5s", "2mbit"]]
+    assert resolved["flows"][0]["transport"] == {"sack": False}
+    with pytest.raises(TypeError, match="an override is text"):
+        scenario.resolved({"seed": object()})
+
+
+def test_what_cannot_be_run_is_refused_with_its_key(tmp_path: Path) -> None:
+    path = ackclock.Path("10mbit", "40ms", "84p")
+    with pytest.raises(ackclock.ScenarioError, match="did you mean `newreno`") as caught:
+        ackclock.simulate(path, ["newrenno"])
+    assert caught.value.key == "flows.0.cc"
+    with pytest.raises(ackclock.ScenarioError, match="warmup"):
+        ackclock.simulate(path, ["newreno"], duration="5s", warmup="5s")
+    with pytest.raises(ValueError, match="repeat is 0"):
+        ackclock.simulate(path, ["newreno"], repeat=0)
+    latin = tmp_path / "latin.toml"
+    latin.write_bytes('name = "Rücken"'.encode("latin-1"))
+    with pytest.raises(ackclock.ScenarioError, match=r"latin\.toml: is not UTF-8 text \(byte 9") as caught:
+        ackclock.Scenario.load(latin)
+    assert (caught.value.line, caught.value.key) == (None, "")
+    with pytest.raises(FileNotFoundError):
+        ackclock.Scenario.load(tmp_path / "nowhere.toml")
+
+
+def test_what_simulate_is_given_stands_in_place_of_the_scenarios() -> None:
+    scenario = ackclock.Scenario(
+        path=ackclock.Path("10mbit", "40ms", "84p"), flows=[ackclock.Flow("cdg")], duration="60s", seed=1
+    )
+    run = ackclock.simulate(scenario, ["newreno", ackclock.Flow("cdg")], duration="2s", warmup="1s", seed=8)
+    assert run.flows["cc"].to_pylist() == ["newreno", "cdg"]
+    assert (run.duration_s, run.warmup_s, run.seed, run.scenario["seed"]) == (2.0, 1.0, 8, 8)
+    assert scenario.duration == "60s"
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    rate=st.integers(10, 1000).map(lambda n: f"{n}mbit"),
+    rtt=st.integers(10, 500).map(lambda n: f"{n}ms"),
+    queue=st.sampled_from(["84p", "64kB", "100ms", "1bdp", "infinite"]),
+    count=st.integers(1, 5),
+    start=st.integers(0, 50).map(lambda n: f"{n}s"),
+)
+def test_a_resolved_scenario_resolves_to_itself(
+    rate: str, rtt: str, queue: str, count: int, start: str
+) -> None:
+    flow = ackclock.Flow("newreno", count=count, start=start)
+    resolved = ackclock.Scenario(path=ackclock.Path(rate, rtt, queue), flows=[flow]).resolved()
+    assert ackclock.Scenario.from_document(resolved).resolved() == resolved
