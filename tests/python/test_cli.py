@@ -145,7 +145,14 @@ def test_reproduce_writes_a_report_and_one_json_object(capsys, tmp_path):
     assert status == (1 if "miss" in verdicts else 0)
     assert str(tmp_path / "report" / "index.html") in err
     names = {p.name for p in (tmp_path / "report").iterdir()}
-    assert names == {"index.html", "cdg2011-fig7.png", "cdg2011-fig7.parquet", "claims.parquet", "run.json"}
+    assert names == {
+        "index.html",
+        "cdg2011-fig7.png",
+        "cdg2011-fig7.parquet",
+        "claims.md",
+        "claims.parquet",
+        "run.json",
+    }
 
 
 def test_bench_measures_a_case_in_a_process_of_its_own(capsys):

@@ -16,27 +16,29 @@ impl Sender {
             return None; // never sent, or old (RFC 9293, section 3.10.7.4)
         }
         let in_flight_before = self.board.in_flight();
-        let digest = self.board.apply(ack, now);
+        let mut digest = self.board.apply(ack, now, self.rtt.minimum);
         self.peer_window = u64::from(ack.window);
-        let mut first_lost = 0;
-        if !self.options.sack {
-            first_lost = self.count_duplicates(&digest);
-        }
+        let mut newly_lost = if self.options.sack { 0 } else { self.count_duplicates(&mut digest) };
         let sample = self.take_samples(now, ack, &digest);
         let rate = self.delivery_rate(now, &digest);
         let round_start = self.round_ends();
-        let newly_lost = first_lost + self.detect_losses(now, &digest, journal);
-        if first_lost > 0 {
-            self.note_lost(first_lost, self.board.first(), journal);
+        if self.options.sack {
+            self.observe_reordering(ack, &digest);
+            newly_lost = self.detect_losses(now);
         }
-        self.settle_probe(now, ack, in_flight_before, journal);
         if self.is_spurious(ack, &digest) {
             self.undo_reduction(now, &digest, journal);
+            newly_lost = 0;
         }
+        self.note_lost(newly_lost, self.board.first(), journal);
 
-        let before = self.phase;
-        let entering = newly_lost > 0 && !matches!(before, Phase::Recovery | Phase::Loss);
-        let grows = digest.acknowledged > 0 && !before.is_reducing() && !entering;
+        let complete = self.board.first() >= self.recovery_point;
+        let entering = match self.phase {
+            // What was sent since and is lost as well belongs to the next window of data.
+            Phase::Recovery | Phase::Loss => complete && self.board.lost_count() > 0,
+            Phase::Open | Phase::Disorder | Phase::Reduced => newly_lost > 0,
+        };
+        let grows = digest.acknowledged > 0 && !self.phase.is_reducing() && !entering;
         let signal = Ack {
             rtt: sample,
             timestamp_rtt: self.timestamp_rtt(now, ack),
@@ -65,16 +67,20 @@ impl Sender {
         } else {
             self.tell(now, |controller, cx| controller.on_duplicate_ack(cx, &signal));
         }
+        self.count_down(&signal);
         self.move_phase(now, &signal, entering, journal);
-        self.rearm(now, digest.acknowledged > 0);
+        self.settle_probe(now, ack, &signal, journal);
+        self.timer_stale |= digest.acknowledged > 0; // RFC 6298, 5.2 and 5.3
         sample.map(|s| s.value)
     }
 
     /// Without SACK: duplicates stand for arrivals, the third of them and every partial ACK for the loss of the first
     /// outstanding segment (RFC 6582, section 3.2). Returns how many segments that marks.
-    fn count_duplicates(&mut self, digest: &Digest) -> u32 {
+    fn count_duplicates(&mut self, digest: &mut Digest) -> u32 {
         if digest.acknowledged > 0 {
             self.duplicates = 0;
+            // What duplicates announced was delivered then (RFC 6937, section 3, DeliveredData without SACK).
+            digest.delivered = digest.acknowledged.saturating_sub(self.board.sacked_count()).max(1);
             if self.phase != Phase::Recovery {
                 self.board.clear_duplicates();
                 return 0;
@@ -87,9 +93,9 @@ impl Sender {
             return 0;
         }
         self.duplicates += 1;
-        self.board.count_duplicate();
-        let fresh = self.board.first() >= self.recovery_point;
-        if self.duplicates == self.duplicate_threshold && self.phase != Phase::Recovery && fresh {
+        digest.delivered = u32::from(self.board.count_duplicate());
+        let fresh = self.recover == 0 || self.board.first() > self.recover;
+        if self.duplicates >= self.reordering.threshold && self.phase != Phase::Recovery && fresh {
             return self.board.mark_first_lost();
         }
         0
@@ -101,15 +107,13 @@ impl Sender {
         let tick = self.options.clock_tick;
         let in_order = if digest.sacked == 0 { digest.acknowledged } else { 0 };
         let delayed = self.detector.may_be_delayed(in_order);
-        if digest.acknowledged > 0 {
-            self.rtt.reset_back_off();
-        }
-        if let Some(oldest) = digest.oldest_at {
+        if let Some(oldest) = digest.oldest_at.filter(|_| !digest.ambiguous) {
             self.rtt.sample(on_clock(oldest, now, tick));
         } else if digest.acknowledged > 0 && self.options.timestamps && ack.echo != Time::NEVER {
             self.rtt.sample(on_clock(ack.echo, now, tick));
         }
-        let value = on_clock(digest.newest_at?, now, tick);
+        let newest = digest.newest_at.filter(|_| !digest.ambiguous)?;
+        let value = on_clock(newest, now, tick);
         self.rtt.observe(value);
         Some(RttSample { value, delayed })
     }
@@ -121,13 +125,18 @@ impl Sender {
 
     /// Delivery rate over the flight of the newest segment delivered (draft-cheng-iccrg-delivery-rate-estimation, section 3.3).
     fn delivery_rate(&mut self, now: Time, digest: &Digest) -> Option<RateSample> {
+        if digest.delivered > 0 {
+            self.delivered += u64::from(digest.delivered);
+            self.delivered_at = now;
+        }
         let (stamp, sent_at) = digest.stamp?;
-        self.delivered += u64::from(digest.delivered);
-        self.delivered_at = now;
         self.first_at = sent_at;
-        Some(RateSample {
+        let interval = sent_at.since(stamp.first_at).max(now.since(stamp.delivered_at));
+        // Shorter than a round trip: the segment was sent again, but its original arrived.
+        let plausible = interval + self.options.clock_tick >= self.rtt.minimum;
+        plausible.then_some(RateSample {
             delivered: self.delivered - stamp.delivered,
-            interval: sent_at.since(stamp.first_at).max(now.since(stamp.delivered_at)),
+            interval,
             application_limited: stamp.application_limited,
         })
     }
@@ -147,51 +156,40 @@ impl Sender {
             || self.controller.window() < self.controller.slow_start_threshold().min(2.0 * f64::from(self.most_in_flight))
     }
 
-    /// Loss detection by count and by time. Returns how many segments are newly deemed lost.
-    fn detect_losses(&mut self, now: Time, digest: &Digest, journal: &mut dyn Journal) -> u32 {
-        if !self.options.sack {
-            return 0;
+    /// What the ACK tells of reordering: a segment that arrived late, or a duplicate that shows a needless retransmission.
+    fn observe_reordering(&mut self, ack: &Acknowledgement, digest: &Digest) {
+        if let Some((extent, true)) = digest.overtaken {
+            self.reordering.observe(extent);
         }
-        if let Some((extent, sent_once)) = digest.overtaken
-            && sent_once
+        if let Some(duplicate) = ack.duplicate
+            && self.probe.and_then(|p| p.repeated) != Some(duplicate)
         {
-            self.reordering_seen = true;
-            self.raise_threshold(extent);
+            self.reordering.on_duplicate_sack(self.board.first(), self.board.next());
         }
+    }
+
+    /// Loss detection by time or by count. Returns how many segments are newly deemed lost.
+    fn detect_losses(&mut self, now: Time) -> u32 {
         if self.options.rack {
-            return self.detect_by_time(now, journal);
+            return self.detect_by_time(now);
         }
         if self.board.sacked_count() == 0 || self.phase == Phase::Loss {
             return 0;
         }
-        let lost = self.board.detect_by_count(self.duplicate_threshold);
-        self.note_lost(lost, self.board.first(), journal);
-        lost
+        self.board.detect_by_count(self.reordering.threshold)
     }
 
-    fn raise_threshold(&mut self, extent: u64) {
-        let extent = extent.min(MAX_THRESHOLD as u64) as u32;
-        self.duplicate_threshold = self.duplicate_threshold.max(extent);
-    }
-
-    /// RACK (RFC 8985, section 6.2). Without reordering seen, DupThresh arrivals or recovery make the window zero (step 4).
-    pub(crate) fn detect_by_time(&mut self, now: Time, journal: &mut dyn Journal) -> u32 {
+    /// RACK (RFC 8985, section 6.2). Returns how many segments are newly deemed lost.
+    pub(crate) fn detect_by_time(&mut self, now: Time) -> u32 {
         let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        let sure = repairing || self.board.sacked_count() >= self.options.duplicate_threshold;
-        let window = if !self.reordering_seen && sure {
-            Span::ZERO
-        } else if self.rtt.minimum == Span::MAX {
-            Span::ZERO
-        } else {
-            (self.rtt.minimum / 4).min(self.rtt.smoothed)
-        };
+        let evidence = repairing || self.board.sacked_count() >= self.reordering.threshold;
+        let window = self.reordering.window(evidence, self.rtt.minimum, self.rtt.smoothed);
         let (lost, next) = self.board.detect_by_time(now, window);
         self.timers.reordering_at = next.unwrap_or(Time::NEVER);
-        self.note_lost(lost, self.board.first(), journal);
         lost
     }
 
-    fn note_lost(&mut self, count: u32, sequence: u64, journal: &mut dyn Journal) {
+    pub(crate) fn note_lost(&mut self, count: u32, sequence: u64, journal: &mut dyn Journal) {
         if count > 0 {
             self.counters.lost += u64::from(count);
             journal.note(Event::DeemedLost { sequence, count, rtt: self.rtt.latest });
@@ -200,25 +198,28 @@ impl Sender {
 
     /// The fate of a tail loss probe (RFC 8985, section 7.4): if it repaired a loss that nothing else showed, the window is
     /// reduced once for it.
-    fn settle_probe(&mut self, now: Time, ack: &Acknowledgement, in_flight: u32, journal: &mut dyn Journal) {
+    fn settle_probe(&mut self, now: Time, ack: &Acknowledgement, signal: &Ack, journal: &mut dyn Journal) {
         let Some(probe) = self.probe else { return };
-        if !probe.retransmitted {
-            if self.board.first() >= probe.end {
-                self.probe = None;
-            }
+        if self.board.first() < probe.end {
             return;
         }
-        if ack.duplicate.is_some() {
-            self.probe = None; // the original arrived as well
-        } else if self.board.first() >= probe.end {
+        let Some(repeated) = probe.repeated else {
             self.probe = None;
-            if self.phase == Phase::Open {
-                let window = self.controller.window();
-                journal.note(Event::LossEvent { window });
-                let loss = self.loss(in_flight, 1, false, now);
-                self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
-                self.tell(now, |controller, cx| controller.on_recovered(cx));
-            }
+            return;
+        };
+        let duplicate = signal.newly_acknowledged == 0 && ack.sack.is_empty();
+        if ack.duplicate == Some(repeated) {
+            self.probe = None; // the original arrived as well
+        } else if self.board.first() > probe.end {
+            self.note_lost(1, repeated, journal);
+            let window = self.controller.window();
+            journal.note(Event::LossEvent { window });
+            let loss = self.loss(signal.in_flight_before, 1, false, now);
+            self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
+            self.tell(now, |controller, cx| controller.on_recovered(cx));
+            self.note_reduction();
+        } else if duplicate {
+            self.probe = None; // an ACK for each
         }
     }
 
@@ -232,17 +233,18 @@ impl Sender {
                 return true;
             }
         }
-        self.options.timestamps && digest.acknowledged > 0 && ack.echo != Time::NEVER && ack.echo < first_at
+        let tick = self.options.timestamp_tick;
+        self.options.timestamps
+            && digest.acknowledged > 0
+            && ack.echo != Time::NEVER
+            && ack.echo.floor_to(tick) < first_at.floor_to(tick)
     }
 
     fn undo_reduction(&mut self, now: Time, digest: &Digest, journal: &mut dyn Journal) {
         self.undo = None;
         self.counters.spurious += 1;
         journal.note(Event::Spurious);
-        if let Some((extent, _)) = digest.overtaken {
-            self.raise_threshold(extent);
-        }
-        self.reordering_seen = true;
+        self.reordering.observe(digest.overtaken.map_or(0, |(extent, _)| extent));
         self.board.unmark_lost();
         self.episode = None;
         self.ramp = None;
@@ -250,46 +252,48 @@ impl Sender {
         self.tell(now, |controller, cx| controller.on_spurious(cx));
     }
 
-    /// Moves between the phases and lets a running reduction count the ACK.
-    fn move_phase(&mut self, now: Time, signal: &Ack, entering: bool, journal: &mut dyn Journal) {
-        let complete = self.board.first() >= self.recovery_point;
-        match self.phase {
-            Phase::Reduced | Phase::Recovery if complete => {
-                self.leave_reduction(now, journal);
-                self.undo = self.undo.filter(|u| u.retransmissions > 0);
-            }
-            Phase::Loss if complete => {
-                self.phase = Phase::Open;
-                self.duplicates = 0;
-            }
-            _ => {}
-        }
-        if entering {
-            self.enter_recovery(now, signal.in_flight_before, signal.newly_lost, journal);
-        } else if signal.ecn_echo && matches!(self.phase, Phase::Open | Phase::Disorder) {
-            self.enter_reduction(now, signal.in_flight_before, journal);
-        }
-        if matches!(self.phase, Phase::Open | Phase::Disorder) {
-            self.phase = if self.board.sacked_count() > 0 { Phase::Disorder } else { Phase::Open };
-        }
+    /// Lets what limits the flight count the ACK.
+    fn count_down(&mut self, signal: &Ack) {
         let progress = signal.newly_acknowledged > 0 && signal.newly_lost == 0;
         if let Some(episode) = &mut self.episode {
-            episode.on_ack(signal.newly_delivered, self.board.in_flight(), progress);
+            episode.on_ack(signal.newly_delivered, signal.in_flight, progress);
         }
-        if let Some(ramp) = &mut self.ramp {
-            *ramp += signal.newly_delivered + u32::from(signal.newly_acknowledged > 0);
+        if let Some(ramp) = &mut self.ramp
+            && signal.newly_acknowledged > 0
+        {
+            *ramp += signal.slow_start_credit() as u32;
             if f64::from(*ramp) >= self.controller.window() {
                 self.ramp = None;
             }
         }
     }
 
-    /// Restarts the timer when something new was acknowledged, stops it when nothing is outstanding (RFC 6298, 5.2 and 5.3).
-    fn rearm(&mut self, now: Time, advanced: bool) {
-        if self.board.outstanding() == 0 {
-            self.timers.disarm();
-        } else if advanced {
-            self.arm(now);
+    /// Moves between the phases.
+    fn move_phase(&mut self, now: Time, signal: &Ack, entering: bool, journal: &mut dyn Journal) {
+        let complete = self.board.first() >= self.recovery_point;
+        if complete && !matches!(self.phase, Phase::Open | Phase::Disorder) {
+            if self.phase == Phase::Loss {
+                self.phase = Phase::Open;
+            } else {
+                self.leave_reduction(now, journal);
+            }
+            self.reordering.on_recovered();
+            // Duplicates of the retransmissions may still come.
+            self.undo = self.undo.filter(|u| u.retransmissions > 0);
+        }
+        if entering {
+            self.enter_recovery(now, signal.in_flight_before, journal);
+            self.count_down(signal);
+        } else if signal.ecn_echo
+            && matches!(self.phase, Phase::Open | Phase::Disorder)
+            // Beyond the point, the receiver has heard of the last reduction (RFC 3168, section 6.1.2).
+            && self.board.first() > self.recovery_point
+        {
+            self.enter_reduction(now, signal.in_flight_before, journal);
+            self.count_down(signal);
+        }
+        if matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.phase = if self.board.sacked_count() > 0 { Phase::Disorder } else { Phase::Open };
         }
     }
 }

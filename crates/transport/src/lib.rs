@@ -9,6 +9,7 @@ mod options;
 mod ranges;
 mod receiver;
 mod reduction;
+mod reordering;
 mod rtt;
 mod scoreboard;
 mod segment;

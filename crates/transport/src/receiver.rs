@@ -86,6 +86,9 @@ impl Receiver {
         if data.sequence < self.next || (!self.early.is_empty() && self.early.contains(data.sequence)) {
             self.duplicate = Some(data.sequence);
             self.due = true;
+            if data.sequence > self.next {
+                self.remember(data.sequence); // the block around it comes second (RFC 2883, section 4)
+            }
         } else if data.sequence > self.next {
             self.early.insert(data.sequence, data.sequence + 1, |_, _| {});
             self.remember(data.sequence);

@@ -8,47 +8,60 @@ pub(crate) struct Episode {
     method: Reduction,
     /// What it aims at (ssthresh), segments.
     target: u32,
-    /// The window before it (RecoverFS).
+    /// The window before it (RecoverFS; as in Linux the window, not the flight).
     before: u32,
+    /// prr_delivered and prr_out.
     delivered: u32,
     sent: u32,
+    /// The fast retransmission has yet to leave, which it does whatever the limit (RFC 6675, step 4.3).
+    owed: bool,
     /// Segments that may be in flight now.
     limit: u32,
 }
 
 impl Episode {
-    /// An episode that takes the window from `before` to `target` segments.
-    pub(crate) fn new(method: Reduction, before: f64, target: f64) -> Self {
+    /// An episode that takes the window from `before` to `target` segments; it begins with a retransmission if one is `owed`.
+    pub(crate) fn new(method: Reduction, before: f64, target: f64, in_flight: u32, owed: bool) -> Self {
         let (before, target) = ((before as u32).max(1), (target as u32).max(1));
-        Self { method, target, before, delivered: 0, sent: 0, limit: target }
+        let mut episode = Self { method, target, before, delivered: 0, sent: 0, owed, limit: in_flight };
+        episode.limit_to(in_flight, 0);
+        episode
     }
 
-    /// An ACK arrived: recomputes the limit (RFC 6937, section 3).
+    /// An ACK that delivers something arrived: recomputes the limit (RFC 6937, section 3, in the form of Linux: without progress the
+    /// slow-start bound gives way to the conservative one).
     ///
     /// `in_flight` is the pipe after the ACK; `progress` says that the cumulative point moved and nothing was newly lost.
     pub(crate) fn on_ack(&mut self, newly_delivered: u32, in_flight: u32, progress: bool) {
-        if self.method == Reduction::Pipe {
-            // RFC 6675, step 4.2: the first retransmission leaves whatever the pipe.
-            self.limit = if self.sent == 0 { self.target.max(in_flight + 1) } else { self.target };
+        if newly_delivered == 0 {
             return;
         }
         self.delivered += newly_delivered;
         let allowed = if in_flight > self.target {
-            // Proportional part: CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out
+            // CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out
             let share = (u64::from(self.delivered) * u64::from(self.target)).div_ceil(u64::from(self.before)) as u32;
             share.saturating_sub(self.sent)
         } else {
-            // Slow-start reduction bound, conservative unless there is progress.
             let bound = self.delivered.saturating_sub(self.sent).max(newly_delivered) + u32::from(progress);
             bound.min(self.target - in_flight)
         };
-        // The fast retransmission itself always leaves.
-        self.limit = in_flight + allowed.max(u32::from(self.sent == 0));
+        self.limit_to(in_flight, allowed);
+    }
+
+    fn limit_to(&mut self, in_flight: u32, allowed: u32) {
+        let owed = u32::from(self.owed);
+        self.limit = match self.method {
+            Reduction::ProportionalRate => in_flight + allowed.max(owed),
+            Reduction::Pipe => self.target.max((in_flight + 1) * owed),
+        };
     }
 
     /// A segment was sent.
     pub(crate) fn on_sent(&mut self) {
         self.sent += 1;
+        if std::mem::take(&mut self.owed) && self.method == Reduction::Pipe {
+            self.limit = self.target;
+        }
     }
 
     /// Segments that may be in flight.
@@ -61,51 +74,68 @@ impl Episode {
 mod tests {
     use super::*;
 
+    /// Lets everything leave that may: how much that was.
+    fn send(episode: &mut Episode, pipe: &mut u32) -> u32 {
+        let mut sent = 0;
+        while *pipe < episode.limit() {
+            *pipe += 1;
+            sent += 1;
+            episode.on_sent();
+        }
+        sent
+    }
+
     #[test]
     fn proportional_reduction_paces_a_halving_as_in_the_rfc() {
-        // RFC 6937, appendix A, like its figure: RecoverFS 20, ssthresh 10, one segment lost.
-        let mut prr = Episode::new(Reduction::ProportionalRate, 20.0, 10.0);
-        let mut pipe = 16; // 20 outstanding, 1 lost, 3 SACKed
+        // RFC 6937, section 4, first figure: 20 outstanding, the first one lost, ssthresh 10. The third SACK starts it.
+        let mut pipe = 16;
+        let mut prr = Episode::new(Reduction::ProportionalRate, 20.0, 10.0, pipe, true);
         let mut sent = Vec::new();
-        for ack in 0..19 {
-            let delivered = if ack == 0 { 3 } else { 1 };
-            if ack > 0 {
-                pipe -= 1;
-            }
-            prr.on_ack(delivered, pipe, false);
-            let mut now = 0;
-            while pipe < prr.limit() {
-                pipe += 1;
-                prr.on_sent();
-                now += 1;
-            }
-            sent.push(now);
+        for ack in 0..17 {
+            pipe -= u32::from(ack > 0);
+            prr.on_ack(1, pipe, false);
+            sent.push(send(&mut prr, &mut pipe));
         }
         assert_eq!(pipe, 10, "ends at ssthresh");
-        // Three delivered entitle to ceil(3/2) = 2 at once, then one for every second ACK.
-        assert_eq!(&sent[..7], &[2, 0, 1, 0, 1, 0, 1]);
+        // prr_delivered / 2 rounded up, less prr_out: every second ACK, beginning with the retransmission.
+        assert_eq!(&sent[..8], &[1, 0, 1, 0, 1, 0, 1, 0]);
     }
 
     #[test]
     fn after_heavy_loss_the_bound_grows_the_flight_by_slow_start() {
-        let mut prr = Episode::new(Reduction::ProportionalRate, 20.0, 10.0);
-        // 17 of 20 lost: pipe 0 when three were SACKed.
-        prr.on_ack(3, 0, false);
-        assert_eq!(prr.limit(), 3);
-        for _ in 0..3 {
-            prr.on_sent();
-        }
-        prr.on_ack(1, 2, true);
-        assert_eq!(prr.limit(), 4, "one for the segment delivered and one for the progress");
+        // RFC 6937, section 4, second figure: 15 of 20 lost, so that the pipe is far below ssthresh.
+        let mut pipe = 2;
+        let mut prr = Episode::new(Reduction::ProportionalRate, 20.0, 10.0, pipe, true);
+        prr.on_ack(1, pipe, false);
+        assert_eq!(send(&mut prr, &mut pipe), 1, "conservation of packets without progress");
+        pipe -= 1;
+        prr.on_ack(1, pipe, true);
+        assert_eq!(send(&mut prr, &mut pipe), 2, "one for the segment delivered and one for the progress");
+    }
+
+    #[test]
+    fn an_ack_that_delivers_nothing_leaves_the_limit_alone() {
+        let mut prr = Episode::new(Reduction::ProportionalRate, 20.0, 10.0, 5, true);
+        prr.on_ack(2, 5, false);
+        assert_eq!(prr.limit(), 7);
+        prr.on_ack(0, 3, false);
+        assert_eq!(prr.limit(), 7);
     }
 
     #[test]
     fn the_pipe_rule_sends_the_first_retransmission_and_then_waits_for_the_pipe() {
-        let mut pipe = Episode::new(Reduction::Pipe, 20.0, 10.0);
-        pipe.on_ack(3, 16, false);
-        assert_eq!(pipe.limit(), 17);
-        pipe.on_sent();
-        pipe.on_ack(1, 16, false);
-        assert_eq!(pipe.limit(), 10);
+        let mut pipe = 16;
+        let mut rule = Episode::new(Reduction::Pipe, 20.0, 10.0, pipe, true);
+        assert_eq!(send(&mut rule, &mut pipe), 1);
+        assert_eq!(rule.limit(), 10);
+        rule.on_ack(1, 16, false);
+        assert_eq!(rule.limit(), 10);
+    }
+
+    #[test]
+    fn a_reduction_on_an_echo_owes_no_segment() {
+        let prr = Episode::new(Reduction::ProportionalRate, 20.0, 10.0, 19, false);
+        assert_eq!(prr.limit(), 19);
+        assert_eq!(Episode::new(Reduction::Pipe, 20.0, 10.0, 19, false).limit(), 10);
     }
 }

@@ -27,8 +27,9 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample for the timeout (RFC 6298, 2.2 and 2.3).
+    /// Takes a sample for the timeout (RFC 6298, 2.2 and 2.3); only that ends a back-off (Karn's algorithm).
     pub(crate) fn sample(&mut self, rtt: Span) {
+        self.backoff = 0;
         if self.has_sample {
             let (s, r) = (self.smoothed.as_nanos(), rtt.as_nanos());
             self.variation = Span::from_nanos((3 * self.variation.as_nanos() + s.abs_diff(r)) / 4);
@@ -64,11 +65,6 @@ impl RttEstimator {
     /// Doubles the timeout (RFC 6298, 5.5).
     pub(crate) fn back_off(&mut self) {
         self.backoff += 1;
-    }
-
-    /// New data was acknowledged: the back-off has served.
-    pub(crate) fn reset_back_off(&mut self) {
-        self.backoff = 0;
     }
 }
 
@@ -119,8 +115,11 @@ mod tests {
         assert_eq!(rtt.timeout(&options), Span::from_micros(362_500));
         rtt.back_off();
         assert_eq!(rtt.timeout(&options), MS(725));
-        rtt.reset_back_off();
-        assert_eq!(rtt.timeout(&options), Span::from_micros(362_500));
+        rtt.back_off();
+        assert_eq!(rtt.timeout(&options), MS(1450));
+        // RTTVAR = 3/4 * 62.5 + 1/4 * 12.5 = 50; SRTT = 7/8 * 112.5 + 1/8 * 100 = 110.9375
+        rtt.sample(MS(100));
+        assert_eq!(rtt.timeout(&options), Span::from_nanos(310_937_500), "a sample ends the back-off");
     }
 
     #[test]

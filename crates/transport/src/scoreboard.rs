@@ -55,6 +55,9 @@ pub(crate) struct Digest {
     /// Sending times of the newest and oldest newly delivered segment that was sent once.
     pub(crate) newest_at: Option<Time>,
     pub(crate) oldest_at: Option<Time>,
+    /// The cumulative point passed a segment that was sent more than once: what it covers may have waited for that one, so
+    /// its age is not an RTT.
+    pub(crate) ambiguous: bool,
     /// The stamp of the newest delivered segment, and its sending time.
     pub(crate) stamp: Option<(Stamp, Time)>,
     /// A segment arrived below what was SACKed before this ACK: by how many numbers it was overtaken, and whether it was sent
@@ -98,8 +101,13 @@ pub(crate) struct Scoreboard {
     rack_cursor: u64,
     retransmit_cursor: u64,
     rack: Rack,
-    /// Retransmissions in order of sending, for RACK.
+    /// Segments sent again, in order of sending, for RACK.
     resent: VecDeque<(u64, Time)>,
+    /// Segments whose retransmission was lost too, in the order in which that was found: the cursor is past them.
+    lost_again: VecDeque<u64>,
+    /// Segments looked at one by one.
+    #[cfg(test)]
+    work: std::cell::Cell<u64>,
 }
 
 impl Scoreboard {
@@ -124,6 +132,10 @@ impl Scoreboard {
         self.sacked_count
     }
 
+    pub(crate) fn lost_count(&self) -> u32 {
+        self.lost_count
+    }
+
     pub(crate) fn is_sacked(&self, number: u64) -> bool {
         !self.sacked.is_empty() && self.sacked.contains(number)
     }
@@ -134,6 +146,8 @@ impl Scoreboard {
     }
 
     fn index(&self, number: u64) -> usize {
+        #[cfg(test)]
+        self.work.set(self.work.get() + 1);
         (number - self.first) as usize
     }
 
@@ -149,12 +163,12 @@ impl Scoreboard {
         });
     }
 
-    /// Applies cumulative point and SACK blocks.
-    pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time) -> Digest {
+    /// Applies cumulative point and SACK blocks. `minimum_rtt` tells the ACK of a retransmission from that of its original.
+    pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span) -> Digest {
         let mut digest = Digest::default();
         let highest = self.highest_sacked.first().copied();
         for (start, end) in ack.sack.iter(ack.cumulative) {
-            self.sack(start.max(self.first), end.min(self.next()), now, highest, &mut digest);
+            self.sack(start.max(self.first), end.min(self.next()), (now, minimum_rtt), highest, &mut digest);
         }
         while self.first < ack.cumulative {
             let Some(segment) = self.segments.pop_front() else { break };
@@ -164,16 +178,17 @@ impl Scoreboard {
             if segment.flags == 0 {
                 // The common case, nothing was ever wrong with it.
                 digest.delivered += 1;
-                self.delivered(number, segment, now, &mut digest);
+                self.delivered(number, segment, (now, minimum_rtt), &mut digest);
                 continue;
             }
             self.forget(segment.flags);
+            digest.ambiguous |= segment.flags & AMBIGUOUS != 0;
             if segment.flags & SACKED != 0 {
                 self.sacked_count -= 1;
             } else {
                 digest.delivered += 1;
                 digest.note_overtaken(number, highest, segment.flags);
-                self.delivered(number, segment, now, &mut digest);
+                self.delivered(number, segment, (now, minimum_rtt), &mut digest);
             }
         }
         if digest.acknowledged > 0 {
@@ -190,7 +205,7 @@ impl Scoreboard {
         digest
     }
 
-    fn sack(&mut self, start: u64, end: u64, now: Time, highest: Option<u64>, digest: &mut Digest) {
+    fn sack(&mut self, start: u64, end: u64, clock: (Time, Span), highest: Option<u64>, digest: &mut Digest) {
         if start >= end {
             return;
         }
@@ -206,7 +221,7 @@ impl Scoreboard {
                 digest.sacked += 1;
                 digest.delivered += 1;
                 digest.note_overtaken(number, highest, segment.flags);
-                self.delivered(number, segment, now, digest);
+                self.delivered(number, segment, clock, digest);
                 self.note_highest(number);
             }
         });
@@ -235,7 +250,7 @@ impl Scoreboard {
     }
 
     /// Segment `number` arrived: samples and RACK.
-    fn delivered(&mut self, number: u64, segment: Sent, now: Time, digest: &mut Digest) {
+    fn delivered(&mut self, number: u64, segment: Sent, (now, minimum_rtt): (Time, Span), digest: &mut Digest) {
         if segment.flags & AMBIGUOUS == 0 {
             digest.newest_at = Some(digest.newest_at.map_or(segment.at, |at| at.max(segment.at)));
             digest.oldest_at = Some(digest.oldest_at.map_or(segment.at, |at| at.min(segment.at)));
@@ -252,7 +267,7 @@ impl Scoreboard {
         }
         // RFC 8985, section 6.2, step 2; an ACK sooner than the minimum RTT after a retransmission is for the original.
         let rtt = now.since(segment.at);
-        if segment.flags & AMBIGUOUS != 0 && rtt < self.rack.rtt / 2 {
+        if segment.flags & AMBIGUOUS != 0 && rtt < minimum_rtt {
             return;
         }
         if (segment.at, number) >= (self.rack.sent_at, self.rack.sequence) {
@@ -269,6 +284,7 @@ impl Scoreboard {
         }
         *flags |= LOST;
         self.lost_count += 1;
+        // A tail loss probe may have sent it again, but that was not counted as a retransmission in flight.
         self.to_retransmit += 1;
         self.retransmit_cursor = self.retransmit_cursor.min(number);
         true
@@ -322,11 +338,7 @@ impl Scoreboard {
         }
         // …and retransmissions in the order of their sending.
         while let Some(&(number, at)) = self.resent.front() {
-            let current = number >= self.first && {
-                let segment = &self.segments[self.index(number)];
-                segment.at == at && segment.flags & RETRANSMITTED != 0
-            };
-            if current {
+            if self.awaits(number, at) {
                 if (at, number) >= (rack.sent_at, rack.sequence) {
                     break;
                 }
@@ -335,20 +347,32 @@ impl Scoreboard {
                     next = Some(next.map_or(due, |n| n.min(due)));
                     break;
                 }
-                let index = self.index(number);
-                self.segments[index].flags &= !RETRANSMITTED;
-                self.retransmitted_count -= 1;
-                if self.segments[index].flags & LOST == 0 {
-                    self.segments[index].flags |= LOST;
-                    self.lost_count += 1;
-                }
-                self.to_retransmit += 1;
-                self.retransmit_cursor = self.retransmit_cursor.min(number);
+                self.lose_again(number);
                 marked += 1;
             }
             self.resent.pop_front();
         }
         (marked, next)
+    }
+
+    /// Whether the transmission of `number` at `at` is the last one and nothing is known of its fate.
+    fn awaits(&self, number: u64, at: Time) -> bool {
+        number >= self.first && {
+            let segment = &self.segments[self.index(number)];
+            let settled = segment.flags & SACKED != 0 || segment.flags & (LOST | RETRANSMITTED) == LOST;
+            segment.at == at && !settled
+        }
+    }
+
+    /// The last transmission of `number`, not its first one, was lost.
+    fn lose_again(&mut self, number: u64) {
+        let index = self.index(number);
+        let flags = &mut self.segments[index].flags;
+        self.retransmitted_count -= u32::from(*flags & RETRANSMITTED != 0);
+        self.lost_count += u32::from(*flags & LOST == 0);
+        *flags = (*flags | LOST) & !RETRANSMITTED;
+        self.to_retransmit += 1;
+        self.lost_again.push_back(number);
     }
 
     /// Everything not SACKed is lost (RFC 6298, 5.4; RFC 6675, section 5.1). Returns how many were newly marked.
@@ -367,21 +391,22 @@ impl Scoreboard {
             self.to_retransmit += 1;
         }
         self.resent.clear();
+        self.lost_again.clear();
         self.retransmit_cursor = self.first;
         self.count_cursor = self.next();
         self.rack_cursor = self.next();
         marked
     }
 
-    /// Takes back every loss mark whose retransmission has not left: the reduction was spurious.
+    /// Takes back the loss marks of segments sent once: the reduction was spurious. What was sent again stays as it is.
     pub(crate) fn unmark_lost(&mut self) {
         for segment in &mut self.segments {
-            if segment.flags & (LOST | RETRANSMITTED) == LOST {
+            if segment.flags & (LOST | AMBIGUOUS) == LOST {
                 segment.flags &= !LOST;
                 self.lost_count -= 1;
+                self.to_retransmit -= 1;
             }
         }
-        self.to_retransmit = 0;
         self.count_cursor = self.first;
         self.rack_cursor = self.first;
     }
@@ -391,14 +416,26 @@ impl Scoreboard {
         if self.to_retransmit == 0 {
             return None;
         }
+        while let Some(&number) = self.lost_again.front() {
+            if self.waits_for_retransmission(number) {
+                return Some(number);
+            }
+            self.lost_again.pop_front();
+        }
         while self.retransmit_cursor < self.next() {
-            let flags = self.segments[self.index(self.retransmit_cursor)].flags;
-            if flags & (SACKED | LOST | RETRANSMITTED) == LOST {
+            if self.waits_for_retransmission(self.retransmit_cursor) {
                 return Some(self.retransmit_cursor);
             }
             self.retransmit_cursor += 1;
         }
         None
+    }
+
+    fn waits_for_retransmission(&self, number: u64) -> bool {
+        number >= self.first && {
+            let flags = self.segments[self.index(number)].flags;
+            flags & (SACKED | LOST | RETRANSMITTED) == LOST
+        }
     }
 
     /// Segment `number` leaves again. It need not be lost: a tail loss probe resends on suspicion.
@@ -418,7 +455,7 @@ impl Scoreboard {
             self.retransmitted_count += 1;
             self.to_retransmit -= 1;
         }
-        if track && lost {
+        if track {
             self.resent.push_back((number, now));
         }
     }
@@ -429,37 +466,45 @@ impl Scoreboard {
         Some(self.first + index as u64)
     }
 
-    /// Without SACK, a duplicate ACK tells that some segment arrived (RFC 6582 inflates the window instead). Says whether one was counted.
+    /// Without SACK, a duplicate ACK tells that some segment arrived (RFC 6582 inflates the window instead). Says whether
+    /// there is one that may have.
     pub(crate) fn count_duplicate(&mut self) -> bool {
         let room = self.sacked_count + self.lost_count.max(1) < self.outstanding();
         self.sacked_count += u32::from(room);
         room
     }
 
-    /// Without SACK: an ACK for `acknowledged` segments takes those of them back that duplicates had announced; all of them
-    /// outside recovery.
+    /// Without SACK, inside recovery: of `acknowledged` segments one filled the hole, and duplicates had announced the others.
     pub(crate) fn discount_duplicates(&mut self, acknowledged: u32) {
-        self.sacked_count = self.sacked_count.saturating_sub(acknowledged.saturating_sub(1));
-        self.sacked_count = self.sacked_count.min(self.outstanding().saturating_sub(self.lost_count));
+        self.sacked_count = self.sacked_count.saturating_sub(acknowledged - 1);
+        self.sacked_count = self.sacked_count.min(self.outstanding() - self.lost_count);
     }
 
+    /// Without SACK, outside recovery: the first outstanding segment has moved, and duplicates are counted anew.
     pub(crate) fn clear_duplicates(&mut self) {
         self.sacked_count = 0;
     }
 
-    /// RTT of the segment that RACK goes by.
+    /// Segments looked at one by one so far.
     #[cfg(test)]
-    pub(crate) fn rack_rtt(&self) -> Span {
-        self.rack.rtt
+    pub(crate) fn work(&self) -> u64 {
+        self.work.get()
     }
 
     /// Recounts everything from the flags: what the counters must equal.
     #[cfg(test)]
-    pub(crate) fn check(&self) {
+    pub(crate) fn check(&self, sack: bool) {
         let count = |mask: u8, value: u8| self.segments.iter().filter(|s| s.flags & mask == value).count() as u32;
-        assert_eq!(self.lost_count, count(LOST, LOST));
-        assert_eq!(self.retransmitted_count, count(RETRANSMITTED, RETRANSMITTED));
-        assert_eq!(self.to_retransmit, count(LOST | RETRANSMITTED, LOST));
+        assert_eq!(self.lost_count, count(LOST, LOST), "lost");
+        assert_eq!(self.retransmitted_count, count(RETRANSMITTED, RETRANSMITTED), "retransmitted");
+        assert_eq!(self.to_retransmit, count(LOST | RETRANSMITTED, LOST), "to retransmit");
+        assert_eq!(count(LOST | RETRANSMITTED, RETRANSMITTED), 0, "what was retransmitted was lost");
         assert_eq!(count(SACKED | LOST, SACKED | LOST), 0, "nothing is both SACKed and lost");
+        if sack {
+            assert_eq!(self.sacked_count, count(SACKED, SACKED), "SACKed");
+            let ranges = (self.first..self.next()).filter(|&n| self.sacked.contains(n)).count() as u32;
+            assert_eq!(self.sacked_count, ranges, "SACKed by range");
+        }
+        assert!(self.sacked_count + self.lost_count <= self.outstanding(), "in flight is not negative");
     }
 }

@@ -8,6 +8,7 @@ use units::{Bytes, Random, Rate, Span, Time};
 use crate::application::Application;
 use crate::journal::{Event, Journal};
 use crate::reduction::Episode;
+use crate::reordering::Reordering;
 use crate::rtt::{DelayedAckDetector, RttEstimator};
 use crate::scoreboard::{Scoreboard, Stamp};
 use crate::segment::Data;
@@ -64,19 +65,28 @@ pub(crate) struct Undo {
     pub(crate) first_at: Option<Time>,
 }
 
+impl Undo {
+    pub(crate) fn from(first: u64) -> Self {
+        Self { from: first, retransmissions: 0, first_at: None }
+    }
+}
+
 /// A tail loss probe in flight (RFC 8985, section 7).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TailProbe {
     /// Its fate is known once everything below is acknowledged.
     pub(crate) end: u64,
-    /// It was a retransmission.
-    pub(crate) retransmitted: bool,
+    /// The segment that it sent again, if it did not carry new data.
+    pub(crate) repeated: Option<u64>,
 }
 
 /// Why nothing more is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blocked {
     Window,
+    /// The receive window.
+    Receiver,
+    Pace,
     Application,
 }
 
@@ -96,11 +106,11 @@ pub struct Sender {
     pub(crate) undo: Option<Undo>,
     pub(crate) probe: Option<TailProbe>,
     pub(crate) probe_pending: bool,
-    /// DupThresh, raised where the path reorders.
-    pub(crate) duplicate_threshold: u32,
+    pub(crate) reordering: Reordering,
     /// Duplicate ACKs in a row, without SACK.
     pub(crate) duplicates: u32,
-    pub(crate) reordering_seen: bool,
+    /// Without SACK, duplicate ACKs up to here may stem from retransmissions (`recover`, RFC 6582).
+    pub(crate) recover: u64,
     /// The first new segment of the running round-trip interval.
     pub(crate) round_mark: u64,
     pub(crate) delivered: u64,
@@ -115,7 +125,11 @@ pub struct Sender {
     /// After recovery: the flight may grow to the window only by slow start (RFC 6582, section 3.2, step 3).
     pub(crate) ramp: Option<u32>,
     pub(crate) counters: SenderCounters,
+    /// The timer is to be set once all that leaves now has left.
+    pub(crate) timer_stale: bool,
     application: Application,
+    /// Segments of an application that writes everything at the start.
+    total: u64,
     window: u32,
     pacing_rate: Option<Rate>,
     pace_at: Time,
@@ -126,10 +140,17 @@ pub struct Sender {
 
 impl Sender {
     /// A sender that has not started.
-    pub fn new(options: Options, controller: Box<dyn Controller>, application: Application, random: Random) -> Self {
-        let duplicate_threshold = options.duplicate_threshold.clamp(1, crate::scoreboard::MAX_THRESHOLD as u32);
+    pub fn new(mut options: Options, controller: Box<dyn Controller>, application: Application, random: Random) -> Self {
+        // Both go by SACK (RFC 8985, sections 6.1 and 7.2).
+        options.rack &= options.sack;
+        options.tail_loss_probe &= options.sack;
+        let total = match application {
+            Application::Finite(bytes) => bytes.get().div_ceil(options.segment_size.get()),
+            Application::Greedy | Application::Paced(_) => u64::MAX,
+        };
         Self {
-            duplicate_threshold,
+            reordering: Reordering::new(options.duplicate_threshold),
+            total,
             peer_window: u64::from(options.receive_window),
             wire_overhead: options.data_overhead(),
             options,
@@ -146,7 +167,7 @@ impl Sender {
             probe: None,
             probe_pending: false,
             duplicates: 0,
-            reordering_seen: false,
+            recover: 0,
             round_mark: 0,
             delivered: 0,
             delivered_at: Time::ZERO,
@@ -156,6 +177,7 @@ impl Sender {
             most_in_flight: 0,
             ramp: None,
             counters: SenderCounters::default(),
+            timer_stale: false,
             application,
             window: 1,
             pacing_rate: None,
@@ -179,8 +201,7 @@ impl Sender {
     /// Segments that the application has written by `now`.
     fn written(&mut self, now: Time) -> u64 {
         match &mut self.application {
-            Application::Greedy => u64::MAX,
-            Application::Finite(bytes) => bytes.get().div_ceil(self.options.segment_size.get()),
+            Application::Greedy | Application::Finite(_) => self.total,
             Application::Paced(pace) => pace.written(now),
         }
     }
@@ -229,18 +250,27 @@ impl Sender {
         }
     }
 
-    /// The next segment that leaves now, if one does. Call until it answers `None`.
+    /// The next segment that leaves now, if one does. Call until it answers `None`: only then is the timer set.
     pub fn poll_transmit(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
-        if self.probe_pending {
-            self.probe_pending = false;
-            return self.send_probe(now, journal);
+        let data = if std::mem::take(&mut self.probe_pending) {
+            self.send_probe(now, journal)
+        } else {
+            self.next_segment(now, journal)
+        };
+        if data.is_none() && std::mem::take(&mut self.timer_stale) {
+            self.arm(now);
         }
-        if self.pace_at > now {
-            return None;
-        }
+        data
+    }
+
+    fn next_segment(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
         let in_flight = self.board.in_flight();
         if in_flight >= self.limit() {
             self.blocked = Blocked::Window;
+            return None;
+        }
+        if self.pace_at > now {
+            self.blocked = Blocked::Pace;
             return None;
         }
         if let Some(sequence) = self.board.next_lost() {
@@ -248,7 +278,7 @@ impl Sender {
         }
         let next = self.board.next();
         if next >= self.board.first().saturating_add(self.peer_window) {
-            self.blocked = Blocked::Application;
+            self.blocked = Blocked::Receiver;
             return None;
         }
         if self.phase == Phase::Disorder && !self.options.limited_transmit && self.board.outstanding() >= self.window {
@@ -257,7 +287,8 @@ impl Sender {
         }
         if next >= self.written(now) {
             self.blocked = Blocked::Application;
-            self.application_limited_to = self.delivered + u64::from(in_flight);
+            // What is sent next, with this flight or none before it, does not show what the path can carry.
+            self.application_limited_to = self.delivered + u64::from(in_flight) + 1;
             return None;
         }
         Some(self.send_new(now))
@@ -284,18 +315,21 @@ impl Sender {
         let sequence = self.board.next();
         self.board.push(now, self.stamp());
         self.most_in_flight = self.most_in_flight.max(self.board.in_flight());
+        // RFC 6298, 5.1; a probe timer restarts with every new segment (RFC 8985, section 7.2).
+        self.timer_stale |= !self.timers.awaits_timeout();
         let reduced = std::mem::take(&mut self.announce_reduction);
         self.leave(now, sequence, false, reduced)
     }
 
     fn retransmit(&mut self, now: Time, sequence: u64, journal: &mut dyn Journal) -> Data {
-        let stamp = self.stamp();
-        self.board.resend(sequence, now, stamp, self.options.rack);
         self.counters.retransmitted += 1;
+        self.board.resend(sequence, now, self.stamp(), self.options.rack);
         if let Some(undo) = &mut self.undo {
             undo.retransmissions += 1;
             undo.first_at.get_or_insert(now);
         }
+        // The oldest segment gets its full time again, as in BSD and Linux: RFC 6298 leaves it open.
+        self.timer_stale |= sequence == self.board.first();
         journal.note(Event::Retransmission { sequence });
         self.leave(now, sequence, true, false)
     }
@@ -304,18 +338,17 @@ impl Sender {
     fn send_probe(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
         let next = self.board.next();
         let new = next < self.written(now) && next < self.board.first().saturating_add(self.peer_window);
-        let sequence = if new { next } else { self.board.last_unsacked()? };
-        journal.note(Event::TailLossProbe { sequence });
-        let data = if new {
-            self.send_new(now)
-        } else {
+        let repeated = if new { None } else { Some(self.board.last_unsacked()?) };
+        journal.note(Event::TailLossProbe { sequence: repeated.unwrap_or(next) });
+        let data = if let Some(sequence) = repeated {
             self.counters.retransmitted += 1;
-            let stamp = self.stamp();
-            self.board.resend(sequence, now, stamp, false);
+            self.board.resend(sequence, now, self.stamp(), self.options.rack);
             self.leave(now, sequence, true, false)
+        } else {
+            self.send_new(now)
         };
-        self.probe = Some(TailProbe { end: self.board.next(), retransmitted: !new });
-        self.arm_retransmission(now);
+        self.probe = Some(TailProbe { end: self.board.next(), repeated });
+        self.timer_stale = true;
         Some(data)
     }
 
@@ -326,9 +359,6 @@ impl Sender {
         if let Some(episode) = &mut self.episode {
             episode.on_sent();
         }
-        if !self.timers.is_armed() {
-            self.arm(now);
-        }
         if let Some(rate) = self.pacing_rate {
             self.pace_at = self.pace_at.max(now) + rate.time_for(self.wire_size(payload));
         }
@@ -336,37 +366,33 @@ impl Sender {
         Data { sequence, timestamp: now, payload, retransmission, reduced }
     }
 
-    /// When to call [`on_timeout`](Self::on_timeout), at the latest.
+    /// When to call [`on_timeout`](Self::on_timeout), at the latest. Valid once nothing more leaves.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let mut next = self.timers.next();
-        if let Some(at) = self.next_write() {
-            next = next.min(at);
-        }
-        if self.pacing_rate.is_some() && self.board.in_flight() < self.limit() {
-            next = next.min(self.pace_at.max(self.last_sent_at.unwrap_or(Time::ZERO)));
-        }
+        let next = match self.blocked {
+            Blocked::Application => self.timers.next().min(self.next_write().unwrap_or(Time::NEVER)),
+            Blocked::Pace => self.timers.next().min(self.pace_at),
+            Blocked::Window | Blocked::Receiver => self.timers.next(),
+        };
         (next != Time::NEVER).then_some(next)
     }
 
-    /// Fast recovery begins, unless the window is already coming down for an ECN echo of this window of data.
-    pub(crate) fn enter_recovery(&mut self, now: Time, in_flight: u32, newly_lost: u32, journal: &mut dyn Journal) {
+    /// Fast recovery begins. If the window is already coming down for an ECN echo of this window of data, it goes on from there.
+    pub(crate) fn enter_recovery(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
         let already_reduced = self.phase == Phase::Reduced;
         self.phase = Phase::Recovery;
-        self.recovery_point = self.board.next();
-        self.undo = None;
-        self.ramp = None;
+        self.recover = self.board.next();
         self.counters.recoveries += 1;
+        self.timer_stale = true;
         if already_reduced {
+            self.recovery_point = self.recover;
             return;
         }
         let window = self.controller.window();
         journal.note(Event::LossEvent { window });
-        let loss = self.loss(in_flight, newly_lost, false, now);
+        let loss = self.loss(in_flight, self.board.lost_count(), false, now);
         self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
-        self.episode = Some(Episode::new(self.options.reduction, window, self.controller.window()));
-        if self.options.undo {
-            self.undo = Some(Undo { from: self.board.first(), retransmissions: 0, first_at: None });
-        }
+        self.begin_reduction(window, true);
+        self.undo = self.options.undo.then(|| Undo::from(self.board.first()));
     }
 
     /// The window comes down on an ECN echo.
@@ -381,12 +407,25 @@ impl Sender {
         };
         self.tell(now, |controller, cx| controller.on_ecn(cx, &marks));
         self.phase = Phase::Reduced;
+        self.begin_reduction(window, false);
+    }
+
+    /// The controller has just reduced the window from `before`: the flight follows.
+    fn begin_reduction(&mut self, before: f64, retransmits: bool) {
+        self.note_reduction();
+        let (target, in_flight) = (self.controller.window(), self.board.in_flight());
+        self.episode = Some(Episode::new(self.options.reduction, before, target, in_flight, retransmits));
+    }
+
+    /// What every reduction has in common: it holds for the data sent so far, the receiver is told, and what led to earlier ones
+    /// is settled.
+    pub(crate) fn note_reduction(&mut self) {
         self.recovery_point = self.board.next();
-        self.announce_reduction = true;
-        let mut episode = Episode::new(self.options.reduction, window, self.controller.window());
-        // Nothing has to be retransmitted, so nothing is owed at the entry.
-        episode.on_sent();
-        self.episode = Some(episode);
+        self.announce_reduction = self.options.ecn;
+        self.episode = None;
+        self.ramp = None;
+        self.undo = None;
+        self.probe = None;
     }
 
     pub(crate) fn loss(&self, in_flight: u32, newly_lost: u32, again: bool, now: Time) -> Loss {
@@ -405,11 +444,10 @@ impl Sender {
         journal.note(Event::Recovered);
         self.phase = Phase::Open;
         self.episode = None;
-        self.duplicates = 0;
         self.tell(now, |controller, cx| controller.on_recovered(cx));
-        let in_flight = self.board.in_flight();
-        if self.options.reduction == Reduction::Pipe && in_flight + 1 < self.window {
-            self.ramp = Some(in_flight + 1);
+        let start = self.board.in_flight().max(1) + 1;
+        if self.options.reduction == Reduction::Pipe && start < self.window {
+            self.ramp = Some(start);
         }
     }
 

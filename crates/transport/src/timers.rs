@@ -28,15 +28,16 @@ impl Default for Timers {
 }
 
 impl Timers {
-    pub(crate) fn is_armed(&self) -> bool {
-        self.at != Time::NEVER
+    /// Whether the retransmission timer runs, rather than none or that of a probe.
+    pub(crate) fn awaits_timeout(&self) -> bool {
+        self.at != Time::NEVER && self.kind == Kind::Retransmission
     }
 
     pub(crate) fn next(&self) -> Time {
         self.at.min(self.reordering_at)
     }
 
-    pub(crate) fn disarm(&mut self) {
+    fn disarm(&mut self) {
         *self = Self::default();
     }
 }
@@ -47,34 +48,29 @@ const PROBE_MIN: Span = Span::from_millis(2);
 const WORST_DELAYED_ACK: Span = Span::from_millis(200);
 
 impl Sender {
-    /// (Re)starts the timer for the oldest outstanding segment: as tail loss probe where one may be sent (RFC 8985,
-    /// section 7.2), else as retransmission timer (RFC 6298, 5.1 and 5.3).
+    /// (Re)starts the timer if anything is outstanding: as tail loss probe where one may be sent (RFC 8985, section 7.2), else as
+    /// retransmission timer (RFC 6298, 5.1 to 5.3).
     pub(crate) fn arm(&mut self, now: Time) {
-        let may_probe = self.options.tail_loss_probe
-            && self.probe.is_none()
-            && self.phase == Phase::Open
-            && self.rtt.has_sample()
-            && self.board.sacked_count() == 0;
-        if !may_probe {
-            self.arm_retransmission(now);
+        if self.board.outstanding() == 0 {
+            self.timers.disarm();
             return;
         }
-        let mut wait = self.rtt.smoothed * 2;
-        if self.board.in_flight() <= 1 {
+        let timeout = self.rtt.timeout(&self.options);
+        let may_probe = self.options.tail_loss_probe
+            && self.probe.is_none()
+            && !matches!(self.phase, Phase::Recovery | Phase::Loss)
+            && self.board.sacked_count() == 0;
+        if !may_probe {
+            self.timers.at = now + timeout;
+            self.timers.kind = Kind::Retransmission;
+            return;
+        }
+        let mut wait = if self.rtt.has_sample() { self.rtt.smoothed * 2 } else { timeout };
+        if self.board.outstanding() == 1 {
             wait += WORST_DELAYED_ACK;
         }
-        let timeout = self.rtt.timeout(&self.options);
-        if wait < timeout {
-            self.timers.at = now + wait.max(PROBE_MIN);
-            self.timers.kind = Kind::TailLossProbe;
-        } else {
-            self.arm_retransmission(now);
-        }
-    }
-
-    pub(crate) fn arm_retransmission(&mut self, now: Time) {
-        self.timers.at = now + self.rtt.timeout(&self.options);
-        self.timers.kind = Kind::Retransmission;
+        self.timers.at = now + wait.max(PROBE_MIN).min(timeout);
+        self.timers.kind = Kind::TailLossProbe;
     }
 
     /// Deadlines have passed: does what is due at `now`. Afterwards poll what to transmit.
@@ -85,8 +81,8 @@ impl Sender {
         if self.timers.at <= now {
             match self.timers.kind {
                 Kind::TailLossProbe => {
+                    self.timers.at = Time::NEVER; // set again when the probe has left
                     self.probe_pending = true;
-                    self.arm_retransmission(now);
                 }
                 Kind::Retransmission => self.on_retransmission_timeout(now, journal),
             }
@@ -96,25 +92,19 @@ impl Sender {
     fn on_reordering_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
         self.timers.reordering_at = Time::NEVER;
         let in_flight = self.board.in_flight();
-        let lost = self.detect_by_time(now, journal);
+        let lost = self.detect_by_time(now);
+        self.note_lost(lost, self.board.first(), journal);
         if lost > 0 && !matches!(self.phase, Phase::Recovery | Phase::Loss) {
-            self.enter_recovery(now, in_flight, lost, journal);
-            if let Some(episode) = &mut self.episode {
-                episode.on_ack(0, self.board.in_flight(), false);
-            }
+            self.enter_recovery(now, in_flight, journal);
         }
     }
 
     /// RFC 6298, 5.4 to 5.6: everything is deemed lost, the window is the controller's answer to a timeout, the timer backs off.
     fn on_retransmission_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
-        if self.board.outstanding() == 0 {
-            self.timers.disarm();
-            return;
-        }
         let window = self.controller.window();
         let in_flight = self.board.in_flight();
-        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        let again = repairing && self.board.first() < self.recovery_point;
+        let reduced = matches!(self.phase, Phase::Reduced | Phase::Recovery | Phase::Loss);
+        let again = reduced && self.board.first() < self.recovery_point;
         if !self.options.sack {
             self.board.clear_duplicates();
         }
@@ -125,19 +115,14 @@ impl Sender {
         let loss = self.loss(in_flight, lost, again, now);
         self.tell(now, |controller, cx| controller.on_timeout(cx, &loss));
         self.phase = Phase::Loss;
-        self.recovery_point = self.board.next();
-        self.episode = None;
-        self.ramp = None;
-        self.probe = None;
-        self.probe_pending = false;
+        // A timeout within a reduction is undone with it.
+        let undo = if again { self.undo } else { self.options.undo.then(|| Undo::from(self.board.first())) };
+        self.note_reduction();
+        self.undo = undo;
+        self.recover = self.board.next();
         self.duplicates = 0;
-        if !self.options.undo || again {
-            self.undo = None;
-        } else {
-            self.undo = Some(Undo { from: self.board.first(), retransmissions: 0, first_at: None });
-        }
         self.rtt.back_off();
         self.timers.reordering_at = Time::NEVER;
-        self.arm_retransmission(now);
+        self.timer_stale = true;
     }
 }

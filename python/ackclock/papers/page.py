@@ -27,8 +27,16 @@ def row(judgement: Judgement) -> list[str]:
     return [claim.id, text, reported, number(judgement.measured), band, claim.unit, judgement.verdict]
 
 
+def markdown(reproduction: Reproduction) -> str:
+    """The judgements as a table in Markdown, for documentation."""
+    lines = [f"| {' | '.join(HEADINGS)} |", f"| {' | '.join('---' for _ in HEADINGS)} |"]
+    for result in reproduction.results:
+        lines += [f"| {' | '.join(cell.replace('|', '/') for cell in row(j))} |" for j in result.judgements]
+    return "\n".join(lines) + "\n"
+
+
 def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -> None:
-    """Writes the page, PNG and Parquet of each figure, claims.parquet and run.json into ``folder``."""
+    """Writes the page, PNG and Parquet of each figure, the claims and run.json into ``folder``."""
     page = Page("Experiments reproduced")
     judged = [j for r in reproduction.results for j in r.judgements]
     counts = {v: sum(j.verdict == v for j in judged) for v in ("pass", "miss", "cited", "informative")}
@@ -47,6 +55,7 @@ def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -
     page.heading("Made with")
     page.details("versions and host", json.dumps(host(), indent=2))
     page.write(folder / "index.html")
+    (folder / "claims.md").write_text(markdown(reproduction), "utf-8")
     pq.write_table(reproduction.claims_table(), folder / "claims.parquet")
     about = {"host": host(), "interrupted": reproduction.interrupted}
     write_json(folder / "run.json", about | reproduction.as_json() | {"runs": reproduction.scenarios})

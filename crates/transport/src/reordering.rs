@@ -1,0 +1,107 @@
+//! What a sender learns of reordering on its path: DupThresh, and how long RACK waits (RFC 8985, section 6.2, step 4).
+
+use units::Span;
+
+use crate::scoreboard::MAX_THRESHOLD;
+
+/// Recoveries without a duplicate SACK after which the window of RACK shrinks again (RACK.reo_wnd_persist).
+const PERSISTENCE: u32 = 16;
+
+/// How far the path is known to reorder.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reordering {
+    /// DupThresh: segments that must have arrived above one for it to be lost.
+    pub(crate) threshold: u32,
+    seen: bool,
+    /// Quarters of the smallest RTT that RACK waits (RACK.reo_wnd_mult).
+    quarters: u32,
+    persistence: u32,
+    /// Duplicate SACKs count once a round trip: not again below this number (RACK.dsack_round).
+    round: u64,
+}
+
+impl Reordering {
+    pub(crate) fn new(threshold: u32) -> Self {
+        let threshold = threshold.clamp(1, MAX_THRESHOLD as u32);
+        Self { threshold, seen: false, quarters: 1, persistence: 0, round: 0 }
+    }
+
+    /// A segment arrived after `extent` segments sent later: as many must not make the next one lost.
+    pub(crate) fn observe(&mut self, extent: u64) {
+        self.seen = true;
+        let needed = extent.saturating_add(1).min(MAX_THRESHOLD as u64) as u32;
+        self.threshold = self.threshold.max(needed);
+    }
+
+    /// A retransmission was unnecessary: RACK waits a quarter longer from now on.
+    pub(crate) fn on_duplicate_sack(&mut self, acknowledged_to: u64, sent_to: u64) {
+        if acknowledged_to >= self.round {
+            self.round = sent_to;
+            self.quarters += 1;
+            self.persistence = PERSISTENCE;
+        }
+    }
+
+    /// A recovery is over.
+    pub(crate) fn on_recovered(&mut self) {
+        self.persistence = self.persistence.saturating_sub(1);
+        if self.persistence == 0 {
+            self.quarters = 1;
+        }
+    }
+
+    /// How much later than it should a segment may arrive before RACK deems it lost (RACK.reo_wnd): not at all while no
+    /// reordering was ever seen and there is good evidence of loss.
+    pub(crate) fn window(&self, evidence: bool, minimum_rtt: Span, smoothed_rtt: Span) -> Span {
+        if (!self.seen && evidence) || minimum_rtt == Span::MAX {
+            return Span::ZERO;
+        }
+        (minimum_rtt / 4 * u64::from(self.quarters)).min(smoothed_rtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Span = Span::from_millis;
+
+    #[test]
+    fn four_overtaking_segments_raise_the_threshold_to_five() {
+        let mut reordering = Reordering::new(3);
+        reordering.observe(4);
+        assert_eq!(reordering.threshold, 5);
+        reordering.observe(2);
+        assert_eq!(reordering.threshold, 5, "it never falls");
+        reordering.observe(1000);
+        assert_eq!(reordering.threshold, 16);
+    }
+
+    #[test]
+    fn the_window_is_zero_only_on_evidence_and_before_reordering_was_seen() {
+        let mut reordering = Reordering::new(3);
+        assert_eq!(reordering.window(true, MS(40), MS(60)), MS(0));
+        assert_eq!(reordering.window(false, MS(40), MS(60)), MS(10));
+        reordering.observe(1);
+        assert_eq!(reordering.window(true, MS(40), MS(60)), MS(10));
+    }
+
+    #[test]
+    fn duplicate_sacks_widen_the_window_once_a_round_up_to_the_smoothed_rtt_for_sixteen_recoveries() {
+        let mut reordering = Reordering::new(3);
+        reordering.observe(1);
+        reordering.on_duplicate_sack(10, 20);
+        reordering.on_duplicate_sack(19, 30);
+        assert_eq!(reordering.window(true, MS(40), MS(60)), MS(20), "the second one came within the round");
+        for sent_to in [30, 40, 50, 60, 70] {
+            reordering.on_duplicate_sack(sent_to - 10, sent_to);
+        }
+        assert_eq!(reordering.window(true, MS(40), MS(60)), MS(60), "70 ms are more than the smoothed RTT");
+        for _ in 0..15 {
+            reordering.on_recovered();
+        }
+        assert_eq!(reordering.window(true, MS(40), MS(60)), MS(60));
+        reordering.on_recovered();
+        assert_eq!(reordering.window(true, MS(40), MS(60)), MS(10));
+    }
+}
