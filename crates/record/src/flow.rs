@@ -144,7 +144,7 @@ pub struct FlowMeter {
     base: FlowCounters,
     from: Time,
     /// Nanoseconds.
-    rtt: Histogram,
+    rtt: Histogram<u32>,
 }
 
 impl FlowMeter {

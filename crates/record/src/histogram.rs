@@ -7,19 +7,48 @@ const OCTAVES: usize = 64 - SUB_BITS as usize + 1;
 /// A weighted log-linear histogram of `u64` values.
 ///
 /// Values below 512 are kept exactly, larger ones to one part in 256; minimum, maximum and mean are exact. Memory is
-/// taken an octave (2 kB) at a time as values come: a histogram of round-trip times takes two or three.
+/// taken an octave (256 counts) at a time as values come: a histogram of round-trip times takes two or three. Counts of
+/// samples fit `u32`, which keeps the histograms of many flows in the cache; sums of nanoseconds need `u64`.
 #[derive(Clone, Debug)]
-pub struct Histogram {
-    octaves: [Option<Box<[u64; SUB_BUCKETS]>>; OCTAVES],
+pub struct Histogram<C = u64> {
+    octaves: [Option<Box<[C; SUB_BUCKETS]>>; OCTAVES],
     weight: u64,
     sum: u128,
     min: u64,
     max: u64,
 }
 
-impl Histogram {
+/// What a bucket counts with.
+pub trait Count: Copy + Default {
+    /// Adds `weight`; a full count stays full.
+    fn add(&mut self, weight: u64);
+    /// The count.
+    fn get(self) -> u64;
+}
+
+impl Count for u64 {
+    #[inline]
+    fn add(&mut self, weight: u64) {
+        *self = self.saturating_add(weight);
+    }
+    fn get(self) -> u64 {
+        self
+    }
+}
+
+impl Count for u32 {
+    #[inline]
+    fn add(&mut self, weight: u64) {
+        *self = self.saturating_add(u32::try_from(weight).unwrap_or(Self::MAX));
+    }
+    fn get(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl<C: Count> Histogram<C> {
     /// An empty histogram.
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self { octaves: [const { None }; OCTAVES], weight: 0, sum: 0, min: u64::MAX, max: 0 }
     }
 
@@ -30,8 +59,8 @@ impl Histogram {
             return;
         }
         let (octave, sub) = bucket(value);
-        let counts = self.octaves[octave].get_or_insert_with(|| Box::new([0; SUB_BUCKETS]));
-        counts[sub] += weight;
+        let counts = self.octaves[octave].get_or_insert_with(|| Box::new([C::default(); SUB_BUCKETS]));
+        counts[sub].add(weight);
         self.weight += weight;
         self.sum += u128::from(value) * u128::from(weight);
         self.min = self.min.min(value);
@@ -72,7 +101,7 @@ impl Histogram {
         let mut below = 0;
         for (octave, counts) in self.octaves.iter().enumerate() {
             for (sub, count) in counts.iter().flat_map(|counts| counts.iter().enumerate()) {
-                below += count;
+                below += count.get();
                 if below >= target {
                     return Some(middle(octave, sub).clamp(min, max));
                 }
@@ -84,13 +113,13 @@ impl Histogram {
     /// Forgets everything but keeps the memory.
     pub fn clear(&mut self) {
         for counts in self.octaves.iter_mut().flatten() {
-            counts.fill(0);
+            counts.fill(C::default());
         }
         (self.weight, self.sum, self.min, self.max) = (0, 0, u64::MAX, 0);
     }
 }
 
-impl Default for Histogram {
+impl<C: Count> Default for Histogram<C> {
     fn default() -> Self {
         Self::new()
     }
@@ -122,7 +151,7 @@ mod tests {
 
     #[test]
     fn nothing_recorded_means_no_statistics() {
-        let mut histogram = Histogram::new();
+        let mut histogram = Histogram::<u64>::new();
         histogram.record(7, 0);
         assert_eq!(
             (histogram.min(), histogram.max(), histogram.mean(), histogram.quantile(0.5)),
@@ -132,7 +161,7 @@ mod tests {
 
     #[test]
     fn small_values_are_exact_and_weighted() {
-        let mut histogram = Histogram::new();
+        let mut histogram = Histogram::<u64>::new();
         // Ten packets for 1 s, 300 for 2 s, none for 1 s: the mean is 610 / 4.
         histogram.record(10, 1);
         histogram.record(300, 2);
@@ -156,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_large_value_is_known_to_one_part_in_256_and_alone_exactly() {
-        let mut histogram = Histogram::new();
+        let mut histogram = Histogram::<u64>::new();
         histogram.record(40_000_000, 1);
         assert_eq!(histogram.quantile(0.5), Some(40_000_000.0));
         histogram.record(80_000_000, 2);
@@ -169,14 +198,14 @@ mod tests {
 
     #[test]
     fn the_sum_of_the_largest_values_does_not_overflow() {
-        let mut histogram = Histogram::new();
+        let mut histogram = Histogram::<u64>::new();
         histogram.record(u64::MAX, 1 << 40);
         assert_eq!(histogram.mean(), Some(u64::MAX as f64));
     }
 
     #[test]
     fn clearing_forgets() {
-        let mut histogram = Histogram::new();
+        let mut histogram = Histogram::<u64>::new();
         histogram.record(1 << 30, 5);
         histogram.clear();
         histogram.record(3, 1);

@@ -16,7 +16,7 @@ mod series;
 mod table;
 
 pub use flow::{FlowCounters, FlowDescription, FlowMeter, FlowRow};
-pub use histogram::Histogram;
+pub use histogram::{Count, Histogram};
 pub use link::{LinkCounters, LinkMeter, LinkRow};
 pub use series::{EventKind, EventRow, Events, FlowSample, FlowSeries, FlowState, LinkSample, LinkSeries, Probes};
 pub use table::{Column, Data, Table, Tables, milliseconds, seconds};

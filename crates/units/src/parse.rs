@@ -22,11 +22,7 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 /// Splits `"10.5mbit"` into the number and the unit, blanks between them allowed.
-pub(crate) fn number_and_unit<'a>(
-    text: &'a str,
-    what: &str,
-    example: &str,
-) -> Result<(f64, &'a str), ParseError> {
+pub(crate) fn number_and_unit<'a>(text: &'a str, what: &str, example: &str) -> Result<(f64, &'a str), ParseError> {
     let text = text.trim();
     let end = text
         .char_indices()
@@ -38,9 +34,8 @@ pub(crate) fn number_and_unit<'a>(
         })
         .map_or(text.len(), |(i, _)| i);
     let (number, unit) = text.split_at(end);
-    let value: f64 = number
-        .parse()
-        .map_err(|_| ParseError::new(format!("`{text}` is not a {what}: write it like `{example}`")))?;
+    let value: f64 =
+        number.parse().map_err(|_| ParseError::new(format!("`{text}` is not a {what}: write it like `{example}`")))?;
     if !value.is_finite() {
         return Err(ParseError::new(format!("`{text}` is not a finite {what}")));
     }

@@ -12,9 +12,9 @@ impl Random {
     /// The stream of component `name` number `index` under the master `seed`.
     pub fn stream(seed: u64, name: &str, index: u64) -> Self {
         // FNV-1a over the name, then SplitMix64 over all three: streams of neighbouring seeds and indices do not overlap.
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |h: u64, b| {
-            (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let hash = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |h: u64, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
         let mut state = split_mix(seed ^ split_mix(hash ^ split_mix(index)));
         let mut bytes = [0; 16];
         for half in bytes.chunks_exact_mut(8) {
@@ -39,7 +39,6 @@ impl Random {
         -libm::log1p(-self.uniform())
     }
 }
-
 
 fn split_mix(x: u64) -> u64 {
     let z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -128,7 +128,9 @@ mod tests {
 
     #[test]
     fn rates_print_in_the_unit_that_reads_best() {
-        for (bits, printed) in [(10_000_000, "10mbit"), (1_544_000, "1.544mbit"), (64_000, "64kbit"), (1001, "1.001kbit")] {
+        for (bits, printed) in
+            [(10_000_000, "10mbit"), (1_544_000, "1.544mbit"), (64_000, "64kbit"), (1001, "1.001kbit")]
+        {
             assert_eq!(Rate(bits).to_string(), printed);
         }
     }
