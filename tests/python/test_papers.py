@@ -6,7 +6,7 @@ from ackclock import papers
 from ackclock.papers import CatalogueError
 from ackclock.papers.catalogue import read_experiment
 from ackclock.papers.figures import figures, table
-from ackclock.papers.judge import expressions, judge
+from ackclock.papers.judgement import expressions, judge
 from ackclock.papers.measure import Samples, parse, quantity
 from handmade import handmade
 
@@ -293,13 +293,13 @@ def test_the_same_seed_gives_the_same_measurements(experiment):
 
 
 def test_every_experiment_that_ships_can_be_planned_whole_and_quick():
-    from ackclock.papers.reproduce import _Work
+    from ackclock.papers.reproduction import Work
 
     shipped = [e for paper in papers.catalogue() for e in paper.experiments]
     assert shipped
     for experiment in shipped:
         for one in (experiment, experiment.reduced()):
-            assert sum(1 for _ in _Work(one, None).jobs()) >= one.repetitions
+            assert sum(1 for _ in Work(one, None).jobs()) >= one.repetitions
 
 
 def test_ids_are_unique_and_begin_with_their_paper():

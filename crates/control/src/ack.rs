@@ -81,6 +81,9 @@ pub struct Ack {
     pub sent_to: u64,
     /// How the sender's stack counts ACKs.
     pub counting: Counting,
+    /// In the sender's stack a window that equals the threshold still is in slow start (FreeBSD, Linux before 4.3;
+    /// RFC 5681, section 3.1, leaves it open): after each reduction one ACK grows it as in slow start.
+    pub slow_start_at_threshold: bool,
 }
 
 impl Ack {

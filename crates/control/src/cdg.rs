@@ -295,18 +295,18 @@ impl Cdg {
             Interval::Open => (true, false),
             Interval::First => (true, true),
             Interval::Gradients(gradients) => {
-                let congested = self.on_interval(cx, gradients);
+                let congested = self.on_interval(cx, ack, gradients);
                 (!(congested && self.react(ack)), true)
             }
         }
     }
 
     /// The end of an interval that gave gradients: whether it indicates congestion.
-    fn on_interval(&mut self, cx: &mut Context<'_>, gradients: Gradients) -> bool {
+    fn on_interval(&mut self, cx: &mut Context<'_>, ack: &Ack, gradients: Gradients) -> bool {
         let scale = self.settings.g.as_millis_f64();
         // (6): X < P[backoff]
         let congested =
-            self.deciding_gradient(gradients).is_some_and(|g| cx.random.happens(backoff_probability(g, scale)));
+            self.deciding_gradient(ack, gradients).is_some_and(|g| cx.random.happens(backoff_probability(g, scale)));
         if self.gradient.queue() == Queue::Empty {
             self.shadow = 0.0; // (7), second case
         }
@@ -318,9 +318,9 @@ impl Cdg {
 
     /// The gradient that decides on a back-off: that of the minimum before that of the maximum; in slow start the
     /// raw ones before the smoothed, for a timely response (section 3.2, footnote 2).
-    fn deciding_gradient(&self, g: Gradients) -> Option<f64> {
+    fn deciding_gradient(&self, ack: &Ack, g: Gradients) -> Option<f64> {
         let order =
-            if self.reno.in_slow_start() { [g.raw_min, g.min, g.raw_max, g.max] } else { [g.min, g.max, 0.0, 0.0] };
+            if self.reno.grows_exponentially(ack) { [g.raw_min, g.min, g.raw_max, g.max] } else { [g.min, g.max, 0.0, 0.0] };
         order.into_iter().find(|&g| g > 0.0)
     }
 
@@ -369,7 +369,7 @@ impl Cdg {
     /// follows.
     fn increase(&mut self, ack: &Ack, interval_closed: bool) {
         let before = self.reno.window;
-        if self.reno.in_slow_start() {
+        if self.reno.grows_exponentially(ack) {
             self.reno.slow_start(ack);
         } else if interval_closed {
             self.reno.window += 1.0;

@@ -23,15 +23,25 @@ impl Reno {
         self.window = cx.initial_window;
     }
 
-    /// Whether the window grows exponentially (RFC 5681: cwnd < ssthresh).
+    /// Whether the window is below the threshold.
     pub fn in_slow_start(&self) -> bool {
         self.window < self.threshold
     }
 
-    /// Slow start: one segment for each counted, not beyond the threshold. Returns the credit that is left for
-    /// congestion avoidance.
+    /// Whether `ack` grows the window as in slow start: below the threshold, in some stacks also at it (RFC 5681,
+    /// section 3.1).
+    pub fn grows_exponentially(&self, ack: &Ack) -> bool {
+        self.in_slow_start() || (ack.slow_start_at_threshold && self.window <= self.threshold)
+    }
+
+    /// Slow start: one segment for each counted, from below the threshold not beyond it. Returns the credit that is
+    /// left for congestion avoidance.
     pub fn slow_start(&mut self, ack: &Ack) -> f64 {
         let credit = ack.slow_start_credit();
+        if !self.in_slow_start() {
+            self.window += credit;
+            return 0.0;
+        }
         let room = self.threshold - self.window;
         if credit < room {
             self.window += credit;
@@ -58,7 +68,7 @@ impl Reno {
         if !ack.window_limited {
             return;
         }
-        let credit = if self.in_slow_start() { self.slow_start(ack) } else { ack.avoidance_credit() };
+        let credit = if self.grows_exponentially(ack) { self.slow_start(ack) } else { ack.avoidance_credit() };
         if credit > 0.0 {
             self.additive_increase(credit, increase);
         }
@@ -102,6 +112,17 @@ mod tests {
     use super::*;
     use crate::testing::ack;
     use crate::{Ack, Counting};
+
+    #[test]
+    fn a_window_at_the_threshold_grows_by_slow_start_once_where_the_stack_says_so() {
+        let mut reno = Reno { window: 10.0, threshold: 10.0 };
+        let counting = Counting::Bytes { limit: 2 };
+        let ack = Ack { newly_acknowledged: 2, counting, slow_start_at_threshold: true, ..ack() };
+        reno.grow(&ack);
+        assert_eq!(reno.window, 12.0);
+        reno.grow(&ack);
+        assert_eq!(reno.window, 12.0 + 2.0 / 12.0);
+    }
 
     #[test]
     fn slow_start_stops_at_the_threshold_and_the_rest_counts_for_avoidance() {

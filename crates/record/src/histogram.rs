@@ -39,7 +39,7 @@ impl Count for u64 {
 impl Count for u32 {
     #[inline]
     fn add(&mut self, weight: u64) {
-        *self = self.saturating_add(u32::try_from(weight).unwrap_or(Self::MAX));
+        *self = self.saturating_add(Self::try_from(weight).unwrap_or(Self::MAX));
     }
     fn get(self) -> u64 {
         u64::from(self)

@@ -5,7 +5,7 @@ use units::{Span, Time};
 
 use crate::journal::{Event, Journal};
 use crate::rtt::on_clock;
-use crate::scoreboard::{Digest, MAX_THRESHOLD};
+use crate::scoreboard::Digest;
 use crate::segment::Acknowledgement;
 use crate::sender::{Blocked, Phase, Sender};
 
@@ -58,6 +58,7 @@ impl Sender {
             acknowledged_to: self.board.first(),
             sent_to: self.board.next(),
             counting: self.options.counting,
+            slow_start_at_threshold: self.options.slow_start_at_threshold,
         };
         if round_start {
             self.most_in_flight = self.board.in_flight();
@@ -67,7 +68,6 @@ impl Sender {
         } else {
             self.tell(now, |controller, cx| controller.on_duplicate_ack(cx, &signal));
         }
-        self.count_down(&signal);
         self.move_phase(now, &signal, entering, journal);
         self.settle_probe(now, ack, &signal, journal);
         self.timer_stale |= digest.acknowledged > 0; // RFC 6298, 5.2 and 5.3
@@ -153,7 +153,8 @@ impl Sender {
     /// RFC 7661 in the form of Linux: the window was filled, or in slow start at least half filled in this round.
     fn is_window_limited(&self) -> bool {
         self.blocked == Blocked::Window
-            || self.controller.window() < self.controller.slow_start_threshold().min(2.0 * f64::from(self.most_in_flight))
+            || self.controller.window()
+                < self.controller.slow_start_threshold().min(2.0 * f64::from(self.most_in_flight))
     }
 
     /// What the ACK tells of reordering: a segment that arrived late, or a duplicate that shows a needless retransmission.
@@ -252,12 +253,8 @@ impl Sender {
         self.tell(now, |controller, cx| controller.on_spurious(cx));
     }
 
-    /// Lets what limits the flight count the ACK.
-    fn count_down(&mut self, signal: &Ack) {
-        let progress = signal.newly_acknowledged > 0 && signal.newly_lost == 0;
-        if let Some(episode) = &mut self.episode {
-            episode.on_ack(signal.newly_delivered, signal.in_flight, progress);
-        }
+    /// Moves between the phases, and lets what limits the flight count the ACK.
+    fn move_phase(&mut self, now: Time, signal: &Ack, entering: bool, journal: &mut dyn Journal) {
         if let Some(ramp) = &mut self.ramp
             && signal.newly_acknowledged > 0
         {
@@ -266,34 +263,34 @@ impl Sender {
                 self.ramp = None;
             }
         }
-    }
-
-    /// Moves between the phases.
-    fn move_phase(&mut self, now: Time, signal: &Ack, entering: bool, journal: &mut dyn Journal) {
         let complete = self.board.first() >= self.recovery_point;
         if complete && !matches!(self.phase, Phase::Open | Phase::Disorder) {
+            if self.phase != Phase::Reduced {
+                self.reordering.on_recovered();
+            }
             if self.phase == Phase::Loss {
                 self.phase = Phase::Open;
             } else {
                 self.leave_reduction(now, journal);
             }
-            self.reordering.on_recovered();
             // Duplicates of the retransmissions may still come.
             self.undo = self.undo.filter(|u| u.retransmissions > 0);
         }
         if entering {
             self.enter_recovery(now, signal.in_flight_before, journal);
-            self.count_down(signal);
         } else if signal.ecn_echo
             && matches!(self.phase, Phase::Open | Phase::Disorder)
             // Beyond the point, the receiver has heard of the last reduction (RFC 3168, section 6.1.2).
             && self.board.first() > self.recovery_point
         {
             self.enter_reduction(now, signal.in_flight_before, journal);
-            self.count_down(signal);
         }
         if matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.phase = if self.board.sacked_count() > 0 { Phase::Disorder } else { Phase::Open };
+        }
+        let progress = signal.newly_acknowledged > 0 && signal.newly_lost == 0;
+        if let Some(episode) = &mut self.episode {
+            episode.on_ack(signal.newly_delivered, signal.in_flight, progress);
         }
     }
 }

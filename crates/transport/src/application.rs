@@ -129,7 +129,8 @@ mod tests {
     #[test]
     fn a_stepwise_rate_writes_units_at_the_instants_worked_out_by_hand() {
         // 1000 bytes = 8000 bits: at 8 kbit/s one a second; from 2.5 s at 16 kbit/s.
-        let steps = vec![(Time::ZERO, "8kbit".parse().unwrap()), (Time::from_nanos(2_500_000_000), "16kbit".parse().unwrap())];
+        let steps =
+            vec![(Time::ZERO, "8kbit".parse().unwrap()), (Time::from_nanos(2_500_000_000), "16kbit".parse().unwrap())];
         let mut pace = Pace::new(steps, Bytes::new(1000), None);
         pace.start(Time::ZERO);
         let mut instants = Vec::new();

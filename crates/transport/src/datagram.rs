@@ -117,6 +117,7 @@ impl DatagramSource {
             acknowledged_to: self.first,
             sent_to: self.next(),
             counting: Counting::Segments,
+            slow_start_at_threshold: false,
         };
         self.tell(now, |controller, cx| controller.on_ack(cx, &signal));
         if lost > 0 {

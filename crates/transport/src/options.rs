@@ -46,6 +46,9 @@ pub struct Options {
     pub undo: bool,
     /// How acknowledgements are counted for window growth.
     pub counting: Counting,
+    /// Whether a window that equals the slow-start threshold still is in slow start (RFC 5681, section 3.1, leaves it open): in
+    /// FreeBSD, and in Linux before 4.3, so that one ACK after each reduction grows it as in slow start.
+    pub slow_start_at_threshold: bool,
     /// Retransmission timeout before the first sample (RFC 6298, 2.1).
     pub rto_initial: Span,
     /// The smallest retransmission timeout.
@@ -127,6 +130,7 @@ pub fn linux() -> Options {
         reduction: Reduction::ProportionalRate,
         undo: true,
         counting: Counting::Segments,
+        slow_start_at_threshold: false,
         rto_initial: Span::from_secs(1),
         rto_min: Span::from_millis(200),
         rto_max: Span::from_secs(120),
@@ -149,6 +153,7 @@ pub fn freebsd_9() -> Options {
         reduction: Reduction::Pipe,
         undo: false,
         counting: Counting::Bytes { limit: 2 },
+        slow_start_at_threshold: true,
         rto_min: Span::from_millis(230),
         rto_max: Span::from_secs(64),
         rto_variance_min: Span::ZERO,
@@ -170,6 +175,7 @@ pub fn ns2_linux() -> Options {
         reduction: Reduction::Pipe,
         undo: false,
         counting: Counting::PerAck,
+        slow_start_at_threshold: true,
         ack_every: 1,
         quick_acks: 0,
         ..linux()

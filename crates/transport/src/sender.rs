@@ -140,7 +140,12 @@ pub struct Sender {
 
 impl Sender {
     /// A sender that has not started.
-    pub fn new(mut options: Options, controller: Box<dyn Controller>, application: Application, random: Random) -> Self {
+    pub fn new(
+        mut options: Options,
+        controller: Box<dyn Controller>,
+        application: Application,
+        random: Random,
+    ) -> Self {
         // Both go by SACK (RFC 8985, sections 6.1 and 7.2).
         options.rack &= options.sack;
         options.tail_loss_probe &= options.sack;
@@ -399,12 +404,8 @@ impl Sender {
     pub(crate) fn enter_reduction(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
         let window = self.controller.window();
         journal.note(Event::CongestionEcho { window });
-        let marks = control::Marks {
-            in_flight,
-            acknowledged_to: self.board.first(),
-            sent_to: self.board.next(),
-            at: now,
-        };
+        let marks =
+            control::Marks { in_flight, acknowledged_to: self.board.first(), sent_to: self.board.next(), at: now };
         self.tell(now, |controller, cx| controller.on_ecn(cx, &marks));
         self.phase = Phase::Reduced;
         self.begin_reduction(window, false);

@@ -81,7 +81,8 @@ impl Sender {
         if self.timers.at <= now {
             match self.timers.kind {
                 Kind::TailLossProbe => {
-                    self.timers.at = Time::NEVER; // set again when the probe has left
+                    self.timers.at = Time::NEVER;
+                    self.timer_stale = true; // it restarts when the probe has left
                     self.probe_pending = true;
                 }
                 Kind::Retransmission => self.on_retransmission_timeout(now, journal),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from ackclock import papers
 from ackclock.cli import output
@@ -81,7 +81,7 @@ COLOUR = {"pass": "green", "miss": "bold red", "cited": "dim", "informative": "d
 
 
 def _table(done: papers.Reproduction) -> Table:
-    table = Table("claim", "reported", "measured", "band", "verdict")
+    table = Table(Column("claim", no_wrap=True), "reported", "measured", "band", "verdict")
     for result in done.results:
         for judgement in result.judgements:
             identity, _, reported, measured, band, unit, verdict = page.row(judgement)

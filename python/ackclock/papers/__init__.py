@@ -1,13 +1,13 @@
 """The experiments of papers: read from data, run, measured, judged and drawn.
 
-``catalogue()`` gives every experiment that ships with ackclock; ``plan`` and ``reproduce`` run some of them.
+``catalogue()`` gives every experiment that ships with ackclock, ``reproduce`` runs some of them.
 No module here knows an experiment: what is run, measured, accepted and plotted stands in
 ``papers/<paper>/<experiment>.toml``.
 """
 
 from ackclock.papers.catalogue import CatalogueError, Experiment, Paper, catalogue, select
-from ackclock.papers.judge import Judgement, judge
-from ackclock.papers.reproduce import Reproduction, reproduce
+from ackclock.papers.judgement import Judgement, judge
+from ackclock.papers.reproduction import Reproduction, reproduce
 
 __all__ = [
     "CatalogueError",

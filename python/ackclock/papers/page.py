@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 
 from ackclock.papers.catalogue import Paper
 from ackclock.papers.figures import table
-from ackclock.papers.judge import Judgement
-from ackclock.papers.reproduce import Reproduction, Result
+from ackclock.papers.judgement import Judgement
+from ackclock.papers.reproduction import Reproduction, Result
 from ackclock.report import Page, host, number, png, write_json
 
 HEADINGS = ("claim", "what the paper says", "reported", "measured", "band", "unit", "verdict")

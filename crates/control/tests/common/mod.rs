@@ -42,6 +42,7 @@ pub(crate) fn ack() -> Ack {
         window_limited: true,
         acknowledged_to: 0,
         sent_to: 10,
+        slow_start_at_threshold: false,
         counting: Counting::Segments,
     }
 }

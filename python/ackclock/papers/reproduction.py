@@ -13,7 +13,7 @@ from ackclock import _engine
 from ackclock.jobs import Job, finished
 from ackclock.papers import figures
 from ackclock.papers.catalogue import Claim, Experiment
-from ackclock.papers.judge import Judgement, expressions, judge
+from ackclock.papers.judgement import Judgement, expressions, judge
 from ackclock.papers.measure import Cell, Expression, Samples
 from ackclock.plots import Panel
 
@@ -87,7 +87,7 @@ class Reproduction:
         return pa.Table.from_pylist(rows)
 
 
-class _Work:
+class Work:
     """An experiment on its way: what it wants, and what has been measured."""
 
     def __init__(self, experiment: Experiment, seed: int | None) -> None:
@@ -112,11 +112,13 @@ class _Work:
         return _engine.resolve_json(json.dumps(document), list(point))
 
     def jobs(self) -> Iterator[tuple[Job, Cell, int]]:
+        """What is to be run: for each cell every repetition."""
         for cell, resolved in self.resolved.items():
             for repetition in range(self.experiment.repetitions):
                 yield Job(resolved, self.base + repetition), cell, repetition
 
     def result(self) -> Result:
+        """What has come of it so far; nothing is judged before the first run is done."""
         return Result(
             self.experiment,
             [judge(claim, measures, self.samples) for claim, measures in self.claims] if self.done else [],
@@ -127,6 +129,7 @@ class _Work:
         )
 
     def scenarios(self) -> Iterator[dict[str, Any]]:
+        """Each cell with its seeds and its resolved scenario."""
         for (setup, point), resolved in self.resolved.items():
             yield {
                 "experiment": self.experiment.id,
@@ -149,8 +152,8 @@ def reproduce(
     ``seed`` replaces the seed of the files; repetition r of an experiment runs with seed + r. Interrupted by
     Ctrl-C, it judges what has finished. Runs that several experiments share are made once.
     """
-    works = [_Work(experiment, seed) for experiment in experiments]
-    users: dict[Job, list[tuple[_Work, Cell, int]]] = {}
+    works = [Work(experiment, seed) for experiment in experiments]
+    users: dict[Job, list[tuple[Work, Cell, int]]] = {}
     for work in works:
         for job, cell, repetition in work.jobs():
             users.setdefault(job, []).append((work, cell, repetition))

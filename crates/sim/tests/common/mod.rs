@@ -1,0 +1,46 @@
+//! What every test of the simulator needs: a scenario as text goes in, tables come out.
+
+use std::sync::Arc;
+
+use record::{EventKind, Tables};
+use scenario::Plan;
+use sim::{Job, Watch};
+
+/// The plan of a scenario.
+pub(crate) fn plan(text: &str) -> Plan {
+    let planned = scenario::from_toml(text, "test.toml").and_then(|scenario| scenario.plan());
+    planned.unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The tables of `plan` under `seed`.
+pub(crate) fn run_plan(plan: Plan, seed: u64) -> Tables {
+    let job = Job { plan: Arc::new(plan), seed, controllers: None, capture: None };
+    sim::run(&job, &Watch::default()).unwrap_or_else(|failure| panic!("{failure}")).tables
+}
+
+/// The tables of a scenario under its own seed.
+pub(crate) fn run(text: &str) -> Tables {
+    let plan = plan(text);
+    let seed = plan.seed;
+    run_plan(plan, seed)
+}
+
+/// Time in seconds and value of the events of one kind.
+pub(crate) fn events(tables: &Tables, kind: EventKind) -> Vec<(f64, f64)> {
+    let events = &tables.events;
+    let rows = events.kind.iter().zip(events.time_s.iter().zip(&events.value));
+    rows.filter(|(k, _)| **k == kind).map(|(_, (&time, &value))| (time, value)).collect()
+}
+
+/// The last value at or before `time` in a column that belongs to `times`.
+pub(crate) fn at<T: Copy>(times: &[f64], column: &[T], time: f64) -> T {
+    let after = times.partition_point(|&t| t <= time);
+    column[after.checked_sub(1).expect("a sample before that time")]
+}
+
+/// Panics unless `measured` is within `share` of `expected`.
+#[track_caller]
+pub(crate) fn assert_near(measured: f64, expected: f64, share: f64) {
+    let off = (measured - expected) / expected;
+    assert!(off.abs() <= share, "{measured} is {:.1} % off {expected}, more than {:.1} %", 100.0 * off, 100.0 * share);
+}

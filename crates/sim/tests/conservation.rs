@@ -1,0 +1,331 @@
+//! What holds in every network, whoever sends whatever across it: no packet appears from nowhere or vanishes.
+
+#[allow(dead_code, reason = "each test takes what it needs of the common part")]
+mod common;
+
+use std::fmt::Write;
+
+use common::{events, plan, run, run_plan};
+use network::Limit;
+use proptest::prelude::*;
+use record::{EventKind, Tables};
+use scenario::{Kind, Plan};
+
+/// When all sources stop, and how long a run then has to empty its queues, seconds.
+const STOP: f64 = 4.0;
+const DURATION: f64 = 12.0;
+
+fn pick(choices: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
+    prop::sample::select(choices)
+}
+
+fn controller() -> impl Strategy<Value = String> {
+    let known: Vec<_> = control::registry::CONTROLLERS.iter().map(|entry| entry.name.to_owned()).collect();
+    prop::sample::select(known)
+}
+
+fn rate() -> impl Strategy<Value = &'static str> {
+    pick(&[
+        "'1mbit'",
+        "'7777777bit'",
+        "'30mbit'",
+        "[['0s', '8mbit'], ['1s', '2mbit'], ['3s', '9mbit']]",
+        "[['0s', '10mbit'], ['1500ms', '0bit'], ['2200ms', '10mbit']]",
+    ])
+}
+
+fn queue() -> impl Strategy<Value = &'static str> {
+    pick(&[
+        "'1p'",
+        "'40p'",
+        "'2000B'",
+        "'64kB'",
+        "'100ms'",
+        "'infinite'",
+        "{ limit = '30p', count_in_service = true }",
+        "{ limit = '20kB', count_in_service = true, mark_above = '4p' }",
+        "{ limit = '50ms', count_in_service = true, mark_above = '0p' }",
+        "{ limit = 'infinite', mark_above = '20p' }",
+    ])
+}
+
+fn loss() -> impl Strategy<Value = &'static str> {
+    pick(&[
+        "'0%'",
+        "'0%'",
+        "'1%'",
+        "'20%'",
+        "{ model = 'gilbert-elliott', good_to_bad = '1%', bad_to_good = '20%' }",
+        "{ packets = [0, 3, 4, 50, 51, 52, 53, 54] }",
+    ])
+}
+
+prop_compose! {
+    /// The keys of a link in one direction.
+    fn service()(rate in rate(), queue in queue(), loss in loss()) -> [String; 3] {
+        [format!("rate = {rate}"), format!("queue = {queue}"), format!("loss = {loss}")]
+    }
+}
+
+fn transport() -> impl Strategy<Value = &'static str> {
+    pick(&[
+        "{}",
+        "{}",
+        "{ ecn = true }",
+        "{ ecn = true, ack_every = 1 }",
+        "{ sack = false }",
+        "{ sack = false, timestamps = false }",
+        "{ receive_window = 8 }",
+        "{ rack = false, tail_loss_probe = false, undo = false, limited_transmit = false }",
+        "{ reduction = 'pipe', counting = 'per-ack', initial_window = 1 }",
+        "{ ack_every = 8, delayed_ack_timeout = '500ms' }",
+    ])
+}
+
+prop_compose! {
+    fn tcp()(
+        cc in controller(),
+        profile in pick(&["linux", "freebsd-9", "ns2-linux"]),
+        transport in transport(),
+        life in pick(&[
+            "",
+            "",
+            "start = '1s'",
+            "start_jitter = '1s'",
+            "start = '500ms'\nstop = '2s'",
+            "bytes = '1B'",
+            "bytes = '200kB'",
+            "bytes = '2897B'\nstart = '100ms'",
+            "source = { rate = '500kbit' }",
+            "source = { rate = '900kbit', arrivals = 'poisson' }",
+            "source = { rate = '3mbit' }\nbytes = '300kB'",
+            "source = [['0s', '1mbit'], ['1s', '0bit'], ['3s', '2mbit']]",
+        ]),
+    ) -> String {
+        format!("cc = '{cc}'\nprofile = '{profile}'\ntransport = {transport}\n{life}")
+    }
+}
+
+prop_compose! {
+    fn datagrams()(
+        cc in controller(),
+        size in pick(&["100B", "1500B", "9000B"]),
+        source in pick(&[
+            "{ rate = '700kbit' }",
+            "{ rate = '4mbit', arrivals = 'poisson' }",
+            "[['0s', '0bit'], ['1s', '3mbit'], ['2s', '1mbit']]",
+        ]),
+    ) -> String {
+        format!("cc = '{cc}'\nkind = 'datagram'\npacket_size = '{size}'\nsource = {source}")
+    }
+}
+
+/// A flow without its route.
+fn flow() -> impl Strategy<Value = String> {
+    prop_oneof![4 => tcp(), 1 => datagrams()].prop_map(|keys| {
+        let stop = if keys.contains("stop") { String::new() } else { format!("\nstop = '{STOP}s'") };
+        format!("[[flows]]\n{keys}{stop}\n")
+    })
+}
+
+prop_compose! {
+    /// One bottleneck, and maybe another for the ACKs.
+    fn dumbbell()(
+        forward in service(),
+        reverse in prop::option::of(service()),
+        rtt in pick(&["0s", "3ms", "40ms", "333ms"]),
+        flows in prop::collection::vec((flow(), prop::option::of(pick(&["10ms", "40ms", "170ms"]))), 1..5),
+    ) -> String {
+        let mut text = format!("path.rtt = '{rtt}'\n");
+        forward.iter().for_each(|key| writeln!(text, "path.{key}").unwrap());
+        reverse.iter().flatten().for_each(|key| writeln!(text, "path.reverse.{key}").unwrap());
+        for (flow, rtt) in flows {
+            text += &flow;
+            rtt.iter().for_each(|rtt| writeln!(text, "rtt = '{rtt}'").unwrap());
+        }
+        text
+    }
+}
+
+prop_compose! {
+    /// Two or three links in a row, with flows over any part of them in either direction.
+    fn chain()(
+        links in prop::collection::vec((service(), pick(&["0s", "7ms", "60ms"])), 2..4),
+        flows in prop::collection::vec((flow(), 0usize..4, 0usize..3, pick(&["0s", "0s", "11ms"])), 1..5),
+    ) -> String {
+        let mut text = String::new();
+        for (i, (keys, delay)) in links.iter().enumerate() {
+            writeln!(text, "[[links]]\nfrom = 'n{i}'\nto = 'n{}'\nduplex = true\ndelay = '{delay}'", i + 1).unwrap();
+            keys.iter().for_each(|key| writeln!(text, "{key}").unwrap());
+        }
+        let nodes = links.len() + 1;
+        for (flow, from, step, extra) in flows {
+            let from = from % nodes;
+            let to = (from + 1 + step % (nodes - 1)) % nodes;
+            writeln!(text, "{flow}from = 'n{from}'\nto = 'n{to}'\nextra_delay = '{extra}'").unwrap();
+        }
+        text
+    }
+}
+
+fn scenario() -> impl Strategy<Value = String> {
+    let head = format!("duration = '{DURATION}s'\nrecord = {{ flow_series = '200ms', probes = '300ms' }}\n");
+    prop_oneof![dumbbell(), chain()].prop_map(move |network| format!("{head}{network}"))
+}
+
+/// What a link still holds at the end: rows of the last sample, waiting packets and whether anything has left lately.
+struct Rest {
+    waiting: u64,
+    at_rest: bool,
+}
+
+fn rest(tables: &Tables, link: usize) -> Rest {
+    let series = &tables.link_series;
+    let rows: Vec<_> = (0..series.link.len()).filter(|&row| series.link[row] as usize == link).collect();
+    let last = rows[rows.len() - 1];
+    assert_eq!(series.time_s[last], DURATION);
+    let before = rows[rows.len() - 11];
+    let moved = series.departed_bytes[last] != series.departed_bytes[before];
+    let waiting = u64::from(series.queue_packets[last]);
+    Rest { waiting, at_rest: waiting == 0 && !moved }
+}
+
+/// At every link, what arrived has left, was dropped or lost, or is still there; queues keep to their limit.
+fn check_links(plan: &Plan, tables: &Tables) {
+    for (index, (link, planned)) in tables.links.iter().zip(&plan.links).enumerate() {
+        let name = &link.name;
+        let rest = rest(tables, index);
+        let there = link.arrived_packets - link.departed_packets - link.dropped_packets - link.lost_packets;
+        if rest.at_rest {
+            assert_eq!(there, 0, "{name}");
+        } else {
+            assert!((rest.waiting..=rest.waiting + 1).contains(&there), "{name}: {there}, {} wait", rest.waiting);
+        }
+        let count = |kind| {
+            let of_link = |row: &usize| tables.events.link[*row] as usize == index && tables.events.kind[*row] == kind;
+            (0..tables.events.kind.len()).filter(of_link).count() as u64
+        };
+        assert_eq!(count(EventKind::Drop), link.dropped_packets, "{name}");
+        assert_eq!(count(EventKind::Lost), link.lost_packets, "{name}");
+        assert_eq!(count(EventKind::Mark), link.marked_packets, "{name}");
+        assert!((0.0..=1.0).contains(&link.utilization), "{name}: {}", link.utilization);
+        if let Limit::Packets(limit) = planned.settings.queue.limit {
+            let waiting = limit - u32::from(planned.settings.queue.count_in_service);
+            assert!(link.queue_packets_max <= f64::from(waiting), "{name}: {}", link.queue_packets_max);
+        }
+        if let Limit::Bytes(limit) = planned.settings.queue.limit {
+            let series = &tables.link_series;
+            let own = series.queue_bytes.iter().zip(&series.link).filter(|(_, link)| **link as usize == index);
+            own.for_each(|(&bytes, _)| assert!(bytes <= limit.get(), "{name}: {bytes}"));
+        }
+    }
+}
+
+/// No flow delivers what it did not send, and none sends what it was not given.
+fn check_flows(plan: &Plan, tables: &Tables) {
+    for (flow, planned) in tables.flows.iter().zip(&plan.flows) {
+        let name = &flow.name;
+        let full = match planned.kind {
+            Kind::Tcp => planned.options.segment_size.get(),
+            Kind::Datagram { packet_size } => packet_size.get() - 28,
+        };
+        let fresh = flow.data_packets - flow.retransmitted_packets;
+        assert!(flow.delivered_bytes <= fresh * full, "{name}");
+        assert!(planned.bytes.is_none_or(|b| flow.delivered_bytes <= b.get().next_multiple_of(full)), "{name}");
+        assert!(flow.delivered_bytes as f64 * 8.0 <= flow.throughput_bps * flow.measured_s + 1.0, "{name}");
+        assert!((0.0..=1.0).contains(&flow.loss_rate), "{name}: {}", flow.loss_rate);
+        let base = planned.base_rtt.as_nanos() as f64 / 1e6;
+        assert!(flow.rtt_min_ms.is_nan() || flow.rtt_min_ms >= base, "{name}: {} below {base}", flow.rtt_min_ms);
+        let of_flow = |kind| {
+            let own = |row: &usize| tables.events.flow[*row] == flow.flow && tables.events.kind[*row] == kind;
+            (0..tables.events.kind.len()).filter(own).count() as u64
+        };
+        assert_eq!(of_flow(EventKind::Timeout), flow.timeouts, "{name}");
+        let again = of_flow(EventKind::Retransmission);
+        let probes = of_flow(EventKind::TailLossProbe);
+        assert!((again..=again + probes).contains(&flow.retransmitted_packets), "{name}");
+    }
+}
+
+/// What the flows sent is what their first links saw, and what their last links passed on is what arrived at the ends.
+fn check_between(plan: &Plan, tables: &Tables) {
+    let at_rest: Vec<_> = (0..tables.links.len()).map(|link| rest(tables, link).at_rest).collect();
+    for (index, link) in tables.links.iter().enumerate() {
+        let uses = |hops: &[scenario::Hop]| hops.iter().any(|hop| hop.link == Some(index));
+        let others = plan.flows.iter().any(|flow| uses(&flow.reverse));
+        let data: Vec<_> = plan.flows.iter().zip(&tables.flows).filter(|(flow, _)| uses(&flow.forward)).collect();
+        let first = data.iter().all(|(flow, _)| flow.forward[0].link == Some(index));
+        let last = data.iter().all(|(flow, _)| flow.forward.last().is_some_and(|hop| hop.link == Some(index)));
+        if first && !others {
+            let sent: u64 = data.iter().map(|(_, row)| row.data_packets).sum();
+            assert_eq!(link.arrived_packets, sent, "{}", link.name);
+        }
+        if last && !others && at_rest[index] {
+            let arrived: f64 = data.iter().map(|(_, row)| row.throughput_bps * row.measured_s / 8.0).sum();
+            assert!((arrived - link.departed_bytes as f64).abs() < 1.0, "{}: {arrived}", link.name);
+        }
+    }
+}
+
+/// The tables are tables: columns of one length, times in order and within the run.
+fn check_tables(tables: Tables) {
+    for table in tables.into_tables() {
+        let rows = table.columns[0].data.len();
+        for column in &table.columns {
+            assert_eq!(column.data.len(), rows, "{}.{}", table.name, column.name);
+        }
+        if let record::Data::F64(times) = &table.columns[0].data {
+            assert!(times.is_sorted(), "{}", table.name);
+            assert!(times.iter().all(|time| (0.0..=DURATION).contains(time)), "{}", table.name);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_packet_appears_from_nowhere_or_vanishes(text in scenario(), seed in 0u64..1000) {
+        let plan = plan(&text);
+        let tables = run_plan(plan.clone(), seed);
+        check_links(&plan, &tables);
+        check_flows(&plan, &tables);
+        check_between(&plan, &tables);
+        check_tables(tables);
+    }
+}
+
+prop_compose! {
+    /// Flows with an end over a path that loses some of everything, yet never for long.
+    fn finite()(
+        rate in pick(&["1mbit", "8mbit", "100mbit"]),
+        queue in pick(&["'3p'", "'50p'", "'infinite'", "{ limit = '30p', mark_above = '5p' }"]),
+        loss in pick(&["0%", "1%", "5%"]),
+        reverse in pick(&["{}", "{ loss = '5%' }", "{ rate = '200kbit', queue = '5p', loss = '1%' }"]),
+        flows in prop::collection::vec(
+            (controller(), pick(&["linux", "freebsd-9", "ns2-linux"]), transport(), 1u32..100_000), 1..4),
+        seed in 1..1000,
+    ) -> (String, Vec<u32>) {
+        let mut text = format!("duration = '300s'\nseed = {seed}\npath.rtt = '30ms'\n");
+        write!(text, "path.rate = '{rate}'\npath.queue = {queue}\npath.loss = '{loss}'\npath.reverse = {reverse}\n").unwrap();
+        text += "record = { flow_series = 'off', probes = 'off', link_series = 'off' }\n";
+        for (cc, profile, transport, bytes) in &flows {
+            write!(text, "[[flows]]\ncc = '{cc}'\nprofile = '{profile}'\ntransport = {transport}\nbytes = '{bytes}B'\n").unwrap();
+        }
+        (text, flows.into_iter().map(|flow| flow.3).collect())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_lost_a_finite_flow_is_delivered_to_the_last_byte((text, bytes) in finite()) {
+        let tables = run(&text);
+        prop_assert_eq!(events(&tables, EventKind::Complete).len(), bytes.len());
+        for (flow, &bytes) in tables.flows.iter().zip(&bytes) {
+            prop_assert_eq!(flow.delivered_bytes, u64::from(bytes));
+            prop_assert!(flow.completion_s >= 0.015, "{}", flow.completion_s);
+        }
+    }
+}

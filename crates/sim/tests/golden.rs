@@ -1,0 +1,94 @@
+//! The windows of the controllers as a reviewer sees them: whole segments at every second of a fixed path, what happened
+//! meanwhile, and a line that draws the first seconds.
+
+#[allow(dead_code, reason = "each test takes what it needs of the common part")]
+mod common;
+
+use std::fmt::Write;
+
+use common::{at, run};
+use record::{EventKind, Tables};
+
+const SECONDS: u32 = 60;
+
+/// A letter for each height: the window from nothing to the largest in the line.
+const HEIGHTS: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
+
+/// The windows at these times, drawn.
+fn drawn(windows: &[f64]) -> String {
+    let most = windows.iter().copied().fold(1.0, f64::max);
+    windows.iter().map(|window| HEIGHTS[(window / most * 8.0).round() as usize]).collect()
+}
+
+fn windows(tables: &Tables, times: impl Iterator<Item = f64>) -> Vec<f64> {
+    let series = &tables.flow_series;
+    times.map(|time| at(&series.time_s, &series.window_segments, time)).collect()
+}
+
+/// How often each kind of event happened, in the order of the kinds.
+fn counts(tables: &Tables) -> String {
+    let count = |kind: usize| tables.events.kind.iter().filter(|&&k| k as usize == kind).count();
+    let named = EventKind::NAMES.iter().enumerate().map(|(kind, name)| (name, count(kind)));
+    named.filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
+}
+
+/// One flow over 10 Mbit/s and 40 ms with room for 84 packets, that in service included.
+fn trajectory(cc: &str, profile: &str, parameters: &str, loss: &str) -> String {
+    let tables = run(&format!(
+        r#"
+        duration = "{SECONDS}s"
+        profile = "{profile}"
+        path = {{ rate = "10mbit", rtt = "40ms", queue = {{ limit = "84p", count_in_service = true }}, loss = "{loss}" }}
+        flows = [{{ cc = "{cc}", parameters = {parameters} }}]
+        record = {{ flow_series = "50ms", link_series = "100ms" }}
+        "#
+    ));
+    let mut text = String::new();
+    writeln!(text, "loss {loss}; {}", counts(&tables)).unwrap();
+    let (flow, link) = (&tables.flows[0], &tables.links[0]);
+    let goodput = flow.goodput_bps * 1e-6;
+    let (mean, most) = (link.queue_packets_mean, link.queue_packets_max);
+    writeln!(text, "goodput {goodput:.2} Mbit/s, queue {mean:.0} on average, {most:.0} at most").unwrap();
+    writeln!(text, "\nwindow in segments at every second:").unwrap();
+    let every_second: Vec<_> = windows(&tables, (0..SECONDS).map(f64::from));
+    for (row, ten) in every_second.chunks(10).enumerate() {
+        let cells: String = ten.iter().map(|window| format!("{:5.0}", window.floor())).collect();
+        writeln!(text, "{:>4} s{cells}", 10 * row).unwrap();
+    }
+    writeln!(text, "\nevery 50 ms, {} for the largest of a line:", HEIGHTS[8]).unwrap();
+    for row in 0..4 {
+        let times = (0..100).map(|column| f64::from(5 * row) + 0.05 * f64::from(column));
+        writeln!(text, "{:>4} s |{}|", 5 * row, drawn(&windows(&tables, times))).unwrap();
+    }
+    text
+}
+
+/// The trajectories without random loss and with 1 %.
+fn both(cc: &str, profile: &str, parameters: &str) -> String {
+    format!("{}\n{}", trajectory(cc, profile, parameters, "0%"), trajectory(cc, profile, parameters, "1%"))
+}
+
+#[test]
+fn newreno() {
+    insta::assert_snapshot!(both("newreno", "freebsd-9", "{}"));
+}
+
+#[test]
+fn cubic() {
+    insta::assert_snapshot!(both("cubic", "linux", "{}"));
+}
+
+#[test]
+fn vegas() {
+    insta::assert_snapshot!(both("vegas", "freebsd-9", "{}"));
+}
+
+#[test]
+fn cdg() {
+    insta::assert_snapshot!(both("cdg", "freebsd-9", "{}"));
+}
+
+#[test]
+fn aimd() {
+    insta::assert_snapshot!(both("aimd", "freebsd-9", "{ alpha = 0.31, beta = 0.8 }"));
+}

@@ -1,0 +1,157 @@
+//! One flow alone: the window against the closed forms of its controller.
+
+use record::EventKind;
+
+use crate::common::{assert_near, at, events, run};
+
+/// One NewReno flow with an ACK per packet of 1000 bytes, over 10 Mbit/s and 40 ms with room for `buffer` packets.
+///
+/// A packet takes 0.8 ms, so 50 are on the way while one is in service: a window of 51 fills the pipe, one of 51 + `buffer`
+/// the queue as well, and the next whole segment is dropped.
+fn saw_tooth(buffer: u32, record: &str) -> record::Tables {
+    run(&format!(
+        r#"
+        duration = "220s"
+        warmup = "20s"
+        profile = "ns2-linux"
+        path = {{ rate = "10mbit", rtt = "40ms", queue = "{buffer}p" }}
+        flows = [{{ cc = "newreno" }}]
+        record = {{ flow_series = "{record}", probes = "off", link_series = "off" }}
+        "#
+    ))
+}
+
+#[test]
+fn newreno_meets_its_loss_when_pipe_and_buffer_are_full_and_halves() {
+    for buffer in [5, 25, 51] {
+        let tables = saw_tooth(buffer, "1ack");
+        // The drop comes at 52 + B; in the round trip until it shows, the window gains close to one segment more.
+        let full = f64::from(buffer) + 53.0;
+        let losses: Vec<_> = events(&tables, EventKind::LossEvent).into_iter().filter(|loss| loss.0 > 20.0).collect();
+        assert!(losses.len() > 50, "{}", losses.len());
+        for &(time, window) in &losses {
+            assert!((full - 0.1..=full).contains(&window), "{window} at {time} s with room for {buffer}");
+            let series = &tables.flow_series;
+            let after = at(&series.time_s, &series.window_segments, time);
+            assert_eq!(after, window / 2.0, "at {time} s");
+        }
+        assert_eq!(tables.flows[0].timeouts, 0);
+    }
+}
+
+#[test]
+fn the_period_of_newreno_is_the_sum_of_its_round_trips() {
+    // From W/2 to W the window needs (W^2 - (W/2)^2)/2 ACKs: 3/8 W^2. Above 51 segments one comes every 0.8 ms; below, a
+    // segment more takes a round trip of 40.8 ms, and 1 % more as the divisor grows within it. Recovery adds a round trip.
+    // B = 5:  W = 58.  29 to 51: 22 * 40.8 * 1.01 = 907 ms; 51 to 58: 381.5 * 0.8 = 305 ms; 46 ms.
+    // B = 25: W = 78.  39 to 51: 12 * 40.8 * 1.01 = 494 ms; 51 to 78: 1741.5 * 0.8 = 1393 ms; 62 ms.
+    // B = 51: W = 104. 52 to 104: 4056 * 0.8 = 3245 ms; 83 ms.
+    // B = 60: W = 113. 56.5 to 113: 4788 * 0.8 = 3831 ms; 90 ms.
+    for (buffer, period, share) in [(5, 1.258, 0.03), (25, 1.949, 0.02), (51, 3.328, 0.001), (60, 3.921, 0.001)] {
+        let tables = saw_tooth(buffer, "off");
+        let times: Vec<_> = events(&tables, EventKind::LossEvent).iter().map(|loss| loss.0).collect();
+        let settled = &times[times.partition_point(|&t| t < 20.0)..];
+        let mean = (settled[settled.len() - 1] - settled[0]) / (settled.len() - 1) as f64;
+        assert_near(mean, period, share);
+    }
+}
+
+#[test]
+fn the_utilization_of_newreno_follows_from_the_size_of_the_buffer() {
+    // A saw-tooth from W/2 to W = P + B over a pipe of P = 51 carries 3/8 W^2 packets in the time of
+    // P (P - W/2) + (W^2 - P^2)/2: 3/4 W^2 / (P^2 - P W + W^2) of the link.
+    // B = 3:  W = 54: 2187/2763.  B = 5: W = 56: 2352/2881.  B = 13: W = 64: 3072/3433.  B = 25: W = 76: 4332/4501.
+    for (buffer, share) in [(3, 0.7915), (5, 0.8164), (13, 0.8948), (25, 0.9625), (51, 1.0), (60, 1.0)] {
+        let measured = saw_tooth(buffer, "off").links[0].utilization;
+        assert!((measured - share).abs() < 0.008, "{measured} with room for {buffer}, not {share}");
+    }
+}
+
+/// The mean window of NewReno under random loss where nothing queues, with `transport` options, over four seeds.
+fn window_under_loss(loss: &str, transport: &str) -> f64 {
+    let goodput = (1..=4).map(|seed| {
+        let tables = run(&format!(
+            r#"
+            duration = "400s"
+            warmup = "20s"
+            seed = {seed}
+            path = {{ rate = "1gbit", rtt = "100ms", queue = "infinite", loss = "{loss}" }}
+            flows = [{{ cc = "newreno", transport = {transport} }}]
+            record = {{ flow_series = "off", probes = "off", link_series = "off", events = false }}
+            "#
+        ));
+        tables.flows[0].goodput_bps
+    });
+    // Segments of 1448 bytes delivered in a round trip of 100 ms.
+    goodput.sum::<f64>() / 4.0 * 0.1 / (8.0 * 1448.0)
+}
+
+#[test]
+fn under_random_loss_the_window_of_newreno_is_that_of_the_square_root_law() {
+    // sqrt(3/(2 b p)) is for losses at regular distances (Mathis, Semke, Mahdavi, Ott 1997). Losses at random make the mean
+    // 7 % larger (1.31 for 1.22: Ott, Kemperman, Mathis 1996); the round trip of each recovery, in which the window does
+    // not grow, makes it smaller by about one part in the number of round trips from loss to loss, sqrt(2 b / (3 p)): 4 % at
+    // p = 0.1 %, 17 % at 2 %, and with b = 2 relatively less often.
+    let each = "{ ack_every = 1 }";
+    let second = "{ ack_every = 2, counting = \"per-ack\", quick_acks = 0 }";
+    for (loss, one, two, share) in [
+        ("0.1%", 38.73, 27.39, 0.10),
+        ("0.5%", 17.32, 12.25, 0.10),
+        ("1%", 12.25, 8.66, 0.12),
+        ("2%", 8.66, 6.12, 0.15),
+    ] {
+        assert_near(window_under_loss(loss, each), one, share);
+        assert_near(window_under_loss(loss, second), two, share);
+    }
+}
+
+#[test]
+fn after_a_loss_cubic_climbs_along_its_cubic() {
+    // Packet 400 is lost in slow start: 400 ACKs on top of the initial window of 10 make W_max = 410, and 287 remain.
+    // K = cbrt(123/0.4) = 6.750 s, W(t) = 410 + 0.4 (t - 6.750)^3, e.g. W(2) = 410 - 0.4 * 107.1 = 367.1. The pipe holds
+    // 8333 packets, and Reno would add but 5.3 segments a second.
+    let tables = run(r#"
+        duration = "13s"
+        path = { rate = "1gbit", rtt = "100ms", queue = "infinite", loss = { packets = [400] } }
+        flows = [{ cc = "cubic", parameters = { hystart = false }, transport = { ack_every = 1 } }]
+        record = { flow_series = "1ack", probes = "off" }
+        "#);
+    let series = &tables.flow_series;
+    assert_eq!(events(&tables, EventKind::LossEvent).iter().map(|loss| loss.1).collect::<Vec<_>>(), [410.0]);
+    let start = events(&tables, EventKind::Recovered)[0].0;
+    let closed_form = [
+        (0.0, 287.0),
+        (1.0, 334.0),
+        (2.0, 367.1),
+        (4.0, 401.7),
+        (6.0, 409.8),
+        (6.75, 410.0),
+        (8.0, 410.8),
+        (10.0, 423.7),
+        (12.0, 467.9),
+    ];
+    for (t, expected) in closed_form {
+        // Each ACK aims at the cubic a round trip ahead, and the window is there a round trip later.
+        let window = at(&series.time_s, &series.window_segments, start + t);
+        assert!((window - expected).abs() < 1.5, "{window} after {t} s, not {expected}");
+    }
+}
+
+#[test]
+fn vegas_keeps_alpha_to_beta_of_its_segments_waiting() {
+    for (alpha, beta) in [(1, 3), (2, 4), (6, 10)] {
+        let tables = run(&format!(
+            r#"
+            duration = "60s"
+            warmup = "20s"
+            path = {{ rate = "10mbit", rtt = "40ms", queue = "200p" }}
+            flows = [{{ cc = "vegas", parameters = {{ alpha = {alpha}, beta = {beta} }}, transport = {{ ack_every = 1 }} }}]
+            "#
+        ));
+        let link = &tables.links[0];
+        let band = f64::from(alpha)..=f64::from(beta);
+        assert!(band.contains(&link.queue_packets_mean), "{} is not in {band:?}", link.queue_packets_mean);
+        assert!(link.queue_packets_max <= f64::from(beta), "{}", link.queue_packets_max);
+        assert_eq!((link.dropped_packets, link.utilization), (0, 1.0));
+    }
+}

@@ -1,0 +1,141 @@
+//! Queues, delays and rates, mostly with sources that do not react.
+
+use crate::common::{assert_near, at, run};
+
+/// A datagram flow with `source` over a link of 10 Mbit/s, on which 1500 bytes take 1.2 ms.
+fn datagrams(source: &str, queue: &str, duration: &str) -> record::Tables {
+    run(&format!(
+        r#"
+        duration = "{duration}"
+        path = {{ rate = "10mbit", rtt = "40ms", queue = {queue} }}
+        flows = [{{ cc = "newreno", kind = "datagram", source = {source} }}]
+        record = {{ flow_series = "off", probes = "off", link_series = "off", events = false }}
+        "#
+    ))
+}
+
+#[test]
+fn the_queue_of_random_arrivals_is_that_of_m_d_1() {
+    // Pollaczek and Khinchine: rho^2/(2 (1 - rho)) packets wait, each for rho/(2 (1 - rho)) services of 1.2 ms. The queueing
+    // delay of a link is the waiting time of the packet in service, and zero the share 1 - rho of the time: rho times that.
+    for (rate, packets, wait, delay) in [("5mbit", 0.25, 0.6, 0.3), ("8mbit", 1.6, 2.4, 1.92)] {
+        let source = format!("{{ rate = \"{rate}\", arrivals = \"poisson\" }}");
+        let tables = datagrams(&source, "\"infinite\"", "2000s");
+        let (link, flow) = (&tables.links[0], &tables.flows[0]);
+        // Over 2000 s the standard error is about 1 %.
+        assert_near(link.queue_packets_mean, packets, 0.03);
+        assert_near(link.queue_delay_mean_ms, delay, 0.03);
+        assert_near(flow.rtt_mean_ms - 41.2, wait, 0.03);
+    }
+}
+
+#[test]
+fn a_small_waiting_room_turns_away_what_theory_says() {
+    // At load 1, arrivals in a service: none with probability 1/e = 0.3679.
+    // No room (a room shorter than any packet): Erlang's rho/(1 + rho) = 0.5.
+    // Room for one: a departure leaves the system empty if none arrived during its service, so on average 0.3679 of an
+    // interval between arrivals is idle beside each service, and of 1.3679 arrivals one is served: 0.3679/1.3679 = 0.2689.
+    for (room, lost) in [("\"100B\"", 0.5), ("\"1p\"", 0.2689)] {
+        let tables = datagrams(r#"{ rate = "10mbit", arrivals = "poisson" }"#, room, "1000s");
+        let link = &tables.links[0];
+        // 830,000 arrivals: the standard error is 0.0006.
+        let share = link.dropped_packets as f64 / link.arrived_packets as f64;
+        assert!((share - lost).abs() < 0.002, "{share} with room for {room}, not {lost}");
+    }
+}
+
+#[test]
+fn one_packet_alone_takes_its_transmission_times_and_the_propagation() {
+    // 1500 bytes take 1.2 ms at 10 Mbit/s. An ACK of 52 bytes takes 0.416 ms at 1 Mbit/s, an echo of 44 bytes 0.352 ms.
+    let segment = r#"cc = "newreno", bytes = "1448B", transport = { ack_every = 1 }"#;
+    let datagram = r#"cc = "newreno", kind = "datagram", source = { rate = "10kbit" }, stop = "100ms""#;
+    let slow = r#"reverse = { rate = "1mbit", queue = "infinite" }"#;
+    let free = r#"reverse = { rate = "unlimited" }"#;
+    for (flow, reverse, rtt) in
+        [(segment, free, 41.2), (datagram, free, 41.2), (segment, slow, 41.616), (datagram, slow, 41.552)]
+    {
+        let tables = run(&format!(
+            r#"
+            duration = "2s"
+            path = {{ rate = "10mbit", rtt = "40ms", queue = "10p", {reverse} }}
+            flows = [{{ {flow} }}]
+            "#
+        ));
+        assert_eq!(tables.flows[0].data_packets, 1);
+        assert_eq!((tables.flows[0].rtt_min_ms, tables.flows[0].rtt_max_ms), (rtt, rtt));
+    }
+}
+
+#[test]
+fn a_segment_over_two_links_is_stored_and_forwarded() {
+    // 1.2 ms + 10 ms, 2.4 ms at 5 Mbit/s + 20 ms: 33.6 ms there; back 52 bytes take 0.0832 ms + 20 ms and 0.0416 ms + 10 ms.
+    let tables = run(r#"
+        duration = "2s"
+        links = [
+          { from = "a", to = "b", rate = "10mbit", delay = "10ms", queue = "10p", duplex = true },
+          { from = "b", to = "c", rate = "5mbit", delay = "20ms", queue = "10p", duplex = true },
+        ]
+        flows = [{ cc = "newreno", from = "a", to = "c", bytes = "1448B", transport = { ack_every = 1 } }]
+        "#);
+    let flow = &tables.flows[0];
+    assert_eq!((flow.completion_s, flow.rtt_min_ms), (0.0336, 63.7248));
+    let busy: Vec<_> = tables.links.iter().map(|link| (link.utilization * 2e6).round()).collect();
+    assert_eq!(busy, [1200.0, 42.0, 2400.0, 83.0]);
+}
+
+#[test]
+fn a_queue_of_84_packets_with_the_one_in_service_holds_100_8_ms() {
+    // 84 * 1.2 ms = 100.8 ms with the packet's own service, so it waited 83 services: 99.6 ms, and 83 wait.
+    // Datagrams every 1 ms meet departures every 1.2 ms at the same instant every 6 ms: a room that opens is filled at once.
+    let full = r#"{ limit = "84p", count_in_service = true }"#;
+    let tables = datagrams(r#"{ rate = "12mbit" }"#, full, "20s");
+    let (link, flow) = (&tables.links[0], &tables.flows[0]);
+    assert_eq!((link.queue_packets_max, link.queue_delay_max_ms), (83.0, 99.6));
+    assert_eq!(flow.rtt_max_ms, 140.8);
+    // Of an ACK clock the phase is fixed: 40 ms are 33 services and 0.4 ms, so whatever an ACK lets go finds 0.8 ms of a
+    // service to go: 82 * 1.2 + 0.8 = 99.2 ms. 42 ms are 35 services.
+    for (rtt, delay) in [("40ms", 99.2), ("42ms", 99.6)] {
+        let tables = run(&format!(
+            r#"
+            duration = "30s"
+            path = {{ rate = "10mbit", rtt = "{rtt}", queue = {full} }}
+            flows = [{{ cc = "newreno", transport = {{ ack_every = 1 }} }}]
+            "#
+        ));
+        let link = &tables.links[0];
+        assert_eq!((link.queue_packets_max, link.queue_delay_max_ms), (83.0, delay), "{rtt}");
+    }
+}
+
+/// What a NewReno flow with a queue of 60 packets delivers per second from one time to another, of IP bytes.
+fn delivered_between(rate: &str, spans: &[(f64, f64)]) -> Vec<f64> {
+    let tables = run(&format!(
+        r#"
+        duration = "60s"
+        path = {{ rate = {rate}, rtt = "40ms", queue = "60p" }}
+        flows = [{{ cc = "newreno" }}]
+        "#
+    ));
+    let series = &tables.flow_series;
+    let delivered = |time| at(&series.time_s, &series.delivered_bytes, time) as f64 * 8.0 * 1500.0 / 1448.0;
+    spans.iter().map(|&(from, to)| (delivered(to) - delivered(from)) / (to - from)).collect()
+}
+
+#[test]
+fn goodput_follows_the_steps_of_the_rate() {
+    let steps = r#"[["0s", "10mbit"], ["20s", "5mbit"], ["40s", "0bit"], ["42s", "20mbit"]]"#;
+    let measured = delivered_between(steps, &[(5.0, 20.0), (22.0, 40.0), (40.2, 42.0), (50.0, 60.0)]);
+    for (measured, expected) in measured.iter().zip([10e6, 5e6, 0.0, 20e6]) {
+        assert!((measured - expected).abs() <= 0.02 * expected, "{measured}, not {expected}");
+    }
+}
+
+#[test]
+fn goodput_follows_the_opportunities_of_a_trace() {
+    // Three opportunities of 1500 bytes every 4 ms: 9 Mbit/s.
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("three_in_four.down");
+    std::fs::write(&file, "1\n2\n4\n").unwrap();
+    let trace = format!("{{ trace = \"{}\" }}", file.display());
+    let measured = delivered_between(&trace, &[(10.0, 60.0)]);
+    assert_near(measured[0], 9e6, 0.01);
+}

@@ -1,0 +1,68 @@
+//! Several flows on one bottleneck.
+
+use crate::common::run;
+
+/// Jain's index of `shares`.
+fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    sum * sum / (shares.len() as f64 * shares.iter().map(|x| x * x).sum::<f64>())
+}
+
+/// Goodput of two NewReno flows, the second with a base RTT of `rtt` and 3 s late, over five seeds.
+fn two_newrenos(rtt: &str) -> Vec<[f64; 2]> {
+    let shares = |seed| {
+        let tables = run(&format!(
+            r#"
+            duration = "300s"
+            warmup = "60s"
+            seed = {seed}
+            path = {{ rate = "10mbit", rtt = "40ms", queue = "50p" }}
+            flows = [
+              {{ cc = "newreno", start_jitter = "100ms" }},
+              {{ cc = "newreno", rtt = "{rtt}", start = "3s", start_jitter = "100ms" }},
+            ]
+            record = {{ flow_series = "off", probes = "off", link_series = "off", events = false }}
+            "#
+        ));
+        [tables.flows[0].goodput_bps, tables.flows[1].goodput_bps]
+    };
+    (1..=5).map(shares).collect()
+}
+
+#[test]
+fn two_newreno_flows_with_the_same_rtt_converge_to_equal_shares() {
+    for shares in two_newrenos("40ms") {
+        assert!(jain(&shares) > 0.95, "{shares:?}");
+        // 10 Mbit/s, of which 1448 bytes in 1500 are payload.
+        let total = shares[0] + shares[1];
+        assert!((9.4e6..9.66e6).contains(&total), "{total}");
+    }
+}
+
+#[test]
+fn of_two_newreno_flows_the_one_with_the_shorter_rtt_gets_more() {
+    // A segment a round trip more for each: with up to 60 ms of queue the longer takes at least (120 + 60)/(40 + 60) = 1.8
+    // times as long for it, and per second sends so much less again. Drops that strike the larger flow more often bring
+    // the shares closer together, at most down to the ratio of square roots, 1.34.
+    let shares = two_newrenos("120ms");
+    let [short, long] = [0, 1].map(|flow| shares.iter().map(|s| s[flow]).sum::<f64>());
+    assert!(short > 1.34 * long, "{shares:?}");
+    assert!(short < 9.0 * long, "{shares:?}");
+}
+
+#[test]
+fn vegas_flows_share_by_what_each_keeps_in_the_queue() {
+    // Each keeps 1 to 3 segments waiting, and gets of the rate what it has of the queue: no more than three times another.
+    let tables = run(r#"
+        duration = "120s"
+        warmup = "40s"
+        path = { rate = "10mbit", rtt = "40ms", queue = "200p" }
+        flows = [{ cc = "vegas", count = 3, transport = { ack_every = 1 } }]
+        "#);
+    let link = &tables.links[0];
+    assert!((3.0..=9.0).contains(&link.queue_packets_mean), "{}", link.queue_packets_mean);
+    assert_eq!((link.dropped_packets, link.utilization), (0, 1.0));
+    let shares: Vec<_> = tables.flows.iter().map(|flow| flow.goodput_bps).collect();
+    let (least, most) = shares.iter().fold((f64::MAX, 0.0f64), |(least, most), &s| (least.min(s), most.max(s)));
+    assert!(most <= 3.0 * least, "{shares:?}");
+}

@@ -1,0 +1,99 @@
+//! ECN at the sender (RFC 3168, section 6.1.2).
+
+use transport::{Options, Phase, Reduction};
+
+use crate::harness::{SenderScript, Told, ack, plain};
+
+fn capable() -> Options {
+    Options { ecn: true, limited_transmit: false, ..plain() }
+}
+
+fn reductions(s: &SenderScript) -> usize {
+    s.news().iter().filter(|t| matches!(t, Told::Ecn(_))).count()
+}
+
+#[test]
+fn echoes_reduce_the_window_once_a_window_of_data_and_the_next_new_segment_tells_the_receiver() {
+    let mut s = SenderScript::new(capable(), 10.0);
+    s.leave(0..10).at(40).arrives(ack(2).marked()).window_is(5.0).phase(Phase::Reduced).nothing_leaves();
+    s.arrives(ack(4).marked()).nothing_leaves();
+    s.arrives(ack(6).marked());
+    assert!(s.leaving(10).reduced);
+    s.arrives(ack(8).marked());
+    assert!(!s.leaving(11).reduced);
+    s.leaves(12);
+    // The last ACKs from before the receiver got segment 10 still carry the echo.
+    s.arrives(ack(10).marked()).phase(Phase::Open).leave(13..15).window_is(5.0);
+    assert_eq!(reductions(&s), 1);
+    // Those from after it are new marks.
+    s.at(80).arrives(ack(11)).all();
+    s.arrives(ack(12).marked()).window_is(2.5).phase(Phase::Reduced);
+    assert_eq!(reductions(&s), 2);
+}
+
+#[test]
+fn proportional_reduction_on_an_echo_sends_one_segment_for_two_delivered() {
+    let mut s = SenderScript::new(Options { reduction: Reduction::ProportionalRate, ..capable() }, 10.0);
+    s.leave(0..10).at(40).arrives(ack(1).marked()).leaves(10).nothing_leaves();
+    s.arrives(ack(2).marked()).nothing_leaves().arrives(ack(3).marked()).leaves(11).nothing_leaves();
+    s.arrives(ack(4).marked()).nothing_leaves().arrives(ack(5).marked()).leaves(12).nothing_leaves();
+}
+
+#[test]
+fn a_loss_inside_a_reduction_does_not_reduce_again() {
+    let mut s = SenderScript::new(capable(), 10.0);
+    s.leave(0..10).at(40).arrives(ack(2).marked()).nothing_leaves();
+    s.sacks(2, 3..6).phase(Phase::Recovery).window_is(5.0);
+    s.leaves_again(2).leave(10..11).nothing_leaves().in_flight(5);
+    s.at(80).arrives(ack(10)).phase(Phase::Open).window_is(5.0);
+    assert!(matches!(s.news()[..], [Told::Ecn(_), Told::Recovered]));
+}
+
+#[test]
+fn without_sack_a_loss_inside_a_reduction_is_repaired_by_fast_retransmit() {
+    let mut s = SenderScript::new(Options { sack: false, ..capable() }, 10.0);
+    s.leave(0..10).at(40).arrives(ack(2).marked()).nothing_leaves();
+    for _ in 0..2 {
+        s.arrives(ack(2)).nothing_leaves();
+    }
+    s.arrives(ack(2)).phase(Phase::Recovery).leaves_again(2);
+}
+
+#[test]
+fn after_a_fast_retransmit_the_receiver_is_told_and_the_same_marks_do_not_reduce_again() {
+    let mut s = SenderScript::new(capable(), 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..3).nothing_leaves().arrives(ack(0).sack(1, 4).marked()).leaves_again(0);
+    s.at(46).arrives(ack(0).sack(1, 8).marked());
+    assert!(s.leaving(10).reduced);
+    s.leaves(11);
+    s.at(80).arrives(ack(10).marked()).window_is(5.0).phase(Phase::Open);
+    assert_eq!(reductions(&s), 0);
+}
+
+#[test]
+fn a_timeout_inside_a_reduction_does_not_reduce_again() {
+    let mut s = SenderScript::new(capable(), 10.0);
+    s.leave(0..10).at(40).arrives(ack(2).marked()).nothing_leaves();
+    s.timer().leaves_again(2);
+    assert!(matches!(s.news()[..], [Told::Ecn(_), Told::Timeout(loss)] if loss.again));
+}
+
+#[test]
+fn a_reduction_on_an_echo_is_not_undone_for_an_earlier_loss() {
+    let mut s = SenderScript::new(Options { undo: true, ..capable() }, 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
+    s.at(80).arrives(ack(10)).all();
+    s.at(120).arrives(ack(12).marked()).phase(Phase::Reduced);
+    s.all();
+    s.arrives(ack(12).duplicate(0)).phase(Phase::Reduced).window_is(2.5);
+    assert_eq!(s.counters().spurious, 0);
+}
+
+#[test]
+fn a_sender_without_ecn_does_not_announce_reductions() {
+    let mut s = SenderScript::new(Options { ecn: false, ..capable() }, 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
+    s.arrives(ack(0).sack(1, 8));
+    assert!(!s.leaving(10).reduced);
+    s.all();
+}

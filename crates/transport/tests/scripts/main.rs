@@ -1,0 +1,12 @@
+//! Scripts: what happens to a sender or a receiver, and what it must answer. On failure the whole transcript is printed.
+
+mod harness;
+
+mod echo;
+mod probes;
+mod receiving;
+mod recovery;
+mod reordering;
+mod sending;
+mod signals;
+mod timeouts;

@@ -1,0 +1,115 @@
+//! Tail loss probes (RFC 8985, section 7).
+
+use transport::{Event, Options, Phase};
+
+use crate::harness::{SenderScript, Told, ack, ms, plain};
+
+fn probing() -> Options {
+    Options { rack: true, tail_loss_probe: true, receive_window: 4, ..plain() }
+}
+
+fn probed(s: &SenderScript) -> bool {
+    s.events.iter().any(|e| matches!(e, Event::TailLossProbe { .. }))
+}
+
+// Section 7.2.
+#[test]
+fn two_round_trips_after_the_last_ack_a_probe_leaves_and_then_the_timeout_runs() {
+    let mut s = SenderScript::new(Options { receive_window: 100, ..probing() }, 4.0);
+    s.leave(0..4).at(40).arrives(ack(4)).leave(4..8).timer_at(120);
+    s.at(120).leaves(8).nothing_leaves().timer_at(360);
+    assert!(probed(&s));
+    s.at(360).leaves_again(4).phase(Phase::Loss);
+}
+
+#[test]
+fn new_data_postpones_the_probe() {
+    let mut s = SenderScript::new(Options { receive_window: 100, ..probing() }, 4.0);
+    s.leave(0..4).at(40).arrives(ack(4)).leave(4..8).timer_at(120);
+    s.window(6.0).at(60).arrives(ack(4)).leave(8..10).timer_at(140);
+}
+
+#[test]
+fn a_probe_never_waits_longer_than_the_timeout() {
+    let mut s = SenderScript::new(probing(), 4.0);
+    // Two round trips are 600 ms, the timeout 300 + 4 * 150 = 900 ms; after many samples it is 300 + 200 ms.
+    s.leave(0..4);
+    for round in 1..40 {
+        s.at(300 * round).arrives(ack(4 * round).window(4)).all();
+    }
+    s.timer_at(300 * 39 + 500).timer();
+    assert!(probed(&s));
+}
+
+#[test]
+fn the_probe_of_a_lone_segment_allows_for_a_delayed_ack() {
+    let mut s = SenderScript::new(Options { rto_min: ms(1000), ..probing() }, 1.0);
+    s.leave(0..1).at(40).arrives(ack(1)).leaves(1).timer_at(320); // 40 + 2 * 40 + 200
+}
+
+#[test]
+fn no_probe_without_sack_in_recovery_or_with_segments_sacked() {
+    let mut s = SenderScript::new(Options { sack: false, ..probing() }, 4.0);
+    s.leave(0..4).at(40).arrives(ack(4)).leave(4..8).timer_at(280);
+
+    let mut s = SenderScript::new(Options { limited_transmit: false, ..probing() }, 4.0);
+    s.leave(0..4).at(40).arrives(ack(1).sack(2, 3).window(4)).timer_at(50); // the reordering window
+    s.at(50).leaves_again(1).phase(Phase::Recovery).timer_at(290);
+    assert!(!probed(&s));
+}
+
+// Section 7.3: no new data, so the last segment again. Only 4 to 7 fit the receive window.
+fn repeat_the_last(s: &mut SenderScript) {
+    s.leave(0..4).at(40).arrives(ack(4).window(4)).leave(4..8);
+    s.at(120).leaves_again(7).nothing_leaves();
+}
+
+// Section 7.4.2.
+#[test]
+fn a_repeated_segment_that_repaired_a_loss_reduces_the_window_once() {
+    let mut s = SenderScript::new(probing(), 4.0);
+    repeat_the_last(&mut s);
+    s.at(160).arrives(ack(8).window(4)).leave(8..12).window_is(4.0);
+    // Beyond the probe and no word of a duplicate: 7 was lost.
+    s.at(200).arrives(ack(12).window(4)).window_is(2.0).leave(12..14).phase(Phase::Open);
+    assert!(matches!(s.news()[..], [Told::Loss(_), Told::Recovered]));
+    assert_eq!(s.counters().lost, 1);
+    s.at(240).arrives(ack(14).window(4)).window_is(2.0);
+}
+
+#[test]
+fn a_probe_whose_original_arrived_too_costs_nothing() {
+    // The receiver says so by duplicate SACK.
+    let mut s = SenderScript::new(probing(), 4.0);
+    repeat_the_last(&mut s);
+    s.at(130).arrives(ack(8).window(4)).leave(8..12);
+    s.at(160).arrives(ack(8).duplicate(7).window(4));
+    s.at(170).arrives(ack(12).window(4)).window_is(4.0);
+    assert_eq!(s.news(), []);
+
+    // Or by a second plain ACK.
+    let mut s = SenderScript::new(probing(), 4.0);
+    repeat_the_last(&mut s);
+    s.at(130).arrives(ack(8).window(4)).leave(8..12);
+    s.at(160).arrives(ack(8).window(4)).at(170).arrives(ack(12).window(4)).window_is(4.0);
+    assert_eq!(s.news(), []);
+}
+
+#[test]
+fn a_probe_of_new_data_that_is_acknowledged_proves_nothing() {
+    let mut s = SenderScript::new(Options { receive_window: 100, ..probing() }, 4.0);
+    s.leave(0..4).at(40).arrives(ack(4)).leave(4..8).at(120).leaves(8);
+    s.at(130).arrives(ack(9)).leave(9..13).at(170).arrives(ack(13)).leave(13..17).window_is(4.0);
+    assert_eq!(s.news(), []);
+}
+
+#[test]
+fn a_lost_probe_is_found_by_rack_when_later_data_arrives() {
+    let mut s = SenderScript::new(probing(), 4.0);
+    repeat_the_last(&mut s);
+    // 4 to 6 arrive, 7 and its probe do not.
+    s.at(125).arrives(ack(7).window(4)).leave(8..11);
+    s.at(165).arrives(ack(7).sack(8, 9).window(4)).all();
+    s.at(166).arrives(ack(7).sack(8, 10).window(4)).all();
+    s.at(167).arrives(ack(7).sack(8, 11).window(4)).leaves_again(7).phase(Phase::Recovery);
+}

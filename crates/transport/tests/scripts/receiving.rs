@@ -1,0 +1,146 @@
+//! The receiver: when it acknowledges, and what it says.
+
+use transport::{Data, Options};
+use units::{Bytes, Time};
+
+use crate::harness::{ReceiverScript, at, ms, plain};
+
+fn delaying() -> Options {
+    Options { delayed_ack_timeout: ms(100), ..plain() }
+}
+
+fn stamping() -> Options {
+    Options { timestamps: true, ..delaying() }
+}
+
+// RFC 5681, section 4.2; RFC 9293, section 3.8.6.3.
+#[test]
+fn every_second_segment_is_acknowledged_at_once_and_a_lone_one_after_the_timeout() {
+    let mut r = ReceiverScript::new(&delaying());
+    r.arrives(0).no_ack().timer_at(100);
+    r.at(10).arrives(1).acks(2);
+    r.at(20).arrives(2).no_ack().timer_at(120);
+    r.at(120).acks(3);
+}
+
+#[test]
+fn without_delay_every_segment_is_acknowledged() {
+    let mut r = ReceiverScript::new(&Options { ack_every: 1, ..delaying() });
+    r.arrives(0).acks(1);
+    r.arrives(1).acks(2);
+}
+
+#[test]
+fn quick_acks_come_first() {
+    let mut r = ReceiverScript::new(&Options { quick_acks: 2, ..delaying() });
+    r.arrives(0).acks(1);
+    r.arrives(1).acks(2);
+    r.arrives(2).no_ack();
+}
+
+#[test]
+fn a_segment_out_of_order_and_one_that_fills_a_hole_are_acknowledged_at_once() {
+    let mut r = ReceiverScript::new(&delaying());
+    r.arrives(2).acks_blocks(0, &[(2, 3)]);
+    r.arrives(0).acks_blocks(1, &[(2, 3)]);
+    r.arrives(1).acks(3);
+    r.arrives(3).no_ack();
+}
+
+// RFC 2018, section 4.
+#[test]
+fn blocks_come_most_recent_first_and_at_most_four() {
+    let mut r = ReceiverScript::new(&delaying());
+    r.arrives(2).acks_blocks(0, &[(2, 3)]);
+    r.arrives(4).acks_blocks(0, &[(4, 5), (2, 3)]);
+    r.arrives(6).acks_blocks(0, &[(6, 7), (4, 5), (2, 3)]);
+    r.arrives(8).acks_blocks(0, &[(8, 9), (6, 7), (4, 5), (2, 3)]);
+    r.arrives(10).acks_blocks(0, &[(10, 11), (8, 9), (6, 7), (4, 5)]);
+    r.arrives(5).acks_blocks(0, &[(4, 7), (10, 11), (8, 9)]);
+}
+
+// RFC 7323, appendix A: the timestamps take the room of a block.
+#[test]
+fn with_timestamps_three_blocks_fit_and_a_duplicate_is_one_of_them() {
+    let mut r = ReceiverScript::new(&stamping());
+    for number in [2, 4, 6] {
+        r.arrives(number);
+        let blocks: &[_] = match number {
+            2 => &[(2, 3)],
+            4 => &[(4, 5), (2, 3)],
+            _ => &[(6, 7), (4, 5), (2, 3)],
+        };
+        r.acks_blocks(0, blocks);
+    }
+    r.arrives(8).acks_blocks(0, &[(8, 9), (6, 7), (4, 5)]);
+    // RFC 2883, section 4: first the duplicate, then the block it lies in.
+    let ack = r.arrives(4).acks_blocks(0, &[(4, 5), (8, 9)]);
+    assert_eq!(ack.duplicate, Some(4));
+    assert_eq!(r.receiver().wire_size(&ack), Bytes::new(52 + 4 + 3 * 8));
+}
+
+#[test]
+fn a_segment_that_was_delivered_before_is_reported_at_once() {
+    let mut r = ReceiverScript::new(&delaying());
+    r.arrives(0).arrives(1).acks(2);
+    assert_eq!(r.arrives(0).acks(2).duplicate, Some(0));
+    r.arrives(2).arrives(3);
+    assert_eq!(r.acks(4).duplicate, None, "once");
+}
+
+#[test]
+fn without_sack_there_are_no_blocks_and_duplicates_are_plain() {
+    let mut r = ReceiverScript::new(&Options { sack: false, ..delaying() });
+    r.arrives(1).acks(0);
+    assert_eq!(r.arrives(1).acks(0).duplicate, None);
+}
+
+// RFC 7323, section 4.3.
+#[test]
+fn a_delayed_ack_echoes_the_first_segment_it_covers() {
+    let mut r = ReceiverScript::new(&stamping());
+    r.arrives_sent_at(0, 0).at(10).arrives_sent_at(1, 10);
+    assert_eq!(r.acks(2).echo, at(0));
+}
+
+#[test]
+fn above_a_hole_the_echo_stands_still_and_what_fills_the_hole_moves_it() {
+    let mut r = ReceiverScript::new(&stamping());
+    r.at(40).arrives_sent_at(0, 1).at(41).arrives_sent_at(1, 2);
+    assert_eq!(r.acks(2).echo, at(1));
+    r.at(42).arrives_sent_at(3, 4);
+    assert_eq!(r.acks_blocks(2, &[(3, 4)]).echo, at(1));
+    r.at(43).arrives_sent_at(4, 5);
+    assert_eq!(r.acks_blocks(2, &[(3, 5)]).echo, at(1));
+    r.at(90).arrives_sent_at(2, 50);
+    assert_eq!(r.acks(5).echo, at(50));
+}
+
+#[test]
+fn without_timestamps_nothing_is_echoed() {
+    let mut r = ReceiverScript::new(&delaying());
+    r.arrives(1);
+    assert_eq!(r.acks_blocks(0, &[(1, 2)]).echo, Time::NEVER);
+}
+
+// RFC 3168, section 6.1.3.
+#[test]
+fn a_mark_is_echoed_until_the_sender_says_that_it_reduced() {
+    let mut r = ReceiverScript::new(&Options { ack_every: 1, ..delaying() });
+    assert!(!r.arrives(0).acks(1).congestion_echo);
+    assert!(r.arrives_marked(1).acks(2).congestion_echo);
+    assert!(r.arrives(2).acks(3).congestion_echo);
+    assert!(!r.data(3, |data| Data { reduced: true, ..data }, false).acks(4).congestion_echo);
+    assert!(r.data(4, |data| Data { reduced: true, ..data }, true).acks(5).congestion_echo, "a new mark");
+}
+
+#[test]
+fn bytes_count_once_they_are_in_order_and_the_last_segment_is_short() {
+    let mut r = ReceiverScript::new(&delaying());
+    r.data(2, |data| Data { payload: 300, ..data }, false).acks_blocks(0, &[(2, 3)]);
+    assert_eq!(r.receiver().delivered(), Bytes::ZERO);
+    r.arrives(0).acks_blocks(1, &[(2, 3)]);
+    assert_eq!(r.receiver().delivered(), Bytes::new(1000));
+    r.arrives(1).acks(3);
+    assert_eq!((r.receiver().delivered(), r.receiver().delivered_segments()), (Bytes::new(2300), 3));
+}

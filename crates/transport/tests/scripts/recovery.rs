@@ -1,0 +1,225 @@
+//! Fast retransmit and fast recovery (RFC 5681, 6582, 6675, 6937).
+
+use transport::{Options, Phase, Reduction};
+
+use crate::harness::{SenderScript, Told, ack, plain};
+
+fn reno() -> Options {
+    Options { sack: false, ..plain() }
+}
+
+fn losses(s: &SenderScript) -> usize {
+    s.news().iter().filter(|t| matches!(t, Told::Loss(_))).count()
+}
+
+// RFC 6675, section 5; RFC 3042.
+#[test]
+fn the_third_sack_retransmits_and_the_pipe_governs_what_follows() {
+    let mut s = SenderScript::new(plain(), 10.0);
+    s.leave(0..10).nothing_leaves().timer_at(1000);
+    s.at(40).arrives(ack(0).sack(1, 2)).leaves(10).phase(Phase::Disorder);
+    s.arrives(ack(0).sack(1, 3)).leaves(11).nothing_leaves();
+    // 12 outstanding, 3 SACKed, 1 lost: pipe 8, aim 5. Only the retransmission leaves.
+    s.arrives(ack(0).sack(1, 4)).leaves_again(0).nothing_leaves().in_flight(9);
+    s.phase(Phase::Recovery).window_is(5.0).timer_at(280);
+    let Some(Told::Loss(loss)) = s.news().first().copied() else { panic!("{:?}", s.news()) };
+    assert_eq!((loss.in_flight, loss.newly_lost, loss.acknowledged_to, loss.sent_to), (10, 1, 0, 12));
+    s.sacks_from(0, 1, 5..9).nothing_leaves().in_flight(5);
+    s.arrives(ack(0).sack(1, 9)).leaves(12).nothing_leaves();
+    s.arrives(ack(0).sack(1, 10)).leaves(13);
+    // The retransmission fills the hole up to the recovery point.
+    s.at(80).arrives(ack(0).sack(1, 12)).leaves(14).leaves(15);
+    s.arrives(ack(12)).phase(Phase::Open).window_is(5.0).leaves(16).in_flight(5);
+    assert_eq!(s.told(), Told::Recovered);
+    assert_eq!(losses(&s), 1);
+}
+
+// RFC 6582, section 3.2.
+#[test]
+fn without_sack_the_third_duplicate_retransmits_and_duplicates_stand_for_arrivals() {
+    let mut s = SenderScript::new(reno(), 10.0);
+    s.leave(0..10).at(40).arrives(ack(0)).leaves(10);
+    s.arrives(ack(0)).leaves(11);
+    s.arrives(ack(0)).leaves_again(0).nothing_leaves().in_flight(9).phase(Phase::Recovery).timer_at(1040);
+    for _ in 0..4 {
+        s.arrives(ack(0)).nothing_leaves();
+    }
+    s.arrives(ack(0)).leaves(12).in_flight(5);
+    s.at(80).arrives(ack(12)).phase(Phase::Open);
+}
+
+#[test]
+fn without_sack_partial_acks_retransmit_one_segment_each() {
+    // 0 and 4 are lost.
+    let mut s = SenderScript::new(reno(), 10.0);
+    s.leave(0..10).at(40).arrives(ack(0)).leaves(10).arrives(ack(0)).leaves(11).arrives(ack(0)).leaves_again(0);
+    for _ in 5..9 {
+        s.arrives(ack(0)).nothing_leaves();
+    }
+    s.arrives(ack(0)).leaves(12).arrives(ack(0)).leaves(13).arrives(ack(0)).leaves(14).in_flight(5);
+    // 11 outstanding; 10 duplicates less the three that segments 1 to 3 caused; 4 is lost: pipe 3, aim 5.
+    s.at(80).arrives(ack(4)).leaves_again(4).leaves(15).nothing_leaves().in_flight(5).phase(Phase::Recovery);
+    s.at(120).arrives(ack(12)).phase(Phase::Open).window_is(5.0);
+    assert_eq!(losses(&s), 1);
+}
+
+// RFC 6582, section 3.2, step 1: an ACK of exactly the recovery point does not cover more than `recover`.
+#[test]
+fn without_sack_duplicates_caused_by_retransmissions_do_not_start_another_recovery() {
+    let mut s = SenderScript::new(reno(), 4.0);
+    s.leave(0..4).at(1000).leaves_again(0);
+    s.window(4.0).at(1040).arrives(ack(1)).leaves_again(1).leaves_again(2).leaves_again(3).leaves(4);
+    s.at(1080).arrives(ack(4)).leave(5..8);
+    for _ in 0..2 {
+        s.arrives(ack(4)).all();
+    }
+    s.arrives(ack(4)).all();
+    s.phase(Phase::Disorder);
+    assert_eq!(s.counters().recoveries, 0);
+}
+
+// RFC 6937, section 3: data delivered, without SACK.
+#[test]
+fn without_sack_proportional_reduction_counts_duplicates_as_delivered() {
+    let options = Options { reduction: Reduction::ProportionalRate, limited_transmit: false, ..reno() };
+    let mut s = SenderScript::new(options, 20.0);
+    s.leave(0..20).at(40).arrives(ack(0)).arrives(ack(0)).nothing_leaves();
+    s.arrives(ack(0)).leaves_again(0);
+    for new in 20..27 {
+        s.arrives(ack(0)).nothing_leaves().arrives(ack(0)).leaves(new).nothing_leaves();
+    }
+}
+
+#[test]
+fn several_losses_in_one_window_reduce_it_once() {
+    // 0, 2 and 4 are lost.
+    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 10.0);
+    s.leave(0..10).at(40).arrives(ack(0).sack(1, 2)).arrives(ack(0).sack(3, 4).sack(1, 2)).nothing_leaves();
+    // 1, 3 and 5 arrived: 0 has three above it, 2 has two.
+    s.arrives(ack(0).sack(5, 6).sack(3, 4).sack(1, 2)).leaves_again(0).nothing_leaves();
+    s.arrives(ack(0).sack(5, 7).sack(3, 4).sack(1, 2)).nothing_leaves();
+    // With 7 also 4 is lost. 10 outstanding, 5 SACKed, 3 lost, 1 sent again: pipe 3, aim 5.
+    s.arrives(ack(0).sack(5, 8).sack(3, 4).sack(1, 2)).leaves_again(2).leaves_again(4).nothing_leaves().in_flight(5);
+    s.at(80).arrives(ack(2).sack(5, 10).sack(3, 4)).leave(10..13).phase(Phase::Recovery);
+    s.arrives(ack(4).sack(5, 10)).leaves(13).arrives(ack(10)).leaves(14).phase(Phase::Open);
+    assert_eq!((losses(&s), s.counters().recoveries, s.counters().lost), (1, 1, 3));
+}
+
+// RFC 6675, section 5: RecoveryPoint.
+#[test]
+fn recovery_lasts_until_the_recovery_point_and_asks_for_no_growth_until_then() {
+    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 6.0);
+    s.leave(0..6).at(40).arrives(ack(0).sack(2, 3)).arrives(ack(0).sack(2, 4)).arrives(ack(0).sack(2, 5));
+    s.leaves_again(0).leaves_again(1).nothing_leaves();
+    s.at(80).arrives(ack(1).sack(2, 5)).leaves(6).phase(Phase::Recovery);
+    assert!(matches!(s.told(), Told::Duplicate(a) if a.newly_acknowledged == 1));
+    s.arrives(ack(5)).leaves(7).phase(Phase::Recovery);
+    s.arrives(ack(6)).leaves(8).phase(Phase::Open);
+    s.at(120).arrives(ack(7)).leaves(9);
+    assert!(matches!(s.told(), Told::Ack(_)));
+}
+
+#[test]
+fn what_is_lost_of_the_data_sent_in_recovery_is_a_new_loss() {
+    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 10.0);
+    s.leave(0..10)
+        .at(40)
+        .arrives(ack(0).sack(1, 2))
+        .arrives(ack(0).sack(1, 3))
+        .arrives(ack(0).sack(1, 4))
+        .leaves_again(0);
+    for end in 5..8 {
+        s.at(36 + end).arrives(ack(0).sack(1, end)).all();
+    }
+    s.at(46).arrives(ack(0).sack(1, 10)).leave(10..14).nothing_leaves();
+    // 10 is lost; the retransmission of 0 comes last.
+    s.at(86).arrives(ack(0).sack(11, 14).sack(1, 10)).leaves_again(10).all();
+    s.phase(Phase::Recovery).window_is(5.0);
+    s.at(87).arrives(ack(10).sack(11, 14)).phase(Phase::Recovery).window_is(2.5).all();
+    assert_eq!((losses(&s), s.counters().recoveries), (2, 2));
+}
+
+// RFC 8985, section 6.2.
+#[test]
+fn a_lost_retransmission_is_found_by_rack_from_what_was_sent_after_it() {
+    let mut s = SenderScript::new(Options { rack: true, ..plain() }, 10.0);
+    retransmit_in_vain(&mut s);
+    // 12 left at 47 ms, after the retransmission at 42 ms. Pipe 3, aim 5.
+    s.at(87).arrives(ack(0).sack(1, 13)).leaves_again(0).leaves(16).nothing_leaves().phase(Phase::Recovery);
+    assert_eq!(losses(&s), 1);
+}
+
+#[test]
+fn a_lost_retransmission_takes_a_timeout_without_rack() {
+    let mut s = SenderScript::new(plain(), 10.0);
+    retransmit_in_vain(&mut s);
+    s.at(87).arrives(ack(0).sack(1, 13)).leaves(16).nothing_leaves();
+    s.timer_at(282); // 240 ms after the retransmission
+    s.at(282).leaves_again(0).nothing_leaves().phase(Phase::Loss);
+    let Told::Timeout(loss) = s.told() else { panic!("{:?}", s.told()) };
+    assert!(loss.again, "the window of data was already reduced for the loss");
+}
+
+/// 0 is lost, sent again at 42 ms and lost again; 12 to 15 leave later.
+fn retransmit_in_vain(s: &mut SenderScript) {
+    s.leave(0..10).at(40).arrives(ack(0).sack(1, 2)).leaves(10);
+    s.at(41).arrives(ack(0).sack(1, 3)).leaves(11);
+    s.at(42).arrives(ack(0).sack(1, 4)).leaves_again(0);
+    s.at(46).sacks_from(0, 1, 5..9).nothing_leaves();
+    s.at(47).arrives(ack(0).sack(1, 9)).leaves(12);
+    s.at(48).arrives(ack(0).sack(1, 10)).leaves(13);
+    s.at(80).arrives(ack(0).sack(1, 11)).leaves(14);
+    s.at(81).arrives(ack(0).sack(1, 12)).leaves(15).nothing_leaves();
+}
+
+// RFC 3042.
+#[test]
+fn without_limited_transmit_the_first_two_duplicates_release_nothing() {
+    for sack in [true, false] {
+        let mut s = SenderScript::new(Options { limited_transmit: false, sack, ..plain() }, 10.0);
+        let block = |end| if sack { ack(0).sack(1, end) } else { ack(0) };
+        s.leave(0..10).at(40).arrives(block(2)).nothing_leaves().arrives(block(3)).nothing_leaves();
+        s.arrives(block(4)).leaves_again(0).nothing_leaves();
+    }
+}
+
+// RFC 6937, section 4, first figure.
+#[test]
+fn proportional_reduction_sends_one_segment_for_two_delivered() {
+    let options = Options { reduction: Reduction::ProportionalRate, limited_transmit: false, ..plain() };
+    let mut s = SenderScript::new(options, 20.0);
+    s.leave(0..20).at(40).sacks(0, 1..3).nothing_leaves();
+    s.arrives(ack(0).sack(1, 4)).leaves_again(0).nothing_leaves();
+    for i in 0..7 {
+        s.arrives(ack(0).sack(1, 5 + 2 * i)).nothing_leaves();
+        s.arrives(ack(0).sack(1, 6 + 2 * i)).leaves(20 + i).nothing_leaves();
+    }
+    // 19 of 20 delivered, 1 + 7 sent: pipe 9; the last two bring it to the aim of 10.
+    s.arrives(ack(0).sack(1, 19)).nothing_leaves().arrives(ack(0).sack(1, 20)).leaves(27).in_flight(9);
+    s.at(80).arrives(ack(20)).phase(Phase::Open).leave(28..30).in_flight(10);
+}
+
+// RFC 6937, section 4, second figure.
+#[test]
+fn after_heavy_loss_proportional_reduction_conserves_packets_and_then_slow_starts() {
+    let options = Options { reduction: Reduction::ProportionalRate, limited_transmit: false, ..plain() };
+    let mut s = SenderScript::new(options, 20.0);
+    // 0 to 15 are lost: with 18 SACKed, 0 to 15 have three above.
+    s.leave(0..20).at(40).sacks(0, 16..18).nothing_leaves();
+    s.arrives(ack(0).sack(16, 19)).leaves_again(0).nothing_leaves().in_flight(2);
+    s.arrives(ack(0).sack(16, 20)).leaves_again(1).nothing_leaves().in_flight(2);
+    s.at(80).arrives(ack(1).sack(16, 20)).leaves_again(2).leaves_again(3).nothing_leaves();
+    s.arrives(ack(2).sack(16, 20)).leaves_again(4).leaves_again(5).nothing_leaves();
+}
+
+// RFC 6582, section 3.2, step 3.
+#[test]
+fn after_pipe_recovery_the_flight_returns_to_the_window_by_slow_start() {
+    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 20.0);
+    s.leave(0..20).at(40).sacks(0, 1..3).nothing_leaves().arrives(ack(0).sack(1, 4)).leaves_again(0);
+    // ACKs of 4 to 19 are lost on their way: the next one covers everything, and the flight is empty.
+    s.at(80).arrives(ack(20)).leave(20..22).nothing_leaves();
+    s.at(120).arrives(ack(22)).leave(22..26).nothing_leaves();
+    s.at(160).arrives(ack(26)).leave(26..34).nothing_leaves();
+    s.at(200).arrives(ack(34)).leave(34..44).nothing_leaves().window_is(10.0);
+}

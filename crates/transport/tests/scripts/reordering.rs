@@ -1,0 +1,135 @@
+//! Reordering, and reductions found spurious (RFC 8985, RFC 3522, RFC 3708, RFC 4015).
+
+use transport::{Options, Phase};
+
+use crate::harness::{SenderScript, Told, ack, plain};
+
+fn rack() -> Options {
+    Options { rack: true, limited_transmit: false, ..plain() }
+}
+
+fn undoing() -> Options {
+    Options { timestamps: true, undo: true, limited_transmit: false, ..plain() }
+}
+
+#[test]
+fn reordering_by_two_is_no_loss() {
+    for options in [plain(), rack(), Options { sack: false, ..plain() }] {
+        let mut s = SenderScript::new(options.clone(), 4.0);
+        let block = |end| if options.sack { ack(0).sack(1, end) } else { ack(0) };
+        s.leave(0..4).at(40).arrives(block(2)).phase(Phase::Disorder).arrives(block(3)).all();
+        s.arrives(ack(3)).phase(Phase::Open).all();
+        assert_eq!((s.counters().lost, s.counters().retransmitted), (0, 0));
+    }
+}
+
+// RFC 8985, section 6.2, step 4: no reordering seen, fewer than DupThresh SACKed: a quarter of the smallest RTT.
+#[test]
+fn rack_gives_a_late_segment_a_quarter_of_the_smallest_rtt() {
+    let mut s = SenderScript::new(rack(), 4.0);
+    s.leave(0..4).at(40).arrives(ack(0).sack(1, 2)).nothing_leaves().timer_at(50);
+    s.at(50).leaves_again(0).phase(Phase::Recovery);
+}
+
+#[test]
+fn once_reordering_was_seen_rack_waits_however_many_are_sacked() {
+    let mut s = SenderScript::new(rack(), 10.0);
+    s.leave(0..10).at(40).arrives(ack(0).sack(1, 2)).at(41).arrives(ack(2)).leave(10..12);
+    s.at(45).arrives(ack(2).sack(3, 8)).nothing_leaves().timer_at(55);
+    s.at(50).arrives(ack(8)).all();
+    s.timer_at(290); // the retransmission timeout alone
+    assert_eq!(s.counters().lost, 0);
+}
+
+// RFC 8985, section 6.2, step 4: RACK.reo_wnd_mult.
+#[test]
+fn a_duplicate_sack_makes_rack_wait_a_quarter_longer() {
+    let mut s = SenderScript::new(rack(), 10.0);
+    s.leave(0..10).at(40).arrives(ack(1).sack(2, 3)).all();
+    s.at(50).leaves_again(1).all();
+    s.at(51).arrives(ack(3)).all(); // the original
+    s.at(91).arrives(ack(3).duplicate(1)).all();
+    s.at(100).arrives(ack(3).sack(4, 5)).nothing_leaves();
+    // 3 left at 0; RACK's segment is 4 with 100 ms. Two quarters of 40 ms more.
+    s.timer_at(120);
+}
+
+// RFC 3522; RFC 4015.
+#[test]
+fn the_echo_of_the_original_undoes_a_fast_retransmit_and_raises_the_threshold() {
+    let mut s = SenderScript::new(undoing(), 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0).window_is(5.0);
+    s.at(41).arrives(ack(0).sack(1, 5).echo(0)).at(42).arrives(ack(5).echo(0)).window_is(10.0).phase(Phase::Open);
+    assert!(matches!(s.news()[..], [Told::Loss(_), Told::Spurious]));
+    assert_eq!(s.counters().spurious, 1);
+    // In flight: 5 to 9. Four overtook: as many are no sign of loss any more, five are.
+    s.leave(10..15).at(50).sacks(5, 6..10).nothing_leaves().phase(Phase::Disorder);
+    s.arrives(ack(5).sack(6, 11)).leaves_again(5).phase(Phase::Recovery);
+}
+
+#[test]
+fn the_echo_of_the_retransmission_undoes_nothing() {
+    let mut s = SenderScript::new(undoing(), 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0);
+    s.at(80).arrives(ack(10).echo(40)).window_is(5.0);
+    assert_eq!(s.counters().spurious, 0);
+}
+
+// RFC 7323, section 4.1: within one tick of the timestamp clock the two look the same.
+#[test]
+fn an_echo_in_the_tick_of_the_retransmission_undoes_nothing() {
+    let mut s = SenderScript::new(Options { timestamp_tick: crate::harness::ms(100), ..undoing() }, 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0);
+    s.at(42).arrives(ack(10).echo(0)).window_is(5.0);
+}
+
+// RFC 3708.
+#[test]
+fn duplicate_sacks_of_all_retransmissions_undo_the_reduction() {
+    let mut s = SenderScript::new(Options { timestamps: false, ..undoing() }, 10.0);
+    s.leave(0..10).at(40).sacks(0, 2..5).leaves_again(0).leaves_again(1);
+    s.at(42).arrives(ack(5)).nothing_leaves();
+    s.at(80).arrives(ack(5).duplicate(0)).window_is(5.0);
+    s.at(81).arrives(ack(5).duplicate(1)).window_is(10.0).phase(Phase::Open);
+    assert_eq!(s.counters().spurious, 1);
+}
+
+#[test]
+fn a_spurious_timeout_is_undone_and_only_new_data_follows() {
+    for sack in [true, false] {
+        let mut s = SenderScript::new(Options { sack, ..undoing() }, 4.0);
+        s.leave(0..4).at(1000).leaves_again(0).window_is(1.0);
+        s.at(1010).arrives(ack(1).echo(0)).window_is(4.0).phase(Phase::Open).leave(4..5).nothing_leaves();
+        s.at(1011).arrives(ack(2).echo(0)).leaves(5).arrives(ack(3).echo(0)).leaves(6);
+        assert_eq!(s.counters().retransmitted, 1);
+    }
+}
+
+#[test]
+fn a_timeout_that_backed_off_is_undone_as_well() {
+    let mut s = SenderScript::new(undoing(), 4.0);
+    s.leave(0..4).at(1000).leaves_again(0).at(3000).leaves_again(0);
+    s.at(3010).arrives(ack(4).echo(0)).phase(Phase::Open);
+    assert_eq!(s.counters().spurious, 1);
+}
+
+#[test]
+fn without_the_option_nothing_is_undone() {
+    let mut s = SenderScript::new(Options { undo: false, ..undoing() }, 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0);
+    s.at(42).arrives(ack(10).echo(0).duplicate(0)).window_is(5.0);
+}
+
+#[test]
+fn what_is_really_lost_is_found_again_after_an_undo() {
+    // 0 is late, 5 is lost.
+    let mut s = SenderScript::new(undoing(), 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0);
+    s.at(41).sacks(0, 6..9).all();
+    s.at(42).arrives(ack(5).sack(6, 9).echo(0)).all();
+    assert_eq!(s.counters().spurious, 1);
+    s.at(43).arrives(ack(5).sack(6, 10)).all();
+    s.at(83).arrives(ack(5).sack(6, 15)).phase(Phase::Recovery);
+    s.all();
+    assert!(s.counters().recoveries >= 2);
+}

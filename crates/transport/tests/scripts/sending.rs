@@ -1,0 +1,130 @@
+//! What leaves when nothing is lost: windows, limits, the application.
+
+use control::Counting;
+use transport::{Application, Options, Pace};
+use units::{Bytes, Time};
+
+use crate::harness::{SenderScript, Told, ack, at, plain};
+
+fn paced(rate: &str) -> Application {
+    Application::Paced(Pace::new(vec![(Time::ZERO, rate.parse().unwrap())], Bytes::new(1000), None))
+}
+
+// RFC 5681, section 3.1; RFC 3465, section 2.2.
+#[test]
+fn slow_start_counts_acks_bytes_or_segments() {
+    // Four leave, then one ACK for two and one for two more, or one for all four.
+    for (counting, after_two, after_four) in
+        [(Counting::PerAck, 5.0, 5.0), (Counting::Bytes { limit: 2 }, 6.0, 6.0), (Counting::Segments, 6.0, 8.0)]
+    {
+        let options = Options { initial_window: 4, counting, ..plain() };
+        SenderScript::newreno(options.clone()).leave(0..4).at(40).arrives(ack(2)).window_is(after_two);
+        SenderScript::newreno(options).leave(0..4).at(40).arrives(ack(4)).window_is(after_four);
+    }
+}
+
+#[test]
+fn slow_start_with_delayed_acks_doubles_the_flight_in_a_round_trip() {
+    let mut s = SenderScript::newreno(Options { initial_window: 4, ..plain() });
+    s.leave(0..4).nothing_leaves();
+    s.at(40).arrives(ack(2)).leave(4..8).nothing_leaves();
+    s.at(41).arrives(ack(4)).leave(8..12).nothing_leaves().window_is(8.0).in_flight(8);
+}
+
+#[test]
+fn only_whole_segments_of_the_window_leave() {
+    SenderScript::new(plain(), 3.9).leave(0..3).nothing_leaves();
+}
+
+#[test]
+fn a_window_below_one_segment_still_sends_one() {
+    SenderScript::new(plain(), 0.3).leave(0..1).nothing_leaves();
+}
+
+#[test]
+fn the_receive_window_limits_what_is_outstanding_and_opens_with_an_ack() {
+    let mut s = SenderScript::new(Options { receive_window: 3, ..plain() }, 10.0);
+    s.leave(0..3).nothing_leaves();
+    s.at(40).arrives(ack(1).window(4)).leave(3..5).nothing_leaves();
+    assert!(!s.last_ack().window_limited, "the congestion window was never used up");
+}
+
+#[test]
+fn the_last_segment_is_short_and_nothing_follows_the_end() {
+    let mut s = SenderScript::with(plain(), 10.0, Application::Finite(Bytes::new(2300)));
+    assert_eq!(s.leaving(0).payload, 1000);
+    assert_eq!(s.leaving(1).payload, 1000);
+    assert_eq!(s.leaving(2).payload, 300);
+    s.nothing_leaves().at(40).arrives(ack(3)).nothing_leaves().no_timer();
+}
+
+#[test]
+fn an_application_that_writes_a_segment_at_a_time_wakes_the_sender_for_each() {
+    // 1000 bytes at 100 kbit/s: one every 80 ms.
+    let mut s = SenderScript::with(plain(), 10.0, paced("100kbit"));
+    s.leave(0..1).timer_at(80);
+    s.at(80).leave(1..2).timer_at(160);
+    s.at(100).arrives(ack(1)).nothing_leaves();
+    assert!(s.last_ack().application_limited);
+}
+
+#[test]
+fn an_application_that_waits_for_the_window_does_not_wake_the_sender() {
+    let mut s = SenderScript::with(plain(), 1.0, paced("100kbit"));
+    s.leave(0..1).timer_at(80);
+    s.at(80).nothing_leaves().timer_at(1000); // the retransmission timeout
+    s.at(170).arrives(ack(1)).leaves(1).nothing_leaves();
+}
+
+#[test]
+fn a_paced_controller_spreads_the_window_and_then_leaves_the_timer_alone() {
+    // 1040 bytes on the wire at 832 kbit/s: 10 ms each.
+    let mut s = SenderScript::with(plain(), 10.0, Application::Finite(Bytes::new(3000)));
+    s.all();
+    s.pace("832kbit").at(40).arrives(ack(3)).no_timer();
+
+    let mut s = SenderScript::new(plain(), 2.0);
+    s.leave(0..2);
+    s.pace("832kbit").at(40).arrives(ack(2)).leaves(2).nothing_leaves().timer_at(50);
+    s.at(50).leaves(3).nothing_leaves().timer_at(280);
+}
+
+// RFC 5681, section 4.1.
+#[test]
+fn after_an_idle_time_beyond_the_timeout_the_window_restarts() {
+    for (wait, restarts) in [(230, false), (250, true)] {
+        // One sample of 40 ms: the timeout is 240 ms. The next unit is written after the wait.
+        let steps = vec![
+            (Time::ZERO, "8mbit".parse().unwrap()),
+            (at(1), "0bit".parse().unwrap()),
+            (at(wait), "8mbit".parse().unwrap()),
+        ];
+        let application = Application::Paced(Pace::new(steps, Bytes::new(1000), Some(Bytes::new(3000))));
+        let mut s = SenderScript::with(plain(), 10.0, application);
+        s.leave(0..1);
+        s.at(1).leave(1..2).at(41).arrives(ack(2)).timer_at(wait + 1);
+        s.at(wait + 1).leaves(2);
+        assert_eq!(s.news().contains(&Told::IdleRestart), restarts, "after {wait} ms");
+    }
+}
+
+// RFC 7661; RFC 9438, section 5.8.
+#[test]
+fn a_window_counts_as_used_only_where_it_held_something_back() {
+    let mut s = SenderScript::new(plain(), 4.0);
+    s.leave(0..4).at(40).arrives(ack(1)).leaves(4);
+    assert!(s.last_ack().window_limited);
+
+    let mut s = SenderScript::with(plain(), 10.0, paced("100kbit"));
+    s.leave(0..1).at(40).arrives(ack(1));
+    assert!(!s.last_ack().window_limited);
+}
+
+#[test]
+fn in_slow_start_half_a_window_in_flight_is_enough() {
+    for (window, used) in [(5.0, true), (6.0, false)] {
+        let mut s = SenderScript::with(plain(), window, Application::Finite(Bytes::new(3000)));
+        s.threshold(100.0).leave(0..3).at(40).arrives(ack(1));
+        assert_eq!(s.last_ack().window_limited, used, "three of {window}");
+    }
+}

@@ -1,0 +1,122 @@
+//! What the controller is told with an ACK: samples, rounds, rates.
+
+use transport::Options;
+
+use crate::harness::{SenderScript, Told, ack, ms, plain};
+
+// RFC 6298, section 3; specification of CDG, section 2.2.
+#[test]
+fn the_sample_is_of_the_newest_segment_covered_and_comes_with_sack_too() {
+    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 2.0);
+    s.leave(0..2).at(40).arrives(ack(1)).leaves(2).at(45).arrives(ack(2)).leaves(3);
+    s.at(90).arrives(ack(4));
+    assert_eq!(s.last_ack().rtt.map(|r| r.value), Some(ms(45)), "3 left at 45");
+    s.leave(4..6);
+    s.at(140).arrives(ack(4).sack(5, 6));
+    assert_eq!(s.last_ack().rtt.map(|r| r.value), Some(ms(50)));
+    s.at(150).arrives(ack(4).sack(5, 6));
+    assert_eq!(s.last_ack().rtt, None, "nothing new in it");
+}
+
+#[test]
+fn the_lone_segment_of_a_receiver_that_delays_acks_is_marked() {
+    let mut s = SenderScript::new(plain(), 4.0);
+    let delayed = |s: &SenderScript| s.last_ack().rtt.map(|r| r.delayed);
+    s.leave(0..4).at(40).arrives(ack(1)).all();
+    assert_eq!(delayed(&s), Some(false), "nothing is known of the receiver");
+    s.arrives(ack(3)).all();
+    assert_eq!(delayed(&s), Some(false));
+    s.arrives(ack(4)).all();
+    assert_eq!(delayed(&s), Some(true));
+}
+
+#[test]
+fn a_cumulative_ack_over_a_retransmission_gives_no_sample() {
+    // Without SACK, 1 to 9 arrived a round trip before the hole was filled: their age is no RTT.
+    let mut s = SenderScript::new(Options { sack: false, limited_transmit: false, ..plain() }, 10.0);
+    s.leave(0..10).at(40).arrives(ack(0)).arrives(ack(0)).arrives(ack(0)).leaves_again(0);
+    s.at(80).arrives(ack(10)).all();
+    assert_eq!(s.last_ack().rtt, None);
+}
+
+// Specification of CDG, section 2.1.
+#[test]
+fn a_round_ends_with_the_first_ack_that_covers_the_first_segment_sent_after_the_last_round_ended() {
+    let mut s = SenderScript::new(plain(), 4.0);
+    let starts = |s: &SenderScript| s.last_ack().round_start;
+    s.leave(0..4).at(40).arrives(ack(1)).leaves(4);
+    assert!(starts(&s), "0 was the mark; now it is 4");
+    s.arrives(ack(4)).leave(5..8);
+    assert!(!starts(&s));
+    s.at(80).arrives(ack(5)).leaves(8);
+    assert!(starts(&s), "now it is 8");
+    s.arrives(ack(8)).leave(9..12);
+    assert!(!starts(&s));
+}
+
+#[test]
+fn a_sack_of_the_marked_segment_ends_the_round_and_its_loss_prolongs_it() {
+    let mut s = SenderScript::new(plain(), 4.0);
+    s.leave(0..4).at(40).arrives(ack(1)).leaves(4).arrives(ack(3)).leave(5..7);
+    s.at(80).arrives(ack(3).sack(4, 5)).leaves(7);
+    assert!(s.last_ack().round_start, "4 was the mark; now it is 7");
+
+    let mut s = SenderScript::new(plain(), 4.0);
+    s.leave(0..4).at(40).arrives(ack(1)).leaves(4).arrives(ack(4)).leave(5..8);
+    // 4 is lost.
+    for end in 6..9 {
+        s.at(80).arrives(ack(4).sack(5, end)).all();
+        assert!(!s.last_ack().round_start);
+    }
+    s.at(120).arrives(ack(8)).all();
+    assert!(s.last_ack().round_start);
+}
+
+// draft-cheng-iccrg-delivery-rate-estimation, section 3.
+#[test]
+fn the_delivery_rate_is_what_arrived_over_the_flight_of_the_newest_segment() {
+    let mut s = SenderScript::new(plain(), 10.0);
+    let rate = |s: &SenderScript| s.last_ack().rate.map(|r| (r.delivered, r.interval));
+    s.leave(0..10).at(40).arrives(ack(2)).leave(10..12);
+    assert_eq!(rate(&s), Some((2, ms(40))));
+    s.at(50).arrives(ack(4)).leave(12..14);
+    assert_eq!(rate(&s), Some((4, ms(50))));
+    s.at(60).arrives(ack(10)).leave(14..20);
+    assert_eq!(rate(&s), Some((10, ms(60))));
+    // 11 left at 40 when two were delivered: ten more in 40 ms.
+    s.at(80).arrives(ack(12)).leave(20..22);
+    assert_eq!(rate(&s), Some((10, ms(40))));
+    // With SACK as well: 13 left at 50 when four were delivered.
+    s.at(90).arrives(ack(12).sack(13, 14)).all();
+    assert_eq!(rate(&s), Some((9, ms(40))));
+}
+
+#[test]
+fn a_rate_measured_while_the_application_was_silent_says_so() {
+    use transport::{Application, Pace};
+    use units::{Bytes, Time};
+    let pace = Pace::new(vec![(Time::ZERO, "400kbit".parse().unwrap())], Bytes::new(1000), None);
+    let mut s = SenderScript::with(plain(), 10.0, Application::Paced(pace));
+    s.leave(0..1).at(20).leaves(1).at(40).leaves(2).arrives(ack(1));
+    s.at(60).leaves(3).arrives(ack(2));
+    assert_eq!(s.last_ack().rate.map(|r| r.application_limited), Some(true));
+}
+
+#[test]
+fn an_ack_in_flight_counts_tell_of_the_pipe_before_and_after() {
+    let mut s = SenderScript::new(plain(), 10.0);
+    s.leave(0..10).at(40).arrives(ack(2).sack(5, 6)).all();
+    let Told::Ack(told) = s.told() else { panic!("{:?}", s.told()) };
+    assert_eq!((told.in_flight_before, told.in_flight), (10, 7));
+    assert_eq!((told.newly_acknowledged, told.newly_delivered, told.newly_lost), (2, 3, 0));
+    assert_eq!((told.acknowledged_to, told.sent_to), (2, 10));
+}
+
+#[test]
+fn an_ack_of_what_was_never_sent_or_long_acknowledged_is_ignored() {
+    let mut s = SenderScript::new(plain(), 4.0);
+    s.leave(0..4).at(40).arrives(ack(2)).leave(4..6);
+    let before = s.last_ack();
+    s.arrives(ack(100)).nothing_leaves().arrives(ack(1)).nothing_leaves().in_flight(4);
+    assert_eq!(s.last_ack(), before);
+}

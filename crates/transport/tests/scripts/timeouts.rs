@@ -1,0 +1,92 @@
+//! The retransmission timer (RFC 6298).
+
+use transport::{Options, Phase};
+
+use crate::harness::{SenderScript, Told, ack, ms, plain};
+
+#[test]
+fn the_first_timeout_comes_after_a_second_and_each_further_one_doubles() {
+    let mut s = SenderScript::new(plain(), 4.0);
+    s.leave(0..4).timer_at(1000);
+    s.at(1000).leaves_again(0).nothing_leaves().phase(Phase::Loss).window_is(1.0).timer_at(3000);
+    let Told::Timeout(loss) = s.told() else { panic!("{:?}", s.told()) };
+    assert_eq!((loss.in_flight, loss.newly_lost, loss.again, loss.sent_to), (4, 4, false, 4));
+    s.at(3000).leaves_again(0).timer_at(7000);
+    assert!(matches!(s.told(), Told::Timeout(loss) if loss.again));
+    s.at(7000).leaves_again(0).timer_at(15_000);
+}
+
+#[test]
+fn back_off_ends_at_the_largest_timeout() {
+    let mut s = SenderScript::new(Options { rto_max: ms(3000), ..plain() }, 1.0);
+    s.leave(0..1).at(1000).leaves_again(0).timer_at(3000);
+    s.at(3000).leaves_again(0).timer_at(6000);
+    s.at(6000).leaves_again(0).timer_at(9000);
+}
+
+#[test]
+fn after_a_timeout_everything_is_sent_again_as_the_window_allows() {
+    let mut s = SenderScript::new(plain(), 4.0);
+    s.leave(0..4).at(1000).leaves_again(0);
+    s.window(2.0).at(1040).arrives(ack(1)).leaves_again(1).leaves_again(2).nothing_leaves();
+    assert!(matches!(s.told(), Told::Ack(_)), "the window may grow while a timeout is repaired");
+    s.window(4.0).arrives(ack(3)).leaves_again(3).leave(4..7).nothing_leaves().phase(Phase::Loss);
+    s.at(1080).arrives(ack(4)).leaves(7).phase(Phase::Open);
+}
+
+// RFC 6675, section 5.1.
+#[test]
+fn what_was_sacked_is_not_sent_again_after_a_timeout() {
+    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 4.0);
+    s.leave(0..4).at(40).arrives(ack(0).sack(1, 2)).nothing_leaves();
+    s.at(1000).leaves_again(0).nothing_leaves();
+    s.window(4.0).at(1040).arrives(ack(2)).leaves_again(2).leaves_again(3).leave(4..6);
+}
+
+// RFC 6298, section 3, and the note that follows 5.7.
+#[test]
+fn a_retransmitted_segment_gives_no_sample_and_does_not_end_the_back_off() {
+    let mut s = SenderScript::new(plain(), 4.0);
+    s.leave(0..4).at(1000).leaves_again(0).at(3000).leaves_again(0);
+    s.window(10.0).at(3040).arrives(ack(1)).leaves_again(1).leaves_again(2).leaves_again(3).leave(4..11).timer_at(7040);
+    assert_eq!(s.last_ack().rtt, None);
+    s.at(3080).arrives(ack(4)).leave(11..14).timer_at(7080);
+    // 4 was sent once, 50 ms ago: the timeout is 50 + 200 ms.
+    s.at(3090).arrives(ack(5)).leaves(14).timer_at(3340);
+    assert_eq!(s.last_ack().rtt.map(|r| r.value), Some(ms(50)));
+}
+
+// RFC 7323, section 4.
+#[test]
+fn with_timestamps_a_retransmitted_segment_ends_the_back_off() {
+    let mut s = SenderScript::new(Options { timestamps: true, ..plain() }, 1.0);
+    s.leave(0..1).at(1000).leaves_again(0).timer_at(3000);
+    s.at(1040).arrives(ack(1).echo(1000)).leaves(1).timer_at(1280);
+    assert_eq!(s.last_ack().timestamp_rtt, Some(ms(40)));
+}
+
+// RFC 6298, 5.2 and 5.3.
+#[test]
+fn an_ack_of_new_data_restarts_the_timer_a_duplicate_does_not_and_the_last_one_stops_it() {
+    let mut s = SenderScript::new(Options { limited_transmit: false, receive_window: 4, ..plain() }, 10.0);
+    s.leave(0..4).at(40).arrives(ack(2).window(2)).timer_at(280);
+    s.at(60).arrives(ack(2).window(2).sack(3, 4)).timer_at(280);
+    s.at(70).arrives(ack(4).window(0)).no_timer();
+}
+
+#[test]
+fn a_timeout_in_recovery_does_not_reduce_twice() {
+    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
+    s.timer().leaves_again(0).nothing_leaves();
+    assert!(matches!(s.news()[..], [Told::Loss(_), Told::Timeout(loss)] if loss.again));
+}
+
+#[test]
+fn a_timeout_after_recovery_reduces_again() {
+    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
+    s.at(80).arrives(ack(10)).all();
+    s.timer().leaves_again(10);
+    assert!(matches!(s.told(), Told::Timeout(loss) if !loss.again));
+}

@@ -1,0 +1,143 @@
+"""The documentation: what it shows is executed, and what it lists is complete.
+
+In every page the blocks run in order, in one folder and one namespace: Python blocks, and the lines of shell
+blocks that start with `ackclock`. A TOML block is saved under the name in its first line (`# two-flows.toml`).
+A `text` block shows what the block before it printed. `UPDATE_DOCS=1 pytest tests/python/test_docs.py` puts what
+was printed now in its place, and renews the pictures in `docs/images`; look at the difference.
+"""
+
+import contextlib
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import ackclock
+from ackclock import papers
+from ackclock.cli import main
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+UPDATE = os.environ.get("UPDATE_DOCS") == "1"
+
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def named(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+def run_commands(block):
+    # Reports go to this folder on every page, and each block is to be read alone.
+    shutil.rmtree("results", ignore_errors=True)
+    for line in block.splitlines():
+        if line.startswith("ackclock "):
+            assert main(shlex.split(line, comments=True)[1:]) == 0, line
+
+
+def save(block):
+    """Saves a TOML block under the name in its first line; one without a name must parse."""
+    tomllib.loads(block)
+    if name := re.match(r"# (\S+\.toml)\n", block):
+        file = Path(name[1])
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(block)
+
+
+def shown(printed):
+    """What a page shows of an output: no trailing blanks, and no CPU times, which differ from run to run."""
+    lines = [line.rstrip() for line in printed.splitlines() if "CPU second" not in line]
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def play(page):
+    """Executes the blocks of a page; gives the spans of its `text` blocks with what was printed."""
+    namespace = {"__name__": "__main__"}
+    printed = ""
+    found = []
+    for block in BLOCK.finditer(page.read_text()):
+        language, body = block.groups()
+        if language == "text":
+            found.append((block.span(2), shown(printed)))
+            continue
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            if language == "python":
+                exec(compile(body, named(page), "exec"), namespace)
+            elif language == "toml":
+                save(body)
+            elif language in ("sh", ""):
+                run_commands(body)
+        printed = out.getvalue()
+    return found
+
+
+def update(page, found):
+    text = page.read_text()
+    for (start, end), printed in reversed(found):
+        text = text[:start] + printed + text[end:]
+    page.write_text(text)
+    for picture in Path().rglob("*.png"):
+        if f"images/{picture.name})" in text:
+            shutil.copy(picture, DOCS / "images" / picture.name)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_what_a_page_shows_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    found = play(page)
+    if UPDATE:
+        update(page, found)
+    text = page.read_text()
+    for (start, end), printed in found if not UPDATE else []:
+        assert text[start:end] == printed
+
+
+@pytest.mark.parametrize("page", [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))], ids=named)
+def test_links_lead_to_files(page):
+    targets = [t for t in LINK.findall(BLOCK.sub("", page.read_text())) if "://" not in t]
+    assert [t for t in targets if not (page.parent / t).exists()] == []
+
+
+def test_the_experiment_of_the_contributing_guide_passes_its_own_claims(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for language, body in BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text()):
+        if language == "toml":
+            save(body)
+    catalogue = papers.catalogue(Path("papers"))
+    done = papers.reproduce(papers.select(catalogue, ["mathis1997"]))
+    verdicts = [claim["verdict"] for experiment in done.as_json()["experiments"] for claim in experiment["claims"]]
+    assert verdicts == ["pass", "pass"]
+
+
+def test_every_controller_has_a_page():
+    pages = {page.stem for page in (DOCS / "controllers").glob("*.md")} - {"index"}
+    assert pages == {controller["name"] for controller in ackclock.controllers()}
+
+
+def test_the_table_of_options_is_that_of_the_engine():
+    rows = [
+        [cell.strip().strip("`") for cell in line.split("|")[1:5]]
+        for line in (DOCS / "profiles.md").read_text().splitlines()
+        if re.match(r"\| `\w+` \|", line)
+    ]
+    names = ["linux", "freebsd-9", "ns2-linux"]
+    documented = {
+        name: {row[0]: tomllib.loads(f"value = {row[1 + i]}")["value"] for row in rows} for i, name in enumerate(names)
+    }
+    assert documented == {profile["name"]: profile["options"] for profile in ackclock.profiles()}
+
+
+def test_pictures_are_small():
+    sizes = {picture.name: picture.stat().st_size for picture in (DOCS / "images").glob("*.png")}
+    assert sizes
+    assert json.dumps({name: size for name, size in sizes.items() if size > 200_000}) == "{}"
