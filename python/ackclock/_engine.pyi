@@ -218,6 +218,10 @@ class Ack:
     def sent_to(self) -> int:
         """The number of the next new segment."""
 
+    @property
+    def slow_start_at_threshold(self) -> bool:
+        """Whether in the sender's stack a window that equals the threshold still is in slow start."""
+
     def slow_start_credit(self) -> float:
         """Segments that this ACK counts in slow start, by the counting of the sender's stack."""
 

@@ -1,14 +1,14 @@
 """The documentation: what it shows is executed, and what it lists is complete.
 
 In every page the blocks run in order, in one folder and one namespace: Python blocks, and the lines of shell
-blocks that start with `ackclock`. A TOML block is saved under the name in its first line (`# two-flows.toml`).
-A `text` block shows what the block before it printed. `UPDATE_DOCS=1 pytest tests/python/test_docs.py` puts what
-was printed now in its place, and renews the pictures in `docs/images`; look at the difference.
+blocks that start with `ackclock`. A TOML block is saved under the name in its first line, if it has one
+(`# two-flows.toml`). A `text` block shows what the block before it printed. After a change of behaviour,
+`UPDATE_DOCS=1 pytest tests/python/test_docs.py` puts what is printed now in its place and renews the pictures
+in `docs/images`; look at the difference.
 """
 
 import contextlib
 import io
-import json
 import os
 import re
 import shlex
@@ -59,14 +59,12 @@ def shown(printed):
 
 
 def play(page):
-    """Executes the blocks of a page; gives the spans of its `text` blocks with what was printed."""
+    """Executes the blocks of a page; gives what its `text` blocks should show, in order."""
     namespace = {"__name__": "__main__"}
-    printed = ""
-    found = []
-    for block in BLOCK.finditer(page.read_text()):
-        language, body = block.groups()
+    printed, expected = "", []
+    for language, body in BLOCK.findall(page.read_text()):
         if language == "text":
-            found.append((block.span(2), shown(printed)))
+            expected.append(shown(printed))
             continue
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
@@ -77,13 +75,12 @@ def play(page):
             elif language in ("sh", ""):
                 run_commands(body)
         printed = out.getvalue()
-    return found
+    return expected
 
 
-def update(page, found):
-    text = page.read_text()
-    for (start, end), printed in reversed(found):
-        text = text[:start] + printed + text[end:]
+def update(page, expected):
+    outputs = iter(expected)
+    text = BLOCK.sub(lambda b: f"```text\n{next(outputs)}```" if b[1] == "text" else b[0], page.read_text())
     page.write_text(text)
     for picture in Path().rglob("*.png"):
         if f"images/{picture.name})" in text:
@@ -94,12 +91,10 @@ def update(page, found):
 def test_what_a_page_shows_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    found = play(page)
+    expected = play(page)
     if UPDATE:
-        update(page, found)
-    text = page.read_text()
-    for (start, end), printed in found if not UPDATE else []:
-        assert text[start:end] == printed
+        update(page, expected)
+    assert [body for language, body in BLOCK.findall(page.read_text()) if language == "text"] == expected
 
 
 @pytest.mark.parametrize("page", [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))], ids=named)
@@ -115,7 +110,9 @@ def test_the_experiment_of_the_contributing_guide_passes_its_own_claims(tmp_path
             save(body)
     catalogue = papers.catalogue(Path("papers"))
     done = papers.reproduce(papers.select(catalogue, ["mathis1997"]))
-    verdicts = [claim["verdict"] for experiment in done.as_json()["experiments"] for claim in experiment["claims"]]
+    verdicts = [
+        claim["verdict"] for experiment in done.as_json()["experiments"] for claim in experiment["claims"]
+    ]
     assert verdicts == ["pass", "pass"]
 
 
@@ -132,7 +129,8 @@ def test_the_table_of_options_is_that_of_the_engine():
     ]
     names = ["linux", "freebsd-9", "ns2-linux"]
     documented = {
-        name: {row[0]: tomllib.loads(f"value = {row[1 + i]}")["value"] for row in rows} for i, name in enumerate(names)
+        name: {row[0]: tomllib.loads(f"value = {row[1 + i]}")["value"] for row in rows}
+        for i, name in enumerate(names)
     }
     assert documented == {profile["name"]: profile["options"] for profile in ackclock.profiles()}
 
@@ -140,4 +138,4 @@ def test_the_table_of_options_is_that_of_the_engine():
 def test_pictures_are_small():
     sizes = {picture.name: picture.stat().st_size for picture in (DOCS / "images").glob("*.png")}
     assert sizes
-    assert json.dumps({name: size for name, size in sizes.items() if size > 200_000}) == "{}"
+    assert {name: size for name, size in sizes.items() if size > 200_000} == {}

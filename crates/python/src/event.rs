@@ -144,6 +144,11 @@ impl Ack {
         self.0.sent_to
     }
 
+    #[getter]
+    fn slow_start_at_threshold(&self) -> bool {
+        self.0.slow_start_at_threshold
+    }
+
     fn slow_start_credit(&self) -> f64 {
         self.0.slow_start_credit()
     }

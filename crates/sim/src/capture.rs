@@ -6,7 +6,7 @@ use std::path::Path;
 
 use network::Verdict;
 use record::pcapng::{self, Endpoint, Header, TcpHeader, UdpHeader};
-use scenario::{Kind, Plan};
+use scenario::{Kind, Plan, Source};
 use transport::{Acknowledgement, Data};
 use units::{Bytes, Time};
 
@@ -21,6 +21,8 @@ const LINKS: u32 = 2;
 #[derive(Clone, Copy, Debug)]
 struct Form {
     segment: Bytes,
+    /// All bytes that the flow sends: its last segment may be short.
+    total: Option<Bytes>,
     timestamps: bool,
     datagrams: bool,
 }
@@ -42,6 +44,7 @@ impl Capture {
             .iter()
             .map(|f| Form {
                 segment: f.options.segment_size,
+                total: f.bytes.filter(|_| f.source == Source::Greedy),
                 timestamps: f.options.timestamps,
                 datagrams: matches!(f.kind, Kind::Datagram { .. }),
             })
@@ -123,16 +126,17 @@ fn timestamp(at: Time) -> u32 {
     if at == Time::NEVER { 0 } else { (at.as_nanos() / 1_000_000) as u32 }
 }
 
-/// Bytes are numbered from 1, as if a SYN had gone before; numbers wrap.
-fn byte(segment: u64, size: Bytes) -> u32 {
-    (segment.wrapping_mul(size.get()) as u32).wrapping_add(1)
+/// The number of the first byte of `segment`. Bytes are numbered from 1, as if a SYN had gone before; numbers wrap.
+fn byte(segment: u64, form: Form) -> u32 {
+    let before = segment.wrapping_mul(form.segment.get());
+    (form.total.map_or(before, |total| before.min(total.get())) as u32).wrapping_add(1)
 }
 
 fn data_header<R>(packet: &Packet, data: &Data, form: Form, then: impl FnOnce(&TcpHeader<'_>) -> R) -> R {
     then(&TcpHeader {
         source: Endpoint::sender(packet.flow),
         destination: Endpoint::receiver(packet.flow),
-        sequence: byte(data.sequence, form.segment),
+        sequence: byte(data.sequence, form),
         acknowledgment: Some(1),
         ecn_echo: false,
         window_reduced: data.reduced,
@@ -149,14 +153,14 @@ fn ack_header<R>(packet: &Packet, ack: &Acknowledgement, form: Form, then: impl 
     let mut count = 0;
     let duplicate = ack.duplicate.map(|n| (n, n + 1));
     for (start, end) in duplicate.into_iter().chain(ack.sack.iter(ack.cumulative)) {
-        blocks[count] = (byte(start, form.segment), byte(end, form.segment));
+        blocks[count] = (byte(start, form), byte(end, form));
         count += 1;
     }
     then(&TcpHeader {
         source: Endpoint::receiver(packet.flow),
         destination: Endpoint::sender(packet.flow),
         sequence: 1,
-        acknowledgment: Some(byte(ack.cumulative, form.segment)),
+        acknowledgment: Some(byte(ack.cumulative, form)),
         ecn_echo: ack.congestion_echo,
         window_reduced: false,
         window: u16::MAX,

@@ -142,11 +142,14 @@ impl<'a> World<'a> {
         let (at_traffic, at_timer) = (self.traffic.next(), self.timers.next());
         let (at_planned, at_sample) = (self.at_planned, self.samples.next);
         let now = at_traffic.min(at_timer).min(at_planned).min(at_sample);
-        if now > end || (now == end && now != at_sample) {
+        if now >= end && at_sample != end {
             return None;
         }
         self.events += 1;
-        if now == at_traffic {
+        if now == end {
+            // Rows are due at the very end; what happens at that instant is outside the run, recorded or not.
+            self.sample(now);
+        } else if now == at_traffic {
             self.move_traffic(now, self.traffic.first_slot());
         } else if now == at_timer {
             self.expire(now, self.timers.first_slot());
@@ -347,31 +350,31 @@ impl<'a> World<'a> {
     /// A timer slot is looked at: perhaps nothing is due, as deadlines move without moving their slot.
     fn expire(&mut self, now: Time, slot: u32) {
         let count = self.flows.len() as u32;
-        self.timers.set(slot, Time::NEVER);
-        if slot < count {
-            let flow = &mut self.flows[slot as usize];
-            if !flow.running {
-                return;
-            }
-            match flow.ends.sender_deadline() {
-                Some(at) if at <= now => {
-                    flow.ends.on_sender_timeout(now, &mut self.recorder.journal(now, slot));
-                    self.send(now, slot);
-                }
-                later => self.timers.set(slot, or_never(later)),
-            }
-            return;
-        }
-        let index = slot - count;
+        let deadline = if slot < count { self.expire_sender(now, slot) } else { self.expire_receiver(now, slot - count) };
+        self.timers.set(slot, or_never(deadline));
+    }
+
+    /// Does what is due at the sender of `index`, and says when to look again.
+    fn expire_sender(&mut self, now: Time, index: u32) -> Option<Time> {
         let flow = &mut self.flows[index as usize];
-        match flow.ends.receiver_deadline() {
-            Some(at) if at <= now => {
-                if let Some(ack) = flow.ends.on_receiver_timeout(now) {
-                    self.acknowledge(now, index, ack);
-                }
-            }
-            later => self.timers.set(slot, or_never(later)),
+        if !flow.running {
+            return None;
         }
+        if flow.ends.sender_deadline().is_some_and(|at| at <= now) {
+            flow.ends.on_sender_timeout(now, &mut self.recorder.journal(now, index));
+            self.send(now, index);
+        }
+        self.flows[index as usize].ends.sender_deadline()
+    }
+
+    fn expire_receiver(&mut self, now: Time, index: u32) -> Option<Time> {
+        let flow = &mut self.flows[index as usize];
+        if flow.ends.receiver_deadline().is_some_and(|at| at <= now)
+            && let Some(ack) = flow.ends.on_receiver_timeout(now)
+        {
+            self.acknowledge(now, index, ack);
+        }
+        self.flows[index as usize].ends.receiver_deadline()
     }
 
     /// The next planned thing happens.

@@ -282,7 +282,7 @@ fn check_tables(tables: Tables) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 15000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_packet_appears_from_nowhere_or_vanishes(text in scenario(), seed in 0u64..1000) {
@@ -317,7 +317,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 15000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_is_lost_a_finite_flow_is_delivered_to_the_last_byte((text, bytes) in finite()) {

@@ -171,10 +171,13 @@ impl Sender {
 
     /// Loss detection by time or by count. Returns how many segments are newly deemed lost.
     fn detect_losses(&mut self, now: Time) -> u32 {
+        let nothing_sacked = self.board.sacked_count() == 0;
         if self.options.rack {
-            return self.detect_by_time(now);
+            // In order, and nothing was sent again that could have overtaken anything.
+            let in_order = nothing_sacked && self.phase == Phase::Open;
+            return if in_order { 0 } else { self.detect_by_time(now) };
         }
-        if self.board.sacked_count() == 0 || self.phase == Phase::Loss {
+        if nothing_sacked || self.phase == Phase::Loss {
             return 0;
         }
         self.board.detect_by_count(self.reordering.threshold)
@@ -233,6 +236,11 @@ impl Sender {
             if undo.retransmissions == 0 {
                 return true;
             }
+        }
+        // A late segment beside lost ones: what was sent again for those may still prove necessary.
+        let partial = self.phase == Phase::Recovery && self.board.first() < self.recovery_point;
+        if partial && self.board.retransmitted_count() > 0 {
+            return false;
         }
         let tick = self.options.timestamp_tick;
         self.options.timestamps

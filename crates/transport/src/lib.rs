@@ -6,6 +6,8 @@ mod application;
 mod datagram;
 mod journal;
 mod options;
+#[cfg(test)]
+mod property;
 mod ranges;
 mod receiver;
 mod reduction;

@@ -132,6 +132,11 @@ impl Scoreboard {
         self.sacked_count
     }
 
+    /// Retransmissions in flight.
+    pub(crate) fn retransmitted_count(&self) -> u32 {
+        self.retransmitted_count
+    }
+
     pub(crate) fn lost_count(&self) -> u32 {
         self.lost_count
     }
@@ -175,7 +180,7 @@ impl Scoreboard {
             let number = self.first;
             self.first += 1;
             digest.acknowledged += 1;
-            if segment.flags == 0 {
+            if segment.flags == 0 && highest.is_none() {
                 // The common case, nothing was ever wrong with it.
                 digest.delivered += 1;
                 self.delivered(number, segment, (now, minimum_rtt), &mut digest);
@@ -456,6 +461,9 @@ impl Scoreboard {
             self.to_retransmit -= 1;
         }
         if track {
+            while self.resent.front().is_some_and(|&(settled, _)| settled < self.first) {
+                self.resent.pop_front();
+            }
             self.resent.push_back((number, now));
         }
     }

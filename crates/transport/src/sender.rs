@@ -274,29 +274,38 @@ impl Sender {
             self.blocked = Blocked::Window;
             return None;
         }
+        let lost = self.board.next_lost();
+        if lost.is_none()
+            && let Some(reason) = self.withholds_new(now, in_flight)
+        {
+            self.blocked = reason;
+            return None;
+        }
         if self.pace_at > now {
             self.blocked = Blocked::Pace;
             return None;
         }
-        if let Some(sequence) = self.board.next_lost() {
-            return Some(self.retransmit(now, sequence, journal));
-        }
+        Some(match lost {
+            Some(sequence) => self.retransmit(now, sequence, journal),
+            None => self.send_new(now),
+        })
+    }
+
+    /// Why no new segment leaves although the window has room, if none does.
+    fn withholds_new(&mut self, now: Time, in_flight: u32) -> Option<Blocked> {
         let next = self.board.next();
         if next >= self.board.first().saturating_add(self.peer_window) {
-            self.blocked = Blocked::Receiver;
-            return None;
+            return Some(Blocked::Receiver);
         }
         if self.phase == Phase::Disorder && !self.options.limited_transmit && self.board.outstanding() >= self.window {
-            self.blocked = Blocked::Window;
-            return None;
+            return Some(Blocked::Window);
         }
         if next >= self.written(now) {
-            self.blocked = Blocked::Application;
             // What is sent next, with this flight or none before it, does not show what the path can carry.
             self.application_limited_to = self.delivered + u64::from(in_flight) + 1;
-            return None;
+            return Some(Blocked::Application);
         }
-        Some(self.send_new(now))
+        None
     }
 
     fn stamp(&self) -> Stamp {
@@ -409,6 +418,9 @@ impl Sender {
         self.tell(now, |controller, cx| controller.on_ecn(cx, &marks));
         self.phase = Phase::Reduced;
         self.begin_reduction(window, false);
+        if self.board.outstanding() == 0 {
+            self.leave_reduction(now, journal);
+        }
     }
 
     /// The controller has just reduced the window from `before`: the flight follows.

@@ -7,15 +7,15 @@ use crate::common::{assert_near, at, events, run};
 /// One NewReno flow with an ACK per packet of 1000 bytes, over 10 Mbit/s and 40 ms with room for `buffer` packets.
 ///
 /// A packet takes 0.8 ms, so 50 are on the way while one is in service: a window of 51 fills the pipe, one of 51 + `buffer`
-/// the queue as well, and the next whole segment is dropped.
-fn saw_tooth(buffer: u32, record: &str) -> record::Tables {
+/// the queue as well, and the next whole segment is dropped. `at_threshold`: after a loss one ACK grows the window by a segment.
+fn saw_tooth(buffer: u32, at_threshold: bool, record: &str) -> record::Tables {
     run(&format!(
         r#"
         duration = "220s"
         warmup = "20s"
         profile = "ns2-linux"
         path = {{ rate = "10mbit", rtt = "40ms", queue = "{buffer}p" }}
-        flows = [{{ cc = "newreno" }}]
+        flows = [{{ cc = "newreno", transport = {{ slow_start_at_threshold = {at_threshold} }} }}]
         record = {{ flow_series = "{record}", probes = "off", link_series = "off" }}
         "#
     ))
@@ -24,7 +24,7 @@ fn saw_tooth(buffer: u32, record: &str) -> record::Tables {
 #[test]
 fn newreno_meets_its_loss_when_pipe_and_buffer_are_full_and_halves() {
     for buffer in [5, 25, 51] {
-        let tables = saw_tooth(buffer, "1ack");
+        let tables = saw_tooth(buffer, false, "1ack");
         // The drop comes at 52 + B; in the round trip until it shows, the window gains close to one segment more.
         let full = f64::from(buffer) + 53.0;
         let losses: Vec<_> = events(&tables, EventKind::LossEvent).into_iter().filter(|loss| loss.0 > 20.0).collect();
@@ -47,8 +47,17 @@ fn the_period_of_newreno_is_the_sum_of_its_round_trips() {
     // B = 25: W = 78.  39 to 51: 12 * 40.8 * 1.01 = 494 ms; 51 to 78: 1741.5 * 0.8 = 1393 ms; 62 ms.
     // B = 51: W = 104. 52 to 104: 4056 * 0.8 = 3245 ms; 83 ms.
     // B = 60: W = 113. 56.5 to 113: 4788 * 0.8 = 3831 ms; 90 ms.
-    for (buffer, period, share) in [(5, 1.258, 0.03), (25, 1.949, 0.02), (51, 3.328, 0.001), (60, 3.921, 0.001)] {
-        let tables = saw_tooth(buffer, "off");
+    // With slow start at the threshold the climb begins a segment higher: from 53, 4003.5 * 0.8 = 3203 ms; from 57.5, 4731 *
+    // 0.8 = 3785 ms.
+    for (buffer, at_threshold, period, share) in [
+        (5, false, 1.258, 0.03),
+        (25, false, 1.949, 0.02),
+        (51, false, 3.328, 0.001),
+        (60, false, 3.921, 0.001),
+        (51, true, 3.286, 0.001),
+        (60, true, 3.875, 0.001),
+    ] {
+        let tables = saw_tooth(buffer, at_threshold, "off");
         let times: Vec<_> = events(&tables, EventKind::LossEvent).iter().map(|loss| loss.0).collect();
         let settled = &times[times.partition_point(|&t| t < 20.0)..];
         let mean = (settled[settled.len() - 1] - settled[0]) / (settled.len() - 1) as f64;
@@ -62,7 +71,7 @@ fn the_utilization_of_newreno_follows_from_the_size_of_the_buffer() {
     // P (P - W/2) + (W^2 - P^2)/2: 3/4 W^2 / (P^2 - P W + W^2) of the link.
     // B = 3:  W = 54: 2187/2763.  B = 5: W = 56: 2352/2881.  B = 13: W = 64: 3072/3433.  B = 25: W = 76: 4332/4501.
     for (buffer, share) in [(3, 0.7915), (5, 0.8164), (13, 0.8948), (25, 0.9625), (51, 1.0), (60, 1.0)] {
-        let measured = saw_tooth(buffer, "off").links[0].utilization;
+        let measured = saw_tooth(buffer, false, "off").links[0].utilization;
         assert!((measured - share).abs() < 0.008, "{measured} with room for {buffer}, not {share}");
     }
 }

@@ -45,6 +45,18 @@ fn a_small_waiting_room_turns_away_what_theory_says() {
 }
 
 #[test]
+fn an_overloaded_link_serves_without_a_pause_to_the_very_end() {
+    // 20 s hold 16,666 services of 1.2 ms and 0.8 ms of the next. The last of 20,000 arrivals, one a millisecond, comes at
+    // 19.999 s in service number 16,666, so 3334 wait. Packet number 16,667 came at 16.666 s and waited until 19.9992 s.
+    let tables = datagrams(r#"{ rate = "12mbit" }"#, "\"infinite\"", "20s");
+    let link = &tables.links[0];
+    assert_eq!((link.arrived_packets, link.departed_packets), (20_000, 16_666));
+    assert_eq!((link.utilization, link.throughput_bps), (1.0, 9_999_600.0));
+    assert_eq!(link.queue_packets_max, 3334.0);
+    assert!((link.queue_delay_max_ms - 3333.2).abs() < 1e-6, "{}", link.queue_delay_max_ms);
+}
+
+#[test]
 fn one_packet_alone_takes_its_transmission_times_and_the_propagation() {
     // 1500 bytes take 1.2 ms at 10 Mbit/s. An ACK of 52 bytes takes 0.416 ms at 1 Mbit/s, an echo of 44 bytes 0.352 ms.
     let segment = r#"cc = "newreno", bytes = "1448B", transport = { ack_every = 1 }"#;

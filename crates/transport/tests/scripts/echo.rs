@@ -1,8 +1,9 @@
 //! ECN at the sender (RFC 3168, section 6.1.2).
 
-use transport::{Options, Phase, Reduction};
+use transport::{Application, Options, Pace, Phase, Reduction};
+use units::Bytes;
 
-use crate::harness::{SenderScript, Told, ack, plain};
+use crate::harness::{SenderScript, Told, ack, at, plain};
 
 fn capable() -> Options {
     Options { ecn: true, limited_transmit: false, ..plain() }
@@ -23,7 +24,7 @@ fn echoes_reduce_the_window_once_a_window_of_data_and_the_next_new_segment_tells
     assert!(!s.leaving(11).reduced);
     s.leaves(12);
     // The last ACKs from before the receiver got segment 10 still carry the echo.
-    s.arrives(ack(10).marked()).phase(Phase::Open).leave(13..15).window_is(5.0);
+    s.arrives(ack(10).marked()).phase(Phase::Open).leaves(13).window_is(5.0);
     assert_eq!(reductions(&s), 1);
     // Those from after it are new marks.
     s.at(80).arrives(ack(11)).all();
@@ -44,7 +45,7 @@ fn a_loss_inside_a_reduction_does_not_reduce_again() {
     let mut s = SenderScript::new(capable(), 10.0);
     s.leave(0..10).at(40).arrives(ack(2).marked()).nothing_leaves();
     s.sacks(2, 3..6).phase(Phase::Recovery).window_is(5.0);
-    s.leaves_again(2).leave(10..11).nothing_leaves().in_flight(5);
+    s.leaves_again(2).nothing_leaves().in_flight(5);
     s.at(80).arrives(ack(10)).phase(Phase::Open).window_is(5.0);
     assert!(matches!(s.news()[..], [Told::Ecn(_), Told::Recovered]));
 }
@@ -83,9 +84,9 @@ fn a_reduction_on_an_echo_is_not_undone_for_an_earlier_loss() {
     let mut s = SenderScript::new(Options { undo: true, ..capable() }, 10.0);
     s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
     s.at(80).arrives(ack(10)).all();
-    s.at(120).arrives(ack(12).marked()).phase(Phase::Reduced);
+    s.at(120).arrives(ack(11).marked()).phase(Phase::Reduced);
     s.all();
-    s.arrives(ack(12).duplicate(0)).phase(Phase::Reduced).window_is(2.5);
+    s.arrives(ack(11).duplicate(0)).phase(Phase::Reduced).window_is(2.5);
     assert_eq!(s.counters().spurious, 0);
 }
 
@@ -96,4 +97,16 @@ fn a_sender_without_ecn_does_not_announce_reductions() {
     s.arrives(ack(0).sack(1, 8));
     assert!(!s.leaving(10).reduced);
     s.all();
+}
+
+#[test]
+fn an_echo_with_nothing_outstanding_does_not_hold_up_what_is_sent_next() {
+    let steps =
+        vec![(at(0), "8mbit".parse().unwrap()), (at(1), "0bit".parse().unwrap()), (at(99), "8mbit".parse().unwrap())];
+    let pace = Pace::new(steps, Bytes::new(1000), Some(Bytes::new(3000)));
+    let options = Options { reduction: Reduction::ProportionalRate, ..capable() };
+    let mut s = SenderScript::with(options, 10.0, Application::Paced(pace));
+    s.leave(0..1).at(1).leaves(1);
+    s.at(41).arrives(ack(2)).at(50).arrives(ack(2).duplicate(1).marked()).window_is(5.0).phase(Phase::Open);
+    s.at(100).leaves(2);
 }

@@ -53,7 +53,7 @@ fn no_probe_without_sack_in_recovery_or_with_segments_sacked() {
     s.leave(0..4).at(40).arrives(ack(4)).leave(4..8).timer_at(280);
 
     let mut s = SenderScript::new(Options { limited_transmit: false, ..probing() }, 4.0);
-    s.leave(0..4).at(40).arrives(ack(1).sack(2, 3).window(4)).timer_at(50); // the reordering window
+    s.leave(0..4).at(40).arrives(ack(1).sack(2, 3).window(3)).timer_at(50); // the reordering window
     s.at(50).leaves_again(1).phase(Phase::Recovery).timer_at(290);
     assert!(!probed(&s));
 }

@@ -1,6 +1,7 @@
 //! Fast retransmit and fast recovery (RFC 5681, 6582, 6675, 6937).
 
-use transport::{Options, Phase, Reduction};
+use transport::{Application, Options, Phase, Reduction};
+use units::Bytes;
 
 use crate::harness::{SenderScript, Told, ack, plain};
 
@@ -85,7 +86,7 @@ fn without_sack_proportional_reduction_counts_duplicates_as_delivered() {
     let mut s = SenderScript::new(options, 20.0);
     s.leave(0..20).at(40).arrives(ack(0)).arrives(ack(0)).nothing_leaves();
     s.arrives(ack(0)).leaves_again(0);
-    for new in 20..27 {
+    for new in 20..25 {
         s.arrives(ack(0)).nothing_leaves().arrives(ack(0)).leaves(new).nothing_leaves();
     }
 }
@@ -131,7 +132,7 @@ fn what_is_lost_of_the_data_sent_in_recovery_is_a_new_loss() {
     for end in 5..8 {
         s.at(36 + end).arrives(ack(0).sack(1, end)).all();
     }
-    s.at(46).arrives(ack(0).sack(1, 10)).leave(10..14).nothing_leaves();
+    s.at(46).arrives(ack(0).sack(1, 10)).leave(11..14).nothing_leaves();
     // 10 is lost; the retransmission of 0 comes last.
     s.at(86).arrives(ack(0).sack(11, 14).sack(1, 10)).leaves_again(10).all();
     s.phase(Phase::Recovery).window_is(5.0);
@@ -146,6 +147,8 @@ fn a_lost_retransmission_is_found_by_rack_from_what_was_sent_after_it() {
     retransmit_in_vain(&mut s);
     // 12 left at 47 ms, after the retransmission at 42 ms. Pipe 3, aim 5.
     s.at(87).arrives(ack(0).sack(1, 13)).leaves_again(0).leaves(16).nothing_leaves().phase(Phase::Recovery);
+    // The timer counts from this retransmission: not before 87 + 240 ms.
+    s.at(326).nothing_leaves();
     assert_eq!(losses(&s), 1);
 }
 
@@ -154,10 +157,21 @@ fn a_lost_retransmission_takes_a_timeout_without_rack() {
     let mut s = SenderScript::new(plain(), 10.0);
     retransmit_in_vain(&mut s);
     s.at(87).arrives(ack(0).sack(1, 13)).leaves(16).nothing_leaves();
-    s.timer_at(282); // 240 ms after the retransmission
-    s.at(282).leaves_again(0).nothing_leaves().phase(Phase::Loss);
+    s.timer().leaves_again(0).nothing_leaves().phase(Phase::Loss);
     let Told::Timeout(loss) = s.told() else { panic!("{:?}", s.told()) };
     assert!(loss.again, "the window of data was already reduced for the loss");
+}
+
+#[test]
+fn a_lost_tail_is_found_by_rack_when_the_retransmission_before_it_arrives() {
+    // 0, 8 and 9 are lost, and there is no more.
+    let all = Application::Finite(Bytes::new(10_000));
+    let mut s = SenderScript::with(Options { rack: true, ..plain() }, 10.0, all);
+    s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0).sacks_from(0, 1, 5..9);
+    // RACK goes by the retransmission, sent after 8 and 9; in recovery it does not wait.
+    s.at(80).arrives(ack(8)).leaves_again(8).leaves_again(9).nothing_leaves();
+    s.at(120).arrives(ack(10)).no_timer();
+    assert_eq!(s.counters().timeouts, 0);
 }
 
 /// 0 is lost, sent again at 42 ms and lost again; 12 to 15 leave later.
@@ -190,13 +204,16 @@ fn proportional_reduction_sends_one_segment_for_two_delivered() {
     let mut s = SenderScript::new(options, 20.0);
     s.leave(0..20).at(40).sacks(0, 1..3).nothing_leaves();
     s.arrives(ack(0).sack(1, 4)).leaves_again(0).nothing_leaves();
-    for i in 0..7 {
+    for i in 0..5 {
         s.arrives(ack(0).sack(1, 5 + 2 * i)).nothing_leaves();
         s.arrives(ack(0).sack(1, 6 + 2 * i)).leaves(20 + i).nothing_leaves();
     }
-    // 19 of 20 delivered, 1 + 7 sent: pipe 9; the last two bring it to the aim of 10.
-    s.arrives(ack(0).sack(1, 19)).nothing_leaves().arrives(ack(0).sack(1, 20)).leaves(27).in_flight(9);
-    s.at(80).arrives(ack(20)).phase(Phase::Open).leave(28..30).in_flight(10);
+    // 25 outstanding, 15 SACKed, 0 sent again: the pipe has reached the aim of 10 and is kept there.
+    s.arrives(ack(0).sack(1, 16)).nothing_leaves().in_flight(10);
+    for i in 0..4 {
+        s.arrives(ack(0).sack(1, 17 + i)).leaves(25 + i).nothing_leaves().in_flight(10);
+    }
+    s.at(80).arrives(ack(20)).phase(Phase::Open).leaves(29).in_flight(10);
 }
 
 // RFC 6937, section 4, second figure.

@@ -86,9 +86,9 @@ fn the_delivery_rate_is_what_arrived_over_the_flight_of_the_newest_segment() {
     // 11 left at 40 when two were delivered: ten more in 40 ms.
     s.at(80).arrives(ack(12)).leave(20..22);
     assert_eq!(rate(&s), Some((10, ms(40))));
-    // With SACK as well: 13 left at 50 when four were delivered.
+    // With SACK as well: 13 left at 50 when four were delivered, 50 ms after the first segment of the flight before.
     s.at(90).arrives(ack(12).sack(13, 14)).all();
-    assert_eq!(rate(&s), Some((9, ms(40))));
+    assert_eq!(rate(&s), Some((9, ms(50))));
 }
 
 #[test]

@@ -1,0 +1,319 @@
+//! A sender and a receiver joined by a channel that loses, delays, reorders, duplicates and marks: whatever the options, everything
+//! arrives once and in order, the scoreboard agrees with itself, and the sender keeps to its window.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use control::newreno::NewReno;
+use control::{Context, Controller, Counting};
+use proptest::prelude::*;
+use units::{Bytes, Random, Rate, Span, Time};
+
+use crate::{Acknowledgement, Application, Data, Event, Options, Receiver, Reduction, Sender, linux};
+
+const SEGMENT: u64 = 1000;
+
+/// What the channel does to a packet, by chance.
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    loss: f64,
+    duplication: f64,
+    marking: f64,
+    /// The share of packets that take longer, by up to `detour`.
+    reordering: f64,
+    detour: Span,
+    delay: Span,
+    ack_loss: f64,
+}
+
+/// NewReno that may pace.
+struct Paced(NewReno, Option<Rate>);
+
+impl Controller for Paced {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.0.on_start(cx);
+    }
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &control::Ack) {
+        self.0.on_ack(cx, ack);
+    }
+    fn on_loss(&mut self, cx: &mut Context<'_>, loss: &control::Loss) {
+        assert!(!loss.again);
+        self.0.on_loss(cx, loss);
+    }
+    fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &control::Loss) {
+        self.0.on_timeout(cx, loss);
+    }
+    fn on_spurious(&mut self, cx: &mut Context<'_>) {
+        self.0.on_spurious(cx);
+    }
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.0.on_idle_restart(cx);
+    }
+    fn window(&self) -> f64 {
+        self.0.window()
+    }
+    fn slow_start_threshold(&self) -> f64 {
+        self.0.slow_start_threshold()
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.1
+    }
+}
+
+enum Packet {
+    Data(Data, bool),
+    Ack(Acknowledgement),
+}
+
+/// Two ends and what is on the way between them.
+struct World {
+    now: Time,
+    sender: Sender,
+    receiver: Receiver,
+    options: Options,
+    channel: Channel,
+    random: Random,
+    /// When what arrives: the index is into `packets`.
+    arrivals: BinaryHeap<Reverse<(Time, usize)>>,
+    packets: Vec<Packet>,
+    events: Vec<Event>,
+}
+
+impl World {
+    fn new(options: Options, channel: Channel, segments: u64, pacing: Option<Rate>, seed: u64) -> Self {
+        let application = Application::Finite(Bytes::new(segments * SEGMENT - 1));
+        let controller = Box::new(Paced(NewReno::default(), pacing));
+        Self {
+            now: Time::ZERO,
+            sender: Sender::new(options.clone(), controller, application, Random::stream(seed, "flow", 0)),
+            receiver: Receiver::new(&options),
+            options,
+            channel,
+            random: Random::stream(seed, "channel", 0),
+            arrivals: BinaryHeap::new(),
+            packets: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    fn convey(&mut self, packet: Packet, loss: f64) {
+        if self.random.happens(loss) {
+            return;
+        }
+        let mut at = self.now + self.channel.delay;
+        if self.random.happens(self.channel.reordering) {
+            at += self.channel.detour.scale(self.random.uniform());
+        }
+        self.arrivals.push(Reverse((at, self.packets.len())));
+        if self.random.happens(self.channel.duplication) {
+            let later = at + self.channel.detour.scale(self.random.uniform());
+            self.arrivals.push(Reverse((later, self.packets.len())));
+        }
+        self.packets.push(packet);
+    }
+
+    /// Lets the sender send, and checks what it did.
+    fn send(&mut self) {
+        let mut left = 0;
+        loop {
+            let next = self.sender.board.next();
+            let probing = self.sender.probe_pending;
+            let before = self.sender.in_flight();
+            let window = (self.sender.controller().window() as u32).max(1);
+            let recovering = self.sender.episode.is_some();
+            let Some(data) = self.sender.poll_transmit(self.now, &mut self.events) else { break };
+            left += 1;
+            assert!(left < 100_000, "the sender does not stop");
+            assert_eq!(data.retransmission, data.sequence < next);
+            assert!(probing || recovering || before < window, "{before} in flight fill a window of {window}");
+            assert!(data.retransmission || self.sender.board.outstanding() <= self.options.receive_window);
+            self.check();
+            let marked = self.options.ecn && !data.retransmission && self.random.happens(self.channel.marking);
+            self.convey(Packet::Data(data, marked), self.channel.loss);
+        }
+        let due = self.sender.poll_timeout();
+        assert!(due.is_none_or(|due| due >= self.now), "a timer of the past at {}", self.now);
+        assert!(self.sender.board.outstanding() == 0 || due.is_some(), "segments are outstanding and no timer runs");
+    }
+
+    fn check(&self) {
+        self.sender.board.check(self.options.sack);
+        assert!(self.sender.in_flight() <= self.sender.board.outstanding());
+        assert!(self.sender.acknowledged() <= self.receiver.delivered_segments());
+    }
+
+    fn acknowledge(&mut self) {
+        if let Some(ack) = self.receiver.poll_transmit(self.now) {
+            self.convey(Packet::Ack(ack), self.channel.ack_loss);
+        }
+        assert!(self.receiver.poll_timeout().is_none_or(|due| due >= self.now));
+    }
+
+    /// Runs until everything is acknowledged; an hour is more than any of it may take.
+    fn run(&mut self, segments: u64) {
+        self.sender.start(self.now);
+        self.send();
+        let mut expired = 0;
+        while self.sender.acknowledged() < segments {
+            let arrival = self.arrivals.peek().map_or(Time::NEVER, |a| a.0.0);
+            let sender = self.sender.poll_timeout().unwrap_or(Time::NEVER);
+            let receiver = self.receiver.poll_timeout().unwrap_or(Time::NEVER);
+            let next = arrival.min(sender).min(receiver);
+            assert!(
+                next <= Time::ZERO + Span::from_secs(3600),
+                "no progress at {} of {segments}",
+                self.sender.acknowledged()
+            );
+            expired = if next > self.now || next == arrival { 0 } else { expired + 1 };
+            assert!(expired < 10, "timers expire without end at {next}");
+            self.now = next;
+            if next == arrival {
+                self.arrive();
+            } else if next == sender {
+                self.sender.on_timeout(self.now, &mut self.events);
+                self.check();
+                self.send();
+            } else {
+                self.receiver.on_timeout(self.now);
+                self.acknowledge();
+            }
+        }
+        assert_eq!(self.receiver.delivered(), Bytes::new(segments * SEGMENT - 1));
+        assert_eq!(self.receiver.delivered_segments(), segments);
+        assert!(self.sender.poll_transmit(self.now, &mut self.events).is_none());
+        assert_eq!(self.sender.poll_timeout(), None, "nothing is left to do");
+        assert_eq!(self.sender.in_flight(), 0);
+    }
+
+    fn arrive(&mut self) {
+        let Some(Reverse((_, index))) = self.arrivals.pop() else { return };
+        match &self.packets[index] {
+            Packet::Data(data, marked) => {
+                let before = self.receiver.delivered_segments();
+                self.receiver.on_data(self.now, data, *marked);
+                assert!(self.receiver.delivered_segments() >= before);
+                self.acknowledge();
+            }
+            Packet::Ack(ack) => {
+                let ack = *ack;
+                self.sender.on_acknowledgement(self.now, &ack, &mut self.events);
+                self.check();
+                self.send();
+            }
+        }
+    }
+}
+
+prop_compose! {
+    fn options()(
+        switches in prop::array::uniform8(any::<bool>()),
+        counting in prop_oneof![
+            Just(Counting::PerAck), (1u32..4).prop_map(|limit| Counting::Bytes { limit }), Just(Counting::Segments)
+        ],
+        pipe in any::<bool>(),
+        ack_every in 1u32..4,
+        (receive_window, initial_window) in (prop_oneof![2u32..20, Just(1000)], 1u32..20),
+        (duplicate_threshold, quick_acks) in (1u32..6, 0u32..8),
+        clock_tick in prop_oneof![Just(Span::ZERO), Just(Span::from_millis(1)), Just(Span::from_millis(500))],
+    ) -> Options {
+        let [sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, ecn, slow_start_restart] = switches;
+        Options {
+            segment_size: Bytes::new(SEGMENT), sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, ecn,
+            slow_start_restart, counting, ack_every, receive_window, initial_window, duplicate_threshold, quick_acks, clock_tick,
+            reduction: if pipe { Reduction::Pipe } else { Reduction::ProportionalRate },
+            rto_max: Span::from_secs(4),
+            ..linux()
+        }
+    }
+}
+
+prop_compose! {
+    fn channel()(
+        loss in prop_oneof![Just(0.0), 0.0..0.4],
+        ack_loss in prop_oneof![Just(0.0), 0.0..0.3],
+        duplication in prop_oneof![Just(0.0), 0.0..0.2],
+        marking in prop_oneof![Just(0.0), 0.0..0.5],
+        reordering in prop_oneof![Just(0.0), 0.0..0.5],
+        detour in 1u64..400,
+        delay in 0u64..300,
+    ) -> Channel {
+        let (detour, delay) = (Span::from_millis(detour), Span::from_millis(delay));
+        Channel { loss, duplication, marking, reordering, detour, delay, ack_loss }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #[test]
+    fn everything_arrives_once_in_order_and_in_time(
+        options in options(),
+        channel in channel(),
+        segments in 1u64..200,
+        pacing in prop_oneof![Just(None), (10_000u64..10_000_000).prop_map(|rate| Some(Rate::from_bits_per_second(rate)))],
+        seed in any::<u64>(),
+    ) {
+        World::new(options, channel, segments, pacing, seed).run(segments);
+    }
+}
+
+/// Work that the scoreboard does per segment when every second one of a window is lost.
+fn work_per_segment(window: u32, rack: bool) -> f64 {
+    let options = Options {
+        rack,
+        initial_window: window,
+        segment_size: Bytes::new(SEGMENT),
+        ack_every: 1,
+        receive_window: window,
+        ..linux()
+    };
+    let segments = u64::from(window);
+    let channel = Channel {
+        loss: 0.0,
+        duplication: 0.0,
+        marking: 0.0,
+        reordering: 0.0,
+        detour: Span::ZERO,
+        delay: Span::from_millis(20),
+        ack_loss: 0.0,
+    };
+    let mut world = World::new(options, channel, segments, None, 1);
+    world.sender.start(Time::ZERO);
+    let mut transmissions = vec![0u32; window as usize];
+    let mut flying: std::collections::VecDeque<(Time, Data)> = std::collections::VecDeque::new();
+    while world.sender.acknowledged() < segments {
+        while let Some(data) = world.sender.poll_transmit(world.now, &mut world.events) {
+            let nth = &mut transmissions[data.sequence as usize];
+            *nth += 1;
+            // Every second is lost, and of their retransmissions every fourth.
+            let lost = (*nth == 1 && data.sequence % 2 == 0) || (*nth == 2 && data.sequence % 8 == 0);
+            if !lost {
+                flying.push_back((world.now + Span::from_millis(40), data));
+            }
+        }
+        let due = world.sender.poll_timeout().unwrap_or(Time::NEVER);
+        match flying.front().copied().filter(|&(at, _)| at <= due) {
+            Some((at, data)) => {
+                flying.pop_front();
+                // One microsecond between arrivals: 1 Gbit/s.
+                world.now = at.max(world.now + Span::from_micros(1));
+                world.receiver.on_data(world.now, &data, false);
+                if let Some(ack) = world.receiver.poll_transmit(world.now) {
+                    world.sender.on_acknowledgement(world.now, &ack, &mut world.events);
+                }
+            }
+            None => {
+                world.now = due.max(world.now);
+                world.sender.on_timeout(world.now, &mut world.events);
+            }
+        }
+    }
+    world.sender.board.work() as f64 / segments as f64
+}
+
+#[test]
+fn the_work_of_the_scoreboard_grows_linearly_with_the_window() {
+    for rack in [false, true] {
+        let (small, large) = (work_per_segment(1_000, rack), work_per_segment(10_000, rack));
+        assert!(large < 1.5 * small && large < 40.0, "rack {rack}: {small} a segment of 1,000, {large} of 10,000");
+    }
+}
