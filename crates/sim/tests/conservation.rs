@@ -173,9 +173,10 @@ fn scenario() -> impl Strategy<Value = String> {
     prop_oneof![dumbbell(), chain()].prop_map(move |network| format!("{head}{network}"))
 }
 
-/// What a link still holds at the end: rows of the last sample, waiting packets and whether anything has left lately.
+/// What a link holds at the end.
 struct Rest {
     waiting: u64,
+    /// Nothing waits, and nothing has left in the last second.
     at_rest: bool,
 }
 
@@ -231,6 +232,7 @@ fn check_flows(plan: &Plan, tables: &Tables) {
         };
         let fresh = flow.data_packets - flow.retransmitted_packets;
         assert!(flow.delivered_bytes <= fresh * full, "{name}");
+        // A paced source writes whole segments.
         assert!(planned.bytes.is_none_or(|b| flow.delivered_bytes <= b.get().next_multiple_of(full)), "{name}");
         assert!(flow.delivered_bytes as f64 * 8.0 <= flow.throughput_bps * flow.measured_s + 1.0, "{name}");
         assert!((0.0..=1.0).contains(&flow.loss_rate), "{name}: {}", flow.loss_rate);
@@ -281,20 +283,6 @@ fn check_tables(tables: Tables) {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 15000, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn no_packet_appears_from_nowhere_or_vanishes(text in scenario(), seed in 0u64..1000) {
-        let plan = plan(&text);
-        let tables = run_plan(plan.clone(), seed);
-        check_links(&plan, &tables);
-        check_flows(&plan, &tables);
-        check_between(&plan, &tables);
-        check_tables(tables);
-    }
-}
-
 prop_compose! {
     /// Flows with an end over a path that loses some of everything, yet never for long.
     fn finite()(
@@ -317,7 +305,17 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 15000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_packet_appears_from_nowhere_or_vanishes(text in scenario(), seed in 0u64..1000) {
+        let plan = plan(&text);
+        let tables = run_plan(plan.clone(), seed);
+        check_links(&plan, &tables);
+        check_flows(&plan, &tables);
+        check_between(&plan, &tables);
+        check_tables(tables);
+    }
 
     #[test]
     fn whatever_is_lost_a_finite_flow_is_delivered_to_the_last_byte((text, bytes) in finite()) {

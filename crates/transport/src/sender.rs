@@ -362,7 +362,6 @@ impl Sender {
             self.send_new(now)
         };
         self.probe = Some(TailProbe { end: self.board.next(), repeated });
-        self.timer_stale = true;
         Some(data)
     }
 

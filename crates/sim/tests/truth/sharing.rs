@@ -41,13 +41,13 @@ fn two_newreno_flows_with_the_same_rtt_converge_to_equal_shares() {
 
 #[test]
 fn of_two_newreno_flows_the_one_with_the_shorter_rtt_gets_more() {
-    // A segment a round trip more for each: with up to 60 ms of queue the longer takes at least (120 + 60)/(40 + 60) = 1.8
-    // times as long for it, and per second sends so much less again. Drops that strike the larger flow more often bring
-    // the shares closer together, at most down to the ratio of square roots, 1.34.
+    // With the same loss probability windows are equal and rates go with 1/RTT: with 30 packets waiting on average,
+    // (120 + 36)/(40 + 36) = 2.05. Which flow a full queue strikes depends on the phase of their packets (Floyd and Jacobson
+    // 1992), so that of a single run only the order is certain, and of five together the ratio within a factor of 1.5.
     let shares = two_newrenos("120ms");
+    assert!(shares.iter().all(|[short, long]| short > long), "{shares:?}");
     let [short, long] = [0, 1].map(|flow| shares.iter().map(|s| s[flow]).sum::<f64>());
-    assert!(short > 1.34 * long, "{shares:?}");
-    assert!(short < 9.0 * long, "{shares:?}");
+    assert!((1.37..3.1).contains(&(short / long)), "{shares:?}");
 }
 
 #[test]

@@ -60,6 +60,7 @@ fn without_sack_partial_acks_retransmit_one_segment_each() {
     s.arrives(ack(0)).leaves(12).arrives(ack(0)).leaves(13).arrives(ack(0)).leaves(14).in_flight(5);
     // 11 outstanding; 10 duplicates less the three that segments 1 to 3 caused; 4 is lost: pipe 3, aim 5.
     s.at(80).arrives(ack(4)).leaves_again(4).leaves(15).nothing_leaves().in_flight(5).phase(Phase::Recovery);
+    assert_eq!(s.last_ack().newly_delivered, 1, "the retransmission; duplicates told of the others");
     s.at(120).arrives(ack(12)).phase(Phase::Open).window_is(5.0);
     assert_eq!(losses(&s), 1);
 }
