@@ -45,9 +45,10 @@ pub struct RateSample {
 pub struct Ack {
     /// The RTT sample of this ACK, if it gives one.
     pub rtt: Option<RttSample>,
-    /// RTT by the timestamp option: now less the echoed value, on the sender's tick. With delayed ACKs it contains
-    /// the wait of the first segment covered (RFC 7323, section 4.1). `None` without timestamps.
-    pub timestamp_rtt: Option<Span>,
+    /// The timestamp that the ACK echoes; [`Time::NEVER`] without timestamps. See [`Ack::timestamp_rtt`].
+    pub timestamp_echo: Time,
+    /// The tick of the sender's timestamp clock.
+    pub timestamp_tick: Span,
     /// Smoothed RTT (RFC 6298); zero before the first sample.
     pub smoothed_rtt: Span,
     /// The smallest RTT of the connection; [`Span::MAX`] before the first sample.
@@ -87,6 +88,13 @@ pub struct Ack {
 }
 
 impl Ack {
+    /// RTT by the timestamp option, for an ACK that arrives `now`: now less the echoed value, on the clock of the option. With delayed
+    /// ACKs it contains the wait of the first segment covered (RFC 7323, section 4.1). `None` without timestamps.
+    pub fn timestamp_rtt(&self, now: Time) -> Option<Span> {
+        let tick = self.timestamp_tick;
+        (self.timestamp_echo != Time::NEVER).then(|| now.floor_to(tick).since(self.timestamp_echo.floor_to(tick)))
+    }
+
     /// Segments that this ACK counts in slow start.
     pub fn slow_start_credit(&self) -> f64 {
         match self.counting {

@@ -319,8 +319,11 @@ impl Cdg {
     /// The gradient that decides on a back-off: that of the minimum before that of the maximum; in slow start the
     /// raw ones before the smoothed, for a timely response (section 3.2, footnote 2).
     fn deciding_gradient(&self, ack: &Ack, g: Gradients) -> Option<f64> {
-        let order =
-            if self.reno.grows_exponentially(ack) { [g.raw_min, g.min, g.raw_max, g.max] } else { [g.min, g.max, 0.0, 0.0] };
+        let order = if self.reno.grows_exponentially(ack) {
+            [g.raw_min, g.min, g.raw_max, g.max]
+        } else {
+            [g.min, g.max, 0.0, 0.0]
+        };
         order.into_iter().find(|&g| g > 0.0)
     }
 

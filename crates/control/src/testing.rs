@@ -28,7 +28,8 @@ impl World {
 pub(crate) fn ack() -> Ack {
     Ack {
         rtt: None,
-        timestamp_rtt: None,
+        timestamp_echo: Time::NEVER,
+        timestamp_tick: Span::ZERO,
         smoothed_rtt: Span::from_millis(40),
         min_rtt: Span::from_millis(40),
         one_way_delay: None,

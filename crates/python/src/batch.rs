@@ -1,8 +1,9 @@
 //! Many runs at once, on threads of their own.
 
 use std::collections::VecDeque;
+use std::fs::OpenOptions;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use control::Parameters;
-use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use scenario::Error;
@@ -48,6 +49,8 @@ enum Failure {
     Raised(PyErr),
     /// Stopped on request.
     Interrupted,
+    /// A packet capture that cannot be written.
+    Capture(PathBuf, std::io::Error),
     /// A fault of the engine.
     Fault(String),
 }
@@ -217,8 +220,12 @@ impl Work {
             .iter()
             .find(|flow| flow.cc.starts_with("python:") && factory(&self.factories, &flow.cc).is_none())
         {
-            let message = format!("the flow `{}` needs the controller `{}`, which was not given", flow.name, flow.cc);
-            return Err(Failure::Fault(message));
+            let message = format!(
+                "the controller `{}` is one written in Python, and only a program that brings it can run it",
+                flow.cc
+            );
+            let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name);
+            return Err(Failure::Scenario(Error { file, line: None, key: "cc".to_owned(), message }));
         }
         task.duration_nanos.store(plan.duration.as_nanos(), Ordering::Relaxed);
         let guard = Arc::new(Guard::new(task.watch.clone()));
@@ -233,11 +240,15 @@ impl Work {
             capture: task.pcap.clone(),
         };
         let outcome = sim::run(&job, &task.watch);
+        if let (Err(_), Some(path)) = (&outcome, &task.pcap) {
+            discard(path);
+        }
         if let Some(error) = guard.take() {
             return Err(Failure::Raised(error));
         }
         let outcome = outcome.map_err(|failure| match failure {
             sim::Failure::Interrupted => Failure::Interrupted,
+            sim::Failure::Capture(path, error) => Failure::Capture(path, error),
             other => Failure::Fault(other.to_string()),
         })?;
         let tables = outcome.tables.into_tables().map(|table| {
@@ -254,9 +265,25 @@ impl Failure {
         match self {
             Self::Scenario(error) => exception(py, &error),
             Self::Raised(error) => error,
+            Self::Capture(path, error) => {
+                let reason = error.to_string();
+                // Without the number that Rust puts after it: the number is an argument of its own.
+                let reason = reason.split(" (os error").next().unwrap_or_default().to_owned();
+                PyOSError::new_err((error.raw_os_error(), reason, path))
+            }
             Self::Interrupted => PyRuntimeError::new_err("the run was stopped"),
             Self::Fault(message) => PyRuntimeError::new_err(message),
         }
+    }
+}
+
+/// Removes the beginning of a packet capture. What is no regular file, such as a pipe, stays, and so does what could not
+/// have been written to.
+fn discard(path: &Path) {
+    let regular = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+    if regular && OpenOptions::new().write(true).open(path).is_ok() {
+        // There is nothing to tell: the run has failed for another reason already.
+        let _ = std::fs::remove_file(path);
     }
 }
 

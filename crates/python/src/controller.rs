@@ -164,11 +164,11 @@ impl Controller for PythonController {
     }
 
     fn on_ack(&mut self, cx: &mut control::Context<'_>, ack: &control::Ack) {
-        self.event(cx, Method::Ack, Some(Ack(*ack)));
+        self.event(cx, Method::Ack, Some(Ack(*ack, cx.now)));
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut control::Context<'_>, ack: &control::Ack) {
-        self.event(cx, Method::DuplicateAck, Some(Ack(*ack)));
+        self.event(cx, Method::DuplicateAck, Some(Ack(*ack, cx.now)));
     }
 
     fn on_loss(&mut self, cx: &mut control::Context<'_>, loss: &control::Loss) {

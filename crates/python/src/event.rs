@@ -50,7 +50,7 @@ impl Context {
 
 /// One ACK.
 #[pyclass(frozen, module = "ackclock._engine")]
-pub(crate) struct Ack(pub(crate) control::Ack);
+pub(crate) struct Ack(pub(crate) control::Ack, pub(crate) Time);
 
 #[pymethods]
 impl Ack {
@@ -66,7 +66,7 @@ impl Ack {
 
     #[getter]
     fn timestamp_rtt(&self) -> Option<f64> {
-        self.0.timestamp_rtt.map(span)
+        self.0.timestamp_rtt(self.1).map(span)
     }
 
     #[getter]

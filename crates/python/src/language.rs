@@ -68,6 +68,7 @@ pub(crate) fn inspect<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'p
     let answer = json!({
         "warnings": plan.warnings,
         "estimated_memory_bytes": plan.estimated_memory().get(),
+        "available_memory_bytes": available_memory().map(Bytes::get),
         "duration_s": record::seconds(Time::ZERO + plan.duration),
         "warmup_s": record::seconds(Time::ZERO + plan.warmup),
         "bottleneck": plan.links.get(plan.measured_link).map(|link| &link.name),

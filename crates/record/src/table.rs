@@ -138,6 +138,12 @@ macro_rules! columns {
                 $(self.$field.push(row.$field);)*
             }
 
+            /// Makes room for `rows` more rows.
+            #[allow(dead_code, reason = "only series know their length in advance")]
+            $vis fn reserve(&mut self, rows: usize) {
+                $(self.$field.reserve_exact(rows);)*
+            }
+
             pub(crate) fn into_columns(self) -> Vec<crate::Column> {
                 vec![$(crate::Column {
                     name: stringify!($field),

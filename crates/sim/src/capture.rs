@@ -44,7 +44,7 @@ impl Capture {
             .iter()
             .map(|f| Form {
                 segment: f.options.segment_size,
-                total: f.bytes.filter(|_| f.source == Source::Greedy),
+                total: f.bytes,
                 timestamps: f.options.timestamps,
                 datagrams: matches!(f.kind, Kind::Datagram { .. }),
             })

@@ -1,10 +1,12 @@
 //! The two ends of a flow in the world.
 
+use std::sync::Arc;
+
 use control::{Controller, Probe};
 use record::FlowState;
 use scenario::{Kind, PlannedFlow, Source as Writing};
 use transport::{
-    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Pace, Phase, Receiver, Sender,
+    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Options, Pace, Phase, Receiver, Sender,
     SenderCounters,
 };
 use units::{Random, Span, Time};
@@ -33,7 +35,14 @@ pub(crate) struct Flow {
 }
 
 impl Ends {
-    pub(crate) fn new(plan: &PlannedFlow, controller: Box<dyn Controller>, seed: u64, index: u64) -> Self {
+    /// The ends of `plan`, whose TCP options are `options`.
+    pub(crate) fn new(
+        plan: &PlannedFlow,
+        options: Arc<Options>,
+        controller: Box<dyn Controller>,
+        seed: u64,
+        index: u64,
+    ) -> Self {
         let random = Random::stream(seed, "flow", index);
         let pace = |unit| match &plan.source {
             Writing::Greedy => None,
@@ -44,7 +53,6 @@ impl Ends {
         };
         match plan.kind {
             Kind::Tcp => {
-                let options = plan.options.clone();
                 let application = match (pace(options.segment_size), plan.bytes) {
                     (Some(pace), _) => Application::Paced(pace),
                     (None, Some(bytes)) => Application::Finite(bytes),

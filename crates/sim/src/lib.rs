@@ -4,6 +4,7 @@
 //! events is proportional to links, delays and flows, never to packets.
 
 mod agenda;
+mod alarms;
 mod capture;
 mod flow;
 mod packet;

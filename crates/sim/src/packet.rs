@@ -49,10 +49,11 @@ impl Acks {
         &self.slots[slot.0 as usize]
     }
 
-    /// The acknowledgement arrived or was lost: its place is free.
+    /// The acknowledgement arrived or was lost: its place is free for the next one.
     #[inline]
-    pub(crate) fn remove(&mut self, slot: AckSlot) {
+    pub(crate) fn take(&mut self, slot: AckSlot) -> &Acknowledgement {
         self.free.push(slot.0);
+        &self.slots[slot.0 as usize]
     }
 }
 

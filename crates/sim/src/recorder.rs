@@ -34,8 +34,13 @@ impl Recorder {
     pub(crate) fn new(plan: &Plan) -> Self {
         let (series_every, probes_every) = (every_acks(plan.record.flow_series), every_acks(plan.record.probes));
         let counts = series_every > 0 || probes_every > 0;
+        let mut tables = Tables::default();
+        if let Sampling::Every(span) = plan.record.flow_series {
+            let rows = |life: Span| (life.as_nanos() / span.as_nanos()) as usize + 1;
+            tables.flow_series.reserve(plan.flows.iter().map(|f| rows(f.stop.since(f.start))).sum());
+        }
         Self {
-            tables: Tables::default(),
+            tables,
             links: plan.links.iter().map(|_| LinkMeter::new()).collect(),
             flows: plan.flows.iter().map(|_| FlowMeter::new()).collect(),
             events: plan.record.events,

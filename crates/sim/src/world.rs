@@ -3,13 +3,17 @@
 //! A data packet enters at [`World::send`], passes links and wires step by step ([`World::forward`], [`World::arrive`]), reaches
 //! the receiver, and comes back as an ACK over the reverse steps.
 
+use std::sync::Arc;
+
 use control::Controller;
 use network::{Departure, Link, Verdict, Wire};
 use record::{EventKind, LinkMeter};
 use scenario::{Plan, Sampling};
+use transport::Options;
 use units::{Bytes, Random, Span, Time};
 
 use crate::agenda::Agenda;
+use crate::alarms::Alarms;
 use crate::capture::Capture;
 use crate::flow::{Ends, Flow};
 use crate::packet::{Acks, Body, Ecn, Packet};
@@ -33,8 +37,10 @@ pub(crate) struct World<'a> {
     routes: Routes,
     /// Wires first, then links.
     traffic: Agenda,
-    /// Senders first, then receivers: looked at no later than needed, often for nothing.
+    /// Senders: looked at no later than needed, often for nothing.
     timers: Agenda,
+    /// Receivers.
+    alarms: Alarms,
     /// Sorted, the next one last.
     planned: Vec<(Time, Planned)>,
     at_planned: Time,
@@ -96,6 +102,7 @@ impl<'a> World<'a> {
             .collect();
         let mut planned = vec![(Time::ZERO + plan.warmup, Planned::WarmUpEnds)];
         let mut flows = Vec::with_capacity(plan.flows.len());
+        let mut options: Vec<Arc<Options>> = Vec::new();
         for (i, (flow, controller)) in plan.flows.iter().zip(controllers).enumerate() {
             let jitter = flow.start_jitter.scale(Random::stream(seed, "start", i as u64).uniform());
             let start = flow.start + jitter;
@@ -103,8 +110,15 @@ impl<'a> World<'a> {
             planned.push((flow.stop, Planned::Stop(i as u32)));
             let (forward, reverse) = routes.starts[i];
             let segment = flow.options.segment_size.get();
+            // Flows with equal options share them: one place in the cache for all.
+            let shared = options.last().filter(|last: &&Arc<Options>| ***last == flow.options).cloned();
+            let shared = shared.unwrap_or_else(|| {
+                let own = Arc::new(flow.options.clone());
+                options.push(Arc::clone(&own));
+                own
+            });
             flows.push(Flow {
-                ends: Ends::new(flow, controller, seed, i as u64),
+                ends: Ends::new(flow, shared, controller, seed, i as u64),
                 forward,
                 reverse,
                 start,
@@ -117,7 +131,8 @@ impl<'a> World<'a> {
         planned.sort_by(|a, b| b.cmp(a));
         Self {
             traffic: Agenda::new(routes.wire_link.len() + plan.links.len()),
-            timers: Agenda::new(2 * flows.len()),
+            timers: Agenda::new(flows.len()),
+            alarms: Alarms::new(plan.flows.iter().map(|f| f.options.delayed_ack_timeout)),
             wires: routes.wire_link.iter().map(|_| Wire::new()).collect(),
             samples: Samples::new(plan),
             recorder: Recorder::new(plan),
@@ -140,8 +155,8 @@ impl<'a> World<'a> {
     #[inline]
     pub(crate) fn step(&mut self, end: Time) -> Option<Time> {
         let (at_traffic, at_timer) = (self.traffic.next(), self.timers.next());
-        let (at_planned, at_sample) = (self.at_planned, self.samples.next);
-        let now = at_traffic.min(at_timer).min(at_planned).min(at_sample);
+        let (at_alarm, at_planned, at_sample) = (self.alarms.next(), self.at_planned, self.samples.next);
+        let now = at_traffic.min(at_timer).min(at_alarm).min(at_planned).min(at_sample);
         if now >= end && at_sample != end {
             return None;
         }
@@ -152,7 +167,9 @@ impl<'a> World<'a> {
         } else if now == at_traffic {
             self.move_traffic(now, self.traffic.first_slot());
         } else if now == at_timer {
-            self.expire(now, self.timers.first_slot());
+            self.expire_sender(now, self.timers.first_slot());
+        } else if now == at_alarm {
+            self.expire_receiver(now);
         } else if now == at_planned {
             self.happen(now);
         } else {
@@ -228,6 +245,10 @@ impl<'a> World<'a> {
         if queued > 0 && matches!(verdict, Verdict::Taken { .. }) {
             meter.queue(now, queued);
         }
+        if let Some(capture) = &mut self.capture {
+            capture.at_link(index, now, &packet, &self.acks, &verdict);
+        }
+        let meter = &mut self.recorder.links[i];
         match verdict {
             Verdict::Taken { marked: false } => {}
             Verdict::Taken { marked: true } => {
@@ -243,20 +264,21 @@ impl<'a> World<'a> {
                 self.discard(now, EventKind::Drop, index, &packet, f64::from(queued));
             }
         }
-        if let Some(capture) = &mut self.capture {
-            capture.at_link(index, now, &packet, &self.acks, &verdict);
-        }
         self.wake_link(index);
     }
 
+    #[inline(never)]
     fn discard(&mut self, now: Time, kind: EventKind, link: u32, packet: &Packet, value: f64) {
         match packet.body {
             Body::Data(_) => self.recorder.flows[packet.flow as usize].counters.dropped_packets += 1,
-            Body::Ack(slot) => self.acks.remove(slot),
+            Body::Ack(slot) => {
+                self.acks.take(slot);
+            }
         }
         self.note(now, kind, link, packet, value);
     }
 
+    #[inline(never)]
     fn note(&mut self, now: Time, kind: EventKind, link: u32, packet: &Packet, value: f64) {
         let sequence = match packet.body {
             Body::Data(data) => Some(data.sequence),
@@ -278,12 +300,11 @@ impl<'a> World<'a> {
         match packet.body {
             Body::Data(data) => self.data_arrives(now, &packet, &data),
             Body::Ack(slot) => {
-                self.acks.remove(slot);
                 let flow = &mut self.flows[packet.flow as usize];
+                let ack = self.acks.take(slot);
                 if !flow.running {
                     return;
                 }
-                let ack = self.acks.get(slot);
                 let sample = flow.ends.on_ack(now, ack, &mut self.recorder.journal(now, packet.flow));
                 if let Some(sample) = sample {
                     self.recorder.rtt(now, packet.flow, flow, sample);
@@ -311,13 +332,9 @@ impl<'a> World<'a> {
             flow.completed = Some(now);
             self.recorder.event(now, EventKind::Complete, packet.flow, None, None, None);
         }
-        match ack {
-            Some(ack) => self.acknowledge(now, packet.flow, ack),
-            None => {
-                let slot = (self.flows.len() + packet.flow as usize) as u32;
-                let deadline = self.flows[packet.flow as usize].ends.receiver_deadline();
-                self.timers.no_later_than(slot, or_never(deadline));
-            }
+        self.alarms.set(packet.flow, or_never(flow.ends.receiver_deadline()));
+        if let Some(ack) = ack {
+            self.acknowledge(now, packet.flow, ack);
         }
     }
 
@@ -347,37 +364,34 @@ impl<'a> World<'a> {
         self.timers.no_later_than(index, or_never(self.flows[index as usize].ends.sender_deadline()));
     }
 
-    /// A timer slot is looked at: perhaps nothing is due, as deadlines move without moving their slot.
-    fn expire(&mut self, now: Time, slot: u32) {
-        let count = self.flows.len() as u32;
-        let deadline = if slot < count { self.expire_sender(now, slot) } else { self.expire_receiver(now, slot - count) };
-        self.timers.set(slot, or_never(deadline));
-    }
-
-    /// Does what is due at the sender of `index`, and says when to look again.
-    fn expire_sender(&mut self, now: Time, index: u32) -> Option<Time> {
+    /// The sender of `index` is looked at: perhaps nothing is due, as deadlines move without moving their slot.
+    #[inline(never)]
+    fn expire_sender(&mut self, now: Time, index: u32) {
         let flow = &mut self.flows[index as usize];
         if !flow.running {
-            return None;
+            return self.timers.set(index, Time::NEVER);
         }
         if flow.ends.sender_deadline().is_some_and(|at| at <= now) {
             flow.ends.on_sender_timeout(now, &mut self.recorder.journal(now, index));
             self.send(now, index);
         }
-        self.flows[index as usize].ends.sender_deadline()
+        self.timers.set(index, or_never(self.flows[index as usize].ends.sender_deadline()));
     }
 
-    fn expire_receiver(&mut self, now: Time, index: u32) -> Option<Time> {
+    /// A delayed ACK is due.
+    #[inline(never)]
+    fn expire_receiver(&mut self, now: Time) {
+        let Some(index) = self.alarms.first() else { return };
         let flow = &mut self.flows[index as usize];
-        if flow.ends.receiver_deadline().is_some_and(|at| at <= now)
-            && let Some(ack) = flow.ends.on_receiver_timeout(now)
-        {
+        let ack = flow.ends.on_receiver_timeout(now);
+        self.alarms.set(index, or_never(flow.ends.receiver_deadline()));
+        if let Some(ack) = ack {
             self.acknowledge(now, index, ack);
         }
-        self.flows[index as usize].ends.receiver_deadline()
     }
 
     /// The next planned thing happens.
+    #[inline(never)]
     fn happen(&mut self, now: Time) {
         let what = self.planned.pop();
         self.at_planned = next_planned(&self.planned);
@@ -403,6 +417,7 @@ impl<'a> World<'a> {
         }
     }
 
+    #[inline(never)]
     fn begin_measuring(&mut self, now: Time) {
         for index in 0..self.links.len() as u32 {
             self.advance_link(now, index);
@@ -414,6 +429,7 @@ impl<'a> World<'a> {
         }
     }
 
+    #[inline(never)]
     fn sample(&mut self, now: Time) {
         if self.samples.take(LINKS, now) {
             for index in 0..self.links.len() as u32 {

@@ -41,7 +41,8 @@ impl Sender {
         let grows = digest.acknowledged > 0 && !self.phase.is_reducing() && !entering;
         let signal = Ack {
             rtt: sample,
-            timestamp_rtt: self.timestamp_rtt(now, ack),
+            timestamp_echo: if self.options.timestamps { ack.echo } else { Time::NEVER },
+            timestamp_tick: self.options.timestamp_tick,
             smoothed_rtt: self.rtt.smoothed,
             min_rtt: self.rtt.minimum,
             one_way_delay: Some(ack.one_way_delay),
@@ -116,11 +117,6 @@ impl Sender {
         let value = on_clock(newest, now, tick);
         self.rtt.observe(value);
         Some(RttSample { value, delayed })
-    }
-
-    fn timestamp_rtt(&self, now: Time, ack: &Acknowledgement) -> Option<Span> {
-        let known = self.options.timestamps && ack.echo != Time::NEVER;
-        known.then(|| on_clock(ack.echo, now, self.options.timestamp_tick))
     }
 
     /// Delivery rate over the flight of the newest segment delivered (draft-cheng-iccrg-delivery-rate-estimation, section 3.3).

@@ -18,6 +18,8 @@ pub enum Application {
 pub struct Pace {
     steps: Vec<(Time, Rate)>,
     size: Bytes,
+    /// All that is written: bytes, and the units they make, the last of which may be short.
+    bytes: Option<Bytes>,
     total: Option<u64>,
     written: u64,
     /// When the next unit is complete.
@@ -32,14 +34,29 @@ impl Pace {
     /// Units of `size` at the rates of `steps` (ascending times), at most `total` bytes. The first unit is written at the start, or
     /// when the rate is first positive.
     pub fn new(steps: Vec<(Time, Rate)>, size: Bytes, total: Option<Bytes>) -> Self {
-        let total = total.map(|t| t.get().div_ceil(size.get().max(1)));
-        Self { steps, size, total, written: 0, next: Time::NEVER, step: 0, started: false, poisson: None }
+        let units = total.map(|t| t.get().div_ceil(size.get().max(1)));
+        Self {
+            steps,
+            size,
+            bytes: total,
+            total: units,
+            written: 0,
+            next: Time::NEVER,
+            step: 0,
+            started: false,
+            poisson: None,
+        }
     }
 
     /// The same mean rate as a Poisson process: the spacing between units is exponentially distributed.
     #[must_use]
     pub fn poisson(self, random: Random) -> Self {
         Self { poisson: Some(random), ..self }
+    }
+
+    /// All that is written, if it ends.
+    pub(crate) fn bytes(&self) -> Option<Bytes> {
+        self.bytes
     }
 
     /// Begins at `now`.

@@ -100,7 +100,8 @@ impl DatagramSource {
         }
         let signal = Ack {
             rtt: Some(RttSample { value: rtt, delayed: false }),
-            timestamp_rtt: Some(rtt),
+            timestamp_echo: echo.echo,
+            timestamp_tick: Span::ZERO,
             smoothed_rtt: self.rtt.smoothed,
             min_rtt: self.rtt.minimum,
             one_way_delay: Some(echo.one_way_delay),

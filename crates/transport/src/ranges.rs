@@ -18,6 +18,11 @@ impl Ranges {
 
     /// The range that holds `number`.
     pub(crate) fn containing(&self, number: u64) -> Option<(u64, u64)> {
+        // Most often asked for what is in the last range or beyond it.
+        let &last = self.0.back()?;
+        if number >= last.0 {
+            return (number < last.1).then_some(last);
+        }
         let after = self.0.partition_point(|&(start, _)| start <= number);
         let &(start, end) = self.0.get(after.checked_sub(1)?)?;
         (number < end).then_some((start, end))

@@ -156,6 +156,15 @@ impl Scoreboard {
         (number - self.first) as usize
     }
 
+    /// Gives memory back that a larger window needed: a ring is walked from end to end however little is in it, and the rings of many
+    /// flows should stay in the cache.
+    pub(crate) fn shrink(&mut self) {
+        let enough = 2 * self.segments.len().max(8);
+        if self.segments.capacity() > 2 * enough {
+            self.segments.shrink_to(enough);
+        }
+    }
+
     /// A new segment leaves.
     pub(crate) fn push(&mut self, now: Time, stamp: Stamp) {
         let flags = if stamp.application_limited { APPLICATION_LIMITED } else { 0 };

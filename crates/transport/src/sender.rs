@@ -2,6 +2,8 @@
 //!
 //! How acknowledgements are digested is in `acknowledge.rs`, timers in `timers.rs`.
 
+use std::sync::Arc;
+
 use control::{Context, Controller, Loss};
 use units::{Bytes, Random, Rate, Span, Time};
 
@@ -92,7 +94,7 @@ pub(crate) enum Blocked {
 
 /// The sender of one connection.
 pub struct Sender {
-    pub(crate) options: Options,
+    pub(crate) options: Arc<Options>,
     pub(crate) controller: Box<dyn Controller>,
     pub(crate) random: Random,
     pub(crate) board: Scoreboard,
@@ -139,16 +141,20 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender that has not started.
+    /// A sender that has not started. Connections with the same options may share them.
     pub fn new(
-        mut options: Options,
+        options: impl Into<Arc<Options>>,
         controller: Box<dyn Controller>,
         application: Application,
         random: Random,
     ) -> Self {
-        // Both go by SACK (RFC 8985, sections 6.1 and 7.2).
-        options.rack &= options.sack;
-        options.tail_loss_probe &= options.sack;
+        let mut options = options.into();
+        if !options.sack && (options.rack || options.tail_loss_probe) {
+            // Both go by SACK (RFC 8985, sections 6.1 and 7.2).
+            let options = Arc::make_mut(&mut options);
+            options.rack = false;
+            options.tail_loss_probe = false;
+        }
         let total = match application {
             Application::Finite(bytes) => bytes.get().div_ceil(options.segment_size.get()),
             Application::Greedy | Application::Paced(_) => u64::MAX,
@@ -222,10 +228,12 @@ impl Sender {
     /// Application bytes in segment `sequence`.
     fn payload(&self, sequence: u64) -> u32 {
         let full = self.options.segment_size.get();
-        match self.application {
-            Application::Finite(bytes) => bytes.get().saturating_sub(sequence * full).min(full) as u32,
-            Application::Greedy | Application::Paced(_) => full as u32,
-        }
+        let bytes = match &self.application {
+            Application::Greedy => None,
+            Application::Finite(bytes) => Some(*bytes),
+            Application::Paced(pace) => pace.bytes(),
+        };
+        bytes.map_or(full, |all| all.get().saturating_sub(sequence * full).min(full)) as u32
     }
 
     /// Size on the wire (IP) of a segment with `payload` bytes.
@@ -457,6 +465,7 @@ impl Sender {
         self.phase = Phase::Open;
         self.episode = None;
         self.tell(now, |controller, cx| controller.on_recovered(cx));
+        self.board.shrink();
         let start = self.board.in_flight().max(1) + 1;
         if self.options.reduction == Reduction::Pipe && start < self.window {
             self.ramp = Some(start);

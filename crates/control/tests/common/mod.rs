@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use control::registry::Entry;
 use control::{Ack, Controller, Counting, Parameters, Probe};
 use serde_json::Value;
-use units::Span;
+use units::{Span, Time};
 
 /// The value that a documented default writes: a number or a truth value where it reads as one, otherwise a string.
 pub(crate) fn value(text: &str) -> Value {
@@ -26,7 +26,8 @@ pub(crate) fn default_controller(entry: &Entry) -> Box<dyn Controller> {
 pub(crate) fn ack() -> Ack {
     Ack {
         rtt: None,
-        timestamp_rtt: None,
+        timestamp_echo: Time::NEVER,
+        timestamp_tick: Span::ZERO,
         smoothed_rtt: Span::from_millis(40),
         min_rtt: Span::from_millis(40),
         one_way_delay: None,

@@ -1,6 +1,7 @@
 //! The retransmission timer (RFC 6298).
 
 use transport::{Options, Phase};
+use units::Time;
 
 use crate::harness::{SenderScript, Told, ack, ms, plain};
 
@@ -62,7 +63,7 @@ fn with_timestamps_a_retransmitted_segment_ends_the_back_off() {
     let mut s = SenderScript::new(Options { timestamps: true, ..plain() }, 1.0);
     s.leave(0..1).at(1000).leaves_again(0).timer_at(3000);
     s.at(1040).arrives(ack(1).echo(1000)).leaves(1).timer_at(1280);
-    assert_eq!(s.last_ack().timestamp_rtt, Some(ms(40)));
+    assert_eq!(s.last_ack().timestamp_rtt(Time::ZERO + ms(1040)), Some(ms(40)));
 }
 
 // RFC 6298, 5.2 and 5.3.
