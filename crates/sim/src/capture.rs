@@ -6,7 +6,7 @@ use std::path::Path;
 
 use network::Verdict;
 use record::pcapng::{self, Endpoint, Header, TcpHeader, UdpHeader};
-use scenario::{Kind, Plan, Source};
+use scenario::{Kind, Plan};
 use transport::{Acknowledgement, Data};
 use units::{Bytes, Time};
 

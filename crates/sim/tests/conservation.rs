@@ -232,7 +232,6 @@ fn check_flows(plan: &Plan, tables: &Tables) {
         };
         let fresh = flow.data_packets - flow.retransmitted_packets;
         assert!(flow.delivered_bytes <= fresh * full, "{name}");
-        // A paced source writes whole segments.
         assert!(planned.bytes.is_none_or(|b| flow.delivered_bytes <= b.get()), "{name}");
         assert!(flow.delivered_bytes as f64 * 8.0 <= flow.throughput_bps * flow.measured_s + 1.0, "{name}");
         assert!((0.0..=1.0).contains(&flow.loss_rate), "{name}: {}", flow.loss_rate);
