@@ -45,7 +45,8 @@ def resolve_json(document: str, overrides: Sequence[tuple[str, str]]) -> str:
 def inspect(resolved: str) -> dict[str, Any]:
     """What a resolved scenario amounts to.
 
-    ``warnings`` (sentences), ``estimated_memory_bytes``, ``duration_s``, ``warmup_s``, ``bottleneck`` (name
+    ``warnings`` (sentences), ``estimated_memory_bytes``, ``available_memory_bytes`` (of this machine, None if
+    unknown), ``duration_s``, ``warmup_s``, ``bottleneck`` (name
     of the link that reports look at first), ``flows`` (``name``, ``cc``, ``base_rtt_ms``, ``start_s``,
     ``stop_s``) and ``links`` (``name``, ``rate_bps`` or None, ``delay_ms``). Raises ScenarioError.
     """

@@ -12,6 +12,10 @@ POLL_S = 0.1
 """How long one look for a finished job may take: the delay of progress and of Ctrl-C."""
 
 
+LARGEST_SEED = 2**63 - 1
+"""What a scenario file can hold."""
+
+
 class Job(NamedTuple):
     """One run to do."""
 

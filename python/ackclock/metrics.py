@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ackclock.mistakes import InputError
+
 Array = npt.NDArray[np.float64]
 
 SIGNALS = {
@@ -69,7 +71,7 @@ class Tables(Protocol):
         ...
 
 
-class MetricError(ValueError):
+class MetricError(InputError):
     """A metric was asked of a flow, link, signal or interval that the run does not have."""
 
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import base64
+import fcntl
+import glob
 import io
 import json
 import os
 import platform
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Any
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from ackclock import _engine
+from ackclock.mistakes import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CSS = """
 :root { color-scheme: light; }
@@ -36,43 +41,111 @@ pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; font-size: .8rem; }
 """
 
 
-class FolderError(ValueError):
+class FolderError(InputError):
     """The output folder cannot be used."""
 
 
+GENERATOR = '<meta name="generator" content="ackclock">'
+"""What tells a page of ours: ``--force`` replaces nothing else."""
+
+STALE_S = 60.0
+"""A folder of an unfinished report that is so old and that nobody holds was left by a killed process."""
+
+
 def check_folder(folder: Path, force: bool) -> None:
-    """Refuses a folder that holds something (unless ``force``) or that cannot be written."""
-    if folder.exists() and not folder.is_dir():
-        raise FolderError(f"--out {folder}: is a file, but must be a folder")
-    if folder.exists() and any(folder.iterdir()) and not force:
-        raise FolderError(f"--out {folder}: the folder is not empty; --force replaces it")
-    parent = folder.absolute().parent
-    while not parent.exists():
-        parent = parent.parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise FolderError(f"--out {folder}: {parent} cannot be written to")
+    """Refuses a folder that cannot be written or holds something; ``force`` lets a report be replaced."""
+    with _in_words(folder):
+        target = Path(os.path.realpath(folder))
+        if target.exists() and not target.is_dir():
+            raise FolderError(f"--out {folder}: is a file, but must be a folder")
+        if target.exists() and any(target.iterdir()):
+            if not force:
+                raise FolderError(f"--out {folder}: the folder is not empty; --force replaces it")
+            if not _is_report(target):
+                raise FolderError(
+                    f"--out {folder}: holds something that is no report of ackclock, "
+                    "and --force replaces only those: empty the folder or name another"
+                )
+        if os.path.ismount(target):
+            raise FolderError(f"--out {folder}: is the root of a file system: name a folder in it")
+        parent = target.parent
+        while not parent.exists():
+            parent = parent.parent
+        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+            raise FolderError(f"--out {folder}: {parent} cannot be written to")
 
 
 @contextmanager
 def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
-    """A folder that gets its name only when the block has ended well; otherwise nothing is left behind."""
+    """A folder that gets its name only when the block has ended well; otherwise nothing is left behind.
+
+    Until then it lies beside its place, locked. What a killed process left there is removed.
+    """
     check_folder(folder, force)
-    target = folder.absolute()
-    try:
+    target = Path(os.path.realpath(folder))
+    prefix = f".{target.name}.ackclock-"
+    with _in_words(folder):
         target.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    except OSError as error:
-        raise FolderError(f"--out {folder}: {error.strerror}") from error
+        _remove_stale(target.parent, prefix)
+        work = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
+        lock = os.open(work, os.O_RDONLY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield work
+            work.chmod(0o755)
+            _put_in_place(work, target, force)
+        finally:
+            os.close(lock)
+            shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def _in_words(folder: Path) -> Iterator[None]:
+    """Turns an error of the file system into one sentence."""
     try:
-        yield work
-        work.chmod(0o755)
-        if target.exists():
-            shutil.rmtree(target)
-        work.rename(target)
+        yield
     except OSError as error:
-        raise FolderError(f"--out {folder}: {error.strerror}") from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        raise FolderError(f"--out {folder}: {error.strerror or error}") from error
+
+
+def _put_in_place(work: Path, target: Path, force: bool) -> None:
+    """Renames ``work`` to ``target``. An empty folder gives way, a report only with ``force``."""
+    if not (force and target.exists() and _is_report(target)):
+        work.rename(target)
+        return
+    old = work.with_name(f"{work.name}.old")
+    target.rename(old)
+    try:
+        work.rename(target)
+    except OSError:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _is_report(folder: Path) -> bool:
+    try:
+        with (folder / "index.html").open("rb") as page:
+            return GENERATOR.encode() in page.read(1000)
+    except OSError:
+        return False
+
+
+def _remove_stale(parent: Path, prefix: str) -> None:
+    for left in parent.glob(f"{glob.escape(prefix)}*"):
+        try:
+            if time.time() - left.stat().st_mtime < STALE_S:
+                continue
+            descriptor = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(left, ignore_errors=True)
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(descriptor)
 
 
 def host() -> dict[str, Any]:
@@ -137,7 +210,7 @@ class Page:
 
     def write(self, path: Path) -> None:
         """Writes the page."""
-        head = f'<meta charset="utf-8"><title>{escape(self.title)}</title><style>{CSS}</style>'
+        head = f'<meta charset="utf-8">{GENERATOR}<title>{escape(self.title)}</title><style>{CSS}</style>'
         body = "\n".join(self._parts)
         path.write_text(
             f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n', "utf-8"

@@ -10,15 +10,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
-
 from ackclock import _engine
+from ackclock.mistakes import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars
+    import pyarrow as pa
+
+# pyarrow takes longer to load than many a run to finish: it is imported where a table is touched.
 
 TABLES: Final = ("flows", "links", "flow_series", "link_series", "probes", "events")
 """The names of the tables of a run."""
@@ -30,7 +30,7 @@ _RTT = ("min", "mean", "p50", "p90", "p95", "p99", "max")
 _UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 
 
-class ResultError(ValueError):
+class ResultError(InputError):
     """A folder does not hold the result of a run, or cannot take one. The message is one sentence."""
 
 
@@ -62,6 +62,8 @@ class Run:
     @classmethod
     def from_engine(cls, run: _engine.Run, resolved: str, seed: int) -> Self:
         """The run that the engine made of the ``resolved`` scenario (JSON) with ``seed``."""
+        import pyarrow as pa
+
         return cls(lambda name: pa.table(run.table(name)), json.loads(resolved), seed, run.engine)
 
     def table(self, name: str) -> pa.Table:
@@ -138,6 +140,8 @@ class Run:
 
         Raises ResultError if the folder holds something, OSError if it cannot be written.
         """
+        import pyarrow.parquet as pq
+
         target = _empty_folder(folder)
         for name in TABLES:
             pq.write_table(self.table(name), target / f"{name}.parquet", compression="zstd")
@@ -168,10 +172,12 @@ class Run:
                 raise ResultError(
                     f"{source}: the tables have schema version {version}, this package reads {SCHEMA_VERSION}"
                 )
-            given = described["scenario"], described["seed"], described["engine"]
+            given = dict(described["scenario"]), int(described["seed"]), dict(described["engine"])
         except OSError as error:
             raise ResultError(f"{source}: run.json cannot be read: {error.strerror}") from error
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
+        except ResultError:
+            raise
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ResultError(f"{source}: run.json is not the description of a run ({error})") from error
         missing = [name for name in TABLES if not (source / f"{name}.parquet").is_file()]
         if missing:
@@ -180,6 +186,9 @@ class Run:
 
     def to_csv(self, folder: str | os.PathLike[str]) -> pathlib.Path:
         """Writes the tables as CSV files into a new or empty folder. Raises ResultError or OSError."""
+        import pyarrow as pa
+        import pyarrow.csv as pacsv
+
         target = _empty_folder(folder)
         for name in TABLES:
             table = self.table(name)
@@ -188,6 +197,10 @@ class Run:
             ]
             pacsv.write_csv(table.cast(pa.schema(plain)), target / f"{name}.csv")
         return target
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        tables = {name: self.table(name) for name in TABLES}
+        return type(self), (tables.__getitem__, self.scenario, self.seed, self.engine)
 
     def __repr__(self) -> str:
         name, flows = self.scenario["name"], self.flows.num_rows
@@ -199,6 +212,9 @@ class Runs(list[Run]):
 
     def table(self, name: str) -> pa.Table:
         """The tables called ``name`` of all runs one after the other, with a first column ``seed``."""
+        import numpy as np
+        import pyarrow as pa
+
         parts = []
         for run in self:
             part = run.table(name)
@@ -233,7 +249,7 @@ def _link_summary(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _jain(goodput: np.ndarray[Any, np.dtype[np.float64]]) -> float | None:
     """Jain's fairness index: 1 if all get the same, 1/n if one gets all; None if nobody gets anything."""
-    squares = float(np.square(goodput).sum())
+    squares = float((goodput**2).sum())
     return float(goodput.sum()) ** 2 / (len(goodput) * squares) if squares > 0 else None
 
 
@@ -256,7 +272,13 @@ def _empty_folder(folder: str | os.PathLike[str]) -> pathlib.Path:
 
 
 def _read_parquet(folder: pathlib.Path, name: str) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     if name not in TABLES:
         raise KeyError(f"there is no table `{name}`; there are {', '.join(TABLES)}")
     file = folder / f"{name}.parquet"
-    return pq.read_table(file).cast(pq.read_schema(file))
+    try:
+        return pq.read_table(file).cast(pq.read_schema(file))
+    except (OSError, pa.ArrowException) as error:
+        raise ResultError(f"{file}: is not a table of a run: {' '.join(str(error).split())}") from error

@@ -202,6 +202,11 @@ class Scenario:
         factories: list[Factory] = []
         for flow, described in zip(self.flows, document.get("flows", ()), strict=True):
             if not isinstance(flow.cc, str):
+                if not isinstance(flow.cc, type):
+                    raise TypeError(
+                        f"flows.{_index_of(self.flows, flow)}.cc is {flow.cc!r}: it must be the name of a "
+                        "controller, or a class written in Python"
+                    )
                 described["cc"] = f"python:{len(factories)}:{flow.cc.__name__}"
                 if flow.name is None and flow.count is None:
                     described["name"] = f"{flow.cc.__name__}-{_index_of(self.flows, flow)}"

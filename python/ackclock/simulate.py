@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal, overload
 
 from ackclock.controller import Controller
-from ackclock.jobs import Job, finished
+from ackclock.jobs import LARGEST_SEED, Job, finished
 from ackclock.result import Run, Runs
 from ackclock.scenario import Flow, Path, Scenario
 
@@ -80,6 +80,11 @@ def simulate(
     given: Mapping[str, object] = {"duration": duration, "warmup": warmup, "seed": seed}
     resolved, factories = scenario.compiled({key: value for key, value in given.items() if value is not None})
     first: int = json.loads(resolved)["seed"]
+    if first + repeat - 1 > LARGEST_SEED:
+        raise ValueError(
+            f"repeat is {repeat} from seed {first}: the last seed would be {first + repeat - 1}, "
+            f"at most {LARGEST_SEED} is allowed"
+        )
     jobs = [Job(resolved, first + index) for index in range(repeat)]
     runs = dict(finished(jobs, threads=threads, controllers=factories, progress=progress))
     ordered = Runs(runs[index] for index in range(repeat))

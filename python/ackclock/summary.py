@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from ackclock import _engine
 
@@ -65,9 +66,8 @@ def flows_table(summaries: Sequence[Summary]) -> Table:
     for name, _, _ in columns:
         table.add_column(name, justify="right")
     for (label, flow), group in _flow_groups(summaries).items():
-        table.add_row(
-            label, flow, *(_text(_median([value(f) for f in group]), form) for _, value, form in columns)
-        )
+        cells = [_text(_median([value(f) for f in group]), form) for _, value, form in columns]
+        table.add_row(Text(label), Text(flow), *cells)
     return table
 
 
@@ -94,7 +94,7 @@ def links_table(summaries: Sequence[Summary]) -> Table:
     for (label, link), group in groups.items():
         cells = [_text(_median([value(r) for r, _ in group]), form) for _, value, form in columns]
         fairness = _median([s["fairness"]["jain"] for _, s in group])
-        table.add_row(label, link, *cells, _text(fairness, ".3f"))
+        table.add_row(Text(label), Text(link), *cells, _text(fairness, ".3f"))
     return table
 
 

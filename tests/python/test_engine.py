@@ -191,5 +191,5 @@ def test_a_capture_is_written_or_the_reason_told(tmp_path: Path) -> None:
     delivered(_engine.Batch([(resolved(("duration", "1s")), 1)], pcap=[str(file)]))
     assert file.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
     missing = str(tmp_path / "missing" / "run.pcapng")
-    with pytest.raises(RuntimeError, match=r"missing/run\.pcapng"):
+    with pytest.raises(FileNotFoundError, match=r"missing/run\.pcapng"):
         _engine.Batch([(resolved(), 1)], pcap=[missing]).next(10.0)

@@ -29,9 +29,17 @@ def test_a_folder_that_holds_something_is_refused_unless_forced(tmp_path):
     (tmp_path / "old").write_text("")
     with pytest.raises(FolderError, match="not empty; --force replaces it"):
         check_folder(tmp_path, force=False)
-    with new_folder(tmp_path, force=True) as work:
-        (work / "new").write_text("")
-    assert [p.name for p in tmp_path.iterdir()] == ["new"]
+    with pytest.raises(FolderError, match="is no report of ackclock"):
+        check_folder(tmp_path, force=True)
+
+
+def test_a_report_gives_way_to_another_when_forced(tmp_path):
+    for name in ("old", "new"):
+        with new_folder(tmp_path / "out", force=True) as work:
+            Page(name).write(work / "index.html")
+            (work / name).write_text("")
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["index.html", "new"]
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):

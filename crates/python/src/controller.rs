@@ -5,13 +5,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use control::{Controller, Parameters, Probe};
+use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyType};
 use sim::Watch;
 use units::Rate;
 
 use crate::event::{Ack, Context, Loss, Marks};
+
+/// A larger window, in segments, is a slip of the pen: all of it may leave at once, and is remembered.
+const LARGEST_WINDOW: f64 = 10_000_000.0;
 
 /// What makes the controllers: callables without arguments.
 pub(crate) type Factories = Vec<Py<PyAny>>;
@@ -101,28 +105,40 @@ impl PythonController {
         });
     }
 
+    /// Takes over the attributes, unless one of them is out of range.
     fn read(&mut self, py: Python<'_>) -> PyResult<()> {
         let object = self.object.bind(py);
-        self.window = object.getattr(pyo3::intern!(py, "window"))?.extract()?;
-        self.threshold = object.getattr(pyo3::intern!(py, "slow_start_threshold"))?.extract()?;
-        let rate: Option<f64> = object.getattr(pyo3::intern!(py, "pacing_rate"))?.extract()?;
+        let window: f64 = number(object, pyo3::intern!(py, "window"))?;
+        let threshold: f64 = number(object, pyo3::intern!(py, "slow_start_threshold"))?;
+        let rate: Option<f64> = number(object, pyo3::intern!(py, "pacing_rate"))?;
         let refuse = |attribute: &str, value: f64, allowed: &str| {
             let class = object.get_type().name()?;
             Err(PyValueError::new_err(format!("{class}.{attribute} is {value}: allowed is {allowed}")))
         };
-        if !(self.window.is_finite() && self.window >= 0.0) {
-            return refuse("window", self.window, "a finite number of segments, at least 0");
+        if !(0.0..=LARGEST_WINDOW).contains(&window) {
+            return refuse("window", window, &format!("a number of segments from 0 to {LARGEST_WINDOW}"));
         }
-        if self.threshold.is_nan() {
-            return refuse("slow_start_threshold", self.threshold, "a number of segments, or infinity");
+        if threshold.is_nan() {
+            return refuse("slow_start_threshold", threshold, "a number of segments, or infinity");
         }
         self.pacing = match rate {
             Some(rate) if rate.is_finite() && rate >= 1.0 => Some(Rate::from_bits_per_second(rate as u64)),
             Some(rate) => return refuse("pacing_rate", rate, "a finite rate of at least 1 bit/s, or None"),
             None => None,
         };
+        (self.window, self.threshold) = (window, threshold);
         Ok(())
     }
+}
+
+/// The number in an attribute of a controller.
+fn number<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>, attribute: &Bound<'py, PyString>) -> PyResult<T> {
+    let value = object.getattr(attribute)?;
+    value.extract().map_err(|_| {
+        let (class, kind) = (object.get_type(), value.get_type());
+        let name = |of: &Bound<'py, PyType>| of.name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
+        PyTypeError::new_err(format!("{}.{attribute} is of type {}: it must be a number", name(&class), name(&kind)))
+    })
 }
 
 /// The methods of a controller that handle events.

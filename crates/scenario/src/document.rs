@@ -131,7 +131,7 @@ fn syntax_error(error: &toml::de::Error, text: &str, file: &str) -> Error {
         file: file.to_owned(),
         line: error.span().map(|span| line_of(text, span.start)),
         key: String::new(),
-        message: format!("is not TOML: {}", error.message()),
+        message: format!("is not TOML: {}", plain(error.message())),
     }
 }
 
@@ -189,7 +189,33 @@ fn explain(error: &toml::de::Error, text: &str) -> (String, String) {
         let key = if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
         return (key, "is missing".to_owned());
     }
-    (key, message.to_owned())
+    (key, plain(message))
+}
+
+/// `message` of a deserialiser with the names of Rust's types in words.
+pub(crate) fn plain(message: &str) -> String {
+    let names = [
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected u64", "expected a whole number from 0 to 9223372036854775807"),
+        ("expected any valid TOML value", "expected at most 9223372036854775807"),
+        (" as i128", ""),
+        ("expected a map", "expected a table"),
+        ("invalid type: map", "invalid type: table"),
+        ("expected a sequence", "expected a list"),
+        ("invalid type: sequence", "invalid type: list"),
+        ("expected a boolean", "expected true or false"),
+        ("expected a string", "expected text in quotes"),
+        ("expected Span with", "expected a time with"),
+        ("expected Time with", "expected a time with"),
+        ("expected Bytes with", "expected a size with"),
+        ("expected Rate with", "expected a rate with"),
+        ("invalid type: null", "invalid type: not a finite number"),
+    ];
+    let mut message = names.iter().fold(message.to_owned(), |text, (from, to)| text.replace(from, to));
+    if let Some(at) = message.find("expected struct ") {
+        message.replace_range(at.., "expected a table");
+    }
+    message
 }
 
 /// Puts `value` at the dotted `key` below `root`, making tables on the way.

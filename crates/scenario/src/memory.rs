@@ -37,7 +37,8 @@ impl Plan {
         };
         let flows = self.flows.len() as u64;
         let links = self.links.len() as u64;
-        let events = if self.record.events { sent / PACKETS_PER_EVENT } else { 0 };
+        let excess = loads.iter().fold(0u64, |sum, load| sum.saturating_add(load.excess));
+        let events = if self.record.events { (sent / PACKETS_PER_EVENT).saturating_add(excess) } else { 0 };
         let parts = [
             (flows, FLOW),
             (in_network, PACKET),
@@ -80,15 +81,22 @@ impl Plan {
                     let load = of_links[link].get_or_insert_default();
                     load.sent = load.sent.saturating_add(own.sent);
                     load.in_network = load.in_network.saturating_add(own.in_network);
+                    load.burst = load.burst.saturating_add(own.burst);
+                    load.unreactive = load.unreactive.saturating_add(own.unreactive);
                     load.room = load.room.max(self.room(flow, rate));
                     load.served = packets(rate, self.duration);
                 }
             }
         }
         loads.extend(of_links.into_iter().flatten().map(|load| {
-            // Slow start overshoots the room of the path up to twofold before it learns of the loss.
-            let sent = load.sent.min(load.served);
-            Load { sent, in_network: load.in_network.min(load.room.saturating_mul(2)).min(sent), ..load }
+            // Slow start overshoots the room of the path up to twofold before it learns of the loss. What is served
+            // clocks TCP, its initial windows apart, but not datagrams.
+            let clocked = load.served.saturating_add(load.burst).saturating_add(load.unreactive);
+            let room = load.room.saturating_mul(2).saturating_add(load.burst);
+            // Datagrams beyond what is served and what fits are dropped, each with an event of its own.
+            let excess = load.unreactive.saturating_sub(load.served.saturating_add(load.room));
+            let sent = load.sent.min(load.served.saturating_add(load.burst));
+            Load { sent, in_network: load.in_network.min(room).min(clocked), excess, ..load }
         }));
         loads
     }
@@ -113,7 +121,12 @@ impl Plan {
         let of_bytes = flow.bytes.map_or(u64::MAX, |bytes| bytes.get().div_ceil(size));
         let rounds = self.duration.as_nanos() / flow.base_rtt.as_nanos().max(1) + 1;
         let sent = offered.min(of_bytes).min(window.saturating_mul(rounds));
-        Load { sent, in_network: sent.min(window), ..Load::default() }
+        let in_network = sent.min(window);
+        let (burst, unreactive) = match flow.kind {
+            Kind::Tcp => (in_network.min(u64::from(flow.options.initial_window)), 0),
+            Kind::Datagram { .. } => (0, sent),
+        };
+        Load { sent, in_network, burst, unreactive, ..Load::default() }
     }
 
     /// How many packets fit in the queues and on the wires of `flow`, if its slowest link has `rate`.
@@ -128,6 +141,12 @@ impl Plan {
 struct Load {
     sent: u64,
     in_network: u64,
+    /// What of that leaves at once: the initial windows.
+    burst: u64,
+    /// What of that nothing slows down: datagrams.
+    unreactive: u64,
+    /// What of that is dropped for want of room.
+    excess: u64,
     /// What fits between the endpoints.
     room: u64,
     /// What the bottleneck serves in the whole run.

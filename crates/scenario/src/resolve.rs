@@ -7,6 +7,7 @@ use serde_json::Value;
 use transport::{Options, PROFILES};
 use units::{Bytes, Span, Time};
 
+use crate::document::plain;
 use crate::error::suggestion;
 use crate::language::{Flow, Overrides, Protocol};
 use crate::plan::{Kind, Plan, PlannedFlow};
@@ -92,6 +93,10 @@ impl Scenario {
                     Some(name) => format!("{name}-{copy}"),
                     None => format!("{}-{}", flow.cc, planned.len()),
                 };
+                if name.trim().is_empty() || name.contains(char::is_control) {
+                    let message = format!("{name:?} is not a name: it needs letters, and no line breaks");
+                    return Err(at(wrong("name", message)));
+                }
                 if !names.insert(name.clone()) {
                     return Err(at(wrong("name", format!("two flows are named `{name}`: names must differ"))));
                 }
@@ -158,7 +163,7 @@ fn check_controller(flow: &Flow) -> Result<(), Wrong> {
     registry::find(&flow.cc).map_err(|error| wrong("cc", error.to_string()))?;
     match registry::build(&flow.cc, &flow.parameters) {
         Ok(_) => Ok(()),
-        Err(error) => Err(wrong("parameters", error.to_string())),
+        Err(error) => Err(wrong("parameters", plain(&error.to_string()))),
     }
 }
 
@@ -204,7 +209,7 @@ fn options(base: Options, overrides: &Overrides) -> Result<Options, Wrong> {
             return Err(wrong(key, format!("there is no such option; {}", suggestion(name, &known))));
         }
         all.insert(name.clone(), value.clone());
-        options = serde_json::from_value(Value::Object(all)).map_err(|error| wrong(&key, error.to_string()))?;
+        options = serde_json::from_value(Value::Object(all)).map_err(|error| wrong(&key, plain(&error.to_string())))?;
         check_option(name, &options).map_err(|message| wrong(key, message))?;
     }
     Ok(options)

@@ -321,7 +321,7 @@ fn an_unknown_profile_or_option() {
     );
     assert_eq!(
         flow("transport = { sack = 1 }"),
-        "demo.toml, line 10: flows.0.transport.sack: invalid type: integer `1`, expected a boolean"
+        "demo.toml, line 10: flows.0.transport.sack: invalid type: integer `1`, expected true or false"
     );
     assert_eq!(
         flow("transport = { ack_every = 0 }"),
@@ -509,14 +509,49 @@ fn a_run_that_would_exhaust_the_memory() {
     document.set("path.queue", "infinite").unwrap();
     document.set("record.events", "false").unwrap();
     let plan = document.scenario().unwrap().plan().unwrap();
-    // 60 s of 10 Mbit/s are 50 001 packets of 200 B: 10.0 MB; 601 samples of 240, 768 and 160 B: 0.7 MB; a flow: 8 kB.
-    assert_eq!(plan.estimated_memory(), Bytes::new(10_000_200 + 701_968 + 8_000));
+    // 60 s of 10 Mbit/s are 50 001 packets, and 10 of the initial window, of 200 B: 10.0 MB; 601 samples of 240, 768 and
+    // 160 B: 0.7 MB; a flow: 8 kB.
+    assert_eq!(plan.estimated_memory(), Bytes::new(10_002_200 + 701_968 + 8_000));
     assert_eq!(plan.check_memory(Bytes::new(14_000_000)), Ok(()));
     assert_eq!(
         plan.check_memory(Bytes::new(13_000_000)).unwrap_err().to_string(),
         "scenario `demo`: the run may take 11 MB of memory, more than 80% of the 13 MB available: sample less often \
          (record), shorten the duration, run fewer flows, or bound what is in flight (rate, queue, \
          transport.receive_window)"
+    );
+}
+
+/// What the dumbbell takes with `settings`, in whole gigabytes.
+fn gigabytes(settings: &[(&str, &str)]) -> u64 {
+    let mut document = Document::from_toml(DUMBBELL, "demo.toml").unwrap();
+    settings.iter().for_each(|(key, value)| document.set(key, value).unwrap());
+    document.scenario().unwrap().plan().unwrap().estimated_memory().get() / 1_000_000_000
+}
+
+#[test]
+fn memory_that_nothing_bounds() {
+    let overload = [("flows.0.kind", "datagram"), ("flows.0.source", r#"{ rate = "12gbit" }"#), ("duration", "100s")];
+    // 12 Gbit/s for 100 s are 100 million datagrams. An infinite queue keeps them, of 200 B each; a short one drops
+    // nearly all, each an event of 80 B.
+    assert_eq!(gigabytes(&[&overload[..], &[("path.queue", "infinite"), ("record.events", "false")]].concat()), 20);
+    assert_eq!(gigabytes(&overload), 7);
+    // An initial window of 100 million segments is remembered, of 200 B each, whatever the queue drops of it.
+    assert_eq!(gigabytes(&[("flows.0.transport.initial_window", "100000000"), ("record.events", "false")]), 20);
+}
+
+#[test]
+fn a_step_of_more_than_time_and_rate() {
+    assert_eq!(
+        dumbbell("rate = \"10mbit\"", r#"rate = [["0s", "10mbit", "5ms"]]"#),
+        "demo.toml, line 4: path.rate.0: invalid length 3, expected a time and a rate, like [\"20s\", \"5mbit\"]"
+    );
+}
+
+#[test]
+fn a_flow_whose_name_says_nothing() {
+    assert_eq!(
+        flow("name = \" \""),
+        "demo.toml, line 10: flows.0.name: \" \" is not a name: it needs letters, and no line breaks"
     );
 }
 

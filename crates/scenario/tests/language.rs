@@ -148,7 +148,7 @@ fn every_example_runs() {
         .collect();
     examples.sort();
     let names: Vec<_> = examples.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
-    assert_eq!(names, ["cellular.toml", "parking-lot.toml", "quickstart.toml"]);
+    assert_eq!(names, ["cellular.toml", "parking-lot.toml", "phase-effect.toml", "quickstart.toml"]);
     for path in &examples {
         let plan = scenario::from_path(path).and_then(|scenario| scenario.plan());
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));

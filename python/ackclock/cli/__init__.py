@@ -1,5 +1,24 @@
-"""The command line: ``ackclock run``, ``compare``, ``reproduce``, ``controllers``, ``bench``."""
+"""The command line: ``ackclock run``, ``compare``, ``reproduce``, ``controllers``, ``bench``.
 
-from ackclock.cli.app import main
+Its modules import matplotlib, pyarrow and the experiments only where they use them: help and refusals appear
+at once.
+"""
 
-__all__ = ["main"]
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C or SIGTERM."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns the exit status."""
+    try:
+        from ackclock.cli import app
+
+        return app.main(arguments)
+    except KeyboardInterrupt:
+        sys.stderr.write("ackclock: interrupted\n")
+        return INTERRUPTED

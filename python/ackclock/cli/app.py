@@ -1,12 +1,15 @@
 """The application: its commands, and how it ends.
 
-Exit status: 0 done, 1 a claim or check failed, 2 bad input (one sentence on standard error), 130 interrupted.
+Exit status: 0 done, 1 a claim or check failed, 2 bad input or output that cannot be written (one sentence on
+standard error), 70 a fault of ackclock itself, 130 interrupted, 141 nobody reads standard output any more.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -14,14 +17,12 @@ import typer
 
 from ackclock import _engine
 from ackclock._engine import ScenarioError
-from ackclock.cli import bench, compare, controllers, reproduce, run
-from ackclock.cli.output import INTERRUPTED, InputError
-from ackclock.metrics import MetricError
-from ackclock.papers import CatalogueError
-from ackclock.report import FolderError
-from ackclock.result import ResultError
+from ackclock.cli import INTERRUPTED, bench, compare, controllers, reproduce, run
+from ackclock.mistakes import InputError
 
 BAD_INPUT = 2
+FAULT = 70
+BROKEN_PIPE = 141
 
 UsageError: Any = typer.BadParameter.__base__
 """What Typer raises for a mistake on the command line: Click's class, or its own copy of it."""
@@ -63,24 +64,68 @@ def _main(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit status."""
+    if arguments is None:
+        _prepare_process()
+        arguments = sys.argv[1:]
     try:
-        status = app(
-            None if arguments is None else list(arguments), prog_name="ackclock", standalone_mode=False
-        )
+        for argument in arguments:
+            if any("\ud800" <= character <= "\udfff" for character in argument):
+                raise InputError(f"argument {argument!a}: is not text in the encoding of the system")
+        status = app(list(arguments), prog_name="ackclock", standalone_mode=False)
         sys.stdout.flush()
         return int(status or 0)
     except UsageError as error:
-        return _refuse(error.format_message())
-    except (ScenarioError, CatalogueError, FolderError, MetricError, ResultError, InputError) as error:
-        return _refuse(str(error))
+        return _end(BAD_INPUT, error.format_message())
+    except (ScenarioError, InputError) as error:
+        return _end(BAD_INPUT, str(error))
     except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write("ackclock: interrupted\n")
-        return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return _end(INTERRUPTED, "interrupted")
+    except (BrokenPipeError, SystemExit):
+        # Rich turns a broken pipe into SystemExit; nothing else here raises it.
+        _discard(sys.stdout)
+        return BROKEN_PIPE
+    except OSError as error:
+        _discard(sys.stdout)
+        where = "standard output" if error.filename is None else error.filename
+        return _end(BAD_INPUT, f"{where}: {error.strerror or error}")
+    except Exception as error:
+        if os.environ.get("ACKCLOCK_TRACEBACK"):
+            raise
+        why = f"{type(error).__name__}: {error}"
+        return _end(FAULT, f"a fault of ackclock, please report it: {why} (ACKCLOCK_TRACEBACK=1 shows where)")
 
 
-def _refuse(sentence: str) -> int:
-    sys.stderr.write(f"ackclock: {' '.join(sentence.split())}\n")
-    return BAD_INPUT
+def _prepare_process() -> None:
+    """Sees to it that standard streams are open and take any text, and that SIGTERM ends as Ctrl-C does."""
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # Without this, the next file to be opened would be taken for the closed stream.
+            os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, open(descriptor, mode, closefd=False, encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if not sys.warnoptions:
+        # Those of libraries, such as matplotlib on a name too long for its figure, tell the user nothing.
+        warnings.simplefilter("ignore")
+
+
+def _discard(stream: Any) -> None:
+    """Lets the rest of a stream go nowhere: the interpreter would complain when it flushes it at the end."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except (OSError, ValueError):
+        return
+
+
+def _end(status: int, sentence: str) -> int:
+    try:
+        sys.stderr.write(f"ackclock: {' '.join(sentence.split())}\n")
+        sys.stderr.flush()
+    except OSError:
+        _discard(sys.stderr)
+    return status

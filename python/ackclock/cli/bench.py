@@ -9,7 +9,7 @@ from rich.table import Table
 
 from ackclock import bench as benches
 from ackclock.cli import output
-from ackclock.cli.output import InputError
+from ackclock.mistakes import InputError
 
 
 def bench(

@@ -9,9 +9,8 @@ import typer
 
 from ackclock import _engine
 from ackclock.cli import output
-from ackclock.cli.finish import OVER_TIME, PLANE, Ending
-from ackclock.cli.output import InputError
 from ackclock.jobs import Job
+from ackclock.mistakes import InputError
 from ackclock.report import check_folder
 
 
@@ -28,7 +27,7 @@ def compare(
     warmup: Annotated[str, typer.Option(help="Left out of the statistics at the start.")] = "0s",
     profile: Annotated[str, typer.Option(help="The stack of the endpoints: linux, freebsd-9…")] = "linux",
     settings: output.SetOption = None,
-    seed: output.SeedOption = 1,
+    seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,
     threads: output.ThreadsOption = None,
     out: output.OutOption = None,
@@ -43,23 +42,27 @@ def compare(
     """
     if len(set(controllers)) < len(controllers):
         raise InputError(f"{' '.join(controllers)}: a controller is named twice")
+    output.check_csv(csv, out)
     if out is not None:
         check_folder(out, force)
     path = {"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}
     common: dict[str, Any] = {"duration": duration, "warmup": warmup, "profile": profile, "path": path}
-    labels, jobs = [], []
-    first = 1 if seed is None else seed
-    names = [f"{cc}-seed-{first + r}" for cc in controllers for r in range(repeat)]
-    files = iter(output.captures(pcap, names))
-    for number, cc in enumerate(controllers):
+    scenarios = []
+    for cc in controllers:
         document = {"name": cc, "flows": [{"cc": cc, "count": flows}]} | common
         resolved = _engine.resolve_json(json.dumps(document), output.overrides(settings))
-        if number == 0:
-            output.warn(resolved)
-        for repetition in range(repeat):
-            labels.append(cc)
-            jobs.append(Job(resolved, first + repetition, next(files)))
+        if any(flow["cc"] != cc for flow in json.loads(resolved)["flows"]):
+            raise InputError("--set flows.0.cc: what is compared are the controllers named as arguments")
+        scenarios.append(resolved)
+    seeds = output.seeds(int(json.loads(scenarios[0])["seed"]) if seed is None else seed, repeat)
+    output.look_over(scenarios, repeat)
+    every = [(cc, resolved, s) for cc, resolved in zip(controllers, scenarios, strict=True) for s in seeds]
+    labels = [cc for cc, _, _ in every]
+    files = output.captures(pcap, [f"{cc}-seed-{s}" for cc, _, s in every])
+    jobs = [Job(resolved, s, file) for (_, resolved, s), file in zip(every, files, strict=True)]
     runs, interrupted = output.run_all(labels, jobs, threads)
     title = f"{', '.join(controllers)}: {rate}, {rtt}, queue {queue}, loss {loss}"
+    from ackclock.cli.finish import OVER_TIME, PLANE, Ending
+
     ending = Ending(title, [*OVER_TIME, PLANE], out, force, csv, as_json)
     ending.finish(runs, interrupted)

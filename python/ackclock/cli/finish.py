@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import logging
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import typer
-from matplotlib.figure import Figure
 
-from ackclock import plots, summary
-from ackclock.cli.output import INTERRUPTED, notes, print_json, show
+from ackclock import summary
+from ackclock.cli import INTERRUPTED
+from ackclock.cli.output import notes, print_json, show
 from ackclock.report import Page, host, new_folder, number, png, write_json
 from ackclock.result import Run
 
-Drawn = tuple[str, str, Callable[[plots.Runs], Figure]]
+Drawn = tuple[str, str, str]
+"""A figure: file, caption, function of ``ackclock.plots``."""
 
 OVER_TIME: Sequence[Drawn] = (
-    ("goodput", "Goodput of each flow over time", plots.goodput_over_time),
-    ("rtt", "RTT of each flow over time", plots.rtt_over_time),
-    ("queue", "Queue of the bottleneck over time", plots.queue_over_time),
-    ("window", "Congestion window of each flow over time", plots.window_over_time),
+    ("goodput", "Goodput of each flow over time", "goodput_over_time"),
+    ("rtt", "RTT of each flow over time", "rtt_over_time"),
+    ("queue", "Queue of the bottleneck over time", "queue_over_time"),
+    ("window", "Congestion window of each flow over time", "window_over_time"),
 )
 PLANE: Drawn = (
     "delay-throughput",
     "Delay-throughput plane: a point per flow and repetition, ellipses of one standard deviation",
-    plots.delay_throughput,
+    "delay_throughput",
 )
 
 
@@ -60,10 +63,14 @@ class Ending:
     def _write(
         self, runs: Sequence[tuple[str, Run]], summaries: Sequence[summary.Summary], folder: Path
     ) -> None:
+        # It tells on standard error where it keeps its cache when there is no home.
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)
+        from ackclock import plots
+
         by_label: dict[str, list[Run]] = {}
         for label, run in runs:
             by_label.setdefault(label, []).append(run)
-            place = folder if len(runs) == 1 else folder / f"{label}-seed-{run.seed}"
+            place = folder if len(runs) == 1 else folder / f"{_file_name(label)}-seed-{run.seed}"
             place.mkdir(exist_ok=True)
             run.save(place)
             if self.csv:
@@ -72,7 +79,7 @@ class Ending:
         _tables(page, summaries)
         for name, caption, draw in self.figures:
             if _can_draw(name, by_label):
-                picture = png(draw(by_label))
+                picture = png(getattr(plots, draw)(by_label))
                 (folder / f"{name}.png").write_bytes(picture)
                 page.figure(picture, caption)
         page.heading("As run")
@@ -84,7 +91,12 @@ class Ending:
         write_json(folder / "summary.json", summary.document(summaries))
 
 
-def _can_draw(name: str, by_label: plots.Runs) -> bool:
+def _file_name(label: str) -> str:
+    """A label as part of a file name: what could lead elsewhere, or be too long, is taken out."""
+    return re.sub(r"[^\w .+-]", "_", label).strip(" .")[:60] or "run"
+
+
+def _can_draw(name: str, by_label: Mapping[str, Sequence[Run]]) -> bool:
     """Whether the series that a figure needs were recorded: a scenario may switch them off."""
     needs = "link_series" if name == "queue" else "flow_series"
     return all(getattr(run, needs).num_rows for repetitions in by_label.values() for run in repetitions[:1])

@@ -16,18 +16,16 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from ackclock import _engine
-from ackclock.jobs import Job, finished
+from ackclock.jobs import LARGEST_SEED, Job, finished
+from ackclock.mistakes import InputError
 from ackclock.result import Run
 
-INTERRUPTED = 130
 SHOW_PROGRESS_AFTER_S = 0.5
+MOST_REPETITIONS = 100_000
+MOST_THREADS = 1024
 
 notes = Console(stderr=True, highlight=False)
 """Prose and progress."""
-
-
-class InputError(ValueError):
-    """Bad input, said in one sentence."""
 
 
 SetOption = Annotated[
@@ -36,9 +34,18 @@ SetOption = Annotated[
         "--set", metavar="KEY=VALUE", help="Set a key of the scenario, e.g. path.queue=1bdp. Repeatable."
     ),
 ]
-SeedOption = Annotated[int | None, typer.Option(min=0, help="Seed; repetition r runs with seed + r.")]
-RepeatOption = Annotated[int, typer.Option(min=1, help="Repetitions, each with its own seed.")]
-ThreadsOption = Annotated[int | None, typer.Option(min=1, help="Threads; default: one a core.")]
+SeedOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=LARGEST_SEED, help="Seed, by default the scenario's; repetition r runs with seed + r."
+    ),
+]
+RepeatOption = Annotated[
+    int, typer.Option(min=1, max=MOST_REPETITIONS, help="Repetitions, each with its own seed.")
+]
+ThreadsOption = Annotated[
+    int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads; default: one a core.")
+]
 OutOption = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write report, figures and tables into this folder.")
 ]
@@ -57,6 +64,23 @@ def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
             raise InputError(f"--set {setting}: must be KEY=VALUE, as in --set path.queue=1bdp")
         pairs.append((key.strip(), value.strip()))
     return pairs
+
+
+def seeds(first: int, repeat: int) -> range:
+    """The seeds of the repetitions."""
+    last = first + repeat - 1
+    if last > LARGEST_SEED:
+        raise InputError(
+            f"--repeat {repeat} from seed {first}: the last seed would be {last}; "
+            f"at most {LARGEST_SEED} is allowed"
+        )
+    return range(first, last + 1)
+
+
+def check_csv(csv: bool, out: Path | None) -> None:
+    """Refuses ``--csv`` that has no folder to go to."""
+    if csv and out is None:
+        raise InputError("--csv: needs --out DIR, the folder that the tables are written into")
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -122,7 +146,17 @@ def captures(pcap: Path | None, names: Sequence[str]) -> list[str | None]:
     return [str(pcap.with_name(f"{pcap.stem}-{name}{pcap.suffix}")) for name in names]
 
 
-def warn(resolved: str) -> None:
-    """Prints the warnings about a scenario."""
-    for warning in _engine.inspect(resolved)["warnings"]:
-        notes.print(f"warning: {warning}", markup=False)
+def look_over(scenarios: Sequence[str], repeat: int) -> None:
+    """Prints the warnings about scenarios, and refuses them if all runs together would exhaust the memory."""
+    seen = [_engine.inspect(resolved) for resolved in scenarios]
+    for warning in dict.fromkeys(w for one in seen for w in one["warnings"]):
+        notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
+    needed = sum(one["estimated_memory_bytes"] for one in seen) * repeat
+    available = seen[0]["available_memory_bytes"]
+    runs = len(scenarios) * repeat
+    if runs > 1 and available is not None and needed > 0.8 * available:
+        raise InputError(
+            f"{runs} runs: they may take {needed / 1e9:.1f} GB of memory together, more than 80% of the "
+            f"{available / 1e9:.1f} GB available: repeat less often, or sample less "
+            "(--set record.events=false --set record.flow_series=1s)"
+        )

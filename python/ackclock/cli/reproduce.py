@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Column, Table
 
-from ackclock import papers
-from ackclock.cli import output
-from ackclock.cli.output import INTERRUPTED, notes
-from ackclock.papers import page
+from ackclock.cli import INTERRUPTED, output
+from ackclock.cli.output import notes
 from ackclock.report import check_folder, new_folder
+
+if TYPE_CHECKING:
+    from ackclock import papers
 
 CLAIM_FAILED = 1
 
@@ -30,7 +31,7 @@ def reproduce(
     threads: output.ThreadsOption = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder of the report; default: reports/reproduce-<time>."),
+        typer.Option(metavar="DIR", help="Folder of the report; default: reports/reproduce-TIME."),
     ] = None,
     force: output.ForceOption = False,
     as_json: output.JsonOption = False,
@@ -39,6 +40,9 @@ def reproduce(
 
     The exit status is 1 when a claim misses its band. Example: `ackclock reproduce cdg2011-fig4 --quick`
     """
+    from ackclock import papers
+    from ackclock.papers import page
+
     catalogue = papers.catalogue()
     chosen = papers.select(catalogue, ids or [])
     if listing:
@@ -46,6 +50,8 @@ def reproduce(
         return
     if quick:
         chosen = [experiment.reduced() for experiment in chosen]
+    for experiment in chosen:
+        output.seeds(experiment.seed if seed is None else seed, experiment.repetitions)
     folder = out or Path("reports") / f"reproduce-{datetime.now():%Y%m%d-%H%M%S}"
     check_folder(folder, force)
     with output.progress(f"{len(chosen)} experiments" if len(chosen) > 1 else chosen[0].id) as at:
@@ -81,6 +87,8 @@ COLOUR = {"pass": "green", "miss": "bold red", "cited": "dim", "informative": "d
 
 
 def _table(done: papers.Reproduction) -> Table:
+    from ackclock.papers import page
+
     table = Table(Column("claim", no_wrap=True), "reported", "measured", "band", "verdict")
     for result in done.results:
         for judgement in result.judgements:

@@ -10,9 +10,8 @@ import typer
 
 from ackclock import _engine
 from ackclock.cli import output
-from ackclock.cli.finish import OVER_TIME, Ending
-from ackclock.cli.output import InputError
 from ackclock.jobs import Job
+from ackclock.mistakes import InputError
 from ackclock.report import check_folder
 
 
@@ -32,17 +31,19 @@ def run(
 
     Example: `ackclock run examples/quickstart.toml --set path.queue=1bdp --repeat 5 --out results`
     """
+    output.check_csv(csv, out)
     if out is not None:
         check_folder(out, force)
     resolved = _engine.resolve(_read(file), str(file), output.overrides(settings))
-    output.warn(resolved)
     scenario = json.loads(resolved)
-    first = int(scenario["seed"]) if seed is None else seed
-    seeds = range(first, first + repeat)
+    seeds = output.seeds(int(scenario["seed"]) if seed is None else seed, repeat)
+    output.look_over([resolved], repeat)
     label = str(scenario.get("name") or file.stem)
     files = output.captures(pcap, [f"seed-{s}" for s in seeds])
     jobs = [Job(resolved, s, capture) for s, capture in zip(seeds, files, strict=True)]
     runs, interrupted = output.run_all([label] * len(jobs), jobs, threads)
+    from ackclock.cli.finish import OVER_TIME, Ending
+
     Ending(label, OVER_TIME, out, force, csv, as_json).finish(runs, interrupted)
 
 

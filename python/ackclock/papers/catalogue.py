@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ackclock.mistakes import InputError
+
 DATA = Path(__file__).parent / "data"
 """Where the papers' files are."""
 
@@ -21,7 +23,7 @@ Point = tuple[tuple[str, str], ...]
 JUDGED_KINDS = ("reported-number", "ratio", "ordering", "shape")
 
 
-class CatalogueError(ValueError):
+class CatalogueError(InputError):
     """An experiment file says something that it may not, or an experiment was asked for that is not there."""
 
 

@@ -23,6 +23,10 @@ pub enum Limit {
     Bdp(f64),
 }
 
+/// Fewer or more bandwidth-delay products are a slip of the pen.
+const SMALLEST_BDP: f64 = 0.000_001;
+const LARGEST_BDP: f64 = 1_000_000.0;
+
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -46,8 +50,11 @@ impl FromStr for Limit {
             "infinite" if unit == text => Self::Infinite,
             "p" | "packet" | "packets" => Self::Packets(text.parse::<Packets>()?.0),
             "bdp" => match text[..text.len() - unit.len()].trim_end().parse::<f64>() {
-                Ok(factor) if factor.is_finite() && factor >= 0.0 => Self::Bdp(factor),
-                _ => return Err(ParseError::new(format!("`{text}` is not a number of BDPs, like `0.5bdp`"))),
+                Ok(factor) if factor == 0.0 || (SMALLEST_BDP..=LARGEST_BDP).contains(&factor) => Self::Bdp(factor),
+                _ => {
+                    let range = format!("from {SMALLEST_BDP} to {LARGEST_BDP}");
+                    return Err(ParseError::new(format!("`{text}` is not a number of BDPs {range}, like `0.5bdp`")));
+                }
             },
             "" => return Err(ParseError::new(format!("`{text}` has no unit: a queue is {UNITS}"))),
             _ if unit.ends_with(['B', 'b']) || unit == "bytes" => Self::Bytes(text.parse()?),

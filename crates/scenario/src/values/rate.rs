@@ -59,11 +59,36 @@ fn in_order(steps: Vec<(Time, Rate)>) -> Result<Vec<(Time, Rate)>, String> {
     Ok(steps)
 }
 
+/// A time and a rate, and nothing more.
+struct Step(Time, Rate);
+
+impl<'de> Deserialize<'de> for Step {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Step;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(r#"a time and a rate, like ["20s", "5mbit"]"#)
+            }
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<Step, A::Error> {
+                let missing = |length| de::Error::invalid_length(length, &self);
+                let time = seq.next_element()?.ok_or_else(|| missing(0))?;
+                let rate = seq.next_element()?.ok_or_else(|| missing(1))?;
+                match seq.next_element::<de::IgnoredAny>()? {
+                    Some(_) => Err(missing(3)),
+                    None => Ok(Step(time, rate)),
+                }
+            }
+        }
+        d.deserialize_seq(Visitor)
+    }
+}
+
 /// The rest of a sequence of steps.
 fn steps<'de, A: de::SeqAccess<'de>>(mut seq: A) -> Result<Vec<(Time, Rate)>, A::Error> {
     let mut steps = Vec::new();
-    while let Some(step) = seq.next_element()? {
-        steps.push(step);
+    while let Some(Step(time, rate)) = seq.next_element()? {
+        steps.push((time, rate));
     }
     in_order(steps).map_err(de::Error::custom)
 }

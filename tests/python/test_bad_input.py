@@ -1,0 +1,474 @@
+"""Bad input and bad surroundings: one sentence on standard error, the right status, nothing left behind."""
+
+import json
+import math
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ackclock import Controller, Flow, ResultError, Run, ScenarioError, simulate
+from ackclock import Path as NetworkPath
+from ackclock.cli import main
+from ackclock.report import FolderError, check_folder, new_folder
+
+SCENARIO = """name = "small"
+duration = "1s"
+[path]
+rate = "5mbit"
+rtt = "20ms"
+queue = "30p"
+[[flows]]
+cc = "newreno"
+"""
+
+COMMAND = [sys.executable, "-m", "ackclock.cli"]
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    path = folder / "small.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+def run(capsys, *arguments):
+    status = main([str(a) for a in arguments])
+    return status, *capsys.readouterr()
+
+
+def refused(capsys, *arguments):
+    """The sentence with which a command is refused."""
+    status, out, err = run(capsys, *arguments)
+    assert (status, out, err.count("\n")) == (2, "", 1), err
+    assert err.startswith("ackclock: ")
+    return err.removeprefix("ackclock: ").strip()
+
+
+def shell(line, *arguments, **environment):
+    """A command line of a shell, in which ``"$@"`` is the program with its arguments."""
+    command = ["sh", "-c", line, "sh", *COMMAND, *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, env=os.environ | environment
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ('rtt = "20ms"', 'rtt = "20"', "line 5: path.rtt: `20` has no unit: write `20ms` or `20s`"),
+        ("queue", "queu", "line 6: path.queu: there is no such key here; did you mean `queue`?"),
+        ("newreno", "newrino", "line 8: flows.0.cc: there is no controller `newrino`; did you mean"),
+        ('"5mbit"', '"5kbps"', "line 4: path.rate: `5kbps`: `kbps` is ambiguous"),
+        ('"5mbit"', "nan", "line 4: path.rate: invalid type: floating point `NaN`, expected a rate like"),
+        ('"5mbit"', '"1e300mbit"', "line 4: path.rate: `1e300mbit` is too large for a rate"),
+        ('"5mbit"', '{ trace = "none" }', "line 4: path.rate: the trace `none` cannot be read: No such file"),
+        ('"30p"', '"1e300bdp"', "line 6: path.queue: `1e300bdp` is not a number of BDPs from 0.000001"),
+        ('"30p"', "-1", "line 6: path.queue: invalid type: integer `-1`, expected a queue like"),
+        ('queue = "30p"', 'queue = "30p"\nloss = 1.5', "line 7: path.loss: 1.5 is not between 0 and 1"),
+        ('name = "small"', "seed = -1", "line 1: seed: invalid value: integer `-1`, expected a whole number"),
+        ('cc = "newreno"', 'cc = "newreno"\ncount = 1000000000', "at most 1000000 are allowed"),
+        ("[[flows]]", "[flows]", "line 7: flows: invalid type: table, expected a list"),
+        ('[path]\nrate = "5mbit"', 'path = 3\n[x]\nrate = "5mbit"', "line 3: path: invalid type: integer"),
+        ('"1s"', '"31536000s"\nrecord.flow_series = "1us"', "of memory, more than 80% of the"),
+        (SCENARIO, "", "duration: is missing"),
+        (SCENARIO, "x = ", "line 1: is not TOML"),
+    ],
+)  # fmt: skip
+def test_a_scenario_is_refused_with_file_line_key_value_and_what_is_allowed(
+    capsys, scenario, before, after, sentence
+):
+    assert before in SCENARIO
+    scenario.write_text(SCENARIO.replace(before, after))
+    said = refused(capsys, "run", scenario)
+    assert sentence in said
+    assert "memory" in sentence or str(scenario) in said
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (SCENARIO.encode("utf-16"), "is not UTF-8 text (byte 0 is the first that is not)"),
+        (b"\0\0\0", "line 1: is not TOML"),
+        (b"a=" + b"[" * 50_000, "max recursion depth"),
+    ],
+)
+def test_a_file_that_is_no_scenario(capsys, scenario, content, sentence):
+    scenario.write_bytes(content)
+    assert sentence in refused(capsys, "run", scenario)
+
+
+@pytest.mark.parametrize("change", [lambda t: t.replace("\n", "\r\n"), lambda t: "\ufeff" + t])
+def test_line_ends_and_byte_order_mark_of_other_systems_are_read(capsys, scenario, change):
+    scenario.write_bytes(change(SCENARIO).encode())
+    assert run(capsys, "run", scenario)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--repeat", "0"], "--repeat"),
+        (["--repeat", "1000000000"], "less than or equal to 100000"),
+        (["--threads", "0"], "--threads"),
+        (["--seed", "-1"], "--seed"),
+        (["--seed", str(2**64)], "less than or equal to 9223372036854775807"),
+        (["--seed", str(2**63 - 1), "--repeat", "2"], "the last seed would be 9223372036854775808"),
+        (["--set", "path.queue"], "must be KEY=VALUE"),
+        (["--set", "flows.0.cc.x=1"], "`flows.0.cc` is not a table"),
+        (["--set", "name=\udcff"], "is not text in the encoding of the system"),
+        (["--set", "flows.0.cc=python:0"], "is one written in Python"),
+        (["--csv"], "--csv: needs --out DIR"),
+        (["--pcap", "/proc/x"], "/proc/x: No such file or directory"),
+        (["--pcap", "/dev/full"], "/dev/full: No space left on device"),
+        (["--out", "x" * 300], "File name too long"),
+        (["--out", "/"], "--out /: the folder is not empty"),
+    ],
+)
+def test_an_option_out_of_range(capsys, scenario, arguments, sentence):
+    assert sentence in refused(capsys, "run", scenario, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["compare"], "Missing argument"),
+        (["compare", "cdg", "cdg"], "named twice"),
+        (["compare", "python:0"], "is one written in Python"),
+        (["compare", "cdg", "--set", "flows.0.cc=newreno"], "the controllers named as arguments"),
+        (["compare", "cdg", "--loss", "2"], "path.loss: `2` is above 100%"),
+        (["compare", "cdg", "--repeat", "100000"], "of memory together"),
+        (["reproduce", "cdg2011-fig44"], "did you mean `cdg2011-fig4`?"),
+        (["reproduce", "cdg2011-fig4", "--seed", str(2**63 - 1)], "the last seed would be"),
+        (["bench", "--only", ""], "there is no such case"),
+    ],
+)
+def test_a_command_that_cannot_be_carried_out(capsys, arguments, sentence):
+    assert sentence in refused(capsys, *arguments)
+
+
+def test_the_seed_of_compare_can_be_set_as_a_key_of_the_scenario(capsys):
+    _, out, _ = run(capsys, "compare", "newreno", "--duration", "1s", "--set", "seed=7", "--json")
+    assert json.loads(out)["runs"][0]["seed"] == 7
+
+
+def test_names_of_any_shape_are_shown_and_lead_nowhere(capsys, scenario, tmp_path):
+    name = "../../[/red] [x]"
+    settings = ("--set", f"name={name}", "--set", "flows.0.name=[/i]")
+    status, out, _ = run(
+        capsys, "run", scenario, *settings, "--repeat", 2, "--out", tmp_path / "a" / "b" / "out"
+    )
+    assert status == 0
+    assert "[/i]" in out
+    assert sorted(p.name for p in (tmp_path / "a" / "b" / "out").iterdir() if p.is_dir()) == [
+        "_..___red_ _x_-seed-1",
+        "_..___red_ _x_-seed-2",
+    ]
+    assert {p.name for p in tmp_path.iterdir()} == {"in", "a"}
+
+
+def test_force_replaces_a_report_and_nothing_else(capsys, scenario, tmp_path):
+    out = tmp_path / "out"
+    assert run(capsys, "run", scenario, "--out", out)[0] == 0
+    assert run(capsys, "run", scenario, "--out", out, "--force", "--set", "name=again")[0] == 0
+    assert json.loads((out / "run.json").read_text())["scenario"]["name"] == "again"
+    assert "is no report of ackclock" in refused(capsys, "run", scenario, "--out", scenario.parent, "--force")
+    assert scenario.exists()
+    for dangerous in ("/", str(Path.home())):
+        with pytest.raises(FolderError, match=r"no report of ackclock|root of a file system"):
+            check_folder(Path(dangerous), force=True)
+
+
+def test_a_link_to_a_folder_is_written_through(capsys, scenario, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    assert run(capsys, "run", scenario, "--out", tmp_path / "link")[0] == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "index.html").exists()
+
+
+def test_who_comes_second_to_the_same_folder_leaves_the_first_alone(tmp_path):
+    def second():
+        with new_folder(tmp_path / "out") as late:
+            (late / "late").touch()
+            with new_folder(tmp_path / "out") as first:
+                (first / "first").touch()
+
+    with pytest.raises(FolderError, match="not empty"):
+        second()
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["first"]
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
+    left = tmp_path / ".out.ackclock-abcdefgh"
+    left.mkdir()
+    os.utime(left, (0, 0))
+    with new_folder(tmp_path / "out"), new_folder(tmp_path / "other"):
+        pass
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other", "out"]
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "said"),
+    [
+        ('"$@" >/dev/full', 2, "standard output: No space left on device"),
+        ('"$@" >&-', 0, ""),
+        ('"$@" 2>&-', 0, ""),
+        ('{ "$@"; echo $? >&3; } 3>&2 | true', 0, "141"),
+    ],
+)
+def test_standard_output_that_cannot_be_written(scenario, line, status, said):
+    done = shell(line, "run", scenario)
+    assert done.returncode == status
+    assert done.stderr.removeprefix("ackclock: ").strip() == said
+
+
+def test_no_home_no_terminal_and_an_ascii_locale_do_no_harm(scenario, tmp_path):
+    poor = {"HOME": "", "TERM": "dumb", "COLUMNS": "20", "LC_ALL": "C", "PYTHONUTF8": "0"}
+    poor["PYTHONCOERCECLOCALE"] = "0"
+    done = shell('"$@"', "run", scenario, "--out", tmp_path / "out", "--json", **poor)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["runs"]
+    assert shell('"$@"', "compare", "--help", **poor).returncode == 0
+
+
+def test_an_interrupted_run_leaves_no_capture_and_prints_no_json(scenario, tmp_path):
+    settings = ("--set", "duration=100000s", "--set", "record.events=false")
+    command = [*COMMAND, "run", scenario, *settings, "--pcap", tmp_path / "x.pcapng", "--json"]
+    process = subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    give_up = time.monotonic() + 20
+    while not (tmp_path / "x.pcapng").exists() and time.monotonic() < give_up:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (130, "")
+    assert err.strip() == "interrupted"
+    assert [p.name for p in tmp_path.iterdir()] == ["in"]
+
+
+def test_help_appears_without_loading_what_it_does_not_need():
+    program = (
+        "import sys, ackclock.cli.app; print([m for m in ('matplotlib', 'pyarrow') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+NUMBER = (int, float)
+RTT = dict.fromkeys(("min", "mean", "p50", "p90", "p95", "p99", "max"), NUMBER)
+RUNS = {
+    "version": str,
+    "runs": [
+        {
+            "label": str,
+            "seed": int,
+            "duration_s": float,
+            "flows": [
+                {
+                    "name": str,
+                    "cc": str,
+                    "start_s": float,
+                    "stop_s": float,
+                    "goodput_bps": float,
+                    "throughput_bps": float,
+                    "data_packets": int,
+                    "retransmitted_packets": int,
+                    "timeouts": int,
+                    "loss_rate": float,
+                    "rtt_ms": RTT,
+                }
+            ],
+            "links": [
+                {
+                    "name": str,
+                    "utilization": float,
+                    "queue_packets": dict.fromkeys(("mean", "p50", "p95", "max"), NUMBER),
+                    "queue_delay_ms": dict.fromkeys(("mean", "p95", "max"), NUMBER),
+                    "dropped_packets": int,
+                    "lost_packets": int,
+                    "marked_packets": int,
+                }
+            ],
+            "fairness": {"jain": float},
+            "engine": {"kind": str, "events": int, "data_packets": int, "cpu_s": float, "wall_s": float},
+        }
+    ],
+}
+CLAIMS = {
+    "experiments": [
+        {
+            "id": str,
+            "seconds": float,
+            "claims": [
+                {
+                    "id": str,
+                    "kind": str,
+                    "reported": (*NUMBER, str),
+                    "measured": (*NUMBER, type(None)),
+                    "unit": str,
+                    "low": (*NUMBER, type(None)),
+                    "high": (*NUMBER, type(None)),
+                    "verdict": str,
+                }
+            ],
+        }
+    ]
+}
+BENCH = {
+    "bench": [
+        {
+            "name": str,
+            "controller": str,
+            "flows": int,
+            "data_packets": int,
+            "events": int,
+            "cpu_s": float,
+            "packets_per_cpu_s": float,
+            "peak_rss_bytes": int,
+        }
+    ]
+}
+
+
+def assert_shape(value, shape, where="$"):
+    """``value`` has exactly the keys and types of ``shape``; the shape of a list is that of each item."""
+    if isinstance(shape, dict):
+        assert set(value) == set(shape), where
+        for key, inner in shape.items():
+            assert_shape(value[key], inner, f"{where}.{key}")
+    elif isinstance(shape, list):
+        assert value, where
+        for index, item in enumerate(value):
+            assert_shape(item, shape[0], f"{where}.{index}")
+    else:
+        assert isinstance(value, shape), f"{where} = {value!r}"
+        assert not isinstance(value, bool), where
+
+
+def refuse_constant(name):
+    raise AssertionError(f"{name} is not JSON")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shape"),
+    [
+        (["run", "--repeat", "2"], RUNS),
+        (["compare", "newreno", "cdg", "--duration", "2s", "--flows", "2"], RUNS),
+        (["reproduce", "cdg2011-fig7", "--quick"], CLAIMS),
+        (["bench", "--only", "newreno-1"], BENCH),
+    ],
+)
+def test_json_has_the_documented_structure(capsys, scenario, tmp_path, arguments, shape):
+    if arguments[0] == "run":
+        arguments = [*arguments, scenario]
+    if arguments[0] == "reproduce":
+        arguments = [*arguments, "--out", tmp_path / "out"]
+    status, out, _ = run(capsys, *arguments, "--json")
+    assert status in ((0, 1) if arguments[0] == "reproduce" else (0,))
+    assert_shape(json.loads(out, parse_constant=refuse_constant), shape)
+
+
+def test_numbers_that_there_are_not_are_null_in_json(capsys, scenario):
+    status, out, _ = run(capsys, "run", scenario, "--set", "path.loss=100%", "--json")
+    (only,) = json.loads(out, parse_constant=refuse_constant)["runs"]
+    assert status == 0
+    assert set(only["flows"][0]["rtt_ms"].values()) == {None}
+    assert only["fairness"] == {"jain": None}
+
+
+class Fixed(Controller):
+    """A window that never changes, as a beginning for controllers that go wrong."""
+
+    answer: object = 10.0
+
+    def on_start(self, cx):
+        self.window = self.answer
+
+    def on_ack(self, cx, ack):
+        pass
+
+    def on_loss(self, cx, loss):
+        pass
+
+    def on_timeout(self, cx, loss):
+        pass
+
+
+PATH = NetworkPath("5mbit", "20ms", "30p")
+
+
+@pytest.mark.parametrize("answer", [math.nan, -1.0, math.inf, 1e300, None, "ten", []])
+def test_a_controller_in_python_that_answers_nonsense_is_named(answer):
+    kind = type("Odd", (Fixed,), {"answer": answer})
+    with pytest.raises((ValueError, TypeError), match=r"^Odd\.window is "):
+        simulate(PATH, [kind], duration="1s")
+
+
+def test_a_controller_in_python_that_raises_stops_the_run_with_its_own_exception():
+    class Raising(Fixed):
+        def on_ack(self, cx, ack):
+            raise ZeroDivisionError("of my own")
+
+    with pytest.raises(ZeroDivisionError, match="of my own"):
+        simulate(PATH, [Raising], duration="1s")
+    with pytest.raises(NotImplementedError, match="on_ack"):
+        simulate(PATH, [Controller], duration="1s")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ((PATH, [Flow("newrino")]), {}),
+        ((PATH, []), {}),
+        ((PATH, ["cdg"]), {"duration": 5}),
+        ((PATH, ["cdg"]), {"seed": -1}),
+        ((PATH, ["cdg"]), {"repeat": 0}),
+        ((NetworkPath(5, "20ms", "30p"), ["cdg"]), {}),
+        ((PATH, [Flow("cdg", parameters={"GG": 1})]), {}),
+    ],
+)
+def test_simulate_refuses_in_one_sentence(arguments, options):
+    with pytest.raises(ValueError, match=r"\w") as caught:
+        simulate(*arguments, **options)
+    assert "\n" not in str(caught.value)
+    assert "repeat" in str(caught.value) or isinstance(caught.value, ScenarioError)
+
+
+def test_a_flow_without_a_controller_and_a_seed_too_large_are_named():
+    for nothing in (None, 3, Fixed()):
+        with pytest.raises(
+            TypeError, match=r"flows\.0\.cc is .*: it must be the name of a controller, or a class"
+        ):
+            simulate(PATH, [nothing])
+    with pytest.raises(ValueError, match="the last seed would be 9223372036854775808"):
+        simulate(PATH, ["cdg"], seed=2**63 - 1, repeat=2)
+
+
+def test_a_run_can_be_pickled():
+    result = simulate(PATH, ["newreno"], duration="1s")
+    again = pickle.loads(pickle.dumps(result))
+    assert again.flows.equals(result.flows)
+    assert again.summary() == result.summary()
+
+
+def test_a_damaged_result_is_refused(tmp_path):
+    folder = simulate(PATH, ["newreno"], duration="1s").save(tmp_path / "run")
+    (folder / "flows.parquet").write_bytes(b"PAR1 no more")
+    with pytest.raises(ResultError, match=r"flows\.parquet: is not a table of a run"):
+        assert Run.load(folder).flows
+    for text in ("", "[]", "{}", '{"schema_version": 9}', '{"schema_version": 1, "scenario": 3}', "\x00"):
+        (folder / "run.json").write_text(text)
+        with pytest.raises(ResultError):
+            Run.load(folder)
+    (folder / "run.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(ResultError):
+        Run.load(folder)
