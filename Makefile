@@ -31,14 +31,14 @@ test-python: build
 lint: build
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check python tests
+	$(BIN)/ruff format --check python tests
 	$(BIN)/mypy
 
 format:
 	cargo fmt --all
-	$(BIN)/ruff format .
-	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format python tests
+	$(BIN)/ruff check --fix python tests
 
 bench: build
 	$(BIN)/ackclock bench

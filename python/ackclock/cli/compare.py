@@ -60,9 +60,8 @@ def compare(
     labels = [cc for cc, _, _ in every]
     files = output.captures(pcap, [f"{cc}-seed-{s}" for cc, _, s in every])
     jobs = [Job(resolved, s, file) for (_, resolved, s), file in zip(every, files, strict=True)]
-    runs, interrupted = output.run_all(labels, jobs, threads)
     title = f"{', '.join(controllers)}: {rate}, {rtt}, queue {queue}, loss {loss}"
     from ackclock.cli.finish import OVER_TIME, PLANE, Ending
 
     ending = Ending(title, [*OVER_TIME, PLANE], out, force, csv, as_json)
-    ending.finish(runs, interrupted)
+    ending.run(labels, jobs, threads)

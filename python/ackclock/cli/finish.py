@@ -13,7 +13,8 @@ import typer
 
 from ackclock import summary
 from ackclock.cli import INTERRUPTED
-from ackclock.cli.output import notes, print_json, show
+from ackclock.cli.output import notes, print_json, run_all, show
+from ackclock.jobs import Job
 from ackclock.report import Page, host, new_folder, number, png, write_json
 from ackclock.result import Run
 
@@ -44,44 +45,55 @@ class Ending:
     csv: bool
     as_json: bool
 
-    def finish(self, runs: Sequence[tuple[str, Run]], interrupted: bool) -> None:
-        """Ends the command; leaves with the status of an interrupted one if it was."""
-        summaries = [{**run.summary(), "label": label} for label, run in runs]
-        if runs and self.out is not None:
-            with new_folder(self.out, self.force) as folder:
-                self._write(runs, summaries, folder)
-            notes.print(f"report: {self.out / 'index.html'}", markup=False, soft_wrap=True)
+    def run(self, labels: Sequence[str], jobs: Sequence[Job], threads: int | None) -> None:
+        """Runs the jobs and ends the command; leaves with the status of an interrupted one if it was."""
+        if self.out is None:
+            runs, interrupted = run_all(labels, jobs, threads, lambda _label, _run: None)
+        else:
+            runs, interrupted = self._run_into(self.out, labels, jobs, threads)
         if interrupted:
             kept = f"; {len(runs)} finished runs are in {self.out}" if runs and self.out is not None else ""
             notes.print(f"interrupted{kept}", markup=False, soft_wrap=True)
             raise typer.Exit(INTERRUPTED)
+        summaries = _summaries(runs)
         tables = (summary.flows_table(summaries), summary.links_table(summaries))
         show(*tables, summary.engine_line(summaries), as_json=self.as_json)
         if self.as_json:
             print_json(summary.document(summaries))
 
-    def _write(
-        self, runs: Sequence[tuple[str, Run]], summaries: Sequence[summary.Summary], folder: Path
-    ) -> None:
-        # It tells on standard error where it keeps its cache when there is no home.
-        logging.getLogger("matplotlib").setLevel(logging.ERROR)
-        from ackclock import plots
+    def _run_into(
+        self, out: Path, labels: Sequence[str], jobs: Sequence[Job], threads: int | None
+    ) -> tuple[list[tuple[str, Run]], bool]:
+        """Runs the jobs into a new folder: the tables of each as it finishes, the report at the end."""
+        with new_folder(out, self.force) as folder:
 
+            def keep(label: str, run: Run) -> None:
+                place = folder if len(jobs) == 1 else folder / f"{_file_name(label)}-seed-{run.seed}"
+                place.mkdir(exist_ok=True)
+                run.save(place)
+                if self.csv:
+                    run.to_csv(place / "csv")
+
+            runs, interrupted = run_all(labels, jobs, threads, keep)
+            if not runs:
+                notes.print("interrupted")
+                raise typer.Exit(INTERRUPTED)  # and the folder goes with it
+            # Drawing takes longer than one who has interrupted wants to wait.
+            self._report(runs, folder, () if interrupted else self.figures)
+        notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
+        return runs, interrupted
+
+    def _report(self, runs: Sequence[tuple[str, Run]], folder: Path, figures: Sequence[Drawn]) -> None:
+        summaries = _summaries(runs)
         by_label: dict[str, list[Run]] = {}
         for label, run in runs:
             by_label.setdefault(label, []).append(run)
-            place = folder if len(runs) == 1 else folder / f"{_file_name(label)}-seed-{run.seed}"
-            place.mkdir(exist_ok=True)
-            run.save(place)
-            if self.csv:
-                run.to_csv(place / "csv")
         page = Page(self.title)
         _tables(page, summaries)
-        for name, caption, draw in self.figures:
-            if _can_draw(name, by_label):
-                picture = png(getattr(plots, draw)(by_label))
-                (folder / f"{name}.png").write_bytes(picture)
-                page.figure(picture, caption)
+        if figures:
+            _draw(page, figures, by_label, folder)
+        else:
+            page.paragraph("Interrupted: the runs that had finished, without figures.", "miss")
         page.heading("As run")
         for label, repetitions in by_label.items():
             seeds = ", ".join(str(r.seed) for r in repetitions)
@@ -89,6 +101,22 @@ class Ending:
         page.details("versions and host", json.dumps(host(), indent=2))
         page.write(folder / "index.html")
         write_json(folder / "summary.json", summary.document(summaries))
+
+
+def _summaries(runs: Sequence[tuple[str, Run]]) -> list[summary.Summary]:
+    return [{**run.summary(), "label": label} for label, run in runs]
+
+
+def _draw(page: Page, figures: Sequence[Drawn], by_label: Mapping[str, list[Run]], folder: Path) -> None:
+    # It tells on standard error where it keeps its cache when there is no home.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    from ackclock import plots
+
+    for name, caption, draw in figures:
+        if _can_draw(name, by_label):
+            picture = png(getattr(plots, draw)(by_label))
+            (folder / f"{name}.png").write_bytes(picture)
+            page.figure(picture, caption)
 
 
 def _file_name(label: str) -> str:

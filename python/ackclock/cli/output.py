@@ -121,14 +121,19 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
 
 
 def run_all(
-    labels: Sequence[str], jobs: Sequence[Job], threads: int | None
+    labels: Sequence[str], jobs: Sequence[Job], threads: int | None, keep: Callable[[str, Run], None]
 ) -> tuple[list[tuple[str, Run]], bool]:
-    """Runs the jobs; gives the finished runs with their labels, in order, and whether it was interrupted."""
+    """Runs the jobs; gives the finished runs with their labels, in order, and whether it was interrupted.
+
+    ``keep`` gets each run with its label as it finishes, so that an interruption leaves little to write.
+    """
     runs: dict[int, Run] = {}
     interrupted = False
     with progress(f"{len(jobs)} runs" if len(jobs) > 1 else "run") as at:
         try:
-            runs.update(finished(jobs, threads=threads, progress=at))
+            for index, run in finished(jobs, threads=threads, progress=at):
+                keep(labels[index], run)
+                runs[index] = run
         except KeyboardInterrupt:
             interrupted = True
     return [(labels[i], runs[i]) for i in sorted(runs)], interrupted

@@ -41,10 +41,9 @@ def run(
     label = str(scenario.get("name") or file.stem)
     files = output.captures(pcap, [f"seed-{s}" for s in seeds])
     jobs = [Job(resolved, s, capture) for s, capture in zip(seeds, files, strict=True)]
-    runs, interrupted = output.run_all([label] * len(jobs), jobs, threads)
     from ackclock.cli.finish import OVER_TIME, Ending
 
-    Ending(label, OVER_TIME, out, force, csv, as_json).finish(runs, interrupted)
+    Ending(label, OVER_TIME, out, force, csv, as_json).run([label] * len(jobs), jobs, threads)
 
 
 def _read(file: Path) -> str:

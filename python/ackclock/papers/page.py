@@ -44,7 +44,10 @@ def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -
         ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "No claim was judged."
     )
     if reproduction.interrupted:
-        page.paragraph("Interrupted: claims and figures rest on the repetitions that had finished.", "miss")
+        page.paragraph(
+            "Interrupted: claims rest on the repetitions that had finished, and figures are left as Parquet.",
+            "miss",
+        )
     titles = {p.id: f"{p.authors}, “{p.title}”, {p.venue} {p.year}" for p in papers}
     shown: set[str] = set()
     for result in reproduction.results:
@@ -69,10 +72,12 @@ def _experiment(page: Page, result: Result, reproduction: Reproduction, folder: 
         f"{result.runs_done} of {result.runs} runs, {number(result.seconds, 3)} s."
     )
     for drawn in result.figures:
-        picture = png(drawn.figure.draw(drawn.panels))
         name = f"{experiment.id}-{drawn.figure.name}".rstrip("-")
-        (folder / f"{name}.png").write_bytes(picture)
         pq.write_table(table(drawn.panels), folder / f"{name}.parquet")
+        if reproduction.interrupted:
+            continue  # drawing takes longer than one who has interrupted wants to wait
+        picture = png(drawn.figure.draw(drawn.panels))
+        (folder / f"{name}.png").write_bytes(picture)
         page.figure(picture, drawn.figure.title)
     if result.judgements:
         page.table(HEADINGS, [row(j) for j in result.judgements], css_column=len(HEADINGS) - 1)
