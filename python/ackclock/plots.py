@@ -269,7 +269,7 @@ def delay_throughput(runs: Runs) -> Figure:
         axes.invert_xaxis()
         axes.set_xlabel("median queueing delay (ms), less is to the right")
         axes.set_ylabel("goodput of a flow (Mbit/s)")
-        axes.set_ylim(bottom=0.0)
+        axes.set_ylim(0.0, 1.04 * axes.get_ylim()[1])
         figure.legend(loc="outside right upper")
     return figure
 

@@ -210,7 +210,10 @@ fn options(base: Options, overrides: &Overrides) -> Result<Options, Wrong> {
         }
         all.insert(name.clone(), value.clone());
         options = serde_json::from_value(Value::Object(all)).map_err(|error| wrong(&key, plain(&error.to_string())))?;
-        check_option(name, &options).map_err(|message| wrong(key, message))?;
+    }
+    // Only when all are set: one may have to fit another.
+    for name in overrides.keys() {
+        check_option(name, &options).map_err(|message| wrong(format!("transport.{name}"), message))?;
     }
     Ok(options)
 }

@@ -56,6 +56,11 @@ impl Alarms {
         if at != Time::NEVER {
             debug_assert!(line.timers.back().is_none_or(|&(last, _)| last <= at), "timers of a line are in order");
             line.timers.push_back((at, flow));
+            // A timer that is long in coming must not let those behind it pile up that were taken back.
+            if line.timers.len() > 4 * self.expires.len() {
+                let expires = &self.expires;
+                line.timers.retain(|&(at, flow)| expires[flow as usize] == at);
+            }
         }
         if line.timers.front().is_none_or(|&(_, first)| first == flow) {
             self.find_next(self.line_of[flow as usize]);

@@ -270,7 +270,11 @@ impl<'a> World<'a> {
     #[inline(never)]
     fn discard(&mut self, now: Time, kind: EventKind, link: u32, packet: &Packet, value: f64) {
         match packet.body {
-            Body::Data(_) => self.recorder.flows[packet.flow as usize].counters.dropped_packets += 1,
+            Body::Data(data) => {
+                // One that left before the measured interval is not among those sent in it.
+                let counts = data.timestamp >= Time::ZERO + self.plan.warmup;
+                self.recorder.flows[packet.flow as usize].counters.dropped_packets += u64::from(counts);
+            }
             Body::Ack(slot) => {
                 self.acks.take(slot);
             }
@@ -318,11 +322,13 @@ impl<'a> World<'a> {
     fn data_arrives(&mut self, now: Time, packet: &Packet, data: &transport::Data) {
         let congestion = packet.ecn == Ecn::Congestion;
         let counters = &mut self.recorder.flows[packet.flow as usize].counters;
-        counters.arrived_bytes += u64::from(packet.size);
-        counters.marked_packets += u64::from(congestion);
         let flow = &mut self.flows[packet.flow as usize];
         if now > flow.stop {
             return; // what was on the way when the flow stopped counts for nothing
+        }
+        counters.marked_packets += u64::from(congestion);
+        if flow.completed.is_none() {
+            counters.arrived_bytes += u64::from(packet.size);
         }
         let ack = flow.ends.on_data(now, data, congestion);
         if let Some(total) = flow.total

@@ -263,7 +263,8 @@ fn check_between(plan: &Plan, tables: &Tables) {
         }
         if last && !others && at_rest[index] {
             let arrived: f64 = data.iter().map(|(_, row)| row.throughput_bps * row.measured_s / 8.0).sum();
-            assert!((arrived - link.departed_bytes as f64).abs() < 1.0, "{}: {arrived}", link.name);
+            // What arrives after its flow stopped or was complete does not count for it.
+            assert!(arrived < link.departed_bytes as f64 + 1.0, "{}: {arrived}", link.name);
         }
     }
 }

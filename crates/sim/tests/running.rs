@@ -107,3 +107,49 @@ fn a_controller_from_outside_comes_before_the_registry() {
     assert!((10.0 * 1448.0 * 8.0 / 0.0424..=10.0 * 1448.0 * 8.0 / 0.0412).contains(&goodput), "{goodput}");
     assert!(tables.flow_series.window_segments.iter().all(|window| *window == 10.0));
 }
+
+#[test]
+fn what_arrives_after_a_flow_stopped_does_not_count_for_it() {
+    let tables = run(r#"
+        duration = "4s"
+        path = { rate = "1mbit", rtt = "20ms", queue = "infinite" }
+        flows = [{ cc = "newreno", kind = "datagram", source = { rate = "10mbit" }, stop = "500ms" }]
+        "#);
+    // A datagram of 1500 bytes every 12 ms, the first after 12 + 10 ms: 40 by 500 ms, in half a second.
+    assert_eq!(tables.flows[0].throughput_bps, 40.0 * 12_000.0 / 0.5);
+}
+
+#[test]
+fn what_was_sent_before_the_measured_interval_is_not_lost_in_it() {
+    let tables = run(r#"
+        duration = "4s"
+        warmup = "1s"
+        links = [
+            { name = "fast", from = "a", to = "b", rate = "10mbit", delay = "500ms", queue = "100p", duplex = true },
+            { name = "slow", from = "b", to = "c", rate = "10kbit", delay = "1ms", queue = "1p", duplex = true },
+        ]
+        [[flows]]
+        cc = "newreno"
+        kind = "datagram"
+        source = { rate = "1mbit" }
+        from = "a"
+        to = "c"
+        stop = "1s"
+        "#);
+    // All that the slow link drops after 1 s left before.
+    assert!(tables.links.iter().any(|link| link.dropped_packets > 40));
+    assert_eq!(tables.flows[0].loss_rate, 0.0);
+}
+
+#[test]
+fn a_source_with_several_units_a_nanosecond_keeps_its_rate_and_ends() {
+    let tables = run(r#"
+        duration = "20us"
+        path = { rate = "unlimited", rtt = "1us" }
+        flows = [{ cc = "newreno", kind = "datagram", packet_size = "28B", source = { rate = "500gbit" } }]
+        record = { flow_series = "off", probes = "off", link_series = "off", events = false }
+        "#);
+    // 500 Gbit/s for 20 us are 44,643 datagrams of 28 bytes.
+    let sent = tables.flows[0].data_packets as f64;
+    assert!((sent - 44_643.0).abs() < 5.0, "{sent}");
+}

@@ -26,6 +26,8 @@ pub struct Pace {
     next: Time,
     step: usize,
     started: bool,
+    /// What is over of the nanosecond in which the last unit was complete; less than one.
+    rest: f64,
     /// The spacing is random: exponential, with the mean that the rate gives.
     poisson: Option<Random>,
 }
@@ -44,6 +46,7 @@ impl Pace {
             next: Time::NEVER,
             step: 0,
             started: false,
+            rest: 0.0,
             poisson: None,
         }
     }
@@ -96,9 +99,9 @@ impl Pace {
         self.next
     }
 
-    /// Units written by `now`.
-    pub fn written(&mut self, now: Time) -> u64 {
-        while self.next <= now && self.total.is_none_or(|t| self.written < t) {
+    /// Units written by `now`, counted no further than one beyond `enough`.
+    pub fn written(&mut self, now: Time, enough: u64) -> u64 {
+        while self.written <= enough && self.next <= now && self.total.is_none_or(|t| self.written < t) {
             self.written += 1;
             let at = self.next;
             self.next = self.after(at);
@@ -122,16 +125,19 @@ impl Pace {
             let rate = self.rate_at().bits_per_second() as f64;
             let end = self.steps.get(self.step + 1).map_or(Time::NEVER, |s| s.0);
             if rate > 0.0 {
-                let due = from + Span::from_secs_f64(left / rate);
+                let nanos = left / rate * 1e9 + self.rest;
+                let due = from + Span::from_nanos(nanos as u64);
                 if due <= end {
+                    self.rest = nanos.fract();
                     return due;
                 }
-                left -= rate * end.since(from).as_secs_f64();
+                left -= rate * (end.since(from).as_secs_f64() - self.rest / 1e9);
             }
             if end == Time::NEVER {
                 return Time::NEVER;
             }
             from = end;
+            self.rest = 0.0;
             self.step += 1;
         }
     }
@@ -154,7 +160,7 @@ mod tests {
         for _ in 0..5 {
             let at = pace.next_write().unwrap();
             instants.push(at.as_secs_f64());
-            pace.written(at);
+            pace.written(at, u64::MAX - 1);
         }
         // 0, 1, 2, then half a unit by 2.5 s and the other half in 0.25 s, then every 0.5 s.
         assert_eq!(instants, [0.0, 1.0, 2.0, 2.75, 3.25]);
@@ -166,11 +172,11 @@ mod tests {
         let mut pace = Pace::new(steps, Bytes::new(1000), None).poisson(Random::stream(1, "test", 0));
         pace.start(Time::ZERO);
         let mut last = pace.next_write().unwrap();
-        pace.written(last);
+        pace.written(last, u64::MAX - 1);
         let gaps: Vec<f64> = (0..20_000)
             .map(|_| {
                 let at = pace.next_write().unwrap();
-                pace.written(at);
+                pace.written(at, u64::MAX - 1);
                 let gap = at.since(last).as_millis_f64();
                 last = at;
                 gap
@@ -188,7 +194,7 @@ mod tests {
         let mut pace = Pace::new(steps, Bytes::new(1000), Some(Bytes::new(1500)));
         pace.start(Time::ZERO);
         assert_eq!(pace.next_write(), Some(SECOND(3)));
-        assert_eq!(pace.written(SECOND(100)), 2);
+        assert_eq!(pace.written(SECOND(100), 9), 2);
         assert_eq!(pace.next_write(), None);
     }
 }

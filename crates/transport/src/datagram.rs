@@ -73,7 +73,8 @@ impl DatagramSource {
 
     /// The next datagram that leaves now, if one does.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Data> {
-        if self.next() >= self.pace.written(now) {
+        let next = self.next();
+        if next >= self.pace.written(now, next) {
             return None;
         }
         let sequence = self.next();

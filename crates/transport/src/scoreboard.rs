@@ -399,7 +399,8 @@ impl Scoreboard {
             if segment.flags & SACKED != 0 {
                 continue;
             }
-            marked += u32::from(segment.flags & LOST == 0);
+            // A retransmission under way is lost as well, and counts like one that RACK finds.
+            marked += u32::from(segment.flags & (LOST | RETRANSMITTED) != LOST);
             segment.flags = (segment.flags | LOST) & !RETRANSMITTED;
             self.lost_count += 1;
             self.to_retransmit += 1;

@@ -210,10 +210,10 @@ impl Sender {
     }
 
     /// Segments that the application has written by `now`.
-    fn written(&mut self, now: Time) -> u64 {
+    fn written(&mut self, now: Time, enough: u64) -> u64 {
         match &mut self.application {
             Application::Greedy | Application::Finite(_) => self.total,
-            Application::Paced(pace) => pace.written(now),
+            Application::Paced(pace) => pace.written(now, enough),
         }
     }
 
@@ -308,7 +308,7 @@ impl Sender {
         if self.phase == Phase::Disorder && !self.options.limited_transmit && self.board.outstanding() >= self.window {
             return Some(Blocked::Window);
         }
-        if next >= self.written(now) {
+        if next >= self.written(now, next) {
             // What is sent next, with this flight or none before it, does not show what the path can carry.
             self.application_limited_to = self.delivered + u64::from(in_flight) + 1;
             return Some(Blocked::Application);
@@ -359,7 +359,7 @@ impl Sender {
     /// A tail loss probe: a new segment if there is one, else the last one again (RFC 8985, section 7.3).
     fn send_probe(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
         let next = self.board.next();
-        let new = next < self.written(now) && next < self.board.first().saturating_add(self.peer_window);
+        let new = next < self.written(now, next) && next < self.board.first().saturating_add(self.peer_window);
         let repeated = if new { None } else { Some(self.board.last_unsacked()?) };
         journal.note(Event::TailLossProbe { sequence: repeated.unwrap_or(next) });
         let data = if let Some(sequence) = repeated {
