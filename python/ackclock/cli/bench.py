@@ -16,7 +16,7 @@ def bench(
     only: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this case. Repeatable.")
     ] = None,
-    repeat: Annotated[int, typer.Option(min=1, help="Runs of each case; the fastest counts.")] = 1,
+    repeat: Annotated[int, typer.Option(min=1, help="Runs of each case; the fastest counts.")] = 3,
     as_json: output.JsonOption = False,
 ) -> None:
     """Measure packets per CPU second on fixed scenarios, one thread, each in a process of its own.
