@@ -14,8 +14,8 @@ import pytest
 
 from ackclock import Controller, Flow, ResultError, Run, ScenarioError, simulate
 from ackclock import Path as NetworkPath
-from ackclock.cli import main
 from ackclock.report import FolderError, check_folder, new_folder
+from calling import refused, run
 
 SCENARIO = """name = "small"
 duration = "1s"
@@ -37,19 +37,6 @@ def scenario(tmp_path):
     path = folder / "small.toml"
     path.write_text(SCENARIO)
     return path
-
-
-def run(capsys, *arguments):
-    status = main([str(a) for a in arguments])
-    return status, *capsys.readouterr()
-
-
-def refused(capsys, *arguments):
-    """The sentence with which a command is refused."""
-    status, out, err = run(capsys, *arguments)
-    assert (status, out, err.count("\n")) == (2, "", 1), err
-    assert err.startswith("ackclock: ")
-    return err.removeprefix("ackclock: ").strip()
 
 
 def shell(line, *arguments, **environment):

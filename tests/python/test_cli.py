@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from ackclock.cli import main
+from calling import refused, run
 
 SCENARIO = """
 name = "small"
@@ -26,21 +26,6 @@ def scenario(tmp_path):
     path = tmp_path / "small.toml"
     path.write_text(SCENARIO)
     return path
-
-
-def run(capsys, *arguments):
-    """Exit status, standard output and standard error of a command."""
-    status = main([str(a) for a in arguments])
-    return status, *capsys.readouterr()
-
-
-def refused(capsys, *arguments):
-    """The sentence with which a command is refused."""
-    status, out, err = run(capsys, *arguments)
-    assert status == 2
-    assert out == ""
-    assert err.count("\n") == 1, err
-    return err.strip()
 
 
 def test_run_prints_tables_for_people(capsys, scenario):

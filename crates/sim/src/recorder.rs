@@ -19,7 +19,7 @@ pub(crate) struct Recorder {
     /// ACKs with a sample until the next row, per flow, where rows are counted in ACKs.
     series_every: u32,
     probes_every: u32,
-    acks: Vec<u32>,
+    acks: Vec<u64>,
 }
 
 /// Rows are due at every so-manieth ACK: this many, or never.
@@ -79,10 +79,10 @@ impl Recorder {
         }
         let count = self.acks[index as usize];
         self.acks[index as usize] = count + 1;
-        if self.series_every > 0 && count.is_multiple_of(self.series_every) {
+        if self.series_every > 0 && count.is_multiple_of(u64::from(self.series_every)) {
             self.sample_flow(now, index, flow);
         }
-        if self.probes_every > 0 && count.is_multiple_of(self.probes_every) {
+        if self.probes_every > 0 && count.is_multiple_of(u64::from(self.probes_every)) {
             self.sample_probes(now, index, flow);
         }
     }

@@ -1,0 +1,17 @@
+"""Calling the command from tests."""
+
+from ackclock.cli import main
+
+
+def run(capsys, *arguments):
+    """Exit status, standard output and standard error of a command."""
+    status = main([str(a) for a in arguments])
+    return status, *capsys.readouterr()
+
+
+def refused(capsys, *arguments):
+    """The sentence with which a command is refused."""
+    status, out, err = run(capsys, *arguments)
+    assert (status, out, err.count("\n")) == (2, "", 1), err
+    assert err.startswith("ackclock: ")
+    return err.removeprefix("ackclock: ").strip()
