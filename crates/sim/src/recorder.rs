@@ -128,6 +128,7 @@ impl Recorder {
             smoothed_rtt_ms: rtt(1),
             min_rtt_ms: rtt(2),
             delivered_bytes: ends.delivered_bytes(),
+            arrived_packets: self.flows[flow.meter as usize].counters.arrived_packets,
             sent_packets: counters.sent,
             retransmitted_packets: counters.retransmitted,
             pacing_rate_bps: controller.pacing_rate().map_or(f64::NAN, |r| r.bits_per_second() as f64),
@@ -195,7 +196,8 @@ impl Recorder {
 
     /// Data packets that the flows sent in the whole run.
     pub(crate) fn data_packets(&self, flows: &[Flow]) -> u64 {
-        flows.iter().filter_map(|flow| flow.ends.as_ref()).map(|ends| ends.counters().sent).sum::<u64>() + self.left_sent
+        flows.iter().filter_map(|flow| flow.ends.as_ref()).map(|ends| ends.counters().sent).sum::<u64>()
+            + self.left_sent
     }
 
     /// The tables, when the run ends.

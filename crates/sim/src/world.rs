@@ -113,12 +113,10 @@ impl<'a> World<'a> {
         capture: Option<Capture>,
     ) -> Result<Self, Failure> {
         let routes = Routes::new(plan);
-        let link = |(i, link): (usize, &PlannedLink)| {
-            Link::new(link.settings.clone(), Random::stream(seed, "loss", i as u64))
-        };
-        let jitter = |(i, link): (usize, &PlannedLink)| {
-            Jitter::new(link.jitter, Random::stream(seed, "jitter", i as u64))
-        };
+        let link =
+            |(i, link): (usize, &PlannedLink)| Link::new(link.settings.clone(), Random::stream(seed, "loss", i as u64));
+        let jitter =
+            |(i, link): (usize, &PlannedLink)| Jitter::new(link.jitter, Random::stream(seed, "jitter", i as u64));
         let mut planned = vec![(Time::ZERO + plan.warmup, Planned::WarmUpEnds)];
         let mut world = Self {
             traffic: Agenda::new(routes.wire_link.len() + plan.links.len()),
@@ -368,6 +366,7 @@ impl<'a> World<'a> {
         }
         let Some(ends) = &mut flow.ends else { return };
         let counters = &mut self.recorder.flows[flow.meter as usize].counters;
+        counters.arrived_packets += 1;
         counters.marked_packets += u64::from(congestion);
         if flow.completed.is_none() {
             counters.arrived_bytes += u64::from(packet.size);
