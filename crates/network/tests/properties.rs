@@ -242,7 +242,7 @@ fn finishes_bit_by_bit(rate: f64, arrivals: &[Arrival]) -> Vec<f64> {
         let active = queues.iter().filter(|queue| !queue.is_empty()).count() as f64;
         let shortest = queues.iter().filter_map(|queue| queue.front()).map(|head| head.1).fold(f64::INFINITY, f64::min);
         let arrival = arrivals.get(next).map_or(f64::INFINITY, |arrival| arrival.at.as_nanos() as f64);
-        let first_finish = now + shortest * active / rate;
+        let first_finish = if active > 0.0 { now + shortest * active / rate } else { f64::INFINITY };
         let until = first_finish.min(arrival);
         if until.is_infinite() {
             return finishes;
