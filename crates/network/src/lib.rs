@@ -14,6 +14,7 @@ mod deficit;
 mod fair;
 mod link;
 mod loss;
+mod propagation;
 mod queue;
 mod ranking;
 mod service;
@@ -22,11 +23,12 @@ mod wire;
 
 pub use link::{Link, LinkSettings, Verdict};
 pub use loss::LossModel;
+pub use propagation::Propagation;
 pub use queue::{Discipline, Limit, QueueSettings};
 pub use service::Service;
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 use units::{Bytes, Time};
-pub use wire::Wire;
+pub use wire::{Jitter, Wire};
 
 /// What a link carries: a simulated segment, or the bytes of a real packet.
 pub trait Packet {
