@@ -213,7 +213,10 @@ fn a_queue_of_nothing_without_unit_or_in_bdp_of_no_rate() {
 #[test]
 fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
     let queue = |keys: &str| dumbbell("\"84p\"", &format!("{{ limit = \"84p\", {keys} }}"));
-    assert_eq!(queue("discipline = \"fair\""), "");
+    assert_eq!(
+        queue("discipline = \"fair\""),
+        "demo.toml, line 6: path.queue.discipline: unknown variant `fair`, expected one of `fifo`, `fq`, `drr`"
+    );
     let stray = "demo.toml, line 6: path.queue: `quantum` belongs to the discipline `drr`";
     assert_eq!(queue("quantum = \"1500B\""), stray);
     assert_eq!(queue("discipline = \"fq\", quantum = \"1500B\""), stray);
