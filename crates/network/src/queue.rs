@@ -73,45 +73,61 @@ pub struct QueueSettings {
 
 /// A queue at work.
 #[derive(Clone, Debug)]
-pub(crate) enum Queue<P> {
-    Fifo(Fifo<P>),
+pub(crate) struct Queue<P> {
+    order: Order<P>,
+    packets: u32,
+    bytes: Bytes,
+}
+
+/// What waits, each packet with the time of its arrival.
+#[derive(Clone, Debug)]
+enum Order<P> {
+    Fifo(VecDeque<(P, Time)>),
     Fair(Box<Fair<P>>),
     Deficit(Box<Deficit<P>>),
 }
 
 impl<P: Packet> Queue<P> {
     pub(crate) fn new(settings: QueueSettings, service: &Service) -> Self {
-        match settings.discipline {
-            Discipline::Fifo => Self::Fifo(Fifo::new()),
-            Discipline::FairQueueing => Self::Fair(Box::new(Fair::new(settings.limit, service))),
-            Discipline::DeficitRoundRobin { quantum } => Self::Deficit(Box::new(Deficit::new(settings.limit, quantum))),
-        }
+        let order = match settings.discipline {
+            Discipline::Fifo => Order::Fifo(VecDeque::new()),
+            Discipline::FairQueueing => Order::Fair(Box::new(Fair::new(settings.limit, service))),
+            Discipline::DeficitRoundRobin { quantum } => {
+                Order::Deficit(Box::new(Deficit::new(settings.limit, quantum)))
+            }
+        };
+        Self { order, packets: 0, bytes: Bytes::ZERO }
     }
 
     /// `packet` waits.
     #[inline]
     pub(crate) fn push(&mut self, now: Time, packet: P) {
-        match self {
-            Self::Fifo(fifo) => fifo.push(now, packet),
-            Self::Fair(fair) => fair.push(now, packet),
-            Self::Deficit(deficit) => deficit.push(now, packet),
+        self.packets += 1;
+        self.bytes += packet.size();
+        match &mut self.order {
+            Order::Fifo(waiting) => waiting.push_back((packet, now)),
+            Order::Fair(fair) => fair.push(now, packet),
+            Order::Deficit(deficit) => deficit.push(now, packet),
         }
     }
 
     /// The packet whose service starts, with the time of its arrival.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
-        match self {
-            Self::Fifo(fifo) => fifo.pop(),
-            Self::Fair(fair) => fair.pop(),
-            Self::Deficit(deficit) => deficit.pop(),
-        }
+        let (packet, arrived) = match &mut self.order {
+            Order::Fifo(waiting) => waiting.pop_front(),
+            Order::Fair(fair) => fair.pop(),
+            Order::Deficit(deficit) => deficit.pop(),
+        }?;
+        self.packets -= 1;
+        self.bytes = self.bytes - packet.size();
+        Some((packet, arrived))
     }
 
     /// `packet` found nothing waiting and the link idle: it is served at once.
     #[inline]
     pub(crate) fn pass(&mut self, now: Time, packet: &P) {
-        if let Self::Fair(fair) = self {
+        if let Order::Fair(fair) = &mut self.order {
             fair.pass(now, packet);
         }
     }
@@ -119,64 +135,23 @@ impl<P: Packet> Queue<P> {
     /// Makes room for `packet` at the cost of one that waits; `None` if `packet` is the one to be dropped.
     #[inline]
     pub(crate) fn evict_for(&mut self, now: Time, packet: &P) -> Option<P> {
-        match self {
-            Self::Fifo(_) => None,
-            Self::Fair(fair) => fair.evict_for(now, packet),
-            Self::Deficit(deficit) => deficit.evict_for(packet),
-        }
+        let evicted = match &mut self.order {
+            Order::Fifo(_) => None,
+            Order::Fair(fair) => fair.evict_for(now, packet),
+            Order::Deficit(deficit) => deficit.evict_for(packet),
+        }?;
+        self.packets -= 1;
+        self.bytes = self.bytes - evicted.size();
+        Some(evicted)
     }
 
     /// How many wait.
     #[inline]
-    pub(crate) fn packets(&self) -> u32 {
-        match self {
-            Self::Fifo(fifo) => fifo.packets(),
-            Self::Fair(fair) => fair.packets(),
-            Self::Deficit(deficit) => deficit.packets(),
-        }
+    pub(crate) const fn packets(&self) -> u32 {
+        self.packets
     }
 
     /// Their size.
-    #[inline]
-    pub(crate) fn bytes(&self) -> Bytes {
-        match self {
-            Self::Fifo(fifo) => fifo.bytes(),
-            Self::Fair(fair) => fair.bytes(),
-            Self::Deficit(deficit) => deficit.bytes(),
-        }
-    }
-}
-
-/// Packets in the order of their arrival, each with the time of it.
-#[derive(Clone, Debug)]
-pub(crate) struct Fifo<P> {
-    waiting: VecDeque<(P, Time)>,
-    bytes: Bytes,
-}
-
-impl<P: Packet> Fifo<P> {
-    pub(crate) const fn new() -> Self {
-        Self { waiting: VecDeque::new(), bytes: Bytes::ZERO }
-    }
-
-    #[inline]
-    pub(crate) fn push(&mut self, now: Time, packet: P) {
-        self.bytes += packet.size();
-        self.waiting.push_back((packet, now));
-    }
-
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
-        let (packet, arrived) = self.waiting.pop_front()?;
-        self.bytes = self.bytes - packet.size();
-        Some((packet, arrived))
-    }
-
-    #[inline]
-    pub(crate) fn packets(&self) -> u32 {
-        self.waiting.len() as u32
-    }
-
     #[inline]
     pub(crate) const fn bytes(&self) -> Bytes {
         self.bytes

@@ -280,8 +280,8 @@ impl<'a> World<'a> {
         if let Some(capture) = &mut self.capture {
             capture.at_link(index, now, &packet, &self.acks, &verdict);
         }
-        while let Some(evicted) = self.links[i].poll_evicted() {
-            self.evict(now, index, &evicted);
+        if self.links[i].has_evicted() {
+            self.discard_evicted(now, index);
         }
         let meter = &mut self.recorder.links[i];
         match verdict {
@@ -302,17 +302,18 @@ impl<'a> World<'a> {
         self.wake_link(index);
     }
 
-    /// A packet that waited at link `index` was dropped for another.
+    /// Packets that waited at link `index` were dropped for another.
     #[inline(never)]
-    fn evict(&mut self, now: Time, index: u32, packet: &Packet) {
+    fn discard_evicted(&mut self, now: Time, index: u32) {
         let queued = self.links[index as usize].queued_packets();
-        let meter = &mut self.recorder.links[index as usize];
-        meter.queue(now, queued);
-        meter.counters.dropped_packets += 1;
-        if let Some(capture) = &mut self.capture {
-            capture.at_eviction(index, now, packet, &self.acks);
+        self.recorder.links[index as usize].queue(now, queued);
+        while let Some(packet) = self.links[index as usize].poll_evicted() {
+            self.recorder.links[index as usize].counters.dropped_packets += 1;
+            if let Some(capture) = &mut self.capture {
+                capture.at_eviction(index, now, &packet, &self.acks);
+            }
+            self.discard(now, EventKind::Drop, index, &packet, f64::from(queued));
         }
-        self.discard(now, EventKind::Drop, index, packet, f64::from(queued));
     }
 
     #[inline(never)]
