@@ -11,7 +11,7 @@ use units::{Bytes, Time};
 use crate::backlog::Backlog;
 use crate::{Limit, Packet};
 
-/// Conversations served by turns. Never inlined, so that first come, first served stays lean.
+/// Conversations served by turns.
 #[derive(Clone, Debug)]
 pub(crate) struct Deficit<P> {
     backlog: Backlog<P, ()>,
@@ -41,7 +41,6 @@ impl<P: Packet> Deficit<P> {
     }
 
     /// `packet` waits.
-    #[inline(never)]
     pub(crate) fn push(&mut self, now: Time, packet: P) {
         let flow = packet.flow();
         if !self.waits(flow) {
@@ -51,7 +50,6 @@ impl<P: Packet> Deficit<P> {
     }
 
     /// The packet whose service starts.
-    #[inline(never)]
     pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
         loop {
             let flow = self.current?;
@@ -72,7 +70,6 @@ impl<P: Packet> Deficit<P> {
     }
 
     /// Drops the last packet of the longest queue, counted with `packet`; `None` if that is `packet` itself.
-    #[inline(never)]
     pub(crate) fn evict_for(&mut self, packet: &P) -> Option<P> {
         let flow = self.backlog.longer_than_with(packet)?;
         let last = self.backlog.pop_back(flow)?;

@@ -24,7 +24,7 @@ use crate::ranking::Ranking;
 use crate::service::{Capacity, bit_nanos};
 use crate::{Limit, Packet, Service};
 
-/// Conversations served by finish number. Never inlined, so that first come, first served stays lean.
+/// Conversations served by finish number.
 #[derive(Clone, Debug)]
 pub(crate) struct Fair<P> {
     /// Every packet with its finish number.
@@ -49,7 +49,6 @@ impl<P: Packet> Fair<P> {
     }
 
     /// `packet` found the link idle at `now` and is served at once.
-    #[inline(never)]
     pub(crate) fn pass(&mut self, now: Time, packet: &P) {
         self.reference.restart(now);
         self.reference.arrive(packet.flow(), packet.size());
@@ -57,7 +56,6 @@ impl<P: Packet> Fair<P> {
     }
 
     /// `packet` waits.
-    #[inline(never)]
     pub(crate) fn push(&mut self, now: Time, packet: P) {
         let flow = packet.flow();
         self.reference.advance(now);
@@ -67,7 +65,6 @@ impl<P: Packet> Fair<P> {
     }
 
     /// The packet whose service starts: the one with the smallest finish number.
-    #[inline(never)]
     pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
         let (_, flow) = self.order.first()?;
         let first = self.backlog.pop_front(flow)?;
@@ -77,7 +74,6 @@ impl<P: Packet> Fair<P> {
     }
 
     /// Drops the last packet of the longest queue, counted with `packet`; `None` if that is `packet` itself.
-    #[inline(never)]
     pub(crate) fn evict_for(&mut self, now: Time, packet: &P) -> Option<P> {
         let flow = self.backlog.longer_than_with(packet)?;
         let last = self.backlog.pop_back(flow)?;

@@ -74,29 +74,28 @@ pub struct QueueSettings {
 /// A queue at work.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue<P> {
-    order: Order<P>,
+    /// Packets in the order of their arrival, each with the time of it, unless flows are told apart.
+    fifo: VecDeque<(P, Time)>,
+    by_flow: Option<Box<ByFlow<P>>>,
     packets: u32,
     bytes: Bytes,
 }
 
-/// What waits, each packet with the time of its arrival.
+/// What waits where flows are told apart. Never inlined, so that first come, first served stays lean.
 #[derive(Clone, Debug)]
-enum Order<P> {
-    Fifo(VecDeque<(P, Time)>),
-    Fair(Box<Fair<P>>),
-    Deficit(Box<Deficit<P>>),
+enum ByFlow<P> {
+    Fair(Fair<P>),
+    Deficit(Deficit<P>),
 }
 
 impl<P: Packet> Queue<P> {
     pub(crate) fn new(settings: QueueSettings, service: &Service) -> Self {
-        let order = match settings.discipline {
-            Discipline::Fifo => Order::Fifo(VecDeque::new()),
-            Discipline::FairQueueing => Order::Fair(Box::new(Fair::new(settings.limit, service))),
-            Discipline::DeficitRoundRobin { quantum } => {
-                Order::Deficit(Box::new(Deficit::new(settings.limit, quantum)))
-            }
+        let by_flow = match settings.discipline {
+            Discipline::Fifo => None,
+            Discipline::FairQueueing => Some(ByFlow::Fair(Fair::new(settings.limit, service))),
+            Discipline::DeficitRoundRobin { quantum } => Some(ByFlow::Deficit(Deficit::new(settings.limit, quantum))),
         };
-        Self { order, packets: 0, bytes: Bytes::ZERO }
+        Self { fifo: VecDeque::new(), by_flow: by_flow.map(Box::new), packets: 0, bytes: Bytes::ZERO }
     }
 
     /// `packet` waits.
@@ -104,20 +103,18 @@ impl<P: Packet> Queue<P> {
     pub(crate) fn push(&mut self, now: Time, packet: P) {
         self.packets += 1;
         self.bytes += packet.size();
-        match &mut self.order {
-            Order::Fifo(waiting) => waiting.push_back((packet, now)),
-            Order::Fair(fair) => fair.push(now, packet),
-            Order::Deficit(deficit) => deficit.push(now, packet),
+        match &mut self.by_flow {
+            None => self.fifo.push_back((packet, now)),
+            Some(by_flow) => by_flow.push(now, packet),
         }
     }
 
     /// The packet whose service starts, with the time of its arrival.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
-        let (packet, arrived) = match &mut self.order {
-            Order::Fifo(waiting) => waiting.pop_front(),
-            Order::Fair(fair) => fair.pop(),
-            Order::Deficit(deficit) => deficit.pop(),
+        let (packet, arrived) = match &mut self.by_flow {
+            None => self.fifo.pop_front(),
+            Some(by_flow) => by_flow.pop(),
         }?;
         self.packets -= 1;
         self.bytes = self.bytes - packet.size();
@@ -127,19 +124,15 @@ impl<P: Packet> Queue<P> {
     /// `packet` found nothing waiting and the link idle: it is served at once.
     #[inline]
     pub(crate) fn pass(&mut self, now: Time, packet: &P) {
-        if let Order::Fair(fair) = &mut self.order {
-            fair.pass(now, packet);
+        if let Some(by_flow) = &mut self.by_flow {
+            by_flow.pass(now, packet);
         }
     }
 
     /// Makes room for `packet` at the cost of one that waits; `None` if `packet` is the one to be dropped.
     #[inline]
     pub(crate) fn evict_for(&mut self, now: Time, packet: &P) -> Option<P> {
-        let evicted = match &mut self.order {
-            Order::Fifo(_) => None,
-            Order::Fair(fair) => fair.evict_for(now, packet),
-            Order::Deficit(deficit) => deficit.evict_for(packet),
-        }?;
+        let evicted = self.by_flow.as_mut()?.evict_for(now, packet)?;
         self.packets -= 1;
         self.bytes = self.bytes - evicted.size();
         Some(evicted)
@@ -155,6 +148,39 @@ impl<P: Packet> Queue<P> {
     #[inline]
     pub(crate) const fn bytes(&self) -> Bytes {
         self.bytes
+    }
+}
+
+impl<P: Packet> ByFlow<P> {
+    #[inline(never)]
+    fn push(&mut self, now: Time, packet: P) {
+        match self {
+            Self::Fair(fair) => fair.push(now, packet),
+            Self::Deficit(deficit) => deficit.push(now, packet),
+        }
+    }
+
+    #[inline(never)]
+    fn pop(&mut self) -> Option<(P, Time)> {
+        match self {
+            Self::Fair(fair) => fair.pop(),
+            Self::Deficit(deficit) => deficit.pop(),
+        }
+    }
+
+    #[inline(never)]
+    fn pass(&mut self, now: Time, packet: &P) {
+        if let Self::Fair(fair) = self {
+            fair.pass(now, packet);
+        }
+    }
+
+    #[inline(never)]
+    fn evict_for(&mut self, now: Time, packet: &P) -> Option<P> {
+        match self {
+            Self::Fair(fair) => fair.evict_for(now, packet),
+            Self::Deficit(deficit) => deficit.evict_for(packet),
+        }
     }
 }
 

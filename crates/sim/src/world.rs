@@ -272,7 +272,7 @@ impl<'a> World<'a> {
         let (link, jitter) = (&mut self.links[i], &mut self.jitters[i]);
         let mut out = |packet, departure| depart(packet, departure, meter, jitter, wires, steps, traffic);
         let verdict = link.offer(now, packet, &mut out);
-        let queued = link.queued_packets();
+        let (queued, evicted) = (link.queued_packets(), link.has_evicted());
         // A packet that was taken while others wait waits as well.
         if queued > 0 && matches!(verdict, Verdict::Taken { .. }) {
             meter.queue(now, queued);
@@ -280,7 +280,7 @@ impl<'a> World<'a> {
         if let Some(capture) = &mut self.capture {
             capture.at_link(index, now, &packet, &self.acks, &verdict);
         }
-        if self.links[i].has_evicted() {
+        if evicted {
             self.discard_evicted(now, index);
         }
         let meter = &mut self.recorder.links[i];
