@@ -8,7 +8,7 @@ use std::sync::Arc;
 use control::Controller;
 use network::{Departure, Jitter, Link, Verdict, Wire};
 use record::{EventKind, LinkMeter};
-use scenario::{DrawnFlow, Plan, PlannedFlow, PlannedLink, Sampling};
+use scenario::{DrawnFlow, Plan, PlannedFlow, PlannedLink};
 use transport::Options;
 use units::{Bytes, Random, Span, Time};
 
@@ -20,6 +20,7 @@ use crate::packet::{Acks, Body, Ecn, Packet};
 use crate::recorder::{NO_METER, Recorder};
 use crate::route::{NO_LINK, Routes, Step};
 use crate::run::Failure;
+use crate::samples::{LINKS, PROBES, SERIES, Samples};
 
 /// Things that happen at times known from the start, in the order in which they are done at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,40 +65,6 @@ pub(crate) struct World<'a> {
     pub(crate) events: u64,
     /// A controller could not be made.
     pub(crate) failure: Option<Failure>,
-}
-
-/// Rows that are due at multiples of a span.
-struct Samples {
-    spans: [Option<Span>; 3],
-    due: [Time; 3],
-    /// The first of these.
-    next: Time,
-}
-
-const SERIES: usize = 0;
-const PROBES: usize = 1;
-const LINKS: usize = 2;
-
-impl Samples {
-    fn new(plan: &Plan) -> Self {
-        let span = |sampling| match sampling {
-            Sampling::Every(span) => Some(span),
-            Sampling::Off | Sampling::Acks(_) => None,
-        };
-        let spans = [span(plan.record.flow_series), span(plan.record.probes), span(plan.record.link_series)];
-        let due = spans.map(|s| if s.is_some() { Time::ZERO } else { Time::NEVER });
-        Self { spans, due, next: due[0].min(due[1]).min(due[2]) }
-    }
-
-    /// Whether rows of `kind` are due at `now`; if so they are next due a span later.
-    fn take(&mut self, kind: usize, now: Time) -> bool {
-        let due = self.due[kind] <= now;
-        if due && let Some(span) = self.spans[kind] {
-            self.due[kind] += span;
-            self.next = self.due[0].min(self.due[1]).min(self.due[2]);
-        }
-        due
-    }
 }
 
 impl<'a> World<'a> {
