@@ -80,7 +80,7 @@ fn slow_start(settings: Settings) -> Flow {
             if flow.phase() == 2.0 {
                 return flow;
             }
-            flow.ack(BASE + SERVICE * ((n + 1) / 2));
+            flow.ack(BASE + SERVICE * u64::div_ceil(n, 2));
         }
     }
     unreachable!("slow start ends")
