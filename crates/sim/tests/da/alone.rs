@@ -7,7 +7,7 @@ use crate::{NETWORK, Network, alone, packets_per_second, probe, windows};
 
 #[test]
 fn the_path_is_as_long_as_the_paper_says() {
-    for (bottleneck, base) in [("100ms", 221.44), ("50ms", 121.44)] {
+    for (bottleneck, base) in [("\"100ms\"", 221.44), ("\"50ms\"", 121.44)] {
         let tables = Network { bottleneck, ..NETWORK }.run(("da", "", "0s"), None);
         assert_eq!(tables.flow_series.latest_rtt_ms[0], base);
         assert_eq!(tables.flow_series.min_rtt_ms.last(), Some(&base));

@@ -18,13 +18,13 @@ struct Network {
     seconds: u32,
     /// Propagation from B to G.
     b: &'static str,
-    /// Propagation from G to C.
+    /// Propagation from G to C and back, as TOML.
     bottleneck: &'static str,
     /// Packets that may wait at G.
     places: u32,
 }
 
-const NETWORK: Network = Network { seconds: 100, b: "5ms", bottleneck: "100ms", places: 15 };
+const NETWORK: Network = Network { seconds: 100, b: "5ms", bottleneck: "\"100ms\"", places: 15 };
 
 /// What a flow does: controller, parameters, and when it starts.
 type Source<'a> = (&'a str, &'a str, &'a str);
@@ -47,7 +47,7 @@ impl Network {
             links = [
                 {{ from = "A", to = "G", rate = "8mbit", delay = "5ms", queue = "15p", duplex = true }},
                 {{ from = "B", to = "G", rate = "8mbit", delay = "{b}", queue = "15p", duplex = true }},
-                {{ from = "G", to = "C", rate = "800kbit", delay = "{bottleneck}", queue = "{places}p", duplex = true }},
+                {{ from = "G", to = "C", rate = "800kbit", delay = {bottleneck}, queue = "{places}p", duplex = true }},
             ]
             flows = [{}]
             record = {{ flow_series = "1ack", probes = "1ack", link_series = "off" }}
