@@ -8,6 +8,7 @@
 mod common;
 
 mod alone;
+mod change;
 mod pairs;
 
 use common::run;
