@@ -34,7 +34,7 @@ pub enum EventKind {
     Stop,
     /// A flow delivered its last byte.
     Complete,
-    /// A full queue dropped a packet; the value is the number of waiting packets it found.
+    /// A full queue dropped a packet, one that arrived or one that waited; the value is the number of packets waiting then.
     Drop,
     /// An impairment lost a packet.
     Lost,
