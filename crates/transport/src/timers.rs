@@ -112,6 +112,7 @@ impl Sender {
         let lost = self.board.lose_all();
         self.counters.lost += u64::from(lost);
         self.counters.timeouts += 1;
+        self.untold_losses = 0; // lost again, or told now
         journal.note(Event::Timeout { window });
         let loss = self.loss(in_flight, lost, again, now);
         self.tell(now, |controller, cx| controller.on_timeout(cx, &loss));
