@@ -118,9 +118,10 @@ fn struck(cc: &str, loss: &str, transport: &str, duration: u32, warmup: u32, see
 
 #[test]
 fn relentless_pays_one_segment_for_each_that_was_lost() {
-    // All at once; spread over the window, so that most are found during recovery; a retransmission as well (packet 450 leaves
-    // after the first of them was sent again).
-    let sets = ["400", "400, 401, 405, 406", "400, 410, 430, 470, 520, 521", "400, 401, 402, 403, 801, 802"];
+    // All at once; spread over the window, so that most are found during recovery; one that is sent and found lost during a
+    // recovery, which another follows at once.
+    let sets =
+        ["400", "400, 401, 405, 406", "400, 410, 430, 470, 520, 521", "400, 401, 402, 403, 801, 802", "400, 790, 830"];
     for packets in sets {
         for transport in ["", ", rack = false, tail_loss_probe = false", ", reduction = \"pipe\"", ", sack = false"] {
             let tables = struck("relentless", &format!("{{ packets = [{packets}] }}"), transport, 10, 0, 1, "1ack");
@@ -128,8 +129,14 @@ fn relentless_pays_one_segment_for_each_that_was_lost() {
             let recovered = events(&tables, EventKind::Recovered);
             let series = &tables.flow_series;
             let place = || format!("packets {packets}{transport}");
-            // The first ACK after recovery has added a four-hundredth already.
-            let after = |end: f64| series.window_segments[series.time_s.partition_point(|&t| t <= end)];
+            // What recovery began with, less the window of the next ACK, which has added a four-hundredth already, or of the next loss.
+            let mut windows: Vec<_> =
+                series.time_s.iter().copied().zip(series.window_segments.iter().copied()).collect();
+            windows.extend(&losses);
+            windows.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let after = |end: f64| {
+                windows.iter().find(|row| row.0 > end || losses[1..].contains(row) && row.0 == end).unwrap().1
+            };
             let paid: f64 = losses.iter().zip(&recovered).map(|(loss, end)| loss.1 - after(end.0)).sum();
             let lost = tables.flows[0].lost_packets;
             assert_eq!(lost, packets.split(',').count() as u64, "{}", place());
