@@ -213,3 +213,39 @@ fn smoothed_round_trip_times_will_do() {
         assert!(tables.links[0].utilization > 0.98, "{} with {bdp} BDP", tables.links[0].utilization);
     }
 }
+
+/// The base RTT in ms that a flow with `margin` holds at 59 s for that of a path that went from 100 to 40 ms at 30 s, after a start at
+/// `start` ms, and the regular decreases from 60 s, when the path goes to 140 ms, until it knows that within 5 ms.
+fn after_steps(margin: u32, start: u32) -> (f64, f64) {
+    let tables = run(&format!(
+        r#"
+        duration = "90s"
+        profile = "linux-3.5"
+        path = {{ rate = "10mbit", rtt = [["0s", "100ms"], ["30s", "40ms"], ["60s", "140ms"]], queue = "42p" }}
+        flows = [{{ cc = "siad", parameters = {{ margin = {margin} }}, start = "{start}ms" }}]
+        record = {{ flow_series = "off", probes = "10ms", link_series = "off" }}
+        "#
+    ));
+    let (base, decreases) = (probed(&tables, "rtt_min_ms"), probed(&tables, "events"));
+    let index = |time: f64| base.partition_point(|sample| sample.0 < time);
+    let learnt =
+        (index(60.0)..base.len()).find(|&i| (base[i].1 - 141.0).abs() <= 5.0).expect("the longer path is noticed");
+    (base[index(59.0)].1, decreases[learnt].1 - decreases[index(60.0)].1)
+}
+
+#[test]
+fn a_longer_path_is_known_after_one_decrease() {
+    for margin in [1, 2] {
+        assert_eq!(after_steps(margin, 0).1, 1.0, "margin {margin}");
+    }
+}
+
+#[test]
+fn of_a_shorter_path_a_margin_of_one_may_keep_a_standing_queue_and_a_margin_of_two_does_not() {
+    // 40 ms, 1.2 of transmission and as much again that the first of two segments waits for the second: 42 ms, and the tick.
+    let starts = [0, 100, 200, 300, 400, 500, 600, 700, 800];
+    let stale = |margin| starts.iter().filter(|&&start| after_steps(margin, start).0 > 45.0).count();
+    assert_eq!(stale(2), 0);
+    let of_nine = stale(1);
+    assert!((1..=8).contains(&of_nine), "{of_nine} of {}", starts.len());
+}
