@@ -123,18 +123,13 @@ fn the_link_is_used_whatever_the_buffer() {
 #[test]
 fn throughput_goes_with_the_inverse_of_the_probability_of_a_congestion_event() {
     // An epoch carries N + 2 to 3 windows (equation 20, with the factor that its derivation gives): mean window = 1/(p (N + 2.5)).
-    let points: Vec<(f64, f64)> = [5.0, 10.0, 20.0, 50.0, 100.0]
-        .map(|rate| {
-            let tables = alone(120, rate, 0.5, 20);
-            let carried = tables.links[0].departed_packets as f64;
-            let p = loss_events(&tables).len() as f64 / carried;
-            let window = carried / 100.0 * (0.1 + buffer(rate, 0.5) * 0.012 / rate / 2.0);
-            assert!((0.88..=1.12).contains(&(window * p * 22.5)), "{} at {rate} Mbit/s", window * p * 22.5);
-            (p.ln(), window.ln())
-        })
-        .into();
-    let slope = (points[4].1 - points[0].1) / (points[4].0 - points[0].0);
-    assert!((-1.1..=-0.9).contains(&slope), "{slope}");
+    for rate in [5.0, 10.0, 20.0, 50.0, 100.0] {
+        let tables = alone(120, rate, 0.5, 20);
+        let carried = tables.links[0].departed_packets as f64;
+        let p = loss_events(&tables).len() as f64 / carried;
+        let window = carried / 100.0 * (0.1 + buffer(rate, 0.5) * 0.012 / rate / 2.0);
+        assert!((0.88..=1.12).contains(&(window * p * 22.5)), "{} at {rate} Mbit/s", window * p * 22.5);
+    }
 }
 
 #[test]
