@@ -17,18 +17,28 @@ pub mod dual;
 pub mod e_tcp;
 mod gradient;
 pub mod highspeed;
+pub mod highspeed;
+pub mod htcp;
 pub mod htcp;
 mod hystart;
 pub mod illinois;
+pub mod illinois;
 pub mod jk;
+pub mod jk;
+pub mod newreno;
 pub mod newreno;
 mod parameters;
 pub mod registry;
+pub mod registry;
+pub mod relentless;
 pub mod relentless;
 mod reno;
 pub mod scalable;
+pub mod scalable;
+pub mod siad;
 #[cfg(test)]
 mod testing;
+pub mod vegas;
 pub mod vegas;
 
 pub mod aimd;
@@ -46,6 +56,7 @@ pub mod jk;
 pub mod newreno;
 pub mod relentless;
 pub mod scalable;
+pub mod siad;
 pub mod vegas;
 
 pub use ack::{Ack, Counting, Loss, Marks, RateSample, RttSample};

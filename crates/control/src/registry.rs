@@ -43,6 +43,7 @@ pub const CONTROLLERS: &[Entry] = &[
     scalable::ENTRY,
     vegas::ENTRY,
 ];
+pub const CONTROLLERS: &[Entry] = &[aimd::ENTRY, cdg::ENTRY, cubic::ENTRY, newreno::ENTRY, siad::ENTRY, vegas::ENTRY];
 
 /// The entry of controller `name`; if there is none, an error with the nearest known name.
 pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
