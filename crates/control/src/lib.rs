@@ -7,39 +7,13 @@
 //! To add one: a file beside [`newreno`], a line in [`registry`], its golden trajectory.
 
 mod ack;
-pub mod aimd;
-pub mod card;
-pub mod cdg;
-pub mod compound;
-pub mod cubic;
-pub mod da;
-pub mod dual;
-pub mod e_tcp;
 mod gradient;
-pub mod highspeed;
-pub mod highspeed;
-pub mod htcp;
-pub mod htcp;
 mod hystart;
-pub mod illinois;
-pub mod illinois;
-pub mod jk;
-pub mod jk;
-pub mod newreno;
-pub mod newreno;
 mod parameters;
 pub mod registry;
-pub mod registry;
-pub mod relentless;
-pub mod relentless;
 mod reno;
-pub mod scalable;
-pub mod scalable;
-pub mod siad;
 #[cfg(test)]
 mod testing;
-pub mod vegas;
-pub mod vegas;
 
 pub mod aimd;
 pub mod card;

@@ -4,7 +4,7 @@ use crate::parameters::nearest;
 use crate::{Controller, Parameter, ParameterError, Parameters};
 use crate::{
     aimd, card, cdg, compound, cubic, da, dual, e_tcp, highspeed, htcp, illinois, jk, newreno, relentless, scalable,
-    vegas,
+    siad, vegas,
 };
 
 /// One controller as the registry knows it.
@@ -41,9 +41,9 @@ pub const CONTROLLERS: &[Entry] = &[
     newreno::ENTRY,
     relentless::ENTRY,
     scalable::ENTRY,
+    siad::ENTRY,
     vegas::ENTRY,
 ];
-pub const CONTROLLERS: &[Entry] = &[aimd::ENTRY, cdg::ENTRY, cubic::ENTRY, newreno::ENTRY, siad::ENTRY, vegas::ENTRY];
 
 /// The entry of controller `name`; if there is none, an error with the nearest known name.
 pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
