@@ -1,12 +1,13 @@
 //! The sending half of a TCP connection: what leaves, and when.
 //!
-//! How acknowledgements are digested is in `acknowledge.rs`, timers in `timers.rs`.
+//! How acknowledgements are digested is in `acknowledge.rs`, what a loss or a mark leads to in `recovery.rs`, timers in `timers.rs`.
 
 use std::sync::Arc;
 
-use control::{Context, Controller, Loss};
+use control::{Context, Controller};
 use units::{Bytes, Random, Rate, Span, Time};
 
+use crate::Options;
 use crate::application::Application;
 use crate::journal::{Event, Journal};
 use crate::reduction::Episode;
@@ -15,7 +16,6 @@ use crate::rtt::{DelayedAckDetector, RttEstimator};
 use crate::scoreboard::{Scoreboard, Stamp};
 use crate::segment::Data;
 use crate::timers::Timers;
-use crate::{Options, Reduction};
 
 /// What the sender is going through; the states of Linux (RFC 6675 and RFC 3168 know the same without names).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Phase {
     Reduced,
     /// Fast recovery.
     Recovery,
-    /// Repairing after a retransmission timeout.
+    /// Repairing after a retransmission timeout; without fast recovery after any loss.
     Loss,
 }
 
@@ -50,7 +50,7 @@ pub struct SenderCounters {
     pub lost: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Fast recoveries entered.
+    /// Fast recoveries entered; without fast recovery, fast retransmits.
     pub recoveries: u64,
     /// Reductions found spurious and undone.
     pub spurious: u64,
@@ -106,6 +106,8 @@ pub struct Sender {
     /// Recovery (or reduction) is over when everything below is acknowledged.
     pub(crate) recovery_point: u64,
     pub(crate) undo: Option<Undo>,
+    /// Without fast recovery: the repair under way began with a loss event, of whose end the controller is told.
+    pub(crate) goes_back: bool,
     pub(crate) probe: Option<TailProbe>,
     pub(crate) probe_pending: bool,
     pub(crate) reordering: Reordering,
@@ -127,16 +129,18 @@ pub struct Sender {
     /// After recovery: the flight may grow to the window only by slow start (RFC 6582, section 3.2, step 3).
     pub(crate) ramp: Option<u32>,
     pub(crate) counters: SenderCounters,
+    /// Segments deemed lost of which the controller has not heard.
+    pub(crate) untold_losses: u32,
     /// The timer is to be set once all that leaves now has left.
     pub(crate) timer_stale: bool,
     application: Application,
     /// Segments of an application that writes everything at the start.
     total: u64,
-    window: u32,
+    pub(crate) window: u32,
     pacing_rate: Option<Rate>,
     pace_at: Time,
     last_sent_at: Option<Time>,
-    announce_reduction: bool,
+    pub(crate) announce_reduction: bool,
     wire_overhead: Bytes,
 }
 
@@ -160,7 +164,7 @@ impl Sender {
             Application::Greedy | Application::Paced(_) => u64::MAX,
         };
         Self {
-            reordering: Reordering::new(options.duplicate_threshold),
+            reordering: Reordering::new(options.duplicate_threshold, options.forward_acknowledgment),
             total,
             peer_window: u64::from(options.receive_window),
             wire_overhead: options.data_overhead(),
@@ -175,6 +179,7 @@ impl Sender {
             episode: None,
             recovery_point: 0,
             undo: None,
+            goes_back: false,
             probe: None,
             probe_pending: false,
             duplicates: 0,
@@ -188,6 +193,7 @@ impl Sender {
             most_in_flight: 0,
             ramp: None,
             counters: SenderCounters::default(),
+            untold_losses: 0,
             timer_stale: false,
             application,
             window: 1,
@@ -345,7 +351,7 @@ impl Sender {
 
     fn retransmit(&mut self, now: Time, sequence: u64, journal: &mut dyn Journal) -> Data {
         self.counters.retransmitted += 1;
-        self.board.resend(sequence, now, self.stamp(), self.options.rack);
+        self.board.resend(sequence, now, self.stamp(), self.tracks_retransmissions());
         if let Some(undo) = &mut self.undo {
             undo.retransmissions += 1;
             undo.first_at.get_or_insert(now);
@@ -356,6 +362,11 @@ impl Sender {
         self.leave(now, sequence, true, false)
     }
 
+    /// Whether the loss of a retransmission is found before the timer expires.
+    fn tracks_retransmissions(&self) -> bool {
+        self.options.rack || self.reordering.forward
+    }
+
     /// A tail loss probe: a new segment if there is one, else the last one again (RFC 8985, section 7.3).
     fn send_probe(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
         let next = self.board.next();
@@ -364,7 +375,7 @@ impl Sender {
         journal.note(Event::TailLossProbe { sequence: repeated.unwrap_or(next) });
         let data = if let Some(sequence) = repeated {
             self.counters.retransmitted += 1;
-            self.board.resend(sequence, now, self.stamp(), self.options.rack);
+            self.board.resend(sequence, now, self.stamp(), self.tracks_retransmissions());
             self.leave(now, sequence, true, false)
         } else {
             self.send_new(now)
@@ -395,81 +406,6 @@ impl Sender {
             Blocked::Window | Blocked::Receiver => self.timers.next(),
         };
         (next != Time::NEVER).then_some(next)
-    }
-
-    /// Fast recovery begins. If the window is already coming down for an ECN echo of this window of data, it goes on from there.
-    pub(crate) fn enter_recovery(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
-        let already_reduced = self.phase == Phase::Reduced;
-        self.phase = Phase::Recovery;
-        self.recover = self.board.next();
-        self.counters.recoveries += 1;
-        self.timer_stale = true;
-        if already_reduced {
-            self.recovery_point = self.recover;
-            return;
-        }
-        let window = self.controller.window();
-        journal.note(Event::LossEvent { window });
-        let loss = self.loss(in_flight, self.board.lost_count(), false, now);
-        self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
-        self.begin_reduction(window, true);
-        self.undo = self.options.undo.then(|| Undo::from(self.board.first()));
-    }
-
-    /// The window comes down on an ECN echo.
-    pub(crate) fn enter_reduction(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
-        let window = self.controller.window();
-        journal.note(Event::CongestionEcho { window });
-        let marks =
-            control::Marks { in_flight, acknowledged_to: self.board.first(), sent_to: self.board.next(), at: now };
-        self.tell(now, |controller, cx| controller.on_ecn(cx, &marks));
-        self.phase = Phase::Reduced;
-        self.begin_reduction(window, false);
-        if self.board.outstanding() == 0 {
-            self.leave_reduction(now, journal);
-        }
-    }
-
-    /// The controller has just reduced the window from `before`: the flight follows.
-    fn begin_reduction(&mut self, before: f64, retransmits: bool) {
-        self.note_reduction();
-        let (target, in_flight) = (self.controller.window(), self.board.in_flight());
-        self.episode = Some(Episode::new(self.options.reduction, before, target, in_flight, retransmits));
-    }
-
-    /// What every reduction has in common: it holds for the data sent so far, the receiver is told, and what led to earlier ones
-    /// is settled.
-    pub(crate) fn note_reduction(&mut self) {
-        self.recovery_point = self.board.next();
-        self.announce_reduction = self.options.ecn;
-        self.episode = None;
-        self.ramp = None;
-        self.undo = None;
-        self.probe = None;
-    }
-
-    pub(crate) fn loss(&self, in_flight: u32, newly_lost: u32, again: bool, now: Time) -> Loss {
-        Loss {
-            in_flight,
-            newly_lost,
-            again,
-            acknowledged_to: self.board.first(),
-            sent_to: self.board.next(),
-            sent_at: self.board.sent_at(self.board.first()).unwrap_or(now),
-        }
-    }
-
-    /// Leaves fast recovery or reduction: the window is what the controller aimed at.
-    pub(crate) fn leave_reduction(&mut self, now: Time, journal: &mut dyn Journal) {
-        journal.note(Event::Recovered);
-        self.phase = Phase::Open;
-        self.episode = None;
-        self.tell(now, |controller, cx| controller.on_recovered(cx));
-        self.board.shrink();
-        let start = self.board.in_flight().max(1) + 1;
-        if self.options.reduction == Reduction::Pipe && start < self.window {
-            self.ramp = Some(start);
-        }
     }
 
     /// The controller, for its window, threshold and probes.
