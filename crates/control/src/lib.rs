@@ -18,7 +18,13 @@ mod testing;
 pub mod aimd;
 pub mod cdg;
 pub mod cubic;
+pub mod fast;
+pub mod hd;
+pub mod ledbat;
 pub mod newreno;
+pub mod nice;
+pub mod pert;
+pub mod tcp_lp;
 pub mod vegas;
 
 pub use ack::{Ack, Counting, Loss, Marks, RateSample, RttSample};
