@@ -92,3 +92,33 @@ fn cdg() {
 fn aimd() {
     insta::assert_snapshot!(both("aimd", "freebsd-9", "{ alpha = 0.31, beta = 0.8 }"));
 }
+
+#[test]
+fn fast() {
+    insta::assert_snapshot!(both("fast", "linux", "{}"));
+}
+
+#[test]
+fn hd() {
+    insta::assert_snapshot!(both("hd", "linux", "{}"));
+}
+
+#[test]
+fn ledbat() {
+    insta::assert_snapshot!(both("ledbat", "linux", "{}"));
+}
+
+#[test]
+fn nice() {
+    insta::assert_snapshot!(both("nice", "linux", "{}"));
+}
+
+#[test]
+fn pert() {
+    insta::assert_snapshot!(both("pert", "linux", "{}"));
+}
+
+#[test]
+fn tcp_lp() {
+    insta::assert_snapshot!(both("tcp-lp", "linux", "{}"));
+}
