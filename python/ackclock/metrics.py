@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ackclock.groups import Group, grouped
 from ackclock.mistakes import InputError
 
 Array = npt.NDArray[np.float64]
@@ -32,6 +33,7 @@ SIGNALS = {
     "smoothed_rtt": "smoothed_rtt_ms",
     "min_rtt": "min_rtt_ms",
     "delivered_bytes": "delivered_bytes",
+    "arrived_packets": "arrived_packets",
     "pacing_rate": "pacing_rate_bps",
 }
 """Signals that every flow has, and their columns in ``flow_series``; any other signal is a probe."""
@@ -568,6 +570,53 @@ def signal_by_flow(
             times, values = samples(run, name, signal)
             inside = _within(times, start, stop)
             curves.append(Curve(name, cc, *_present(times[inside], values[inside])))
+    return curves
+
+
+def _groups(run: Tables) -> list[Group]:
+    return grouped(flow_names(run), [str(cc) for cc in run.flows["cc"].to_pylist()])
+
+
+def goodput_by_group(run: Tables, width: float) -> list[Curve]:
+    """Binned goodput (bit/s at the bin's centre) of all flows of a group together.
+
+    What a flow delivers between its last sample and its end counts where it ends, if it began after the
+    warm-up.
+    """
+    table, rows = run.flow_series, run.flows
+    order = np.argsort(column(table, "flow"), kind="stable")
+    flow = column(table, "flow")[order].astype(np.int64)
+    times, total = column(table, "time_s")[order], column(table, "delivered_bytes")[order]
+    first = np.concatenate(([True], flow[1:] != flow[:-1])) if flow.size else np.zeros(0, dtype=bool)
+    delivered = total - np.where(first, 0.0, np.concatenate(([0.0], total[:-1]))[: total.size])
+    last = dict(zip(flow.tolist(), total.tolist(), strict=True))
+    numbers, ends = column(rows, "flow").astype(np.int64), column(rows, "stop_s")
+    whole = np.isclose(column(rows, "measured_s"), ends - column(rows, "start_s"))
+    rest = column(rows, "delivered_bytes") - np.array([last.get(number, 0.0) for number in numbers.tolist()])
+    flow = np.concatenate((flow, numbers[whole]))
+    times = np.concatenate((times, ends[whole]))
+    delivered = np.concatenate((delivered, np.maximum(rest[whole], 0.0)))
+    bins = max(1, round(float(np.max(ends)) / width))
+    centres = (np.arange(bins, dtype=np.float64) + 0.5) * width
+    at = np.minimum((times / width).astype(np.int64), bins - 1)
+    curves = []
+    for group in _groups(run):
+        own = np.isin(flow, group.flows)
+        rate = np.bincount(at[own], weights=delivered[own], minlength=bins) * 8 / width
+        curves.append(Curve(group.name, group.cc, centres, rate))
+    return curves
+
+
+def signal_by_group(run: Tables, signal: str) -> list[Curve]:
+    """One of ``SIGNALS``, the mean over the flows of a group that are sampled at an instant."""
+    flow, times = column(run.flow_series, "flow"), column(run.flow_series, "time_s")
+    values = column(run.flow_series, SIGNALS[signal])
+    curves = []
+    for group in _groups(run):
+        own = np.isin(flow, group.flows) & np.isfinite(values)
+        instants, which = np.unique(times[own], return_inverse=True)
+        mean = np.bincount(which, weights=values[own]) / np.bincount(which) if instants.size else instants
+        curves.append(Curve(group.name, group.cc, instants, mean))
     return curves
 
 

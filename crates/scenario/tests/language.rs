@@ -13,10 +13,12 @@ profile = "freebsd-9"
 
 [path]
 rate = [["0s", "10mbit"], ["20s", "5mbit"]]
-delay = { forward = "20ms", reverse = "30ms" }
+delay = { forward = "20ms", reverse = [["0s", "30ms"], ["20s", "20ms"]] }
 queue = { limit = "84p", count_in_service = true, mark_above = "30p" }
 loss = { model = "gilbert-elliott", good_to_bad = "1%", bad_to_good = "30%" }
-reverse = { rate = "1mbit", queue = "50p", loss = "1%" }
+jitter = { uniform = "3ms", reorder = true }
+reorder = true
+reverse = { rate = "1mbit", queue = "50p", loss = "1%", jitter = "2ms" }
 
 [[flows]]
 cc = "newreno"
@@ -39,6 +41,17 @@ cc = "newreno"
 kind = "datagram"
 packet_size = "500B"
 source = [["0s", "1mbit"], ["2s", "1.5mbit"]]
+
+[[flows]]
+cc = "newreno"
+kind = "datagram"
+rtt = [["0s", "40ms"], ["10s", "50ms"]]
+source = { rate = "1mbit", arrivals = "poisson", on = { uniform = ["2s", "3s"] }, off = "5s" }
+
+[[flows]]
+cc = "newreno"
+bytes = { pareto = { mean = "30kB", shape = 1.5 } }
+every = { exponential = "2s" }
 
 [record]
 flow_series = "20acks"
@@ -148,7 +161,17 @@ fn every_example_runs() {
         .collect();
     examples.sort();
     let names: Vec<_> = examples.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
-    assert_eq!(names, ["cellular.toml", "parking-lot.toml", "phase-effect.toml", "quickstart.toml"]);
+    let expected = [
+        "cellular.toml",
+        "jitter.toml",
+        "on-off.toml",
+        "parking-lot.toml",
+        "phase-effect.toml",
+        "quickstart.toml",
+        "route-change.toml",
+        "short-flows.toml",
+    ];
+    assert_eq!(names, expected);
     for path in &examples {
         let plan = scenario::from_path(path).and_then(|scenario| scenario.plan());
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));
@@ -181,7 +204,7 @@ fn the_reference_lists_every_key_with_its_default() {
 fn the_scenarios_in_the_reference_run() {
     let blocks: Vec<&str> =
         REFERENCE.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert_eq!(blocks.len(), 2);
+    assert_eq!(blocks.len(), 3);
     for block in blocks {
         let plan = read(block).plan().unwrap_or_else(|error| panic!("{error}"));
         assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);

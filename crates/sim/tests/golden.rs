@@ -89,8 +89,68 @@ fn cdg() {
 }
 
 #[test]
+fn siad() {
+    insta::assert_snapshot!(both("siad", "linux-3.5", "{}"));
+}
+
+#[test]
 fn aimd() {
     insta::assert_snapshot!(both("aimd", "freebsd-9", "{ alpha = 0.31, beta = 0.8 }"));
+}
+
+#[test]
+fn da() {
+    insta::assert_snapshot!(both("da", "real-1992", "{ max_window = 1000 }"));
+}
+
+#[test]
+fn jk() {
+    insta::assert_snapshot!(both("jk", "real-1992", "{ max_window = 1000 }"));
+}
+
+#[test]
+fn dual() {
+    insta::assert_snapshot!(both("dual", "real-1992", "{}"));
+}
+
+#[test]
+fn card() {
+    insta::assert_snapshot!(both("card", "ns2-linux", "{}"));
+}
+
+#[test]
+fn compound() {
+    insta::assert_snapshot!(both("compound", "linux", "{}"));
+}
+
+#[test]
+fn e_tcp() {
+    insta::assert_snapshot!(both("e-tcp", "linux", "{}"));
+}
+
+#[test]
+fn highspeed() {
+    insta::assert_snapshot!(both("highspeed", "linux", "{}"));
+}
+
+#[test]
+fn htcp() {
+    insta::assert_snapshot!(both("htcp", "linux", "{}"));
+}
+
+#[test]
+fn illinois() {
+    insta::assert_snapshot!(both("illinois", "linux", "{}"));
+}
+
+#[test]
+fn relentless() {
+    insta::assert_snapshot!(both("relentless", "linux", "{}"));
+}
+
+#[test]
+fn scalable() {
+    insta::assert_snapshot!(both("scalable", "linux", "{}"));
 }
 
 #[test]
