@@ -3,8 +3,8 @@
 use crate::parameters::nearest;
 use crate::{Controller, Parameter, ParameterError, Parameters};
 use crate::{
-    aimd, card, cdg, compound, cubic, da, dual, e_tcp, highspeed, htcp, illinois, jk, newreno, relentless, scalable,
-    siad, vegas,
+    aimd, card, cdg, compound, cubic, da, dual, e_tcp, fast, hd, highspeed, htcp, illinois, jk, ledbat, newreno, nice,
+    pert, relentless, scalable, siad, tcp_lp, vegas,
 };
 
 /// One controller as the registry knows it.
@@ -34,14 +34,20 @@ pub const CONTROLLERS: &[Entry] = &[
     da::ENTRY,
     dual::ENTRY,
     e_tcp::ENTRY,
+    fast::ENTRY,
+    hd::ENTRY,
     highspeed::ENTRY,
     htcp::ENTRY,
     illinois::ENTRY,
     jk::ENTRY,
+    ledbat::ENTRY,
     newreno::ENTRY,
+    nice::ENTRY,
+    pert::ENTRY,
     relentless::ENTRY,
     scalable::ENTRY,
     siad::ENTRY,
+    tcp_lp::ENTRY,
     vegas::ENTRY,
 ];
 

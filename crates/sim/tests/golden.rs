@@ -152,3 +152,33 @@ fn relentless() {
 fn scalable() {
     insta::assert_snapshot!(both("scalable", "linux", "{}"));
 }
+
+#[test]
+fn fast() {
+    insta::assert_snapshot!(both("fast", "linux", "{}"));
+}
+
+#[test]
+fn hd() {
+    insta::assert_snapshot!(both("hd", "linux", "{}"));
+}
+
+#[test]
+fn ledbat() {
+    insta::assert_snapshot!(both("ledbat", "linux", "{}"));
+}
+
+#[test]
+fn nice() {
+    insta::assert_snapshot!(both("nice", "linux", "{}"));
+}
+
+#[test]
+fn pert() {
+    insta::assert_snapshot!(both("pert", "linux", "{}"));
+}
+
+#[test]
+fn tcp_lp() {
+    insta::assert_snapshot!(both("tcp-lp", "linux", "{}"));
+}
