@@ -385,6 +385,7 @@ impl Sender {
     }
 
     /// What every transmission has in common.
+    #[inline]
     fn leave(&mut self, now: Time, sequence: u64, retransmission: bool, reduced: bool) -> Data {
         let payload = self.payload(sequence);
         self.counters.sent += 1;
