@@ -1,0 +1,69 @@
+"""Metrics of congestion control (RFC 5166), as functions over the tables of a run.
+
+Every function takes a run (anything with the tables ``flows``, ``links``, ``flow_series``, ``link_series``,
+``probes`` and ``events``) and answers in SI units unless its name says otherwise: bits per second, seconds,
+fractions of one. Round-trip times and queueing delays are in milliseconds, as in the tables.
+
+``start`` and ``stop`` bound the interval that is looked at, in seconds since the start of the run. Left out,
+they mean the measured interval of the run (after the warm-up), and the exact totals of the ``flows`` and
+``links`` tables are used. A flow or a link is named as in the scenario; ``flow=None`` means all flows
+together, ``link=None`` the first link with a rate.
+"""
+
+from ackclock.metrics.curves import Curve, goodput_by_flow, queue_curve, signal_by_flow
+from ackclock.metrics.delay import queue_delay, queue_length, rtt_percentile, rtt_range, rtt_samples
+from ackclock.metrics.fairness import jain, jain_index, max_min_ratio, settling_time, time_to_share
+from ackclock.metrics.loss import event_count, event_share, event_value, loss_rate
+from ackclock.metrics.models import mathis
+from ackclock.metrics.rates import goodput, goodput_bins, goodput_windows, link_rate, throughput, utilization
+from ackclock.metrics.signals import change_at, lag, signal_at, signal_percentile
+from ackclock.metrics.tables import (
+    SIGNALS,
+    Array,
+    MetricError,
+    Tables,
+    column,
+    event_times,
+    flow_names,
+    samples,
+)
+
+__all__ = [
+    "SIGNALS",
+    "Array",
+    "Curve",
+    "MetricError",
+    "Tables",
+    "change_at",
+    "column",
+    "event_count",
+    "event_share",
+    "event_times",
+    "event_value",
+    "flow_names",
+    "goodput",
+    "goodput_bins",
+    "goodput_by_flow",
+    "goodput_windows",
+    "jain",
+    "jain_index",
+    "lag",
+    "link_rate",
+    "loss_rate",
+    "mathis",
+    "max_min_ratio",
+    "queue_curve",
+    "queue_delay",
+    "queue_length",
+    "rtt_percentile",
+    "rtt_range",
+    "rtt_samples",
+    "samples",
+    "settling_time",
+    "signal_at",
+    "signal_by_flow",
+    "signal_percentile",
+    "throughput",
+    "time_to_share",
+    "utilization",
+]

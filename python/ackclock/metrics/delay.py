@@ -1,0 +1,76 @@
+"""Round-trip times and queues (RFC 5166, section 2.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ackclock.metrics.tables import (
+    Array,
+    MetricError,
+    Tables,
+    column,
+    flow_names,
+    flow_row,
+    link_row,
+    samples,
+    within,
+)
+
+
+def rtt_samples(
+    run: Tables,
+    flow: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+    above_base: bool = False,
+) -> Array:
+    """RTT samples (ms) at the resolution of the series; ``above_base`` takes off the base RTT."""
+    found = []
+    for name in flow_names(run) if flow is None else [flow]:
+        times, values = samples(run, name, "rtt")
+        base = float(column(run.flows, "base_rtt_ms")[flow_row(run, name)]) if above_base else 0.0
+        found.append(values[within(times, start, stop) & np.isfinite(values)] - base)
+    rtts = np.concatenate(found)
+    if not rtts.size:
+        raise MetricError("there is no RTT sample in the interval")
+    return rtts
+
+
+def rtt_percentile(
+    run: Tables,
+    percentile: float,
+    flow: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+    above_base: bool = False,
+) -> float:
+    """A percentile of the RTT in ms; over the measured interval from the run's histogram where it has it."""
+    name = f"rtt_p{percentile:g}_ms"
+    if start is None and stop is None and flow is not None and name in run.flows.column_names:
+        row = flow_row(run, flow)
+        base = float(column(run.flows, "base_rtt_ms")[row]) if above_base else 0.0
+        return float(column(run.flows, name)[row]) - base
+    return float(np.percentile(rtt_samples(run, flow, start, stop, above_base), percentile))
+
+
+def rtt_range(
+    run: Tables,
+    low: float = 25.0,
+    high: float = 75.0,
+    flow: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+) -> float:
+    """Difference of two percentiles of the RTT in ms; by default the interquartile range."""
+    below, above = np.percentile(rtt_samples(run, flow, start, stop), [low, high])
+    return float(above - below)
+
+
+def queue_delay(run: Tables, of: str = "mean", link: str | None = None) -> float:
+    """Queueing delay (ms) over the measured interval, time-weighted: "mean", "p50", "p95", "p99" or "max"."""
+    return float(column(run.links, f"queue_delay_{of}_ms")[link_row(run, link)])
+
+
+def queue_length(run: Tables, of: str = "mean", link: str | None = None) -> float:
+    """Waiting packets over the measured interval, time-weighted: "mean", "p50", "p95" or "max"."""
+    return float(column(run.links, f"queue_packets_{of}")[link_row(run, link)])
