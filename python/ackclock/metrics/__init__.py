@@ -11,11 +11,21 @@ together, ``link=None`` the first link with a rate.
 """
 
 from ackclock.metrics.curves import Curve, goodput_by_flow, queue_curve, signal_by_flow
-from ackclock.metrics.delay import queue_delay, queue_length, rtt_percentile, rtt_range, rtt_samples
+from ackclock.metrics.delay import (
+    queue_delay,
+    queue_length,
+    rtt_deviation,
+    rtt_mean,
+    rtt_percentile,
+    rtt_range,
+    rtt_samples,
+)
 from ackclock.metrics.fairness import jain, jain_index, max_min_ratio, settling_time, time_to_share
 from ackclock.metrics.loss import event_count, event_share, event_value, loss_rate
 from ackclock.metrics.models import mathis
+from ackclock.metrics.packets import packets_arrived
 from ackclock.metrics.rates import goodput, goodput_bins, goodput_windows, link_rate, throughput, utilization
+from ackclock.metrics.relations import correlation, rise_until, signal_when
 from ackclock.metrics.signals import change_at, lag, signal_at, signal_percentile
 from ackclock.metrics.tables import (
     SIGNALS,
@@ -36,6 +46,7 @@ __all__ = [
     "Tables",
     "change_at",
     "column",
+    "correlation",
     "event_count",
     "event_share",
     "event_times",
@@ -52,9 +63,13 @@ __all__ = [
     "loss_rate",
     "mathis",
     "max_min_ratio",
+    "packets_arrived",
     "queue_curve",
     "queue_delay",
     "queue_length",
+    "rise_until",
+    "rtt_deviation",
+    "rtt_mean",
     "rtt_percentile",
     "rtt_range",
     "rtt_samples",
@@ -63,6 +78,7 @@ __all__ = [
     "signal_at",
     "signal_by_flow",
     "signal_percentile",
+    "signal_when",
     "throughput",
     "time_to_share",
     "utilization",

@@ -53,6 +53,20 @@ def rtt_percentile(
     return float(np.percentile(rtt_samples(run, flow, start, stop, above_base), percentile))
 
 
+def rtt_mean(
+    run: Tables, flow: str | None = None, start: float | None = None, stop: float | None = None
+) -> float:
+    """Mean of the RTT samples in ms; over every sample where the series is recorded at each ACK."""
+    return float(np.mean(rtt_samples(run, flow, start, stop)))
+
+
+def rtt_deviation(
+    run: Tables, flow: str | None = None, start: float | None = None, stop: float | None = None
+) -> float:
+    """Standard deviation of the RTT samples in ms."""
+    return float(np.std(rtt_samples(run, flow, start, stop)))
+
+
 def rtt_range(
     run: Tables,
     low: float = 25.0,

@@ -18,7 +18,8 @@ class Judgement:
 
     claim: Claim
     measured: float | None
-    """The value, None where there is none; of an ordering the ratio that misses, or else the smallest."""
+    """The value, None where there is none; of several (the ratios of an ordering, the measures of a list) the
+    first that misses, or else the smallest."""
     verdict: str
     """"pass", "miss", "cited" or "informative"."""
     why: str = ""
@@ -43,13 +44,18 @@ class Judgement:
 
 
 def expressions(claim: Claim, experiment: Experiment) -> tuple[Expression, ...]:
-    """The expressions that measure a claim: one, or for an ordering one for each member of the list."""
+    """The expressions that measure a claim: one, or one for each member of a list.
+
+    Of an ordering the ratios of neighbours are judged, of any other list every member.
+    """
     where = f"{experiment.file.name}, claim {claim.id}"
     if claim.measure is None:
         return ()
-    if claim.kind == "ordering":
-        if not isinstance(claim.measure, list) or len(claim.measure) < 2:
-            raise CatalogueError(f"{where}: an ordering is measured by a list of two measures or more")
+    if claim.kind == "ordering" and (not isinstance(claim.measure, list) or len(claim.measure) < 2):
+        raise CatalogueError(f"{where}: an ordering is measured by a list of two measures or more")
+    if isinstance(claim.measure, list):
+        if not claim.measure:
+            raise CatalogueError(f"{where}: `measure` is an empty list")
         return tuple(parse(m, experiment, f"{where}, measure.{i}") for i, m in enumerate(claim.measure))
     return (parse(claim.measure, experiment, f"{where}, measure"),)
 
@@ -63,11 +69,9 @@ def judge(claim: Claim, measures: Sequence[Expression], samples: Samples) -> Jud
     if not values:
         return Judgement(claim, None, _verdict(claim, passed=False), "the paper quotes it from elsewhere")
     if claim.kind == "ordering":
-        ratios = [a / b if b else float("inf") for a, b in pairwise(values)]
-        misses = [ratio for ratio in ratios if not claim.low <= ratio <= claim.high]
-        measured = misses[0] if misses else min(ratios)
-    else:
-        measured = values[0]
+        values = [a / b if b else float("inf") for a, b in pairwise(values)]
+    misses = [value for value in values if not claim.low <= value <= claim.high]
+    measured = misses[0] if misses else min(values)
     return Judgement(claim, measured, _verdict(claim, passed=claim.low <= measured <= claim.high))
 
 

@@ -15,6 +15,7 @@ from ackclock.papers import figures
 from ackclock.papers.catalogue import Claim, Experiment
 from ackclock.papers.judgement import Judgement, expressions, judge
 from ackclock.papers.measure import Cell, Expression, Samples
+from ackclock.papers.tables import PaperTable, tables
 from ackclock.plots import Panel
 
 
@@ -26,6 +27,15 @@ class Drawn:
     panels: list[Panel]
 
 
+@dataclass(frozen=True)
+class Filled:
+    """A table with its cells: as they are shown, and as numbers."""
+
+    table: PaperTable
+    rows: list[list[str]]
+    values: pa.Table
+
+
 @dataclass
 class Result:
     """What came of one experiment."""
@@ -33,6 +43,7 @@ class Result:
     experiment: Experiment
     judgements: list[Judgement]
     figures: list[Drawn]
+    tables: list[Filled]
     runs_done: int
     runs: int
     seconds: float
@@ -99,7 +110,9 @@ class Work:
         ]
         self.figures = figures.figures(experiment)
         demands = [d for _, measures in self.claims for m in measures for d in m.demands()]
+        self.tables = tables(experiment)
         demands += [d for figure in self.figures for d in figure.demands()]
+        demands += [d for table in self.tables for d in table.demands()]
         for cell, sample in demands:
             self.samples.want(cell, sample)
         self.resolved = {cell: self._resolve(cell) for cell in self.samples.cells()}
@@ -123,6 +136,9 @@ class Work:
             self.experiment,
             [judge(claim, measures, self.samples) for claim, measures in self.claims] if self.done else [],
             [Drawn(f, f.panels(self.samples)) for f in self.figures] if self.done else [],
+            [Filled(t, t.rows(self.samples), t.values(self.samples)) for t in self.tables]
+            if self.done
+            else [],
             self.done,
             len(self.resolved) * self.experiment.repetitions,
             self.seconds,
