@@ -8,8 +8,9 @@ the sweep it is taken at, and the statistic over repetitions::
 
 Leaves combine: ``{ ratio = [A, B] }``, ``difference``, ``largest``, ``smallest``, ``mean`` and ``sum`` of
 expressions, ``{ slope_of = LEAF, along = "path.loss", points = […] }`` (of log measure against log
-parameter), ``{ model = "mathis", … }`` and ``{ value = 3.0 }``. Any of them takes ``times``, a constant
-factor.
+parameter), ``{ first_of = LEAF, along = "path.queue", at_least = 0.99, points = […] }`` (the first value of
+the sweep at which the measure is so large), ``{ model = "mathis", … }`` and ``{ value = 3.0 }``. Any of them
+but the slope and the first takes ``times``, a constant factor.
 """
 
 from __future__ import annotations
@@ -261,6 +262,26 @@ class Slope(Expression):
         return float(np.polyfit(np.log(self.at), np.log(values), 1)[0])
 
 
+@dataclass(frozen=True)
+class First(Expression):
+    """The first point of a sweep at which a measure is large enough."""
+
+    at: tuple[float, ...]
+    parts: tuple[Expression, ...]
+    at_least: float
+
+    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+        """The samples that it needs."""
+        return (demand for part in self.parts for demand in part.demands())
+
+    def value(self, samples: Samples) -> float:
+        """Its value."""
+        for at, part in zip(self.at, self.parts, strict=True):
+            if part.value(samples) >= self.at_least:
+                return at
+        raise MetricError(f"the measure is below {self.at_least:g} at every point")
+
+
 _OF_A_LEAF = {"run", "where", "relative_to", "statistic", "over", "times"}
 _RENAMED = {"from": "start", "to": "stop", "bin": "width"}
 
@@ -269,9 +290,11 @@ def parse(tree: Any, experiment: Experiment, where: str) -> Expression:
     """Reads an expression of an experiment file; a mistake gives a ``CatalogueError`` that says where."""
     if not isinstance(tree, Mapping):
         raise CatalogueError(f"{where}: {tree!r} is not a measure")
-    heads = [key for key in ("metric", "model", "value", "slope_of", *COMBINATIONS) if key in tree]
+    heads = [
+        key for key in ("metric", "model", "value", "slope_of", "first_of", *COMBINATIONS) if key in tree
+    ]
     if len(heads) != 1:
-        known = ", ".join(["metric", "model", "value", "slope_of", *COMBINATIONS])
+        known = ", ".join(["metric", "model", "value", "slope_of", "first_of", *COMBINATIONS])
         raise CatalogueError(f"{where}: a measure has exactly one of {known}")
     head, rest = heads[0], {key: value for key, value in tree.items() if key != heads[0]}
     try:
@@ -279,6 +302,8 @@ def parse(tree: Any, experiment: Experiment, where: str) -> Expression:
             return parse_leaf(tree, experiment, where)
         if head == "slope_of":
             return _slope(tree, experiment, where)
+        if head == "first_of":
+            return _first(tree, experiment, where)
         times = quantity(rest.pop("times", 1.0))
         if head == "model":
             return Constant(float(_model(tree[head], rest)) * times)
@@ -300,21 +325,36 @@ def _model(name: str, arguments: Mapping[str, Any]) -> Any:
     return MODELS[name](**checked(MODELS[name], arguments))
 
 
-def _slope(tree: Mapping[str, Any], experiment: Experiment, where: str) -> Expression:
+def _along(
+    tree: Mapping[str, Any], head: str, experiment: Experiment, where: str
+) -> tuple[tuple[float, ...], tuple[Expression, ...]]:
+    """Points of the sweep that an expression runs along, and its leaf at each of them."""
     along = str(tree.get("along"))
-    if along not in experiment.sweep or set(tree) - {"slope_of", "along", "points"}:
-        raise CatalogueError(
-            f"{where}: a slope has `along`, a key of the sweep, and `points`, some of its values"
-        )
+    if along not in experiment.sweep:
+        raise CatalogueError(f"{where}: `{head}` has `along`, a key of the sweep")
     wanted = tree.get("points", experiment.sweep[along])
     points = [point for point in wanted if point in experiment.sweep[along]]
     if len(points) < 2:
         raise CatalogueError(f"{where}: fewer than two of the points {', '.join(wanted)} are in the sweep")
-    leaf = tree["slope_of"]
+    leaf = tree[head]
     parts = tuple(
         parse(leaf | {"where": leaf.get("where", {}) | {along: point}}, experiment, where) for point in points
     )
-    return Slope(tuple(quantity(point) for point in points), parts)
+    return tuple(quantity(point) for point in points), parts
+
+
+def _slope(tree: Mapping[str, Any], experiment: Experiment, where: str) -> Expression:
+    if set(tree) - {"slope_of", "along", "points"}:
+        raise CatalogueError(
+            f"{where}: a slope has `along`, a key of the sweep, and `points`, some of its values"
+        )
+    return Slope(*_along(tree, "slope_of", experiment, where))
+
+
+def _first(tree: Mapping[str, Any], experiment: Experiment, where: str) -> Expression:
+    if set(tree) - {"first_of", "along", "points", "at_least"} or "at_least" not in tree:
+        raise CatalogueError(f"{where}: `first_of` has `along`, `at_least` and `points`")
+    return First(*_along(tree, "first_of", experiment, where), quantity(tree["at_least"]))
 
 
 def parse_leaf(tree: Mapping[str, Any], experiment: Experiment, where: str) -> Leaf:
