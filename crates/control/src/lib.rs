@@ -16,8 +16,12 @@ mod reno;
 mod testing;
 
 pub mod aimd;
+pub mod card;
 pub mod cdg;
 pub mod cubic;
+pub mod da;
+pub mod dual;
+pub mod jk;
 pub mod newreno;
 pub mod vegas;
 
