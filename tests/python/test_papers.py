@@ -3,11 +3,13 @@ import math
 import pytest
 
 from ackclock import papers
+from ackclock.metrics import MetricError
 from ackclock.papers import CatalogueError
 from ackclock.papers.catalogue import read_experiment
 from ackclock.papers.figures import figures, table
 from ackclock.papers.judgement import expressions, judge
 from ackclock.papers.measure import Samples, parse, quantity
+from ackclock.papers.tables import markdown, tables
 from handmade import handmade
 
 EXPERIMENT = """
@@ -163,6 +165,11 @@ def test_a_slope_is_taken_of_logarithms(experiment):
         ({"metric": "goodput", "ratio": []}, "exactly one of"),
         ({"ratio": [{"value": 1}]}, "takes two measures"),
         ({"value": "fast"}, "is not a number with a unit"),
+        ({"first_of": {"metric": "goodput"}, "among": {"one": 1}}, "`first_of` has `at_least` and `among`"),
+        (
+            {"first_of": {"metric": "goodput", "where": WHERE}, "among": {"two": 1}, "at_least": 1},
+            "no run `two`",
+        ),
         ({"model": "mathis", "loss": "1%"}, "`mathis` needs the argument `rtt`"),
     ],
 )
@@ -307,6 +314,143 @@ def test_ids_are_unique_and_begin_with_their_paper():
     ids = [e.id for e in shipped] + [c.id for e in shipped for c in e.claims]
     assert len(set(ids)) == len(ids)
     assert all(e.id.startswith(f"{e.paper}-") for e in shipped)
+
+
+FAMILY = """
+[[claims]]
+id = "demo-{flow}-{until}"
+kind = "reported-number"
+text = "{flow} until {until} s"
+unit = "{{bit/s}}"
+source = "table 1, row {until}"
+columns = ["flow", "until", "reported", "low", "high"]
+rows = [["a", "6", 4e6, 3e6, 5e6], ["b", "8", 3e6, 2.5e6, 2.9e6]]
+[claims.measure]
+metric = "goodput"
+run = "one"
+flow = "{flow}"
+from = "4s"
+to = "{until}s"
+where = { "path.loss" = "1%" }
+"""
+
+
+def measured(experiment):
+    """Samples of all that the claims and tables of an experiment need, from three repetitions by hand."""
+    samples = Samples()
+    wanted = [m for claim in experiment.claims for m in expressions(claim, experiment)] + tables(experiment)
+    for one in wanted:
+        for cell, sample in one.demands():
+            samples.want(cell, sample)
+    for cell in samples.cells():
+        for repetition in range(3):
+            samples.add(cell, repetition, handmade())
+    return samples
+
+
+def test_an_entry_with_rows_stands_for_a_claim_a_row(tmp_path):
+    experiment = read(tmp_path, EXPERIMENT + FAMILY)
+    _, first, second = experiment.claims
+    assert (first.id, first.text, first.unit) == ("demo-a-6", "a until 6 s", "{bit/s}")
+    assert (second.id, second.source, second.reported) == ("demo-b-8", "table 1, row 8", 3e6)
+    samples = measured(experiment)
+    # a delivers 4 Mbit/s throughout; b 2 Mbit/s for 2 s and 4 Mbit/s for 2 s, which its band leaves out.
+    found = [judge(claim, expressions(claim, experiment), samples) for claim in (first, second)]
+    assert [(j.measured, j.verdict) for j in found] == [
+        (pytest.approx(4e6), "pass"),
+        (pytest.approx(3e6), "miss"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('"b", "8", 3e6', '"b", 3e6', "claims.1, row 1: must be a list of 5, one for each of `columns`"),
+        ("{flow} until", "{flaw} until", "`{flaw} until {until} s` has a blank that is none of flow, until"),
+        ("{flow} until", "{flow until", "has a blank that is none of"),
+        ("columns =", "column =", "claims.1: `columns` and `rows` must be lists"),
+        ('"reported", "low"', '"unit", "low"', "claims.1: `unit` is both a key and a column"),
+        ("4e6, 3e6, 5e6", "4e6, 3e6, 2e6", "claims.1, row 0: low = 3e+06 is above high = 2e+06"),
+    ],
+)
+def test_a_mistake_in_a_family_is_told_with_its_row(tmp_path, old, new, sentence):
+    assert old in FAMILY
+    with pytest.raises(CatalogueError) as error:
+        read(tmp_path, EXPERIMENT + FAMILY.replace(old, new, 1))
+    assert sentence in str(error.value)
+
+
+def test_of_a_list_every_measure_must_lie_in_the_band(experiment):
+    band = {"kind": "shape", "low": 1.0, "high": 3.0}
+    good = judgement(experiment, **band, measure=[{"value": 3}, {"value": 1}, {"value": 2}])
+    assert (good.measured, good.verdict) == (1.0, "pass")
+    bad = judgement(experiment, **band, measure=[{"value": 2}, {"value": 4}, {"value": 0}])
+    assert (bad.measured, bad.verdict) == (4.0, "miss")
+    with pytest.raises(CatalogueError, match="empty list"):
+        judgement(experiment, **band, measure=[])
+
+
+TABLE = """
+[[tables]]
+name = "both"
+title = "Both flows"
+heading = "flow"
+columns = [
+  { label = "goodput", claim = "demo-{id}" },
+  { label = "RTT (ms)", measure = { metric = "rtt_percentile", percentile = 50, run = "one", flow = "{flow}", where = { "path.loss" = "1%" }, from = "{from}s", to = "3s" } },
+]
+rows = [
+  { label = "first", id = "a-6", flow = "a", from = "1" },
+  { label = "second", id = "b-8", flow = "b", from = "1" },
+]
+"""  # noqa: E501
+
+
+def test_a_table_shows_measured_and_reported_and_a_dash_where_nothing_is(tmp_path):
+    experiment = read(tmp_path, EXPERIMENT + FAMILY + TABLE)
+    samples = measured(experiment)
+    (shown,) = tables(experiment)
+    assert shown.headings == ("flow", "goodput", "RTT (ms)")
+    # The RTT of a climbs from 50 to 70 ms between 1 and 3 s; b has none before 5 s.
+    assert shown.rows(samples) == [
+        ["first", "4000000 (4000000)", "60"],
+        ["second", "3000000 (3000000)", "-"],
+    ]
+    assert shown.values(samples).to_pylist()[1:3] == [
+        {"row": "first", "column": "RTT (ms)", "measured": 60.0, "reported": None},
+        {"row": "second", "column": "goodput", "measured": pytest.approx(3e6), "reported": "3000000.0"},
+    ]
+    assert markdown(("a", "b"), [["1|2", "3"]]) == "| a | b |\n| --- | --- |\n| 1/2 | 3 |\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('title = "Both', 'titel = "Both', "table both: unknown key `titel`"),
+        ('claim = "demo-{id}"', 'claim = "demo-{flow}"', "first, goodput: there is no claim `demo-a`"),
+        ('label = "goodput", claim', 'label = "goodput", claims', "either a `claim` or a `measure`"),
+        ("percentile = 50", 'percentile = "{half}"', "`{half}` has a blank that is none of label, id"),
+    ],
+)
+def test_a_mistake_in_a_table_gives_a_sentence(tmp_path, old, new, sentence):
+    assert old in TABLE
+    experiment = read(tmp_path, EXPERIMENT + FAMILY + TABLE.replace(old, new, 1))
+    with pytest.raises(CatalogueError) as error:
+        tables(experiment)
+    assert sentence in str(error.value)
+
+
+def test_figures_and_tables_of_an_experiment_have_names_of_their_own(tmp_path):
+    with pytest.raises(CatalogueError, match="two figures or tables have the same `name`"):
+        read(tmp_path, EXPERIMENT + FAMILY + TABLE.replace('"both"', '"time"'))
+
+
+def test_the_first_run_in_which_a_measure_is_large_enough(experiment):
+    leaf = {"metric": "goodput", "flow": "b", "from": "4s", "to": "8s", "where": WHERE}
+    first = {"first_of": leaf, "among": {"one": 10, "other": 20}}
+    assert value(experiment, first | {"at_least": "3mbit"}) == 10.0
+    with pytest.raises(MetricError, match=r"below 3\.1e\+06 in every run"):
+        value(experiment, first | {"at_least": "3.1mbit"})
 
 
 def test_experiments_are_selected_by_id_or_paper():

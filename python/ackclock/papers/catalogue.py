@@ -234,6 +234,8 @@ def _family(values: Mapping[str, Any], where: str) -> Iterator[tuple[Mapping[str
     columns, rows = values.get("columns"), values["rows"]
     if not isinstance(columns, list) or not isinstance(rows, list) or not rows:
         raise CatalogueError(f"{where}: `columns` and `rows` must be lists, and there must be a row")
+    if twice := set(columns) & set(own):
+        raise CatalogueError(f"{where}: `{min(twice)}` is both a key and a column")
     for number, cells in enumerate(rows):
         place = f"{where}, row {number}"
         if not isinstance(cells, list) or len(cells) != len(columns):

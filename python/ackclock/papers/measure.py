@@ -8,9 +8,9 @@ the sweep it is taken at, and the statistic over repetitions::
 
 Leaves combine: ``{ ratio = [A, B] }``, ``difference``, ``largest``, ``smallest``, ``mean`` and ``sum`` of
 expressions, ``{ slope_of = LEAF, along = "path.loss", points = […] }`` (of log measure against log
-parameter), ``{ first_of = LEAF, along = "path.queue", at_least = 0.99, points = […] }`` (the first value of
-the sweep at which the measure is so large), ``{ model = "mathis", … }`` and ``{ value = 3.0 }``. Any of them
-but the slope and the first takes ``times``, a constant factor.
+parameter), ``{ first_of = LEAF, at_least = 0.99, among = { small = 10, big = 20 } }`` (the number of the
+first of these runs in which the measure is so large), ``{ model = "mathis", … }`` and ``{ value = 3.0 }``.
+Any of them but the slope and the first takes ``times``, a constant factor.
 """
 
 from __future__ import annotations
@@ -264,9 +264,9 @@ class Slope(Expression):
 
 @dataclass(frozen=True)
 class First(Expression):
-    """The first point of a sweep at which a measure is large enough."""
+    """The number that belongs to the first of several measures that is large enough."""
 
-    at: tuple[float, ...]
+    numbers: tuple[float, ...]
     parts: tuple[Expression, ...]
     at_least: float
 
@@ -276,10 +276,10 @@ class First(Expression):
 
     def value(self, samples: Samples) -> float:
         """Its value."""
-        for at, part in zip(self.at, self.parts, strict=True):
+        for number, part in zip(self.numbers, self.parts, strict=True):
             if part.value(samples) >= self.at_least:
-                return at
-        raise MetricError(f"the measure is below {self.at_least:g} at every point")
+                return number
+        raise MetricError(f"the measure is below {self.at_least:g} in every run")
 
 
 _OF_A_LEAF = {"run", "where", "relative_to", "statistic", "over", "times"}
@@ -325,36 +325,30 @@ def _model(name: str, arguments: Mapping[str, Any]) -> Any:
     return MODELS[name](**checked(MODELS[name], arguments))
 
 
-def _along(
-    tree: Mapping[str, Any], head: str, experiment: Experiment, where: str
-) -> tuple[tuple[float, ...], tuple[Expression, ...]]:
-    """Points of the sweep that an expression runs along, and its leaf at each of them."""
+def _slope(tree: Mapping[str, Any], experiment: Experiment, where: str) -> Expression:
     along = str(tree.get("along"))
-    if along not in experiment.sweep:
-        raise CatalogueError(f"{where}: `{head}` has `along`, a key of the sweep")
+    if along not in experiment.sweep or set(tree) - {"slope_of", "along", "points"}:
+        raise CatalogueError(
+            f"{where}: a slope has `along`, a key of the sweep, and `points`, some of its values"
+        )
     wanted = tree.get("points", experiment.sweep[along])
     points = [point for point in wanted if point in experiment.sweep[along]]
     if len(points) < 2:
         raise CatalogueError(f"{where}: fewer than two of the points {', '.join(wanted)} are in the sweep")
-    leaf = tree[head]
+    leaf = tree["slope_of"]
     parts = tuple(
         parse(leaf | {"where": leaf.get("where", {}) | {along: point}}, experiment, where) for point in points
     )
-    return tuple(quantity(point) for point in points), parts
-
-
-def _slope(tree: Mapping[str, Any], experiment: Experiment, where: str) -> Expression:
-    if set(tree) - {"slope_of", "along", "points"}:
-        raise CatalogueError(
-            f"{where}: a slope has `along`, a key of the sweep, and `points`, some of its values"
-        )
-    return Slope(*_along(tree, "slope_of", experiment, where))
+    return Slope(tuple(quantity(point) for point in points), parts)
 
 
 def _first(tree: Mapping[str, Any], experiment: Experiment, where: str) -> Expression:
-    if set(tree) - {"first_of", "along", "points", "at_least"} or "at_least" not in tree:
-        raise CatalogueError(f"{where}: `first_of` has `along`, `at_least` and `points`")
-    return First(*_along(tree, "first_of", experiment, where), quantity(tree["at_least"]))
+    if set(tree) != {"first_of", "at_least", "among"} or not isinstance(tree["among"], Mapping):
+        raise CatalogueError(
+            f"{where}: `first_of` has `at_least` and `among`, a number for each of some runs"
+        )
+    parts = tuple(parse(tree["first_of"] | {"run": run}, experiment, where) for run in tree["among"])
+    return First(tuple(map(quantity, tree["among"].values())), parts, quantity(tree["at_least"]))
 
 
 def parse_leaf(tree: Mapping[str, Any], experiment: Experiment, where: str) -> Leaf:
