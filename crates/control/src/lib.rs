@@ -19,6 +19,7 @@ pub mod aimd;
 pub mod cdg;
 pub mod cubic;
 pub mod newreno;
+pub mod siad;
 pub mod vegas;
 
 pub use ack::{Ack, Counting, Loss, Marks, RateSample, RttSample};

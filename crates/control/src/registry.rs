@@ -1,7 +1,7 @@
 //! The list of controllers: what there is, and how to build one by name.
 
 use crate::parameters::nearest;
-use crate::{Controller, Parameter, ParameterError, Parameters, aimd, cdg, cubic, newreno, vegas};
+use crate::{Controller, Parameter, ParameterError, Parameters, aimd, cdg, cubic, newreno, siad, vegas};
 
 /// One controller as the registry knows it.
 #[derive(Clone, Copy)]
@@ -21,7 +21,7 @@ pub struct Entry {
 }
 
 /// Every controller, in alphabetical order.
-pub const CONTROLLERS: &[Entry] = &[aimd::ENTRY, cdg::ENTRY, cubic::ENTRY, newreno::ENTRY, vegas::ENTRY];
+pub const CONTROLLERS: &[Entry] = &[aimd::ENTRY, cdg::ENTRY, cubic::ENTRY, newreno::ENTRY, siad::ENTRY, vegas::ENTRY];
 
 /// The entry of controller `name`; if there is none, an error with the nearest known name.
 pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
