@@ -30,11 +30,15 @@ COLOURS: Mapping[str, str] = {
     "cdg": "#009E73",
     "vegas": "#CC79A7",
     "aimd": "#8C6D1F",
+    "siad": "#882255",
+    "htcp": "#E69F00",
+    "highspeed": "#56B4E9",
+    "scalable": "#44AA99",
     "": "#444444",
 }
-"""Colour of each controller (Okabe and Ito's palette); others take the spare ones in order of appearance."""
+"""Colour of each controller (palettes of Okabe and Ito, and Tol); others take the spare ones in order."""
 
-SPARE = ("#56B4E9", "#E69F00", "#332288", "#999933", "#882255", "#44AA99", "#AA4499", "#661100")
+SPARE = ("#332288", "#999933", "#AA4499", "#661100", "#117733", "#6699CC")
 MARKERS = "os^Dv<>P*X"
 LEGEND_LIMIT = 10
 """A panel with more curves than this has no legend: nobody could read it."""
@@ -149,8 +153,7 @@ def draw(
 
 def _panel(axes: Axes, panel: Panel) -> None:
     few = len(panel.series) <= LEGEND_LIMIT
-    shown = colours([s.cc for s in panel.series])
-    for number, (series, colour) in enumerate(zip(panel.series, shown, strict=True)):
+    for number, (series, colour) in enumerate(zip(panel.series, _colours(panel.series), strict=True)):
         marker = MARKERS[number % len(MARKERS)]
         look: dict[str, Any] = {"color": colour, "label": series.label if few else None}
         if series.look == "points":
@@ -165,6 +168,16 @@ def _panel(axes: Axes, panel: Panel) -> None:
         else:
             axes.plot(series.x, series.y, linewidth=1.1 if few else 0.6, alpha=1.0 if few else 0.6, **look)
     axes.set_title(panel.title)
+
+
+def _colours(series: Sequence[Series]) -> list[str]:
+    """The colour of each curve; a model of a controller follows the curve before it."""
+    own = [s.look != "model" or not s.cc for s in series]
+    fresh = iter(colours([s.cc for s, is_own in zip(series, own, strict=True) if is_own]))
+    shown: list[str] = []
+    for is_own in own:
+        shown.append(next(fresh) if is_own else shown[-1])
+    return shown
 
 
 def _axes(grid: Any, x: Axis, y: Axis) -> None:

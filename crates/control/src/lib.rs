@@ -23,6 +23,7 @@ pub mod da;
 pub mod dual;
 pub mod jk;
 pub mod newreno;
+pub mod siad;
 pub mod vegas;
 
 pub use ack::{Ack, Counting, Loss, Marks, RateSample, RttSample};

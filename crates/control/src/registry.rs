@@ -1,7 +1,9 @@
 //! The list of controllers: what there is, and how to build one by name.
 
 use crate::parameters::nearest;
-use crate::{Controller, Parameter, ParameterError, Parameters, aimd, card, cdg, cubic, da, dual, jk, newreno, vegas};
+use crate::{
+    Controller, Parameter, ParameterError, Parameters, aimd, card, cdg, cubic, da, dual, jk, newreno, siad, vegas,
+};
 
 /// One controller as the registry knows it.
 #[derive(Clone, Copy)]
@@ -30,6 +32,7 @@ pub const CONTROLLERS: &[Entry] = &[
     dual::ENTRY,
     jk::ENTRY,
     newreno::ENTRY,
+    siad::ENTRY,
     vegas::ENTRY,
 ];
 

@@ -45,11 +45,14 @@ def signal_by_flow(
     return curves
 
 
-def queue_curve(run: Tables, link: str | None = None) -> Curve:
+def queue_curve(
+    run: Tables, link: str | None = None, start: float | None = None, stop: float | None = None
+) -> Curve:
     """Waiting packets of a link over time."""
     row = link_row(run, link)
     table = run.link_series
     chosen = column(table, "link") == column(run.links, "link")[row]
+    chosen &= within(column(table, "time_s"), start, stop)
     name = str(run.links["name"][row].as_py())
     return Curve(name, "", column(table, "time_s")[chosen], column(table, "queue_packets")[chosen])
 

@@ -11,6 +11,7 @@ from ackclock.metrics.tables import (
     column,
     flow_names,
     flow_row,
+    is_one_of,
     link_row,
     samples,
     within,
@@ -53,17 +54,17 @@ def rtt_percentile(
     return float(np.percentile(rtt_samples(run, flow, start, stop, above_base), percentile))
 
 
-def rtt_mean(
-    run: Tables, flow: str | None = None, start: float | None = None, stop: float | None = None
-) -> float:
-    """Mean of the RTT samples in ms; over every sample where the series is recorded at each ACK."""
+def rtt_mean(run: Tables, flow: str, start: float | None = None, stop: float | None = None) -> float:
+    """The mean of the RTT samples (ms); over the measured interval of every one."""
+    if start is None and stop is None:
+        return float(column(run.flows, "rtt_mean_ms")[flow_row(run, flow)])
     return float(np.mean(rtt_samples(run, flow, start, stop)))
 
 
 def rtt_deviation(
     run: Tables, flow: str | None = None, start: float | None = None, stop: float | None = None
 ) -> float:
-    """Standard deviation of the RTT samples in ms."""
+    """The standard deviation of the RTT samples (ms)."""
     return float(np.std(rtt_samples(run, flow, start, stop)))
 
 
@@ -88,3 +89,30 @@ def queue_delay(run: Tables, of: str = "mean", link: str | None = None) -> float
 def queue_length(run: Tables, of: str = "mean", link: str | None = None) -> float:
     """Waiting packets over the measured interval, time-weighted: "mean", "p50", "p95" or "max"."""
     return float(column(run.links, f"queue_packets_{of}")[link_row(run, link)])
+
+
+def queue_percentile(
+    run: Tables,
+    percentile: float,
+    link: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+) -> float:
+    """A percentile over the samples of a queue length (packets): 0 is the shortest, 100 the longest."""
+    table = run.link_series
+    chosen = column(table, "link") == column(run.links, "link")[link_row(run, link)]
+    chosen &= within(column(table, "time_s"), start, stop)
+    if not chosen.any():
+        raise MetricError("the queue has no sample in the interval")
+    return float(np.percentile(column(table, "queue_packets")[chosen], percentile))
+
+
+def buffer(run: Tables, link: str | None = None) -> float:
+    """The room of a drop-tail queue in packets: what the packets that it dropped found waiting."""
+    table = run.events
+    row = link_row(run, link)
+    own = column(table, "link") == column(run.links, "link")[row]
+    waiting = column(table, "value")[own & is_one_of(table, "kind", ["drop"])]
+    if not np.isfinite(waiting).any():
+        raise MetricError("nothing was dropped, so the room of the queue does not show")
+    return float(np.nanmax(waiting))

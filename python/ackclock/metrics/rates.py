@@ -18,11 +18,15 @@ from ackclock.metrics.tables import (
 )
 
 
+def _counted_at(run: Tables, flow: str, counter: str, times: Array) -> Array:
+    at, counted = samples(run, flow, counter)
+    begin = float(column(run.flows, "start_s")[flow_row(run, flow)])
+    return np.interp(times, np.concatenate(([min(begin, at[0])], at)), np.concatenate(([0.0], counted)))
+
+
 def delivered_at(run: Tables, flow: str, times: Array) -> Array:
     """Bytes that a flow has delivered at some times, interpolated between samples."""
-    at, delivered = samples(run, flow, "delivered_bytes")
-    begin = float(column(run.flows, "start_s")[flow_row(run, flow)])
-    return np.interp(times, np.concatenate(([min(begin, at[0])], at)), np.concatenate(([0.0], delivered)))
+    return _counted_at(run, flow, "delivered_bytes", times)
 
 
 def goodput(
@@ -67,10 +71,38 @@ def goodput_windows(run: Tables, flow: str, width: float, start: float, stop: fl
     return np.asarray(np.diff(delivered_at(run, flow, edges)) * 8 / width)
 
 
-def throughput(run: Tables, flow: str | None = None) -> float:
-    """IP bytes that arrived at the receiver in the measured interval, in bit/s."""
-    values = column(run.flows, "throughput_bps")
-    return float(np.sum(values) if flow is None else values[flow_row(run, flow)])
+def throughput(
+    run: Tables,
+    flow: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+    packet: float = 1500.0,
+) -> float:
+    """IP bytes that arrived at the receiver, in bit/s.
+
+    Over an explicit interval they are counted in packets, each taken for ``packet`` bytes.
+    """
+    if start is None and stop is None:
+        values = column(run.flows, "throughput_bps")
+        return float(np.sum(values) if flow is None else values[flow_row(run, flow)])
+    if start is None or stop is None or not stop > start:
+        raise MetricError("throughput needs both ends of its interval or none, the later one last")
+    flows = flow_names(run) if flow is None else [flow]
+    edges = np.array([start, stop])
+    arrived = sum(float(np.diff(arrived_at(run, f, edges))[0]) for f in flows)
+    return arrived * packet * 8 / (stop - start)
+
+
+def arrived_at(run: Tables, flow: str, times: Array) -> Array:
+    """Packets of a flow that have reached the receiver at some times, interpolated between samples."""
+    return _counted_at(run, flow, "arrived_packets", times)
+
+
+def flow_value(run: Tables, flow: str, name: str) -> float:
+    """A column of ``flows``: packets sent, timeouts, completion time and the like."""
+    if name not in run.flows.column_names:
+        raise MetricError(f"the table `flows` has no column `{name}`")
+    return float(column(run.flows, name)[flow_row(run, flow)])
 
 
 def link_rate(run: Tables, link: str | None = None) -> float:

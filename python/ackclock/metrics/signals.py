@@ -105,3 +105,30 @@ def lag(
             raise MetricError(f"signal `{name}` of `{flow}` never is {sign} in the interval")
         met.append(count[steps[hits[0]]])
     return float(met[1] - met[0])
+
+
+def signal_mean(
+    run: Tables, flow: str, signal: str, start: float | None = None, stop: float | None = None
+) -> float:
+    """The mean over the samples of a signal: its time average where it is sampled at a fixed interval."""
+    times, values = samples(run, flow, signal)
+    chosen = values[within(times, start, stop) & np.isfinite(values)]
+    if not chosen.size:
+        raise MetricError(f"signal `{signal}` of `{flow}` has no sample in the interval")
+    return float(np.mean(chosen))
+
+
+def signal_share(
+    run: Tables,
+    flow: str,
+    signal: str,
+    equals: float,
+    start: float | None = None,
+    stop: float | None = None,
+) -> float:
+    """Fraction of the samples at which a signal is ``equals``."""
+    times, values = samples(run, flow, signal)
+    chosen = values[within(times, start, stop)]
+    if not chosen.size:
+        raise MetricError(f"signal `{signal}` of `{flow}` has no sample in the interval")
+    return float(np.mean(chosen == equals))

@@ -22,6 +22,7 @@ SIGNALS = {
     "smoothed_rtt": "smoothed_rtt_ms",
     "min_rtt": "min_rtt_ms",
     "delivered_bytes": "delivered_bytes",
+    "arrived_packets": "arrived_packets",
     "pacing_rate": "pacing_rate_bps",
 }
 """Signals that every flow has, and their columns in ``flow_series``; any other signal is a probe."""
@@ -128,6 +129,8 @@ def samples(run: Tables, flow: str, signal: str) -> tuple[Array, Array]:
     """Times (s) and values of a signal of a flow: one of ``SIGNALS`` or a probe of its controller."""
     if signal in SIGNALS:
         table, column_name = run.flow_series, SIGNALS[signal]
+        if column_name not in table.column_names:
+            raise MetricError(f"the table `flow_series` of this run has no column `{column_name}`")
         chosen = of_flow(run, table, flow)
     else:
         table, column_name = run.probes, "value"

@@ -41,7 +41,7 @@ class Claim:
     source: str
     tolerance: str
     measure: Any
-    """The expression that measures it (``ackclock.papers.measure``); None where nothing is measured."""
+    """The expression that measures it (``ackclock.papers.expressions``); None where nothing is measured."""
     cited: bool = False
     informative: bool = False
     hard: bool = False
@@ -201,8 +201,8 @@ def _claim(values: Mapping[str, Any], where: str) -> Claim:
     table.done()
     if claim.low > claim.high:
         raise CatalogueError(f"{where}: low = {claim.low:g} is above high = {claim.high:g}")
-    if claim.measure is None and not claim.cited:
-        raise CatalogueError(f"{where}: `measure` is missing (only a cited claim may go without)")
+    if claim.measure is None and not (claim.cited or claim.informative):
+        raise CatalogueError(f"{where}: `measure` is missing (only cited and informative claims do without)")
     return claim
 
 
@@ -251,7 +251,7 @@ _KEYS_OF_A_CLAIM = frozenset(field.name for field in fields(Claim))
 def read_experiment(path: Path, paper: str) -> Experiment:
     """Reads one experiment file."""
     table = _Table(_toml(path), path.name)
-    scenario = table.take("scenario", dict)
+    scenario = table.take("scenario", dict, {})
     sweep = _sweep(table.take("sweep", dict, {}), path.name)
     repetitions = table.take("repetitions", int, 1)
     quick = _Table(table.take("quick", dict, {}), f"{path.name}, quick")

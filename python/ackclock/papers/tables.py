@@ -16,6 +16,7 @@ The keys of a row fill the blanks ``{key}`` in the texts of the columns.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +25,9 @@ import pyarrow as pa
 
 from ackclock.metrics import MetricError
 from ackclock.papers.catalogue import CatalogueError, Claim, Experiment, filled
-from ackclock.papers.judgement import expressions, judge
-from ackclock.papers.measure import Cell, Expression, Sample, Samples, parse
+from ackclock.papers.expressions import parse
+from ackclock.papers.judgement import Measures, expressions, judge
+from ackclock.papers.measure import Cell, Sample, Samples
 from ackclock.report import number
 
 _KEYS = {"name", "title", "heading", "columns", "rows"}
@@ -35,7 +37,7 @@ _KEYS = {"name", "title", "heading", "columns", "rows"}
 class Entry:
     """One cell of a table: how it is measured, and the claim that it belongs to, if any."""
 
-    measures: tuple[Expression, ...]
+    measures: Measures
     claim: Claim | None = None
 
     def value(self, samples: Samples) -> float | None:
@@ -43,7 +45,7 @@ class Entry:
         if self.claim is not None:
             return judge(self.claim, self.measures, samples).measured
         try:
-            return self.measures[0].value(samples)
+            return self.measures[0][0].value(samples)
         except MetricError:
             return None
 
@@ -88,7 +90,7 @@ class PaperTable:
         if len({"claim", "measure"} & set(column)) != 1 or set(column) - {"claim", "measure", "label"}:
             raise CatalogueError(f"{where}: a column has a `label` and either a `claim` or a `measure`")
         if "measure" in column:
-            return Entry((parse(filled(column["measure"], row, where), experiment, where),))
+            return Entry(((parse(filled(column["measure"], row, where), experiment, where),),))
         name = filled(column["claim"], row, where)
         if name not in claims:
             raise CatalogueError(f"{where}: there is no claim `{name}`")
@@ -98,7 +100,7 @@ class PaperTable:
         """The samples that the table needs."""
         for entries in self.entries:
             for entry in entries:
-                for measure in entry.measures:
+                for measure in itertools.chain.from_iterable(entry.measures):
                     yield from measure.demands()
 
     def rows(self, samples: Samples) -> list[list[str]]:
