@@ -28,9 +28,10 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Of `known`, the name that looks most like `name`.
+/// Of `known`, the name that looks most like `name`: by its letters, and, since those alone favour long names, by the edits between.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    known.into_iter().max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)))
+    let likeness = |known| strsim::jaro_winkler(known, name) + strsim::normalized_damerau_levenshtein(known, name);
+    known.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
 }
 
 /// "did you mean `a`? (there are `a`, `b`)".

@@ -85,7 +85,7 @@ fn transport() -> impl Strategy<Value = &'static str> {
 prop_compose! {
     fn tcp()(
         cc in controller(),
-        profile in pick(&["linux", "freebsd-9", "ns2-linux"]),
+        profile in pick(&["linux", "linux-3.5", "freebsd-9", "ns2-linux", "real-1992"]),
         transport in transport(),
         life in pick(&[
             "",
@@ -291,7 +291,7 @@ prop_compose! {
         loss in pick(&["0%", "1%", "5%"]),
         reverse in pick(&["{}", "{ loss = '5%' }", "{ rate = '200kbit', queue = '5p', loss = '1%' }"]),
         flows in prop::collection::vec(
-            (controller(), pick(&["linux", "freebsd-9", "ns2-linux"]), transport(), 1u32..100_000), 1..4),
+            (controller(), pick(&["linux", "linux-3.5", "freebsd-9", "ns2-linux", "real-1992"]), transport(), 1u32..100_000), 1..4),
         seed in 1..1000,
     ) -> (String, Vec<u32>) {
         let mut text = format!("duration = '300s'\nseed = {seed}\npath.rtt = '30ms'\n");

@@ -176,7 +176,12 @@ impl Sender {
         if nothing_sacked || self.phase == Phase::Loss {
             return 0;
         }
-        self.board.detect_by_count(self.reordering.threshold)
+        let threshold = self.reordering.threshold;
+        if self.reordering.forward {
+            self.board.detect_forward(threshold)
+        } else {
+            self.board.detect_by_count(threshold)
+        }
     }
 
     /// RACK (RFC 8985, section 6.2). Returns how many segments are newly deemed lost.
@@ -272,7 +277,7 @@ impl Sender {
             if self.phase != Phase::Reduced {
                 self.reordering.on_recovered();
             }
-            if self.phase == Phase::Loss {
+            if self.phase == Phase::Loss && !self.goes_back {
                 self.phase = Phase::Open;
             } else {
                 self.leave_reduction(now, journal);

@@ -21,7 +21,7 @@ mod timers;
 pub use application::{Application, Pace};
 pub use datagram::{DatagramSink, DatagramSource};
 pub use journal::{Event, Journal};
-pub use options::{Options, PROFILES, Profile, Reduction, freebsd_9, linux, ns2_linux};
+pub use options::{Options, PROFILES, Profile, Reduction, freebsd_9, linux, linux_3_5, ns2_linux, real_1992};
 pub use receiver::Receiver;
 pub use segment::{Acknowledgement, Data, SackBlocks};
 pub use sender::{Phase, Sender, SenderCounters};

@@ -8,8 +8,12 @@ use units::{Bytes, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduction {
-    /// Proportional rate reduction with the slow-start reduction bound (RFC 6937).
+    /// Proportional rate reduction (RFC 6937) as in Linux since 4.3: the slow-start reduction bound only on an ACK that advances
+    /// the cumulative point and shows no new loss, else the conservative one.
     ProportionalRate,
+    /// Proportional rate reduction with the slow-start reduction bound on every ACK (PRR-SSRB, RFC 6937, section 3): Linux 3.2
+    /// to 4.2.
+    ProportionalRateSsrb,
     /// Send whenever the pipe is below the new window (RFC 6675).
     Pipe,
 }
@@ -34,13 +38,21 @@ pub struct Options {
     pub timestamp_tick: Span,
     /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675).
     pub duplicate_threshold: u32,
+    /// Forward acknowledgment (FACK, Mathis and Mahdavi 1996): a segment is lost once one sent `duplicate_threshold` after it was
+    /// SACKed, whatever became of those between, and a retransmission once a segment first sent after it was SACKed; until the
+    /// path is seen to reorder by more than the threshold (Linux 2.4 to 4.15). Without effect where `rack` decides.
+    pub forward_acknowledgment: bool,
     /// Time-based loss detection (RACK, RFC 8985), which also finds lost retransmissions.
     pub rack: bool,
     /// Tail loss probes (TLP, RFC 8985 section 7).
     pub tail_loss_probe: bool,
     /// New segments on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
-    /// How the flight is brought down in fast recovery.
+    /// Fast recovery (RFC 5681, section 3.2). Without it, as in 4.3BSD-Tahoe, the duplicate ACKs that show a loss make everything
+    /// outstanding lost: it is sent again from the first unacknowledged segment on (go-back-N), as the window of the
+    /// controller allows, which may grow meanwhile.
+    pub fast_recovery: bool,
+    /// How the flight is brought down in fast recovery, and on an ECN echo.
     pub reduction: Reduction,
     /// Undo a reduction that timestamps or duplicate SACKs show to be spurious (RFC 4015, RFC 3708).
     pub undo: bool,
@@ -102,6 +114,11 @@ pub const PROFILES: &[Profile] = &[
         options: linux,
     },
     Profile {
+        name: "linux-3.5",
+        summary: "Linux 3.5: SACK with FACK, proportional rate reduction, IW 10, delayed ACKs, windows that grow by ACKs",
+        options: linux_3_5,
+    },
+    Profile {
         name: "freebsd-9",
         summary: "FreeBSD 9: SACK pipe recovery, byte counting with L = 2, IW 3, delayed ACKs of 100 ms, RTO at least 230 ms",
         options: freebsd_9,
@@ -110,6 +127,11 @@ pub const PROFILES: &[Profile] = &[
         name: "ns2-linux",
         summary: "ns-2 with its TCP/Linux agents: SACK, one ACK per packet, IW 2, RTO at least 200 ms",
         options: ns2_linux,
+    },
+    Profile {
+        name: "real-1992",
+        summary: "the REAL simulator of 1992: Tahoe without SACK, go-back-N after a loss, one ACK per packet, RTO at least 1 s",
+        options: real_1992,
     },
 ];
 
@@ -124,9 +146,11 @@ pub fn linux() -> Options {
         clock_tick: Span::ZERO,
         timestamp_tick: Span::from_millis(1),
         duplicate_threshold: 3,
+        forward_acknowledgment: false,
         rack: true,
         tail_loss_probe: true,
         limited_transmit: true,
+        fast_recovery: true,
         reduction: Reduction::ProportionalRate,
         undo: true,
         counting: Counting::Segments,
@@ -141,6 +165,20 @@ pub fn linux() -> Options {
         ack_every: 2,
         delayed_ack_timeout: Span::from_millis(40),
         quick_acks: 16,
+    }
+}
+
+/// Linux 3.5 with a clock of 1 ms (conventions of the experiments of SIAD).
+pub fn linux_3_5() -> Options {
+    Options {
+        clock_tick: Span::from_millis(1),
+        forward_acknowledgment: true,
+        rack: false,
+        tail_loss_probe: false,
+        reduction: Reduction::ProportionalRateSsrb,
+        counting: Counting::PerAck,
+        slow_start_at_threshold: true,
+        ..linux()
     }
 }
 
@@ -176,6 +214,32 @@ pub fn ns2_linux() -> Options {
         undo: false,
         counting: Counting::PerAck,
         slow_start_at_threshold: true,
+        ack_every: 1,
+        quick_acks: 0,
+        ..linux()
+    }
+}
+
+/// The REAL simulator as the analysis of the Delay Algorithm used it (Dabbous 1992): packets of 1000 bytes, ACKs of 40. The paper
+/// gives no timeout before the first sample: RFC 1122, section 4.2.3.1, asks for 3 s, and 4.3BSD ends its back-off at 64 s.
+pub fn real_1992() -> Options {
+    Options {
+        segment_size: Bytes::new(960),
+        initial_window: 1,
+        sack: false,
+        timestamps: false,
+        rack: false,
+        tail_loss_probe: false,
+        limited_transmit: false,
+        fast_recovery: false,
+        reduction: Reduction::Pipe,
+        undo: false,
+        counting: Counting::PerAck,
+        rto_initial: Span::from_secs(3),
+        rto_min: Span::from_secs(1),
+        rto_max: Span::from_secs(64),
+        rto_variance_min: Span::ZERO,
+        slow_start_restart: false,
         ack_every: 1,
         quick_acks: 0,
         ..linux()

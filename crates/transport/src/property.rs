@@ -206,21 +206,24 @@ impl World {
 
 prop_compose! {
     fn options()(
-        switches in prop::array::uniform8(any::<bool>()),
+        switches in prop::array::uniform10(any::<bool>()),
         counting in prop_oneof![
             Just(Counting::PerAck), (1u32..4).prop_map(|limit| Counting::Bytes { limit }), Just(Counting::Segments)
         ],
-        pipe in any::<bool>(),
+        reduction in prop_oneof![
+            Just(Reduction::Pipe), Just(Reduction::ProportionalRate), Just(Reduction::ProportionalRateSsrb)
+        ],
         ack_every in 1u32..4,
         (receive_window, initial_window) in (prop_oneof![2u32..20, Just(1000)], 1u32..20),
         (duplicate_threshold, quick_acks) in (1u32..6, 0u32..8),
         clock_tick in prop_oneof![Just(Span::ZERO), Just(Span::from_millis(1)), Just(Span::from_millis(500))],
     ) -> Options {
-        let [sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, ecn, slow_start_restart] = switches;
+        let [sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, ecn, slow_start_restart, ..] = switches;
+        let [.., fast_recovery, forward_acknowledgment] = switches;
         Options {
             segment_size: Bytes::new(SEGMENT), sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, ecn,
-            slow_start_restart, counting, ack_every, receive_window, initial_window, duplicate_threshold, quick_acks, clock_tick,
-            reduction: if pipe { Reduction::Pipe } else { Reduction::ProportionalRate },
+            slow_start_restart, fast_recovery, forward_acknowledgment, counting, reduction, ack_every, receive_window,
+            initial_window, duplicate_threshold, quick_acks, clock_tick,
             rto_max: Span::from_secs(4),
             ..linux()
         }

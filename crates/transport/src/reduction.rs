@@ -28,8 +28,8 @@ impl Episode {
         episode
     }
 
-    /// An ACK that delivers something arrived: recomputes the limit (RFC 6937, section 3, in the form of Linux: without progress the
-    /// slow-start bound gives way to the conservative one).
+    /// An ACK that delivers something arrived: recomputes the limit (RFC 6937, section 3; in the form of Linux since 4.3, without
+    /// progress the slow-start bound gives way to the conservative one).
     ///
     /// `in_flight` is the pipe after the ACK; `progress` says that the cumulative point moved and nothing was newly lost.
     pub(crate) fn on_ack(&mut self, newly_delivered: u32, in_flight: u32, progress: bool) {
@@ -42,7 +42,8 @@ impl Episode {
             let share = (u64::from(self.delivered) * u64::from(self.target)).div_ceil(u64::from(self.before)) as u32;
             share.saturating_sub(self.sent)
         } else {
-            let bound = self.delivered.saturating_sub(self.sent).max(newly_delivered) + u32::from(progress);
+            let slow_start = progress || self.method == Reduction::ProportionalRateSsrb;
+            let bound = self.delivered.saturating_sub(self.sent).max(newly_delivered) + u32::from(slow_start);
             bound.min(self.target - in_flight)
         };
         self.limit_to(in_flight, allowed);
@@ -51,7 +52,7 @@ impl Episode {
     fn limit_to(&mut self, in_flight: u32, allowed: u32) {
         let owed = u32::from(self.owed);
         self.limit = match self.method {
-            Reduction::ProportionalRate => in_flight + allowed.max(owed),
+            Reduction::ProportionalRate | Reduction::ProportionalRateSsrb => in_flight + allowed.max(owed),
             Reduction::Pipe => self.target.max((in_flight + 1) * owed),
         };
     }
@@ -111,6 +112,19 @@ mod tests {
         pipe -= 1;
         prr.on_ack(1, pipe, true);
         assert_eq!(send(&mut prr, &mut pipe), 2, "one for the segment delivered and one for the progress");
+    }
+
+    #[test]
+    fn the_slow_start_bound_of_the_rfc_asks_for_no_progress() {
+        // RFC 6937, section 4, second figure: 16 of 20 lost; every ACK delivers one and sends two until the pipe is at ssthresh.
+        let mut pipe = 2;
+        let mut prr = Episode::new(Reduction::ProportionalRateSsrb, 20.0, 10.0, pipe, true);
+        prr.on_ack(1, pipe, false);
+        assert_eq!(send(&mut prr, &mut pipe), 2);
+        pipe -= 1;
+        prr.on_ack(1, pipe, false);
+        assert_eq!(send(&mut prr, &mut pipe), 2);
+        assert_eq!(pipe, 5);
     }
 
     #[test]

@@ -12,6 +12,8 @@ const PERSISTENCE: u32 = 16;
 pub(crate) struct Reordering {
     /// DupThresh: segments that must have arrived above one for it to be lost.
     pub(crate) threshold: u32,
+    /// The highest SACKed number alone tells what is lost (FACK).
+    pub(crate) forward: bool,
     seen: bool,
     /// Quarters of the smallest RTT that RACK waits (RACK.reo_wnd_mult).
     quarters: u32,
@@ -21,16 +23,20 @@ pub(crate) struct Reordering {
 }
 
 impl Reordering {
-    pub(crate) fn new(threshold: u32) -> Self {
+    pub(crate) fn new(threshold: u32, forward: bool) -> Self {
         let threshold = threshold.clamp(1, MAX_THRESHOLD as u32);
-        Self { threshold, seen: false, quarters: 1, persistence: 0, round: 0 }
+        Self { threshold, forward, seen: false, quarters: 1, persistence: 0, round: 0 }
     }
 
-    /// A segment arrived after `extent` segments sent later: as many must not make the next one lost.
+    /// A segment arrived after `extent` segments sent later: as many must not make the next one lost. Where that raises DupThresh
+    /// holes are no evidence of loss, and FACK ends.
     pub(crate) fn observe(&mut self, extent: u64) {
         self.seen = true;
         let needed = extent.saturating_add(1).min(MAX_THRESHOLD as u64) as u32;
-        self.threshold = self.threshold.max(needed);
+        if needed > self.threshold {
+            self.threshold = needed;
+            self.forward = false;
+        }
     }
 
     /// A retransmission was unnecessary: RACK waits a quarter longer from now on.
@@ -68,7 +74,7 @@ mod tests {
 
     #[test]
     fn four_overtaking_segments_raise_the_threshold_to_five() {
-        let mut reordering = Reordering::new(3);
+        let mut reordering = Reordering::new(3, false);
         reordering.observe(4);
         assert_eq!(reordering.threshold, 5);
         reordering.observe(2);
@@ -79,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_window_is_zero_only_on_evidence_and_before_reordering_was_seen() {
-        let mut reordering = Reordering::new(3);
+        let mut reordering = Reordering::new(3, false);
         assert_eq!(reordering.window(true, MS(40), MS(60)), MS(0));
         assert_eq!(reordering.window(false, MS(40), MS(60)), MS(10));
         reordering.observe(1);
@@ -88,7 +94,7 @@ mod tests {
 
     #[test]
     fn duplicate_sacks_widen_the_window_once_a_round_up_to_the_smoothed_rtt_for_sixteen_recoveries() {
-        let mut reordering = Reordering::new(3);
+        let mut reordering = Reordering::new(3, false);
         reordering.observe(1);
         reordering.on_duplicate_sack(10, 20);
         reordering.on_duplicate_sack(19, 30);

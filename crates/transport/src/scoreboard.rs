@@ -83,6 +83,15 @@ struct Rack {
     rtt: Span,
 }
 
+/// A retransmission.
+#[derive(Clone, Copy, Debug)]
+struct Resent {
+    number: u64,
+    at: Time,
+    /// The next new segment at that moment.
+    sent_to: u64,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
     segments: VecDeque<Sent>,
@@ -101,8 +110,8 @@ pub(crate) struct Scoreboard {
     rack_cursor: u64,
     retransmit_cursor: u64,
     rack: Rack,
-    /// Segments sent again, in order of sending, for RACK.
-    resent: VecDeque<(u64, Time)>,
+    /// Segments sent again, in order of sending, for RACK and FACK.
+    resent: VecDeque<Resent>,
     /// Segments whose retransmission was lost too, in the order in which that was found: the cursor is past them.
     lost_again: VecDeque<u64>,
     /// Segments looked at one by one.
@@ -317,6 +326,29 @@ impl Scoreboard {
     /// A segment is lost once `threshold` segments above it were SACKed (RFC 6675, IsLost). Returns how many were marked.
     pub(crate) fn detect_by_count(&mut self, threshold: u32) -> u32 {
         let Some(&limit) = self.highest_sacked.get(threshold as usize - 1) else { return 0 };
+        self.lose_below(limit)
+    }
+
+    /// FACK: a segment is lost once one numbered `threshold` higher was SACKed, and a retransmission once a segment first sent
+    /// after it was. Returns how many were marked.
+    pub(crate) fn detect_forward(&mut self, threshold: u32) -> u32 {
+        let Some(&highest) = self.highest_sacked.first() else { return 0 };
+        let mut marked = self.lose_below((highest + 1).saturating_sub(u64::from(threshold)));
+        while let Some(&Resent { number, at, sent_to }) = self.resent.front() {
+            if self.awaits(number, at) {
+                if highest < sent_to {
+                    break;
+                }
+                self.lose_again(number);
+                marked += 1;
+            }
+            self.resent.pop_front();
+        }
+        marked
+    }
+
+    /// Marks everything below `limit` lost of which nothing is known. Returns how many that were.
+    fn lose_below(&mut self, limit: u64) -> u32 {
         let mut marked = 0;
         while self.count_cursor < limit {
             if self.count_cursor >= self.first {
@@ -351,7 +383,7 @@ impl Scoreboard {
             self.rack_cursor += 1;
         }
         // …and retransmissions in the order of their sending.
-        while let Some(&(number, at)) = self.resent.front() {
+        while let Some(&Resent { number, at, .. }) = self.resent.front() {
             if self.awaits(number, at) {
                 if (at, number) >= (rack.sent_at, rack.sequence) {
                     break;
@@ -471,10 +503,10 @@ impl Scoreboard {
             self.to_retransmit -= 1;
         }
         if track {
-            while self.resent.front().is_some_and(|&(settled, _)| settled < self.first) {
+            while self.resent.front().is_some_and(|settled| settled.number < self.first) {
                 self.resent.pop_front();
             }
-            self.resent.push_back((number, now));
+            self.resent.push_back(Resent { number, at: now, sent_to: self.next() });
         }
     }
 

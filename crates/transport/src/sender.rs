@@ -28,7 +28,7 @@ pub enum Phase {
     Reduced,
     /// Fast recovery.
     Recovery,
-    /// Repairing after a retransmission timeout.
+    /// Repairing after a retransmission timeout; without fast recovery after any loss.
     Loss,
 }
 
@@ -50,7 +50,7 @@ pub struct SenderCounters {
     pub lost: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Fast recoveries entered.
+    /// Fast recoveries entered; without fast recovery, fast retransmits.
     pub recoveries: u64,
     /// Reductions found spurious and undone.
     pub spurious: u64,
@@ -106,6 +106,8 @@ pub struct Sender {
     /// Recovery (or reduction) is over when everything below is acknowledged.
     pub(crate) recovery_point: u64,
     pub(crate) undo: Option<Undo>,
+    /// Without fast recovery: the repair under way began with a loss event, of whose end the controller is told.
+    pub(crate) goes_back: bool,
     pub(crate) probe: Option<TailProbe>,
     pub(crate) probe_pending: bool,
     pub(crate) reordering: Reordering,
@@ -160,7 +162,7 @@ impl Sender {
             Application::Greedy | Application::Paced(_) => u64::MAX,
         };
         Self {
-            reordering: Reordering::new(options.duplicate_threshold),
+            reordering: Reordering::new(options.duplicate_threshold, options.forward_acknowledgment),
             total,
             peer_window: u64::from(options.receive_window),
             wire_overhead: options.data_overhead(),
@@ -175,6 +177,7 @@ impl Sender {
             episode: None,
             recovery_point: 0,
             undo: None,
+            goes_back: false,
             probe: None,
             probe_pending: false,
             duplicates: 0,
@@ -345,7 +348,7 @@ impl Sender {
 
     fn retransmit(&mut self, now: Time, sequence: u64, journal: &mut dyn Journal) -> Data {
         self.counters.retransmitted += 1;
-        self.board.resend(sequence, now, self.stamp(), self.options.rack);
+        self.board.resend(sequence, now, self.stamp(), self.tracks_retransmissions());
         if let Some(undo) = &mut self.undo {
             undo.retransmissions += 1;
             undo.first_at.get_or_insert(now);
@@ -356,6 +359,11 @@ impl Sender {
         self.leave(now, sequence, true, false)
     }
 
+    /// Whether the loss of a retransmission is found before the timer expires.
+    fn tracks_retransmissions(&self) -> bool {
+        self.options.rack || self.reordering.forward
+    }
+
     /// A tail loss probe: a new segment if there is one, else the last one again (RFC 8985, section 7.3).
     fn send_probe(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
         let next = self.board.next();
@@ -364,7 +372,7 @@ impl Sender {
         journal.note(Event::TailLossProbe { sequence: repeated.unwrap_or(next) });
         let data = if let Some(sequence) = repeated {
             self.counters.retransmitted += 1;
-            self.board.resend(sequence, now, self.stamp(), self.options.rack);
+            self.board.resend(sequence, now, self.stamp(), self.tracks_retransmissions());
             self.leave(now, sequence, true, false)
         } else {
             self.send_new(now)
@@ -397,13 +405,18 @@ impl Sender {
         (next != Time::NEVER).then_some(next)
     }
 
-    /// Fast recovery begins. If the window is already coming down for an ECN echo of this window of data, it goes on from there.
+    /// Fast recovery begins, or without it go-back-N. If the window is already coming down for an ECN echo of this window of data,
+    /// it goes on from there.
     pub(crate) fn enter_recovery(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
         let already_reduced = self.phase == Phase::Reduced;
-        self.phase = Phase::Recovery;
         self.recover = self.board.next();
         self.counters.recoveries += 1;
         self.timer_stale = true;
+        if self.options.fast_recovery {
+            self.phase = Phase::Recovery;
+        } else {
+            self.go_back();
+        }
         if already_reduced {
             self.recovery_point = self.recover;
             return;
@@ -412,8 +425,32 @@ impl Sender {
         journal.note(Event::LossEvent { window });
         let loss = self.loss(in_flight, self.board.lost_count(), false, now);
         self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
-        self.begin_reduction(window, true);
+        if self.options.fast_recovery {
+            self.begin_reduction(window, true);
+        } else {
+            self.note_reduction();
+        }
         self.undo = self.options.undo.then(|| Undo::from(self.board.first()));
+    }
+
+    /// Everything outstanding is lost, and what limits its repair is the window alone (4.3BSD-Tahoe).
+    fn go_back(&mut self) {
+        self.phase = Phase::Loss;
+        self.goes_back = true;
+        self.episode = None;
+        self.lose_outstanding();
+    }
+
+    /// Everything outstanding is lost. Returns how many segments that marks.
+    pub(crate) fn lose_outstanding(&mut self) -> u32 {
+        if !self.options.sack {
+            self.board.clear_duplicates();
+        }
+        let lost = self.board.lose_all();
+        self.counters.lost += u64::from(lost);
+        self.duplicates = 0;
+        self.timers.reordering_at = Time::NEVER;
+        lost
     }
 
     /// The window comes down on an ECN echo.
@@ -459,15 +496,16 @@ impl Sender {
         }
     }
 
-    /// Leaves fast recovery or reduction: the window is what the controller aimed at.
+    /// Leaves fast recovery, go-back-N or reduction.
     pub(crate) fn leave_reduction(&mut self, now: Time, journal: &mut dyn Journal) {
         journal.note(Event::Recovered);
+        let ramps = self.phase != Phase::Loss && self.options.reduction == Reduction::Pipe;
         self.phase = Phase::Open;
         self.episode = None;
         self.tell(now, |controller, cx| controller.on_recovered(cx));
         self.board.shrink();
         let start = self.board.in_flight().max(1) + 1;
-        if self.options.reduction == Reduction::Pipe && start < self.window {
+        if ramps && start < self.window {
             self.ramp = Some(start);
         }
     }

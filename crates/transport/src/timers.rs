@@ -106,24 +106,19 @@ impl Sender {
         let in_flight = self.board.in_flight();
         let reduced = matches!(self.phase, Phase::Reduced | Phase::Recovery | Phase::Loss);
         let again = reduced && self.board.first() < self.recovery_point;
-        if !self.options.sack {
-            self.board.clear_duplicates();
-        }
-        let lost = self.board.lose_all();
-        self.counters.lost += u64::from(lost);
+        let lost = self.lose_outstanding();
         self.counters.timeouts += 1;
         journal.note(Event::Timeout { window });
         let loss = self.loss(in_flight, lost, again, now);
         self.tell(now, |controller, cx| controller.on_timeout(cx, &loss));
         self.phase = Phase::Loss;
+        self.goes_back = false;
         // A timeout within a reduction is undone with it.
         let undo = if again { self.undo } else { self.options.undo.then(|| Undo::from(self.board.first())) };
         self.note_reduction();
         self.undo = undo;
         self.recover = self.board.next();
-        self.duplicates = 0;
         self.rtt.back_off();
-        self.timers.reordering_at = Time::NEVER;
         self.timer_stale = true;
     }
 }

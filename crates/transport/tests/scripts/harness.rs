@@ -236,7 +236,12 @@ impl SenderScript {
 
     /// A sender with a real NewReno.
     pub(crate) fn newreno(options: Options) -> Self {
-        Self::start(options, Box::new(NewReno::default()), None, Application::Greedy)
+        Self::steered(options, Box::new(NewReno::default()))
+    }
+
+    /// A sender with `controller`.
+    pub(crate) fn steered(options: Options, controller: Box<dyn Controller>) -> Self {
+        Self::start(options, controller, None, Application::Greedy)
     }
 
     fn start(

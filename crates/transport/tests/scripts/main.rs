@@ -3,10 +3,12 @@
 mod harness;
 
 mod echo;
+mod forward;
 mod probes;
 mod receiving;
 mod recovery;
 mod reordering;
 mod sending;
 mod signals;
+mod tahoe;
 mod timeouts;
