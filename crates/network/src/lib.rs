@@ -11,6 +11,7 @@
 
 mod link;
 mod loss;
+mod propagation;
 mod queue;
 mod service;
 mod trace;
@@ -18,11 +19,12 @@ mod wire;
 
 pub use link::{Link, LinkSettings, Verdict};
 pub use loss::LossModel;
+pub use propagation::Propagation;
 pub use queue::{Limit, QueueSettings};
 pub use service::Service;
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 use units::{Bytes, Time};
-pub use wire::Wire;
+pub use wire::{Jitter, Wire};
 
 /// What a link carries: a simulated segment, or the bytes of a real packet.
 pub trait Packet {

@@ -2,30 +2,67 @@
 
 use std::collections::VecDeque;
 
-use units::{Span, Time};
+use units::{Random, Span, Time};
 
-/// A delay line: every packet arrives some time after it left, in the order in which they left.
+use crate::Propagation;
+
+/// A delay line: every packet arrives some time after it left, in the order in which they left unless it may overtake.
 ///
-/// The delay may differ from packet to packet; one that would overtake its predecessor arrives together with it. However
+/// The delay may change from packet to packet; one that would overtake its predecessor arrives together with it. However
 /// many packets are under way, only the first needs a wake-up: [`Wire::next_arrival`].
 #[derive(Clone, Debug)]
 pub struct Wire<P> {
     under_way: VecDeque<(Time, P)>,
     last_arrival: Time,
+    /// The delay in force, and until when.
+    delay: Span,
+    changes_at: Time,
+    propagation: Propagation,
+    /// How many of its steps are past.
+    past: usize,
+    overtaking: bool,
 }
 
 impl<P> Wire<P> {
-    /// A wire with nothing on it.
-    pub const fn new() -> Self {
-        Self { under_way: VecDeque::new(), last_arrival: Time::ZERO }
+    /// A wire with nothing on it. Where `overtaking`, a packet whose delay is shorter may arrive before one sent earlier.
+    pub fn new(propagation: Propagation, overtaking: bool) -> Self {
+        let changes_at = propagation.later().first().map_or(Time::NEVER, |step| step.0);
+        let (delay, past) = (propagation.initial(), 0);
+        Self { under_way: VecDeque::new(), last_arrival: Time::ZERO, delay, changes_at, propagation, past, overtaking }
     }
 
-    /// Sends a packet that leaves at `leaves_at` and arrives `delay` later, but not before the packet sent before it. One
-    /// that leaves at [`Time::NEVER`] never arrives, nor does anything behind it.
+    /// Sends a packet that leaves at `leaves_at`, not before the one sent before it, and arrives after the delay of that instant and
+    /// `extra`. Says whether it is the next to arrive. One that leaves at [`Time::NEVER`] never arrives, nor does anything behind it.
     #[inline]
-    pub fn push(&mut self, leaves_at: Time, delay: Span, packet: P) {
-        self.last_arrival = self.last_arrival.max(leaves_at + delay);
+    pub fn push(&mut self, leaves_at: Time, extra: Span, packet: P) -> bool {
+        if leaves_at >= self.changes_at {
+            self.change(leaves_at);
+        }
+        let arrival = leaves_at + self.delay + extra;
+        if self.overtaking {
+            return self.insert(arrival, packet);
+        }
+        self.last_arrival = self.last_arrival.max(arrival);
+        let first = self.under_way.is_empty();
         self.under_way.push_back((self.last_arrival, packet));
+        first
+    }
+
+    #[cold]
+    fn change(&mut self, now: Time) {
+        let later = self.propagation.later();
+        while let Some(&(_, delay)) = later.get(self.past).filter(|step| step.0 <= now) {
+            self.delay = delay;
+            self.past += 1;
+        }
+        self.changes_at = later.get(self.past).map_or(Time::NEVER, |step| step.0);
+    }
+
+    /// Behind all that arrive no later. Mostly that is near the end, where inserting is cheap.
+    fn insert(&mut self, arrival: Time, packet: P) -> bool {
+        let at = self.under_way.partition_point(|&(other, _)| other <= arrival);
+        self.under_way.insert(at, (arrival, packet));
+        at == 0
     }
 
     /// When the next packet arrives. `None`: none will.
@@ -53,9 +90,23 @@ impl<P> Wire<P> {
     }
 }
 
-impl<P> Default for Wire<P> {
-    fn default() -> Self {
-        Self::new()
+/// The random part of the delay behind a link, uniform from zero to below a limit for each packet.
+#[derive(Clone, Debug)]
+pub struct Jitter {
+    limit: Span,
+    random: Random,
+}
+
+impl Jitter {
+    /// Draws from `random`; nothing at all where `limit` is zero.
+    pub fn new(limit: Span, random: Random) -> Self {
+        Self { limit, random }
+    }
+
+    /// What the next packet is late.
+    #[inline]
+    pub fn draw(&mut self) -> Span {
+        if self.limit.is_zero() { Span::ZERO } else { self.limit.scale(self.random.uniform()) }
     }
 }
 
@@ -63,15 +114,26 @@ impl<P> Default for Wire<P> {
 mod tests {
     use super::*;
 
+    const MS: fn(u64) -> Span = Span::from_millis;
+
     fn at(millis: u64) -> Time {
-        Time::ZERO + Span::from_millis(millis)
+        Time::ZERO + MS(millis)
+    }
+
+    /// Everything on the wire, in the order of arrival, with the arrivals in ms.
+    fn arrivals(mut wire: Wire<char>) -> Vec<(char, u64)> {
+        let mut found = Vec::new();
+        while let Some(arrival) = wire.next_arrival() {
+            found.push((wire.pop().unwrap(), arrival.since(Time::ZERO).as_nanos() / 1_000_000));
+        }
+        found
     }
 
     #[test]
     fn packets_arrive_one_delay_after_they_leave() {
-        let mut wire = Wire::new();
-        wire.push(at(1), Span::from_millis(20), 'a');
-        wire.push(at(3), Span::from_millis(20), 'b');
+        let mut wire = Wire::new(MS(20).into(), false);
+        assert!(wire.push(at(1), Span::ZERO, 'a'));
+        assert!(!wire.push(at(3), Span::ZERO, 'b'));
         assert_eq!((wire.packets(), wire.next_arrival()), (2, Some(at(21))));
         assert_eq!(wire.pop_due(at(20)), None);
         assert_eq!(wire.pop_due(at(21)), Some('a'));
@@ -79,19 +141,58 @@ mod tests {
         assert_eq!((wire.pop(), wire.pop(), wire.next_arrival()), (Some('b'), None, None));
     }
 
+    /// 50 ms, from 10 ms on 20 ms, from 100 ms on 60 ms.
+    fn changing(overtaking: bool) -> Wire<char> {
+        let mut wire = Wire::new(Propagation::steps(MS(50), [(at(10), MS(20)), (at(100), MS(60))]), overtaking);
+        let first: Vec<bool> =
+            [(0, 'a'), (9, 'b'), (10, 'c'), (45, 'd'), (100, 'e')].map(|(t, p)| wire.push(at(t), Span::ZERO, p)).into();
+        assert_eq!(first, [true, false, overtaking, false, false]);
+        wire
+    }
+
     #[test]
-    fn a_shorter_delay_does_not_let_a_packet_overtake() {
-        let mut wire = Wire::new();
-        wire.push(at(0), Span::from_millis(50), 'a');
-        wire.push(at(10), Span::from_millis(20), 'b');
-        assert_eq!((wire.pop(), wire.next_arrival(), wire.pop()), (Some('a'), Some(at(50)), Some('b')));
+    fn packets_under_way_keep_their_delay_and_a_shorter_one_does_not_let_a_packet_overtake() {
+        assert_eq!(arrivals(changing(false)), [('a', 50), ('b', 59), ('c', 59), ('d', 65), ('e', 160)]);
+    }
+
+    #[test]
+    fn a_shorter_delay_lets_a_packet_overtake_where_that_is_allowed() {
+        assert_eq!(arrivals(changing(true)), [('c', 30), ('a', 50), ('b', 59), ('d', 65), ('e', 160)]);
+    }
+
+    #[test]
+    fn extra_delay_is_of_one_packet_and_equal_arrivals_keep_their_order() {
+        for (overtaking, expected) in [(false, [('a', 25), ('b', 25), ('c', 25)]), (true, [('b', 22), ('c', 23), ('a', 25)])]
+        {
+            let mut wire = Wire::new(MS(20).into(), overtaking);
+            for (packet, leaves, extra) in [('a', 0, 5), ('b', 1, 1), ('c', 3, 0)] {
+                wire.push(at(leaves), MS(extra), packet);
+            }
+            assert_eq!(arrivals(wire), expected);
+        }
+        let mut wire = Wire::new(MS(20).into(), true);
+        wire.push(at(0), MS(2), 'a');
+        wire.push(at(1), MS(1), 'b');
+        assert_eq!(arrivals(wire), [('a', 22), ('b', 22)]);
     }
 
     #[test]
     fn a_packet_that_never_leaves_never_arrives() {
-        let mut wire = Wire::new();
-        wire.push(Time::NEVER, Span::from_millis(20), 'a');
-        wire.push(Time::NEVER, Span::ZERO, 'b');
-        assert_eq!((wire.next_arrival(), wire.pop_due(Time::NEVER), wire.packets()), (None, None, 2));
+        for overtaking in [false, true] {
+            let mut wire = Wire::new(Propagation::steps(MS(20), [(at(1), MS(0))]), overtaking);
+            wire.push(Time::NEVER, Span::ZERO, 'a');
+            wire.push(Time::NEVER, MS(1), 'b');
+            assert_eq!((wire.next_arrival(), wire.pop_due(Time::NEVER), wire.packets()), (None, None, 2));
+        }
+    }
+
+    #[test]
+    fn jitter_is_uniform_below_its_limit_and_none_draws_nothing() {
+        let mut jitter = Jitter::new(MS(3), Random::stream(1, "test", 0));
+        let drawn: Vec<f64> = (0..50_000).map(|_| jitter.draw().as_millis_f64()).collect();
+        assert!(drawn.iter().all(|d| (0.0..=3.0).contains(d)));
+        let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
+        assert!((mean - 1.5).abs() < 0.015, "{mean}");
+        assert_eq!(Jitter::new(Span::ZERO, Random::stream(1, "test", 0)).draw(), Span::ZERO);
     }
 }

@@ -18,7 +18,7 @@ mod segment;
 mod sender;
 mod timers;
 
-pub use application::{Application, Pace};
+pub use application::{Application, Pace, Periods};
 pub use datagram::{DatagramSink, DatagramSource};
 pub use journal::{Event, Journal};
 pub use options::{Options, PROFILES, Profile, Reduction, freebsd_9, linux, linux_3_5, ns2_linux, real_1992};

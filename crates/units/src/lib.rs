@@ -5,12 +5,14 @@
 //! a number without its unit is refused, and so is `kbps`, which means kilobytes to `tc` and kilobits
 //! to everybody else.
 
+mod distribution;
 mod parse;
 mod random;
 mod rate;
 mod size;
 mod time;
 
+pub use distribution::{Distribution, Quantity};
 pub use parse::ParseError;
 pub use random::Random;
 pub use rate::Rate;

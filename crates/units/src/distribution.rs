@@ -1,0 +1,238 @@
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::{Bytes, ParseError, Random, Span};
+
+/// What a [`Distribution`] is of: a quantity that is a whole number of its smallest unit.
+pub trait Quantity: Copy + PartialOrd + fmt::Display + FromStr<Err = ParseError> {
+    /// What messages call it.
+    const NAME: &'static str;
+    /// One value as it is written, and a larger one.
+    const EXAMPLES: [&'static str; 2];
+    /// In its smallest unit.
+    fn to_f64(self) -> f64;
+    /// The nearest quantity; the largest for what is larger.
+    fn from_f64(value: f64) -> Self;
+}
+
+impl Quantity for Span {
+    const NAME: &'static str = "time";
+    const EXAMPLES: [&'static str; 2] = ["2s", "3s"];
+    fn to_f64(self) -> f64 {
+        self.as_nanos() as f64
+    }
+    fn from_f64(value: f64) -> Self {
+        Self::from_nanos(value.round() as u64)
+    }
+}
+
+impl Quantity for Bytes {
+    const NAME: &'static str = "size";
+    const EXAMPLES: [&'static str; 2] = ["30kB", "60kB"];
+    fn to_f64(self) -> f64 {
+        self.get() as f64
+    }
+    fn from_f64(value: f64) -> Self {
+        Self::new(value.round() as u64)
+    }
+}
+
+/// How a span or a size is drawn: `"2s"`, `{ uniform = ["2s", "3s"] }`, `{ exponential = "2s" }` or
+/// `{ pareto = { mean = "2s", shape = 1.5 } }`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution<T> {
+    /// Always this.
+    Constant(T),
+    /// Uniform between these two.
+    Uniform(T, T),
+    /// Exponential with this mean.
+    Exponential(T),
+    /// Pareto of the first kind: P(X > x) = (m / x)^shape from m = mean (shape - 1) / shape on.
+    Pareto {
+        /// The mean.
+        mean: T,
+        /// Above 1, as the mean is infinite otherwise; the variance is, up to 2.
+        shape: f64,
+    },
+}
+
+impl<T: Quantity> Distribution<T> {
+    /// The next value. A constant draws nothing.
+    pub fn draw(&self, random: &mut Random) -> T {
+        match *self {
+            Self::Constant(value) => value,
+            Self::Uniform(low, high) => {
+                T::from_f64(low.to_f64() + (high.to_f64() - low.to_f64()) * random.uniform())
+            }
+            Self::Exponential(mean) => T::from_f64(mean.to_f64() * random.exponential()),
+            Self::Pareto { mean, shape } => {
+                let smallest = mean.to_f64() * (shape - 1.0) / shape;
+                T::from_f64(smallest * libm::pow(1.0 - random.uniform(), -1.0 / shape))
+            }
+        }
+    }
+
+    /// The mean.
+    pub fn mean(&self) -> T {
+        match *self {
+            Self::Constant(mean) | Self::Exponential(mean) | Self::Pareto { mean, .. } => mean,
+            Self::Uniform(low, high) => T::from_f64((low.to_f64() + high.to_f64()) / 2.0),
+        }
+    }
+}
+
+/// The forms that are tables.
+#[derive(Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, bound(deserialize = "T: Deserialize<'de>"))]
+struct Table<T> {
+    /// Between these two.
+    uniform: Option<[T; 2]>,
+    /// With this mean.
+    exponential: Option<T>,
+    /// With this mean and shape.
+    pareto: Option<Pareto<T>>,
+}
+
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Pareto<T> {
+    /// The mean.
+    mean: T,
+    /// Above 1.
+    shape: f64,
+}
+
+impl<T: Quantity> Table<T> {
+    fn distribution(self) -> Result<Distribution<T>, String> {
+        let [low, high] = T::EXAMPLES;
+        match (self.uniform, self.exponential, self.pareto) {
+            (Some([low, high]), None, None) if high < low => {
+                Err(format!("`uniform` ends at `{high}`, which is below its start `{low}`"))
+            }
+            (Some([low, high]), None, None) => Ok(Distribution::Uniform(low, high)),
+            (None, Some(mean), None) => Ok(Distribution::Exponential(mean)),
+            (None, None, Some(Pareto { mean, shape })) if shape > 1.0 && shape.is_finite() => {
+                Ok(Distribution::Pareto { mean, shape })
+            }
+            (None, None, Some(Pareto { shape, .. })) => {
+                Err(format!("`shape` is {shape}: it must be above 1, or there is no mean"))
+            }
+            _ => Err(format!(
+                "a distribution is one of `uniform = [\"{low}\", \"{high}\"]`, `exponential = \"{low}\"` and \
+                 `pareto = {{ mean = \"{low}\", shape = 1.5 }}`"
+            )),
+        }
+    }
+}
+
+impl<T: Quantity + Serialize> Serialize for Distribution<T> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        if let Self::Constant(value) = self {
+            return value.serialize(s);
+        }
+        let mut map = s.serialize_map(Some(1))?;
+        match *self {
+            Self::Constant(_) => {}
+            Self::Uniform(low, high) => map.serialize_entry("uniform", &[low, high])?,
+            Self::Exponential(mean) => map.serialize_entry("exponential", &mean)?,
+            Self::Pareto { mean, shape } => map.serialize_entry("pareto", &Pareto { mean, shape })?,
+        }
+        map.end()
+    }
+}
+
+impl<'de, T: Quantity + Deserialize<'de>> Deserialize<'de> for Distribution<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Visitor<T>(PhantomData<T>);
+        impl<'de, T: Quantity + Deserialize<'de>> de::Visitor<'de> for Visitor<T> {
+            type Value = Distribution<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let [low, high] = T::EXAMPLES;
+                write!(f, "a {} like \"{low}\", or a distribution like {{ uniform = [\"{low}\", \"{high}\"] }}", T::NAME)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Distribution<T>, E> {
+                text.parse().map(Distribution::Constant).map_err(E::custom)
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Distribution<T>, A::Error> {
+                Table::deserialize(MapAccessDeserializer::new(map))?.distribution().map_err(de::Error::custom)
+            }
+        }
+        d.deserialize_any(Visitor(PhantomData))
+    }
+}
+
+impl<T: Quantity + schemars::JsonSchema> schemars::JsonSchema for Distribution<T> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("DistributionOf{}", T::schema_name()).into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let constant = generator.subschema_for::<T>();
+        let table = Table::<T>::json_schema(generator);
+        schemars::json_schema!({ "description": "One value, or how it is drawn", "anyOf": [constant, table] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(text: &str) -> Vec<f64> {
+        let distribution: Distribution<Span> = serde_json::from_str(text).unwrap();
+        let mut random = Random::stream(3, "test", 0);
+        (0..200_000).map(|_| distribution.draw(&mut random).as_secs_f64()).collect()
+    }
+
+    fn mean(values: &[f64]) -> f64 {
+        values.iter().sum::<f64>() / values.len() as f64
+    }
+
+    fn share_above(values: &[f64], limit: f64) -> f64 {
+        values.iter().filter(|&&v| v > limit).count() as f64 / values.len() as f64
+    }
+
+    #[test]
+    fn a_constant_is_the_same_every_time() {
+        assert!(drawn(r#""2s""#).iter().all(|&v| v == 2.0));
+    }
+
+    #[test]
+    fn uniform_values_lie_between_the_ends_with_the_mean_half_way() {
+        let values = drawn(r#"{ "uniform": ["2s", "3s"] }"#);
+        assert!(values.iter().all(|v| (2.0..=3.0).contains(v)));
+        assert!((mean(&values) - 2.5).abs() < 0.003, "{}", mean(&values));
+    }
+
+    #[test]
+    fn exponential_values_exceed_their_mean_with_probability_one_over_e() {
+        let values = drawn(r#"{ "exponential": "2s" }"#);
+        assert!((mean(&values) - 2.0).abs() < 0.02, "{}", mean(&values));
+        assert!((share_above(&values, 2.0) - 0.3679).abs() < 0.005);
+    }
+
+    #[test]
+    fn pareto_values_begin_at_the_smallest_and_have_the_tail_of_the_shape() {
+        // Mean 3 s and shape 3: from 3 * 2/3 = 2 s on; above 4 s with probability (2/4)^3 = 1/8.
+        let values = drawn(r#"{ "pareto": { "mean": "3s", "shape": 3 } }"#);
+        assert!(values.iter().all(|&v| v >= 2.0));
+        assert!((mean(&values) - 3.0).abs() < 0.03, "{}", mean(&values));
+        assert!((share_above(&values, 4.0) - 0.125).abs() < 0.004);
+    }
+
+    #[test]
+    fn every_form_reads_back_as_it_was_written() {
+        for text in [
+            r#""30kB""#,
+            r#"{"uniform":["30kB","60kB"]}"#,
+            r#"{"exponential":"30kB"}"#,
+            r#"{"pareto":{"mean":"30kB","shape":1.5}}"#,
+        ] {
+            let read: Distribution<Bytes> = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        }
+    }
+}
