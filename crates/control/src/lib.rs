@@ -58,8 +58,8 @@ pub trait Controller: Send {
     /// Called once before the first segment is sent.
     fn on_start(&mut self, _cx: &mut Context<'_>) {}
 
-    /// An ACK that advances the cumulative point outside fast recovery (also while repairing a timeout): the
-    /// only event on which a window grows.
+    /// An ACK that advances the cumulative point outside fast recovery (also while a timeout is repaired, and in a stack
+    /// without fast recovery any loss): the only event on which a window grows.
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack);
 
     /// Any other ACK: a duplicate, one that only carries SACK information, or any ACK inside fast recovery.

@@ -32,7 +32,7 @@ def signal_ratio(
     run: Tables,
     flow: str,
     signal: str,
-    to: str,
+    divisor: str,
     counter: str,
     percentile: float = 50.0,
     start: float | None = None,
@@ -42,7 +42,7 @@ def signal_ratio(
     at = _steps(run, flow, counter, start, stop)
     if not at.size:
         raise MetricError(f"`{counter}` of `{flow}` never rises in the interval")
-    return float(np.percentile(latest(run, flow, signal, at) / latest(run, flow, to, at), percentile))
+    return float(np.percentile(latest(run, flow, signal, at) / latest(run, flow, divisor, at), percentile))
 
 
 def steps_until(
