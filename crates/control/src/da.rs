@@ -2,13 +2,14 @@
 //!
 //! DA times the head of each window, the first packet sent in an epoch of one round trip. If it took substantially longer
 //! than the reference delay, the smallest so far, the window shrinks to what would have had the same throughput without a
-//! queue; if it met no queue, the window grows by one.
+//! queue; if it met no queue, the window grows by one. The paper's equations, which have no numbers, are numbered here in
+//! their order.
 //!
 //! | equation | here |
 //! | --- | --- |
 //! | NDG = (dD/dW)/(D/W): end of slow start (section 3) | `Da::slow_start` |
 //! | (D1): W = W * D_t/D_a, the window without queue (section 3) | `Da::decrease` |
-//! | (D2): D_t = min(D_t, D_a), the reference (section 3) | [`reference`], `Reference::observe` |
+//! | (D2): D_t = min(D_t, D_a), the reference (section 3) | `Reference::observe`, `da/reference.rs` |
 //! | (D3): decrease, hold or increase (section 3) | `Da::next_window` |
 //! | MAX-REDUCE: the reference is replaced (section 5.1) | `Da::decrease` |
 //! | minimal buffering, optimistic increase (section 5.2) | `min_buffer`, `optimistic` |

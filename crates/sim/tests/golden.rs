@@ -92,3 +92,23 @@ fn cdg() {
 fn aimd() {
     insta::assert_snapshot!(both("aimd", "freebsd-9", "{ alpha = 0.31, beta = 0.8 }"));
 }
+
+#[test]
+fn da() {
+    insta::assert_snapshot!(both("da", "real-1992", "{ max_window = 1000 }"));
+}
+
+#[test]
+fn jk() {
+    insta::assert_snapshot!(both("jk", "real-1992", "{ max_window = 1000 }"));
+}
+
+#[test]
+fn dual() {
+    insta::assert_snapshot!(both("dual", "real-1992", "{}"));
+}
+
+#[test]
+fn card() {
+    insta::assert_snapshot!(both("card", "ns2-linux", "{}"));
+}
