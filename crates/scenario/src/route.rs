@@ -28,7 +28,11 @@ pub(crate) struct Network {
 
 enum Shape {
     /// The hops have no delay: each flow has its own.
-    Dumbbell { delay: Delay, forward: Hop, reverse: Hop },
+    Dumbbell {
+        delay: Delay,
+        forward: Hop,
+        reverse: Hop,
+    },
     Graph(Vec<Edge>),
 }
 
@@ -212,6 +216,7 @@ impl Network {
             limit,
             count_in_service: queue.count_in_service,
             mark_above: queue.mark_above.map(|packets| packets.0),
+            discipline: queue.discipline,
         })
     }
 

@@ -95,7 +95,7 @@ fn an_unknown_key_is_answered_with_the_nearest_and_the_list() {
     assert_eq!(
         dumbbell("queue = \"84p\"", "queue = { limit = \"84p\", mark = \"30p\" }"),
         "demo.toml, line 6: path.queue.mark: there is no such key here; did you mean `mark_above`? \
-         (there are `limit`, `count_in_service`, `mark_above`)"
+         (there are `limit`, `count_in_service`, `mark_above`, `discipline`, `quantum`)"
     );
 }
 
@@ -207,6 +207,22 @@ fn a_queue_of_nothing_without_unit_or_in_bdp_of_no_rate() {
             "rate = \"unlimited\"\nrtt = \"40ms\"\nqueue = \"1bdp\""
         ),
         "demo.toml, line 6: path.queue: `1bdp` needs a rate, but this link is unlimited"
+    );
+}
+
+#[test]
+fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
+    let queue = |keys: &str| dumbbell("\"84p\"", &format!("{{ limit = \"84p\", {keys} }}"));
+    assert_eq!(
+        queue("discipline = \"fair\""),
+        "demo.toml, line 6: path.queue.discipline: unknown variant `fair`, expected one of `fifo`, `fq`, `drr`"
+    );
+    let stray = "demo.toml, line 6: path.queue: `quantum` belongs to the discipline `drr`";
+    assert_eq!(queue("quantum = \"1500B\""), stray);
+    assert_eq!(queue("discipline = \"fq\", quantum = \"1500B\""), stray);
+    assert_eq!(
+        queue("discipline = \"drr\", quantum = \"0B\""),
+        "demo.toml, line 6: path.queue: `quantum` must be above 0, like `1500B`"
     );
 }
 

@@ -113,12 +113,10 @@ impl<'a> World<'a> {
         capture: Option<Capture>,
     ) -> Result<Self, Failure> {
         let routes = Routes::new(plan);
-        let link = |(i, link): (usize, &PlannedLink)| {
-            Link::new(link.settings.clone(), Random::stream(seed, "loss", i as u64))
-        };
-        let jitter = |(i, link): (usize, &PlannedLink)| {
-            Jitter::new(link.jitter, Random::stream(seed, "jitter", i as u64))
-        };
+        let link =
+            |(i, link): (usize, &PlannedLink)| Link::new(link.settings.clone(), Random::stream(seed, "loss", i as u64));
+        let jitter =
+            |(i, link): (usize, &PlannedLink)| Jitter::new(link.jitter, Random::stream(seed, "jitter", i as u64));
         let mut planned = vec![(Time::ZERO + plan.warmup, Planned::WarmUpEnds)];
         let mut world = Self {
             traffic: Agenda::new(routes.wire_link.len() + plan.links.len()),
@@ -282,6 +280,9 @@ impl<'a> World<'a> {
         if let Some(capture) = &mut self.capture {
             capture.at_link(index, now, &packet, &self.acks, &verdict);
         }
+        while let Some(evicted) = self.links[i].poll_evicted() {
+            self.evict(now, index, &evicted);
+        }
         let meter = &mut self.recorder.links[i];
         match verdict {
             Verdict::Taken { marked: false } => {}
@@ -299,6 +300,19 @@ impl<'a> World<'a> {
             }
         }
         self.wake_link(index);
+    }
+
+    /// A packet that waited at link `index` was dropped for another.
+    #[inline(never)]
+    fn evict(&mut self, now: Time, index: u32, packet: &Packet) {
+        let queued = self.links[index as usize].queued_packets();
+        let meter = &mut self.recorder.links[index as usize];
+        meter.queue(now, queued);
+        meter.counters.dropped_packets += 1;
+        if let Some(capture) = &mut self.capture {
+            capture.at_eviction(index, now, packet, &self.acks);
+        }
+        self.discard(now, EventKind::Drop, index, packet, f64::from(queued));
     }
 
     #[inline(never)]

@@ -46,6 +46,10 @@ fn queue() -> impl Strategy<Value = &'static str> {
         "{ limit = '20kB', count_in_service = true, mark_above = '4p' }",
         "{ limit = '50ms', count_in_service = true, mark_above = '0p' }",
         "{ limit = 'infinite', mark_above = '20p' }",
+        "{ limit = '20p', discipline = 'fq' }",
+        "{ limit = '9kB', mark_above = '4p', discipline = 'fq' }",
+        "{ limit = '30p', count_in_service = true, discipline = 'drr' }",
+        "{ limit = '60ms', discipline = 'drr', quantum = '300B' }",
     ])
 }
 
@@ -287,7 +291,8 @@ prop_compose! {
     /// Flows with an end over a path that loses some of everything, yet never for long.
     fn finite()(
         rate in pick(&["1mbit", "8mbit", "100mbit"]),
-        queue in pick(&["'3p'", "'50p'", "'infinite'", "{ limit = '30p', mark_above = '5p' }"]),
+        queue in pick(&["'3p'", "'50p'", "'infinite'", "{ limit = '30p', mark_above = '5p' }",
+            "{ limit = '9p', discipline = 'fq' }", "{ limit = '20kB', discipline = 'drr' }"]),
         loss in pick(&["0%", "1%", "5%"]),
         reverse in pick(&["{}", "{ loss = '5%' }", "{ rate = '200kbit', queue = '5p', loss = '1%' }"]),
         flows in prop::collection::vec(
