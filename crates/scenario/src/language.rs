@@ -1,10 +1,10 @@
 //! The definition of the language: what a scenario may say, with the defaults.
 
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Span, Time};
+use units::{Bytes, Distribution, Span, Time};
 
 use crate::document::Origin;
-use crate::values::{Delay, LossSpec, QueueSpec, RateSpec, Sampling, Source};
+use crate::values::{Delay, DelaySpec, JitterSpec, LossSpec, QueueSpec, RateSpec, Sampling, Source};
 
 /// A network and the flows on it. The network is either one bottleneck (`path`) or any number of `links`.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
@@ -48,7 +48,7 @@ pub struct Path {
     pub rate: RateSpec,
     /// Base RTT (propagation), half of it each way. This or `delay`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rtt: Option<Span>,
+    pub rtt: Option<DelaySpec>,
     /// One-way propagation delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Delay>,
@@ -58,6 +58,12 @@ pub struct Path {
     /// Random loss before the queue.
     #[serde(default)]
     pub loss: LossSpec,
+    /// Random delay behind it.
+    #[serde(default, skip_serializing_if = "JitterSpec::is_none")]
+    pub jitter: JitterSpec,
+    /// Whether packets overtake others when a delay becomes shorter, in both directions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reorder: bool,
     /// The way of the ACKs.
     #[serde(default)]
     pub reverse: Reverse,
@@ -76,6 +82,9 @@ pub struct Reverse {
     /// Its random loss.
     #[serde(default)]
     pub loss: LossSpec,
+    /// Random delay behind it.
+    #[serde(default, skip_serializing_if = "JitterSpec::is_none")]
+    pub jitter: JitterSpec,
 }
 
 /// A link between two nodes.
@@ -92,14 +101,20 @@ pub struct Link {
     /// Its rate, of IP bytes.
     pub rate: RateSpec,
     /// Propagation delay, the same in both directions.
-    pub delay: Span,
+    pub delay: DelaySpec,
     /// The queue before it. To be given unless the rate is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueSpec>,
     /// Random loss before the queue.
     #[serde(default)]
     pub loss: LossSpec,
-    /// Whether there is a reverse direction with the same rate, queue and loss. This or `reverse`.
+    /// Random delay behind it.
+    #[serde(default, skip_serializing_if = "JitterSpec::is_none")]
+    pub jitter: JitterSpec,
+    /// Whether packets overtake others when a delay becomes shorter, in both directions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reorder: bool,
+    /// Whether there is a reverse direction with the same rate, queue, loss and jitter. This or `reverse`.
     #[serde(default)]
     pub duplex: bool,
     /// The reverse direction, where it differs; without `duplex` and this the link leads one way only.
@@ -129,15 +144,19 @@ pub struct Flow {
     /// A random delay of the start, uniform from 0 to below this, drawn for every copy.
     #[serde(default)]
     pub start_jitter: Span,
-    /// When it stops sending; by default at the end of the run.
+    /// When it stops sending, or the last of `every` has started; by default at the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
     /// How much it sends; the flow ends when all is delivered. By default without end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<Bytes>,
+    pub bytes: Option<Distribution<Bytes>>,
+    /// The time from one to the next: a connection of its own, with `bytes` each, starts at `start` and then again and again before
+    /// `stop`; their names get `-0`, `-1` and so on. By default there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Distribution<Span>>,
     /// Base RTT of this flow in place of the path's, half of it each way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rtt: Option<Span>,
+    pub rtt: Option<DelaySpec>,
     /// The node of the sender, among `links`. The shortest way is taken, in hops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,

@@ -17,6 +17,7 @@
 //! ```
 
 mod document;
+mod draw;
 mod error;
 mod language;
 mod memory;
@@ -26,10 +27,13 @@ mod route;
 mod values;
 
 pub use document::{Document, from_json, from_path, from_toml};
+pub use draw::DrawnFlow;
 pub use error::Error;
 pub use language::{Flow, Link, Path, Protocol, Record, Reverse, Scenario};
 pub use plan::{Hop, Kind, Plan, PlannedFlow, PlannedLink};
-pub use values::{Delay, Limit, LossSpec, Packets, QueueSpec, RateSpec, Sampling, Source};
+pub use values::{
+    Arrivals, Delay, DelaySpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets, QueueSpec, RateSpec, Sampling, Source,
+};
 
 /// The JSON schema of [`Scenario`].
 pub fn schema() -> serde_json::Value {

@@ -5,10 +5,14 @@ use units::{Bytes, Rate, Span};
 
 use crate::Error;
 use crate::plan::{Kind, Plan, PlannedFlow, PlannedLink};
-use crate::values::{Sampling, Source};
+use crate::values::{Paced, Sampling, Source};
 
 /// Sender, receiver, controller and timers of one flow.
 const FLOW: u64 = 8_000;
+/// What remains of one of many connections that has ended: its row, and its events.
+const ENDED_FLOW: u64 = 1_000;
+/// Connections that begin within this time of each other overlap, unless more is offered than passes: then all do.
+const OVERLAP: Span = Span::from_secs(10);
 /// A packet in a queue or on the wire, with what the sender remembers of it.
 const PACKET: u64 = 200;
 /// A row of the series of flows, with room for the growth of its columns.
@@ -35,12 +39,14 @@ impl Plan {
             Sampling::Every(span) => (self.duration.as_nanos() / span.as_nanos() + 1).saturating_mul(series),
             Sampling::Acks(n) => sent / u64::from(n) + series,
         };
-        let flows = self.flows.len() as u64;
+        let flows = self.flows.iter().fold(0u64, |sum, flow| sum.saturating_add(self.at_once(flow)));
+        let ended = self.flows.iter().fold(0u64, |sum, flow| sum.saturating_add(flow.connections()));
         let links = self.links.len() as u64;
         let excess = loads.iter().fold(0u64, |sum, load| sum.saturating_add(load.excess));
         let events = if self.record.events { (sent / PACKETS_PER_EVENT).saturating_add(excess) } else { 0 };
         let parts = [
             (flows, FLOW),
+            (ended, ENDED_FLOW),
             (in_network, PACKET),
             (rows(self.record.flow_series, flows), FLOW_ROW),
             (rows(self.record.probes, flows), PROBE_ROWS),
@@ -67,15 +73,11 @@ impl Plan {
 
     /// What the flows put into the network, those that share a bottleneck taken together.
     fn loads(&self) -> Vec<Load> {
-        let bottleneck = |flow: &PlannedFlow| {
-            let links = flow.forward.iter().filter_map(|hop| hop.link);
-            links.filter_map(|link| peak(&self.links[link]).map(|rate| (rate, link))).min()
-        };
         let mut of_links: Vec<Option<Load>> = vec![None; self.links.len()];
         let mut loads = Vec::new();
         for flow in &self.flows {
             let own = self.own_load(flow);
-            match bottleneck(flow) {
+            match self.bottleneck(flow) {
                 None => loads.push(own),
                 Some((rate, link)) => {
                     let load = of_links[link].get_or_insert_default();
@@ -101,10 +103,24 @@ impl Plan {
         loads
     }
 
+    /// The slowest link of `flow`, after its rate.
+    fn bottleneck(&self, flow: &PlannedFlow) -> Option<(Rate, usize)> {
+        let links = flow.forward.iter().filter_map(|hop| hop.link);
+        links.filter_map(|link| peak(&self.links[link]).map(|rate| (rate, link))).min()
+    }
+
+    /// How many connections of `flow` there are at a time.
+    fn at_once(&self, flow: &PlannedFlow) -> u64 {
+        let (Some(every), Some(bytes)) = (flow.every, flow.bytes) else { return 1 };
+        let passes = self.bottleneck(flow).is_none_or(|(rate, _)| bytes.mean() < rate.bytes_in(every.mean()));
+        let overlapping = OVERLAP.as_nanos() / every.mean().as_nanos().max(1) + 1;
+        if passes { flow.connections().min(overlapping) } else { flow.connections() }
+    }
+
     /// What `flow` does on a path without limits.
     fn own_load(&self, flow: &PlannedFlow) -> Load {
         let window = match flow.kind {
-            Kind::Tcp => u64::from(flow.options.receive_window),
+            Kind::Tcp => u64::from(flow.options.receive_window).saturating_mul(self.at_once(flow)),
             Kind::Datagram { .. } => u64::MAX,
         };
         let size = match flow.kind {
@@ -113,17 +129,22 @@ impl Plan {
         };
         let offered = match &flow.source {
             Source::Greedy => u64::MAX,
-            Source::Paced(steps) | Source::Poisson(steps) => {
-                let fastest = steps.iter().map(|&(_, rate)| rate).max().unwrap_or_default();
+            Source::Paced(Paced { rate, .. }) => {
+                let fastest = rate.iter().map(|&(_, rate)| rate).max().unwrap_or_default();
                 fastest.bytes_in(self.duration).get() / size
             }
         };
-        let of_bytes = flow.bytes.map_or(u64::MAX, |bytes| bytes.get().div_ceil(size));
+        let connections = flow.connections();
+        let offered = offered.saturating_mul(connections);
+        let of_bytes =
+            flow.bytes.map_or(u64::MAX, |bytes| bytes.mean().get().div_ceil(size).saturating_mul(connections));
         let rounds = self.duration.as_nanos() / flow.base_rtt.as_nanos().max(1) + 1;
         let sent = offered.min(of_bytes).min(window.saturating_mul(rounds));
         let in_network = sent.min(window);
         let (burst, unreactive) = match flow.kind {
-            Kind::Tcp => (in_network.min(u64::from(flow.options.initial_window)), 0),
+            Kind::Tcp => {
+                (in_network.min(u64::from(flow.options.initial_window).saturating_mul(self.at_once(flow))), 0)
+            }
             Kind::Datagram { .. } => (0, sent),
         };
         Load { sent, in_network, burst, unreactive, ..Load::default() }

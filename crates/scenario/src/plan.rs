@@ -1,7 +1,7 @@
 //! What an engine runs.
 
-use network::LinkSettings;
-use units::{Bytes, Rate, Span, Time};
+use network::{LinkSettings, Propagation};
+use units::{Bytes, Distribution, Rate, Span, Time};
 
 use crate::language::Record;
 use crate::values::Source;
@@ -19,7 +19,7 @@ pub struct Plan {
     pub seed: u64,
     /// One direction of a link each; [`Hop::link`] is an index into it.
     pub links: Vec<PlannedLink>,
-    /// Every flow, copies apart, in the order of the file.
+    /// Every flow, copies apart, in the order of the file. [`Plan::draw`] says what of it is random.
     pub flows: Vec<PlannedFlow>,
     /// What is written down.
     pub record: Record,
@@ -38,17 +38,21 @@ pub struct PlannedLink {
     pub settings: LinkSettings,
     /// Nominal rate, `None` for unlimited: of steps the first above zero, of a trace the mean.
     pub rate: Option<Rate>,
-    /// Propagation delay of the link itself; in a dumbbell zero, as each flow has its own.
+    /// Propagation delay of the link itself at time zero; in a dumbbell zero, as each flow has its own.
     pub delay: Span,
+    /// A packet is late behind it by a time drawn uniformly from zero to below this.
+    pub jitter: Span,
 }
 
 /// One part of a route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// The link to pass, an index into [`Plan::links`]; `None` where there is nothing but delay.
     pub link: Option<usize>,
     /// Propagation after it.
-    pub delay: Span,
+    pub delay: Propagation,
+    /// Packets may overtake others there.
+    pub reorder: bool,
 }
 
 /// What a flow is made of.
@@ -66,7 +70,7 @@ pub enum Kind {
 /// One flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedFlow {
-    /// What reports call it; unique.
+    /// What reports call it; unique. Where there are several connections, with a number behind it.
     pub name: String,
     /// Name of the controller, in the registry unless it begins with `python:`.
     pub cc: String,
@@ -81,17 +85,19 @@ pub struct PlannedFlow {
     /// What the application offers.
     pub source: Source,
     /// How much it sends in all; `None` for no end.
-    pub bytes: Option<Bytes>,
+    pub bytes: Option<Distribution<Bytes>>,
+    /// The time from the start of one connection to that of the next; `None` for one connection only.
+    pub every: Option<Distribution<Span>>,
     /// When it starts, a random delay up to `start_jitter` (exclusive) apart.
     pub start: Time,
     /// The most the start is delayed.
     pub start_jitter: Span,
-    /// When it stops; at most the end of the run.
+    /// When it stops, or with `every` starts no more; at most the end of the run.
     pub stop: Time,
     /// The route of the data; at least one hop.
     pub forward: Vec<Hop>,
     /// The route of the ACKs; at least one hop.
     pub reverse: Vec<Hop>,
-    /// Propagation there and back.
+    /// Propagation there and back at time zero.
     pub base_rtt: Span,
 }

@@ -3,20 +3,22 @@
 use std::collections::BTreeSet;
 
 use control::registry;
+use network::Propagation;
 use serde_json::Value;
 use transport::{Options, PROFILES};
 use units::{Bytes, Span, Time};
 
 use crate::document::plain;
+use crate::draw::MOST_FLOWS;
 use crate::error::suggestion;
 use crate::language::{Flow, Overrides, Protocol};
 use crate::plan::{Kind, Plan, PlannedFlow};
 use crate::route::{Network, Routes};
-use crate::values::{Sampling, Source};
+use crate::values::{OnOff, Paced, Sampling, Source};
 use crate::{Error, Scenario};
 
-/// More flows than this are a slip of the pen.
-const MOST_FLOWS: u64 = 1_000_000;
+/// More turns of a source than this are a slip of the pen.
+const MOST_TURNS: u64 = 10_000_000;
 
 /// Controllers whose name begins so are defined in Python, and not in the registry.
 const PYTHON: &str = "python:";
@@ -84,9 +86,15 @@ impl Scenario {
     fn plan_flows(&self, network: &Network) -> Result<Vec<PlannedFlow>, Error> {
         let mut planned: Vec<PlannedFlow> = Vec::new();
         let mut names = BTreeSet::new();
+        let mut connections = 0u64;
         for (i, flow) in self.flows.iter().enumerate() {
             let at = |(key, message): Wrong| self.origin.error(&format!("flows.{i}.{key}"), message);
             let first = self.plan_flow(flow, network).map_err(at)?;
+            connections = connections.saturating_add(first.connections().saturating_mul(u64::from(flow.count)));
+            if connections > MOST_FLOWS {
+                let message = format!("there are about {connections} flows; at most {MOST_FLOWS} are allowed");
+                return Err(at(wrong("every", message)));
+            }
             for copy in 0..flow.count {
                 let name = match &flow.name {
                     Some(name) if flow.count == 1 => name.clone(),
@@ -101,6 +109,15 @@ impl Scenario {
                     return Err(at(wrong("name", format!("two flows are named `{name}`: names must differ"))));
                 }
                 planned.push(PlannedFlow { name, ..first.clone() });
+            }
+        }
+        for (flow, many) in planned.iter().flat_map(|flow| flow.every.map(|_| (&flow.name, format!("{}-", flow.name)))) {
+            let numbered = |name: &&String| {
+                name.strip_prefix(&many).is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
+            };
+            if let Some(name) = names.range(many.clone()..).take_while(|name| name.starts_with(&many)).find(numbered) {
+                let message = format!("a flow is named `{name}`, and so may one of the connections of `{flow}` be: names must differ");
+                return Err(self.origin.error("flows", message));
             }
         }
         Ok(planned)
@@ -123,14 +140,13 @@ impl Scenario {
             let start = if flow.start_jitter.is_zero() { "the start" } else { "the latest start, jitter included," };
             return Err(wrong("stop", format!("`{stop}` is not after {start} at `{latest}`")));
         }
-        if flow.bytes == Some(Bytes::ZERO) {
-            return Err(wrong("bytes", "must be above 0; without `bytes` the flow has no end"));
-        }
+        check_amounts(flow, stop.min(end).since(flow.start))?;
         let kind = kind(flow)?;
         let Routes { forward, reverse } = network.routes(flow).map_err(|(key, message)| wrong(key, message))?;
-        let base_rtt: Span = forward.iter().chain(&reverse).map(|hop| hop.delay).sum();
+        let rtt = |delay: fn(&Propagation) -> Span| forward.iter().chain(&reverse).map(|hop| delay(&hop.delay)).sum();
+        let (base_rtt, shortest): (Span, Span) = (rtt(Propagation::initial), rtt(Propagation::shortest));
         let limited = forward.iter().any(|hop| hop.link.is_some_and(|link| network.links[link].rate.is_some()));
-        if base_rtt.is_zero() && !limited {
+        if shortest.is_zero() && !limited {
             return Err(wrong("rtt", "is 0 on an unlimited path: no time would pass; give a delay or a rate"));
         }
         Ok(PlannedFlow {
@@ -142,6 +158,7 @@ impl Scenario {
             kind,
             source: flow.source.clone(),
             bytes: flow.bytes,
+            every: flow.every,
             start: flow.start,
             start_jitter: flow.start_jitter,
             stop: stop.min(end),
@@ -165,6 +182,29 @@ fn check_controller(flow: &Flow) -> Result<(), Wrong> {
         Ok(_) => Ok(()),
         Err(error) => Err(wrong("parameters", plain(&error.to_string()))),
     }
+}
+
+/// Whether sizes, and the times between starts and turns, are above zero, and no more than a machine bears in the `life` of the flow.
+fn check_amounts(flow: &Flow, life: Span) -> Result<(), Wrong> {
+    if flow.bytes.is_some_and(|bytes| bytes.mean() == Bytes::ZERO) {
+        return Err(wrong("bytes", "must be above 0; without `bytes` the flow has no end"));
+    }
+    match flow.every {
+        Some(every) if every.mean().is_zero() => {
+            return Err(wrong("every", "must be above 0: it is the time from one start to the next"));
+        }
+        Some(_) if flow.bytes.is_none() => {
+            return Err(wrong("every", "needs `bytes`: without, none of the connections would end"));
+        }
+        _ => {}
+    }
+    if let Source::Paced(Paced { periods: Some(OnOff { on, off }), .. }) = &flow.source {
+        let turns = life.as_nanos() / (on.mean() + off.mean()).as_nanos().max(1);
+        if turns > MOST_TURNS {
+            return Err(wrong("source", format!("goes on and off about {turns} times; at most {MOST_TURNS} are allowed")));
+        }
+    }
+    Ok(())
 }
 
 fn kind(flow: &Flow) -> Result<Kind, Wrong> {

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use network::{LinkSettings, LossModel, QueueSettings, Service, Trace};
+use network::{LinkSettings, LossModel, Propagation, QueueSettings, Service, Trace};
 use units::{Bytes, Rate, Span};
 
 use crate::document::Origin;
 use crate::error::suggestion;
 use crate::language::{Flow, Link, Path, Reverse};
 use crate::plan::{Hop, PlannedLink};
-use crate::values::{Delay, Limit, LossSpec, QueueSpec, RateSpec};
+use crate::values::{Delay, DelaySpec, JitterSpec, Limit, LossSpec, QueueSpec, RateSpec};
 use crate::{Error, Scenario};
 
 /// The size of a packet where a queue is counted in packets but given as bandwidth-delay products.
@@ -27,7 +27,8 @@ pub(crate) struct Network {
 }
 
 enum Shape {
-    Dumbbell { delay: Delay, reverse: Option<usize> },
+    /// The hops have no delay: each flow has its own.
+    Dumbbell { delay: Delay, forward: Hop, reverse: Hop },
     Graph(Vec<Edge>),
 }
 
@@ -51,7 +52,9 @@ struct Direction<'a> {
     rate: &'a RateSpec,
     queue: Option<&'a QueueSpec>,
     loss: &'a LossSpec,
-    delay: Span,
+    jitter: JitterSpec,
+    delay: Propagation,
+    reorder: bool,
     base_rtt: Option<Span>,
 }
 
@@ -77,29 +80,28 @@ impl Network {
     }
 
     fn dumbbell(&mut self, origin: &Origin, path: &Path) -> Result<Shape, Error> {
-        let delay = match (path.rtt, path.delay) {
-            (Some(rtt), None) => Delay::of_rtt(rtt),
-            (None, Some(delay)) => delay,
+        let delay = match (&path.rtt, &path.delay) {
+            (Some(DelaySpec(rtt)), None) => Delay::of_rtt(rtt),
+            (None, Some(delay)) => delay.clone(),
             (None, None) => return Err(origin.error("path", "give either `rtt` or `delay`, like `rtt = \"40ms\"`")),
             (Some(_), Some(_)) => {
                 return Err(origin.error("path.delay", "there is an `rtt` too: give either `rtt` or `delay`"));
             }
         };
-        self.add(
-            origin,
-            &Direction {
-                key: "path",
-                name: BOTTLENECK.to_owned(),
-                rate: &path.rate,
-                queue: path.queue.as_ref(),
-                loss: &path.loss,
-                delay: Span::ZERO,
-                base_rtt: Some(delay.rtt()),
-            },
-        )?;
-        let reverse =
-            self.add_reverse(origin, "path.reverse", BOTTLENECK, &path.reverse, Span::ZERO, Some(delay.rtt()))?;
-        Ok(Shape::Dumbbell { delay, reverse: reverse.link })
+        let direction = Direction {
+            key: "path",
+            name: BOTTLENECK.to_owned(),
+            rate: &path.rate,
+            queue: path.queue.as_ref(),
+            loss: &path.loss,
+            jitter: path.jitter,
+            delay: Span::ZERO.into(),
+            reorder: path.reorder,
+            base_rtt: Some(delay.initial_rtt()),
+        };
+        let forward = self.add(origin, &direction)?;
+        let reverse = self.add_reverse(origin, &direction, "path.reverse", &path.reverse)?;
+        Ok(Shape::Dumbbell { delay, forward, reverse })
     }
 
     fn graph(&mut self, origin: &Origin, links: &[Link]) -> Result<Shape, Error> {
@@ -111,18 +113,18 @@ impl Network {
                 return Err(origin.error(&format!("{key}.to"), format!("the link leads from `{from}` to itself")));
             }
             let name = link.name.clone().unwrap_or_else(|| format!("{from}-{to}"));
-            let hop = self.add(
-                origin,
-                &Direction {
-                    key: &key,
-                    name: name.clone(),
-                    rate: &link.rate,
-                    queue: link.queue.as_ref(),
-                    loss: &link.loss,
-                    delay: *delay,
-                    base_rtt: None,
-                },
-            )?;
+            let direction = Direction {
+                key: &key,
+                name,
+                rate: &link.rate,
+                queue: link.queue.as_ref(),
+                loss: &link.loss,
+                jitter: link.jitter,
+                delay: delay.0.clone(),
+                reorder: link.reorder,
+                base_rtt: None,
+            };
+            let hop = self.add(origin, &direction)?;
             edges.push(Edge { from: from.clone(), to: to.clone(), hop });
             let reverse = match (&link.reverse, link.duplex) {
                 (None, false) => continue,
@@ -131,12 +133,15 @@ impl Network {
                     return Err(origin.error(&format!("{key}.reverse"), message));
                 }
                 (Some(reverse), false) => reverse.clone(),
-                (None, true) => {
-                    Reverse { rate: link.rate.clone(), queue: link.queue.unwrap_or_default(), loss: link.loss.clone() }
-                }
+                (None, true) => Reverse {
+                    rate: link.rate.clone(),
+                    queue: link.queue.unwrap_or_default(),
+                    loss: link.loss.clone(),
+                    jitter: link.jitter,
+                },
             };
-            let key = if link.duplex { key } else { format!("{key}.reverse") };
-            let hop = self.add_reverse(origin, &key, &name, &reverse, *delay, None)?;
+            let reverse_key = if link.duplex { key.clone() } else { format!("{key}.reverse") };
+            let hop = self.add_reverse(origin, &direction, &reverse_key, &reverse)?;
             edges.push(Edge { from: to.clone(), to: from.clone(), hop });
         }
         Ok(Shape::Graph(edges))
@@ -157,26 +162,36 @@ impl Network {
             }
         };
         let settings = LinkSettings { service, queue, loss: direction.loss.0.clone() };
-        self.links.push(PlannedLink { name: direction.name.clone(), settings, rate, delay: direction.delay });
-        Ok(Hop { link: Some(self.links.len() - 1), delay: direction.delay })
+        self.links.push(PlannedLink {
+            name: direction.name.clone(),
+            settings,
+            rate,
+            delay: direction.delay.initial(),
+            jitter: direction.jitter.uniform,
+        });
+        let reorder = direction.reorder || direction.jitter.reorder;
+        Ok(Hop { link: Some(self.links.len() - 1), delay: direction.delay.clone(), reorder })
     }
 
-    /// Adds the reverse direction of `name`, which is no link if it does nothing but delay.
+    /// Adds the direction back from `forward`, which is no link if it does nothing but delay.
     fn add_reverse(
         &mut self,
         origin: &Origin,
+        forward: &Direction<'_>,
         key: &str,
-        name: &str,
         reverse: &Reverse,
-        delay: Span,
-        base_rtt: Option<Span>,
     ) -> Result<Hop, Error> {
-        let Reverse { rate, queue, loss } = reverse;
-        if *rate == RateSpec::Unlimited && loss.0 == LossModel::None {
-            return Ok(Hop { link: None, delay });
+        let Reverse { rate, queue, loss, jitter } = reverse;
+        let (delay, reorder) = (forward.delay.clone(), forward.reorder);
+        if *rate == RateSpec::Unlimited && loss.0 == LossModel::None && jitter.is_none() {
+            return Ok(Hop { link: None, delay, reorder });
         }
-        let name = format!("{name}:reverse");
-        self.add(origin, &Direction { key, name, rate, queue: Some(queue), loss, delay, base_rtt })
+        let name = format!("{}:reverse", forward.name);
+        let base_rtt = forward.base_rtt;
+        self.add(
+            origin,
+            &Direction { key, name, rate, queue: Some(queue), loss, jitter: *jitter, delay, reorder, base_rtt },
+        )
     }
 
     fn queue(
@@ -203,7 +218,7 @@ impl Network {
     /// The way of a flow there and back; an error is the name of the key and the message.
     pub(crate) fn routes(&self, flow: &Flow) -> Result<Routes, (&'static str, String)> {
         match &self.shape {
-            Shape::Dumbbell { delay, reverse } => dumbbell_routes(flow, *delay, *reverse),
+            Shape::Dumbbell { delay, forward, reverse } => dumbbell_routes(flow, delay, forward, reverse),
             Shape::Graph(edges) => graph_routes(flow, edges),
         }
     }
@@ -261,7 +276,7 @@ fn queue_warning(name: &str, limit: network::Limit, rate: Option<Rate>) -> Optio
     tiny.then(|| format!("the queue of `{name}` has room for less than two packets of 1500 bytes"))
 }
 
-fn dumbbell_routes(flow: &Flow, path: Delay, reverse: Option<usize>) -> Result<Routes, (&'static str, String)> {
+fn dumbbell_routes(flow: &Flow, path: &Delay, forward: &Hop, reverse: &Hop) -> Result<Routes, (&'static str, String)> {
     let of_links = [
         ("from", flow.from.is_some()),
         ("to", flow.to.is_some()),
@@ -271,10 +286,10 @@ fn dumbbell_routes(flow: &Flow, path: Delay, reverse: Option<usize>) -> Result<R
     if let Some((key, _)) = of_links.into_iter().find(|(_, given)| *given) {
         return Err((key, "belongs to scenarios with [[links]]; this one has a [path]".to_owned()));
     }
-    let delay = flow.rtt.map_or(path, Delay::of_rtt);
+    let delay = flow.rtt.as_ref().map_or_else(|| path.clone(), |DelaySpec(rtt)| Delay::of_rtt(rtt));
     Ok(Routes {
-        forward: vec![Hop { link: Some(0), delay: delay.forward }],
-        reverse: vec![Hop { link: reverse, delay: delay.reverse }],
+        forward: vec![Hop { delay: delay.forward, ..forward.clone() }],
+        reverse: vec![Hop { delay: delay.reverse, ..reverse.clone() }],
     })
 }
 
@@ -309,10 +324,10 @@ fn graph_routes(flow: &Flow, edges: &[Edge]) -> Result<Routes, (&'static str, St
         (None, _, None) => return Err(("from", "is missing: the node of the sender".to_owned())),
         (_, None, None) => return Err(("to", "is missing: the node of the receiver".to_owned())),
     };
-    let extra = flow.extra_delay.unwrap_or_default();
+    let extra = Propagation::from(flow.extra_delay.unwrap_or_default());
     for route in [&mut routes.forward, &mut routes.reverse] {
         if let Some(last) = route.last_mut() {
-            last.delay += extra;
+            last.delay = last.delay.plus(&extra);
         }
     }
     Ok(routes)
@@ -342,7 +357,7 @@ fn shortest(from: &str, to: &str, edges: &[Edge]) -> Result<Vec<Hop>, String> {
     let mut at = *arrived_by.get(to).ok_or_else(|| format!("no links lead from `{from}` to `{to}`"))?;
     let mut hops = Vec::new();
     while let Some(edge) = at {
-        hops.push(edge.hop);
+        hops.push(edge.hop.clone());
         at = arrived_by[edge.from.as_str()];
     }
     hops.reverse();
@@ -353,17 +368,19 @@ fn shortest(from: &str, to: &str, edges: &[Edge]) -> Result<Vec<Hop>, String> {
 fn along(nodes: &[String], edges: &[Edge]) -> Result<Vec<Hop>, String> {
     let hop = |pair: &[String]| {
         let edge = edges.iter().find(|edge| edge.from == pair[0] && edge.to == pair[1]);
-        edge.map(|edge| edge.hop).ok_or_else(|| format!("no link leads from `{}` to `{}`", pair[0], pair[1]))
+        edge.map(|edge| edge.hop.clone()).ok_or_else(|| format!("no link leads from `{}` to `{}`", pair[0], pair[1]))
     };
     nodes.windows(2).map(hop).collect::<Result<_, _>>().map(merged)
 }
 
-/// Adds hops that only delay to the hop before them.
+/// Adds hops that only delay to the hop before them, unless that lets packets overtake where they must not.
 fn merged(hops: Vec<Hop>) -> Vec<Hop> {
     let mut merged: Vec<Hop> = Vec::new();
     for hop in hops {
         match (hop.link, merged.last_mut()) {
-            (None, Some(last)) => last.delay += hop.delay,
+            (None, Some(last)) if hop.delay.is_constant() || hop.reorder == last.reorder => {
+                last.delay = last.delay.plus(&hop.delay);
+            }
             _ => merged.push(hop),
         }
     }

@@ -13,10 +13,12 @@ profile = "freebsd-9"
 
 [path]
 rate = [["0s", "10mbit"], ["20s", "5mbit"]]
-delay = { forward = "20ms", reverse = "30ms" }
+delay = { forward = "20ms", reverse = [["0s", "30ms"], ["20s", "20ms"]] }
 queue = { limit = "84p", count_in_service = true, mark_above = "30p" }
 loss = { model = "gilbert-elliott", good_to_bad = "1%", bad_to_good = "30%" }
-reverse = { rate = "1mbit", queue = "50p", loss = "1%" }
+jitter = { uniform = "3ms", reorder = true }
+reorder = true
+reverse = { rate = "1mbit", queue = "50p", loss = "1%", jitter = "2ms" }
 
 [[flows]]
 cc = "newreno"
@@ -39,6 +41,17 @@ cc = "newreno"
 kind = "datagram"
 packet_size = "500B"
 source = [["0s", "1mbit"], ["2s", "1.5mbit"]]
+
+[[flows]]
+cc = "newreno"
+kind = "datagram"
+rtt = [["0s", "40ms"], ["10s", "50ms"]]
+source = { rate = "1mbit", arrivals = "poisson", on = { uniform = ["2s", "3s"] }, off = "5s" }
+
+[[flows]]
+cc = "newreno"
+bytes = { pareto = { mean = "30kB", shape = 1.5 } }
+every = { exponential = "2s" }
 
 [record]
 flow_series = "20acks"

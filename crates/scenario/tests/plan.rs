@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use network::{Limit, LossModel, QueueSettings, Service, Trace};
-use scenario::{Document, Hop, Kind, Plan, Sampling, Source};
-use units::{Bytes, Fraction, Rate, Span, Time};
+use network::{Limit, LossModel, Propagation, QueueSettings, Service, Trace};
+use scenario::{Arrivals, Document, Hop, Kind, OnOff, Paced, Plan, Sampling, Source};
+use units::{Bytes, Distribution, Fraction, Rate, Span, Time};
 
 fn plan(text: &str) -> Plan {
     scenario::from_toml(text, "demo.toml")
@@ -22,6 +22,15 @@ fn ms(n: u64) -> Span {
 
 fn at(seconds: u64) -> Time {
     Time::ZERO + Span::from_secs(seconds)
+}
+
+/// A hop of constant delay in ms.
+fn hop(link: Option<usize>, delay: u64) -> Hop {
+    Hop { link, delay: ms(delay).into(), reorder: false }
+}
+
+fn paced(rate: Vec<(Time, Rate)>) -> Source {
+    Source::Paced(Paced { rate, ..Paced::default() })
 }
 
 fn fraction(value: f64) -> Fraction {
@@ -66,16 +75,16 @@ fn a_dumbbell_has_one_link_and_delays_each_flow_by_its_own_rtt() {
 
     let [short, long] = plan.flows.as_slice() else { panic!("{:?}", plan.flows) };
     assert_eq!((short.name.as_str(), long.name.as_str()), ("newreno-0", "newreno-1"));
-    assert_eq!(short.forward, [Hop { link: Some(0), delay: ms(20) }]);
-    assert_eq!(short.reverse, [Hop { link: None, delay: ms(20) }]);
+    assert_eq!(short.forward, [hop(Some(0), 20)]);
+    assert_eq!(short.reverse, [hop(None, 20)]);
     assert_eq!((short.start, short.stop, short.bytes), (Time::ZERO, at(60), None));
     assert_eq!(short.options, transport::linux());
-    assert_eq!(long.forward, [Hop { link: Some(0), delay: ms(35) }]);
-    assert_eq!(long.reverse, [Hop { link: None, delay: ms(35) }]);
+    assert_eq!(long.forward, [hop(Some(0), 35)]);
+    assert_eq!(long.reverse, [hop(None, 35)]);
     assert_eq!((short.base_rtt, long.base_rtt), (ms(40), ms(70)));
     // The run ends before the flow would stop.
     assert_eq!((long.start, long.start_jitter, long.stop), (at(20), ms(5), at(60)));
-    assert_eq!(long.bytes, Some(Bytes::new(1_000_000)));
+    assert_eq!(long.bytes, Some(Distribution::Constant(Bytes::new(1_000_000))));
     assert_eq!(long.options, transport::Options { sack: false, ack_every: 1, ..transport::freebsd_9() });
 }
 
@@ -90,8 +99,8 @@ fn a_reverse_way_with_a_rate_is_a_link_of_its_own() {
     assert_eq!(plan.links[1].settings.service, Service::Fixed(Rate::from_mbit(1)));
     // 1 Mbit/s over 50 ms are 50 000 bits, 4.17 packets of 12 000 bits.
     assert_eq!(plan.links[1].settings.queue.limit, Limit::Packets(4));
-    assert_eq!(plan.flows[0].forward, [Hop { link: Some(0), delay: ms(20) }]);
-    assert_eq!(plan.flows[0].reverse, [Hop { link: Some(1), delay: ms(30) }]);
+    assert_eq!(plan.flows[0].forward, [hop(Some(0), 20)]);
+    assert_eq!(plan.flows[0].reverse, [hop(Some(1), 30)]);
     assert_eq!(plan.measured_link, 0);
 }
 
@@ -99,7 +108,7 @@ fn a_reverse_way_with_a_rate_is_a_link_of_its_own() {
 fn an_odd_nanosecond_of_the_rtt_is_not_lost() {
     let plan = dumbbell("rate = \"10mbit\"\nrtt = \"5ns\"\nqueue = \"84p\"", "");
     assert_eq!(
-        (plan.flows[0].forward[0].delay, plan.flows[0].reverse[0].delay),
+        (plan.flows[0].forward[0].delay.initial(), plan.flows[0].reverse[0].delay.initial()),
         (Span::from_nanos(2), Span::from_nanos(3))
     );
     assert_eq!(plan.flows[0].base_rtt, Span::from_nanos(5));
@@ -218,11 +227,111 @@ fn sources_are_greedy_or_paced_and_datagrams_have_a_size() {
     assert_eq!((flow("").source, flow("").kind), (Source::Greedy, Kind::Tcp));
     assert_eq!(flow("source = \"greedy\"").source, Source::Greedy);
     let datagram = flow("kind = \"datagram\"\nsource = { rate = \"2mbit\" }");
-    assert_eq!(datagram.source, Source::Paced(vec![(Time::ZERO, Rate::from_mbit(2))]));
+    assert_eq!(datagram.source, paced(vec![(Time::ZERO, Rate::from_mbit(2))]));
     assert_eq!(datagram.kind, Kind::Datagram { packet_size: Bytes::new(1500) });
-    let steps = Source::Paced(vec![(Time::ZERO, Rate::from_mbit(10)), (at(2), Rate::from_bits_per_second(10_200_000))]);
+    let steps = paced(vec![(Time::ZERO, Rate::from_mbit(10)), (at(2), Rate::from_bits_per_second(10_200_000))]);
     assert_eq!(flow("source = [[\"0s\", \"10mbit\"], [\"2s\", \"10.2mbit\"]]").source, steps);
     assert_eq!(flow("source = { rate = [[\"0s\", \"10mbit\"], [\"2s\", \"10.2mbit\"]] }").source, steps);
+}
+
+#[test]
+fn a_source_may_pause_for_lengths_given_or_drawn() {
+    let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"";
+    let flow = |flow: &str| dumbbell(path, flow).flows.remove(0);
+    let rate = vec![(Time::ZERO, Rate::from_mbit(2))];
+    let seconds = |n| Span::from_secs(n);
+    let periods = Some(OnOff { on: Distribution::Constant(seconds(40)), off: Distribution::Exponential(seconds(5)) });
+    let expected = Source::Paced(Paced { rate, arrivals: Arrivals::Poisson, periods });
+    let text = r#"source = { rate = "2mbit", arrivals = "poisson", on = "40s", off = { exponential = "5s" } }"#;
+    assert_eq!(flow(text).source, expected);
+}
+
+#[test]
+fn the_steps_of_an_rtt_are_halved_each_and_the_base_rtt_is_that_of_the_beginning() {
+    let steps = r#"[["0s", "100ms"], ["30s", "40ms"]]"#;
+    let plan = dumbbell(
+        &format!("rate = \"12mbit\"\nrtt = {steps}\nqueue = \"1bdp\"\nreorder = true"),
+        "[[flows]]\ncc = \"newreno\"\nrtt = [[\"0s\", \"5ns\"], [\"1s\", \"7ns\"]]",
+    );
+    let route = |initial, later| Propagation::steps(initial, [later]);
+    let half = route(ms(50), (at(30), ms(20)));
+    assert_eq!(plan.flows[0].forward, [Hop { link: Some(0), delay: half.clone(), reorder: true }]);
+    assert_eq!(plan.flows[0].reverse, [Hop { link: None, delay: half, reorder: true }]);
+    // 12 Mbit/s over 100 ms are 100 packets.
+    assert_eq!(plan.links[0].settings.queue.limit, Limit::Packets(100));
+    assert_eq!((plan.flows[0].base_rtt, plan.flows[1].base_rtt), (ms(100), Span::from_nanos(5)));
+    assert_eq!(plan.flows[1].forward[0].delay, route(Span::from_nanos(2), (at(1), Span::from_nanos(3))));
+    assert_eq!(plan.flows[1].reverse[0].delay, route(Span::from_nanos(3), (at(1), Span::from_nanos(4))));
+}
+
+#[test]
+fn the_delays_of_a_direction_may_have_steps_of_their_own() {
+    let delay = r#"delay = { forward = "20ms", reverse = [["0s", "30ms"], ["10s", "10ms"]] }"#;
+    let flow = dumbbell(&format!("rate = \"10mbit\"\nqueue = \"84p\"\n{delay}"), "").flows.remove(0);
+    assert_eq!(flow.forward, [hop(Some(0), 20)]);
+    assert_eq!(flow.reverse[0].delay, Propagation::steps(ms(30), [(at(10), ms(10))]));
+}
+
+#[test]
+fn jitter_makes_a_link_of_a_reverse_direction_that_only_delayed() {
+    let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"\njitter = \"3ms\"";
+    let plan = dumbbell(&format!("{path}\nreverse = {{ jitter = {{ uniform = \"2ms\", reorder = true }} }}"), "");
+    let jitters: Vec<_> = plan.links.iter().map(|link| (link.name.as_str(), link.jitter)).collect();
+    assert_eq!(jitters, [("bottleneck", ms(3)), ("bottleneck:reverse", ms(2))]);
+    assert_eq!(plan.flows[0].forward, [hop(Some(0), 20)]);
+    assert_eq!(plan.flows[0].reverse, [Hop { reorder: true, ..hop(Some(1), 20) }]);
+}
+
+#[test]
+fn a_direction_that_only_delays_joins_the_hop_before_it_unless_one_of_them_keeps_an_order_that_the_other_breaks() {
+    let chain = |keys: &str| {
+        let link = r#"rate = "10mbit", queue = "9p", delay"#;
+        let text = format!(
+            "duration = \"60s\"\nlinks = [{{ from = \"a\", to = \"b\", {link} = \"5ms\", duplex = true }}, \
+             {{ from = \"c\", to = \"b\", {link} = [[\"0s\", \"7ms\"], [\"9s\", \"1ms\"]], reverse = {{}}, {keys} }}]\n\
+             flows = [{{ cc = \"newreno\", from = \"a\", to = \"c\", extra_delay = \"1ms\" }}]"
+        );
+        plan(&text).flows.remove(0).forward
+    };
+    let steps = |first, second| Propagation::steps(ms(first), [(at(9), ms(second))]);
+    assert_eq!(chain(""), [Hop { delay: steps(13, 7), ..hop(Some(0), 0) }]);
+    assert_eq!(chain("reorder = true"), [hop(Some(0), 5), Hop { link: None, delay: steps(8, 2), reorder: true }]);
+}
+
+#[test]
+fn a_flow_with_an_interval_starts_again_and_again_until_its_stop() {
+    let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"";
+    let plan = dumbbell(
+        path,
+        "[[flows]]\ncc = \"cubic\"\nname = \"web\"\nbytes = \"30kB\"\nevery = \"2s\"\nstart = \"5s\"\nstop = \"11s\"",
+    );
+    let drawn = plan.draw(1).unwrap();
+    let told: Vec<_> = drawn.iter().map(|f| (f.name(&plan).into_owned(), f.start, f.stop, f.bytes)).collect();
+    // 5 s, 7 s and 9 s are before 11 s; what has started goes on to the end of the run.
+    let web = |n, start| (format!("web-{n}"), at(start), at(60), Some(Bytes::new(30_000)));
+    assert_eq!(told, [("newreno-0".to_owned(), at(0), at(60), None), web(0, 5), web(1, 7), web(2, 9)]);
+}
+
+#[test]
+fn what_is_drawn_depends_on_the_seed_and_on_no_other_flow() {
+    let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"";
+    let web = "bytes = { pareto = { mean = \"30kB\", shape = 1.5 } }\nstart_jitter = \"1s\"\nevery = { exponential = \"10ms\" }";
+    let web_of = |every: &str, seed| {
+        let plan = dumbbell(path, &format!("{web}\n[[flows]]\ncc = \"cubic\"\nbytes = \"1kB\"\nevery = \"{every}\""));
+        let mut drawn = plan.draw(seed).unwrap();
+        drawn.retain(|flow| flow.of == 0);
+        drawn
+    };
+    let drawn = web_of("1s", 1);
+    assert_eq!(drawn, web_of("20ms", 1));
+    assert_ne!(drawn, web_of("1s", 2));
+    // 59.5 s on average of 100 a second: the standard deviation is 77. Under shape 1.5 the median is 10 kB * 2^(2/3) = 15,874 bytes.
+    assert!((5650..6250).contains(&drawn.len()), "{}", drawn.len());
+    let mut sizes: Vec<u64> = drawn.iter().map(|flow| flow.bytes.unwrap().get()).collect();
+    sizes.sort_unstable();
+    assert!((15_300..16_500).contains(&sizes[sizes.len() / 2]), "{}", sizes[sizes.len() / 2]);
+    assert!(drawn.is_sorted_by_key(|flow| flow.start) && drawn[0].start < at(1));
+    assert!(drawn.iter().enumerate().all(|(i, flow)| flow.number == Some(i as u32)));
 }
 
 #[test]
@@ -275,7 +384,6 @@ fn a_parking_lot_routes_each_flow_over_its_links() {
     let plan = plan(PARKING_LOT);
     let links: Vec<_> = plan.links.iter().map(|link| (link.name.as_str(), link.delay)).collect();
     assert_eq!(links, [("west", ms(5)), ("west:reverse", ms(5)), ("east", ms(10))]);
-    let hop = |link, delay| Hop { link, delay: ms(delay) };
 
     let across = &plan.flows[0];
     assert_eq!(across.forward, [hop(Some(0), 5), hop(Some(2), 12)]);
@@ -322,7 +430,7 @@ fn hops_that_only_delay_join_the_hop_before_them() {
         flows = [{ cc = "newreno", from = "a", to = "c" }]
         "#,
     );
-    assert_eq!(plan.flows[0].reverse, [Hop { link: None, delay: ms(3) }]);
+    assert_eq!(plan.flows[0].reverse, [hop(None, 3)]);
 }
 
 #[test]

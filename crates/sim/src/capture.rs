@@ -6,7 +6,7 @@ use std::path::Path;
 
 use network::Verdict;
 use record::pcapng::{self, Endpoint, Header, TcpHeader, UdpHeader};
-use scenario::{Kind, Plan};
+use scenario::{DrawnFlow, Kind, Plan};
 use transport::{Acknowledgement, Data};
 use units::{Bytes, Time};
 
@@ -36,19 +36,19 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    pub(crate) fn create(path: &Path, plan: &Plan) -> io::Result<Self> {
+    pub(crate) fn create(path: &Path, plan: &Plan, drawn: &[DrawnFlow]) -> io::Result<Self> {
         let mut names = vec!["sender", "receiver"];
         names.extend(plan.links.iter().map(|l| l.name.as_str()));
-        let forms = plan
-            .flows
-            .iter()
-            .map(|f| Form {
-                segment: f.options.segment_size,
-                total: f.bytes,
-                timestamps: f.options.timestamps,
-                datagrams: matches!(f.kind, Kind::Datagram { .. }),
-            })
-            .collect();
+        let form = |drawn: &DrawnFlow| {
+            let flow = &plan.flows[drawn.of];
+            Form {
+                segment: flow.options.segment_size,
+                total: drawn.bytes,
+                timestamps: flow.options.timestamps,
+                datagrams: matches!(flow.kind, Kind::Datagram { .. }),
+            }
+        };
+        let forms = drawn.iter().map(form).collect();
         let file = pcapng::Capture::new(BufWriter::new(File::create(path)?), &names)?;
         Ok(Self { file, forms, failure: None })
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use control::{Controller, Probe};
 use record::FlowState;
-use scenario::{Kind, PlannedFlow, Source as Writing};
+use scenario::{Arrivals, DrawnFlow, Kind, PlannedFlow, Source};
 use transport::{
-    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Options, Pace, Phase, Receiver, Sender,
+    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Options, Pace, Periods, Phase, Receiver, Sender,
     SenderCounters,
 };
-use units::{Random, Span, Time};
+use units::{Bytes, Random, Span, Time};
 
 use crate::packet::{Body, Ecn, Packet};
 
@@ -21,39 +21,37 @@ pub(crate) enum Ends {
 
 /// A flow at work.
 pub(crate) struct Flow {
-    pub(crate) ends: Ends,
+    /// None before the start and after the end of one connection of many.
+    pub(crate) ends: Option<Ends>,
     /// The first step of the data and of the ACKs.
     pub(crate) forward: u32,
     pub(crate) reverse: u32,
+    /// Its meter, while it has ends.
+    pub(crate) meter: u32,
     pub(crate) start: Time,
     pub(crate) stop: Time,
     /// Sends: started and not yet stopped.
     pub(crate) running: bool,
+    /// One connection of many: it has ends only from start to completion.
+    pub(crate) passing: bool,
     /// Segments that make it complete, if it ends by itself.
     pub(crate) total: Option<u64>,
     pub(crate) completed: Option<Time>,
 }
 
 impl Ends {
-    /// The ends of `plan`, whose TCP options are `options`.
+    /// The ends of `drawn`, a flow of `plan`, whose TCP options are `options`.
     pub(crate) fn new(
         plan: &PlannedFlow,
+        drawn: &DrawnFlow,
         options: Arc<Options>,
         controller: Box<dyn Controller>,
         seed: u64,
-        index: u64,
     ) -> Self {
-        let random = Random::stream(seed, "flow", index);
-        let pace = |unit| match &plan.source {
-            Writing::Greedy => None,
-            Writing::Paced(steps) => Some(Pace::new(steps.clone(), unit, plan.bytes)),
-            Writing::Poisson(steps) => {
-                Some(Pace::new(steps.clone(), unit, plan.bytes).poisson(Random::stream(seed, "source", index)))
-            }
-        };
+        let random = Random::stream(seed, "flow", drawn.stream());
         match plan.kind {
             Kind::Tcp => {
-                let application = match (pace(options.segment_size), plan.bytes) {
+                let application = match (pace(plan, drawn, options.segment_size, seed), drawn.bytes) {
                     (Some(pace), _) => Application::Paced(pace),
                     (None, Some(bytes)) => Application::Finite(bytes),
                     (None, None) => Application::Greedy,
@@ -65,7 +63,8 @@ impl Ends {
                 }
             }
             Kind::Datagram { packet_size } => {
-                let pace = pace(packet_size).unwrap_or_else(|| Pace::new(Vec::new(), packet_size, plan.bytes));
+                let pace = pace(plan, drawn, packet_size, seed);
+                let pace = pace.unwrap_or_else(|| Pace::new(Vec::new(), packet_size, drawn.bytes));
                 let source = DatagramSource::new(packet_size, pace, controller, random);
                 Self::Datagram { source: Box::new(source), sink: DatagramSink::default() }
             }
@@ -216,4 +215,18 @@ impl Ends {
     pub(crate) fn probe(&self, out: &mut dyn Probe) {
         self.controller().probe(out);
     }
+}
+
+/// The instants at which the application of `plan` writes units of `size`; `None` if it always has data.
+fn pace(plan: &PlannedFlow, drawn: &DrawnFlow, size: Bytes, seed: u64) -> Option<Pace> {
+    let Source::Paced(paced) = &plan.source else { return None };
+    let stream = |name| Random::stream(seed, name, drawn.stream());
+    let mut pace = Pace::new(paced.rate.clone(), size, drawn.bytes);
+    if paced.arrivals == Arrivals::Poisson {
+        pace = pace.poisson(stream("source"));
+    }
+    if let Some(periods) = paced.periods {
+        pace = pace.with_periods(Periods::new(periods.on, periods.off, stream("periods"), drawn.stop));
+    }
+    Some(pace)
 }

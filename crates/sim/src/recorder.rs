@@ -2,9 +2,10 @@
 
 use control::Probe;
 use record::{
-    EventKind, FlowDescription, FlowMeter, FlowSample, LinkMeter, LinkSample, Probes, Tables, milliseconds, seconds,
+    EventKind, FlowDescription, FlowMeter, FlowRow, FlowSample, LinkMeter, LinkSample, Probes, Tables, milliseconds,
+    seconds,
 };
-use scenario::{Plan, Sampling};
+use scenario::{DrawnFlow, Plan, Sampling};
 use transport::{Event, Journal};
 use units::{Span, Time};
 
@@ -14,13 +15,23 @@ use crate::flow::Flow;
 pub(crate) struct Recorder {
     pub(crate) tables: Tables,
     pub(crate) links: Vec<LinkMeter>,
+    /// Of the flows that have ends: [`Flow::meter`] is an index into it.
     pub(crate) flows: Vec<FlowMeter>,
+    /// Those that no flow has any more.
+    free: Vec<u32>,
+    /// The rows of flows that gave up their ends, and the data packets that these sent.
+    left: Vec<FlowRow>,
+    left_sent: u64,
+    end: Time,
     pub(crate) events: bool,
     /// ACKs with a sample until the next row, per flow, where rows are counted in ACKs.
     series_every: u32,
     probes_every: u32,
     acks: Vec<u64>,
 }
+
+/// The meter of a flow without ends.
+pub(crate) const NO_METER: u32 = u32::MAX;
 
 /// Rows are due at every so-manieth ACK: this many, or never.
 fn every_acks(sampling: Sampling) -> u32 {
@@ -31,23 +42,36 @@ fn every_acks(sampling: Sampling) -> u32 {
 }
 
 impl Recorder {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &Plan, drawn: &[DrawnFlow]) -> Self {
         let (series_every, probes_every) = (every_acks(plan.record.flow_series), every_acks(plan.record.probes));
         let counts = series_every > 0 || probes_every > 0;
         let mut tables = Tables::default();
         if let Sampling::Every(span) = plan.record.flow_series {
             let rows = |life: Span| (life.as_nanos() / span.as_nanos()) as usize + 1;
-            tables.flow_series.reserve(plan.flows.iter().map(|f| rows(f.stop.since(f.start))).sum());
+            let lasting = plan.flows.iter().filter(|flow| flow.every.is_none());
+            tables.flow_series.reserve(lasting.map(|f| rows(f.stop.since(f.start))).sum());
         }
         Self {
             tables,
             links: plan.links.iter().map(|_| LinkMeter::new()).collect(),
-            flows: plan.flows.iter().map(|_| FlowMeter::new()).collect(),
+            flows: Vec::with_capacity(plan.flows.len()),
+            free: Vec::new(),
+            left: Vec::new(),
+            left_sent: 0,
+            end: Time::ZERO + plan.duration,
             events: plan.record.events,
             series_every,
             probes_every,
-            acks: if counts { vec![0; plan.flows.len()] } else { Vec::new() },
+            acks: if counts { vec![0; drawn.len()] } else { Vec::new() },
         }
+    }
+
+    /// A meter for a flow that gets its ends.
+    pub(crate) fn meter(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.flows.push(FlowMeter::new());
+            self.flows.len() as u32 - 1
+        })
     }
 
     /// An event at an endpoint or a link.
@@ -73,7 +97,7 @@ impl Recorder {
     /// An ACK brought an RTT sample.
     #[inline]
     pub(crate) fn rtt(&mut self, now: Time, index: u32, flow: &Flow, sample: Span) {
-        self.flows[index as usize].rtt(sample);
+        self.flows[flow.meter as usize].rtt(sample);
         if self.acks.is_empty() {
             return;
         }
@@ -88,30 +112,33 @@ impl Recorder {
     }
 
     pub(crate) fn sample_flow(&mut self, now: Time, index: u32, flow: &Flow) {
-        let controller = flow.ends.controller();
+        let Some(ends) = &flow.ends else { return };
+        let controller = ends.controller();
         let threshold = controller.slow_start_threshold();
-        let times = flow.ends.round_trip_times();
+        let times = ends.round_trip_times();
         let rtt = |i: usize| times.map_or(f64::NAN, |t: [Span; 3]| milliseconds(t[i]));
-        let counters = flow.ends.counters();
+        let counters = ends.counters();
         self.tables.flow_series.push(FlowSample {
             time_s: seconds(now),
             flow: index,
             window_segments: controller.window(),
             threshold_segments: threshold,
-            in_flight_segments: flow.ends.in_flight(),
+            in_flight_segments: ends.in_flight(),
             latest_rtt_ms: rtt(0),
             smoothed_rtt_ms: rtt(1),
             min_rtt_ms: rtt(2),
-            delivered_bytes: flow.ends.delivered_bytes(),
+            delivered_bytes: ends.delivered_bytes(),
             sent_packets: counters.sent,
             retransmitted_packets: counters.retransmitted,
             pacing_rate_bps: controller.pacing_rate().map_or(f64::NAN, |r| r.bits_per_second() as f64),
-            state: flow.ends.state(),
+            state: ends.state(),
         });
     }
 
     pub(crate) fn sample_probes(&mut self, now: Time, index: u32, flow: &Flow) {
-        flow.ends.probe(&mut ProbeRows { probes: &mut self.tables.probes, at: now, flow: index });
+        if let Some(ends) = &flow.ends {
+            ends.probe(&mut ProbeRows { probes: &mut self.tables.probes, at: now, flow: index });
+        }
     }
 
     pub(crate) fn sample_link(&mut self, now: Time, index: u32, queue_packets: u32, queue_bytes: u64) {
@@ -128,11 +155,12 @@ impl Recorder {
         });
     }
 
-    /// Brings the counters of flow `index` up to date.
-    pub(crate) fn count(&mut self, index: usize, flow: &Flow) {
-        let sent = flow.ends.counters();
-        let counters = &mut self.flows[index].counters;
-        counters.delivered_bytes = flow.ends.delivered_bytes();
+    /// Brings the counters of `flow` up to date.
+    fn count(&mut self, flow: &Flow) {
+        let Some(ends) = &flow.ends else { return };
+        let sent = ends.counters();
+        let counters = &mut self.flows[flow.meter as usize].counters;
+        counters.delivered_bytes = ends.delivered_bytes();
         counters.data_packets = sent.sent;
         counters.retransmitted_packets = sent.retransmitted;
         counters.lost_packets = sent.lost;
@@ -141,27 +169,68 @@ impl Recorder {
         counters.spurious = sent.spurious;
     }
 
-    /// The tables, when the run ends at `end`.
-    pub(crate) fn finish(mut self, end: Time, plan: &Plan, flows: &[Flow]) -> Tables {
-        for (index, (flow, planned)) in flows.iter().zip(&plan.flows).enumerate() {
-            self.count(index, flow);
-            let description = FlowDescription {
-                flow: index as u32,
-                name: &planned.name,
-                cc: &planned.cc,
-                profile: &planned.profile,
-                start: flow.start,
-                stop: flow.completed.unwrap_or(flow.stop).min(end),
-                base_rtt: planned.base_rtt,
-                completion: flow.completed.map(|at| at.since(flow.start)),
-            };
-            self.tables.flows.push(self.flows[index].finish(end, description));
+    /// The measured interval starts here.
+    pub(crate) fn restart(&mut self, now: Time, plan: &Plan, drawn: &[DrawnFlow], flows: &[Flow]) {
+        for flow in flows.iter().filter(|flow| flow.ends.is_some()) {
+            self.count(flow);
+            self.flows[flow.meter as usize].restart(now);
         }
+        let mut nothing = FlowMeter::new();
+        nothing.restart(now);
+        for row in &mut self.left {
+            let index = row.flow as usize;
+            *row = row_of(&nothing, self.end, plan, row.flow, &drawn[index], &flows[index]);
+        }
+    }
+
+    /// `flow` gives up its ends: what it did is known, and its meter is free for another.
+    pub(crate) fn leave(&mut self, plan: &Plan, index: u32, drawn: &DrawnFlow, flow: &mut Flow) {
+        self.count(flow);
+        let meter = std::mem::replace(&mut flow.meter, NO_METER);
+        let own = std::mem::take(&mut self.flows[meter as usize]);
+        self.left.push(row_of(&own, self.end, plan, index, drawn, flow));
+        self.left_sent += own.counters.data_packets;
+        self.free.push(meter);
+    }
+
+    /// Data packets that the flows sent in the whole run.
+    pub(crate) fn data_packets(&self, flows: &[Flow]) -> u64 {
+        flows.iter().filter_map(|flow| flow.ends.as_ref()).map(|ends| ends.counters().sent).sum::<u64>() + self.left_sent
+    }
+
+    /// The tables, when the run ends.
+    pub(crate) fn finish(mut self, plan: &Plan, drawn: &[DrawnFlow], flows: &[Flow]) -> Tables {
+        let end = self.end;
+        self.tables.flows = std::mem::take(&mut self.left);
+        for (index, (flow, drawn)) in flows.iter().zip(drawn).enumerate() {
+            if flow.ends.is_some() {
+                self.count(flow);
+                let meter = &self.flows[flow.meter as usize];
+                self.tables.flows.push(row_of(meter, end, plan, index as u32, drawn, flow));
+            }
+        }
+        self.tables.flows.sort_by_key(|row| row.flow);
         for (index, (meter, planned)) in self.links.iter_mut().zip(&plan.links).enumerate() {
             self.tables.links.push(meter.finish(end, index as u32, &planned.name, planned.rate));
         }
         self.tables
     }
+}
+
+/// The row of a flow that is measured by `meter` until `end`.
+fn row_of(meter: &FlowMeter, end: Time, plan: &Plan, index: u32, drawn: &DrawnFlow, flow: &Flow) -> FlowRow {
+    let planned = &plan.flows[drawn.of];
+    let description = FlowDescription {
+        flow: index,
+        name: &drawn.name(plan),
+        cc: &planned.cc,
+        profile: &planned.profile,
+        start: flow.start,
+        stop: flow.completed.unwrap_or(flow.stop).min(end),
+        base_rtt: planned.base_rtt,
+        completion: flow.completed.map(|at| at.since(flow.start)),
+    };
+    meter.finish(end, description)
 }
 
 struct ProbeRows<'a> {

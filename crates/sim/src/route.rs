@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use network::Propagation;
 use scenario::{Hop, Plan};
 use units::Span;
 
@@ -11,7 +12,6 @@ pub(crate) struct Step {
     /// The link to pass; `NO_LINK` where there is nothing but delay.
     pub(crate) link: u32,
     pub(crate) wire: u32,
-    pub(crate) delay: Span,
     /// Behind the wire is the end of the route, not another step.
     pub(crate) last: bool,
 }
@@ -27,53 +27,66 @@ pub(crate) struct Routes {
     pub(crate) starts: Vec<(u32, u32)>,
     /// The link in front of each wire; `NO_LINK` for none.
     pub(crate) wire_link: Vec<u32>,
-    /// Per link: the shortest delay behind it, and whether more than one wire is.
+    /// The delay of each wire, and whether packets may overtake each other on it.
+    pub(crate) delays: Vec<(Propagation, bool)>,
+    /// Per link: what is behind it.
     pub(crate) behind: Vec<Behind>,
 }
 
 /// What is behind a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Behind {
+    /// The shortest delay of all wires, at any time.
     pub(crate) shortest: Span,
-    pub(crate) several: bool,
+    /// A packet may arrive before one that left earlier: there are several wires, or one on which packets overtake each other.
+    pub(crate) overtaking: bool,
 }
+
+/// What makes packets share a wire: the link they leave (without one, whether they carry ACKs), the delay, and whether they overtake each
+/// other.
+type Wires = BTreeMap<(u32, bool, Propagation, bool), u32>;
 
 impl Routes {
     /// Packets that leave the same link for the same delay share a wire: they arrive in the order in which they leave. That keeps the
     /// number of pending events at the number of different delays, however many flows there are.
     pub(crate) fn new(plan: &Plan) -> Self {
-        let mut wires: BTreeMap<(u32, bool, Span), u32> = BTreeMap::new();
+        let mut wires = Wires::new();
         let mut routes = Self {
             steps: Vec::new(),
             starts: Vec::new(),
             wire_link: Vec::new(),
-            behind: vec![Behind { shortest: Span::MAX, several: false }; plan.links.len()],
+            delays: Vec::new(),
+            behind: vec![Behind { shortest: Span::MAX, overtaking: false }; plan.links.len()],
         };
         for flow in &plan.flows {
-            let forward = routes.add(&flow.forward, false, &mut wires);
-            let reverse = routes.add(&flow.reverse, true, &mut wires);
+            let forward = routes.add(plan, &flow.forward, false, &mut wires);
+            let reverse = routes.add(plan, &flow.reverse, true, &mut wires);
             routes.starts.push((forward, reverse));
         }
-        for &(link, _, delay) in wires.keys() {
-            if let Some(behind) = routes.behind.get_mut(link as usize) {
-                behind.several |= behind.shortest != Span::MAX;
-                behind.shortest = behind.shortest.min(delay);
+        for (link, _, delay, overtaking) in wires.keys() {
+            if let Some(behind) = routes.behind.get_mut(*link as usize) {
+                behind.overtaking |= *overtaking || behind.shortest != Span::MAX;
+                behind.shortest = behind.shortest.min(delay.shortest());
             }
         }
         routes
     }
 
-    fn add(&mut self, hops: &[Hop], reverse: bool, wires: &mut BTreeMap<(u32, bool, Span), u32>) -> u32 {
+    fn add(&mut self, plan: &Plan, hops: &[Hop], reverse: bool, wires: &mut Wires) -> u32 {
         let first = self.steps.len() as u32;
         for (i, hop) in hops.iter().enumerate() {
             let link = hop.link.map_or(NO_LINK, |l| l as u32);
             let next = wires.len() as u32;
+            let varies = !hop.delay.is_constant() || hop.link.is_some_and(|l| !plan.links[l].jitter.is_zero());
+            let overtaking = hop.reorder && varies;
             // Wires without a link carry either data or ACKs, so that a wire of one kind never wakes for the other.
-            let wire = *wires.entry((link, reverse && link == NO_LINK, hop.delay)).or_insert(next);
+            let key = (link, reverse && link == NO_LINK, hop.delay.clone(), overtaking);
+            let wire = *wires.entry(key).or_insert(next);
             if wire == next {
                 self.wire_link.push(link);
+                self.delays.push((hop.delay.clone(), overtaking));
             }
-            self.steps.push(Step { link, wire, delay: hop.delay, last: i + 1 == hops.len() });
+            self.steps.push(Step { link, wire, last: i + 1 == hops.len() });
         }
         first
     }

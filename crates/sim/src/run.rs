@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use control::{Controller, Parameters};
 use record::Tables;
 use rustix::time::{ClockId, clock_gettime};
-use scenario::Plan;
+use scenario::{Plan, PlannedFlow};
 use units::Time;
 
 use crate::capture::Capture;
@@ -66,6 +66,8 @@ pub struct Engine {
 pub enum Failure {
     /// Stopped through [`Watch::stop`].
     Interrupted,
+    /// The scenario asks for too much under this seed.
+    Scenario(scenario::Error),
     /// A controller could not be made.
     Controller(String),
     /// The capture could not be written.
@@ -76,6 +78,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interrupted => f.write_str("the run was interrupted"),
+            Self::Scenario(error) => error.fmt(f),
             Self::Controller(message) => f.write_str(message),
             Self::Capture(path, error) => write!(f, "the capture `{}` cannot be written: {error}", path.display()),
         }
@@ -91,16 +94,17 @@ const EVENTS_BETWEEN_LOOKS: u64 = 8192;
 pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
     let (cpu, wall) = (seconds(ClockId::ThreadCPUTime), seconds(ClockId::Monotonic));
     let plan = job.plan.as_ref();
-    let controllers = controllers(job)?;
+    let drawn = plan.draw(job.seed).map_err(Failure::Scenario)?;
+    let make = |flow: &PlannedFlow| controller(job, flow);
     let capture_failure = |error| Failure::Capture(job.capture.clone().unwrap_or_default(), error);
-    let capture = job.capture.as_ref().map(|path| Capture::create(path, plan)).transpose().map_err(capture_failure)?;
-    let mut world = World::new(plan, job.seed, controllers, capture);
+    let capture = job.capture.as_ref().map(|path| Capture::create(path, plan, &drawn)).transpose().map_err(capture_failure)?;
+    let mut world = World::new(plan, job.seed, &drawn, &make, capture)?;
     let end = Time::ZERO + plan.duration;
     let mut interrupted = false;
     while let Some(now) = world.step(end) {
         if world.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) {
             watch.simulated_nanos.store(now.as_nanos(), Ordering::Relaxed);
-            if watch.stop.load(Ordering::Relaxed) {
+            if world.failure.is_some() || watch.stop.load(Ordering::Relaxed) {
                 interrupted = true;
                 break;
             }
@@ -109,12 +113,15 @@ pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
     if let Some(capture) = world.capture.take() {
         capture.finish().map_err(capture_failure)?;
     }
+    if let Some(failure) = world.failure.take() {
+        return Err(failure);
+    }
     if interrupted {
         return Err(Failure::Interrupted);
     }
     watch.simulated_nanos.store(end.as_nanos(), Ordering::Relaxed);
     let events = world.events;
-    let data_packets = world.flows.iter().map(|f| f.ends.counters().sent).sum();
+    let data_packets = world.data_packets();
     let tables = world.finish(end);
     Ok(Outcome {
         tables,
@@ -127,17 +134,13 @@ pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
     })
 }
 
-fn controllers(job: &Job) -> Result<Vec<Box<dyn Controller>>, Failure> {
-    let outside = |cc: &str, parameters: &Parameters| job.controllers.as_ref().and_then(|make| make(cc, parameters));
-    job.plan
-        .flows
-        .iter()
-        .map(|flow| match outside(&flow.cc, &flow.parameters) {
-            Some(controller) => Ok(controller),
-            None => control::registry::build(&flow.cc, &flow.parameters)
-                .map_err(|error| Failure::Controller(format!("flow `{}`: {error}", flow.name))),
-        })
-        .collect()
+/// The controller of `flow`.
+fn controller(job: &Job, flow: &PlannedFlow) -> Result<Box<dyn Controller>, Failure> {
+    match job.controllers.as_ref().and_then(|make| make(&flow.cc, &flow.parameters)) {
+        Some(controller) => Ok(controller),
+        None => control::registry::build(&flow.cc, &flow.parameters)
+            .map_err(|error| Failure::Controller(format!("flow `{}`: {error}", flow.name))),
+    }
 }
 
 fn seconds(clock: ClockId) -> f64 {

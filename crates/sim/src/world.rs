@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use control::Controller;
-use network::{Departure, Link, Verdict, Wire};
+use network::{Departure, Jitter, Link, Verdict, Wire};
 use record::{EventKind, LinkMeter};
-use scenario::{Plan, Sampling};
+use scenario::{DrawnFlow, Plan, PlannedFlow, PlannedLink, Sampling};
 use transport::Options;
 use units::{Bytes, Random, Span, Time};
 
@@ -17,8 +17,9 @@ use crate::alarms::Alarms;
 use crate::capture::Capture;
 use crate::flow::{Ends, Flow};
 use crate::packet::{Acks, Body, Ecn, Packet};
-use crate::recorder::Recorder;
+use crate::recorder::{NO_METER, Recorder};
 use crate::route::{NO_LINK, Routes, Step};
+use crate::run::Failure;
 
 /// Things that happen at times known from the start, in the order in which they are done at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,10 +29,22 @@ enum Planned {
     Start(u32),
 }
 
+/// Makes the controller of a flow.
+pub(crate) type Maker<'a> = &'a dyn Fn(&PlannedFlow) -> Result<Box<dyn Controller>, Failure>;
+
 pub(crate) struct World<'a> {
     plan: &'a Plan,
-    pub(crate) flows: Vec<Flow>,
+    seed: u64,
+    drawn: &'a [DrawnFlow],
+    make: Maker<'a>,
+    /// The TCP options of each flow of the plan. Equal ones that follow each other are shared: one place in the cache for all.
+    options: Vec<Arc<Options>>,
+    flows: Vec<Flow>,
+    /// The flows that send and are not complete, in order.
+    active: Vec<u32>,
     links: Vec<Link<Packet>>,
+    /// Behind the links.
+    jitters: Vec<Jitter>,
     wires: Vec<Wire<Packet>>,
     acks: Acks,
     routes: Routes,
@@ -46,9 +59,11 @@ pub(crate) struct World<'a> {
     at_planned: Time,
     /// When the next rows are due.
     samples: Samples,
-    pub(crate) recorder: Recorder,
+    recorder: Recorder,
     pub(crate) capture: Option<Capture>,
     pub(crate) events: u64,
+    /// A controller could not be made.
+    pub(crate) failure: Option<Failure>,
 }
 
 /// Rows that are due at multiples of a span.
@@ -86,66 +101,84 @@ impl Samples {
 }
 
 impl<'a> World<'a> {
-    /// The world of `plan` under `seed`, with the controllers of its flows.
+    /// The world of `plan` under `seed`, in which its flows are as `drawn`.
+    ///
+    /// Flows have their ends from the start, so that they lie in memory in their order; only where a flow of the plan makes many
+    /// connections, each has them from its start to its completion.
     pub(crate) fn new(
         plan: &'a Plan,
         seed: u64,
-        controllers: Vec<Box<dyn Controller>>,
+        drawn: &'a [DrawnFlow],
+        make: Maker<'a>,
         capture: Option<Capture>,
-    ) -> Self {
+    ) -> Result<Self, Failure> {
         let routes = Routes::new(plan);
-        let links = plan
-            .links
-            .iter()
-            .enumerate()
-            .map(|(i, link)| Link::new(link.settings.clone(), Random::stream(seed, "loss", i as u64)))
-            .collect();
+        let link = |(i, link): (usize, &PlannedLink)| {
+            Link::new(link.settings.clone(), Random::stream(seed, "loss", i as u64))
+        };
+        let jitter = |(i, link): (usize, &PlannedLink)| {
+            Jitter::new(link.jitter, Random::stream(seed, "jitter", i as u64))
+        };
         let mut planned = vec![(Time::ZERO + plan.warmup, Planned::WarmUpEnds)];
-        let mut flows = Vec::with_capacity(plan.flows.len());
-        let mut options: Vec<Arc<Options>> = Vec::new();
-        for (i, (flow, controller)) in plan.flows.iter().zip(controllers).enumerate() {
-            let jitter = flow.start_jitter.scale(Random::stream(seed, "start", i as u64).uniform());
-            let start = flow.start + jitter;
-            planned.push((start, Planned::Start(i as u32)));
+        let mut world = Self {
+            traffic: Agenda::new(routes.wire_link.len() + plan.links.len()),
+            timers: Agenda::new(drawn.len()),
+            alarms: Alarms::new(drawn.iter().map(|f| plan.flows[f.of].options.delayed_ack_timeout)),
+            wires: routes.delays.iter().map(|(delay, overtaking)| Wire::new(delay.clone(), *overtaking)).collect(),
+            samples: Samples::new(plan),
+            recorder: Recorder::new(plan, drawn),
+            acks: Acks::default(),
+            flows: Vec::with_capacity(drawn.len()),
+            active: Vec::new(),
+            links: plan.links.iter().enumerate().map(link).collect(),
+            jitters: plan.links.iter().enumerate().map(jitter).collect(),
+            options: shared_options(plan),
+            at_planned: Time::NEVER,
+            planned: Vec::new(),
+            events: 0,
+            failure: None,
+            plan,
+            seed,
+            drawn,
+            make,
+            routes,
+            capture,
+        };
+        for (i, flow) in drawn.iter().enumerate() {
+            planned.push((flow.start, Planned::Start(i as u32)));
             planned.push((flow.stop, Planned::Stop(i as u32)));
-            let (forward, reverse) = routes.starts[i];
-            let segment = flow.options.segment_size.get();
-            // Flows with equal options share them: one place in the cache for all.
-            let shared = options.last().filter(|last: &&Arc<Options>| ***last == flow.options).cloned();
-            let shared = shared.unwrap_or_else(|| {
-                let own = Arc::new(flow.options.clone());
-                options.push(Arc::clone(&own));
-                own
-            });
-            flows.push(Flow {
-                ends: Ends::new(flow, shared, controller, seed, i as u64),
+            let segment = plan.flows[flow.of].options.segment_size.get();
+            let (forward, reverse) = world.routes.starts[flow.of];
+            let mut ends = None;
+            let mut meter = NO_METER;
+            if flow.number.is_none() {
+                ends = Some(world.ends(flow)?);
+                meter = world.recorder.meter();
+            }
+            world.flows.push(Flow {
+                ends,
                 forward,
                 reverse,
-                start,
+                meter,
+                start: flow.start,
                 stop: flow.stop,
                 running: false,
+                passing: flow.number.is_some(),
                 total: flow.bytes.map(|b| b.get().div_ceil(segment)),
                 completed: None,
             });
         }
         planned.sort_by(|a, b| b.cmp(a));
-        Self {
-            traffic: Agenda::new(routes.wire_link.len() + plan.links.len()),
-            timers: Agenda::new(flows.len()),
-            alarms: Alarms::new(plan.flows.iter().map(|f| f.options.delayed_ack_timeout)),
-            wires: routes.wire_link.iter().map(|_| Wire::new()).collect(),
-            samples: Samples::new(plan),
-            recorder: Recorder::new(plan),
-            acks: Acks::default(),
-            plan,
-            flows,
-            links,
-            routes,
-            at_planned: next_planned(&planned),
-            planned,
-            capture,
-            events: 0,
-        }
+        world.at_planned = next_planned(&planned);
+        world.planned = planned;
+        Ok(world)
+    }
+
+    /// The ends of `flow`.
+    fn ends(&self, flow: &DrawnFlow) -> Result<Ends, Failure> {
+        let planned = &self.plan.flows[flow.of];
+        let controller = (self.make)(planned)?;
+        Ok(Ends::new(planned, flow, Arc::clone(&self.options[flow.of]), controller, self.seed))
     }
 
     /// Does what happens next, if that is before `end`, and says when it was.
@@ -200,17 +233,19 @@ impl<'a> World<'a> {
         let i = index as usize;
         let meter = &mut self.recorder.links[i];
         let (wires, steps, traffic) = (&mut self.wires, &self.routes.steps, &mut self.traffic);
-        self.links[i].advance(now, &mut |packet, departure| depart(packet, departure, meter, wires, steps, traffic));
+        let jitter = &mut self.jitters[i];
+        let mut out = |packet, departure| depart(packet, departure, meter, jitter, wires, steps, traffic);
+        self.links[i].advance(now, &mut out);
         self.wake_link(index);
     }
 
     /// Where packets leave a link for different delays, the one in service may arrive after one that waits: the link must be
-    /// advanced by the time at which the next service could end and cross the shortest wire. With one wire behind it, the arrival of the packet
-    /// in service is that time.
+    /// advanced by the time at which the next service could end and cross the shortest wire. With one wire behind it that keeps the
+    /// order, the arrival of the packet in service is that time.
     #[inline]
     fn wake_link(&mut self, index: u32) {
         let behind = self.routes.behind[index as usize];
-        if behind.several {
+        if behind.overtaking {
             let at = or_never(self.links[index as usize].poll_timeout()) + behind.shortest;
             self.traffic.set(self.wires.len() as u32 + index, at);
         }
@@ -222,8 +257,7 @@ impl<'a> World<'a> {
         let step = self.routes.steps[packet.step as usize];
         if step.link == NO_LINK {
             let wire = &mut self.wires[step.wire as usize];
-            wire.push(now, step.delay, packet);
-            if wire.packets() == 1 {
+            if wire.push(now, Span::ZERO, packet) {
                 self.traffic.set(step.wire, or_never(wire.next_arrival()));
             }
             return;
@@ -237,9 +271,9 @@ impl<'a> World<'a> {
         let meter = &mut self.recorder.links[i];
         meter.counters.arrived_packets += 1;
         let (wires, steps, traffic) = (&mut self.wires, &self.routes.steps, &mut self.traffic);
-        let link = &mut self.links[i];
-        let verdict =
-            link.offer(now, packet, &mut |packet, departure| depart(packet, departure, meter, wires, steps, traffic));
+        let (link, jitter) = (&mut self.links[i], &mut self.jitters[i]);
+        let mut out = |packet, departure| depart(packet, departure, meter, jitter, wires, steps, traffic);
+        let verdict = link.offer(now, packet, &mut out);
         let queued = link.queued_packets();
         // A packet that was taken while others wait waits as well.
         if queued > 0 && matches!(verdict, Verdict::Taken { .. }) {
@@ -273,7 +307,9 @@ impl<'a> World<'a> {
             Body::Data(data) => {
                 // One that left before the measured interval is not among those sent in it.
                 let counts = data.timestamp >= Time::ZERO + self.plan.warmup;
-                self.recorder.flows[packet.flow as usize].counters.dropped_packets += u64::from(counts);
+                if let Some(meter) = self.recorder.flows.get_mut(self.flows[packet.flow as usize].meter as usize) {
+                    meter.counters.dropped_packets += u64::from(counts);
+                }
             }
             Body::Ack(slot) => {
                 self.acks.take(slot);
@@ -309,11 +345,16 @@ impl<'a> World<'a> {
                 if !flow.running {
                     return;
                 }
-                let sample = flow.ends.on_ack(now, ack, &mut self.recorder.journal(now, packet.flow));
+                let Some(ends) = &mut flow.ends else { return };
+                let sample = ends.on_ack(now, ack, &mut self.recorder.journal(now, packet.flow));
                 if let Some(sample) = sample {
                     self.recorder.rtt(now, packet.flow, flow, sample);
                 }
                 self.send(now, packet.flow);
+                let flow = &self.flows[packet.flow as usize];
+                if flow.passing && flow.completed.is_some() {
+                    self.leave(packet.flow);
+                }
             }
         }
     }
@@ -321,24 +362,26 @@ impl<'a> World<'a> {
     #[inline]
     fn data_arrives(&mut self, now: Time, packet: &Packet, data: &transport::Data) {
         let congestion = packet.ecn == Ecn::Congestion;
-        let counters = &mut self.recorder.flows[packet.flow as usize].counters;
         let flow = &mut self.flows[packet.flow as usize];
         if now > flow.stop {
             return; // what was on the way when the flow stopped counts for nothing
         }
+        let Some(ends) = &mut flow.ends else { return };
+        let counters = &mut self.recorder.flows[flow.meter as usize].counters;
         counters.marked_packets += u64::from(congestion);
         if flow.completed.is_none() {
             counters.arrived_bytes += u64::from(packet.size);
         }
-        let ack = flow.ends.on_data(now, data, congestion);
+        let ack = ends.on_data(now, data, congestion);
         if let Some(total) = flow.total
             && flow.completed.is_none()
-            && flow.ends.delivered_segments() >= total
+            && ends.delivered_segments() >= total
         {
             flow.completed = Some(now);
+            remove(&mut self.active, packet.flow);
             self.recorder.event(now, EventKind::Complete, packet.flow, None, None, None);
         }
-        self.alarms.set(packet.flow, or_never(flow.ends.receiver_deadline()));
+        self.alarms.set(packet.flow, or_never(ends.receiver_deadline()));
         if let Some(ack) = ack {
             self.acknowledge(now, packet.flow, ack);
         }
@@ -358,39 +401,43 @@ impl<'a> World<'a> {
     /// Lets the sender of `index` send what it may, and notes when it wants to be woken.
     #[inline]
     fn send(&mut self, now: Time, index: u32) {
-        loop {
+        let deadline = loop {
             let flow = &mut self.flows[index as usize];
-            let packet = flow.ends.poll_transmit(now, index, flow.forward, &mut self.recorder.journal(now, index));
-            let Some(packet) = packet else { break };
+            let Some(ends) = &mut flow.ends else { return };
+            let packet = ends.poll_transmit(now, index, flow.forward, &mut self.recorder.journal(now, index));
+            let Some(packet) = packet else { break ends.sender_deadline() };
             if let Some(capture) = &mut self.capture {
                 capture.at_sender(now, &packet, &self.acks);
             }
             self.forward(now, packet);
-        }
-        self.timers.no_later_than(index, or_never(self.flows[index as usize].ends.sender_deadline()));
+        };
+        self.timers.no_later_than(index, or_never(deadline));
     }
 
     /// The sender of `index` is looked at: perhaps nothing is due, as deadlines move without moving their slot.
     #[inline(never)]
     fn expire_sender(&mut self, now: Time, index: u32) {
         let flow = &mut self.flows[index as usize];
-        if !flow.running {
+        let Some(ends) = flow.ends.as_mut().filter(|_| flow.running) else {
             return self.timers.set(index, Time::NEVER);
-        }
-        if flow.ends.sender_deadline().is_some_and(|at| at <= now) {
-            flow.ends.on_sender_timeout(now, &mut self.recorder.journal(now, index));
+        };
+        if ends.sender_deadline().is_some_and(|at| at <= now) {
+            ends.on_sender_timeout(now, &mut self.recorder.journal(now, index));
             self.send(now, index);
         }
-        self.timers.set(index, or_never(self.flows[index as usize].ends.sender_deadline()));
+        let deadline = self.flows[index as usize].ends.as_ref().and_then(Ends::sender_deadline);
+        self.timers.set(index, or_never(deadline));
     }
 
     /// A delayed ACK is due.
     #[inline(never)]
     fn expire_receiver(&mut self, now: Time) {
         let Some(index) = self.alarms.first() else { return };
-        let flow = &mut self.flows[index as usize];
-        let ack = flow.ends.on_receiver_timeout(now);
-        self.alarms.set(index, or_never(flow.ends.receiver_deadline()));
+        let Some(ends) = &mut self.flows[index as usize].ends else {
+            return self.alarms.set(index, Time::NEVER);
+        };
+        let ack = ends.on_receiver_timeout(now);
+        self.alarms.set(index, or_never(ends.receiver_deadline()));
         if let Some(ack) = ack {
             self.acknowledge(now, index, ack);
         }
@@ -403,23 +450,51 @@ impl<'a> World<'a> {
         self.at_planned = next_planned(&self.planned);
         match what.map(|(_, what)| what) {
             Some(Planned::WarmUpEnds) => self.begin_measuring(now),
-            Some(Planned::Start(index)) => {
-                let flow = &mut self.flows[index as usize];
-                if now >= flow.stop {
-                    return;
-                }
-                flow.running = true;
-                flow.ends.start(now);
-                self.recorder.event(now, EventKind::Start, index, None, None, None);
-                self.send(now, index);
-            }
+            Some(Planned::Start(index)) if now < self.flows[index as usize].stop => self.start(now, index),
             Some(Planned::Stop(index)) => {
+                remove(&mut self.active, index);
                 let flow = &mut self.flows[index as usize];
                 if std::mem::take(&mut flow.running) && flow.completed.is_none() {
                     self.recorder.event(now, EventKind::Stop, index, None, None, None);
                 }
             }
-            None => {}
+            Some(Planned::Start(_)) | None => {}
+        }
+    }
+
+    /// Flow `index` starts.
+    fn start(&mut self, now: Time, index: u32) {
+        let i = index as usize;
+        if self.flows[i].ends.is_none() {
+            match self.ends(&self.drawn[i]) {
+                Ok(ends) => self.flows[i].ends = Some(ends),
+                Err(failure) => return self.failure = Some(failure),
+            }
+            self.flows[i].meter = self.recorder.meter();
+        }
+        let flow = &mut self.flows[i];
+        flow.running = true;
+        if let Some(ends) = &mut flow.ends {
+            ends.start(now);
+        }
+        if let Err(place) = self.active.binary_search(&index) {
+            self.active.insert(place, index);
+        }
+        self.recorder.event(now, EventKind::Start, index, None, None, None);
+        self.send(now, index);
+    }
+
+    /// One connection of many is complete: if its sender knows, its ends are given up. What is still on its way, such as a copy of a
+    /// segment, finds nobody.
+    #[inline(never)]
+    fn leave(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        if flow.ends.as_ref().is_some_and(|ends| ends.in_flight() == 0 && ends.sender_deadline().is_none()) {
+            flow.running = false;
+            self.recorder.leave(self.plan, index, &self.drawn[index as usize], flow);
+            flow.ends = None;
+            self.timers.set(index, Time::NEVER);
+            self.alarms.set(index, Time::NEVER);
         }
     }
 
@@ -429,10 +504,7 @@ impl<'a> World<'a> {
             self.advance_link(now, index);
             self.recorder.links[index as usize].restart(now);
         }
-        for (index, flow) in self.flows.iter().enumerate() {
-            self.recorder.count(index, flow);
-            self.recorder.flows[index].restart(now);
-        }
+        self.recorder.restart(now, self.plan, self.drawn, &self.flows);
     }
 
     #[inline(never)]
@@ -449,16 +521,20 @@ impl<'a> World<'a> {
         if !series && !probes {
             return;
         }
-        for (index, flow) in self.flows.iter().enumerate() {
-            if flow.running && flow.completed.is_none() {
-                if series {
-                    self.recorder.sample_flow(now, index as u32, flow);
-                }
-                if probes {
-                    self.recorder.sample_probes(now, index as u32, flow);
-                }
+        for &index in &self.active {
+            let flow = &self.flows[index as usize];
+            if series {
+                self.recorder.sample_flow(now, index, flow);
+            }
+            if probes {
+                self.recorder.sample_probes(now, index, flow);
             }
         }
+    }
+
+    /// Data packets that the flows have sent.
+    pub(crate) fn data_packets(&self) -> u64 {
+        self.recorder.data_packets(&self.flows)
     }
 
     /// Ends the run at `end`: brings everything up to date and gives the tables.
@@ -466,7 +542,23 @@ impl<'a> World<'a> {
         for index in 0..self.links.len() as u32 {
             self.advance_link(end, index);
         }
-        self.recorder.finish(end, self.plan, &self.flows)
+        self.recorder.finish(self.plan, self.drawn, &self.flows)
+    }
+}
+
+fn shared_options(plan: &Plan) -> Vec<Arc<Options>> {
+    let mut options: Vec<Arc<Options>> = Vec::with_capacity(plan.flows.len());
+    for flow in &plan.flows {
+        let shared = options.last().filter(|last| ***last == flow.options).cloned();
+        options.push(shared.unwrap_or_else(|| Arc::new(flow.options.clone())));
+    }
+    options
+}
+
+/// Takes `flow` out of `flows`, which are in order.
+fn remove(flows: &mut Vec<u32>, flow: u32) {
+    if let Ok(place) = flows.binary_search(&flow) {
+        flows.remove(place);
     }
 }
 
@@ -485,6 +577,7 @@ fn depart(
     packet: Packet,
     departure: Departure,
     meter: &mut LinkMeter,
+    jitter: &mut Jitter,
     wires: &mut [Wire<Packet>],
     steps: &[Step],
     traffic: &mut Agenda,
@@ -494,8 +587,7 @@ fn depart(
     meter.service(departure.start, departure.finish, waited, Bytes::new(u64::from(packet.size)));
     let step = steps[packet.step as usize];
     let wire = &mut wires[step.wire as usize];
-    wire.push(departure.finish, step.delay, packet);
-    if wire.packets() == 1 {
+    if wire.push(departure.finish, jitter.draw(), packet) {
         traffic.set(step.wire, or_never(wire.next_arrival()));
     }
 }

@@ -2,16 +2,21 @@
 //! with what is allowed.
 
 mod delay;
+mod jitter;
 mod loss;
 mod queue;
 mod rate;
 mod sampling;
+mod source;
+mod steps;
 
-pub use delay::Delay;
+pub use delay::{Delay, DelaySpec};
+pub use jitter::JitterSpec;
 pub use loss::LossSpec;
 pub use queue::{Limit, Packets, QueueSpec};
-pub use rate::{RateSpec, Source};
+pub use rate::RateSpec;
 pub use sampling::Sampling;
+pub use source::{Arrivals, OnOff, Paced, Source};
 
 /// Serialises, deserialises and describes a type that has `Display` and `FromStr` by its spelling.
 macro_rules! spelled {
