@@ -1,7 +1,8 @@
 //! The list of controllers: what there is, and how to build one by name.
 
 use crate::parameters::nearest;
-use crate::{Controller, Parameter, ParameterError, Parameters, aimd, cdg, cubic, newreno, siad, vegas};
+use crate::{Controller, Parameter, ParameterError, Parameters};
+use crate::{aimd, cdg, compound, cubic, e_tcp, highspeed, htcp, illinois, newreno, relentless, scalable, siad, vegas};
 
 /// One controller as the registry knows it.
 #[derive(Clone, Copy)]
@@ -21,7 +22,21 @@ pub struct Entry {
 }
 
 /// Every controller, in alphabetical order.
-pub const CONTROLLERS: &[Entry] = &[aimd::ENTRY, cdg::ENTRY, cubic::ENTRY, newreno::ENTRY, siad::ENTRY, vegas::ENTRY];
+pub const CONTROLLERS: &[Entry] = &[
+    aimd::ENTRY,
+    cdg::ENTRY,
+    compound::ENTRY,
+    cubic::ENTRY,
+    e_tcp::ENTRY,
+    highspeed::ENTRY,
+    htcp::ENTRY,
+    illinois::ENTRY,
+    newreno::ENTRY,
+    relentless::ENTRY,
+    scalable::ENTRY,
+    siad::ENTRY,
+    vegas::ENTRY,
+];
 
 /// The entry of controller `name`; if there is none, an error with the nearest known name.
 pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {

@@ -87,7 +87,10 @@ mod tests {
     fn each_delay_holds_from_its_time_on() {
         let route = Propagation::steps(MS(50), [(at(30), MS(20)), (at(60), MS(70))]);
         let before = Time::from_nanos(at(30).as_nanos() - 1);
-        assert_eq!([Time::ZERO, before, at(30), at(60), Time::NEVER].map(|t| route.at(t)), [50, 50, 20, 70, 70].map(MS));
+        assert_eq!(
+            [Time::ZERO, before, at(30), at(60), Time::NEVER].map(|t| route.at(t)),
+            [50, 50, 20, 70, 70].map(MS)
+        );
         assert_eq!((route.initial(), route.shortest(), route.longest()), (MS(50), MS(20), MS(70)));
     }
 

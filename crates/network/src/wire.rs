@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn extra_delay_is_of_one_packet_and_equal_arrivals_keep_their_order() {
-        for (overtaking, expected) in [(false, [('a', 25), ('b', 25), ('c', 25)]), (true, [('b', 22), ('c', 23), ('a', 25)])]
+        for (overtaking, expected) in
+            [(false, [('a', 25), ('b', 25), ('c', 25)]), (true, [('b', 22), ('c', 23), ('a', 25)])]
         {
             let mut wire = Wire::new(MS(20).into(), overtaking);
             for (packet, leaves, extra) in [('a', 0, 5), ('b', 1, 1), ('c', 3, 0)] {

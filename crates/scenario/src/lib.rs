@@ -32,7 +32,8 @@ pub use error::Error;
 pub use language::{Flow, Link, Path, Protocol, Record, Reverse, Scenario};
 pub use plan::{Hop, Kind, Plan, PlannedFlow, PlannedLink};
 pub use values::{
-    Arrivals, Delay, DelaySpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets, QueueSpec, RateSpec, Sampling, Source,
+    Arrivals, Delay, DelaySpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets, QueueSpec, RateSpec, Sampling,
+    Source,
 };
 
 /// The JSON schema of [`Scenario`].

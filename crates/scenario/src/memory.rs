@@ -142,9 +142,7 @@ impl Plan {
         let sent = offered.min(of_bytes).min(window.saturating_mul(rounds));
         let in_network = sent.min(window);
         let (burst, unreactive) = match flow.kind {
-            Kind::Tcp => {
-                (in_network.min(u64::from(flow.options.initial_window).saturating_mul(self.at_once(flow))), 0)
-            }
+            Kind::Tcp => (in_network.min(u64::from(flow.options.initial_window).saturating_mul(self.at_once(flow))), 0),
             Kind::Datagram { .. } => (0, sent),
         };
         Load { sent, in_network, burst, unreactive, ..Load::default() }

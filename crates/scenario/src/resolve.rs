@@ -111,12 +111,15 @@ impl Scenario {
                 planned.push(PlannedFlow { name, ..first.clone() });
             }
         }
-        for (flow, many) in planned.iter().flat_map(|flow| flow.every.map(|_| (&flow.name, format!("{}-", flow.name)))) {
+        for (flow, many) in planned.iter().flat_map(|flow| flow.every.map(|_| (&flow.name, format!("{}-", flow.name))))
+        {
             let numbered = |name: &&String| {
                 name.strip_prefix(&many).is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
             };
             if let Some(name) = names.range(many.clone()..).take_while(|name| name.starts_with(&many)).find(numbered) {
-                let message = format!("a flow is named `{name}`, and so may one of the connections of `{flow}` be: names must differ");
+                let message = format!(
+                    "a flow is named `{name}`, and so may one of the connections of `{flow}` be: names must differ"
+                );
                 return Err(self.origin.error("flows", message));
             }
         }
@@ -201,7 +204,10 @@ fn check_amounts(flow: &Flow, life: Span) -> Result<(), Wrong> {
     if let Source::Paced(Paced { periods: Some(OnOff { on, off }), .. }) = &flow.source {
         let turns = life.as_nanos() / (on.mean() + off.mean()).as_nanos().max(1);
         if turns > MOST_TURNS {
-            return Err(wrong("source", format!("goes on and off about {turns} times; at most {MOST_TURNS} are allowed")));
+            return Err(wrong(
+                "source",
+                format!("goes on and off about {turns} times; at most {MOST_TURNS} are allowed"),
+            ));
         }
     }
     Ok(())

@@ -28,7 +28,11 @@ pub(crate) struct Network {
 
 enum Shape {
     /// The hops have no delay: each flow has its own.
-    Dumbbell { delay: Delay, forward: Hop, reverse: Hop },
+    Dumbbell {
+        delay: Delay,
+        forward: Hop,
+        reverse: Hop,
+    },
     Graph(Vec<Edge>),
 }
 

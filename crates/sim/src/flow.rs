@@ -6,8 +6,8 @@ use control::{Controller, Probe};
 use record::FlowState;
 use scenario::{Arrivals, DrawnFlow, Kind, PlannedFlow, Source};
 use transport::{
-    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Options, Pace, Periods, Phase, Receiver, Sender,
-    SenderCounters,
+    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Options, Pace, Periods, Phase, Receiver,
+    Sender, SenderCounters,
 };
 use units::{Bytes, Random, Span, Time};
 

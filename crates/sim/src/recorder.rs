@@ -195,7 +195,8 @@ impl Recorder {
 
     /// Data packets that the flows sent in the whole run.
     pub(crate) fn data_packets(&self, flows: &[Flow]) -> u64 {
-        flows.iter().filter_map(|flow| flow.ends.as_ref()).map(|ends| ends.counters().sent).sum::<u64>() + self.left_sent
+        flows.iter().filter_map(|flow| flow.ends.as_ref()).map(|ends| ends.counters().sent).sum::<u64>()
+            + self.left_sent
     }
 
     /// The tables, when the run ends.

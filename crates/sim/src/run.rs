@@ -97,7 +97,8 @@ pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
     let drawn = plan.draw(job.seed).map_err(Failure::Scenario)?;
     let make = |flow: &PlannedFlow| controller(job, flow);
     let capture_failure = |error| Failure::Capture(job.capture.clone().unwrap_or_default(), error);
-    let capture = job.capture.as_ref().map(|path| Capture::create(path, plan, &drawn)).transpose().map_err(capture_failure)?;
+    let capture =
+        job.capture.as_ref().map(|path| Capture::create(path, plan, &drawn)).transpose().map_err(capture_failure)?;
     let mut world = World::new(plan, job.seed, &drawn, &make, capture)?;
     let end = Time::ZERO + plan.duration;
     let mut interrupted = false;

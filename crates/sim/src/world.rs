@@ -113,12 +113,10 @@ impl<'a> World<'a> {
         capture: Option<Capture>,
     ) -> Result<Self, Failure> {
         let routes = Routes::new(plan);
-        let link = |(i, link): (usize, &PlannedLink)| {
-            Link::new(link.settings.clone(), Random::stream(seed, "loss", i as u64))
-        };
-        let jitter = |(i, link): (usize, &PlannedLink)| {
-            Jitter::new(link.jitter, Random::stream(seed, "jitter", i as u64))
-        };
+        let link =
+            |(i, link): (usize, &PlannedLink)| Link::new(link.settings.clone(), Random::stream(seed, "loss", i as u64));
+        let jitter =
+            |(i, link): (usize, &PlannedLink)| Jitter::new(link.jitter, Random::stream(seed, "jitter", i as u64));
         let mut planned = vec![(Time::ZERO + plan.warmup, Planned::WarmUpEnds)];
         let mut world = Self {
             traffic: Agenda::new(routes.wire_link.len() + plan.links.len()),

@@ -66,9 +66,7 @@ impl<T: Quantity> Distribution<T> {
     pub fn draw(&self, random: &mut Random) -> T {
         match *self {
             Self::Constant(value) => value,
-            Self::Uniform(low, high) => {
-                T::from_f64(low.to_f64() + (high.to_f64() - low.to_f64()) * random.uniform())
-            }
+            Self::Uniform(low, high) => T::from_f64(low.to_f64() + (high.to_f64() - low.to_f64()) * random.uniform()),
             Self::Exponential(mean) => T::from_f64(mean.to_f64() * random.exponential()),
             Self::Pareto { mean, shape } => {
                 let smallest = mean.to_f64() * (shape - 1.0) / shape;
@@ -153,7 +151,11 @@ impl<'de, T: Quantity + Deserialize<'de>> Deserialize<'de> for Distribution<T> {
             type Value = Distribution<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let [low, high] = T::EXAMPLES;
-                write!(f, "a {} like \"{low}\", or a distribution like {{ uniform = [\"{low}\", \"{high}\"] }}", T::NAME)
+                write!(
+                    f,
+                    "a {} like \"{low}\", or a distribution like {{ uniform = [\"{low}\", \"{high}\"] }}",
+                    T::NAME
+                )
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Distribution<T>, E> {
                 text.parse().map(Distribution::Constant).map_err(E::custom)

@@ -23,7 +23,8 @@ impl Serialize for DelaySpec {
         if self.0.is_constant() {
             return self.0.initial().serialize(s);
         }
-        let steps: Vec<_> = std::iter::once((Time::ZERO, self.0.initial())).chain(self.0.later().iter().copied()).collect();
+        let steps: Vec<_> =
+            std::iter::once((Time::ZERO, self.0.initial())).chain(self.0.later().iter().copied()).collect();
         steps.serialize(s)
     }
 }
