@@ -181,7 +181,7 @@ class Ack:
 
     @property
     def newly_lost(self) -> int:
-        """Segments deemed lost on this ACK."""
+        """Segments deemed lost since the last ACK. Each is told once: here, or in the loss event that it starts."""
 
     @property
     def in_flight_before(self) -> int:
@@ -239,7 +239,7 @@ class Loss:
 
     @property
     def newly_lost(self) -> int:
-        """Segments deemed lost so far."""
+        """Segments deemed lost that no ACK has told of."""
 
     @property
     def again(self) -> bool:

@@ -59,7 +59,7 @@ pub struct Ack {
     pub newly_acknowledged: u32,
     /// Segments known to be delivered by this ACK and not before, cumulatively or by SACK.
     pub newly_delivered: u32,
-    /// Segments deemed lost on this ACK.
+    /// Segments deemed lost since the last ACK. Each is told once: here, or in [`Loss::newly_lost`] where it starts a loss event.
     pub newly_lost: u32,
     /// Segments in flight (pipe, RFC 6675) before the ACK was processed.
     pub in_flight_before: u32,
@@ -119,7 +119,7 @@ impl Ack {
 pub struct Loss {
     /// Segments in flight when it was detected, before any was deemed lost (FlightSize, RFC 5681).
     pub in_flight: u32,
-    /// Segments deemed lost so far.
+    /// Segments deemed lost that no ACK has told of (see [`Ack::newly_lost`]).
     pub newly_lost: u32,
     /// For a timeout: not the first of a row, or the window of data was already reduced for a loss.
     pub again: bool,

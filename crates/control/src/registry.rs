@@ -1,8 +1,10 @@
 //! The list of controllers: what there is, and how to build one by name.
 
 use crate::parameters::nearest;
+use crate::{Controller, Parameter, ParameterError, Parameters};
 use crate::{
-    Controller, Parameter, ParameterError, Parameters, aimd, card, cdg, cubic, da, dual, jk, newreno, siad, vegas,
+    aimd, card, cdg, compound, cubic, da, dual, e_tcp, highspeed, htcp, illinois, jk, newreno, relentless, scalable,
+    siad, vegas,
 };
 
 /// One controller as the registry knows it.
@@ -27,11 +29,18 @@ pub const CONTROLLERS: &[Entry] = &[
     aimd::ENTRY,
     card::ENTRY,
     cdg::ENTRY,
+    compound::ENTRY,
     cubic::ENTRY,
     da::ENTRY,
     dual::ENTRY,
+    e_tcp::ENTRY,
+    highspeed::ENTRY,
+    htcp::ENTRY,
+    illinois::ENTRY,
     jk::ENTRY,
     newreno::ENTRY,
+    relentless::ENTRY,
+    scalable::ENTRY,
     siad::ENTRY,
     vegas::ENTRY,
 ];

@@ -89,6 +89,11 @@ fn cdg() {
 }
 
 #[test]
+fn siad() {
+    insta::assert_snapshot!(both("siad", "linux-3.5", "{}"));
+}
+
+#[test]
 fn aimd() {
     insta::assert_snapshot!(both("aimd", "freebsd-9", "{ alpha = 0.31, beta = 0.8 }"));
 }

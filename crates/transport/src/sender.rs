@@ -129,12 +129,14 @@ pub struct Sender {
     /// After recovery: the flight may grow to the window only by slow start (RFC 6582, section 3.2, step 3).
     pub(crate) ramp: Option<u32>,
     pub(crate) counters: SenderCounters,
+    /// Segments deemed lost of which the controller has not heard.
+    pub(crate) untold_losses: u32,
     /// The timer is to be set once all that leaves now has left.
     pub(crate) timer_stale: bool,
     application: Application,
     /// Segments of an application that writes everything at the start.
     total: u64,
-    window: u32,
+    pub(crate) window: u32,
     pacing_rate: Option<Rate>,
     pace_at: Time,
     last_sent_at: Option<Time>,
@@ -191,6 +193,7 @@ impl Sender {
             most_in_flight: 0,
             ramp: None,
             counters: SenderCounters::default(),
+            untold_losses: 0,
             timer_stale: false,
             application,
             window: 1,
@@ -423,7 +426,8 @@ impl Sender {
         }
         let window = self.controller.window();
         journal.note(Event::LossEvent { window });
-        let loss = self.loss(in_flight, self.board.lost_count(), false, now);
+        let newly_lost = std::mem::take(&mut self.untold_losses);
+        let loss = self.loss(in_flight, newly_lost, false, now);
         self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
         if self.options.fast_recovery {
             self.begin_reduction(window, true);
