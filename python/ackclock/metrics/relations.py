@@ -30,16 +30,24 @@ def signal_when(
     return float(latest(run, flow, signal, times[there[:1]])[0])
 
 
-def rise_until(run: Tables, flow: str, counter: str, until: str, start: float = 0.0) -> float:
-    """By how much ``counter`` rises from ``start`` until the counter ``until`` rises for the first time.
+def rise_until(
+    run: Tables, flow: str, counter: str, until: str, start: float = 0.0, row: str | None = None
+) -> float:
+    """By how much ``counter`` rises until the counter ``until`` rises for the first time after ``start``.
 
-    What both do at the same sample is included.
+    It is counted from ``start``; with ``row``, a probe that counts in a row and begins again at 0, from where
+    that row began, which may be before. What both counters do at the same sample is included.
     """
     times, values = samples(run, flow, until)
     after = np.flatnonzero((np.diff(values) > 0) & (times[1:] >= start)) + 1
     if not after.size:
         raise MetricError(f"`{until}` of `{flow}` never rises after {start:g} s")
-    counts = latest(run, flow, counter, np.array([start, times[after[0]]]))
+    begin, end = start, float(times[after[0]])
+    if row is not None:
+        times, values = samples(run, flow, row)
+        zeros = times[(times < end) & (values == 0)]
+        begin = float(zeros[-1]) if zeros.size else float(times[0])
+    counts = latest(run, flow, counter, np.array([begin, end]))
     return float(counts[1] - counts[0])
 
 
