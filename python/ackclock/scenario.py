@@ -20,7 +20,8 @@ Rate: TypeAlias = str | Sequence[Sequence[str]] | Mapping[str, str]
 """``"10mbit"``, ``"unlimited"``, ``[["0s", "10mbit"], ["20s", "5mbit"]]`` or ``{"trace": "saw.down"}``."""
 
 Queue: TypeAlias = str | Mapping[str, Any]
-"""``"84p"``, ``"64kB"``, ``"100ms"``, ``"1bdp"``, ``"infinite"`` or a table ``{"limit": "84p", …}``."""
+"""``"84p"``, ``"64kB"``, ``"100ms"``, ``"1bdp"``, ``"infinite"`` or a table ``{"limit": "84p", …}`` with the keys
+``count_in_service``, ``mark_above``, ``discipline`` (``"fifo"``, ``"fq"`` or ``"drr"``) and ``quantum``."""
 
 LossModel: TypeAlias = str | float | Mapping[str, Any]
 """``"1%"``, ``{"model": "gilbert-elliott", …}`` or ``{"packets": [10, 11]}``."""

@@ -58,6 +58,16 @@ def shell(line, *arguments, **environment):
         ('"5mbit"', '"1e300mbit"', "line 4: path.rate: `1e300mbit` is too large for a rate"),
         ('"5mbit"', '{ trace = "none" }', "line 4: path.rate: the trace `none` cannot be read: No such file"),
         ('"30p"', '"1e300bdp"', "line 6: path.queue: `1e300bdp` is not a number of BDPs from 0.000001"),
+        (
+            '"30p"',
+            '{ limit = "30p", discipline = "red" }',
+            "line 6: path.queue.discipline: unknown variant `red`, expected one of `fifo`, `fq`, `drr`",
+        ),
+        (
+            '"30p"',
+            '{ limit = "30p", discipline = "fq", quantum = "1500b" }',
+            "line 6: path.queue: `quantum` belongs to the discipline `drr`",
+        ),
         ('"30p"', "-1", "line 6: path.queue: invalid type: integer `-1`, expected a queue like"),
         ('queue = "30p"', 'queue = "30p"\nloss = 1.5', "line 7: path.loss: 1.5 is not between 0 and 1"),
         ('name = "small"', "seed = -1", "line 1: seed: invalid value: integer `-1`, expected a whole number"),

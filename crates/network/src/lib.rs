@@ -9,10 +9,14 @@
 //! replays every service that became due, each at its own instant, and hands the packet to an [`Egress`]
 //! together with its [`Departure`]. No wake-up per packet is needed.
 
+mod backlog;
+mod deficit;
+mod fair;
 mod link;
 mod loss;
 mod propagation;
 mod queue;
+mod ranking;
 mod service;
 mod trace;
 mod wire;
@@ -20,7 +24,7 @@ mod wire;
 pub use link::{Link, LinkSettings, Verdict};
 pub use loss::LossModel;
 pub use propagation::Propagation;
-pub use queue::{Limit, QueueSettings};
+pub use queue::{Discipline, Limit, QueueSettings};
 pub use service::Service;
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 use units::{Bytes, Time};
@@ -33,6 +37,11 @@ pub trait Packet {
 
     /// Whether its endpoints understand congestion marks (ECT(0) or ECT(1), RFC 3168, section 5).
     fn ecn_capable(&self) -> bool;
+
+    /// The flow it belongs to, by which a queue that is fair to flows tells them apart. Such a queue has a place for every number up
+    /// to the highest, so numbers must be small: the index of a simulated flow; of a real packet a hash of protocol, addresses
+    /// and ports, modulo some thousand (as in stochastic fairness queueing, McKenney 1990).
+    fn flow(&self) -> u32;
 
     /// Marks it: congestion experienced (CE, RFC 3168, section 5). Only called for an ECN-capable packet.
     fn mark_congestion(&mut self);

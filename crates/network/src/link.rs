@@ -1,9 +1,11 @@
 //! A link: what arrives is lost, dropped, or waits its turn and is served.
 
+use std::collections::VecDeque;
+
 use units::{Bytes, Random, Time};
 
 use crate::loss::Losses;
-use crate::queue::Fifo;
+use crate::queue::Queue;
 use crate::service::Server;
 use crate::{Departure, Egress, Limit, LossModel, Packet, QueueSettings, Service};
 
@@ -28,7 +30,7 @@ pub enum Verdict<P> {
     },
     /// The impairment lost it.
     Lost(P),
-    /// The queue was full.
+    /// The queue was full, and it was the one to go.
     Dropped(P),
 }
 
@@ -36,7 +38,9 @@ pub enum Verdict<P> {
 #[derive(Clone, Debug)]
 pub struct Link<P> {
     losses: Losses,
-    queue: Fifo<P>,
+    queue: Queue<P>,
+    /// Dropped while they waited, and not yet handed out.
+    evicted: VecDeque<P>,
     settings: QueueSettings,
     server: Server,
     /// When the last bit of the packet in service leaves.
@@ -49,11 +53,12 @@ impl<P: Packet> Link<P> {
     /// An idle link; `random` is the stream of its losses.
     ///
     /// # Panics
-    /// If the steps of a rate are not in order of time, or the numbers of lost packets do not ascend.
+    /// If the steps of a rate are not in order of time, the numbers of lost packets do not ascend, or a quantum is zero.
     pub fn new(settings: LinkSettings, random: Random) -> Self {
         Self {
             losses: Losses::new(settings.loss, random),
-            queue: Fifo::new(),
+            queue: Queue::new(settings.queue, &settings.service),
+            evicted: VecDeque::new(),
             settings: settings.queue,
             server: Server::new(settings.service),
             free_at: Time::ZERO,
@@ -63,8 +68,9 @@ impl<P: Packet> Link<P> {
 
     /// Offers a packet at `now`, after advancing to `now`: a packet that leaves at that instant frees its place first.
     ///
-    /// Loss strikes first, then the queue is tested, then the packet is marked. One that finds the link idle goes straight
-    /// into service, and to `out`.
+    /// Loss strikes first, then the queue is tested, then the packet is marked, by what it found waiting. One that finds the
+    /// link idle goes straight into service, and to `out`. Other packets may have been dropped for this one: ask
+    /// [`poll_evicted`](Self::poll_evicted) until there is none.
     #[inline]
     pub fn offer(&mut self, now: Time, mut packet: P, out: &mut impl Egress<P>) -> Verdict<P> {
         self.advance(now, out);
@@ -72,16 +78,17 @@ impl<P: Packet> Link<P> {
             return Verdict::Lost(packet);
         }
         let idle = self.is_free(now);
-        if !idle && self.is_full(now, packet.size()) {
+        let found = self.queue.packets();
+        if !idle && self.is_full(now, packet.size()) && !self.make_room(now, &packet) {
             return Verdict::Dropped(packet);
         }
-        let marked =
-            self.settings.mark_above.is_some_and(|threshold| self.queue.packets() >= threshold) && packet.ecn_capable();
+        let marked = self.settings.mark_above.is_some_and(|threshold| found >= threshold) && packet.ecn_capable();
         if marked {
             packet.mark_congestion();
         }
         if idle {
             self.server.resume(self.free_at, now);
+            self.queue.pass(now, &packet);
             self.start(now, packet, now, out);
         } else {
             self.queue.push(now, packet);
@@ -102,6 +109,12 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         (self.queue.packets() > 0 && self.free_at != Time::NEVER).then_some(self.free_at)
+    }
+
+    /// A packet that had been taken and was dropped while it waited, to make room for another: the oldest such drop first.
+    #[inline]
+    pub fn poll_evicted(&mut self) -> Option<P> {
+        self.evicted.pop_front()
     }
 
     /// Packets waiting, without the one in service.
@@ -127,6 +140,17 @@ impl<P: Packet> Link<P> {
         self.free_at = self.server.serve(start, self.in_service);
         let (queued_packets, queued_bytes) = (self.queue.packets(), self.queue.bytes());
         out.depart(packet, Departure { arrived, start, finish: self.free_at, queued_packets, queued_bytes });
+    }
+
+    /// Drops what the discipline drops for `packet` until there is room for it. False if it is `packet` itself that goes.
+    fn make_room(&mut self, now: Time, packet: &P) -> bool {
+        while let Some(evicted) = self.queue.evict_for(now, packet) {
+            self.evicted.push_back(evicted);
+            if !self.is_full(now, packet.size()) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether a packet of `size` that has to wait finds no room. A packet is in service then.
@@ -169,12 +193,15 @@ mod tests {
         fn ecn_capable(&self) -> bool {
             self.ecn
         }
+        fn flow(&self) -> u32 {
+            self.number / 100
+        }
         fn mark_congestion(&mut self) {
             assert!(self.ecn, "only what is capable is marked");
         }
     }
 
-    /// Packet `number`, of 1500 bytes: 1.2 ms at 10 Mbit/s.
+    /// Packet `number`, of flow `number` / 100, of 1500 bytes: 1.2 ms at 10 Mbit/s.
     fn full(number: u32) -> Parcel {
         Parcel { number, size: 1500, ecn: false }
     }
@@ -189,7 +216,7 @@ mod tests {
     }
 
     fn limited(limit: Limit, count_in_service: bool) -> Link<Parcel> {
-        link(QueueSettings { limit, count_in_service, mark_above: None })
+        link(QueueSettings { limit, count_in_service, ..QueueSettings::default() })
     }
 
     /// How many of `offered` full packets the link takes at time 0.
@@ -294,7 +321,7 @@ mod tests {
 
     #[test]
     fn capable_packets_are_marked_from_the_threshold_and_dropped_when_full() {
-        let queue = QueueSettings { limit: Limit::Packets(3), count_in_service: false, mark_above: Some(2) };
+        let queue = QueueSettings { limit: Limit::Packets(3), mark_above: Some(2), ..QueueSettings::default() };
         let mut link = link(queue);
         let mut verdict = |number, ecn| link.offer(Time::ZERO, Parcel { number, size: 1500, ecn }, &mut |_, _| {});
         // In service; finds none waiting; finds one.
@@ -317,7 +344,7 @@ mod tests {
     fn loss_strikes_before_the_queue_is_tested() {
         let settings = LinkSettings {
             service: Service::Fixed(Rate::from_mbit(10)),
-            queue: QueueSettings { limit: Limit::Packets(1), count_in_service: true, mark_above: None },
+            queue: QueueSettings { limit: Limit::Packets(1), count_in_service: true, ..QueueSettings::default() },
             loss: LossModel::Packets(vec![0, 2]),
         };
         let mut link = Link::new(settings, Random::stream(1, "loss", 0));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use units::{Bytes, Rate, Span, Time};
 
-use crate::trace::{Opportunities, Trace};
+use crate::trace::{OPPORTUNITY, Opportunities, Trace};
 
 /// How fast a link serves.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +74,7 @@ impl Server {
 
 /// The work of sending `size`: its bits times 10^9, so that a rate in bits per second does `rate` of it in a nanosecond.
 #[inline]
-fn bit_nanos(size: Bytes) -> u128 {
+pub(crate) fn bit_nanos(size: Bytes) -> u128 {
     u128::from(size.get()) * 8_000_000_000
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Schedule {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+pub(crate) struct Piece {
     rate: u64,
     until: Time,
     /// The step that ends it.
@@ -215,6 +215,55 @@ impl Schedule {
     }
 }
 
+/// How much a service can send as time passes, whether or not there is anything to send. Asked in order of time.
+#[derive(Clone, Debug)]
+pub(crate) enum Capacity {
+    Unlimited,
+    Schedule {
+        steps: Box<[(Time, Rate)]>,
+        piece: Piece,
+        /// Counted up to here.
+        until: Time,
+    },
+    Trace(Opportunities),
+}
+
+impl Capacity {
+    pub(crate) fn new(service: &Service) -> Self {
+        let schedule = match service {
+            Service::Unlimited => return Self::Unlimited,
+            Service::Trace(trace) => return Self::Trace(Opportunities::of(Arc::clone(trace))),
+            Service::Fixed(rate) => Schedule::fixed(*rate),
+            Service::Steps(steps) => Schedule::steps(steps.clone()),
+        };
+        Self::Schedule { steps: schedule.steps, piece: schedule.present, until: Time::ZERO }
+    }
+
+    /// What could be sent between the last time asked and `now`, in bits times 10^9. Zero where nothing ever waits.
+    pub(crate) fn advance(&mut self, now: Time) -> u128 {
+        match self {
+            Self::Unlimited => 0,
+            Self::Schedule { steps, piece, until } => {
+                let mut work = 0;
+                loop {
+                    let to = piece.until.min(now);
+                    work += u128::from(piece.rate) * u128::from(to.since(*until).as_nanos());
+                    *until = to.max(*until);
+                    if piece.until > now || piece.next == steps.len() {
+                        return work;
+                    }
+                    piece.advance(steps);
+                }
+            }
+            Self::Trace(opportunities) => {
+                let before = opportunities.passed();
+                opportunities.skip_until(now);
+                bit_nanos(OPPORTUNITY) * (opportunities.passed() - before)
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,5 +376,25 @@ mod tests {
     #[should_panic(expected = "in order of time")]
     fn steps_out_of_order_are_refused() {
         Server::new(Service::Steps(vec![(ms(1), mbit(1)), (Time::ZERO, mbit(2))]));
+    }
+
+    #[test]
+    fn capacity_is_what_the_schedule_could_have_sent_meanwhile() {
+        // 3 ms without service, 4 ms at 10 Mbit/s, an outage: 40 000 bits.
+        let steps = vec![(ms(3), mbit(10)), (ms(7), Rate::default())];
+        let mut capacity = Capacity::new(&Service::Steps(steps));
+        let bits = [2, 4, 5, 50, 90].map(|millis| capacity.advance(ms(millis)) / 1_000_000_000);
+        assert_eq!(bits, [0, 10_000, 10_000, 20_000, 0]);
+        let mut capacity = Capacity::new(&Service::Fixed(mbit(10)));
+        assert_eq!([3, 3, 4].map(|millis| capacity.advance(ms(millis)) / 1_000_000_000), [30_000, 0, 10_000]);
+    }
+
+    #[test]
+    fn capacity_of_a_trace_is_its_opportunities() {
+        // At 2, 2 and 5 ms, then at 7, 7 and 10 ms: 12 000 bits each.
+        let trace = Trace::parse("2\n2\n5\n").unwrap();
+        let mut capacity = Capacity::new(&Service::Trace(Arc::new(trace)));
+        let opportunities = [1, 2, 4, 5, 9, 25].map(|millis| capacity.advance(ms(millis)) / 12_000_000_000_000);
+        assert_eq!(opportunities, [0, 2, 0, 1, 2, 10]);
     }
 }

@@ -158,6 +158,12 @@ impl Opportunities {
         self.next += times[self.next..].partition_point(|&time| time <= in_period);
     }
 
+    /// How many have gone by.
+    pub(crate) fn passed(&self) -> u128 {
+        let Trace { times, period } = &*self.trace;
+        u128::from(self.period_start / period) * times.len() as u128 + self.next as u128
+    }
+
     /// Sends `size`, which waits since before the next opportunity: when the last byte leaves.
     #[inline]
     pub(crate) fn serve(&mut self, start: Time, size: Bytes) -> Time {

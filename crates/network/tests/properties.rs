@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use network::{
-    Departure, Limit, Link, LinkSettings, LossModel, OPPORTUNITY, Packet, QueueSettings, Service, Trace, Verdict,
+    Departure, Discipline, Limit, Link, LinkSettings, LossModel, OPPORTUNITY, Packet, QueueSettings, Service, Trace,
+    Verdict,
 };
 use proptest::prelude::*;
 use units::{Bytes, Fraction, Random, Rate, Span, Time};
@@ -11,6 +12,7 @@ use units::{Bytes, Fraction, Random, Rate, Span, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parcel {
     number: usize,
+    flow: u32,
     size: Bytes,
     ecn: bool,
     marked: bool,
@@ -22,6 +24,9 @@ impl Packet for Parcel {
     }
     fn ecn_capable(&self) -> bool {
         self.ecn
+    }
+    fn flow(&self) -> u32 {
+        self.flow
     }
     fn mark_congestion(&mut self) {
         self.marked = true;
@@ -39,6 +44,8 @@ struct Arrival {
 struct Run {
     verdicts: Vec<Verdict<Parcel>>,
     departures: Vec<(Parcel, Departure)>,
+    /// Which offer it was dropped for, and when that was.
+    evicted: Vec<(Parcel, usize, Time)>,
     waiting: usize,
 }
 
@@ -47,19 +54,22 @@ fn run(settings: &LinkSettings, arrivals: &[Arrival], wakes: &[Time], seed: u64)
     let mut link = Link::new(settings.clone(), Random::stream(seed, "loss", 0));
     let mut departures = Vec::new();
     let mut wakes = wakes.iter().peekable();
-    let mut verdicts = Vec::new();
+    let (mut verdicts, mut evicted) = (Vec::new(), Vec::new());
     for &Arrival { at, parcel } in arrivals {
         let mut out = |packet, departure| departures.push((packet, departure));
         while let Some(&wake) = wakes.next_if(|&&wake| wake <= at) {
             link.advance(wake, &mut out);
         }
         verdicts.push(link.offer(at, parcel, &mut out));
+        while let Some(packet) = link.poll_evicted() {
+            evicted.push((packet, parcel.number, at));
+        }
     }
     let mut out = |packet, departure| departures.push((packet, departure));
     wakes.for_each(|&wake| link.advance(wake, &mut out));
     link.advance(Time::NEVER, &mut out);
     let waiting = link.queued_packets() as usize;
-    Run { verdicts, departures, waiting }
+    Run { verdicts, departures, evicted, waiting }
 }
 
 fn span(range: std::ops::Range<u64>) -> impl Strategy<Value = Span> {
@@ -128,11 +138,19 @@ fn loss() -> impl Strategy<Value = LossModel> {
     ]
 }
 
+fn discipline() -> impl Strategy<Value = Discipline> {
+    prop_oneof![
+        Just(Discipline::Fifo),
+        Just(Discipline::FairQueueing),
+        (1u64..3000).prop_map(|quantum| Discipline::DeficitRoundRobin { quantum: Bytes::new(quantum) }),
+    ]
+}
+
 fn settings() -> impl Strategy<Value = LinkSettings> {
-    (service(), limit(), any::<bool>(), prop::option::of(0u32..10), loss()).prop_map(
-        |(service, limit, count_in_service, mark_above, loss)| LinkSettings {
+    (service(), limit(), any::<bool>(), prop::option::of(0u32..10), discipline(), loss()).prop_map(
+        |(service, limit, count_in_service, mark_above, discipline, loss)| LinkSettings {
             service,
-            queue: QueueSettings { limit, count_in_service, mark_above },
+            queue: QueueSettings { limit, count_in_service, mark_above, discipline },
             loss,
         },
     )
@@ -142,14 +160,14 @@ fn settings() -> impl Strategy<Value = LinkSettings> {
 fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let gap = prop_oneof![3 => Just(0), 3 => 1u64..2_000_000, 2 => (0u64..5).prop_map(|ms| ms * 1_000_000), 1 => 0u64..50_000_000];
     let size = prop_oneof![3 => Just(1500), 2 => Just(40), 2 => 1u64..4000];
-    prop::collection::vec((gap, size, any::<bool>()), 1..120).prop_map(|packets| {
+    prop::collection::vec((gap, size, 0u32..5, any::<bool>()), 1..120).prop_map(|packets| {
         let mut at = Time::ZERO;
         packets
             .into_iter()
             .enumerate()
-            .map(|(number, (gap, size, ecn))| {
+            .map(|(number, (gap, size, flow, ecn))| {
                 at += Span::from_nanos(gap);
-                Arrival { at, parcel: Parcel { number, size: Bytes::new(size), ecn, marked: false } }
+                Arrival { at, parcel: Parcel { number, flow, size: Bytes::new(size), ecn, marked: false } }
             })
             .collect()
     })
@@ -214,6 +232,43 @@ fn finishes_by_opportunity(times: &[u64], arrivals: &[Arrival]) -> Vec<Time> {
     unreachable!("the trace repeats until everything is sent")
 }
 
+/// When each packet would be through if a link of `rate` bits per nanosecond served the flows bit by bit in turn (generalized
+/// processor sharing, Parekh and Gallager 1993), in nanoseconds.
+fn finishes_bit_by_bit(rate: f64, arrivals: &[Arrival]) -> Vec<f64> {
+    let mut finishes = vec![f64::NAN; arrivals.len()];
+    let mut queues: [std::collections::VecDeque<(usize, f64)>; 5] = Default::default();
+    let (mut now, mut next) = (0.0, 0);
+    loop {
+        let active = queues.iter().filter(|queue| !queue.is_empty()).count() as f64;
+        let shortest = queues.iter().filter_map(|queue| queue.front()).map(|head| head.1).fold(f64::INFINITY, f64::min);
+        let arrival = arrivals.get(next).map_or(f64::INFINITY, |arrival| arrival.at.as_nanos() as f64);
+        let first_finish = if active > 0.0 { now + shortest * active / rate } else { f64::INFINITY };
+        let until = first_finish.min(arrival);
+        if until.is_infinite() {
+            return finishes;
+        }
+        // Exactly to zero, so that rounding leaves nothing behind.
+        let sent = if first_finish < arrival { shortest } else { (until - now) * rate / active };
+        queues.iter_mut().filter_map(|queue| queue.front_mut()).for_each(|head| head.1 -= sent);
+        now = until;
+        if first_finish >= arrival {
+            let Parcel { number, flow, size, .. } = arrivals[next].parcel;
+            queues[flow as usize].push_back((number, (8 * size.get()) as f64));
+            next += 1;
+            continue;
+        }
+        for queue in &mut queues {
+            while let Some((number, _)) = queue.pop_front_if(|head| head.1 <= 0.0) {
+                finishes[number] = now;
+            }
+        }
+    }
+}
+
+fn parcel(number: usize, flow: u32, size: u64) -> Parcel {
+    Parcel { number, flow, size: Bytes::new(size), ecn: false, marked: false }
+}
+
 fn unimpaired(service: Service) -> LinkSettings {
     LinkSettings { service, queue: QueueSettings::default(), loss: LossModel::None }
 }
@@ -234,16 +289,37 @@ proptest! {
                 Verdict::Lost(parcel) | Verdict::Dropped(parcel) => prop_assert_eq!(parcel, arrival.parcel),
             }
         }
-        prop_assert_eq!(run.departures.len() + run.waiting, taken.len());
-        let in_order = run.departures.iter().map(|&(parcel, departure)| (parcel, departure.arrived)).zip(&taken);
-        for (departed, taken) in in_order {
-            prop_assert_eq!(departed, *taken);
+        prop_assert_eq!(run.departures.len() + run.evicted.len() + run.waiting, taken.len());
+        let departed = run.departures.iter().map(|&(parcel, departure)| (parcel, departure.arrived));
+        let mut gone: Vec<_> = departed.clone().chain(run.evicted.iter().map(|&(parcel, ..)| {
+            (parcel, arrivals[parcel.number].at)
+        })).collect();
+        gone.sort_by_key(|(parcel, _)| parcel.number);
+        gone.dedup_by_key(|(parcel, _)| parcel.number);
+        prop_assert_eq!(gone.len() + run.waiting, taken.len());
+        for gone in &gone {
+            prop_assert!(taken.contains(gone), "{:?}", gone);
+        }
+        if settings.queue.discipline == Discipline::Fifo {
+            prop_assert!(run.evicted.is_empty());
+            prop_assert!(departed.eq(taken[..run.departures.len()].iter().copied()));
+        }
+        for flow in 0..5 {
+            prop_assert!(run.departures.iter().filter(|(p, _)| p.flow == flow).is_sorted_by_key(|(p, _)| p.number));
         }
         for (i, (_, departure)) in run.departures.iter().enumerate() {
-            let behind = || taken[i + 1..].iter().filter(|&&(_, arrived)| arrived < departure.start);
-            let bytes: u64 = behind().map(|(parcel, _)| parcel.size.get()).sum();
-            prop_assert_eq!(departure.queued_packets as usize, behind().count());
-            prop_assert_eq!(departure.queued_bytes.get(), bytes);
+            let start = departure.start;
+            let came = taken.iter().filter(|&&(_, arrived)| arrived < start);
+            let went = run.departures[..=i].iter().map(|(parcel, _)| parcel);
+            let went = went.chain(run.evicted.iter().filter(|&&(.., at)| at < start).map(|(parcel, ..)| parcel));
+            let waiting: Vec<_> = {
+                let went: Vec<usize> = went.map(|parcel| parcel.number).collect();
+                came.filter(|(parcel, _)| !went.contains(&parcel.number)).collect()
+            };
+            // One that found the link idle left nothing behind, whatever came at the same instant.
+            let waiting = if start == departure.arrived { Vec::new() } else { waiting };
+            prop_assert_eq!(departure.queued_packets as usize, waiting.len());
+            prop_assert_eq!(departure.queued_bytes.get(), waiting.iter().map(|(parcel, _)| parcel.size.get()).sum::<u64>());
         }
         // Only a link that is down for ever keeps what it took.
         prop_assert!(run.waiting == 0 || run.departures.last().unwrap().1.finish == Time::NEVER);
@@ -271,37 +347,109 @@ proptest! {
         }
         let run = run(&settings, &arrivals, &[], seed);
         let queue = settings.queue;
-        // What is known of a packet that was taken: when it started, if it ever did.
-        let mut taken = Vec::new();
-        let mut departures = run.departures.iter();
-        for (verdict, arrival) in run.verdicts.iter().zip(&arrivals) {
-            let waiting: Vec<&(Bytes, Time, Time)> = taken.iter().filter(|&&(_, start, _)| start > arrival.at).collect();
-            let in_service = taken.iter().find(|&&(_, start, finish)| start <= arrival.at && arrival.at < finish);
-            let packets = waiting.len() as u32;
-            let bytes: u64 = waiting.iter().map(|(size, ..)| size.get()).sum();
+        let times = |number: usize| {
+            let departure = run.departures.iter().find(|(parcel, _)| parcel.number == number);
+            departure.map_or((Time::NEVER, Time::NEVER), |(_, departure)| (departure.start, departure.finish))
+        };
+        // What was taken and not dropped since, with start and finish of its service, if it ever was served.
+        let mut taken: Vec<(Parcel, Time, Time)> = Vec::new();
+        for (verdict, &Arrival { at, parcel }) in run.verdicts.iter().zip(&arrivals) {
+            if matches!(verdict, Verdict::Lost(_)) {
+                continue;
+            }
+            let mut waiting: Vec<Parcel> = taken.iter().filter(|t| t.1 > at).map(|t| t.0).collect();
+            let in_service = taken.iter().find(|t| t.1 <= at && at < t.2);
             let counted = in_service.filter(|_| queue.count_in_service);
-            let full = match queue.limit {
-                Limit::Infinite => false,
-                Limit::Packets(limit) => packets + u32::from(counted.is_some()) >= limit,
-                Limit::Bytes(limit) => {
-                    bytes + counted.map_or(0, |(size, ..)| size.get()) + arrival.parcel.size.get() > limit.get()
-                }
-                Limit::Delay(limit) => {
-                    let remainder = counted.map_or(0, |&(_, _, finish)| finish.since(arrival.at).as_nanos());
-                    let spare = i128::from(limit.as_nanos()) - i128::from(remainder);
-                    i128::from(bytes) * 8_000_000_000 > spare * i128::from(fixed.bits_per_second()) || spare < 0
+            let found = waiting.len() as u32;
+            let full = |waiting: &[Parcel]| {
+                let bytes: u64 = waiting.iter().map(|parcel| parcel.size.get()).sum();
+                in_service.is_some() && match queue.limit {
+                    Limit::Infinite => false,
+                    Limit::Packets(limit) => waiting.len() as u32 + u32::from(counted.is_some()) >= limit,
+                    Limit::Bytes(limit) => {
+                        bytes + counted.map_or(0, |(p, ..)| p.size.get()) + parcel.size.get() > limit.get()
+                    }
+                    Limit::Delay(limit) => {
+                        let remainder = counted.map_or(0, |&(_, _, finish)| finish.since(at).as_nanos());
+                        let spare = i128::from(limit.as_nanos()) - i128::from(remainder);
+                        i128::from(bytes) * 8_000_000_000 > spare * i128::from(fixed.bits_per_second()) || spare < 0
+                    }
                 }
             };
+            // Drops the last packet of the longest queue until there is room.
+            let mut expected = Vec::new();
+            let mut dropped = false;
+            while full(&waiting) && !dropped {
+                waiting.push(parcel);
+                let length = |flow: u32| -> u64 {
+                    let own = waiting.iter().filter(|p| p.flow == flow);
+                    own.map(|p| if matches!(queue.limit, Limit::Packets(_)) { 1 } else { p.size.get() }).sum()
+                };
+                let last = |flow: u32| waiting.iter().filter(|p| p.flow == flow).map(|p| p.number).max();
+                let longest = (0..5).max_by_key(|&flow| (length(flow), last(flow))).unwrap();
+                let victim = if queue.discipline == Discipline::Fifo { parcel.number } else { last(longest).unwrap() };
+                dropped = victim == parcel.number;
+                waiting.pop();
+                waiting.retain(|p| p.number != victim);
+                expected.extend((!dropped).then_some(victim));
+            }
+            let evicted: Vec<usize> = run.evicted.iter().filter(|e| e.1 == parcel.number).map(|e| e.0.number).collect();
+            taken.retain(|(p, ..)| !evicted.contains(&p.number));
+            prop_assert_eq!(evicted, expected);
             match *verdict {
                 Verdict::Lost(_) => {}
-                Verdict::Dropped(_) => prop_assert!(full && in_service.is_some()),
+                Verdict::Dropped(_) => prop_assert!(dropped),
                 Verdict::Taken { marked } => {
-                    prop_assert!(!full || in_service.is_none());
-                    prop_assert_eq!(marked, arrival.parcel.ecn && queue.mark_above.is_some_and(|n| packets >= n));
-                    let (start, finish) = departures.next().map_or((Time::NEVER, Time::NEVER), |(_, d)| (d.start, d.finish));
-                    taken.push((arrival.parcel.size, start, finish));
+                    prop_assert!(!dropped);
+                    prop_assert_eq!(marked, parcel.ecn && queue.mark_above.is_some_and(|n| found >= n));
+                    let (start, finish) = times(parcel.number);
+                    taken.push((parcel, start, finish));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn two_flows_that_always_wait_get_the_same_to_within_a_packet_or_a_quantum(
+        sizes in prop::collection::vec((1u64..4000, 1u64..4000), 2..100),
+        discipline in discipline(),
+    ) {
+        // A packet of a third flow holds the link while the two queues fill.
+        let mut arrivals = vec![Arrival { at: Time::ZERO, parcel: parcel(0, 2, 1) }];
+        for (i, &(a, b)) in sizes.iter().enumerate() {
+            arrivals.push(Arrival { at: Time::ZERO, parcel: parcel(2 * i + 1, 0, a) });
+            arrivals.push(Arrival { at: Time::ZERO, parcel: parcel(2 * i + 2, 1, b) });
+        }
+        let queue = QueueSettings { discipline, ..QueueSettings::default() };
+        let run = run(&LinkSettings { queue, ..unimpaired(Service::Fixed(Rate::from_mbit(8))) }, &arrivals, &[], 0);
+        let largest = sizes.iter().map(|&(a, b)| a.max(b)).max().unwrap();
+        let bound = match discipline {
+            Discipline::Fifo => return Ok(()),
+            Discipline::FairQueueing => largest,
+            Discipline::DeficitRoundRobin { quantum } => quantum.get() + largest,
+        };
+        let (mut sent, mut left) = ([0, 0], [sizes.len(); 2]);
+        for (packet, _) in run.departures.iter().filter(|(packet, _)| packet.flow < 2) {
+            sent[packet.flow as usize] += packet.size.get();
+            left[packet.flow as usize] -= 1;
+            prop_assert!(u64::abs_diff(sent[0], sent[1]) <= bound, "{:?}, bound {}", sent, bound);
+            if left.contains(&0) {
+                break;
+            }
+        }
+    }
+
+    #[test]
+    fn fair_queueing_is_no_more_than_a_packet_later_than_service_bit_by_bit(rate in 100_000u64..100_000_000, arrivals in arrivals()) {
+        let queue = QueueSettings { discipline: Discipline::FairQueueing, ..QueueSettings::default() };
+        let service = Service::Fixed(Rate::from_bits_per_second(rate));
+        let run = run(&LinkSettings { queue, ..unimpaired(service) }, &arrivals, &[], 0);
+        let fluid = finishes_bit_by_bit(rate as f64 / 1e9, &arrivals);
+        let largest = arrivals.iter().map(|arrival| arrival.parcel.size.get()).max().unwrap();
+        let packet = (8 * largest) as f64 / (rate as f64 / 1e9);
+        for (parcel, departure) in run.departures {
+            let late = departure.finish.as_nanos() as f64 - fluid[parcel.number];
+            prop_assert!(late <= packet + 1.0, "packet {} is {late} ns late, {packet} allowed", parcel.number);
         }
     }
 

@@ -216,6 +216,7 @@ impl Network {
             limit,
             count_in_service: queue.count_in_service,
             mark_above: queue.mark_above.map(|packets| packets.0),
+            discipline: queue.discipline,
         })
     }
 

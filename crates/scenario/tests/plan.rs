@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use network::{Limit, LossModel, Propagation, QueueSettings, Service, Trace};
+use network::{Discipline, Limit, LossModel, Propagation, QueueSettings, Service, Trace};
 use scenario::{Arrivals, Document, Hop, Kind, OnOff, Paced, Plan, Sampling, Source};
 use units::{Bytes, Distribution, Fraction, Rate, Span, Time};
 
@@ -70,7 +70,12 @@ fn a_dumbbell_has_one_link_and_delays_each_flow_by_its_own_rtt() {
     assert_eq!((bottleneck.name.as_str(), bottleneck.rate), ("bottleneck", Some(Rate::from_mbit(10))));
     assert_eq!(bottleneck.settings.service, Service::Fixed(Rate::from_mbit(10)));
     assert_eq!(bottleneck.settings.loss, LossModel::Bernoulli(fraction(0.01)));
-    let queue = QueueSettings { limit: Limit::Packets(84), count_in_service: true, mark_above: Some(30) };
+    let queue = QueueSettings {
+        limit: Limit::Packets(84),
+        count_in_service: true,
+        mark_above: Some(30),
+        discipline: Discipline::Fifo,
+    };
     assert_eq!(bottleneck.settings.queue, queue);
 
     let [short, long] = plan.flows.as_slice() else { panic!("{:?}", plan.flows) };
@@ -176,6 +181,21 @@ fn a_trace_lies_beside_the_scenario_and_counts_by_its_mean() {
     assert_eq!(plan.links[0].rate, Some(Rate::from_mbit(12)));
     assert_eq!(plan.links[0].settings.service, Service::Trace(Arc::new(Trace::parse("1\n2\n").unwrap())));
     assert_eq!(plan.links[0].settings.queue.limit, Limit::Packets(40));
+}
+
+#[test]
+fn a_queue_has_a_discipline_and_drr_a_quantum() {
+    let discipline = |keys: &str| {
+        let queue = format!("rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = {{ limit = \"1bdp\", {keys} }}");
+        let queue = dumbbell(&queue, "").links[0].settings.queue;
+        assert_eq!(queue.limit, Limit::Packets(33));
+        queue.discipline
+    };
+    assert_eq!(discipline("discipline = \"fifo\""), Discipline::Fifo);
+    assert_eq!(discipline("discipline = \"fq\""), Discipline::FairQueueing);
+    let drr = |quantum| Discipline::DeficitRoundRobin { quantum: Bytes::new(quantum) };
+    assert_eq!(discipline("discipline = \"drr\""), drr(1500));
+    assert_eq!(discipline("discipline = \"drr\", quantum = \"1b\""), drr(1));
 }
 
 #[test]

@@ -77,6 +77,11 @@ impl Capture {
         self.write(LINKS + link, now, packet, acks, comment);
     }
 
+    /// `packet`, captured when it was offered to `link`, was dropped while it waited there.
+    pub(crate) fn at_eviction(&mut self, link: u32, now: Time, packet: &Packet, acks: &Acks) {
+        self.write(LINKS + link, now, packet, acks, Some("dropped while it waited: the last of the longest queue"));
+    }
+
     fn write(&mut self, interface: u32, now: Time, packet: &Packet, acks: &Acks, comment: Option<&str>) {
         if self.failure.is_some() {
             return;

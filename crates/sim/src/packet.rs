@@ -79,6 +79,11 @@ impl network::Packet for Packet {
         self.ecn != Ecn::NotCapable
     }
 
+    #[inline]
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+
     fn mark_congestion(&mut self) {
         self.ecn = Ecn::Congestion;
     }

@@ -280,6 +280,9 @@ impl<'a> World<'a> {
         if let Some(capture) = &mut self.capture {
             capture.at_link(index, now, &packet, &self.acks, &verdict);
         }
+        while let Some(evicted) = self.links[i].poll_evicted() {
+            self.evict(now, index, &evicted);
+        }
         let meter = &mut self.recorder.links[i];
         match verdict {
             Verdict::Taken { marked: false } => {}
@@ -297,6 +300,19 @@ impl<'a> World<'a> {
             }
         }
         self.wake_link(index);
+    }
+
+    /// A packet that waited at link `index` was dropped for another.
+    #[inline(never)]
+    fn evict(&mut self, now: Time, index: u32, packet: &Packet) {
+        let queued = self.links[index as usize].queued_packets();
+        let meter = &mut self.recorder.links[index as usize];
+        meter.queue(now, queued);
+        meter.counters.dropped_packets += 1;
+        if let Some(capture) = &mut self.capture {
+            capture.at_eviction(index, now, packet, &self.acks);
+        }
+        self.discard(now, EventKind::Drop, index, packet, f64::from(queued));
     }
 
     #[inline(never)]
@@ -366,6 +382,7 @@ impl<'a> World<'a> {
         }
         let Some(ends) = &mut flow.ends else { return };
         let counters = &mut self.recorder.flows[flow.meter as usize].counters;
+        counters.arrived_packets += 1;
         counters.marked_packets += u64::from(congestion);
         if flow.completed.is_none() {
             counters.arrived_bytes += u64::from(packet.size);

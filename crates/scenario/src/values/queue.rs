@@ -1,6 +1,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use network::Discipline;
+use serde::de::Error as _;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use units::{Bytes, ParseError, Span};
@@ -117,6 +119,30 @@ pub struct QueueSpec {
     pub count_in_service: bool,
     /// ECN-capable packets that find at least so many waiting are marked.
     pub mark_above: Option<Packets>,
+    /// Who goes first, and who is dropped.
+    pub discipline: Discipline,
+}
+
+/// What a round of deficit round robin gives a flow if nothing is said: an Ethernet packet.
+const QUANTUM: Bytes = Bytes::new(1500);
+
+/// A discipline, by the name that `tc` and the literature use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Name {
+    /// First in, first out; a full queue drops what arrives.
+    #[default]
+    Fifo,
+    /// Packet-by-packet fair queueing by flow; a full queue drops the last packet of the flow with most waiting.
+    Fq,
+    /// Deficit round robin by flow; a full queue drops the last packet of the flow with most waiting.
+    Drr,
+}
+
+impl Name {
+    fn is_fifo(&self) -> bool {
+        *self == Self::Fifo
+    }
 }
 
 #[derive(Serialize, Deserialize, schemars::JsonSchema)]
@@ -129,15 +155,48 @@ struct Table {
     /// ECN-capable packets that find at least so many waiting are marked; by default none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mark_above: Option<Packets>,
+    /// Who goes first, and who is dropped.
+    #[serde(default, skip_serializing_if = "Name::is_fifo")]
+    discipline: Name,
+    /// Only with `drr`: what a flow may send more at each turn; by default 1500B.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quantum: Option<Bytes>,
+}
+
+impl From<QueueSpec> for Table {
+    fn from(spec: QueueSpec) -> Self {
+        let QueueSpec { limit, count_in_service, mark_above, discipline } = spec;
+        let (discipline, quantum) = match discipline {
+            Discipline::Fifo => (Name::Fifo, None),
+            Discipline::FairQueueing => (Name::Fq, None),
+            Discipline::DeficitRoundRobin { quantum } => (Name::Drr, Some(quantum)),
+        };
+        Self { limit, count_in_service, mark_above, discipline, quantum }
+    }
+}
+
+impl TryFrom<Table> for QueueSpec {
+    type Error = &'static str;
+
+    fn try_from(table: Table) -> Result<Self, Self::Error> {
+        let Table { limit, count_in_service, mark_above, discipline, quantum } = table;
+        let discipline = match (discipline, quantum) {
+            (Name::Fifo, None) => Discipline::Fifo,
+            (Name::Fq, None) => Discipline::FairQueueing,
+            (Name::Fifo | Name::Fq, Some(_)) => return Err("`quantum` belongs to the discipline `drr`"),
+            (Name::Drr, Some(Bytes::ZERO)) => return Err("`quantum` must be above 0, like `1500B`"),
+            (Name::Drr, quantum) => Discipline::DeficitRoundRobin { quantum: quantum.unwrap_or(QUANTUM) },
+        };
+        Ok(Self { limit, count_in_service, mark_above, discipline })
+    }
 }
 
 impl Serialize for QueueSpec {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        let Self { limit, count_in_service, mark_above } = *self;
-        if !count_in_service && mark_above.is_none() {
-            return limit.serialize(s);
+        if *self == (Self { limit: self.limit, ..Self::default() }) {
+            return self.limit.serialize(s);
         }
-        Table { limit, count_in_service, mark_above }.serialize(s)
+        Table::from(*self).serialize(s)
     }
 }
 
@@ -156,9 +215,7 @@ impl<'de> Deserialize<'de> for QueueSpec {
                 Ok(QueueSpec { limit, ..QueueSpec::default() })
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<QueueSpec, A::Error> {
-                let Table { limit, count_in_service, mark_above } =
-                    Table::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(QueueSpec { limit, count_in_service, mark_above })
+                Table::deserialize(MapAccessDeserializer::new(map))?.try_into().map_err(A::Error::custom)
             }
         }
         d.deserialize_any(Visitor)
@@ -172,6 +229,6 @@ impl schemars::JsonSchema for QueueSpec {
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let limit = generator.subschema_for::<Limit>();
         let table = Table::json_schema(generator);
-        schemars::json_schema!({ "description": "A drop-tail queue", "anyOf": [limit, table] })
+        schemars::json_schema!({ "description": "A queue: its limit, or a table with more", "anyOf": [limit, table] })
     }
 }

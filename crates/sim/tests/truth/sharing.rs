@@ -1,6 +1,6 @@
 //! Several flows on one bottleneck.
 
-use crate::common::run;
+use crate::common::{assert_near, run};
 
 /// Jain's index of `shares`.
 fn jain(shares: &[f64]) -> f64 {
@@ -65,4 +65,75 @@ fn vegas_flows_share_by_what_each_keeps_in_the_queue() {
     let shares: Vec<_> = tables.flows.iter().map(|flow| flow.goodput_bps).collect();
     let (least, most) = shares.iter().fold((f64::MAX, 0.0f64), |(least, most), &s| (least.min(s), most.max(s)));
     assert!(most <= 3.0 * least, "{shares:?}");
+}
+
+/// The disciplines that serve flows in turn.
+const FAIR: [&str; 2] = ["fq", "drr"];
+
+#[test]
+fn a_fair_queue_shares_as_max_min_says() {
+    for discipline in FAIR {
+        // A NewReno flow takes what it can get. Datagrams of less than the fair share of 5 Mbit/s get all that they ask for, others the
+        // fair share. Goodput is 1448 of 1500 bytes of TCP, 1472 of a datagram.
+        for (asked, datagrams, tcp) in [(2e6, 2e6, 8e6), (8e6, 5e6, 5e6)] {
+            let tables = run(&format!(
+                r#"
+                duration = "60s"
+                warmup = "20s"
+                path = {{ rate = "10mbit", rtt = "40ms", queue = {{ limit = "100p", discipline = "{discipline}" }} }}
+                flows = [
+                  {{ cc = "newreno" }},
+                  {{ cc = "newreno", kind = "datagram", source = {{ rate = "{asked}bit" }} }},
+                ]
+                record = {{ flow_series = "off", probes = "off", link_series = "off", events = false }}
+                "#
+            ));
+            assert_near(tables.flows[0].goodput_bps, tcp * 1448.0 / 1500.0, 0.005);
+            assert_near(tables.flows[1].goodput_bps, datagrams * 1472.0 / 1500.0, 0.005);
+            // Whoever keeps to its share loses nothing.
+            assert_eq!(tables.flows[1].loss_rate > 0.0, asked > datagrams, "{discipline}: {:?}", tables.flows[1]);
+        }
+    }
+}
+
+#[test]
+fn a_fair_queue_gives_a_long_round_trip_as_much_as_a_short_one() {
+    // At the fair share of 5 Mbit/s the longer path holds 83 packets. With 100 of the 200 places it comes to 183 before a packet of it
+    // is the last of the longest queue, and half of that still fills the path. First come, first served is worth a factor of 2 and more.
+    for discipline in FAIR {
+        let tables = run(&format!(
+            r#"
+            duration = "300s"
+            warmup = "60s"
+            path = {{ rate = "10mbit", rtt = "40ms", queue = {{ limit = "200p", discipline = "{discipline}" }} }}
+            flows = [{{ cc = "newreno" }}, {{ cc = "newreno", rtt = "200ms" }}]
+            record = {{ flow_series = "off", probes = "off", link_series = "off", events = false }}
+            "#
+        ));
+        let [short, long] = [0, 1].map(|flow| tables.flows[flow].goodput_bps);
+        assert_near(short / long, 1.0, 0.05);
+    }
+}
+
+#[test]
+fn a_sparse_flow_waits_for_one_packet_of_each_other_and_not_for_their_queues() {
+    // Three greedy flows keep the link of 10 Mbit/s busy; a packet takes 1.2 ms. One datagram every 100 ms finds one packet in service
+    // and with drr at most a turn of each flow before it: (1 + 3 + 1) * 1.2 ms on top of the 40 ms, where the shared queue of 100 packets would be 120.
+    for discipline in FAIR {
+        let tables = run(&format!(
+            r#"
+            duration = "60s"
+            warmup = "10s"
+            path = {{ rate = "10mbit", rtt = "40ms", queue = {{ limit = "100p", discipline = "{discipline}" }} }}
+            flows = [
+              {{ cc = "newreno", count = 3 }},
+              {{ cc = "newreno", kind = "datagram", source = {{ rate = "120kbit" }} }},
+            ]
+            record = {{ flow_series = "off", probes = "off", link_series = "off", events = false }}
+            "#
+        ));
+        let sparse = &tables.flows[3];
+        assert!((41.2..=46.0).contains(&sparse.rtt_max_ms), "{discipline}: {}", sparse.rtt_max_ms);
+        assert_eq!(sparse.loss_rate, 0.0);
+    }
 }

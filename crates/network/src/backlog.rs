@@ -1,0 +1,124 @@
+//! Packets that wait by conversation in a shared buffer.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+
+use units::{Bytes, Time};
+
+use crate::ranking::Ranking;
+use crate::{Limit, Packet};
+
+/// A queue for each conversation, and which of them is the longest.
+///
+/// Lengths are measured as the limit of the buffer is: in packets for one in packets, otherwise in bytes. Of several longest
+/// queues the one whose last packet is the youngest counts as the longest.
+#[derive(Clone, Debug)]
+pub(crate) struct Backlog<P, T> {
+    queues: Vec<Conversation<P, T>>,
+    /// By length and number of the last arrival, the largest first.
+    longest: Ranking<Reverse<(u64, u64)>>,
+    in_bytes: bool,
+    packets: u32,
+    bytes: Bytes,
+    arrivals: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Conversation<P, T> {
+    waiting: VecDeque<Waiting<P, T>>,
+    length: u64,
+}
+
+/// A packet that waits, with what its discipline notes of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting<P, T> {
+    pub(crate) packet: P,
+    pub(crate) arrived: Time,
+    pub(crate) note: T,
+    number: u64,
+}
+
+impl<P: Packet, T> Backlog<P, T> {
+    /// An empty buffer whose limit is `limit`.
+    pub(crate) const fn new(limit: Limit) -> Self {
+        Self {
+            queues: Vec::new(),
+            longest: Ranking::new(),
+            in_bytes: matches!(limit, Limit::Bytes(_) | Limit::Delay(_)),
+            packets: 0,
+            bytes: Bytes::ZERO,
+            arrivals: 0,
+        }
+    }
+
+    /// Packets of all conversations.
+    #[inline]
+    pub(crate) const fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    /// Their size.
+    #[inline]
+    pub(crate) const fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+
+    /// What `flow` has waiting, first come first.
+    #[inline]
+    pub(crate) fn of(&self, flow: u32) -> Option<&VecDeque<Waiting<P, T>>> {
+        self.queues.get(flow as usize).map(|conversation| &conversation.waiting)
+    }
+
+    /// `packet` waits behind the others of its flow.
+    pub(crate) fn push(&mut self, now: Time, packet: P, note: T) {
+        let flow = packet.flow();
+        if self.queues.len() <= flow as usize {
+            self.queues.resize_with(flow as usize + 1, || Conversation { waiting: VecDeque::new(), length: 0 });
+        }
+        self.packets += 1;
+        self.bytes += packet.size();
+        self.arrivals += 1;
+        let length = self.measure(&packet);
+        let queue = &mut self.queues[flow as usize];
+        queue.length += length;
+        queue.waiting.push_back(Waiting { packet, arrived: now, note, number: self.arrivals });
+        self.longest.set(flow, Reverse((queue.length, self.arrivals)));
+    }
+
+    /// The first packet of `flow` leaves.
+    pub(crate) fn pop_front(&mut self, flow: u32) -> Option<Waiting<P, T>> {
+        let first = self.queues.get_mut(flow as usize)?.waiting.pop_front()?;
+        self.removed(flow, &first.packet);
+        Some(first)
+    }
+
+    /// The last packet of `flow` leaves.
+    pub(crate) fn pop_back(&mut self, flow: u32) -> Option<Waiting<P, T>> {
+        let last = self.queues.get_mut(flow as usize)?.waiting.pop_back()?;
+        self.removed(flow, &last.packet);
+        Some(last)
+    }
+
+    /// The flow that has the longest queue when `packet` has joined its own; `None` if that is its own, whose last it would be.
+    pub(crate) fn longer_than_with(&self, packet: &P) -> Option<u32> {
+        let (Reverse((longest, _)), flow) = self.longest.first()?;
+        let own = self.queues.get(packet.flow() as usize).map_or(0, |queue| queue.length);
+        (longest > own + self.measure(packet)).then_some(flow)
+    }
+
+    fn measure(&self, packet: &P) -> u64 {
+        if self.in_bytes { packet.size().get() } else { 1 }
+    }
+
+    fn removed(&mut self, flow: u32, packet: &P) {
+        self.packets -= 1;
+        self.bytes = self.bytes - packet.size();
+        let length = self.measure(packet);
+        let queue = &mut self.queues[flow as usize];
+        queue.length -= length;
+        match queue.waiting.back() {
+            Some(last) => self.longest.set(flow, Reverse((queue.length, last.number))),
+            None => self.longest.remove(flow),
+        }
+    }
+}

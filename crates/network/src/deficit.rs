@@ -1,0 +1,190 @@
+//! Deficit round robin (Shreedhar and Varghese 1995, "Efficient Fair Queueing Using Deficit Round Robin").
+//!
+//! Conversations with packets waiting take turns. At its turn a conversation may send a quantum of bytes more than before: it
+//! sends while its first packet fits in what it may send, keeps the rest for its next turn (the deficit counter), and loses it
+//! when nothing of it waits any more. One that starts to wait comes last.
+//!
+//! A turn that sends nothing costs time. With a quantum of at least the largest packet, the default, there is none.
+
+use units::{Bytes, Time};
+
+use crate::backlog::Backlog;
+use crate::{Limit, Packet};
+
+/// Conversations served by turns.
+#[derive(Clone, Debug)]
+pub(crate) struct Deficit<P> {
+    backlog: Backlog<P, ()>,
+    quantum: Bytes,
+    /// Per flow.
+    turns: Vec<Turn>,
+    /// The active list is a ring: whose turn it is. The one before comes last.
+    current: Option<u32>,
+    /// The current conversation has got its quantum for this turn.
+    granted: bool,
+}
+
+/// A conversation in the ring.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    deficit: Bytes,
+    next: u32,
+    previous: u32,
+}
+
+impl<P: Packet> Deficit<P> {
+    /// # Panics
+    /// If `quantum` is zero: nothing would ever be sent.
+    pub(crate) fn new(limit: Limit, quantum: Bytes) -> Self {
+        assert!(quantum > Bytes::ZERO, "the quantum must be above 0");
+        Self { backlog: Backlog::new(limit), quantum, turns: Vec::new(), current: None, granted: false }
+    }
+
+    #[inline]
+    pub(crate) const fn packets(&self) -> u32 {
+        self.backlog.packets()
+    }
+
+    #[inline]
+    pub(crate) const fn bytes(&self) -> Bytes {
+        self.backlog.bytes()
+    }
+
+    /// `packet` waits.
+    pub(crate) fn push(&mut self, now: Time, packet: P) {
+        let flow = packet.flow();
+        if !self.waits(flow) {
+            self.join(flow);
+        }
+        self.backlog.push(now, packet, ());
+    }
+
+    /// The packet whose service starts.
+    pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
+        loop {
+            let flow = self.current?;
+            let turn = &mut self.turns[flow as usize];
+            if !std::mem::replace(&mut self.granted, true) {
+                turn.deficit += self.quantum;
+            }
+            let size = self.backlog.of(flow)?.front()?.packet.size();
+            if size <= turn.deficit {
+                turn.deficit = turn.deficit - size;
+                let first = self.backlog.pop_front(flow)?;
+                self.leave_if_empty(flow);
+                return Some((first.packet, first.arrived));
+            }
+            self.current = Some(turn.next);
+            self.granted = false;
+        }
+    }
+
+    /// Drops the last packet of the longest queue, counted with `packet`; `None` if that is `packet` itself.
+    pub(crate) fn evict_for(&mut self, packet: &P) -> Option<P> {
+        let flow = self.backlog.longer_than_with(packet)?;
+        let last = self.backlog.pop_back(flow)?;
+        self.leave_if_empty(flow);
+        Some(last.packet)
+    }
+
+    fn waits(&self, flow: u32) -> bool {
+        self.backlog.of(flow).is_some_and(|waiting| !waiting.is_empty())
+    }
+
+    /// Puts `flow` at the end of the ring.
+    fn join(&mut self, flow: u32) {
+        if self.turns.len() <= flow as usize {
+            self.turns.resize(flow as usize + 1, Turn::default());
+        }
+        let (previous, next) = match self.current {
+            Some(current) => (self.turns[current as usize].previous, current),
+            None => (flow, flow),
+        };
+        self.turns[flow as usize] = Turn { deficit: Bytes::ZERO, next, previous };
+        self.turns[previous as usize].next = flow;
+        self.turns[next as usize].previous = flow;
+        self.current = self.current.or(Some(flow));
+    }
+
+    /// Takes `flow` out of the ring if nothing of it waits.
+    fn leave_if_empty(&mut self, flow: u32) {
+        if self.waits(flow) {
+            return;
+        }
+        let Turn { next, previous, .. } = self.turns[flow as usize];
+        self.turns[previous as usize].next = next;
+        self.turns[next as usize].previous = previous;
+        if self.current == Some(flow) {
+            self.current = (next != flow).then_some(next);
+            self.granted = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet of a flow, with its size in bytes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Parcel(u32, u64);
+
+    impl Packet for Parcel {
+        fn size(&self) -> Bytes {
+            Bytes::new(self.1)
+        }
+        fn ecn_capable(&self) -> bool {
+            false
+        }
+        fn flow(&self) -> u32 {
+            self.0
+        }
+        fn mark_congestion(&mut self) {}
+    }
+
+    fn filled(limit: Limit, quantum: u64, packets: &[(u32, u64)]) -> Deficit<Parcel> {
+        let mut deficit = Deficit::new(limit, Bytes::new(quantum));
+        packets.iter().for_each(|&(flow, size)| deficit.push(Time::ZERO, Parcel(flow, size)));
+        deficit
+    }
+
+    fn sizes(mut deficit: Deficit<Parcel>) -> Vec<u64> {
+        std::iter::from_fn(|| deficit.pop()).map(|(packet, _)| packet.1).collect()
+    }
+
+    #[test]
+    fn what_is_left_of_a_quantum_is_for_the_next_turn() {
+        // A quantum of 500. First turns: 200, which leaves 300; 500; 100, which leaves 400; 180, which leaves 320. Second turns: 800
+        // are enough for 750 and 20, 500 for 500, 900 for 600 and 200, 820 for 700 and 50.
+        let queues: [&[u64]; 4] = [&[200, 750, 20], &[500, 500], &[100, 600, 200], &[180, 700, 50]];
+        let packets = (0..).zip(queues).flat_map(|(flow, sizes)| sizes.iter().map(move |&size| (flow, size)));
+        let packets: Vec<_> = packets.collect();
+        let expected = [200, 500, 100, 180, 750, 20, 500, 600, 200, 700, 50];
+        assert_eq!(sizes(filled(Limit::Infinite, 500, &packets)), expected);
+    }
+
+    #[test]
+    fn a_quantum_below_a_packet_takes_several_turns() {
+        // Turns of 100: flow 1 may send 300 at its third, flow 0 its 350 at the fourth.
+        assert_eq!(sizes(filled(Limit::Infinite, 100, &[(0, 350), (1, 300), (1, 1)])), [300, 350, 1]);
+    }
+
+    #[test]
+    fn a_flow_that_empties_loses_its_deficit_and_comes_last() {
+        let mut deficit = filled(Limit::Infinite, 500, &[(0, 100), (1, 500), (1, 500)]);
+        assert_eq!(deficit.pop().unwrap().0, Parcel(0, 100));
+        // With the 400 left over it could send 900 at once.
+        deficit.push(Time::ZERO, Parcel(0, 900));
+        assert_eq!(sizes(deficit), [500, 500, 900]);
+    }
+
+    #[test]
+    fn a_flow_whose_only_packet_is_dropped_leaves_the_ring() {
+        let mut deficit = filled(Limit::Bytes(Bytes::new(2000)), 500, &[(0, 1500), (1, 400)]);
+        assert_eq!(deficit.evict_for(&Parcel(2, 300)), Some(Parcel(0, 1500)));
+        deficit.push(Time::ZERO, Parcel(2, 300));
+        assert_eq!(deficit.evict_for(&Parcel(2, 300)), None);
+        assert_eq!((deficit.packets(), deficit.bytes()), (2, Bytes::new(700)));
+        assert_eq!(sizes(deficit), [400, 300]);
+    }
+}
