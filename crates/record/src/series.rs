@@ -34,7 +34,7 @@ pub enum EventKind {
     Stop,
     /// A flow delivered its last byte.
     Complete,
-    /// A full queue dropped a packet; the value is the number of waiting packets it found.
+    /// A full queue dropped a packet, one that arrived or one that waited; the value is the number of packets waiting then.
     Drop,
     /// An impairment lost a packet.
     Lost,
@@ -101,6 +101,8 @@ columns! {
     min_rtt_ms: f64 => NullableF64 in "ms";
     /// Application bytes delivered in order to the receiver since the start.
     delivered_bytes: u64 => U64 in "bytes";
+    /// Data packets that reached the receiver since the start, duplicates included.
+    arrived_packets: u64 => U64 in "packets";
     /// Data packets sent since the start, retransmissions included.
     sent_packets: u64 => U64 in "packets";
     /// Retransmitted packets since the start.

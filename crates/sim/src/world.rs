@@ -382,6 +382,7 @@ impl<'a> World<'a> {
         }
         let Some(ends) = &mut flow.ends else { return };
         let counters = &mut self.recorder.flows[flow.meter as usize].counters;
+        counters.arrived_packets += 1;
         counters.marked_packets += u64::from(congestion);
         if flow.completed.is_none() {
             counters.arrived_bytes += u64::from(packet.size);
