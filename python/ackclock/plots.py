@@ -19,7 +19,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ackclock import metrics
 from ackclock.metrics import Array, Tables
@@ -30,7 +30,7 @@ COLOURS: Mapping[str, str] = {
     "cdg": "#009E73",
     "vegas": "#CC79A7",
     "aimd": "#8C6D1F",
-    "siad": "#882255",
+    "siad": "#AA3377",
     "htcp": "#E69F00",
     "highspeed": "#56B4E9",
     "scalable": "#44AA99",
@@ -38,10 +38,12 @@ COLOURS: Mapping[str, str] = {
 }
 """Colour of each controller (palettes of Okabe and Ito, and Tol); others take the spare ones in order."""
 
-SPARE = ("#332288", "#999933", "#AA4499", "#661100", "#117733", "#6699CC")
+SPARE = ("#332288", "#999933", "#DDCC77", "#661100", "#117733", "#6699CC")
 MARKERS = "os^Dv<>P*X"
 LEGEND_LIMIT = 10
 """A panel with more curves than this has no legend: nobody could read it."""
+SHORT_LOG_AXIS = 300.0
+"""A logarithmic axis that covers less than this factor has labels at 2 and 5 as well."""
 LEGEND_COLUMNS = 4
 LEGEND_ROW_POINTS = 13
 
@@ -136,7 +138,10 @@ def draw(
     rows = math.ceil(len(panels) / columns)
     with style():
         figure = Figure(
-            figsize=(wide if columns > 1 else 0.85 * wide, 0.6 + (2.5 if rows > 1 else 2.9) * rows)
+            figsize=(
+                wide * {1: 0.85, 2: 1.0}.get(columns, columns / 2.25),
+                0.6 + (2.5 if rows > 1 else 2.9) * rows,
+            )
         )
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
@@ -188,7 +193,11 @@ def _axes(grid: Any, x: Axis, y: Axis) -> None:
     ):
         if axis.scale != "linear":
             set_scale(axis.scale)
-            own.set_major_formatter(ScalarFormatter())
+            own.set_major_formatter(StrMethodFormatter("{x:g}"))
+            own.set_minor_formatter(NullFormatter())
+            low, high = own.get_view_interval()
+            if high < SHORT_LOG_AXIS * low:
+                own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         set_limits(axis.low, axis.high)
     for axes in grid[-1, :]:
         axes.set_xlabel(x.label)

@@ -88,13 +88,15 @@ STATISTICS: Mapping[str, Callable[[Array], Array]] = {
 
 _TIME = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 _RATE = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
-_UNITS: Mapping[str, float] = _TIME | _RATE | {"%": 0.01, "B": 1.0, "kB": 1e3, "MB": 1e6, "p": 1.0, "bdp": 1.0}
+_UNITS: Mapping[str, float] = (
+    _TIME | _RATE | {"%": 0.01, "B": 1.0, "kB": 1e3, "MB": 1e6, "p": 1.0, "bdp": 1.0}
+)
 _UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
 _QUANTITY = re.compile(rf"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*({_UNIT})?\s*")
 
 
 def quantity(value: Any) -> float:
-    """A number with or without unit ("40ms", "1%", "1448B", 0.8) in seconds, fractions, bytes, bit/s, or as it is."""
+    """A number with or without unit ("40ms", "1%", "1448B", "1bdp", 0.8) in seconds, bytes, bit/s and so on."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
