@@ -34,6 +34,8 @@ COLOURS: Mapping[str, str] = {
     "htcp": "#E69F00",
     "highspeed": "#56B4E9",
     "scalable": "#44AA99",
+    "da": "#4477AA",
+    "jk": "#CC6677",
     "": "#444444",
 }
 """Colour of each controller (palettes of Okabe and Ito, and Tol); others take the spare ones in order."""
