@@ -97,3 +97,38 @@ fn siad() {
 fn aimd() {
     insta::assert_snapshot!(both("aimd", "freebsd-9", "{ alpha = 0.31, beta = 0.8 }"));
 }
+
+#[test]
+fn compound() {
+    insta::assert_snapshot!(both("compound", "linux", "{}"));
+}
+
+#[test]
+fn e_tcp() {
+    insta::assert_snapshot!(both("e-tcp", "linux", "{}"));
+}
+
+#[test]
+fn highspeed() {
+    insta::assert_snapshot!(both("highspeed", "linux", "{}"));
+}
+
+#[test]
+fn htcp() {
+    insta::assert_snapshot!(both("htcp", "linux", "{}"));
+}
+
+#[test]
+fn illinois() {
+    insta::assert_snapshot!(both("illinois", "linux", "{}"));
+}
+
+#[test]
+fn relentless() {
+    insta::assert_snapshot!(both("relentless", "linux", "{}"));
+}
+
+#[test]
+fn scalable() {
+    insta::assert_snapshot!(both("scalable", "linux", "{}"));
+}
