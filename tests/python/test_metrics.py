@@ -2,9 +2,11 @@ import dataclasses
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ackclock import metrics
+from ackclock.groups import grouped
 from ackclock.metrics import MetricError
 from handmade import events, handmade
 
@@ -157,6 +159,49 @@ def test_a_lag_is_counted_in_steps_of_the_counter():
 def test_the_mathis_model_at_one_percent():
     # 1448 * 8 / 0.04 = 289 600 bit/s a segment and RTT; times 1.2247 / 0.1.
     assert metrics.mathis(0.01, 0.04, 1448) == pytest.approx(3.547e6, rel=1e-3)
+
+
+def test_flows_of_one_name_and_controller_are_a_group():
+    names = ["web-0", "web-1", "long", "web-2", "a-b", "7"]
+    controllers = ["cubic", "cubic", "newreno", "newreno", "cubic", "cubic"]
+    found = [(group.name, group.flows) for group in grouped(names, controllers)]
+    assert found == [("2 x web", [0, 1]), ("long", [2]), ("web", [3]), ("a-b", [4]), ("7", [5])]
+
+
+def short_flows():
+    """Two connections that end and one that goes on; the first began before the measured interval."""
+    run = handmade()
+    flows = {
+        "flow": pa.array([0, 1, 2], pa.uint32()),
+        "name": ["web-0", "web-1", "web-2"],
+        "cc": ["cubic"] * 3,
+        "start_s": [0.5, 1.5, 3.5],
+        "stop_s": [2.5, 3.5, 5.0],
+        "measured_s": [1.5, 2.0, 1.5],
+        "delivered_bytes": [700, 1000, 400],
+    }
+    series = {
+        "time_s": [1.0, 2.0, 2.0, 3.0, 4.0, 5.0],
+        "flow": pa.array([0, 0, 1, 1, 2, 2], pa.uint32()),
+        "delivered_bytes": [300, 800, 100, 600, 100, 400],
+        "latest_rtt_ms": [10.0, 20.0, 40.0, 50.0, None, 60.0],
+    }
+    return dataclasses.replace(run, flows=pa.table(flows), flow_series=pa.table(series))
+
+
+def test_the_goodput_of_a_group_is_the_sum_and_counts_what_came_after_the_last_sample():
+    (curve,) = metrics.goodput_by_group(short_flows(), 1.0)
+    assert (curve.name, curve.cc) == ("3 x web", "cubic")
+    assert curve.times.tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
+    # From 3 s to 4 s: 500 sampled at 3 s, and 400 that the second delivered by its end at 3.5 s. What the first
+    # did after 2 s is not known, as its row covers the measured interval only. 4 s and 5 s share the last bin.
+    assert (curve.values / 8).tolist() == [0, 300, 600, 900, 400]
+
+
+def test_a_signal_of_a_group_is_the_mean_of_those_sampled_at_an_instant():
+    (curve,) = metrics.signal_by_group(short_flows(), "rtt")
+    assert curve.times.tolist() == [1.0, 2.0, 3.0, 5.0]
+    assert curve.values.tolist() == [10.0, 30.0, 50.0, 60.0]
 
 
 def test_curves_leave_out_what_was_not_measured():
