@@ -46,6 +46,8 @@ LEGEND_LIMIT = 10
 """A panel with more curves than this has no legend: nobody could read it."""
 SHORT_LOG_AXIS = 300.0
 """A logarithmic axis that covers less than this factor has labels at 2 and 5 as well."""
+MANY_FLOWS = 16
+"""With more flows than this, those of one name and controller are one curve over time."""
 LEGEND_COLUMNS = 4
 LEGEND_ROW_POINTS = 13
 
@@ -245,22 +247,33 @@ def _over_time(
 
 
 def goodput_over_time(runs: Runs, width: float = 1.0) -> Figure:
-    """Goodput of every flow in bins of ``width`` seconds, a panel for each label."""
-    return _over_time(
-        runs, lambda run: metrics.goodput_by_flow(run, width), Axis("goodput (Mbit/s)", low=0.0), 1e-6
-    )
+    """Goodput of every flow in bins of ``width`` seconds, a panel for each label.
+
+    Of many flows those of one name together.
+    """
+
+    def curves(run: Tables) -> list[metrics.Curve]:
+        return (metrics.goodput_by_group if _many(run) else metrics.goodput_by_flow)(run, width)
+
+    return _over_time(runs, curves, Axis("goodput (Mbit/s)", low=0.0), 1e-6)
 
 
 def rtt_over_time(runs: Runs) -> Figure:
-    """RTT samples of every flow, a panel for each label."""
-    return _over_time(runs, lambda run: metrics.signal_by_flow(run, "rtt"), Axis("RTT (ms)"))
+    """RTT samples of every flow, a panel for each label; of many flows the mean of those of one name."""
+    return _over_time(runs, lambda run: _signal(run, "rtt"), Axis("RTT (ms)"))
 
 
 def window_over_time(runs: Runs) -> Figure:
-    """Congestion window of every flow, a panel for each label."""
-    return _over_time(
-        runs, lambda run: metrics.signal_by_flow(run, "window"), Axis("window (segments)", low=0.0)
-    )
+    """Congestion window of every flow, a panel for each label; of many flows the mean of those of one name."""
+    return _over_time(runs, lambda run: _signal(run, "window"), Axis("window (segments)", low=0.0))
+
+
+def _signal(run: Tables, signal: str) -> list[metrics.Curve]:
+    return (metrics.signal_by_group if _many(run) else metrics.signal_by_flow)(run, signal)
+
+
+def _many(run: Tables) -> bool:
+    return bool(run.flows.num_rows > MANY_FLOWS)
 
 
 def queue_over_time(runs: Runs) -> Figure:
@@ -299,12 +312,10 @@ def delay_throughput(runs: Runs) -> Figure:
 
 
 def _delay_and_goodput(run: Tables) -> list[tuple[float, float]]:
-    found = []
-    for name in metrics.flow_names(run):
-        delay = metrics.rtt_percentile(run, 50, name, above_base=True)
-        if math.isfinite(delay):
-            found.append((delay, metrics.goodput(run, name) / 1e6))
-    return found
+    delay = metrics.column(run.flows, "rtt_p50_ms") - metrics.column(run.flows, "base_rtt_ms")
+    goodput = metrics.column(run.flows, "goodput_bps") / 1e6
+    seen = np.isfinite(delay)
+    return list(zip(delay[seen].tolist(), goodput[seen].tolist(), strict=True))
 
 
 def _ellipse(axes: Axes, points: Array, colour: str) -> None:

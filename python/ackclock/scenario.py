@@ -26,6 +26,16 @@ Queue: TypeAlias = str | Mapping[str, Any]
 LossModel: TypeAlias = str | float | Mapping[str, Any]
 """``"1%"``, ``{"model": "gilbert-elliott", …}`` or ``{"packets": [10, 11]}``."""
 
+Delay: TypeAlias = str | Sequence[Sequence[str]]
+"""``"40ms"``, or steps ``[["0s", "100ms"], ["30s", "40ms"]]``."""
+
+Jitter: TypeAlias = str | Mapping[str, Any]
+"""``"3ms"`` or ``{"uniform": "3ms", "reorder": True}``."""
+
+Distribution: TypeAlias = str | Mapping[str, Any]
+"""``"2s"``, ``{"uniform": ["2s", "3s"]}``, ``{"exponential": "2s"}`` or
+``{"pareto": {"mean": "2s", "shape": 1.5}}``; of sizes alike."""
+
 Factory: TypeAlias = Callable[[], Any]
 """Makes one controller written in Python."""
 
@@ -41,6 +51,7 @@ class Reverse:
     rate: Rate | None = None
     queue: Queue | None = None
     loss: LossModel | None = None
+    jitter: Jitter | None = None
 
 
 @dataclass
@@ -49,16 +60,20 @@ class Path:
 
     rate: Rate
     """Rate of the bottleneck, of IP bytes."""
-    rtt: str | None = None
+    rtt: Delay | None = None
     """Base round-trip time, half of it each way. This or ``delay``."""
     queue: Queue | None = None
     """The queue before the bottleneck. To be given unless the rate is unlimited."""
     loss: LossModel | None = None
     """Random loss before the queue."""
-    delay: str | Mapping[str, str] | None = None
+    delay: Delay | Mapping[str, Delay] | None = None
     """One-way propagation delay, or ``{"forward": "20ms", "reverse": "30ms"}``."""
     reverse: Reverse | None = None
     """The way of the ACKs."""
+    jitter: Jitter | None = None
+    """Random delay behind the bottleneck."""
+    reorder: bool | None = None
+    """Whether packets overtake others when a delay becomes shorter, in both directions."""
 
 
 @dataclass(kw_only=True)
@@ -71,7 +86,7 @@ class Link:
     """The node at its end."""
     rate: Rate
     """Its rate, of IP bytes."""
-    delay: str
+    delay: Delay
     """Propagation delay, the same in both directions."""
     queue: Queue | None = None
     """The queue before it. To be given unless the rate is unlimited."""
@@ -80,9 +95,13 @@ class Link:
     loss: LossModel | None = None
     """Random loss before the queue."""
     duplex: bool | None = None
-    """Whether there is a reverse direction with the same rate, queue and loss."""
+    """Whether there is a reverse direction with the same rate, queue, loss and jitter."""
     reverse: Reverse | None = None
     """The reverse direction, where it differs."""
+    jitter: Jitter | None = None
+    """Random delay behind it."""
+    reorder: bool | None = None
+    """Whether packets overtake others when the delay becomes shorter, in both directions."""
 
 
 @dataclass
@@ -102,10 +121,12 @@ class Flow:
     start_jitter: str | None = None
     """A random delay of the start, uniform from 0 to below this."""
     stop: str | None = None
-    """When it stops; by default at the end of the run."""
-    bytes: str | None = None
+    """When it stops, or the last of ``every`` has started; by default at the end of the run."""
+    bytes: Distribution | None = None
     """How much it sends; the flow ends when all is delivered. By default without end."""
-    rtt: str | None = None
+    every: Distribution | None = None
+    """The time from one connection to the next, of ``bytes`` each; their names get ``-0``, ``-1`` and so on."""
+    rtt: Delay | None = None
     """Base round-trip time of this flow in place of the path's."""
     from_: str | None = None
     """The node of the sender, among ``links`` (``from`` in a file)."""

@@ -2,9 +2,11 @@ import dataclasses
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ackclock import metrics
+from ackclock.groups import grouped
 from ackclock.metrics import MetricError
 from handmade import events, handmade
 
@@ -159,6 +161,49 @@ def test_the_mathis_model_at_one_percent():
     assert metrics.mathis(0.01, 0.04, 1448) == pytest.approx(3.547e6, rel=1e-3)
 
 
+def test_flows_of_one_name_and_controller_are_a_group():
+    names = ["web-0", "web-1", "long", "web-2", "a-b", "7"]
+    controllers = ["cubic", "cubic", "newreno", "newreno", "cubic", "cubic"]
+    found = [(group.name, group.flows) for group in grouped(names, controllers)]
+    assert found == [("2 x web", [0, 1]), ("long", [2]), ("web", [3]), ("a-b", [4]), ("7", [5])]
+
+
+def short_flows():
+    """Two connections that end and one that goes on; the first began before the measured interval."""
+    run = handmade()
+    flows = {
+        "flow": pa.array([0, 1, 2], pa.uint32()),
+        "name": ["web-0", "web-1", "web-2"],
+        "cc": ["cubic"] * 3,
+        "start_s": [0.5, 1.5, 3.5],
+        "stop_s": [2.5, 3.5, 5.0],
+        "measured_s": [1.5, 2.0, 1.5],
+        "delivered_bytes": [700, 1000, 400],
+    }
+    series = {
+        "time_s": [1.0, 2.0, 2.0, 3.0, 4.0, 5.0],
+        "flow": pa.array([0, 0, 1, 1, 2, 2], pa.uint32()),
+        "delivered_bytes": [300, 800, 100, 600, 100, 400],
+        "latest_rtt_ms": [10.0, 20.0, 40.0, 50.0, None, 60.0],
+    }
+    return dataclasses.replace(run, flows=pa.table(flows), flow_series=pa.table(series))
+
+
+def test_the_goodput_of_a_group_is_the_sum_and_counts_what_came_after_the_last_sample():
+    (curve,) = metrics.goodput_by_group(short_flows(), 1.0)
+    assert (curve.name, curve.cc) == ("3 x web", "cubic")
+    assert curve.times.tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
+    # From 3 s to 4 s: 500 sampled at 3 s, and 400 that the second delivered by its end at 3.5 s. What the first
+    # did after 2 s is not known, as its row covers the measured interval only. 4 s and 5 s share the last bin.
+    assert (curve.values / 8).tolist() == [0, 300, 600, 900, 400]
+
+
+def test_a_signal_of_a_group_is_the_mean_of_those_sampled_at_an_instant():
+    (curve,) = metrics.signal_by_group(short_flows(), "rtt")
+    assert curve.times.tolist() == [1.0, 2.0, 3.0, 5.0]
+    assert curve.values.tolist() == [10.0, 30.0, 50.0, 60.0]
+
+
 def test_curves_leave_out_what_was_not_measured():
     a, b = metrics.signal_by_flow(RUN, "rtt")
     assert (a.cc, b.cc) == ("newreno", "cdg")
@@ -274,3 +319,55 @@ def test_linear_growth_takes_the_difference_of_the_windows_in_round_trips():
     # 1 to 2 Mbit/s with packets of 1250 bytes and 100 ms: from 10 to 20 packets, 2 a round trip.
     found = metrics.linear_growth(1e6, 2e6, rtt=0.1, packet=1250, per_rtt=2.0)
     assert found == pytest.approx(0.5)
+
+
+def test_arrivals_are_counted_from_the_last_sample_at_or_before_each_end():
+    # Of b 0, 250, 500 and 1000 packets have arrived at 4, 5, 6 and 7 s; of a 500 more each second.
+    assert metrics.packets_arrived(RUN, "b", 4.0, 6.0) == 500.0
+    assert metrics.packets_arrived(RUN, "b", 4.0, 6.0, offset=0.5) == 500.0
+    assert metrics.packets_arrived(RUN, "b", 4.0, 6.0, offset=1.0) == 750.0
+    assert metrics.packets_arrived(RUN, None, 4.0, 6.0) == 1500.0
+    assert metrics.packets_arrived(RUN, "a") == 5000.0
+
+
+def test_arrivals_need_a_series_that_reaches_to_the_end():
+    with pytest.raises(MetricError, match=r"the series ends before 10\.1 s"):
+        metrics.packets_arrived(RUN, "a", 8.0, 10.0, offset=0.1)
+    with pytest.raises(MetricError, match="from 4 s to 4 s is empty"):
+        metrics.packets_arrived(RUN, "a", 4.0, 4.0)
+
+
+def test_the_rtt_has_a_mean_and_a_deviation_over_an_interval():
+    # 60, 70, 80 ms: deviations of 10, 0 and 10 ms.
+    assert metrics.rtt_mean(RUN, "a", 2.0, 4.0) == 70.0
+    assert metrics.rtt_deviation(RUN, "a", 2.0, 4.0) == pytest.approx(math.sqrt(200 / 3))
+    assert metrics.rtt_deviation(RUN, "b", 5.0, 9.0) == 0.0
+
+
+def test_a_signal_is_read_when_another_first_has_a_value():
+    # The queue state is 1 from 3 s on, when the shadow window is 12.
+    assert metrics.signal_when(RUN, "a", "shadow_window", "queue_state", 1) == 12.0
+    assert metrics.signal_when(RUN, "a", "shadow_window", "queue_state", 1, start=4.0) == 13.0
+    with pytest.raises(MetricError, match="`queue_state` of `a` never is 2"):
+        metrics.signal_when(RUN, "a", "shadow_window", "queue_state", 2)
+
+
+def test_a_counter_rises_until_another_does():
+    # Back-offs rise at 3 s; intervals are counted from 0 to 5, one a second.
+    assert metrics.rise_until(RUN, "a", "interval", "backoffs", 1.0) == 2.0
+    # Before 3 s the count of back-offs itself is last 0 at 2 s, and the smallest slope never is.
+    assert metrics.rise_until(RUN, "a", "interval", "backoffs", 1.0, row="backoffs") == 1.0
+    assert metrics.rise_until(RUN, "a", "interval", "backoffs", 1.0, row="raw_min") == 3.0
+    with pytest.raises(MetricError, match="`backoffs` of `a` never rises after 4 s"):
+        metrics.rise_until(RUN, "a", "interval", "backoffs", 4.0)
+
+
+def test_signals_of_two_flows_correlate_in_bins():
+    # Both windows are the same by hand; the RTT of b is constant, which correlates with nothing.
+    assert metrics.correlation(RUN, ["a", "b"], "window", 1.0, 0.0, 10.0) == pytest.approx(1.0)
+    with pytest.raises(MetricError, match="does not vary"):
+        metrics.correlation(RUN, ["a", "b"], "rtt", 1.0, 5.0, 10.0)
+    with pytest.raises(MetricError, match="fewer than two bins"):
+        metrics.correlation(RUN, ["a", "b"], "rtt", 1.0, 0.0, 5.0)
+    with pytest.raises(MetricError, match="of two flows, not of 1"):
+        metrics.correlation(RUN, ["a"], "window", 1.0, 0.0, 10.0)

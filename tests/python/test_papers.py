@@ -495,6 +495,17 @@ def test_figures_and_tables_of_an_experiment_have_names_of_their_own(tmp_path):
         read(tmp_path, EXPERIMENT + FAMILY + TABLE.replace('"both"', '"time"'))
 
 
+def test_the_experiments_of_da1992_come_out_to_the_packet():
+    chosen = papers.select(papers.catalogue(), ["da1992"])
+    done = papers.reproduce([experiment.reduced() for experiment in chosen])
+    judged = {j.claim.id: j for result in done.results for j in result.judgements}
+    assert {i: j.measured for i, j in judged.items() if j.verdict == "miss"} == {}
+    assert sum(j.verdict == "pass" for j in judged.values()) == 146
+    # What the first two rows of table 2 print of DA: 976, 965, 996 and 1004.
+    sent = [judged[f"da1992-table2-da-{row}-sent"].measured for row in ("20-A", "20-B", "40-A", "40-B")]
+    assert sent == [975.0, 965.0, 996.0, 1004.0]
+
+
 def test_experiments_are_selected_by_id_or_paper():
     catalogue = papers.catalogue()
     assert [e.id for e in papers.select(catalogue, ["cdg2011-fig4"])] == ["cdg2011-fig4"]

@@ -6,12 +6,12 @@
 //!
 //! | equation (section III.A) | here |
 //! | --- | --- |
-//! | (1), (6): increase per ACK, Fast Increase | [`Siad::grow`] |
-//! | (3): Scalable Increase | [`Siad::scalable_increase`] |
-//! | (4), (5): trend | [`Siad::deviation`], [`Siad::decrease`] |
-//! | (7) to (9): Adaptive Decrease | [`Siad::decrease`] |
-//! | (10) to (14): window at the loss | [`Siad::window_at_loss`] |
-//! | (15) to (19): Additional Decrease | [`Siad::additional_decrease`] |
+//! | (1), (6): increase per ACK, Fast Increase | `Siad::grow` |
+//! | (3): Scalable Increase | `Siad::scalable_increase` |
+//! | (4), (5): trend | `Siad::deviation`, `Siad::decrease` |
+//! | (7) to (9): Adaptive Decrease | `Siad::decrease` |
+//! | (10) to (14): window at the loss | `Siad::window_at_loss` |
+//! | (15) to (19): Additional Decrease | `Siad::additional_decrease` |
 //! | section III.B, base RTT | `siad/base_rtt.rs` |
 //!
 //! Notable differences from the paper, and what it leaves open:
@@ -28,7 +28,7 @@
 //! - RTT samples are taken on ACKs that may grow the window, as in the author's implementation; none is below a tick.
 //!
 //! Probes: windows in segments, alpha in segments per RTT. `region` is 1 slow start, 2 Linear Increment, 3 Fast Increase;
-//! `event_case`, 0 to 5, is the case of [`Siad::window_at_loss`] at the last regular decrease, `overestimate` what it took off, and
+//! `event_case`, 0 to 5, is the case of `Siad::window_at_loss` at the last regular decrease, `overestimate` what it took off, and
 //! `ssthresh_at_event` the threshold set then; `events` and `additional_decreases` count since the start, `cnt_dec` in this epoch.
 //! RTTs not known yet are 0.
 
@@ -287,7 +287,7 @@ impl Siad {
             self.epoch.drained |= self.rtt.observe(sample, grown);
         }
         let Epoch { reno, incthresh, .. } = self.epoch;
-        self.epoch.drained |= reno.in_slow_start() || reno.window > incthresh; // (S19)
+        self.epoch.drained |= reno.in_slow_start() || reno.window > incthresh; // Nobody waits for an empty queue there.
     }
 
     /// (3): from ssthresh to the target in Num_RTT round trips, at least one segment in each and at most as in slow start.

@@ -117,3 +117,38 @@ fn dual() {
 fn card() {
     insta::assert_snapshot!(both("card", "ns2-linux", "{}"));
 }
+
+#[test]
+fn compound() {
+    insta::assert_snapshot!(both("compound", "linux", "{}"));
+}
+
+#[test]
+fn e_tcp() {
+    insta::assert_snapshot!(both("e-tcp", "linux", "{}"));
+}
+
+#[test]
+fn highspeed() {
+    insta::assert_snapshot!(both("highspeed", "linux", "{}"));
+}
+
+#[test]
+fn htcp() {
+    insta::assert_snapshot!(both("htcp", "linux", "{}"));
+}
+
+#[test]
+fn illinois() {
+    insta::assert_snapshot!(both("illinois", "linux", "{}"));
+}
+
+#[test]
+fn relentless() {
+    insta::assert_snapshot!(both("relentless", "linux", "{}"));
+}
+
+#[test]
+fn scalable() {
+    insta::assert_snapshot!(both("scalable", "linux", "{}"));
+}

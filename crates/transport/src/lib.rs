@@ -10,6 +10,7 @@ mod options;
 mod property;
 mod ranges;
 mod receiver;
+mod recovery;
 mod reduction;
 mod reordering;
 mod rtt;

@@ -33,6 +33,7 @@ from ackclock.metrics.fairness import (
     time_until_rate,
     variation,
 )
+from ackclock.metrics.groups import goodput_by_group, signal_by_group
 from ackclock.metrics.loss import event_count, event_share, event_value, loss_rate
 from ackclock.metrics.models import linear_growth, mathis
 from ackclock.metrics.packets import packets_arrived
@@ -80,6 +81,7 @@ __all__ = [
     "goodput",
     "goodput_bins",
     "goodput_by_flow",
+    "goodput_by_group",
     "goodput_windows",
     "growth_per_rtt",
     "jain",
@@ -106,6 +108,7 @@ __all__ = [
     "settling_time",
     "signal_at",
     "signal_by_flow",
+    "signal_by_group",
     "signal_increase",
     "signal_mean",
     "signal_percentile",

@@ -12,7 +12,7 @@ pub(super) struct BaseRtt {
     pub(super) minimum: Span,
     /// RTT_epoch: the smallest sample since the last regular decrease.
     pub(super) of_epoch: Span,
-    /// RTT_curr: the smaller one of the last two samples.
+    /// RTT_curr: the smaller one of the last two samples (after (7)).
     pub(super) current: Span,
     previous: Span,
     guard: Guard,
@@ -30,15 +30,16 @@ impl BaseRtt {
     /// Takes a sample; `grown` says that the window has grown for about one RTT since it was reduced. Returns whether the sample
     /// shows that the queue has been empty.
     pub(super) fn observe(&mut self, sample: Span, grown: bool) -> bool {
-        self.current = sample.min(self.previous); // (S16)
+        self.current = sample.min(self.previous);
         self.previous = sample;
         if at_most(sample, self.minimum) {
-            self.minimum = sample.min(self.minimum); // (S17)
+            self.minimum = sample.min(self.minimum);
             self.of_epoch = self.minimum;
             return true;
         }
+        // Seen again after a round trip of growth, the smallest RTT of the epoch is that of an empty queue: it may be a larger one.
         if at_most(sample, self.of_epoch) {
-            self.of_epoch = sample.min(self.of_epoch); // (S18)
+            self.of_epoch = sample.min(self.of_epoch);
             if grown {
                 self.minimum = self.of_epoch;
                 return true;

@@ -87,7 +87,7 @@ fn the_table_of_parameters_agrees_with_the_defaults() {
     crate::parameters::tests::table_agrees_with_defaults::<Settings>("siad", PARAMETERS);
 }
 
-// Increase: (S1) to (S9).
+// Increase: (1), (3), (6).
 
 #[test]
 fn slow_start_adds_a_segment_for_each_one_acknowledged_whatever_an_ack_covers() {
@@ -163,7 +163,7 @@ fn an_ack_counts_what_it_delivers_not_what_was_sacked_before() {
     assert_eq!(flow.siad.window(), 3.0);
 }
 
-// Regular decrease: (S10) to (S15).
+// Regular decrease: (4), (5), (7) to (14).
 
 /// Case and window at the loss of a flow at `window` between `threshold` and `incthresh` with `alpha`.
 fn at_loss(window: f64, threshold: f64, incthresh: f64, alpha: f64) -> (f64, f64) {
@@ -340,7 +340,7 @@ fn recovery_begins_an_epoch_that_watches_for_the_empty_queue() {
     assert_eq!((flow.probe("event_case"), flow.windows().1), (0.0, 53.0));
 }
 
-// Base RTT: (S16) to (S19).
+// Base RTT: section III.B.
 
 #[test]
 fn the_base_rtt_rises_about_a_round_trip_after_a_decrease_and_ends_additional_decreases() {
@@ -403,7 +403,7 @@ fn the_guard_takes_a_creeping_base_rtt_back_only_if_asked_for() {
     }
 }
 
-// Additional Decrease: (S20) to (S29).
+// Additional Decrease: (15) to (19).
 
 /// A flow on the brink of an Additional Decrease at RTTs of `millis`: the `cnt_dec`-th of its epoch, with `threshold` kept at the
 /// last one.

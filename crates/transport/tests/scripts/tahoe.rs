@@ -169,6 +169,8 @@ fn a_window_that_came_down_for_a_mark_is_not_reduced_again_for_a_loss_beside_it(
         s.leaves_again(number);
     }
     assert!(matches!(s.news()[..], [Told::Ecn(_)]));
-    s.at(80).arrives(ack(8)).leave(8..12).phase(Phase::Open);
+    // The window alone limits the repair, not what the mark had aimed at.
+    s.window(6.0).at(80).arrives(ack(3)).leaves_again(5).leaves_again(6).leaves_again(7).leaves(8).nothing_leaves();
+    s.at(120).arrives(ack(8)).leave(9..14).phase(Phase::Open);
     assert!(matches!(s.news()[..], [Told::Ecn(_), Told::Recovered]));
 }
