@@ -2,8 +2,8 @@
 //! interconnected heterogeneous computer networks", Computer Communication Review 19(5), 1989), in the form without
 //! window that Hayes and Armitage 2011, section 2, give.
 //!
-//! Every other round trip CARD compares the RTT with that of the last decision. If it rose the window gives up an eighth,
-//! otherwise it grows by one segment.
+//! Every other round trip CARD compares the RTT with that of the last decision. If it rose the window gives up an
+//! eighth, otherwise it grows by one segment.
 //!
 //! | rule (Hayes and Armitage 2011, section 2) | here |
 //! | --- | --- |
@@ -11,14 +11,14 @@
 //! | w = 7/8 w on congestion, w + 1 otherwise, every second RTT | `Card::decide` |
 //!
 //! Notable points:
-//! - Jain's normalized delay gradient divides by the relative change of the window, so that a window that shrinks under rising
-//!   delay is not blamed. The form without window blames it.
+//! - Jain's normalized delay gradient divides by the relative change of the window, so that a window that shrinks
+//!   under rising delay is not blamed. The form without window blames it.
 //! - Slow start, losses and timeouts are NewReno's; the first sign of congestion ends slow start.
-//! - tau is the last usable RTT sample of the round trip that ends. After a loss the next decision has nothing to compare with,
-//!   and grows the window.
+//! - tau is the last usable RTT sample of the round trip that ends. After a loss the next decision has nothing to
+//!   compare with, and grows the window.
 //!
-//! Probes: `rtt_ms` is tau of the last decision (0 before the first), `gradient` its (tau_i - tau_{i-1})/(tau_i + tau_{i-1}),
-//! `decreases` counts decreases by delay since the start.
+//! Probes: `rtt_ms` is tau of the last decision (0 before the first), `gradient` its (tau_i - tau_{i-1})/(tau_i +
+//! tau_{i-1}), `decreases` counts decreases by delay since the start.
 
 use serde::{Deserialize, Serialize};
 use units::Span;

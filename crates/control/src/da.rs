@@ -1,9 +1,9 @@
 //! DA, the Delay Algorithm (Dabbous, "Analysis of a delay based congestion avoidance algorithm", 1992).
 //!
-//! DA times the head of each window, the first packet sent in an epoch of one round trip. If it took substantially longer
-//! than the reference delay, the smallest so far, the window shrinks to what would have had the same throughput without a
-//! queue; if it met no queue, the window grows by one. The paper's equations, which have no numbers, are numbered here in
-//! their order.
+//! DA times the head of each window, the first packet sent in an epoch of one round trip. If it took substantially
+//! longer than the reference delay, the smallest so far, the window shrinks to what would have had the same
+//! throughput without a queue; if it met no queue, the window grows by one. The paper's equations, which have no
+//! numbers, are numbered here in their order.
 //!
 //! | equation | here |
 //! | --- | --- |
@@ -15,21 +15,22 @@
 //! | minimal buffering, optimistic increase (section 5.2) | `min_buffer`, `optimistic` |
 //!
 //! Notable differences from the paper, and what it leaves open:
-//! - Slow start ends when NDG is *above* 0.5. The paper prints smaller, which would end it at a window of 2 and not at the
-//!   13 that it reports; `ndg_sign` has the printed sign.
-//! - (D3) computes W^{i+2} from W^i. To the letter these are two windows in turns, which drift apart where sources compete.
-//!   Here one window is decided on in every second epoch; `update_epochs` has the other readings.
-//! - A delay equal to K times the reference holds the window, one equal to the reference grows it: (D3) leaves both out.
+//! - Slow start ends when NDG is *above* 0.5. The paper prints smaller, which would end it at a window of 2 and not
+//!   at the 13 that it reports; `ndg_sign` has the printed sign.
+//! - (D3) computes W^{i+2} from W^i. To the letter these are two windows in turns, which drift apart where sources
+//!   compete. Here one window is decided on in every second epoch; `update_epochs` has the other readings.
+//! - A delay equal to K times the reference holds the window, one equal to the reference grows it: (D3) leaves both
+//!   out.
 //! - In slow start each ACK gives a delay, in avoidance only that of the head of window.
-//! - The reference survives losses. Slow start after a loss ends at half the window, if not by NDG before, and grows also on
-//!   ACKs of retransmitted packets, which give no delay.
+//! - The reference survives losses. Slow start after a loss ends at half the window, if not by NDG before, and grows
+//!   also on ACKs of retransmitted packets, which give no delay.
 //! - The window computed by a decrease is at least one packet.
 //! - The credit W_c of the receiver is the transport's business.
 //!
-//! Probes: `reference_delay_ms` is D_t, `delay_ms` the delay of the last head of window (in slow start, of the last ACK);
-//! `ndg` is the last gradient; `phase` is 1 in slow start, 2 in avoidance; `epoch` counts epochs, `reductions` decreases by
-//! the delay rule in a row, `decreases` all of them, `reductions_total` these and losses, `reference_renewals` how often
-//! MAX-REDUCE replaced the reference.
+//! Probes: `reference_delay_ms` is D_t, `delay_ms` the delay of the last head of window (in slow start, of the last
+//! ACK); `ndg` is the last gradient; `phase` is 1 in slow start, 2 in avoidance; `epoch` counts epochs, `reductions`
+//! decreases by the delay rule in a row, `decreases` all of them, `reductions_total` these and losses,
+//! `reference_renewals` how often MAX-REDUCE replaced the reference.
 
 mod reference;
 mod settings;

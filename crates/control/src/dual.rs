@@ -1,5 +1,6 @@
-//! DUAL (Wang and Crowcroft, "Eliminating periodic packet losses in the 4.3-Tahoe BSD TCP congestion control algorithm",
-//! Computer Communication Review 22(2), 1992), as Dabbous 1992, section 3, and Hayes and Armitage 2011, section 2, describe it.
+//! DUAL (Wang and Crowcroft, "Eliminating periodic packet losses in the 4.3-Tahoe BSD TCP congestion control
+//! algorithm", Computer Communication Review 22(2), 1992), as Dabbous 1992, section 3, and Hayes and Armitage 2011,
+//! section 2, describe it.
 //!
 //! Tahoe with a second rule: every other round trip the RTT is compared with a threshold between its smallest and its
 //! largest value, and above it the window gives up an eighth, before the queue overflows.
@@ -11,8 +12,8 @@
 //! | normal probing, loss: slow start and linear growth of Tahoe | [`Reno::grow`], [`Reno::tahoe`] |
 //!
 //! Notable points:
-//! - D_max stands for the RTT with a full queue, which only a loss shows: in slow start, where the RTT is at its largest
-//!   most of the time, the rule does not apply.
+//! - D_max stands for the RTT with a full queue, which only a loss shows: in slow start, where the RTT is at its
+//!   largest most of the time, the rule does not apply.
 //! - D is the last usable RTT sample of the round trip that ends.
 //! - A timeout forgets D_max: the path may be another.
 //!
@@ -42,7 +43,7 @@ const PARAMETERS: &[Parameter] = &[
         default: "0.5",
         unit: "",
         range: "0 to 1",
-        meaning: "Where between the smallest and the largest RTT the threshold lies: the share of the queue that may fill",
+        meaning: "Where the threshold lies between the smallest RTT and the largest: how much of the queue may fill",
         source: "Dabbous 1992, section 3; Wang and Crowcroft 1992 for 0.5",
     },
     Parameter {

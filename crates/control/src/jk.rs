@@ -1,5 +1,5 @@
-//! JK: the slow start of 4.3BSD-Tahoe (Jacobson, "Congestion avoidance and control", SIGCOMM 1988, appendix B), under the
-//! name that the REAL simulator and Dabbous 1992 give it: Jacobson and Karels.
+//! JK: the slow start of 4.3BSD-Tahoe (Jacobson, "Congestion avoidance and control", SIGCOMM 1988, appendix B), under
+//! the name that the REAL simulator and Dabbous 1992 give it: Jacobson and Karels.
 //!
 //! | rule (Dabbous 1992, section 2) | here |
 //! | --- | --- |
@@ -7,10 +7,10 @@
 //! | a loss, found by timer or duplicate ACKs: W = 1 | [`Reno::tahoe`] |
 //!
 //! Notable points:
-//! - Every loss and every expiry of the timer halves the threshold anew, as BSD does; the window then is one segment even
-//!   under a transport with fast recovery. Tahoe itself is the transport option `fast_recovery = false`.
-//! - The window stops at `max_window`, as BSD's does at the largest window of the connection; growth ends there, not only
-//!   the flight.
+//! - Every loss and every expiry of the timer halves the threshold anew, as BSD does; the window then is one segment
+//!   even under a transport with fast recovery. Tahoe itself is the transport option `fast_recovery = false`.
+//! - The window stops at `max_window`, as BSD's does at the largest window of the connection; growth ends there, not
+//!   only the flight.
 //! - The paper gives no threshold for the start; by default the first slow start lasts until a loss or `max_window`.
 
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameter
 pub const ENTRY: Entry = Entry {
     name: "jk",
     title: "JK",
-    summary: "4.3BSD-Tahoe, as Jacobson and Karels had it: slow start anew after every loss, linear growth above half the window",
+    summary: "4.3BSD-Tahoe, after Jacobson and Karels: slow start anew after every loss, up to half the window",
     source: "Jacobson 1988; Dabbous 1992, section 2",
     parameters: PARAMETERS,
     build: |given| Settings::read(given).map(|settings| Box::new(Jk::new(settings)) as Box<dyn Controller>),

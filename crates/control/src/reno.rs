@@ -89,8 +89,8 @@ impl Reno {
         self.window = 1.0;
     }
 
-    /// Loss in 4.3BSD-Tahoe, however it was found: the threshold remembers half the window in whole segments, and slow start begins
-    /// anew (Jacobson 1988, appendix B).
+    /// Loss in 4.3BSD-Tahoe, however it was found: the threshold remembers half the window in whole segments, and
+    /// slow start begins anew (Jacobson 1988, appendix B).
     pub fn tahoe(&mut self) {
         self.threshold = (self.window / 2.0).floor().max(Self::MINIMUM);
         self.window = 1.0;

@@ -86,7 +86,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         default: "min",
         unit: "",
         range: "\"min\" or \"last\"",
-        meaning: "The reference is the smallest delay of the connection, or of the last last_m, which the paper rejects",
+        meaning: "The smallest delay of the connection is the reference, or that of the last last_m (rejected)",
         source: "section 3; section 5.1",
     },
     Parameter {

@@ -88,8 +88,9 @@ fn slow_start(settings: Settings) -> Flow {
 
 #[test]
 fn slow_start_ends_at_a_window_of_thirteen() {
-    // The second packet of a pair takes 10 ms longer than the first. In the round trip of eight to sixteen packets such ACKs
-    // come at W = 9, 11, 13, ...: NDG = 10 W/D is 90/231.44 = 0.389, 110/241.44 = 0.456, 130/251.44 = 0.517.
+    // The second packet of a pair takes 10 ms longer than the first. In the round trip of eight to sixteen packets
+    // such ACKs come at W = 9, 11, 13, ...: NDG = 10 W/D is 90/231.44 = 0.389, 110/241.44 = 0.456, 130/251.44 =
+    // 0.517.
     let flow = slow_start(Settings::default());
     assert_eq!(flow.da.window(), 13.0);
     assert!((probed(&flow.da, "ndg") - 0.517).abs() < 0.0005);
@@ -137,8 +138,8 @@ fn slow_start_ends_at_the_largest_window() {
 
 #[test]
 fn each_case_of_d3() {
-    // Reference 200 ms, K = 1.25. Above 250 ms: 20 * 200/320 = 12.5; up to it, and not equal to the reference: hold; at the
-    // reference, or no more than eps above, and below it: + 1.
+    // Reference 200 ms, K = 1.25. Above 250 ms: 20 * 200/320 = 12.5; up to it, and not equal to the reference: hold;
+    // at the reference, or no more than eps above, and below it: + 1.
     for (micros, window) in [
         (320_000, 12.5),
         (250_000, 20.0),
@@ -188,9 +189,10 @@ fn interleaved_windows_take_turns() {
 
 #[test]
 fn only_the_head_of_window_counts_in_avoidance() {
+    // The head is packet 100: 100 acknowledges the one before it.
     let mut flow = Flow::cruising(Settings::default(), 20.0, 200);
     for _ in 0..10 {
-        let other = Ack { rtt: rtt(150), acknowledged_to: 90, sent_to: flow.sent, ..ack() };
+        let other = Ack { rtt: rtt(150), acknowledged_to: 100, sent_to: flow.sent, ..ack() };
         flow.da.on_ack(&mut flow.world.context(), &other);
     }
     assert_eq!(flow.da.window(), 20.0);

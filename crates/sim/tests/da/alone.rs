@@ -82,7 +82,8 @@ fn the_other_readings_of_d3_settle_higher_or_not_at_all() {
     };
     assert_eq!(whole("update_epochs = 1"), [24]);
     assert_eq!(whole("update_epochs = \"interleaved\""), [23]);
-    // Two windows in turns: one of 26 that takes 260 ms, more than 1.125 * 221.44 = 249.1, but its cut falls to the other.
+    // Two windows in turns: one of 26 that takes 260 ms, more than 1.125 * 221.44 = 249.1, but its cut falls to the
+    // other.
     assert_eq!(whole("update_epochs = \"interleaved\", K = 1.125"), [23, 26]);
 }
 

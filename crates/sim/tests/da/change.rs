@@ -21,7 +21,8 @@ fn the_reference_is_replaced_at_the_fourth_reduction_and_the_window_recovers() {
         let (_, decreases) = probe(&tables, 0, "decreases");
         let before = at(&times, &decreases, 20.0);
         assert_eq!(decreases[replaced] - before, 4.0, "optimistic = {optimistic}");
-        // Nothing queues by then. Four decisions, one each two round trips of at most 260 ms, after the first longer one.
+        // Nothing queues by then. Four decisions, one each two round trips of at most 260 ms, after the first longer
+        // one.
         assert_eq!(references[replaced], 221.44);
         assert!(times[replaced] < 22.5, "{}", times[replaced]);
         assert_eq!(probe(&tables, 0, "reference_renewals").1.last(), Some(&1.0));

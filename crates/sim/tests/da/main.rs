@@ -1,7 +1,8 @@
-//! The experiments of Dabbous 1992 on the networks of its Figures 2 and 4, to the packet: nothing in them is drawn by chance.
+//! The experiments of Dabbous 1992 on the networks of its Figures 2 and 4, to the packet: nothing in them is drawn by
+//! chance.
 //!
-//! A packet of 1000 bytes takes 1 ms at 8 Mbit/s and 10 ms at 800 kbit/s, an ACK of 40 bytes 0.04 and 0.4 ms. From A to C and back
-//! that is 1 + 5 + 10 + 100 + 0.4 + 100 + 0.04 + 5 = 221.44 ms, and 22.144 packets fill the pipe.
+//! A packet of 1000 bytes takes 1 ms at 8 Mbit/s and 10 ms at 800 kbit/s, an ACK of 40 bytes 0.04 and 0.4 ms. From A
+//! to C and back that is 1 + 5 + 10 + 100 + 0.4 + 100 + 0.04 + 5 = 221.44 ms, and 22.144 packets fill the pipe.
 
 #[path = "../common/mod.rs"]
 #[allow(dead_code, reason = "each test takes what it needs of the common part")]
@@ -34,9 +35,8 @@ impl Network {
     /// Runs the source at A, and the one at B if there is one. Measured from 20 s on.
     fn run(&self, a: Source<'_>, b: Option<Source<'_>>) -> Tables {
         let flow = |node: &str, (cc, parameters, start): Source<'_>| {
-            format!(
-                "{{ cc = \"{cc}\", parameters = {{ {parameters} }}, start = \"{start}\", from = \"{node}\", to = \"C\" }}"
-            )
+            let what = format!("cc = \"{cc}\", parameters = {{ {parameters} }}, start = \"{start}\"");
+            format!("{{ {what}, from = \"{node}\", to = \"C\" }}")
         };
         let flows: Vec<String> = [("A", Some(a)), ("B", b)].iter().filter_map(|(n, s)| s.map(|s| flow(n, s))).collect();
         let Self { seconds, b, bottleneck, places } = self;
