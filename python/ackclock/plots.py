@@ -19,7 +19,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ackclock import metrics
 from ackclock.metrics import Array, Tables
@@ -30,14 +30,22 @@ COLOURS: Mapping[str, str] = {
     "cdg": "#009E73",
     "vegas": "#CC79A7",
     "aimd": "#8C6D1F",
+    "siad": "#AA3377",
+    "htcp": "#E69F00",
+    "highspeed": "#56B4E9",
+    "scalable": "#44AA99",
+    "da": "#4477AA",
+    "jk": "#CC6677",
     "": "#444444",
 }
-"""Colour of each controller (Okabe and Ito's palette); others take the spare ones in order of appearance."""
+"""Colour of each controller (palettes of Okabe and Ito, and Tol); others take the spare ones in order."""
 
-SPARE = ("#56B4E9", "#E69F00", "#332288", "#999933", "#882255", "#44AA99", "#AA4499", "#661100")
+SPARE = ("#332288", "#999933", "#DDCC77", "#661100", "#117733", "#6699CC")
 MARKERS = "os^Dv<>P*X"
 LEGEND_LIMIT = 10
 """A panel with more curves than this has no legend: nobody could read it."""
+SHORT_LOG_AXIS = 300.0
+"""A logarithmic axis that covers less than this factor has labels at 2 and 5 as well."""
 MANY_FLOWS = 16
 """With more flows than this, those of one name and controller are one curve over time."""
 LEGEND_COLUMNS = 4
@@ -134,7 +142,10 @@ def draw(
     rows = math.ceil(len(panels) / columns)
     with style():
         figure = Figure(
-            figsize=(wide if columns > 1 else 0.85 * wide, 0.6 + (2.5 if rows > 1 else 2.9) * rows)
+            figsize=(
+                wide * {1: 0.85, 2: 1.0}.get(columns, columns / 2.25),
+                0.6 + (2.5 if rows > 1 else 2.9) * rows,
+            )
         )
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
@@ -151,8 +162,7 @@ def draw(
 
 def _panel(axes: Axes, panel: Panel) -> None:
     few = len(panel.series) <= LEGEND_LIMIT
-    shown = colours([s.cc for s in panel.series])
-    for number, (series, colour) in enumerate(zip(panel.series, shown, strict=True)):
+    for number, (series, colour) in enumerate(zip(panel.series, _colours(panel.series), strict=True)):
         marker = MARKERS[number % len(MARKERS)]
         look: dict[str, Any] = {"color": colour, "label": series.label if few else None}
         if series.look == "points":
@@ -169,6 +179,16 @@ def _panel(axes: Axes, panel: Panel) -> None:
     axes.set_title(panel.title)
 
 
+def _colours(series: Sequence[Series]) -> list[str]:
+    """The colour of each curve; a model of a controller follows the curve before it."""
+    own = [s.look != "model" or not s.cc for s in series]
+    fresh = iter(colours([s.cc for s, is_own in zip(series, own, strict=True) if is_own]))
+    shown: list[str] = []
+    for is_own in own:
+        shown.append(next(fresh) if is_own else shown[-1])
+    return shown
+
+
 def _axes(grid: Any, x: Axis, y: Axis) -> None:
     first = grid[0, 0]
     for axis, set_scale, set_limits, own in (
@@ -177,7 +197,11 @@ def _axes(grid: Any, x: Axis, y: Axis) -> None:
     ):
         if axis.scale != "linear":
             set_scale(axis.scale)
-            own.set_major_formatter(ScalarFormatter())
+            own.set_major_formatter(StrMethodFormatter("{x:g}"))
+            own.set_minor_formatter(NullFormatter())
+            low, high = own.get_view_interval()
+            if high < SHORT_LOG_AXIS * low:
+                own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         set_limits(axis.low, axis.high)
     for axes in grid[-1, :]:
         axes.set_xlabel(x.label)
