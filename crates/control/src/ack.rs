@@ -95,6 +95,17 @@ impl Ack {
         (self.timestamp_echo != Time::NEVER).then(|| now.floor_to(tick).since(self.timestamp_echo.floor_to(tick)))
     }
 
+    /// The RTT sample, unless it may contain the delayed-ACK timer.
+    pub fn undelayed_rtt(&self) -> Option<Span> {
+        self.rtt.filter(|rtt| !rtt.delayed).map(|rtt| rtt.value)
+    }
+
+    /// The delay of the forward path where it is known, otherwise the RTT. Either one less its own minimum is a queueing delay: that
+    /// of the forward path, or of both.
+    pub fn forward_delay(&self) -> Option<Span> {
+        self.one_way_delay.or_else(|| self.undelayed_rtt())
+    }
+
     /// Segments that this ACK counts in slow start.
     pub fn slow_start_credit(&self) -> f64 {
         match self.counting {

@@ -2,7 +2,10 @@
 
 use crate::parameters::nearest;
 use crate::{Controller, Parameter, ParameterError, Parameters};
-use crate::{aimd, cdg, compound, cubic, e_tcp, highspeed, htcp, illinois, newreno, relentless, scalable, siad, vegas};
+use crate::{
+    aimd, cdg, compound, cubic, e_tcp, fast, hd, highspeed, htcp, illinois, ledbat, newreno, nice, pert, relentless,
+    scalable, siad, tcp_lp, vegas,
+};
 
 /// One controller as the registry knows it.
 #[derive(Clone, Copy)]
@@ -28,13 +31,19 @@ pub const CONTROLLERS: &[Entry] = &[
     compound::ENTRY,
     cubic::ENTRY,
     e_tcp::ENTRY,
+    fast::ENTRY,
+    hd::ENTRY,
     highspeed::ENTRY,
     htcp::ENTRY,
     illinois::ENTRY,
+    ledbat::ENTRY,
     newreno::ENTRY,
+    nice::ENTRY,
+    pert::ENTRY,
     relentless::ENTRY,
     scalable::ENTRY,
     siad::ENTRY,
+    tcp_lp::ENTRY,
     vegas::ENTRY,
 ];
 
