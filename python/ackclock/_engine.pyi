@@ -48,7 +48,8 @@ def inspect(resolved: str) -> dict[str, Any]:
     ``warnings`` (sentences), ``estimated_memory_bytes``, ``available_memory_bytes`` (of this machine, None if
     unknown), ``duration_s``, ``warmup_s``, ``bottleneck`` (name
     of the link that reports look at first), ``flows`` (``name``, ``cc``, ``base_rtt_ms``, ``start_s``,
-    ``stop_s``, and ``connections``: how many it makes, on average) and ``links`` (``name``, ``rate_bps`` or None, ``delay_ms``). Raises ScenarioError.
+    ``stop_s``, and ``connections``: how many it makes, on average) and ``links`` (``name``, ``rate_bps`` or
+    None, ``delay_ms``). Raises ScenarioError.
     """
 
 @final

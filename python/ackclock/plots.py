@@ -257,12 +257,12 @@ def goodput_over_time(runs: Runs, width: float = 1.0) -> Figure:
 
 
 def rtt_over_time(runs: Runs) -> Figure:
-    """RTT samples of every flow, a panel for each label; of many flows the mean of those of one name."""
+    """RTT samples of every flow, a panel for each label; of many flows the mean by name."""
     return _over_time(runs, lambda run: _signal(run, "rtt"), Axis("RTT (ms)"))
 
 
 def window_over_time(runs: Runs) -> Figure:
-    """Congestion window of every flow, a panel for each label; of many flows the mean of those of one name."""
+    """Congestion window of every flow, a panel for each label; of many flows the mean by name."""
     return _over_time(runs, lambda run: _signal(run, "window"), Axis("window (segments)", low=0.0))
 
 

@@ -20,8 +20,9 @@ Rate: TypeAlias = str | Sequence[Sequence[str]] | Mapping[str, str]
 """``"10mbit"``, ``"unlimited"``, ``[["0s", "10mbit"], ["20s", "5mbit"]]`` or ``{"trace": "saw.down"}``."""
 
 Queue: TypeAlias = str | Mapping[str, Any]
-"""``"84p"``, ``"64kB"``, ``"100ms"``, ``"1bdp"``, ``"infinite"`` or a table ``{"limit": "84p", …}`` with the keys
-``count_in_service``, ``mark_above``, ``discipline`` (``"fifo"``, ``"fq"`` or ``"drr"``) and ``quantum``."""
+"""``"84p"``, ``"64kB"``, ``"100ms"``, ``"1bdp"``, ``"infinite"`` or a table ``{"limit": "84p", …}`` with
+the keys ``count_in_service``, ``mark_above``, ``discipline`` (``"fifo"``, ``"fq"`` or ``"drr"``) and
+``quantum``."""
 
 LossModel: TypeAlias = str | float | Mapping[str, Any]
 """``"1%"``, ``{"model": "gilbert-elliott", …}`` or ``{"packets": [10, 11]}``."""
@@ -125,7 +126,7 @@ class Flow:
     bytes: Distribution | None = None
     """How much it sends; the flow ends when all is delivered. By default without end."""
     every: Distribution | None = None
-    """The time from one connection to the next, of ``bytes`` each; their names get ``-0``, ``-1`` and so on."""
+    """The time from one connection of ``bytes`` to the next; their names get ``-0``, ``-1`` and so on."""
     rtt: Delay | None = None
     """Base round-trip time of this flow in place of the path's."""
     from_: str | None = None

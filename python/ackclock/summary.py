@@ -16,7 +16,7 @@ Summary = Mapping[str, Any]
 """One object of the ``runs`` list: what ``Run.summary()`` gives."""
 
 MANY_FLOWS = 16
-"""With more flows than this in a run, the table shows those of one name (without number) and controller together."""
+"""With more flows than this in a run, the table shows those of one name and controller together."""
 
 
 def document(summaries: Sequence[Summary]) -> dict[str, Any]:

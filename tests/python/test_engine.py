@@ -94,9 +94,13 @@ def test_inspecting_tells_what_a_run_would_be() -> None:
     assert (seen["bottleneck"], seen["duration_s"], seen["warmup_s"]) == ("bottleneck", 5.0, 1.0)
     assert seen["flows"] == [
         {
-            "name": "newreno-0", "cc": "newreno", "base_rtt_ms": 40.0,
-            "start_s": 0.0, "stop_s": 5.0, "connections": 1,
-        }  # fmt: skip
+            "name": "newreno-0",
+            "cc": "newreno",
+            "base_rtt_ms": 40.0,
+            "start_s": 0.0,
+            "stop_s": 5.0,
+            "connections": 1,
+        }
     ]
     assert seen["links"][0]["rate_bps"] == 10_000_000
     assert seen["warnings"] == []

@@ -193,8 +193,8 @@ def test_the_goodput_of_a_group_is_the_sum_and_counts_what_came_after_the_last_s
     (curve,) = metrics.goodput_by_group(short_flows(), 1.0)
     assert (curve.name, curve.cc) == ("3 x web", "cubic")
     assert curve.times.tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
-    # From 3 s to 4 s: 500 sampled at 3 s, and 400 that the second delivered by its end at 3.5 s. What the first
-    # did after 2 s is not known, as its row covers the measured interval only. 4 s and 5 s share the last bin.
+    # From 3 s to 4 s: 500 sampled at 3 s, and 400 that the second delivered by its end at 3.5 s. What the
+    # first did after 2 s is not known: its row is of the measured interval. 4 s and 5 s share the last bin.
     assert (curve.values / 8).tolist() == [0, 300, 600, 900, 400]
 
 

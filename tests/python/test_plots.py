@@ -52,7 +52,10 @@ def test_a_panel_with_many_curves_has_no_legend():
 def test_many_flows_are_drawn_by_name():
     scenario = ackclock.Scenario(
         path=ackclock.Path(rate="10mbit", rtt="40ms", queue="1bdp"),
-        flows=[ackclock.Flow("newreno", count=2), ackclock.Flow("cubic", name="web", bytes="30kB", every="100ms")],
+        flows=[
+            ackclock.Flow("newreno", count=2),
+            ackclock.Flow("cubic", name="web", bytes="30kB", every="100ms"),
+        ],
         duration="24s",
     )
     run = ackclock.simulate(scenario)

@@ -14,7 +14,7 @@
 //! - Vegas is that of [`crate::vegas`], which FreeBSD has, with alpha 1 and beta 3.
 //! - An ACK counts the segments that it delivers, so that delayed ACKs do not halve the count; one that may contain the delayed-ACK
 //!   timer counts none.
-//! - The rule holds in slow start, and ends it: then max RTT is what the first round trips showed.
+//! - The slow start of a new connection is that of Vegas alone: it is what finds max RTT. After that slow start heeds the rule.
 //! - Below one segment the window offered to the transport stays 1, and pacing at w segments per smoothed RTT spaces them.
 //!
 //! Probes: `nice_window` is w, also below 1; `delayed_segments` of this round trip; `threshold_rtt` in milliseconds; the number of
@@ -170,7 +170,8 @@ impl Controller for Nice {
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
-        if ack.round_start && self.end_round() {
+        let delays_known = self.vegas.slow_start_threshold().is_finite();
+        if ack.round_start && self.end_round() && delays_known {
             self.vegas.back_off((BETA * self.vegas.window()).max(MINIMUM));
             self.backoffs += 1;
         } else {
@@ -303,6 +304,15 @@ mod tests {
         let mut nice = cruising(0.25);
         round(&mut nice, 1, 0);
         assert_eq!((nice.window(), nice.pacing_rate()), (1.25, None));
+    }
+
+    #[test]
+    fn the_first_slow_start_is_that_of_vegas() {
+        let mut nice = Nice::new(Settings::default());
+        nice.on_start(&mut World::new().context());
+        // In the round trip from 10 to 20 segments all but one RTT are long, but fewer than three segments wait in the end.
+        round(&mut nice, 10, 9);
+        assert_eq!((nice.window(), probed(&nice, "backoffs")), (19.0, 0.0));
     }
 
     #[test]

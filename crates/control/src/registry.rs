@@ -3,8 +3,8 @@
 use crate::parameters::nearest;
 use crate::{Controller, Parameter, ParameterError, Parameters};
 use crate::{
-    aimd, cdg, compound, cubic, e_tcp, fast, hd, highspeed, htcp, illinois, ledbat, newreno, nice, pert, relentless,
-    scalable, siad, tcp_lp, vegas,
+    aimd, card, cdg, compound, cubic, da, dual, e_tcp, fast, hd, highspeed, htcp, illinois, jk, ledbat, newreno, nice,
+    pert, relentless, scalable, siad, tcp_lp, vegas,
 };
 
 /// One controller as the registry knows it.
@@ -27,15 +27,19 @@ pub struct Entry {
 /// Every controller, in alphabetical order.
 pub const CONTROLLERS: &[Entry] = &[
     aimd::ENTRY,
+    card::ENTRY,
     cdg::ENTRY,
     compound::ENTRY,
     cubic::ENTRY,
+    da::ENTRY,
+    dual::ENTRY,
     e_tcp::ENTRY,
     fast::ENTRY,
     hd::ENTRY,
     highspeed::ENTRY,
     htcp::ENTRY,
     illinois::ENTRY,
+    jk::ENTRY,
     ledbat::ENTRY,
     newreno::ENTRY,
     nice::ENTRY,

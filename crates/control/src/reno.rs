@@ -89,6 +89,13 @@ impl Reno {
         self.window = 1.0;
     }
 
+    /// Loss in 4.3BSD-Tahoe, however it was found: the threshold remembers half the window in whole segments, and
+    /// slow start begins anew (Jacobson 1988, appendix B).
+    pub fn tahoe(&mut self) {
+        self.threshold = (self.window / 2.0).floor().max(Self::MINIMUM);
+        self.window = 1.0;
+    }
+
     /// Takes back a reduction: window and threshold are at least what they were `before` it.
     pub fn restore(&mut self, before: Self) {
         self.window = self.window.max(before.window);
@@ -160,6 +167,15 @@ mod tests {
         assert_eq!(reno, Reno { window: 10.0, threshold: 10.0 });
         reno = Reno { window: 1.0, threshold: 10.0 };
         reno.multiplicative_decrease(0.5);
+        assert_eq!(reno, Reno { window: 1.0, threshold: 2.0 });
+    }
+
+    #[test]
+    fn tahoe_remembers_half_the_window_in_whole_segments_and_at_least_two() {
+        let mut reno = Reno { window: 37.9, threshold: f64::INFINITY };
+        reno.tahoe();
+        assert_eq!(reno, Reno { window: 1.0, threshold: 18.0 });
+        reno.tahoe();
         assert_eq!(reno, Reno { window: 1.0, threshold: 2.0 });
     }
 

@@ -204,7 +204,9 @@ fn variants(entry: &Entry) -> Vec<Parameters> {
 
 fn check(entry: &Entry, given: &Parameters, operations: &[Operation]) -> Result<(), TestCaseError> {
     let mut connection = Connection::new((entry.build)(given).unwrap());
-    prop_assert_eq!(connection.controller.window(), 10.0, "{} starts with the initial window", entry.name);
+    let largest = given.get("max_window").and_then(serde_json::Value::as_f64).unwrap_or(f64::INFINITY);
+    let initial = largest.min(10.0);
+    prop_assert_eq!(connection.controller.window(), initial, "{} starts with the initial window", entry.name);
     for (n, operation) in operations.iter().enumerate() {
         let (least, most) = connection.apply(operation);
         let window = connection.controller.window();

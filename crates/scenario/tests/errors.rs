@@ -604,7 +604,7 @@ fn distributions_that_are_none() {
     assert_eq!(
         every("{ normal = \"2s\" }"),
         format!(
-            "{every_at}.normal: there is no such key here; did you mean `pareto`? (there are `uniform`, \
+            "{every_at}.normal: there is no such key here; did you mean `uniform`? (there are `uniform`, \
              `exponential`, `pareto`)"
         )
     );

@@ -99,6 +99,26 @@ fn aimd() {
 }
 
 #[test]
+fn da() {
+    insta::assert_snapshot!(both("da", "real-1992", "{ max_window = 1000 }"));
+}
+
+#[test]
+fn jk() {
+    insta::assert_snapshot!(both("jk", "real-1992", "{ max_window = 1000 }"));
+}
+
+#[test]
+fn dual() {
+    insta::assert_snapshot!(both("dual", "real-1992", "{}"));
+}
+
+#[test]
+fn card() {
+    insta::assert_snapshot!(both("card", "ns2-linux", "{}"));
+}
+
+#[test]
 fn compound() {
     insta::assert_snapshot!(both("compound", "linux", "{}"));
 }
@@ -131,4 +151,34 @@ fn relentless() {
 #[test]
 fn scalable() {
     insta::assert_snapshot!(both("scalable", "linux", "{}"));
+}
+
+#[test]
+fn fast() {
+    insta::assert_snapshot!(both("fast", "linux", "{}"));
+}
+
+#[test]
+fn hd() {
+    insta::assert_snapshot!(both("hd", "linux", "{}"));
+}
+
+#[test]
+fn ledbat() {
+    insta::assert_snapshot!(both("ledbat", "linux", "{}"));
+}
+
+#[test]
+fn nice() {
+    insta::assert_snapshot!(both("nice", "linux", "{}"));
+}
+
+#[test]
+fn pert() {
+    insta::assert_snapshot!(both("pert", "linux", "{}"));
+}
+
+#[test]
+fn tcp_lp() {
+    insta::assert_snapshot!(both("tcp-lp", "linux", "{}"));
 }

@@ -1,0 +1,275 @@
+//! CARD, "Congestion Avoidance using Round-trip Delay" (Jain, "A delay-based approach for congestion avoidance in
+//! interconnected heterogeneous computer networks", Computer Communication Review 19(5), 1989), in the form without
+//! window that Hayes and Armitage 2011, section 2, give.
+//!
+//! Every other round trip CARD compares the RTT with that of the last decision. If it rose the window gives up an
+//! eighth, otherwise it grows by one segment.
+//!
+//! | rule (Hayes and Armitage 2011, section 2) | here |
+//! | --- | --- |
+//! | (tau_i - tau_{i-1})/(tau_i + tau_{i-1}) > 0: congestion | `Card::decide` |
+//! | w = 7/8 w on congestion, w + 1 otherwise, every second RTT | `Card::decide` |
+//!
+//! Notable points:
+//! - Jain's normalized delay gradient divides by the relative change of the window, so that a window that shrinks
+//!   under rising delay is not blamed. The form without window blames it.
+//! - Slow start, losses and timeouts are NewReno's; the first sign of congestion ends slow start.
+//! - tau is the last usable RTT sample of the round trip that ends. After a loss the next decision has nothing to
+//!   compare with, and grows the window.
+//!
+//! Probes: `rtt_ms` is tau of the last decision (0 before the first), `gradient` its (tau_i - tau_{i-1})/(tau_i +
+//! tau_{i-1}), `decreases` counts decreases by delay since the start.
+
+use serde::{Deserialize, Serialize};
+use units::Span;
+
+use crate::parameters::{read, require};
+use crate::registry::Entry;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+
+/// What the registry tells about CARD.
+pub const ENTRY: Entry = Entry {
+    name: "card",
+    title: "CARD",
+    summary: "Gives up an eighth of the window when the RTT rose since the last decision, adds a segment otherwise",
+    source: "Jain 1989",
+    parameters: PARAMETERS,
+    build: |given| Settings::read(given).map(|settings| Box::new(Card::new(settings)) as Box<dyn Controller>),
+};
+
+/// The share of the window kept on a loss.
+const BETA_LOSS: f64 = 0.5;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "beta",
+        default: "0.875",
+        unit: "",
+        range: "above 0, below 1",
+        meaning: "Share of the window kept when the RTT rose",
+        source: "Hayes and Armitage 2011, section 2",
+    },
+    Parameter {
+        name: "every",
+        default: "2",
+        unit: "round trips",
+        range: "1 to 1000",
+        meaning: "Round trips from one decision to the next: the first after a change does not show its effect",
+        source: "Jain 1989",
+    },
+];
+
+/// The parameters; [`ENTRY`] describes each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the table of parameters")]
+pub struct Settings {
+    pub beta: f64,
+    pub every: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { beta: 0.875, every: 2 }
+    }
+}
+
+impl Settings {
+    fn read(given: &Parameters) -> Result<Self, ParameterError> {
+        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
+        require(ENTRY.name, PARAMETERS, "beta", s.beta, s.beta > 0.0 && s.beta < 1.0)?;
+        require(ENTRY.name, PARAMETERS, "every", s.every, (1..=1000).contains(&s.every))?;
+        Ok(s)
+    }
+}
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Card {
+    settings: Settings,
+    reno: Reno,
+    /// The last usable sample of this round trip.
+    rtt: Option<Span>,
+    /// tau_{i-1}: the sample of the last decision.
+    last_rtt: Option<Span>,
+    /// Round trips since the last decision.
+    rounds: u32,
+    before_loss: Option<Reno>,
+    gradient: f64,
+    decreases: u64,
+}
+
+impl Card {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            reno: Reno::new(),
+            rtt: None,
+            last_rtt: None,
+            rounds: 0,
+            before_loss: None,
+            gradient: 0.0,
+            decreases: 0,
+        }
+    }
+
+    /// The sample on which a decision is due on `ack`.
+    fn due(&mut self, ack: &Ack) -> Option<Span> {
+        if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.delayed && !rtt.value.is_zero()) {
+            self.rtt = Some(rtt.value);
+        }
+        self.rounds += u32::from(ack.round_start);
+        if self.rounds < self.settings.every {
+            return None;
+        }
+        self.rounds = 0;
+        self.rtt.take()
+    }
+
+    /// Decides on the RTT `tau`; says whether it rose.
+    fn decide(&mut self, tau: Span) -> bool {
+        let (now, last) = (tau.as_secs_f64(), self.last_rtt.replace(tau).unwrap_or(tau).as_secs_f64());
+        self.gradient = (now - last) / (now + last);
+        let congested = self.gradient > 0.0;
+        if congested {
+            self.reno.multiplicative_decrease(self.settings.beta);
+            self.decreases += 1;
+        }
+        congested
+    }
+
+    fn forget(&mut self) {
+        self.rtt = None;
+        self.last_rtt = None;
+        self.rounds = 0;
+    }
+}
+
+impl Controller for Card {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.reno.start(cx);
+    }
+
+    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        let due = self.due(ack);
+        let congested = due.is_some_and(|tau| self.decide(tau));
+        if congested || !ack.window_limited {
+            return;
+        }
+        if self.reno.grows_exponentially(ack) {
+            self.reno.grow(ack);
+        } else if due.is_some() {
+            self.reno.window += 1.0;
+        }
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.before_loss = Some(self.reno);
+        self.reno.multiplicative_decrease(BETA_LOSS);
+        self.forget();
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        if !loss.again {
+            self.before_loss = Some(self.reno);
+        }
+        self.reno.timeout(BETA_LOSS, loss.again);
+        self.forget();
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        if let Some(before) = self.before_loss.take() {
+            self.reno.restore(before);
+        }
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.reno.idle_restart(cx);
+        self.forget();
+    }
+
+    fn window(&self) -> f64 {
+        self.reno.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.reno.threshold
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        out.value("rtt_ms", self.last_rtt.unwrap_or(Span::ZERO).as_millis_f64());
+        out.value("gradient", self.gradient);
+        out.value("decreases", self.decreases as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, ack, loss, probed, rtt};
+
+    fn cruising(window: f64) -> Card {
+        let mut card = Card::new(Settings::default());
+        card.reno = Reno { window, threshold: 2.0 };
+        card
+    }
+
+    /// Two round trips of `millis`: one decision.
+    fn decide(card: &mut Card, millis: u64) {
+        for _ in 0..2 {
+            card.on_ack(&mut World::new().context(), &Ack { rtt: rtt(millis), round_start: true, ..ack() });
+        }
+    }
+
+    #[test]
+    fn the_table_of_parameters_agrees_with_the_defaults() {
+        crate::parameters::tests::table_agrees_with_defaults::<Settings>("card", PARAMETERS);
+    }
+
+    #[test]
+    fn a_risen_rtt_takes_an_eighth_an_equal_or_fallen_one_adds_a_segment_every_other_round_trip() {
+        let mut card = cruising(39.0);
+        for (millis, window) in [(40, 40.0), (60, 35.0), (60, 36.0), (40, 37.0)] {
+            decide(&mut card, millis);
+            assert_eq!(card.window(), window, "{millis} ms");
+        }
+        // (60 - 40)/(60 + 40), then (40 - 60)/100.
+        assert!((probed(&card, "gradient") + 0.2).abs() < 1e-12);
+        assert_eq!(probed(&card, "decreases"), 1.0);
+    }
+
+    #[test]
+    fn the_first_rise_ends_slow_start() {
+        let mut card = Card::new(Settings::default());
+        card.reno.window = 16.0;
+        decide(&mut card, 40);
+        assert_eq!(card.window(), 18.0);
+        card.on_ack(&mut World::new().context(), &ack());
+        decide(&mut card, 41);
+        // 19 and 20, of which an eighth goes.
+        assert_eq!((card.window(), card.slow_start_threshold()), (17.5, 17.5));
+    }
+
+    #[test]
+    fn a_loss_halves_and_leaves_nothing_to_compare_with() {
+        let mut card = cruising(40.0);
+        decide(&mut card, 40);
+        card.on_loss(&mut World::new().context(), &loss());
+        assert_eq!(card.window(), 20.5);
+        decide(&mut card, 80);
+        assert_eq!(card.window(), 21.5);
+    }
+
+    #[test]
+    fn an_unused_window_shrinks_but_does_not_grow() {
+        let mut card = cruising(40.0);
+        for (millis, window) in [(40, 40.0), (41, 35.0)] {
+            for _ in 0..2 {
+                let unused = Ack { rtt: rtt(millis), round_start: true, window_limited: false, ..ack() };
+                card.on_ack(&mut World::new().context(), &unused);
+            }
+            assert_eq!(card.window(), window);
+        }
+    }
+}

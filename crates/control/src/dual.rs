@@ -1,0 +1,281 @@
+//! DUAL (Wang and Crowcroft, "Eliminating periodic packet losses in the 4.3-Tahoe BSD TCP congestion control
+//! algorithm", Computer Communication Review 22(2), 1992), as Dabbous 1992, section 3, and Hayes and Armitage 2011,
+//! section 2, describe it.
+//!
+//! Tahoe with a second rule: every other round trip the RTT is compared with a threshold between its smallest and its
+//! largest value, and above it the window gives up an eighth, before the queue overflows.
+//!
+//! | rule (Dabbous 1992, section 3) | here |
+//! | --- | --- |
+//! | D_i = (1 - alpha) D_min + alpha D_max | `Dual::threshold` |
+//! | D > D_i: W = 7/8 W | `Dual::on_ack` |
+//! | normal probing, loss: slow start and linear growth of Tahoe | [`Reno::grow`], [`Reno::tahoe`] |
+//!
+//! Notable points:
+//! - D_max stands for the RTT with a full queue, which only a loss shows: in slow start, where the RTT is at its
+//!   largest most of the time, the rule does not apply.
+//! - D is the last usable RTT sample of the round trip that ends.
+//! - A timeout forgets D_max: the path may be another.
+//!
+//! Probes: `min_rtt_ms` and `max_rtt_ms` are D_min and D_max, `threshold_ms` is D_i (all 0 before the first sample);
+//! `decreases` counts decreases by delay since the start.
+
+use serde::{Deserialize, Serialize};
+use units::Span;
+
+use crate::parameters::{read, require};
+use crate::registry::Entry;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+
+/// What the registry tells about DUAL.
+pub const ENTRY: Entry = Entry {
+    name: "dual",
+    title: "DUAL",
+    summary: "Tahoe that gives up an eighth of the window when the RTT is above the middle of its range",
+    source: "Wang and Crowcroft 1992",
+    parameters: PARAMETERS,
+    build: |given| Settings::read(given).map(|settings| Box::new(Dual::new(settings)) as Box<dyn Controller>),
+};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "alpha",
+        default: "0.5",
+        unit: "",
+        range: "0 to 1",
+        meaning: "Where the threshold lies between the smallest RTT and the largest: how much of the queue may fill",
+        source: "Dabbous 1992, section 3; Wang and Crowcroft 1992 for 0.5",
+    },
+    Parameter {
+        name: "beta",
+        default: "0.875",
+        unit: "",
+        range: "above 0, below 1",
+        meaning: "Share of the window kept above the threshold",
+        source: "Dabbous 1992, section 3",
+    },
+    Parameter {
+        name: "every",
+        default: "2",
+        unit: "round trips",
+        range: "1 to 1000",
+        meaning: "Round trips from one comparison to the next",
+        source: "Hayes and Armitage 2011, section 2",
+    },
+];
+
+/// The parameters; [`ENTRY`] describes each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the table of parameters")]
+pub struct Settings {
+    pub alpha: f64,
+    pub beta: f64,
+    pub every: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { alpha: 0.5, beta: 0.875, every: 2 }
+    }
+}
+
+impl Settings {
+    fn read(given: &Parameters) -> Result<Self, ParameterError> {
+        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
+        require(ENTRY.name, PARAMETERS, "alpha", s.alpha, (0.0..=1.0).contains(&s.alpha))?;
+        require(ENTRY.name, PARAMETERS, "beta", s.beta, s.beta > 0.0 && s.beta < 1.0)?;
+        require(ENTRY.name, PARAMETERS, "every", s.every, (1..=1000).contains(&s.every))?;
+        Ok(s)
+    }
+}
+
+/// D_min and D_max.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    min: Span,
+    max: Span,
+}
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Dual {
+    settings: Settings,
+    reno: Reno,
+    range: Option<Range>,
+    /// D: the last usable sample.
+    rtt: Span,
+    /// Round trips since the last comparison.
+    rounds: u32,
+    before_loss: Option<Reno>,
+    decreases: u64,
+}
+
+impl Dual {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, reno: Reno::new(), range: None, rtt: Span::ZERO, rounds: 0, before_loss: None, decreases: 0 }
+    }
+
+    fn observe(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.delayed) {
+            self.rtt = rtt.value;
+            let Range { min, max } = self.range.unwrap_or(Range { min: rtt.value, max: rtt.value });
+            self.range = Some(Range { min: min.min(rtt.value), max: max.max(rtt.value) });
+        }
+    }
+
+    /// D_i.
+    fn threshold(&self) -> Option<Span> {
+        let alpha = self.settings.alpha;
+        self.range.map(|Range { min, max }| min + max.saturating_sub(min).scale(alpha))
+    }
+
+    /// Whether a comparison is due on `ack` and finds D above D_i.
+    fn is_congested(&mut self, ack: &Ack) -> bool {
+        self.rounds += u32::from(ack.round_start);
+        if self.rounds < self.settings.every {
+            return false;
+        }
+        self.rounds = 0;
+        self.threshold().is_some_and(|threshold| self.rtt > threshold)
+    }
+}
+
+impl Controller for Dual {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.reno.start(cx);
+    }
+
+    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(ack);
+        if self.is_congested(ack) && !self.reno.in_slow_start() {
+            self.reno.multiplicative_decrease(self.settings.beta);
+            self.decreases += 1;
+        } else {
+            self.reno.grow(ack);
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(ack);
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.before_loss = Some(self.reno);
+        self.reno.tahoe();
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        if !loss.again {
+            self.before_loss = Some(self.reno);
+        }
+        self.reno.tahoe();
+        self.range = self.range.map(|range| Range { max: range.min, ..range });
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        if let Some(before) = self.before_loss.take() {
+            self.reno.restore(before);
+        }
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.reno.idle_restart(cx);
+    }
+
+    fn window(&self) -> f64 {
+        self.reno.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.reno.threshold
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        let range = self.range.unwrap_or(Range { min: Span::ZERO, max: Span::ZERO });
+        out.value("min_rtt_ms", range.min.as_millis_f64());
+        out.value("max_rtt_ms", range.max.as_millis_f64());
+        out.value("threshold_ms", self.threshold().unwrap_or(Span::ZERO).as_millis_f64());
+        out.value("decreases", self.decreases as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, ack, loss, probed, rtt};
+
+    /// In congestion avoidance at `window`, having seen RTTs from 40 to 80 ms.
+    fn cruising(window: f64) -> Dual {
+        let mut dual = Dual::new(Settings::default());
+        for millis in [40, 80] {
+            dual.observe(&Ack { rtt: rtt(millis), ..ack() });
+        }
+        dual.reno = Reno { window, threshold: 2.0 };
+        dual
+    }
+
+    /// An ACK that ends a round trip of `millis`.
+    fn round(dual: &mut Dual, millis: u64) {
+        dual.on_ack(&mut World::new().context(), &Ack { rtt: rtt(millis), round_start: true, ..ack() });
+    }
+
+    #[test]
+    fn the_table_of_parameters_agrees_with_the_defaults() {
+        crate::parameters::tests::table_agrees_with_defaults::<Settings>("dual", PARAMETERS);
+    }
+
+    #[test]
+    fn every_other_round_trip_above_the_middle_takes_an_eighth() {
+        let mut dual = cruising(40.0);
+        assert_eq!(probed(&dual, "threshold_ms"), 60.0);
+        round(&mut dual, 61);
+        assert_eq!(dual.window(), 40.025);
+        dual.reno.window = 40.0;
+        round(&mut dual, 61);
+        assert_eq!(dual.window(), 35.0);
+        round(&mut dual, 61);
+        assert!(dual.window() > 35.0);
+        assert_eq!(probed(&dual, "decreases"), 1.0);
+    }
+
+    #[test]
+    fn at_the_threshold_the_window_grows() {
+        let mut dual = cruising(40.0);
+        round(&mut dual, 60);
+        round(&mut dual, 60);
+        // 40 + 1/40 + 1/40.025.
+        assert!((dual.window() - 40.05).abs() < 1e-4, "{}", dual.window());
+    }
+
+    #[test]
+    fn alpha_places_the_threshold_between_the_extremes() {
+        // 40 + 0.25 * 40.
+        let mut dual = cruising(40.0);
+        dual.settings.alpha = 0.25;
+        assert_eq!(probed(&dual, "threshold_ms"), 50.0);
+    }
+
+    #[test]
+    fn slow_start_ends_with_a_loss_not_with_delay() {
+        let mut dual = cruising(40.0);
+        dual.reno.threshold = f64::INFINITY;
+        round(&mut dual, 80);
+        round(&mut dual, 80);
+        assert_eq!(dual.window(), 42.0);
+        dual.on_loss(&mut World::new().context(), &loss());
+        assert_eq!((dual.window(), dual.slow_start_threshold()), (1.0, 21.0));
+    }
+
+    #[test]
+    fn a_timeout_forgets_the_largest_rtt_a_loss_does_not() {
+        let mut dual = cruising(40.0);
+        dual.on_loss(&mut World::new().context(), &loss());
+        assert_eq!(probed(&dual, "max_rtt_ms"), 80.0);
+        dual.on_timeout(&mut World::new().context(), &loss());
+        assert_eq!((probed(&dual, "min_rtt_ms"), probed(&dual, "max_rtt_ms")), (40.0, 40.0));
+        round(&mut dual, 50);
+        assert_eq!(probed(&dual, "threshold_ms"), 45.0);
+    }
+}
