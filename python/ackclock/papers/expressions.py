@@ -113,7 +113,7 @@ def _difference(values: Sequence[float]) -> float:
 
 
 def quotient(a: float, b: float) -> float:
-    """a / b; infinite where only b is 0, and without value where both are."""
+    """A / b; infinite where only b is 0, and without value where both are."""
     if b:
         return a / b
     if not a:

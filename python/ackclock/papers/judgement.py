@@ -34,9 +34,7 @@ class Judgement:
             "id": claim.id,
             "kind": claim.kind,
             "reported": claim.reported,
-            "measured": None
-            if self.measured is None or not isfinite(self.measured)
-            else self.measured,
+            "measured": None if self.measured is None or not isfinite(self.measured) else self.measured,
             "unit": claim.unit,
             "low": finite[0],
             "high": finite[1],
