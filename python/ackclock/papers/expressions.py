@@ -113,7 +113,7 @@ def _difference(values: Sequence[float]) -> float:
 
 
 def quotient(a: float, b: float) -> float:
-    """A / b; infinite where only b is 0, and without value where both are."""
+    """The ratio of two numbers: infinite where only the second is 0, without value where both are."""
     if b:
         return a / b
     if not a:
