@@ -8,7 +8,8 @@
  *   PRIVATE_STATE(type), STORED_STATE(type)  state of a connection: state(sk)
  *   PARAMETER(...), CHOICE(...)              parameters: settable by name, before and while flows run
  *   PROBES(...), probe_begin, probe, probe_end   named internals for traces
- *   ca_state, is_window_limited, is_after, rtt_sample, timestamp_rtt, random_u32
+ *   ca_state, is_reducing, is_window_limited, is_after, delivered_to, random_u32
+ *   rtt_sample, timestamp_rtt, timestamp_tick, smoothed_rtt   measurements
  *   real, span, segments and their arithmetic
  *
  * newreno.bpf.c is the example to copy. events.h is for controllers that are written in terms of events (loss, timeout, mark)
@@ -64,6 +65,14 @@ inline_always u32 delivered_to(const struct sock *sk)
 	return is_after(tp->rack.end_seq, tp->snd_una) ? tp->rack.end_seq : tp->snd_una;
 }
 
+/* Puts zeros into an object that consists of whole words; in the kernel there is no memset. */
+#define CLEAR(object)                                                                                                          \
+	do {                                                                                                                   \
+		_Static_assert(sizeof(*(object)) % 8 == 0, "whole words");                                                     \
+		for (u32 word_ = 0; word_ < sizeof(*(object)) / 8; word_++)                                                    \
+			((volatile u64 *)(object))[word_] = 0;                                                                 \
+	} while (0)
+
 /* ---- numbers ---- */
 
 /* A length of time in nanoseconds. */
@@ -80,10 +89,18 @@ typedef u64 real;
 typedef u64 segments;
 #define SEGMENT 65536ull
 #define WHOLE(n) ((segments)(n) << 16)
-#define ENDLESS (~0ull)
+/* The slow-start threshold before the first congestion event, as the kernel writes it. */
+#define ENDLESS 0x7fffffffu
 
 inline_always u64 least(u64 a, u64 b) { return a < b ? a : b; }
 inline_always u64 most(u64 a, u64 b) { return a > b ? a : b; }
+
+/* x * factor, rounded down; exact but for that as long as the product is below 2^64. */
+inline_always u64 scaled_down(u64 x, real factor)
+{
+	u64 x1 = x >> 32, x0 = (u32)x, f1 = factor >> 32, f0 = (u32)factor;
+	return ((x1 * f1) << 32) + x1 * f0 + x0 * f1 + ((x0 * f0) >> 32);
+}
 
 /* x * factor, rounded to the nearest; exact but for that as long as the product is below 2^64. */
 inline_always u64 scaled(u64 x, real factor)

@@ -174,6 +174,49 @@ extern u32 tcp_slow_start(struct tcp_sock *tp, u32 acked) KFUNC;
 extern void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked) KFUNC;
 extern u32 tcp_reno_undo_cwnd(struct sock *sk) KFUNC;
 
+/* ---- measurements ---- */
+
+/* What rtt_sample has learnt: whether the receiver delays ACKs. */
+struct rtt_sampler {
+	u8 delays;
+};
+
+/*
+ * The RTT sample of an ACK in nanoseconds: from the last transmission of the newest segment that it covers; 0 if there is none
+ * that can be trusted. Not trusted is an ACK for one segment from a receiver that otherwise acknowledges several at once, as its
+ * delayed-ACK timer may be in it (the counter from 0 to 5 of the specification of CDG, section 2.2). Where segments were sent
+ * twice, the kernel falls back on timestamps: whole milliseconds, and not of one transmission.
+ */
+inline_always u64 rtt_sample(struct rtt_sampler *sampler, const struct sock *sk, const struct ack_sample *ack)
+{
+	bool delayed = false;
+	if (ack->pkts_acked == 1) {
+		delayed = sampler->delays > 0;
+		if (delayed)
+			sampler->delays -= 1;
+	} else if (ack->pkts_acked > 1 && sampler->delays < 5) {
+		sampler->delays += 1;
+	}
+	s32 rtt_us = ack->rtt_us;
+	bool ambiguous = BITFIELD(inet_csk(sk), icsk_ca_state) >= TCP_CA_Recovery && (u32)rtt_us % 1000 == 0;
+	return rtt_us > 0 && !delayed && !ambiguous ? (u64)(u32)rtt_us * 1000 : 0;
+}
+
+/* The tick of the clock of the timestamp option, in nanoseconds. */
+inline_always u64 timestamp_tick(const struct sock *sk) { return 1000000; }
+
+/* The RTT by the timestamp option (RFC 7323, section 4.1), in nanoseconds on that clock; -1 without timestamps. */
+inline_always s64 timestamp_rtt(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	if (!BITFIELD(&tp->rx_opt, saw_tstamp) || !tp->rx_opt.rcv_tsecr)
+		return -1;
+	return (u64)((u32)(tp->tcp_mstamp / 1000) - tp->rx_opt.rcv_tsecr) * 1000000;
+}
+
+/* The smoothed RTT (RFC 6298) in nanoseconds; 0 before the first sample. */
+inline_always u64 smoothed_rtt(const struct sock *sk) { return (u64)(tcp_sk(sk)->srtt_us >> 3) * 1000; }
+
 /* ---- callbacks ---- */
 
 /* CALLBACK_n(type, name, type of argument, argument, ...) { body } */
