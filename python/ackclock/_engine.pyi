@@ -48,7 +48,8 @@ def inspect(resolved: str) -> dict[str, Any]:
     ``warnings`` (sentences), ``estimated_memory_bytes``, ``available_memory_bytes`` (of this machine, None if
     unknown), ``duration_s``, ``warmup_s``, ``bottleneck`` (name
     of the link that reports look at first), ``flows`` (``name``, ``cc``, ``base_rtt_ms``, ``start_s``,
-    ``stop_s``) and ``links`` (``name``, ``rate_bps`` or None, ``delay_ms``). Raises ScenarioError.
+    ``stop_s``, and ``connections``: how many it makes, on average) and ``links`` (``name``, ``rate_bps`` or
+    None, ``delay_ms``). Raises ScenarioError.
     """
 
 @final
@@ -181,7 +182,7 @@ class Ack:
 
     @property
     def newly_lost(self) -> int:
-        """Segments deemed lost on this ACK."""
+        """Segments deemed lost since the last ACK, each told once: here or in the loss event it starts."""
 
     @property
     def in_flight_before(self) -> int:
@@ -239,7 +240,7 @@ class Loss:
 
     @property
     def newly_lost(self) -> int:
-        """Segments deemed lost so far."""
+        """Segments deemed lost that no ACK has told of."""
 
     @property
     def again(self) -> bool:

@@ -19,7 +19,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ackclock import metrics
 from ackclock.metrics import Array, Tables
@@ -30,14 +30,24 @@ COLOURS: Mapping[str, str] = {
     "cdg": "#009E73",
     "vegas": "#CC79A7",
     "aimd": "#8C6D1F",
+    "siad": "#AA3377",
+    "htcp": "#E69F00",
+    "highspeed": "#56B4E9",
+    "scalable": "#44AA99",
+    "da": "#4477AA",
+    "jk": "#CC6677",
     "": "#444444",
 }
-"""Colour of each controller (Okabe and Ito's palette); others take the spare ones in order of appearance."""
+"""Colour of each controller (palettes of Okabe and Ito, and Tol); others take the spare ones in order."""
 
-SPARE = ("#56B4E9", "#E69F00", "#332288", "#999933", "#882255", "#44AA99", "#AA4499", "#661100")
+SPARE = ("#332288", "#999933", "#DDCC77", "#661100", "#117733", "#6699CC")
 MARKERS = "os^Dv<>P*X"
 LEGEND_LIMIT = 10
 """A panel with more curves than this has no legend: nobody could read it."""
+SHORT_LOG_AXIS = 300.0
+"""A logarithmic axis that covers less than this factor has labels at 2 and 5 as well."""
+MANY_FLOWS = 16
+"""With more flows than this, those of one name and controller are one curve over time."""
 LEGEND_COLUMNS = 4
 LEGEND_ROW_POINTS = 13
 
@@ -132,7 +142,10 @@ def draw(
     rows = math.ceil(len(panels) / columns)
     with style():
         figure = Figure(
-            figsize=(wide if columns > 1 else 0.85 * wide, 0.6 + (2.5 if rows > 1 else 2.9) * rows)
+            figsize=(
+                wide * {1: 0.85, 2: 1.0}.get(columns, columns / 2.25),
+                0.6 + (2.5 if rows > 1 else 2.9) * rows,
+            )
         )
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
@@ -149,8 +162,7 @@ def draw(
 
 def _panel(axes: Axes, panel: Panel) -> None:
     few = len(panel.series) <= LEGEND_LIMIT
-    shown = colours([s.cc for s in panel.series])
-    for number, (series, colour) in enumerate(zip(panel.series, shown, strict=True)):
+    for number, (series, colour) in enumerate(zip(panel.series, _colours(panel.series), strict=True)):
         marker = MARKERS[number % len(MARKERS)]
         look: dict[str, Any] = {"color": colour, "label": series.label if few else None}
         if series.look == "points":
@@ -167,6 +179,16 @@ def _panel(axes: Axes, panel: Panel) -> None:
     axes.set_title(panel.title)
 
 
+def _colours(series: Sequence[Series]) -> list[str]:
+    """The colour of each curve; a model of a controller follows the curve before it."""
+    own = [s.look != "model" or not s.cc for s in series]
+    fresh = iter(colours([s.cc for s, is_own in zip(series, own, strict=True) if is_own]))
+    shown: list[str] = []
+    for is_own in own:
+        shown.append(next(fresh) if is_own else shown[-1])
+    return shown
+
+
 def _axes(grid: Any, x: Axis, y: Axis) -> None:
     first = grid[0, 0]
     for axis, set_scale, set_limits, own in (
@@ -175,7 +197,11 @@ def _axes(grid: Any, x: Axis, y: Axis) -> None:
     ):
         if axis.scale != "linear":
             set_scale(axis.scale)
-            own.set_major_formatter(ScalarFormatter())
+            own.set_major_formatter(StrMethodFormatter("{x:g}"))
+            own.set_minor_formatter(NullFormatter())
+            low, high = own.get_view_interval()
+            if high < SHORT_LOG_AXIS * low:
+                own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         set_limits(axis.low, axis.high)
     for axes in grid[-1, :]:
         axes.set_xlabel(x.label)
@@ -221,22 +247,33 @@ def _over_time(
 
 
 def goodput_over_time(runs: Runs, width: float = 1.0) -> Figure:
-    """Goodput of every flow in bins of ``width`` seconds, a panel for each label."""
-    return _over_time(
-        runs, lambda run: metrics.goodput_by_flow(run, width), Axis("goodput (Mbit/s)", low=0.0), 1e-6
-    )
+    """Goodput of every flow in bins of ``width`` seconds, a panel for each label.
+
+    Of many flows those of one name together.
+    """
+
+    def curves(run: Tables) -> list[metrics.Curve]:
+        return (metrics.goodput_by_group if _many(run) else metrics.goodput_by_flow)(run, width)
+
+    return _over_time(runs, curves, Axis("goodput (Mbit/s)", low=0.0), 1e-6)
 
 
 def rtt_over_time(runs: Runs) -> Figure:
-    """RTT samples of every flow, a panel for each label."""
-    return _over_time(runs, lambda run: metrics.signal_by_flow(run, "rtt"), Axis("RTT (ms)"))
+    """RTT samples of every flow, a panel for each label; of many flows the mean by name."""
+    return _over_time(runs, lambda run: _signal(run, "rtt"), Axis("RTT (ms)"))
 
 
 def window_over_time(runs: Runs) -> Figure:
-    """Congestion window of every flow, a panel for each label."""
-    return _over_time(
-        runs, lambda run: metrics.signal_by_flow(run, "window"), Axis("window (segments)", low=0.0)
-    )
+    """Congestion window of every flow, a panel for each label; of many flows the mean by name."""
+    return _over_time(runs, lambda run: _signal(run, "window"), Axis("window (segments)", low=0.0))
+
+
+def _signal(run: Tables, signal: str) -> list[metrics.Curve]:
+    return (metrics.signal_by_group if _many(run) else metrics.signal_by_flow)(run, signal)
+
+
+def _many(run: Tables) -> bool:
+    return bool(run.flows.num_rows > MANY_FLOWS)
 
 
 def queue_over_time(runs: Runs) -> Figure:
@@ -275,12 +312,10 @@ def delay_throughput(runs: Runs) -> Figure:
 
 
 def _delay_and_goodput(run: Tables) -> list[tuple[float, float]]:
-    found = []
-    for name in metrics.flow_names(run):
-        delay = metrics.rtt_percentile(run, 50, name, above_base=True)
-        if math.isfinite(delay):
-            found.append((delay, metrics.goodput(run, name) / 1e6))
-    return found
+    delay = metrics.column(run.flows, "rtt_p50_ms") - metrics.column(run.flows, "base_rtt_ms")
+    goodput = metrics.column(run.flows, "goodput_bps") / 1e6
+    seen = np.isfinite(delay)
+    return list(zip(delay[seen].tolist(), goodput[seen].tolist(), strict=True))
 
 
 def _ellipse(axes: Axes, points: Array, colour: str) -> None:

@@ -20,11 +20,22 @@ Rate: TypeAlias = str | Sequence[Sequence[str]] | Mapping[str, str]
 """``"10mbit"``, ``"unlimited"``, ``[["0s", "10mbit"], ["20s", "5mbit"]]`` or ``{"trace": "saw.down"}``."""
 
 Queue: TypeAlias = str | Mapping[str, Any]
-"""``"84p"``, ``"64kB"``, ``"100ms"``, ``"1bdp"``, ``"infinite"`` or a table ``{"limit": "84p", …}`` with the keys
-``count_in_service``, ``mark_above``, ``discipline`` (``"fifo"``, ``"fq"`` or ``"drr"``) and ``quantum``."""
+"""``"84p"``, ``"64kB"``, ``"100ms"``, ``"1bdp"``, ``"infinite"`` or a table ``{"limit": "84p", …}`` with
+the keys ``count_in_service``, ``mark_above``, ``discipline`` (``"fifo"``, ``"fq"`` or ``"drr"``) and
+``quantum``."""
 
 LossModel: TypeAlias = str | float | Mapping[str, Any]
 """``"1%"``, ``{"model": "gilbert-elliott", …}`` or ``{"packets": [10, 11]}``."""
+
+Delay: TypeAlias = str | Sequence[Sequence[str]]
+"""``"40ms"``, or steps ``[["0s", "100ms"], ["30s", "40ms"]]``."""
+
+Jitter: TypeAlias = str | Mapping[str, Any]
+"""``"3ms"`` or ``{"uniform": "3ms", "reorder": True}``."""
+
+Distribution: TypeAlias = str | Mapping[str, Any]
+"""``"2s"``, ``{"uniform": ["2s", "3s"]}``, ``{"exponential": "2s"}`` or
+``{"pareto": {"mean": "2s", "shape": 1.5}}``; of sizes alike."""
 
 Factory: TypeAlias = Callable[[], Any]
 """Makes one controller written in Python."""
@@ -41,6 +52,7 @@ class Reverse:
     rate: Rate | None = None
     queue: Queue | None = None
     loss: LossModel | None = None
+    jitter: Jitter | None = None
 
 
 @dataclass
@@ -49,16 +61,20 @@ class Path:
 
     rate: Rate
     """Rate of the bottleneck, of IP bytes."""
-    rtt: str | None = None
+    rtt: Delay | None = None
     """Base round-trip time, half of it each way. This or ``delay``."""
     queue: Queue | None = None
     """The queue before the bottleneck. To be given unless the rate is unlimited."""
     loss: LossModel | None = None
     """Random loss before the queue."""
-    delay: str | Mapping[str, str] | None = None
+    delay: Delay | Mapping[str, Delay] | None = None
     """One-way propagation delay, or ``{"forward": "20ms", "reverse": "30ms"}``."""
     reverse: Reverse | None = None
     """The way of the ACKs."""
+    jitter: Jitter | None = None
+    """Random delay behind the bottleneck."""
+    reorder: bool | None = None
+    """Whether packets overtake others when a delay becomes shorter, in both directions."""
 
 
 @dataclass(kw_only=True)
@@ -71,7 +87,7 @@ class Link:
     """The node at its end."""
     rate: Rate
     """Its rate, of IP bytes."""
-    delay: str
+    delay: Delay
     """Propagation delay, the same in both directions."""
     queue: Queue | None = None
     """The queue before it. To be given unless the rate is unlimited."""
@@ -80,9 +96,13 @@ class Link:
     loss: LossModel | None = None
     """Random loss before the queue."""
     duplex: bool | None = None
-    """Whether there is a reverse direction with the same rate, queue and loss."""
+    """Whether there is a reverse direction with the same rate, queue, loss and jitter."""
     reverse: Reverse | None = None
     """The reverse direction, where it differs."""
+    jitter: Jitter | None = None
+    """Random delay behind it."""
+    reorder: bool | None = None
+    """Whether packets overtake others when the delay becomes shorter, in both directions."""
 
 
 @dataclass
@@ -102,10 +122,12 @@ class Flow:
     start_jitter: str | None = None
     """A random delay of the start, uniform from 0 to below this."""
     stop: str | None = None
-    """When it stops; by default at the end of the run."""
-    bytes: str | None = None
+    """When it stops, or the last of ``every`` has started; by default at the end of the run."""
+    bytes: Distribution | None = None
     """How much it sends; the flow ends when all is delivered. By default without end."""
-    rtt: str | None = None
+    every: Distribution | None = None
+    """The time from one connection of ``bytes`` to the next; their names get ``-0``, ``-1`` and so on."""
+    rtt: Delay | None = None
     """Base round-trip time of this flow in place of the path's."""
     from_: str | None = None
     """The node of the sender, among ``links`` (``from`` in a file)."""

@@ -10,12 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock import _engine
+from ackclock.groups import grouped
 
 Summary = Mapping[str, Any]
 """One object of the ``runs`` list: what ``Run.summary()`` gives."""
 
 MANY_FLOWS = 16
-"""With more flows than this in a run, the table shows them together by controller."""
+"""With more flows than this in a run, the table shows those of one name and controller together."""
 
 
 def document(summaries: Sequence[Summary]) -> dict[str, Any]:
@@ -33,16 +34,17 @@ def _text(value: float | None, form: str = ".2f") -> str:
 
 
 def _flow_groups(summaries: Sequence[Summary]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
-    """The flows that share a row: by name over the repetitions, or by controller when there are many."""
+    """The flows that share a row: by name over the repetitions, without its number when there are many."""
     many = any(len(s["flows"]) > MANY_FLOWS for s in summaries)
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for s in summaries:
-        sizes: dict[str, int] = {}
-        for flow in s["flows"]:
-            sizes[flow["cc"]] = sizes.get(flow["cc"], 0) + 1
-        for flow in s["flows"]:
-            name = f"{sizes[flow['cc']]} x {flow['cc']}" if many else flow["name"]
-            groups.setdefault((str(s["label"]), name), []).append(flow)
+        if many:
+            for group in grouped([flow["name"] for flow in s["flows"]], [flow["cc"] for flow in s["flows"]]):
+                row = groups.setdefault((str(s["label"]), group.name), [])
+                row.extend(s["flows"][index] for index in group.flows)
+        else:
+            for flow in s["flows"]:
+                groups.setdefault((str(s["label"]), flow["name"]), []).append(flow)
     return groups
 
 

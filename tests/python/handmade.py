@@ -30,6 +30,7 @@ def handmade() -> Handmade:
     seconds = np.arange(11.0)
     delivered_a = seconds * 500_000
     delivered_b = np.array([0, 0, 0, 0, 0, 250, 500, 1000, 1500, 2000, 2500]) * 1000.0
+    delivered = np.concatenate([delivered_a, delivered_b]).astype("uint64")
     window = np.array([10, 11, 12, 8.4, 9.4, 10.4, 10.4, 10.4, 10.4, 10.4, 10.4])
     return Handmade(
         flows=pa.table(
@@ -44,6 +45,7 @@ def handmade() -> Handmade:
                 "throughput_bps": [4.4e6, 2.2e6],
                 "data_packets": [3000, 1000],
                 "loss_rate": [0.01, 0.05],
+                "rtt_mean_ms": [90.0, 60.0],
                 "rtt_p50_ms": [90.0, 60.0],
             }
         ),
@@ -61,9 +63,13 @@ def handmade() -> Handmade:
             {
                 "time_s": np.concatenate([seconds, seconds]),
                 "flow": pa.array([0] * 11 + [1] * 11, pa.uint32()),
-                "delivered_bytes": pa.array(np.concatenate([delivered_a, delivered_b]).astype("uint64")),
+                "delivered_bytes": pa.array(delivered),
+                "arrived_packets": pa.array(
+                    np.concatenate([delivered_a, delivered_b]).astype("uint64") // 1000
+                ),
                 "window_segments": np.concatenate([window, window]),
                 "latest_rtt_ms": pa.array([*(40 + 10 * seconds), *[None] * 5, *[60.0] * 6], pa.float64()),
+                "smoothed_rtt_ms": [500.0] * 22,
             }
         ),
         link_series=pa.table(
@@ -75,14 +81,28 @@ def handmade() -> Handmade:
             }
         ),
         probes=_probes(),
-        events=pa.table(
-            {
-                "time_s": [2.5, 3.5, 4.5, 5.0],
-                "kind": pa.array(["drop", "drop", "drop", "deemed-lost"]).dictionary_encode(),
-                "flow": pa.array([0, 0, 0, 1], pa.uint32()),
-                "value": pa.array([83.0, 84.0, None, 140.0]),
-            }
+        events=events(
+            [
+                (2.5, "drop", 0, 83.0),
+                (3.5, "drop", 0, 84.0),
+                (4.5, "drop", 0, None),
+                (5.0, "deemed-lost", 1, 140.0),
+            ]
         ),
+    )
+
+
+def events(rows: list[tuple[float, str, int, float | None]]) -> pa.Table:
+    """A table of events at the bottleneck from time, kind, flow and value of each."""
+    times, kinds, flows, values = zip(*rows, strict=True)
+    return pa.table(
+        {
+            "time_s": pa.array(times, pa.float64()),
+            "kind": pa.array(kinds).dictionary_encode(),
+            "flow": pa.array(flows, pa.uint32()),
+            "link": pa.array([1] * len(rows), pa.uint32()),
+            "value": pa.array(values, pa.float64()),
+        }
     )
 
 

@@ -140,6 +140,15 @@ def test_reproduce_writes_a_report_and_one_json_object(capsys, tmp_path):
     }
 
 
+def test_the_tables_of_a_paper_stand_in_the_report(capsys, tmp_path):
+    status, _, _ = run(capsys, "reproduce", "da1992-table1", "--out", tmp_path / "report")
+    assert status == 0
+    table = (tmp_path / "report" / "da1992-table1.md").read_text()
+    assert "| JK source | 221.4 (221) |" in table
+    assert (tmp_path / "report" / "da1992-table1.parquet").exists()
+    assert "<td>DA source</td>" in (tmp_path / "report" / "index.html").read_text().replace(' class=""', "")
+
+
 def test_bench_measures_a_case_in_a_process_of_its_own(capsys):
     status, out, _ = run(capsys, "bench", "--only", "newreno-1", "--json")
     (result,) = json.loads(out)["bench"]

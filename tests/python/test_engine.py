@@ -93,7 +93,14 @@ def test_inspecting_tells_what_a_run_would_be() -> None:
     seen = _engine.inspect(resolved(("warmup", "1s")))
     assert (seen["bottleneck"], seen["duration_s"], seen["warmup_s"]) == ("bottleneck", 5.0, 1.0)
     assert seen["flows"] == [
-        {"name": "newreno-0", "cc": "newreno", "base_rtt_ms": 40.0, "start_s": 0.0, "stop_s": 5.0}
+        {
+            "name": "newreno-0",
+            "cc": "newreno",
+            "base_rtt_ms": 40.0,
+            "start_s": 0.0,
+            "stop_s": 5.0,
+            "connections": 1,
+        }
     ]
     assert seen["links"][0]["rate_bps"] == 10_000_000
     assert seen["warnings"] == []

@@ -1,11 +1,14 @@
+import dataclasses
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ackclock import metrics
+from ackclock.groups import grouped
 from ackclock.metrics import MetricError
-from handmade import handmade
+from handmade import events, handmade
 
 RUN = handmade()
 
@@ -158,9 +161,213 @@ def test_the_mathis_model_at_one_percent():
     assert metrics.mathis(0.01, 0.04, 1448) == pytest.approx(3.547e6, rel=1e-3)
 
 
+def test_flows_of_one_name_and_controller_are_a_group():
+    names = ["web-0", "web-1", "long", "web-2", "a-b", "7"]
+    controllers = ["cubic", "cubic", "newreno", "newreno", "cubic", "cubic"]
+    found = [(group.name, group.flows) for group in grouped(names, controllers)]
+    assert found == [("2 x web", [0, 1]), ("long", [2]), ("web", [3]), ("a-b", [4]), ("7", [5])]
+
+
+def short_flows():
+    """Two connections that end and one that goes on; the first began before the measured interval."""
+    run = handmade()
+    flows = {
+        "flow": pa.array([0, 1, 2], pa.uint32()),
+        "name": ["web-0", "web-1", "web-2"],
+        "cc": ["cubic"] * 3,
+        "start_s": [0.5, 1.5, 3.5],
+        "stop_s": [2.5, 3.5, 5.0],
+        "measured_s": [1.5, 2.0, 1.5],
+        "delivered_bytes": [700, 1000, 400],
+    }
+    series = {
+        "time_s": [1.0, 2.0, 2.0, 3.0, 4.0, 5.0],
+        "flow": pa.array([0, 0, 1, 1, 2, 2], pa.uint32()),
+        "delivered_bytes": [300, 800, 100, 600, 100, 400],
+        "latest_rtt_ms": [10.0, 20.0, 40.0, 50.0, None, 60.0],
+    }
+    return dataclasses.replace(run, flows=pa.table(flows), flow_series=pa.table(series))
+
+
+def test_the_goodput_of_a_group_is_the_sum_and_counts_what_came_after_the_last_sample():
+    (curve,) = metrics.goodput_by_group(short_flows(), 1.0)
+    assert (curve.name, curve.cc) == ("3 x web", "cubic")
+    assert curve.times.tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
+    # From 3 s to 4 s: 500 sampled at 3 s, and 400 that the second delivered by its end at 3.5 s. What the
+    # first did after 2 s is not known: its row is of the measured interval. 4 s and 5 s share the last bin.
+    assert (curve.values / 8).tolist() == [0, 300, 600, 900, 400]
+
+
+def test_a_signal_of_a_group_is_the_mean_of_those_sampled_at_an_instant():
+    (curve,) = metrics.signal_by_group(short_flows(), "rtt")
+    assert curve.times.tolist() == [1.0, 2.0, 3.0, 5.0]
+    assert curve.values.tolist() == [10.0, 30.0, 50.0, 60.0]
+
+
 def test_curves_leave_out_what_was_not_measured():
     a, b = metrics.signal_by_flow(RUN, "rtt")
     assert (a.cc, b.cc) == ("newreno", "cdg")
     assert b.times.tolist() == [5, 6, 7, 8, 9, 10]
     assert metrics.goodput_by_flow(RUN, 5.0)[0].values.tolist() == [4e6, 4e6]
     assert metrics.queue_curve(RUN).values[3] == 3.0
+
+
+def with_events(*rows):
+    """The hand-made run with other events of flow ``a``, given by time and kind."""
+    return dataclasses.replace(RUN, events=events([(time, kind, 0, None) for time, kind in rows]))
+
+
+def test_losses_close_to_each_other_are_one_congestion_event():
+    # A pause above 1.5 * (40 + 100) ms = 0.21 s starts a new event: 1.3 to 4.0 s and 4.2 to 9.0 s.
+    run = with_events(*((time, "drop") for time in (1.0, 1.1, 1.3, 4.0, 4.2)), (9.0, "lost"))
+    assert metrics.loss_event_distance(run, "a") == pytest.approx((2.7 + 4.8) / 2)
+    assert metrics.loss_event_distance(run, "a", gap=3.0) == pytest.approx(4.8)
+    assert metrics.loss_event_distance(run, "a", start=2.0) == pytest.approx(4.8)
+    with pytest.raises(MetricError, match="fewer than two congestion events"):
+        metrics.loss_event_distance(run, "a", start=5.0)
+    with pytest.raises(MetricError, match="fewer than two congestion events"):
+        metrics.loss_event_distance(run, "b")
+
+
+def test_the_shortest_queue_of_an_epoch_is_that_between_two_loss_events():
+    run = with_events((0.0, "loss-event"), (2.0, "loss-event"), (5.0, "loss-event"), (9.0, "loss-event"))
+    # The queue is as long as the second it is sampled in: 0, 2 and 5 packets.
+    assert metrics.epoch_queue_minimum(run, "a") == 2.0
+    assert metrics.epoch_queue_minimum(run, start=1.0, percentile=100.0) == 5.0
+    assert metrics.empty_epochs(run, "a") == pytest.approx(1 / 3)
+    with pytest.raises(MetricError, match="fewer than two loss events"):
+        metrics.empty_epochs(run, "b")
+    crowded = with_events((2.2, "loss-event"), (2.4, "loss-event"))
+    with pytest.raises(MetricError, match="sampled less often"):
+        metrics.epoch_queue_minimum(crowded, "a")
+
+
+def test_growth_is_counted_from_the_end_of_a_recovery_to_the_next_loss_event():
+    # From 8.4 segments at 3 s to 10.4 at 5 s, in four round trips of 500 ms.
+    run = with_events((2.9, "recovered"), (5.5, "loss-event"), (6.0, "recovered"))
+    assert metrics.growth_per_rtt(run, "a") == pytest.approx(0.5)
+    with pytest.raises(MetricError, match="no epoch"):
+        metrics.growth_per_rtt(run, "a", start=6.0)
+
+
+def test_throughput_over_an_interval_counts_arrived_packets():
+    assert metrics.throughput(RUN, "b", 4.0, 8.0, packet=1000) == pytest.approx(3.0e6)
+    assert metrics.throughput(RUN, None, 4.0, 8.0, packet=1500) == pytest.approx(7.0e6 * 1.5)
+    assert metrics.throughput_among(RUN, "smallest") == 2.2e6
+    assert metrics.throughput_among(RUN, "largest", flows=["a"]) == 4.4e6
+    with pytest.raises(MetricError, match="must be one of smallest, largest, mean"):
+        metrics.throughput_among(RUN, "fastest")
+    with pytest.raises(MetricError, match="both ends"):
+        metrics.throughput(RUN, "b", 8.0)
+
+
+def test_a_rate_is_reached_at_the_end_of_the_first_window_that_has_it():
+    # b: 2 Mbit/s from 4 to 6 s, 4 Mbit/s after; the window from 5.5 to 6.5 s has 3.
+    found = [metrics.time_until_rate(RUN, "b", rate, 1.0, 0.5, packet=1000) for rate in (2e6, 3e6, 5e6)]
+    assert found == pytest.approx([1.0, 2.5, 6.0])
+    late = with_events((5.8, "loss-event"))
+    since = metrics.time_until_rate(late, "a", 4e6, 1.0, 0.5, since="loss-event", packet=1000)
+    assert since == pytest.approx(1.0)
+    with pytest.raises(MetricError, match="no window of 9 s"):
+        metrics.time_until_rate(RUN, "b", 1e6, 9.0, 0.5)
+
+
+def test_the_variation_of_two_flows_is_their_difference_over_their_sum():
+    assert metrics.variation(RUN, 2.0, 4.0, 8.0).tolist() == pytest.approx([2 / 6, 0.0])
+    assert metrics.variation(RUN, 2.0, 4.0, 6.0, flows=["a"]).tolist() == [0.0]
+
+
+def test_the_room_of_a_queue_shows_in_what_a_dropped_packet_found():
+    assert metrics.buffer(RUN) == 84.0
+    with pytest.raises(MetricError, match="nothing was dropped"):
+        metrics.buffer(with_events((1.0, "recovered")))
+
+
+def test_a_queue_is_sampled_over_an_interval():
+    assert metrics.queue_percentile(RUN, 0.0, start=5.0) == 5.0
+    assert metrics.queue_percentile(RUN, 50.0, stop=4.0) == 2.0
+    assert metrics.queue_curve(RUN, start=2.0, stop=3.0).values.tolist() == [2.0, 3.0]
+
+
+def test_a_column_of_the_flows_is_a_metric():
+    assert metrics.flow_value(RUN, "b", "data_packets") == 1000.0
+    assert metrics.rtt_mean(RUN, "a") == 90.0
+    with pytest.raises(MetricError, match="has no column `speed`"):
+        metrics.flow_value(RUN, "b", "speed")
+
+
+def test_signals_have_means_shares_and_increases():
+    assert metrics.signal_mean(RUN, "a", "window", 0.0, 3.0) == pytest.approx((10 + 11 + 12 + 8.4) / 4)
+    assert metrics.signal_share(RUN, "a", "queue_state", 3.0) == 0.5
+    assert metrics.signal_increase(RUN, "a", "interval", 1.0, 4.0) == 3.0
+    assert metrics.signal_increase(RUN, "a", "backoffs") == 1.0
+
+
+def test_signals_are_counted_in_steps():
+    # At 3 s the back-off is counted, with a shadow window of 12 in interval 3.
+    assert metrics.signal_ratio(RUN, "a", "shadow_window", "interval", "backoffs") == 4.0
+    # 13 at 4 s: three intervals after 1 s.
+    assert metrics.steps_until(RUN, "a", "shadow_window", "interval", 13.0, 13.5, 1.0) == 3.0
+    with pytest.raises(MetricError, match="never from 20 to 30"):
+        metrics.steps_until(RUN, "a", "shadow_window", "interval", 20.0, 30.0, 1.0)
+    # 11, 12, 12, 13, 14 at the five steps: within a tenth of 14 from the fourth on.
+    assert metrics.steps_until_settled(RUN, "a", "shadow_window", "interval", 0.1) == 4.0
+    assert metrics.steps_until_settled(RUN, "a", "shadow_window", "interval", 0.5) == 1.0
+
+
+def test_linear_growth_takes_the_difference_of_the_windows_in_round_trips():
+    # 1 to 2 Mbit/s with packets of 1250 bytes and 100 ms: from 10 to 20 packets, 2 a round trip.
+    found = metrics.linear_growth(1e6, 2e6, rtt=0.1, packet=1250, per_rtt=2.0)
+    assert found == pytest.approx(0.5)
+
+
+def test_arrivals_are_counted_from_the_last_sample_at_or_before_each_end():
+    # Of b 0, 250, 500 and 1000 packets have arrived at 4, 5, 6 and 7 s; of a 500 more each second.
+    assert metrics.packets_arrived(RUN, "b", 4.0, 6.0) == 500.0
+    assert metrics.packets_arrived(RUN, "b", 4.0, 6.0, offset=0.5) == 500.0
+    assert metrics.packets_arrived(RUN, "b", 4.0, 6.0, offset=1.0) == 750.0
+    assert metrics.packets_arrived(RUN, None, 4.0, 6.0) == 1500.0
+    assert metrics.packets_arrived(RUN, "a") == 5000.0
+
+
+def test_arrivals_need_a_series_that_reaches_to_the_end():
+    with pytest.raises(MetricError, match=r"the series ends before 10\.1 s"):
+        metrics.packets_arrived(RUN, "a", 8.0, 10.0, offset=0.1)
+    with pytest.raises(MetricError, match="from 4 s to 4 s is empty"):
+        metrics.packets_arrived(RUN, "a", 4.0, 4.0)
+
+
+def test_the_rtt_has_a_mean_and_a_deviation_over_an_interval():
+    # 60, 70, 80 ms: deviations of 10, 0 and 10 ms.
+    assert metrics.rtt_mean(RUN, "a", 2.0, 4.0) == 70.0
+    assert metrics.rtt_deviation(RUN, "a", 2.0, 4.0) == pytest.approx(math.sqrt(200 / 3))
+    assert metrics.rtt_deviation(RUN, "b", 5.0, 9.0) == 0.0
+
+
+def test_a_signal_is_read_when_another_first_has_a_value():
+    # The queue state is 1 from 3 s on, when the shadow window is 12.
+    assert metrics.signal_when(RUN, "a", "shadow_window", "queue_state", 1) == 12.0
+    assert metrics.signal_when(RUN, "a", "shadow_window", "queue_state", 1, start=4.0) == 13.0
+    with pytest.raises(MetricError, match="`queue_state` of `a` never is 2"):
+        metrics.signal_when(RUN, "a", "shadow_window", "queue_state", 2)
+
+
+def test_a_counter_rises_until_another_does():
+    # Back-offs rise at 3 s; intervals are counted from 0 to 5, one a second.
+    assert metrics.rise_until(RUN, "a", "interval", "backoffs", 1.0) == 2.0
+    # Before 3 s the count of back-offs itself is last 0 at 2 s, and the smallest slope never is.
+    assert metrics.rise_until(RUN, "a", "interval", "backoffs", 1.0, row="backoffs") == 1.0
+    assert metrics.rise_until(RUN, "a", "interval", "backoffs", 1.0, row="raw_min") == 3.0
+    with pytest.raises(MetricError, match="`backoffs` of `a` never rises after 4 s"):
+        metrics.rise_until(RUN, "a", "interval", "backoffs", 4.0)
+
+
+def test_signals_of_two_flows_correlate_in_bins():
+    # Both windows are the same by hand; the RTT of b is constant, which correlates with nothing.
+    assert metrics.correlation(RUN, ["a", "b"], "window", 1.0, 0.0, 10.0) == pytest.approx(1.0)
+    with pytest.raises(MetricError, match="does not vary"):
+        metrics.correlation(RUN, ["a", "b"], "rtt", 1.0, 5.0, 10.0)
+    with pytest.raises(MetricError, match="fewer than two bins"):
+        metrics.correlation(RUN, ["a", "b"], "rtt", 1.0, 0.0, 5.0)
+    with pytest.raises(MetricError, match="of two flows, not of 1"):
+        metrics.correlation(RUN, ["a"], "window", 1.0, 0.0, 10.0)

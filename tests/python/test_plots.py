@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import ackclock
 from ackclock import plots
 from ackclock.plots import Axis, Panel, Series
 from handmade import handmade
@@ -46,6 +47,23 @@ def test_a_panel_with_many_curves_has_no_legend():
     few = Panel("", many.series[:3])
     assert not plots.draw([many], Axis("x"), Axis("y")).legends
     assert len(plots.draw([few], Axis("x"), Axis("y")).legends[0].get_texts()) == 3
+
+
+def test_many_flows_are_drawn_by_name():
+    scenario = ackclock.Scenario(
+        path=ackclock.Path(rate="10mbit", rtt="40ms", queue="1bdp"),
+        flows=[
+            ackclock.Flow("newreno", count=2),
+            ackclock.Flow("cubic", name="web", bytes="30kB", every="100ms"),
+        ],
+        duration="24s",
+    )
+    run = ackclock.simulate(scenario)
+    for figure in (plots.goodput_over_time, plots.rtt_over_time, plots.window_over_time):
+        drawn = figure({"all": [run]})
+        assert [line.get_label() for line in drawn.axes[0].get_lines()] == ["2 x newreno", "240 x web"]
+    plots.delay_throughput({"all": [run]})
+    assert [group["name"] for group in run.summary()["flows"]][2:4] == ["web-0", "web-1"]
 
 
 def test_percentile_bars_span_low_to_high():

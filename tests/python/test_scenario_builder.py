@@ -149,16 +149,20 @@ def test_what_simulate_is_given_stands_in_place_of_the_scenarios() -> None:
     assert scenario.duration == "60s"
 
 
+FAIR = {"limit": "1bdp", "discipline": "fq"}
+TURNS = {"limit": "64kB", "discipline": "drr", "quantum": "300b"}
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     rate=st.integers(10, 1000).map(lambda n: f"{n}mbit"),
     rtt=st.integers(10, 500).map(lambda n: f"{n}ms"),
-    queue=st.sampled_from(["84p", "64kB", "100ms", "1bdp", "infinite"]),
+    queue=st.sampled_from(["84p", "64kB", "100ms", "1bdp", "infinite", FAIR, TURNS]),
     count=st.integers(1, 5),
     start=st.integers(0, 50).map(lambda n: f"{n}s"),
 )
 def test_a_resolved_scenario_resolves_to_itself(
-    rate: str, rtt: str, queue: str, count: int, start: str
+    rate: str, rtt: str, queue: str | dict[str, str], count: int, start: str
 ) -> None:
     flow = ackclock.Flow("newreno", count=count, start=start)
     resolved = ackclock.Scenario(path=ackclock.Path(rate, rtt, queue), flows=[flow]).resolved()

@@ -59,7 +59,7 @@ pub struct Ack {
     pub newly_acknowledged: u32,
     /// Segments known to be delivered by this ACK and not before, cumulatively or by SACK.
     pub newly_delivered: u32,
-    /// Segments deemed lost on this ACK.
+    /// Segments deemed lost since the last ACK. Each is told once: here, or in [`Loss::newly_lost`] where it starts a loss event.
     pub newly_lost: u32,
     /// Segments in flight (pipe, RFC 6675) before the ACK was processed.
     pub in_flight_before: u32,
@@ -95,6 +95,17 @@ impl Ack {
         (self.timestamp_echo != Time::NEVER).then(|| now.floor_to(tick).since(self.timestamp_echo.floor_to(tick)))
     }
 
+    /// The RTT sample, unless it may contain the delayed-ACK timer.
+    pub fn undelayed_rtt(&self) -> Option<Span> {
+        self.rtt.filter(|rtt| !rtt.delayed).map(|rtt| rtt.value)
+    }
+
+    /// The delay of the forward path where it is known, otherwise the RTT. Either one less its own minimum is a queueing delay: that
+    /// of the forward path, or of both.
+    pub fn forward_delay(&self) -> Option<Span> {
+        self.one_way_delay.or_else(|| self.undelayed_rtt())
+    }
+
     /// Segments that this ACK counts in slow start.
     pub fn slow_start_credit(&self) -> f64 {
         match self.counting {
@@ -119,7 +130,7 @@ impl Ack {
 pub struct Loss {
     /// Segments in flight when it was detected, before any was deemed lost (FlightSize, RFC 5681).
     pub in_flight: u32,
-    /// Segments deemed lost so far.
+    /// Segments deemed lost that no ACK has told of (see [`Ack::newly_lost`]).
     pub newly_lost: u32,
     /// For a timeout: not the first of a row, or the window of data was already reduced for a loss.
     pub again: bool,

@@ -19,11 +19,15 @@
 //! - A window that comes out of slow start above W_max starts a new plateau there: K = 0 and W_max = cwnd, as after
 //!   a timeout.
 //!
+//! What older implementations did otherwise is a parameter, by default as in the RFC. Linux 3.5: `C = 0.4004`, `beta = 0.7002`,
+//! `reno_alpha_one = false`, `look_ahead = "minimum"`, `growth_before_loss = 0.05`, `count_segments = true`,
+//! `hystart_delay_divisor = 16`. FreeBSD 9: `beta = 0.8`, `halve_first = true`, `hystart = false`.
+//!
 //! Probes: `w_max`, `w_est` and `cwnd_prior` in segments, `k` in seconds; `hystart_found` is 0 nothing, 1 ACK
 //! train, 2 delay.
 
 use serde::{Deserialize, Serialize};
-use units::{Span, Time};
+use units::Time;
 
 use crate::hystart::HyStart;
 use crate::parameters::{read, require};
@@ -77,6 +81,46 @@ const PARAMETERS: &[Parameter] = &[
         source: "section 4.3",
     },
     Parameter {
+        name: "reno_alpha_one",
+        default: "true",
+        unit: "",
+        range: "true or false",
+        meaning: "What Reno would have grows by 1 a round trip once it has reached the window before the loss",
+        source: "section 4.3; false in Linux 3.5",
+    },
+    Parameter {
+        name: "look_ahead",
+        default: "smoothed",
+        unit: "",
+        range: "\"smoothed\" or \"minimum\"",
+        meaning: "Which RTT ahead on the cubic the target of an ACK lies",
+        source: "section 4.2; the smallest in Linux 3.5",
+    },
+    Parameter {
+        name: "growth_before_loss",
+        default: "0",
+        unit: "segments per segment counted",
+        range: "0 to 1",
+        meaning: "Least growth in congestion avoidance while no loss, or none since a timeout, has shown W_max",
+        source: "0.05 in Linux 3.5",
+    },
+    Parameter {
+        name: "count_segments",
+        default: "false",
+        unit: "",
+        range: "true or false",
+        meaning: "The cubic counts the segments that an ACK covers, however the stack counts ACKs",
+        source: "true in Linux 3.5, which divides by the measured number of segments per ACK",
+    },
+    Parameter {
+        name: "halve_first",
+        default: "false",
+        unit: "",
+        range: "true or false",
+        meaning: "The first loss of a connection halves the window",
+        source: "true in FreeBSD 9",
+    },
+    Parameter {
         name: "hystart",
         default: "true",
         unit: "",
@@ -100,7 +144,25 @@ const PARAMETERS: &[Parameter] = &[
         meaning: "HyStart looks at the smallest RTT of a round",
         source: "Ha and Rhee 2011",
     },
+    Parameter {
+        name: "hystart_delay_divisor",
+        default: "8",
+        unit: "",
+        range: "1 to 1000",
+        meaning: "The smallest RTT of a round may lie above that of all by one part in so many, at least 4 and at most 16 ms",
+        source: "16 in Linux 3.5",
+    },
 ];
+
+/// Which RTT ahead the target lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LookAhead {
+    /// The smoothed RTT.
+    Smoothed,
+    /// The smallest RTT of the connection.
+    Minimum,
+}
 
 /// The parameters; [`ENTRY`] describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -112,9 +174,15 @@ pub struct Settings {
     pub beta: f64,
     pub fast_convergence: bool,
     pub reno_friendly: bool,
+    pub reno_alpha_one: bool,
+    pub look_ahead: LookAhead,
+    pub growth_before_loss: f64,
+    pub count_segments: bool,
+    pub halve_first: bool,
     pub hystart: bool,
     pub hystart_ack_train: bool,
     pub hystart_delay: bool,
+    pub hystart_delay_divisor: u32,
 }
 
 impl Default for Settings {
@@ -124,9 +192,15 @@ impl Default for Settings {
             beta: 0.7,
             fast_convergence: true,
             reno_friendly: true,
+            reno_alpha_one: true,
+            look_ahead: LookAhead::Smoothed,
+            growth_before_loss: 0.0,
+            count_segments: false,
+            halve_first: false,
             hystart: true,
             hystart_ack_train: true,
             hystart_delay: true,
+            hystart_delay_divisor: 8,
         }
     }
 }
@@ -136,6 +210,10 @@ impl Settings {
         let s: Self = read(ENTRY.name, PARAMETERS, given)?;
         require(ENTRY.name, PARAMETERS, "C", s.c, (1e-6..=1000.0).contains(&s.c))?;
         require(ENTRY.name, PARAMETERS, "beta", s.beta, s.beta > 0.0 && s.beta < 1.0)?;
+        let growth = s.growth_before_loss;
+        require(ENTRY.name, PARAMETERS, "growth_before_loss", growth, (0.0..=1.0).contains(&growth))?;
+        let divisor = s.hystart_delay_divisor;
+        require(ENTRY.name, PARAMETERS, "hystart_delay_divisor", divisor, (1..=1000).contains(&divisor))?;
         Ok(s)
     }
 
@@ -166,6 +244,8 @@ struct State {
     /// The window of a Reno flow.
     w_est: f64,
     epoch: Option<Epoch>,
+    /// A loss, and no timeout since, has shown where the path ends.
+    loss_seen: bool,
 }
 
 /// The controller.
@@ -174,6 +254,8 @@ pub struct Cubic {
     settings: Settings,
     state: State,
     undo: Option<State>,
+    /// The connection has had a congestion event.
+    reduced: bool,
     hystart: HyStart,
     last_ack: Time,
 }
@@ -183,9 +265,10 @@ impl Cubic {
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
-            state: State { reno: Reno::new(), w_max: 0.0, cwnd_prior: 0.0, w_est: 0.0, epoch: None },
+            state: State { reno: Reno::new(), w_max: 0.0, cwnd_prior: 0.0, w_est: 0.0, epoch: None, loss_seen: false },
             undo: None,
-            hystart: HyStart::new(settings.hystart_ack_train, settings.hystart_delay),
+            reduced: false,
+            hystart: HyStart::new(settings.hystart_ack_train, settings.hystart_delay, settings.hystart_delay_divisor),
             last_ack: Time::ZERO,
         }
     }
@@ -210,7 +293,7 @@ impl Cubic {
     }
 
     /// An ACK in congestion avoidance that counts `credit` segments.
-    fn avoid_congestion(&mut self, now: Time, smoothed_rtt: Span, credit: f64) {
+    fn avoid_congestion(&mut self, now: Time, ack: &Ack, credit: f64) {
         let epoch = match self.state.epoch {
             Some(epoch) => epoch,
             None => self.begin_epoch(now),
@@ -219,16 +302,24 @@ impl Cubic {
         let t = now.since(epoch.start).as_secs_f64();
         let cwnd = self.state.reno.window;
         // One ACK counts a window at most, as after a timeout it may cover far more than the window then is.
-        let share = (credit / cwnd).min(1.0);
+        let share = |counted: f64| (counted / cwnd).min(1.0);
 
-        let alpha = if self.state.w_est < self.state.cwnd_prior { self.settings.alpha_cubic() } else { 1.0 };
-        self.state.w_est += alpha * share;
+        let below = self.state.w_est < self.state.cwnd_prior || !self.settings.reno_alpha_one;
+        let alpha = if below { self.settings.alpha_cubic() } else { 1.0 };
+        self.state.w_est += alpha * share(credit);
 
         if self.settings.reno_friendly && self.w_cubic(epoch, t) < self.state.w_est {
             self.state.reno.window = cwnd.max(self.state.w_est);
         } else {
-            let target = self.w_cubic(epoch, t + smoothed_rtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
-            self.state.reno.window += (target - cwnd) * share;
+            let ahead = match self.settings.look_ahead {
+                LookAhead::Smoothed => ack.smoothed_rtt,
+                LookAhead::Minimum => ack.min_rtt.min(ack.smoothed_rtt),
+            };
+            let target = self.w_cubic(epoch, t + ahead.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
+            let counted =
+                if self.settings.count_segments { f64::from(ack.newly_acknowledged).max(credit) } else { credit };
+            let least = if self.state.loss_seen { 0.0 } else { self.settings.growth_before_loss * cwnd };
+            self.state.reno.window += (target - cwnd).max(least) * share(counted);
         }
     }
 
@@ -251,6 +342,12 @@ impl Cubic {
         }
     }
 
+    /// The share that this congestion event leaves.
+    fn kept(&mut self) -> f64 {
+        let first = !std::mem::replace(&mut self.reduced, true);
+        if first && self.settings.halve_first { 0.5 } else { self.settings.beta }
+    }
+
     /// Multiplicative decrease, to no window below `minimum`.
     fn reduce(&mut self, minimum: f64) {
         let Settings { beta, fast_convergence, .. } = self.settings;
@@ -258,7 +355,8 @@ impl Cubic {
         self.state.w_max = if fast_convergence && cwnd < self.state.w_max { cwnd * (1.0 + beta) / 2.0 } else { cwnd };
         self.state.cwnd_prior = cwnd;
         self.state.epoch = None;
-        let kept = cwnd * beta;
+        let kept = cwnd * self.kept();
+        self.state.loss_seen = true;
         self.state.reno = Reno { window: kept.max(minimum).min(cwnd), threshold: kept.max(Reno::MINIMUM) };
     }
 }
@@ -278,7 +376,7 @@ impl Controller for Cubic {
         let credit =
             if self.state.reno.in_slow_start() { self.slow_start(cx.now, ack) } else { ack.avoidance_credit() };
         if ack.window_limited && credit > 0.0 {
-            self.avoid_congestion(cx.now, ack.smoothed_rtt, credit);
+            self.avoid_congestion(cx.now, ack, credit);
         }
     }
 
@@ -297,7 +395,9 @@ impl Controller for Cubic {
             self.undo = Some(self.state);
             self.state.cwnd_prior = self.state.reno.window;
         }
-        self.state.reno.timeout(self.settings.beta, loss.again);
+        let kept = self.kept();
+        self.state.reno.timeout(kept, loss.again);
+        self.state.loss_seen = false;
         // The stage of congestion avoidance after the coming slow start has its plateau where it begins.
         self.state.w_max = 0.0;
         self.state.epoch = None;

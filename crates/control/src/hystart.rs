@@ -17,7 +17,7 @@ const LOW_WINDOW: f64 = 16.0;
 const TRAIN_SPACING: Span = Span::from_millis(2);
 /// RTT samples of a round before its smallest is trusted.
 const SAMPLES: u32 = 8;
-/// How far above the minimum the smallest RTT of a round may lie: an eighth of it, within these bounds.
+/// How far above the minimum the smallest RTT of a round may lie: a part of it, within these bounds.
 const LEAST_RISE: Span = Span::from_millis(4);
 const GREATEST_RISE: Span = Span::from_millis(16);
 
@@ -35,6 +35,7 @@ pub(crate) enum Found {
 pub(crate) struct HyStart {
     ack_train: bool,
     delay: bool,
+    divisor: u64,
     round_start: Time,
     last_of_train: Time,
     round_rtt: Span,
@@ -43,11 +44,12 @@ pub(crate) struct HyStart {
 }
 
 impl HyStart {
-    /// Looks for either sign, or one of them.
-    pub(crate) fn new(ack_train: bool, delay: bool) -> Self {
+    /// Looks for either sign, or one of them. `divisor`: how small a part of the minimum RTT is a rise (8 in current Linux).
+    pub(crate) fn new(ack_train: bool, delay: bool, divisor: u32) -> Self {
         Self {
             ack_train,
             delay,
+            divisor: u64::from(divisor),
             round_start: Time::ZERO,
             last_of_train: Time::ZERO,
             round_rtt: Span::MAX,
@@ -89,7 +91,7 @@ impl HyStart {
             self.round_rtt = self.round_rtt.min(rtt.value);
             if self.samples < SAMPLES {
                 self.samples += 1;
-            } else if self.round_rtt > ack.min_rtt + (ack.min_rtt / 8).clamp(LEAST_RISE, GREATEST_RISE) {
+            } else if self.round_rtt > ack.min_rtt + (ack.min_rtt / self.divisor).clamp(LEAST_RISE, GREATEST_RISE) {
                 self.found = Found::Delay;
             }
         }
@@ -112,7 +114,7 @@ mod tests {
     /// ACKs of one round, `spacing` ms apart, with RTT `millis` on a path of `base`: after how many the search
     /// ends, and why.
     fn round(spacing: u64, millis: u64, base: u64, window: f64) -> Option<(usize, Found)> {
-        let mut hystart = HyStart::new(true, true);
+        let mut hystart = HyStart::new(true, true, 8);
         let ack = Ack { rtt: rtt(millis), min_rtt: Span::from_millis(base), ..ack() };
         let start = Time::from_nanos(1_000_000_000);
         (0..100).find_map(|n: u64| {
@@ -140,6 +142,16 @@ mod tests {
     }
 
     #[test]
+    fn a_larger_divisor_allows_a_smaller_rise() {
+        // A sixteenth of 160 ms is 10.
+        for (millis, expected) in [(170, false), (171, true)] {
+            let mut hystart = HyStart::new(false, true, 16);
+            let ack = Ack { rtt: rtt(millis), min_rtt: Span::from_millis(160), ..ack() };
+            assert_eq!((0..9).any(|_| hystart.observe(Time::ZERO, &ack, 30.0)), expected, "{millis}");
+        }
+    }
+
+    #[test]
     fn a_window_below_sixteen_goes_on() {
         assert_eq!(round(1, 80, 40, 15.9), None);
     }
@@ -147,7 +159,7 @@ mod tests {
     #[test]
     fn each_sign_can_be_left_out() {
         let start = Time::from_nanos(1_000_000_000);
-        let mut neither = HyStart::new(false, false);
+        let mut neither = HyStart::new(false, false, 8);
         for n in 0..100 {
             let now = start + Span::from_millis(1) * n;
             assert!(!neither.observe(now, &Ack { rtt: rtt(80), round_start: n == 0, ..ack() }, 30.0));
@@ -156,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_new_round_starts_the_count_anew() {
-        let mut hystart = HyStart::new(false, true);
+        let mut hystart = HyStart::new(false, true, 8);
         for n in 0..40 {
             assert!(!hystart.observe(Time::ZERO, &Ack { rtt: rtt(80), round_start: n % 8 == 0, ..ack() }, 30.0), "{n}");
         }

@@ -18,11 +18,25 @@ mod testing;
 pub mod aimd;
 pub mod card;
 pub mod cdg;
+pub mod compound;
 pub mod cubic;
 pub mod da;
 pub mod dual;
+pub mod e_tcp;
+pub mod fast;
+pub mod hd;
+pub mod highspeed;
+pub mod htcp;
+pub mod illinois;
 pub mod jk;
+pub mod ledbat;
 pub mod newreno;
+pub mod nice;
+pub mod pert;
+pub mod relentless;
+pub mod scalable;
+pub mod siad;
+pub mod tcp_lp;
 pub mod vegas;
 
 pub use ack::{Ack, Counting, Loss, Marks, RateSample, RttSample};
@@ -62,7 +76,8 @@ pub trait Controller: Send {
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack);
 
     /// Any other ACK: a duplicate, one that only carries SACK information, or any ACK inside fast recovery.
-    /// It brings signals (delay samples, spacing, what was delivered) but no leave to grow.
+    /// It brings signals (delay samples, spacing, what was delivered) but no leave to grow. A window that it lowers inside fast
+    /// recovery is what recovery aims at from then on.
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, _ack: &Ack) {}
 
     /// Loss was detected by duplicate ACKs, SACK or RACK: once a window of data. Afterwards [`Controller::window`]

@@ -1,7 +1,11 @@
 //! The list of controllers: what there is, and how to build one by name.
 
 use crate::parameters::nearest;
-use crate::{Controller, Parameter, ParameterError, Parameters, aimd, card, cdg, cubic, da, dual, jk, newreno, vegas};
+use crate::{Controller, Parameter, ParameterError, Parameters};
+use crate::{
+    aimd, card, cdg, compound, cubic, da, dual, e_tcp, fast, hd, highspeed, htcp, illinois, jk, ledbat, newreno, nice,
+    pert, relentless, scalable, siad, tcp_lp, vegas,
+};
 
 /// One controller as the registry knows it.
 #[derive(Clone, Copy)]
@@ -25,11 +29,25 @@ pub const CONTROLLERS: &[Entry] = &[
     aimd::ENTRY,
     card::ENTRY,
     cdg::ENTRY,
+    compound::ENTRY,
     cubic::ENTRY,
     da::ENTRY,
     dual::ENTRY,
+    e_tcp::ENTRY,
+    fast::ENTRY,
+    hd::ENTRY,
+    highspeed::ENTRY,
+    htcp::ENTRY,
+    illinois::ENTRY,
     jk::ENTRY,
+    ledbat::ENTRY,
     newreno::ENTRY,
+    nice::ENTRY,
+    pert::ENTRY,
+    relentless::ENTRY,
+    scalable::ENTRY,
+    siad::ENTRY,
+    tcp_lp::ENTRY,
     vegas::ENTRY,
 ];
 

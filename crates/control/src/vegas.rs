@@ -122,9 +122,22 @@ impl Vegas {
     }
 
     fn observe(&mut self, ack: &Ack) {
-        if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.delayed && !rtt.value.is_zero()) {
-            self.rtt = Some(rtt.value);
+        if let Some(rtt) = ack.undelayed_rtt().filter(|rtt| !rtt.is_zero()) {
+            self.rtt = Some(rtt);
         }
+    }
+
+    /// The window when this round trip began: so many segments it measures.
+    pub(crate) fn window_at_start(&self) -> f64 {
+        self.window_at_start
+    }
+
+    /// A round trip ends in a back-off to `window` instead of a decision, out of slow start.
+    pub(crate) fn back_off(&mut self, window: f64) {
+        self.reno.window = window;
+        self.reno.threshold = window.max(Reno::MINIMUM);
+        self.growing = false;
+        self.begin_round();
     }
 
     /// Own segments that wait in the queue at `rtt`: diff.

@@ -26,6 +26,7 @@ enum Operation {
 struct Signals {
     segments: u32,
     rtt: Option<(u64, bool)>,
+    one_way_delay: Option<u64>,
     round_start: bool,
     window_limited: bool,
     counting: Counting,
@@ -34,10 +35,12 @@ struct Signals {
 fn signals() -> impl Strategy<Value = Signals> {
     let counting = prop_oneof![Just(Counting::PerAck), Just(Counting::Bytes { limit: 2 }), Just(Counting::Segments)];
     let rtt = proptest::option::of((prop_oneof![1u64..200_000, 0u64..10_000_000_000], any::<bool>()));
-    (1u32..200, rtt, proptest::bool::weighted(0.3), proptest::bool::weighted(0.8), counting).prop_map(
-        |(segments, rtt, round_start, window_limited, counting)| Signals {
+    let one_way_delay = proptest::option::of(0u64..10_000_000_000);
+    (1u32..200, rtt, one_way_delay, proptest::bool::weighted(0.3), proptest::bool::weighted(0.8), counting).prop_map(
+        |(segments, rtt, one_way_delay, round_start, window_limited, counting)| Signals {
             segments,
             rtt,
+            one_way_delay,
             round_start,
             window_limited,
             counting,
@@ -92,6 +95,8 @@ impl Connection {
             min_rtt: self.min_rtt,
             newly_acknowledged: signals.segments,
             newly_delivered: signals.segments,
+            in_flight_before: self.controller.window() as u32,
+            one_way_delay: signals.one_way_delay.map(Span::from_micros),
             round_start: signals.round_start,
             window_limited: signals.window_limited,
             acknowledged_to: self.acknowledged_to,

@@ -88,6 +88,7 @@ impl Round {
                 rtt: Some(RttSample { value, delayed: false }),
                 smoothed_rtt: value,
                 min_rtt: self.min_rtt,
+                in_flight_before: self.controller.window() as u32,
                 round_start: n == 1,
                 acknowledged_to: self.acknowledged_to,
                 sent_to: self.acknowledged_to + self.controller.window() as u64,

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-use units::{Bytes, Time};
+use units::Time;
 
 use crate::ranking::Ranking;
 use crate::{Limit, Packet};
@@ -18,8 +18,6 @@ pub(crate) struct Backlog<P, T> {
     /// By length and number of the last arrival, the largest first.
     longest: Ranking<Reverse<(u64, u64)>>,
     in_bytes: bool,
-    packets: u32,
-    bytes: Bytes,
     arrivals: u64,
 }
 
@@ -45,22 +43,8 @@ impl<P: Packet, T> Backlog<P, T> {
             queues: Vec::new(),
             longest: Ranking::new(),
             in_bytes: matches!(limit, Limit::Bytes(_) | Limit::Delay(_)),
-            packets: 0,
-            bytes: Bytes::ZERO,
             arrivals: 0,
         }
-    }
-
-    /// Packets of all conversations.
-    #[inline]
-    pub(crate) const fn packets(&self) -> u32 {
-        self.packets
-    }
-
-    /// Their size.
-    #[inline]
-    pub(crate) const fn bytes(&self) -> Bytes {
-        self.bytes
     }
 
     /// What `flow` has waiting, first come first.
@@ -75,8 +59,6 @@ impl<P: Packet, T> Backlog<P, T> {
         if self.queues.len() <= flow as usize {
             self.queues.resize_with(flow as usize + 1, || Conversation { waiting: VecDeque::new(), length: 0 });
         }
-        self.packets += 1;
-        self.bytes += packet.size();
         self.arrivals += 1;
         let length = self.measure(&packet);
         let queue = &mut self.queues[flow as usize];
@@ -111,8 +93,6 @@ impl<P: Packet, T> Backlog<P, T> {
     }
 
     fn removed(&mut self, flow: u32, packet: &P) {
-        self.packets -= 1;
-        self.bytes = self.bytes - packet.size();
         let length = self.measure(packet);
         let queue = &mut self.queues[flow as usize];
         queue.length -= length;

@@ -40,16 +40,6 @@ impl<P: Packet> Deficit<P> {
         Self { backlog: Backlog::new(limit), quantum, turns: Vec::new(), current: None, granted: false }
     }
 
-    #[inline]
-    pub(crate) const fn packets(&self) -> u32 {
-        self.backlog.packets()
-    }
-
-    #[inline]
-    pub(crate) const fn bytes(&self) -> Bytes {
-        self.backlog.bytes()
-    }
-
     /// `packet` waits.
     pub(crate) fn push(&mut self, now: Time, packet: P) {
         let flow = packet.flow();
@@ -184,7 +174,6 @@ mod tests {
         assert_eq!(deficit.evict_for(&Parcel(2, 300)), Some(Parcel(0, 1500)));
         deficit.push(Time::ZERO, Parcel(2, 300));
         assert_eq!(deficit.evict_for(&Parcel(2, 300)), None);
-        assert_eq!((deficit.packets(), deficit.bytes()), (2, Bytes::new(700)));
         assert_eq!(sizes(deficit), [400, 300]);
     }
 }

@@ -48,16 +48,6 @@ impl<P: Packet> Fair<P> {
         }
     }
 
-    #[inline]
-    pub(crate) const fn packets(&self) -> u32 {
-        self.backlog.packets()
-    }
-
-    #[inline]
-    pub(crate) const fn bytes(&self) -> Bytes {
-        self.backlog.bytes()
-    }
-
     /// `packet` found the link idle at `now` and is served at once.
     pub(crate) fn pass(&mut self, now: Time, packet: &P) {
         self.reference.restart(now);

@@ -117,6 +117,12 @@ impl<P: Packet> Link<P> {
         self.evicted.pop_front()
     }
 
+    /// Whether [`poll_evicted`](Self::poll_evicted) has something.
+    #[inline]
+    pub fn has_evicted(&self) -> bool {
+        !self.evicted.is_empty()
+    }
+
     /// Packets waiting, without the one in service.
     #[inline]
     pub fn queued_packets(&self) -> u32 {
@@ -143,6 +149,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Drops what the discipline drops for `packet` until there is room for it. False if it is `packet` itself that goes.
+    #[inline(never)]
     fn make_room(&mut self, now: Time, packet: &P) -> bool {
         while let Some(evicted) = self.queue.evict_for(now, packet) {
             self.evicted.push_back(evicted);

@@ -73,113 +73,114 @@ pub struct QueueSettings {
 
 /// A queue at work.
 #[derive(Clone, Debug)]
-pub(crate) enum Queue<P> {
-    Fifo(Fifo<P>),
-    Fair(Box<Fair<P>>),
-    Deficit(Box<Deficit<P>>),
+pub(crate) struct Queue<P> {
+    /// Packets in the order of their arrival, each with the time of it, unless flows are told apart.
+    fifo: VecDeque<(P, Time)>,
+    by_flow: Option<Box<ByFlow<P>>>,
+    packets: u32,
+    bytes: Bytes,
+}
+
+/// What waits where flows are told apart. Never inlined, so that first come, first served stays lean.
+#[derive(Clone, Debug)]
+enum ByFlow<P> {
+    Fair(Fair<P>),
+    Deficit(Deficit<P>),
 }
 
 impl<P: Packet> Queue<P> {
     pub(crate) fn new(settings: QueueSettings, service: &Service) -> Self {
-        match settings.discipline {
-            Discipline::Fifo => Self::Fifo(Fifo::new()),
-            Discipline::FairQueueing => Self::Fair(Box::new(Fair::new(settings.limit, service))),
-            Discipline::DeficitRoundRobin { quantum } => Self::Deficit(Box::new(Deficit::new(settings.limit, quantum))),
-        }
+        let by_flow = match settings.discipline {
+            Discipline::Fifo => None,
+            Discipline::FairQueueing => Some(ByFlow::Fair(Fair::new(settings.limit, service))),
+            Discipline::DeficitRoundRobin { quantum } => Some(ByFlow::Deficit(Deficit::new(settings.limit, quantum))),
+        };
+        Self { fifo: VecDeque::new(), by_flow: by_flow.map(Box::new), packets: 0, bytes: Bytes::ZERO }
     }
 
     /// `packet` waits.
     #[inline]
     pub(crate) fn push(&mut self, now: Time, packet: P) {
-        match self {
-            Self::Fifo(fifo) => fifo.push(now, packet),
-            Self::Fair(fair) => fair.push(now, packet),
-            Self::Deficit(deficit) => deficit.push(now, packet),
+        self.packets += 1;
+        self.bytes += packet.size();
+        match &mut self.by_flow {
+            None => self.fifo.push_back((packet, now)),
+            Some(by_flow) => by_flow.push(now, packet),
         }
     }
 
     /// The packet whose service starts, with the time of its arrival.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
-        match self {
-            Self::Fifo(fifo) => fifo.pop(),
-            Self::Fair(fair) => fair.pop(),
-            Self::Deficit(deficit) => deficit.pop(),
-        }
+        let (packet, arrived) = match &mut self.by_flow {
+            None => self.fifo.pop_front(),
+            Some(by_flow) => by_flow.pop(),
+        }?;
+        self.packets -= 1;
+        self.bytes = self.bytes - packet.size();
+        Some((packet, arrived))
     }
 
     /// `packet` found nothing waiting and the link idle: it is served at once.
     #[inline]
     pub(crate) fn pass(&mut self, now: Time, packet: &P) {
-        if let Self::Fair(fair) = self {
-            fair.pass(now, packet);
+        if let Some(by_flow) = &mut self.by_flow {
+            by_flow.pass(now, packet);
         }
     }
 
     /// Makes room for `packet` at the cost of one that waits; `None` if `packet` is the one to be dropped.
     #[inline]
     pub(crate) fn evict_for(&mut self, now: Time, packet: &P) -> Option<P> {
-        match self {
-            Self::Fifo(_) => None,
-            Self::Fair(fair) => fair.evict_for(now, packet),
-            Self::Deficit(deficit) => deficit.evict_for(packet),
-        }
+        let evicted = self.by_flow.as_mut()?.evict_for(now, packet)?;
+        self.packets -= 1;
+        self.bytes = self.bytes - evicted.size();
+        Some(evicted)
     }
 
     /// How many wait.
     #[inline]
-    pub(crate) fn packets(&self) -> u32 {
-        match self {
-            Self::Fifo(fifo) => fifo.packets(),
-            Self::Fair(fair) => fair.packets(),
-            Self::Deficit(deficit) => deficit.packets(),
-        }
+    pub(crate) const fn packets(&self) -> u32 {
+        self.packets
     }
 
     /// Their size.
     #[inline]
-    pub(crate) fn bytes(&self) -> Bytes {
-        match self {
-            Self::Fifo(fifo) => fifo.bytes(),
-            Self::Fair(fair) => fair.bytes(),
-            Self::Deficit(deficit) => deficit.bytes(),
-        }
-    }
-}
-
-/// Packets in the order of their arrival, each with the time of it.
-#[derive(Clone, Debug)]
-pub(crate) struct Fifo<P> {
-    waiting: VecDeque<(P, Time)>,
-    bytes: Bytes,
-}
-
-impl<P: Packet> Fifo<P> {
-    pub(crate) const fn new() -> Self {
-        Self { waiting: VecDeque::new(), bytes: Bytes::ZERO }
-    }
-
-    #[inline]
-    pub(crate) fn push(&mut self, now: Time, packet: P) {
-        self.bytes += packet.size();
-        self.waiting.push_back((packet, now));
-    }
-
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
-        let (packet, arrived) = self.waiting.pop_front()?;
-        self.bytes = self.bytes - packet.size();
-        Some((packet, arrived))
-    }
-
-    #[inline]
-    pub(crate) fn packets(&self) -> u32 {
-        self.waiting.len() as u32
-    }
-
-    #[inline]
     pub(crate) const fn bytes(&self) -> Bytes {
         self.bytes
+    }
+}
+
+impl<P: Packet> ByFlow<P> {
+    #[inline(never)]
+    fn push(&mut self, now: Time, packet: P) {
+        match self {
+            Self::Fair(fair) => fair.push(now, packet),
+            Self::Deficit(deficit) => deficit.push(now, packet),
+        }
+    }
+
+    #[inline(never)]
+    fn pop(&mut self) -> Option<(P, Time)> {
+        match self {
+            Self::Fair(fair) => fair.pop(),
+            Self::Deficit(deficit) => deficit.pop(),
+        }
+    }
+
+    #[inline(never)]
+    fn pass(&mut self, now: Time, packet: &P) {
+        if let Self::Fair(fair) = self {
+            fair.pass(now, packet);
+        }
+    }
+
+    #[inline(never)]
+    fn evict_for(&mut self, now: Time, packet: &P) -> Option<P> {
+        match self {
+            Self::Fair(fair) => fair.evict_for(now, packet),
+            Self::Deficit(deficit) => deficit.evict_for(packet),
+        }
     }
 }
 

@@ -14,9 +14,10 @@ use crate::Propagation;
 pub struct Wire<P> {
     under_way: VecDeque<(Time, P)>,
     last_arrival: Time,
-    /// The delay in force, and until when.
+    /// The delay in force.
     delay: Span,
-    changes_at: Time,
+    /// From then on a packet takes more thought than appending it: at once where it may overtake, else when the delay changes.
+    plain_until: Time,
     propagation: Propagation,
     /// How many of its steps are past.
     past: usize,
@@ -27,35 +28,42 @@ impl<P> Wire<P> {
     /// A wire with nothing on it. Where `overtaking`, a packet whose delay is shorter may arrive before one sent earlier.
     pub fn new(propagation: Propagation, overtaking: bool) -> Self {
         let changes_at = propagation.later().first().map_or(Time::NEVER, |step| step.0);
+        let plain_until = if overtaking { Time::ZERO } else { changes_at };
         let (delay, past) = (propagation.initial(), 0);
-        Self { under_way: VecDeque::new(), last_arrival: Time::ZERO, delay, changes_at, propagation, past, overtaking }
+        Self { under_way: VecDeque::new(), last_arrival: Time::ZERO, delay, plain_until, propagation, past, overtaking }
     }
 
     /// Sends a packet that leaves at `leaves_at`, not before the one sent before it, and arrives after the delay of that instant and
     /// `extra`. Says whether it is the next to arrive. One that leaves at [`Time::NEVER`] never arrives, nor does anything behind it.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, leaves_at: Time, extra: Span, packet: P) -> bool {
-        if leaves_at >= self.changes_at {
-            self.change(leaves_at);
+        if leaves_at >= self.plain_until {
+            return self.push_with_care(leaves_at, extra, packet);
         }
-        let arrival = leaves_at + self.delay + extra;
-        if self.overtaking {
-            return self.insert(arrival, packet);
-        }
+        self.append(leaves_at + self.delay + extra, packet)
+    }
+
+    #[inline(always)]
+    fn append(&mut self, arrival: Time, packet: P) -> bool {
         self.last_arrival = self.last_arrival.max(arrival);
         let first = self.under_way.is_empty();
         self.under_way.push_back((self.last_arrival, packet));
         first
     }
 
-    #[cold]
-    fn change(&mut self, now: Time) {
+    #[inline(never)]
+    fn push_with_care(&mut self, leaves_at: Time, extra: Span, packet: P) -> bool {
         let later = self.propagation.later();
-        while let Some(&(_, delay)) = later.get(self.past).filter(|step| step.0 <= now) {
+        while let Some(&(_, delay)) = later.get(self.past).filter(|step| step.0 <= leaves_at) {
             self.delay = delay;
             self.past += 1;
         }
-        self.changes_at = later.get(self.past).map_or(Time::NEVER, |step| step.0);
+        let arrival = leaves_at + self.delay + extra;
+        if self.overtaking {
+            return self.insert(arrival, packet);
+        }
+        self.plain_until = later.get(self.past).map_or(Time::NEVER, |step| step.0);
+        self.append(arrival, packet)
     }
 
     /// Behind all that arrive no later. Mostly that is near the end, where inserting is cheap.

@@ -248,6 +248,7 @@ impl Work {
         }
         let outcome = outcome.map_err(|failure| match failure {
             sim::Failure::Interrupted => Failure::Interrupted,
+            sim::Failure::Scenario(error) => Failure::Scenario(error),
             sim::Failure::Capture(path, error) => Failure::Capture(path, error),
             other => Failure::Fault(other.to_string()),
         })?;

@@ -56,6 +56,7 @@ pub(crate) fn inspect<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'p
             "base_rtt_ms": record::milliseconds(flow.base_rtt),
             "start_s": record::seconds(flow.start),
             "stop_s": record::seconds(flow.stop),
+            "connections": flow.connections(),
         })
     });
     let links = plan.links.iter().map(|link| {

@@ -8,6 +8,8 @@ use crate::{Histogram, milliseconds, seconds};
 pub struct FlowCounters {
     /// Application bytes delivered in order to the receiver.
     pub delivered_bytes: u64,
+    /// Data packets that arrived at the receiver, duplicates included.
+    pub arrived_packets: u64,
     /// IP bytes of the data packets that arrived at the receiver.
     pub arrived_bytes: u64,
     /// Data packets sent, retransmissions included.
@@ -32,6 +34,7 @@ impl FlowCounters {
     fn since(&self, base: &Self) -> Self {
         Self {
             delivered_bytes: self.delivered_bytes - base.delivered_bytes,
+            arrived_packets: self.arrived_packets - base.arrived_packets,
             arrived_bytes: self.arrived_bytes - base.arrived_bytes,
             data_packets: self.data_packets - base.data_packets,
             retransmitted_packets: self.retransmitted_packets - base.retransmitted_packets,

@@ -101,6 +101,8 @@ columns! {
     min_rtt_ms: f64 => NullableF64 in "ms";
     /// Application bytes delivered in order to the receiver since the start.
     delivered_bytes: u64 => U64 in "bytes";
+    /// Data packets that reached the receiver since the start, duplicates included.
+    arrived_packets: u64 => U64 in "packets";
     /// Data packets sent since the start, retransmissions included.
     sent_packets: u64 => U64 in "packets";
     /// Retransmitted packets since the start.

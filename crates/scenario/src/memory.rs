@@ -1,6 +1,6 @@
 //! How much memory a run takes, estimated from above: enough to refuse one that would exhaust the machine.
 
-use network::{Limit, Service};
+use network::{Limit, Propagation, Service};
 use units::{Bytes, Rate, Span};
 
 use crate::Error;
@@ -40,7 +40,8 @@ impl Plan {
             Sampling::Acks(n) => sent / u64::from(n) + series,
         };
         let flows = self.flows.iter().fold(0u64, |sum, flow| sum.saturating_add(self.at_once(flow)));
-        let ended = self.flows.iter().fold(0u64, |sum, flow| sum.saturating_add(flow.connections()));
+        let passing = self.flows.iter().filter(|flow| flow.every.is_some());
+        let ended = passing.fold(0u64, |sum, flow| sum.saturating_add(flow.connections()));
         let links = self.links.len() as u64;
         let excess = loads.iter().fold(0u64, |sum, load| sum.saturating_add(load.excess));
         let events = if self.record.events { (sent / PACKETS_PER_EVENT).saturating_add(excess) } else { 0 };
@@ -138,7 +139,7 @@ impl Plan {
         let offered = offered.saturating_mul(connections);
         let of_bytes =
             flow.bytes.map_or(u64::MAX, |bytes| bytes.mean().get().div_ceil(size).saturating_mul(connections));
-        let rounds = self.duration.as_nanos() / flow.base_rtt.as_nanos().max(1) + 1;
+        let rounds = self.duration.as_nanos() / round_trip(flow, Propagation::shortest).as_nanos().max(1) + 1;
         let sent = offered.min(of_bytes).min(window.saturating_mul(rounds));
         let in_network = sent.min(window);
         let (burst, unreactive) = match flow.kind {
@@ -151,7 +152,7 @@ impl Plan {
     /// How many packets fit in the queues and on the wires of `flow`, if its slowest link has `rate`.
     fn room(&self, flow: &PlannedFlow, rate: Rate) -> u64 {
         let queues = flow.forward.iter().filter_map(|hop| hop.link).map(|link| queue_room(&self.links[link]));
-        queues.fold(packets(rate, flow.base_rtt), u64::saturating_add)
+        queues.fold(packets(rate, round_trip(flow, Propagation::longest)), u64::saturating_add)
     }
 }
 
@@ -170,6 +171,11 @@ struct Load {
     room: u64,
     /// What the bottleneck serves in the whole run.
     served: u64,
+}
+
+/// What `of_each` says of the delays of `flow`, there and back.
+fn round_trip(flow: &PlannedFlow, of_each: fn(&Propagation) -> Span) -> Span {
+    flow.forward.iter().chain(&flow.reverse).map(|hop| of_each(&hop.delay)).sum()
 }
 
 /// The highest rate of a link, `None` for unlimited.

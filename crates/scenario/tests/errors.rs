@@ -84,12 +84,12 @@ fn an_unknown_key_is_answered_with_the_nearest_and_the_list() {
     assert_eq!(
         dumbbell("rtt = ", "rt = "),
         "demo.toml, line 5: path.rt: there is no such key here; did you mean `rtt`? \
-         (there are `rate`, `rtt`, `delay`, `queue`, `loss`, `reverse`)"
+         (there are `rate`, `rtt`, `delay`, `queue`, `loss`, `jitter`, `reorder`, `reverse`)"
     );
     assert_eq!(
         flow("[flows.sources]"),
         "demo.toml, line 10: flows.0.sources: there is no such key here; did you mean `source`? (there are `cc`, \
-         `parameters`, `name`, `count`, `start`, `start_jitter`, `stop`, `bytes`, `rtt`, `from`, `to`, `via`, \
+         `parameters`, `name`, `count`, `start`, `start_jitter`, `stop`, `bytes`, `every`, `rtt`, `from`, `to`, `via`, \
          `extra_delay`, `profile`, `transport`, `kind`, `packet_size`, `source`)"
     );
     assert_eq!(
@@ -414,7 +414,8 @@ fn a_source_that_is_none() {
     assert_eq!(
         flow("source = \"lazy\""),
         "demo.toml, line 10: flows.0.source: invalid value: string \"lazy\", expected \"greedy\", \
-         { rate = \"2mbit\" }, { rate = \"2mbit\", arrivals = \"poisson\" } or steps like [[\"0s\", \"10mbit\"], [\"2s\", \"10.2mbit\"]]"
+         { rate = \"2mbit\" }, { rate = \"2mbit\", arrivals = \"poisson\" }, \
+         { rate = \"2mbit\", on = \"10s\", off = \"5s\" } or steps like [[\"0s\", \"10mbit\"], [\"2s\", \"10.2mbit\"]]"
     );
     assert_eq!(
         flow("source = { rate = \"unlimited\" }"),
@@ -517,6 +518,181 @@ fn a_link_to_itself_of_one_name_or_with_two_reverse_directions() {
         "demo.toml, line 6: links.0.reverse: `duplex` makes the reverse direction like the forward one: give either of \
          the two"
     );
+}
+
+#[test]
+fn delays_whose_steps_are_none() {
+    let rtt = |value: &str| dumbbell("rtt = \"40ms\"", &format!("rtt = {value}"));
+    assert_eq!(
+        rtt("40"),
+        "demo.toml, line 5: path.rtt: invalid type: integer `40`, expected a time like \"40ms\", or steps like \
+         [[\"0s\", \"100ms\"], [\"30s\", \"40ms\"]]"
+    );
+    assert_eq!(
+        rtt("[]"),
+        "demo.toml, line 5: path.rtt: there is no step: write steps like [[\"0s\", \"100ms\"], [\"30s\", \"40ms\"]]"
+    );
+    assert_eq!(
+        rtt(r#"[["1s", "40ms"]]"#),
+        "demo.toml, line 5: path.rtt: the first step is at `1s`: it must be at `0s`"
+    );
+    assert_eq!(
+        rtt(r#"[["0s", "40ms"], ["2s", "30ms"], ["2s", "50ms"]]"#),
+        "demo.toml, line 5: path.rtt: a step at `2s` follows one at `2s`: their times must increase"
+    );
+    assert_eq!(
+        rtt(r#"[["0s"]]"#),
+        "demo.toml, line 5: path.rtt.0: invalid length 1, expected a time and a delay, like [\"30s\", \"40ms\"]"
+    );
+    assert_eq!(
+        flow("rtt = true"),
+        "demo.toml, line 10: flows.0.rtt: invalid type: boolean `true`, expected a time like \"40ms\", or steps like \
+         [[\"0s\", \"100ms\"], [\"30s\", \"40ms\"]]"
+    );
+    assert_eq!(
+        dumbbell("rtt = \"40ms\"", "delay = 20"),
+        "demo.toml, line 5: path.delay: invalid type: integer `20`, expected a time like \"20ms\", steps like \
+         [[\"0s\", \"50ms\"], [\"30s\", \"20ms\"]], or { forward = \"20ms\", reverse = \"30ms\" }"
+    );
+}
+
+#[test]
+fn a_path_on_which_no_time_passes_for_a_while() {
+    let path = "rate = \"unlimited\"\nrtt = [[\"0s\", \"40ms\"], [\"2s\", \"0s\"]]";
+    assert_eq!(
+        dumbbell("rate = \"10mbit\"\nrtt = \"40ms\"", path),
+        "demo.toml, line 8: flows.0.rtt: is 0 on an unlimited path: no time would pass; give a delay or a rate"
+    );
+}
+
+#[test]
+fn jitter_that_is_none() {
+    let path = |line: &str| dumbbell("queue = \"84p\"", &format!("queue = \"84p\"\n{line}"));
+    assert_eq!(
+        path("jitter = 3"),
+        "demo.toml, line 7: path.jitter: invalid type: integer `3`, expected a time like \"3ms\", or \
+         { uniform = \"3ms\", reorder = true }"
+    );
+    assert_eq!(path("jitter = { reorder = true }"), "demo.toml, line 7: path.jitter.uniform: is missing");
+    assert_eq!(
+        path("reverse = { jitter = { uniform = \"3ms\", order = true } }"),
+        "demo.toml, line 7: path.reverse.jitter.order: there is no such key here; did you mean `reorder`? \
+         (there are `uniform`, `reorder`)"
+    );
+    assert_eq!(
+        path("reorder = 1"),
+        "demo.toml, line 7: path.reorder: invalid type: integer `1`, expected true or false"
+    );
+}
+
+#[test]
+fn distributions_that_are_none() {
+    let every = |value: &str| flow(&format!("bytes = \"1MB\"\nevery = {value}"));
+    let every_at = "demo.toml, line 11: flows.0.every";
+    assert_eq!(
+        every("2"),
+        format!(
+            "{every_at}: invalid type: integer `2`, expected a time like \"2s\", or a distribution like \
+             {{ uniform = [\"2s\", \"3s\"] }}"
+        )
+    );
+    assert_eq!(every("\"2\""), format!("{every_at}: `2` has no unit: write `2ms` or `2s`"));
+    let one_of = "a distribution is one of `uniform = [\"2s\", \"3s\"]`, `exponential = \"2s\"` and \
+                  `pareto = { mean = \"2s\", shape = 1.5 }`";
+    assert_eq!(every("{}"), format!("{every_at}: {one_of}"));
+    assert_eq!(every("{ exponential = \"2s\", uniform = [\"1s\", \"2s\"] }"), format!("{every_at}: {one_of}"));
+    assert_eq!(
+        every("{ normal = \"2s\" }"),
+        format!(
+            "{every_at}.normal: there is no such key here; did you mean `uniform`? (there are `uniform`, \
+             `exponential`, `pareto`)"
+        )
+    );
+    assert_eq!(
+        every("{ uniform = [\"3s\", \"2s\"] }"),
+        format!("{every_at}: `uniform` ends at `2s`, which is below its start `3s`")
+    );
+    assert_eq!(
+        every("{ pareto = { mean = \"2s\", shape = 1 } }"),
+        format!("{every_at}.pareto: `shape` is 1: it must be above 1, or there is no mean")
+    );
+    assert_eq!(
+        flow("bytes = 7"),
+        "demo.toml, line 10: flows.0.bytes: invalid type: integer `7`, expected a size like \"30kB\", or a distribution \
+         like { uniform = [\"30kB\", \"60kB\"] }"
+    );
+}
+
+#[test]
+fn connections_that_never_end_or_are_far_too_many() {
+    assert_eq!(
+        flow("every = \"2s\""),
+        "demo.toml, line 10: flows.0.every: needs `bytes`: without, none of the connections would end"
+    );
+    let every = |value: &str| flow(&format!("bytes = \"1MB\"\nevery = {value}"));
+    assert_eq!(
+        every("\"0s\""),
+        "demo.toml, line 11: flows.0.every: must be above 0: it is the time from one start to the next"
+    );
+    assert_eq!(
+        every("\"1ns\""),
+        "demo.toml, line 11: flows.0.every: there are about 60000000001 flows; at most 1000000 are allowed"
+    );
+    // On average there are few, but the times are nearly all a hundredth of their mean.
+    let text = format!("{DUMBBELL}bytes = \"1kB\"\nevery = {{ pareto = {{ mean = \"100us\", shape = 1.01 }} }}\n");
+    let plan = scenario::from_toml(&text, "demo.toml").unwrap().plan().unwrap();
+    assert_eq!(
+        plan.draw(1).err().map(|error| error.to_string()).unwrap_or_default(),
+        "scenario `demo`: flows: `newreno-0` makes more than the 1000000 flows that are allowed in a run"
+    );
+}
+
+#[test]
+fn a_flow_named_like_one_of_many_connections() {
+    let flows = "name = \"web-12\"\n[[flows]]\ncc = \"cubic\"\nname = \"web\"\nbytes = \"1MB\"\nevery = \"2s\"";
+    assert_eq!(
+        flow(flows),
+        "demo.toml, line 8: flows: a flow is named `web-12`, and so may one of the connections of `web` be: names must differ"
+    );
+}
+
+#[test]
+fn a_source_that_pauses_without_end() {
+    let source = |keys: &str| flow(&format!("source = {{ rate = \"2mbit\", {keys} }}"));
+    assert_eq!(
+        source("on = \"2s\""),
+        "demo.toml, line 10: flows.0.source: there is `on` without `off`: a source that pauses needs both"
+    );
+    assert_eq!(
+        source("off = \"2s\""),
+        "demo.toml, line 10: flows.0.source: there is `off` without `on`: a source that pauses needs both"
+    );
+    assert_eq!(
+        source("on = \"0s\", off = \"2s\""),
+        "demo.toml, line 10: flows.0.source: `on` is 0: a period must take some time"
+    );
+    assert_eq!(
+        source("on = \"1ns\", off = \"1ns\""),
+        "demo.toml, line 10: flows.0.source: goes on and off about 30000000000 times; at most 10000000 are allowed"
+    );
+}
+
+#[test]
+fn many_short_flows_take_memory_as_if_all_were_at_once_only_where_more_is_offered_than_passes() {
+    let estimate = |bytes: &str| {
+        let mut document = Document::from_toml(DUMBBELL, "demo.toml").unwrap();
+        for (key, value) in [("flows.0.every", "1ms"), ("flows.0.bytes", bytes), ("record.flow_series", "off")] {
+            document.set(key, value).unwrap();
+        }
+        for (key, value) in [("record.probes", "off"), ("record.events", "false"), ("record.link_series", "off")] {
+            document.set(key, value).unwrap();
+        }
+        document.scenario().unwrap().plan().unwrap().estimated_memory().get() / 1_000_000
+    };
+    // 10 Mbit/s pass 1250 bytes in a millisecond. Of 60,001 connections there remain 60 MB; 10,001 overlap, 80 MB, with up to
+    // 10 segments of 200 B each, as many as there are: 1448 bytes a segment, so one each, 12 MB of 60,001; all are 480 MB.
+    assert_eq!(estimate("1kB"), 60 + 80 + 12);
+    assert_eq!(estimate("1300B"), 60 + 480 + 12);
 }
 
 #[test]

@@ -161,7 +161,17 @@ fn every_example_runs() {
         .collect();
     examples.sort();
     let names: Vec<_> = examples.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
-    assert_eq!(names, ["cellular.toml", "parking-lot.toml", "phase-effect.toml", "quickstart.toml"]);
+    let expected = [
+        "cellular.toml",
+        "jitter.toml",
+        "on-off.toml",
+        "parking-lot.toml",
+        "phase-effect.toml",
+        "quickstart.toml",
+        "route-change.toml",
+        "short-flows.toml",
+    ];
+    assert_eq!(names, expected);
     for path in &examples {
         let plan = scenario::from_path(path).and_then(|scenario| scenario.plan());
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));
@@ -194,7 +204,7 @@ fn the_reference_lists_every_key_with_its_default() {
 fn the_scenarios_in_the_reference_run() {
     let blocks: Vec<&str> =
         REFERENCE.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert_eq!(blocks.len(), 2);
+    assert_eq!(blocks.len(), 3);
     for block in blocks {
         let plan = read(block).plan().unwrap_or_else(|error| panic!("{error}"));
         assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);

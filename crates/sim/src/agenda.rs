@@ -2,20 +2,32 @@
 
 use units::Time;
 
-/// A binary heap over a fixed set of slots. Every slot is in it at most once, so the number of pending events is the number of
-/// slots; moving a slot costs a walk of the heap, not a second entry. Equal times come in the order of the slots.
-#[derive(Clone, Debug, Default)]
+/// Times for a fixed set of slots, each pending at most once. Equal times come in the order of the slots.
+///
+/// Up to [`FEW`] slots stand in a table, which is looked through when the first of them moves. More are in a binary heap, where moving a
+/// slot costs a walk and not a second entry.
+#[derive(Clone, Debug)]
 pub(crate) struct Agenda {
+    /// What is due first; at [`Time::NEVER`] if nothing is pending.
+    first: Entry,
+    /// Each slot, if there are few.
+    table: Vec<Entry>,
     heap: Vec<Entry>,
     /// Where each slot stands in the heap; [`ABSENT`] if nowhere.
     position: Vec<u32>,
 }
+
+/// So many entries are looked through faster than a heap is kept in order.
+const FEW: usize = 8;
 
 /// Time and slot as one number that sorts by both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(u128);
 
 impl Entry {
+    /// Later than every slot.
+    const NONE: Self = Self::new(Time::NEVER, u32::MAX);
+
     #[inline]
     const fn new(at: Time, slot: u32) -> Self {
         Self((at.as_nanos() as u128) << 32 | slot as u128)
@@ -37,24 +49,45 @@ const ABSENT: u32 = u32::MAX;
 impl Agenda {
     /// An agenda for `slots` slots, nothing pending.
     pub(crate) fn new(slots: usize) -> Self {
-        Self { heap: Vec::with_capacity(slots), position: vec![ABSENT; slots] }
+        let (few, many) = if slots <= FEW { (slots, 0) } else { (0, slots) };
+        Self {
+            first: Entry::NONE,
+            table: (0..few as u32).map(|slot| Entry::new(Time::NEVER, slot)).collect(),
+            heap: Vec::with_capacity(many),
+            position: vec![ABSENT; many],
+        }
     }
 
     /// The earliest time; [`Time::NEVER`] if nothing is pending.
     #[inline]
     pub(crate) fn next(&self) -> Time {
-        self.heap.first().map_or(Time::NEVER, |entry| entry.at())
+        self.first.at()
     }
 
     /// The slot that is due first. Nothing may be pending only where [`next`](Self::next) said so.
     #[inline]
     pub(crate) fn first_slot(&self) -> u32 {
-        self.heap.first().map_or(0, |entry| entry.slot())
+        self.first.slot()
     }
 
     /// `slot` wants to be looked at `at` that time, and at no other; [`Time::NEVER`]: not at all.
     #[inline]
     pub(crate) fn set(&mut self, slot: u32, at: Time) {
+        let Some(entry) = self.table.get_mut(slot as usize) else { return self.set_in_heap(slot, at) };
+        *entry = Entry::new(at, slot);
+        if *entry <= self.first {
+            self.first = *entry;
+        } else if slot == self.first.slot() {
+            self.first = self.table.iter().copied().fold(Entry::NONE, Entry::min);
+        }
+    }
+
+    fn set_in_heap(&mut self, slot: u32, at: Time) {
+        self.move_in_heap(slot, at);
+        self.first = self.heap.first().copied().unwrap_or(Entry::NONE);
+    }
+
+    fn move_in_heap(&mut self, slot: u32, at: Time) {
         let position = self.position[slot as usize];
         if position == ABSENT {
             if at != Time::NEVER {
@@ -76,11 +109,19 @@ impl Agenda {
         }
     }
 
+    /// When `slot` is pending; [`Time::NEVER`] if it is not.
+    #[inline]
+    fn due(&self, slot: u32) -> Time {
+        match self.table.get(slot as usize) {
+            Some(entry) => entry.at(),
+            None => self.heap.get(self.position[slot as usize] as usize).map_or(Time::NEVER, |entry| entry.at()),
+        }
+    }
+
     /// `slot` wants to be looked at `at` that time, unless it will be earlier anyway.
     #[inline]
     pub(crate) fn no_later_than(&mut self, slot: u32, at: Time) {
-        let position = self.position[slot as usize];
-        if position == ABSENT || self.heap[position as usize].at() > at {
+        if self.due(slot) > at {
             self.set(slot, at);
         }
     }
@@ -143,11 +184,13 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn the_first_is_always_the_earliest_of_a_plain_list(
-            operations in proptest::collection::vec((0u32..12, proptest::option::of(0u64..50), proptest::bool::ANY), 1..200)
+            slots in 1u32..=2 * FEW as u32,
+            operations in proptest::collection::vec((0u32..1000, proptest::option::of(0u64..50), proptest::bool::ANY), 1..200)
         ) {
-            let mut agenda = Agenda::new(12);
-            let mut model = [Time::NEVER; 12];
+            let mut agenda = Agenda::new(slots as usize);
+            let mut model = vec![Time::NEVER; slots as usize];
             for (slot, at, lazily) in operations {
+                let slot = slot % slots;
                 let at = at.map_or(Time::NEVER, Time::from_nanos);
                 let entry = &mut model[slot as usize];
                 if lazily {
@@ -157,7 +200,7 @@ mod tests {
                     agenda.set(slot, at);
                     *entry = at;
                 }
-                let (next, slot) = (0..12).map(|s| (model[s as usize], s)).min().unwrap();
+                let (next, slot) = (0..slots).map(|s| (model[s as usize], s)).min().unwrap();
                 proptest::prop_assert_eq!(agenda.next(), next);
                 if next != Time::NEVER {
                     proptest::prop_assert_eq!(agenda.first_slot(), slot);

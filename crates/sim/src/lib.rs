@@ -11,6 +11,7 @@ mod packet;
 mod recorder;
 mod route;
 mod run;
+mod samples;
 mod world;
 
 pub use run::{Engine, Factory, Failure, Job, Outcome, Watch, run};

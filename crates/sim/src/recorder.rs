@@ -128,6 +128,7 @@ impl Recorder {
             smoothed_rtt_ms: rtt(1),
             min_rtt_ms: rtt(2),
             delivered_bytes: ends.delivered_bytes(),
+            arrived_packets: self.flows[flow.meter as usize].counters.arrived_packets,
             sent_packets: counters.sent,
             retransmitted_packets: counters.retransmitted,
             pacing_rate_bps: controller.pacing_rate().map_or(f64::NAN, |r| r.bits_per_second() as f64),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use control::Controller;
 use network::{Departure, Jitter, Link, Verdict, Wire};
 use record::{EventKind, LinkMeter};
-use scenario::{DrawnFlow, Plan, PlannedFlow, PlannedLink, Sampling};
+use scenario::{DrawnFlow, Plan, PlannedFlow, PlannedLink};
 use transport::Options;
 use units::{Bytes, Random, Span, Time};
 
@@ -20,6 +20,7 @@ use crate::packet::{Acks, Body, Ecn, Packet};
 use crate::recorder::{NO_METER, Recorder};
 use crate::route::{NO_LINK, Routes, Step};
 use crate::run::Failure;
+use crate::samples::{LINKS, PROBES, SERIES, Samples};
 
 /// Things that happen at times known from the start, in the order in which they are done at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,40 +65,6 @@ pub(crate) struct World<'a> {
     pub(crate) events: u64,
     /// A controller could not be made.
     pub(crate) failure: Option<Failure>,
-}
-
-/// Rows that are due at multiples of a span.
-struct Samples {
-    spans: [Option<Span>; 3],
-    due: [Time; 3],
-    /// The first of these.
-    next: Time,
-}
-
-const SERIES: usize = 0;
-const PROBES: usize = 1;
-const LINKS: usize = 2;
-
-impl Samples {
-    fn new(plan: &Plan) -> Self {
-        let span = |sampling| match sampling {
-            Sampling::Every(span) => Some(span),
-            Sampling::Off | Sampling::Acks(_) => None,
-        };
-        let spans = [span(plan.record.flow_series), span(plan.record.probes), span(plan.record.link_series)];
-        let due = spans.map(|s| if s.is_some() { Time::ZERO } else { Time::NEVER });
-        Self { spans, due, next: due[0].min(due[1]).min(due[2]) }
-    }
-
-    /// Whether rows of `kind` are due at `now`; if so they are next due a span later.
-    fn take(&mut self, kind: usize, now: Time) -> bool {
-        let due = self.due[kind] <= now;
-        if due && let Some(span) = self.spans[kind] {
-            self.due[kind] += span;
-            self.next = self.due[0].min(self.due[1]).min(self.due[2]);
-        }
-        due
-    }
 }
 
 impl<'a> World<'a> {
@@ -272,7 +239,7 @@ impl<'a> World<'a> {
         let (link, jitter) = (&mut self.links[i], &mut self.jitters[i]);
         let mut out = |packet, departure| depart(packet, departure, meter, jitter, wires, steps, traffic);
         let verdict = link.offer(now, packet, &mut out);
-        let queued = link.queued_packets();
+        let (queued, evicted) = (link.queued_packets(), link.has_evicted());
         // A packet that was taken while others wait waits as well.
         if queued > 0 && matches!(verdict, Verdict::Taken { .. }) {
             meter.queue(now, queued);
@@ -280,8 +247,8 @@ impl<'a> World<'a> {
         if let Some(capture) = &mut self.capture {
             capture.at_link(index, now, &packet, &self.acks, &verdict);
         }
-        while let Some(evicted) = self.links[i].poll_evicted() {
-            self.evict(now, index, &evicted);
+        if evicted {
+            self.discard_evicted(now, index);
         }
         let meter = &mut self.recorder.links[i];
         match verdict {
@@ -302,17 +269,18 @@ impl<'a> World<'a> {
         self.wake_link(index);
     }
 
-    /// A packet that waited at link `index` was dropped for another.
+    /// Packets that waited at link `index` were dropped for another.
     #[inline(never)]
-    fn evict(&mut self, now: Time, index: u32, packet: &Packet) {
+    fn discard_evicted(&mut self, now: Time, index: u32) {
         let queued = self.links[index as usize].queued_packets();
-        let meter = &mut self.recorder.links[index as usize];
-        meter.queue(now, queued);
-        meter.counters.dropped_packets += 1;
-        if let Some(capture) = &mut self.capture {
-            capture.at_eviction(index, now, packet, &self.acks);
+        self.recorder.links[index as usize].queue(now, queued);
+        while let Some(packet) = self.links[index as usize].poll_evicted() {
+            self.recorder.links[index as usize].counters.dropped_packets += 1;
+            if let Some(capture) = &mut self.capture {
+                capture.at_eviction(index, now, &packet, &self.acks);
+            }
+            self.discard(now, EventKind::Drop, index, &packet, f64::from(queued));
         }
-        self.discard(now, EventKind::Drop, index, packet, f64::from(queued));
     }
 
     #[inline(never)]
@@ -382,6 +350,7 @@ impl<'a> World<'a> {
         }
         let Some(ends) = &mut flow.ends else { return };
         let counters = &mut self.recorder.flows[flow.meter as usize].counters;
+        counters.arrived_packets += 1;
         counters.marked_packets += u64::from(congestion);
         if flow.completed.is_none() {
             counters.arrived_bytes += u64::from(packet.size);

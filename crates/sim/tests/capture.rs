@@ -37,8 +37,12 @@ const ECT_0: u8 = 2;
 
 /// Runs the scenario with a capture to `name`.
 fn captured(name: &str) -> (PathBuf, Tables) {
+    captured_of(SCENARIO, name)
+}
+
+fn captured_of(scenario: &str, name: &str) -> (PathBuf, Tables) {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let job = Job { plan: Arc::new(plan(SCENARIO)), seed: 1, controllers: None, capture: Some(file.clone()) };
+    let job = Job { plan: Arc::new(plan(scenario)), seed: 1, controllers: None, capture: Some(file.clone()) };
     let outcome = sim::run(&job, &Watch::default()).unwrap_or_else(|failure| panic!("{failure}"));
     (file, outcome.tables)
 }
@@ -141,6 +145,20 @@ fn the_capture_holds_what_the_tables_count() {
     let udp = packets.iter().filter(|packet| packet.interface == SENDERS && !packet.is_tcp()).count() as u64;
     // What left, and the echoes that came back.
     assert!(udp > tables.flows[4].data_packets && udp <= 2 * tables.flows[4].data_packets, "{udp}");
+}
+
+#[test]
+fn a_packet_that_is_dropped_while_it_waits_is_captured_again() {
+    let fair = SCENARIO.replace(r#"limit = "40p""#, r#"discipline = "fq", limit = "20p""#);
+    let (file, tables) = captured_of(&fair, "evictions.pcapng");
+    let file = std::fs::read(file).unwrap();
+    let packets = packets(&file);
+    let here = || packets.iter().filter(|packet| packet.interface == BOTTLENECK);
+    let count = |words: &str| here().filter(|packet| packet.says(words)).count() as u64;
+    let (evicted, refused) = (count("dropped while it waited"), count("dropped: the queue is full"));
+    assert!(evicted > 0 && refused > 0, "{evicted}, {refused}");
+    assert_eq!(here().count() as u64, tables.links[0].arrived_packets + evicted);
+    assert_eq!(tables.links[0].dropped_packets, evicted + refused);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use common::{events, plan, run, run_plan};
 use network::Limit;
 use proptest::prelude::*;
 use record::{EventKind, Tables};
-use scenario::{Kind, Plan};
+use scenario::{DrawnFlow, Kind, Plan};
 
 /// When all sources stop, and how long a run then has to empty its queues, seconds.
 const STOP: f64 = 4.0;
@@ -64,10 +64,26 @@ fn loss() -> impl Strategy<Value = &'static str> {
     ])
 }
 
+fn jitter() -> impl Strategy<Value = &'static str> {
+    pick(&["'0s'", "'0s'", "'4ms'", "{ uniform = '30ms', reorder = true }"])
+}
+
+/// Delays, and whether packets may overtake each other where they become shorter.
+fn route() -> impl Strategy<Value = (&'static str, bool)> {
+    let delay = pick(&[
+        "'0s'",
+        "'7ms'",
+        "'60ms'",
+        "[['0s', '80ms'], ['1s', '1ms'], ['2500ms', '40ms']]",
+        "[['0s', '3ms'], ['1300ms', '0s'], ['2s', '200ms']]",
+    ]);
+    (delay, prop::bool::ANY)
+}
+
 prop_compose! {
     /// The keys of a link in one direction.
-    fn service()(rate in rate(), queue in queue(), loss in loss()) -> [String; 3] {
-        [format!("rate = {rate}"), format!("queue = {queue}"), format!("loss = {loss}")]
+    fn service()(rate in rate(), queue in queue(), loss in loss(), jitter in jitter()) -> [String; 4] {
+        [format!("rate = {rate}"), format!("queue = {queue}"), format!("loss = {loss}"), format!("jitter = {jitter}")]
     }
 }
 
@@ -104,6 +120,10 @@ prop_compose! {
             "source = { rate = '900kbit', arrivals = 'poisson' }",
             "source = { rate = '3mbit' }\nbytes = '300kB'",
             "source = [['0s', '1mbit'], ['1s', '0bit'], ['3s', '2mbit']]",
+            "source = { rate = '2mbit', on = '300ms', off = { exponential = '200ms' } }",
+            "bytes = '30kB'\nevery = { uniform = ['1ms', '400ms'] }",
+            "bytes = { pareto = { mean = '9kB', shape = 1.2 } }\nevery = { exponential = '100ms' }\nstart = '300ms'",
+            "bytes = { exponential = '50kB' }",
         ]),
     ) -> String {
         format!("cc = '{cc}'\nprofile = '{profile}'\ntransport = {transport}\n{life}")
@@ -118,6 +138,7 @@ prop_compose! {
             "{ rate = '700kbit' }",
             "{ rate = '4mbit', arrivals = 'poisson' }",
             "[['0s', '0bit'], ['1s', '3mbit'], ['2s', '1mbit']]",
+            "{ rate = '3mbit', arrivals = 'poisson', on = { uniform = ['100ms', '1s'] }, off = '100ms' }",
         ]),
     ) -> String {
         format!("cc = '{cc}'\nkind = 'datagram'\npacket_size = '{size}'\nsource = {source}")
@@ -137,15 +158,15 @@ prop_compose! {
     fn dumbbell()(
         forward in service(),
         reverse in prop::option::of(service()),
-        rtt in pick(&["0s", "3ms", "40ms", "333ms"]),
-        flows in prop::collection::vec((flow(), prop::option::of(pick(&["10ms", "40ms", "170ms"]))), 1..5),
+        (rtt, reorder) in route(),
+        flows in prop::collection::vec((flow(), prop::option::of(route())), 1..5),
     ) -> String {
-        let mut text = format!("path.rtt = '{rtt}'\n");
+        let mut text = format!("path.rtt = {rtt}\npath.reorder = {reorder}\n");
         forward.iter().for_each(|key| writeln!(text, "path.{key}").unwrap());
         reverse.iter().flatten().for_each(|key| writeln!(text, "path.reverse.{key}").unwrap());
         for (flow, rtt) in flows {
             text += &flow;
-            rtt.iter().for_each(|rtt| writeln!(text, "rtt = '{rtt}'").unwrap());
+            rtt.iter().for_each(|(rtt, _)| writeln!(text, "rtt = {rtt}").unwrap());
         }
         text
     }
@@ -154,12 +175,13 @@ prop_compose! {
 prop_compose! {
     /// Two or three links in a row, with flows over any part of them in either direction.
     fn chain()(
-        links in prop::collection::vec((service(), pick(&["0s", "7ms", "60ms"])), 2..4),
+        links in prop::collection::vec((service(), route()), 2..4),
         flows in prop::collection::vec((flow(), 0usize..4, 0usize..3, pick(&["0s", "0s", "11ms"])), 1..5),
     ) -> String {
         let mut text = String::new();
-        for (i, (keys, delay)) in links.iter().enumerate() {
-            writeln!(text, "[[links]]\nfrom = 'n{i}'\nto = 'n{}'\nduplex = true\ndelay = '{delay}'", i + 1).unwrap();
+        for (i, (keys, (delay, reorder))) in links.iter().enumerate() {
+            writeln!(text, "[[links]]\nfrom = 'n{i}'\nto = 'n{}'\nduplex = true", i + 1).unwrap();
+            writeln!(text, "delay = {delay}\nreorder = {reorder}").unwrap();
             keys.iter().for_each(|key| writeln!(text, "{key}").unwrap());
         }
         let nodes = links.len() + 1;
@@ -227,19 +249,22 @@ fn check_links(plan: &Plan, tables: &Tables) {
 }
 
 /// No flow delivers what it did not send, and none sends what it was not given.
-fn check_flows(plan: &Plan, tables: &Tables) {
-    for (flow, planned) in tables.flows.iter().zip(&plan.flows) {
-        let name = &flow.name;
+fn check_flows(plan: &Plan, drawn: &[DrawnFlow], tables: &Tables) {
+    assert_eq!(tables.flows.len(), drawn.len());
+    for (flow, drawn) in tables.flows.iter().zip(drawn) {
+        let (name, planned) = (&flow.name, &plan.flows[drawn.of]);
+        assert_eq!(*name, drawn.name(plan));
         let full = match planned.kind {
             Kind::Tcp => planned.options.segment_size.get(),
             Kind::Datagram { packet_size } => packet_size.get() - 28,
         };
         let fresh = flow.data_packets - flow.retransmitted_packets;
         assert!(flow.delivered_bytes <= fresh * full, "{name}");
-        assert!(planned.bytes.is_none_or(|b| flow.delivered_bytes <= b.get()), "{name}");
+        assert!(drawn.bytes.is_none_or(|b| flow.delivered_bytes <= b.get()), "{name}");
         assert!(flow.delivered_bytes as f64 * 8.0 <= flow.throughput_bps * flow.measured_s + 1.0, "{name}");
         assert!((0.0..=1.0).contains(&flow.loss_rate), "{name}: {}", flow.loss_rate);
-        let base = planned.base_rtt.as_nanos() as f64 / 1e6;
+        let hops = planned.forward.iter().chain(&planned.reverse);
+        let base = hops.map(|hop| hop.delay.shortest().as_nanos()).sum::<u64>() as f64 / 1e6;
         assert!(flow.rtt_min_ms.is_nan() || flow.rtt_min_ms >= base, "{name}: {} below {base}", flow.rtt_min_ms);
         let of_flow = |kind| {
             let own = |row: &usize| tables.events.flow[*row] == flow.flow && tables.events.kind[*row] == kind;
@@ -253,12 +278,13 @@ fn check_flows(plan: &Plan, tables: &Tables) {
 }
 
 /// What the flows sent is what their first links saw, and what their last links passed on is what arrived at the ends.
-fn check_between(plan: &Plan, tables: &Tables) {
+fn check_between(plan: &Plan, drawn: &[DrawnFlow], tables: &Tables) {
     let at_rest: Vec<_> = (0..tables.links.len()).map(|link| rest(tables, link).at_rest).collect();
     for (index, link) in tables.links.iter().enumerate() {
         let uses = |hops: &[scenario::Hop]| hops.iter().any(|hop| hop.link == Some(index));
         let others = plan.flows.iter().any(|flow| uses(&flow.reverse));
-        let data: Vec<_> = plan.flows.iter().zip(&tables.flows).filter(|(flow, _)| uses(&flow.forward)).collect();
+        let flows = drawn.iter().map(|drawn| &plan.flows[drawn.of]).zip(&tables.flows);
+        let data: Vec<_> = flows.filter(|(flow, _)| uses(&flow.forward)).collect();
         let first = data.iter().all(|(flow, _)| flow.forward[0].link == Some(index));
         let last = data.iter().all(|(flow, _)| flow.forward.last().is_some_and(|hop| hop.link == Some(index)));
         if first && !others {
@@ -317,8 +343,9 @@ proptest! {
         let plan = plan(&text);
         let tables = run_plan(plan.clone(), seed);
         check_links(&plan, &tables);
-        check_flows(&plan, &tables);
-        check_between(&plan, &tables);
+        let drawn = plan.draw(seed).unwrap();
+        check_flows(&plan, &drawn, &tables);
+        check_between(&plan, &drawn, &tables);
         check_tables(tables);
     }
 

@@ -9,7 +9,7 @@ use common::{plan, run_plan};
 use record::{Data, Tables};
 
 /// Scenarios with something of everything.
-const SCENARIOS: [(&str, &str); 5] = [
+const SCENARIOS: [(&str, &str); 6] = [
     (
         "every controller on one bottleneck, losses in bursts",
         r#"
@@ -90,6 +90,25 @@ const SCENARIOS: [(&str, &str); 5] = [
         flows = [
           { cc = "newreno", transport = { sack = false } },
           { cc = "cdg", transport = { sack = false, timestamps = false, limited_transmit = false } },
+        ]
+        "#,
+    ),
+    (
+        "routes that change, jitter, a source that pauses and short flows",
+        r#"
+        duration = "20s"
+        warmup = "5s"
+        path.rate = "10mbit"
+        path.rtt = [["0s", "60ms"], ["7s", "20ms"], ["13s", "90ms"]]
+        path.reorder = true
+        path.queue = "1bdp"
+        path.jitter = "2ms"
+        path.reverse = { jitter = { uniform = "1ms", reorder = true } }
+        flows = [
+          { cc = "newreno", rtt = [["0s", "40ms"], ["10s", "30ms"]] },
+          { cc = "cubic", bytes = { pareto = { mean = "30kB", shape = 1.5 } }, every = { exponential = "200ms" } },
+          { cc = "newreno", bytes = "20kB", every = { uniform = ["200ms", "300ms"] }, count = 2 },
+          { cc = "vegas", kind = "datagram", source = { rate = "1mbit", on = { uniform = ["1s", "2s"] }, off = "2s" } },
         ]
         "#,
     ),

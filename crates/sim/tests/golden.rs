@@ -89,6 +89,11 @@ fn cdg() {
 }
 
 #[test]
+fn siad() {
+    insta::assert_snapshot!(both("siad", "linux-3.5", "{}"));
+}
+
+#[test]
 fn aimd() {
     insta::assert_snapshot!(both("aimd", "freebsd-9", "{ alpha = 0.31, beta = 0.8 }"));
 }
@@ -111,4 +116,69 @@ fn dual() {
 #[test]
 fn card() {
     insta::assert_snapshot!(both("card", "ns2-linux", "{}"));
+}
+
+#[test]
+fn compound() {
+    insta::assert_snapshot!(both("compound", "linux", "{}"));
+}
+
+#[test]
+fn e_tcp() {
+    insta::assert_snapshot!(both("e-tcp", "linux", "{}"));
+}
+
+#[test]
+fn highspeed() {
+    insta::assert_snapshot!(both("highspeed", "linux", "{}"));
+}
+
+#[test]
+fn htcp() {
+    insta::assert_snapshot!(both("htcp", "linux", "{}"));
+}
+
+#[test]
+fn illinois() {
+    insta::assert_snapshot!(both("illinois", "linux", "{}"));
+}
+
+#[test]
+fn relentless() {
+    insta::assert_snapshot!(both("relentless", "linux", "{}"));
+}
+
+#[test]
+fn scalable() {
+    insta::assert_snapshot!(both("scalable", "linux", "{}"));
+}
+
+#[test]
+fn fast() {
+    insta::assert_snapshot!(both("fast", "linux", "{}"));
+}
+
+#[test]
+fn hd() {
+    insta::assert_snapshot!(both("hd", "linux", "{}"));
+}
+
+#[test]
+fn ledbat() {
+    insta::assert_snapshot!(both("ledbat", "linux", "{}"));
+}
+
+#[test]
+fn nice() {
+    insta::assert_snapshot!(both("nice", "linux", "{}"));
+}
+
+#[test]
+fn pert() {
+    insta::assert_snapshot!(both("pert", "linux", "{}"));
+}
+
+#[test]
+fn tcp_lp() {
+    insta::assert_snapshot!(both("tcp-lp", "linux", "{}"));
 }

@@ -39,6 +39,7 @@ impl Sender {
             Phase::Open | Phase::Disorder | Phase::Reduced => newly_lost > 0,
         };
         let grows = digest.acknowledged > 0 && !self.phase.is_reducing() && !entering;
+        let untold = if entering { 0 } else { std::mem::take(&mut self.untold_losses) };
         let signal = Ack {
             rtt: sample,
             timestamp_echo: if self.options.timestamps { ack.echo } else { Time::NEVER },
@@ -48,7 +49,7 @@ impl Sender {
             one_way_delay: Some(ack.one_way_delay),
             newly_acknowledged: digest.acknowledged,
             newly_delivered: digest.delivered,
-            newly_lost,
+            newly_lost: untold,
             in_flight_before,
             in_flight: self.board.in_flight(),
             rate,
@@ -69,7 +70,8 @@ impl Sender {
         } else {
             self.tell(now, |controller, cx| controller.on_duplicate_ack(cx, &signal));
         }
-        self.move_phase(now, &signal, entering, journal);
+        let progress = digest.acknowledged > 0 && newly_lost == 0;
+        self.move_phase(now, &signal, entering, progress, journal);
         self.settle_probe(now, ack, &signal, journal);
         self.timer_stale |= digest.acknowledged > 0; // RFC 6298, 5.2 and 5.3
         sample.map(|s| s.value)
@@ -197,6 +199,7 @@ impl Sender {
     pub(crate) fn note_lost(&mut self, count: u32, sequence: u64, journal: &mut dyn Journal) {
         if count > 0 {
             self.counters.lost += u64::from(count);
+            self.untold_losses += count;
             journal.note(Event::DeemedLost { sequence, count, rtt: self.rtt.latest });
         }
     }
@@ -219,7 +222,8 @@ impl Sender {
             self.note_lost(1, repeated, journal);
             let window = self.controller.window();
             journal.note(Event::LossEvent { window });
-            let loss = self.loss(signal.in_flight_before, 1, false, now);
+            let newly_lost = std::mem::take(&mut self.untold_losses);
+            let loss = self.loss(signal.in_flight_before, newly_lost, false, now);
             self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
             self.tell(now, |controller, cx| controller.on_recovered(cx));
             self.note_reduction();
@@ -256,14 +260,15 @@ impl Sender {
         journal.note(Event::Spurious);
         self.reordering.observe(digest.overtaken.map_or(0, |(extent, _)| extent));
         self.board.unmark_lost();
+        self.untold_losses = 0;
         self.episode = None;
         self.ramp = None;
         self.phase = Phase::Open;
         self.tell(now, |controller, cx| controller.on_spurious(cx));
     }
 
-    /// Moves between the phases, and lets what limits the flight count the ACK.
-    fn move_phase(&mut self, now: Time, signal: &Ack, entering: bool, journal: &mut dyn Journal) {
+    /// Moves between the phases, and lets what limits the flight count the ACK. `progress`: it moved the cumulative point, and showed no loss.
+    fn move_phase(&mut self, now: Time, signal: &Ack, entering: bool, progress: bool, journal: &mut dyn Journal) {
         if let Some(ramp) = &mut self.ramp
             && signal.newly_acknowledged > 0
         {
@@ -297,8 +302,9 @@ impl Sender {
         if matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.phase = if self.board.sacked_count() > 0 { Phase::Disorder } else { Phase::Open };
         }
-        let progress = signal.newly_acknowledged > 0 && signal.newly_lost == 0;
+        let window = self.window;
         if let Some(episode) = &mut self.episode {
+            episode.lower_to(window);
             episode.on_ack(signal.newly_delivered, signal.in_flight, progress);
         }
     }

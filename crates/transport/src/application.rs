@@ -31,7 +31,7 @@ pub struct Pace {
     /// The spacing is random: exponential, with the mean that the rate gives.
     poisson: Option<Random>,
     /// The rate is nothing in between.
-    periods: Option<Periods>,
+    periods: Option<Box<Periods>>,
 }
 
 /// The on and off periods of a source, by turns. It begins on.
@@ -90,7 +90,7 @@ impl Pace {
     /// The same rate in on periods only. What a unit lacks at the end of one is made up in the next.
     #[must_use]
     pub fn with_periods(self, periods: Periods) -> Self {
-        Self { periods: Some(periods), ..self }
+        Self { periods: Some(Box::new(periods)), ..self }
     }
 
     /// All that is written, if it ends.

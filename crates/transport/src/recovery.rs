@@ -27,7 +27,8 @@ impl Sender {
         }
         let window = self.controller.window();
         journal.note(Event::LossEvent { window });
-        let loss = self.loss(in_flight, self.board.lost_count(), false, now);
+        let newly_lost = std::mem::take(&mut self.untold_losses);
+        let loss = self.loss(in_flight, newly_lost, false, now);
         self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
         if self.options.fast_recovery {
             self.begin_reduction(window, true);
@@ -42,7 +43,7 @@ impl Sender {
         self.phase = Phase::Loss;
         self.goes_back = true;
         self.episode = None;
-        self.lose_outstanding();
+        self.untold_losses += self.lose_outstanding();
     }
 
     /// Everything outstanding is lost. Returns how many segments that marks.

@@ -49,6 +49,11 @@ impl Episode {
         self.limit_to(in_flight, allowed);
     }
 
+    /// The controller's window is `window` now: aims at no more.
+    pub(crate) fn lower_to(&mut self, window: u32) {
+        self.target = self.target.min(window);
+    }
+
     fn limit_to(&mut self, in_flight: u32, allowed: u32) {
         let owed = u32::from(self.owed);
         self.limit = match self.method {

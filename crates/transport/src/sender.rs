@@ -129,6 +129,8 @@ pub struct Sender {
     /// After recovery: the flight may grow to the window only by slow start (RFC 6582, section 3.2, step 3).
     pub(crate) ramp: Option<u32>,
     pub(crate) counters: SenderCounters,
+    /// Segments deemed lost of which the controller has not heard.
+    pub(crate) untold_losses: u32,
     /// The timer is to be set once all that leaves now has left.
     pub(crate) timer_stale: bool,
     application: Application,
@@ -191,6 +193,7 @@ impl Sender {
             most_in_flight: 0,
             ramp: None,
             counters: SenderCounters::default(),
+            untold_losses: 0,
             timer_stale: false,
             application,
             window: 1,
@@ -382,6 +385,7 @@ impl Sender {
     }
 
     /// What every transmission has in common.
+    #[inline]
     fn leave(&mut self, now: Time, sequence: u64, retransmission: bool, reduced: bool) -> Data {
         let payload = self.payload(sequence);
         self.counters.sent += 1;

@@ -108,6 +108,7 @@ impl Sender {
         let again = reduced && self.board.first() < self.recovery_point;
         let lost = self.lose_outstanding();
         self.counters.timeouts += 1;
+        self.untold_losses = 0; // lost again, or told now
         journal.note(Event::Timeout { window });
         let loss = self.loss(in_flight, lost, again, now);
         self.tell(now, |controller, cx| controller.on_timeout(cx, &loss));

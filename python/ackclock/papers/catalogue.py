@@ -8,7 +8,7 @@ import itertools
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ class Claim:
     source: str
     tolerance: str
     measure: Any
-    """The expression that measures it (``ackclock.papers.measure``); None where nothing is measured."""
+    """The expression that measures it (``ackclock.papers.expressions``); None where nothing is measured."""
     cited: bool = False
     informative: bool = False
     hard: bool = False
@@ -77,6 +77,7 @@ class Experiment:
     repetitions: int
     seed: int
     figures: tuple[Mapping[str, Any], ...]
+    tables: tuple[Mapping[str, Any], ...]
     claims: tuple[Claim, ...]
     quick_repetitions: int
     quick_sweep: Mapping[str, tuple[str, ...]]
@@ -200,15 +201,57 @@ def _claim(values: Mapping[str, Any], where: str) -> Claim:
     table.done()
     if claim.low > claim.high:
         raise CatalogueError(f"{where}: low = {claim.low:g} is above high = {claim.high:g}")
-    if claim.measure is None and not claim.cited:
-        raise CatalogueError(f"{where}: `measure` is missing (only a cited claim may go without)")
+    if claim.measure is None and not (claim.cited or claim.informative):
+        raise CatalogueError(f"{where}: `measure` is missing (only cited and informative claims do without)")
     return claim
+
+
+def filled(tree: Any, values: Mapping[str, Any], where: str) -> Any:
+    """A tree of TOML values in which every ``{name}`` of a text has become the value of that name."""
+    if isinstance(tree, str):
+        try:
+            return tree.format_map(values)
+        except (KeyError, ValueError, IndexError) as error:
+            known = ", ".join(values)
+            raise CatalogueError(f"{where}: `{tree}` has a blank that is none of {known} ({error})") from None
+    if isinstance(tree, Mapping):
+        return {key: filled(value, values, where) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [filled(value, values, where) for value in tree]
+    return tree
+
+
+def _family(values: Mapping[str, Any], where: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """The claims that one entry stands for: itself, or with ``columns`` and ``rows`` one for each row.
+
+    A cell fills the blanks ``{column}`` in the texts of the entry and of its measure; a column that is called
+    like a key of a claim (``reported``, ``low``, ``high``) gives the claim that key.
+    """
+    if "rows" not in values:
+        yield values, where
+        return
+    own = {key: value for key, value in values.items() if key not in ("columns", "rows")}
+    columns, rows = values.get("columns"), values["rows"]
+    if not isinstance(columns, list) or not isinstance(rows, list) or not rows:
+        raise CatalogueError(f"{where}: `columns` and `rows` must be lists, and there must be a row")
+    if twice := set(columns) & set(own):
+        raise CatalogueError(f"{where}: `{min(twice)}` is both a key and a column")
+    for number, cells in enumerate(rows):
+        place = f"{where}, row {number}"
+        if not isinstance(cells, list) or len(cells) != len(columns):
+            raise CatalogueError(f"{place}: must be a list of {len(columns)}, one for each of `columns`")
+        row = dict(zip(columns, cells, strict=True))
+        keys = {key: value for key, value in row.items() if key in _KEYS_OF_A_CLAIM}
+        yield filled(own, row, place) | keys, place
+
+
+_KEYS_OF_A_CLAIM = frozenset(field.name for field in fields(Claim))
 
 
 def read_experiment(path: Path, paper: str) -> Experiment:
     """Reads one experiment file."""
     table = _Table(_toml(path), path.name)
-    scenario = table.take("scenario", dict)
+    scenario = table.take("scenario", dict, {})
     sweep = _sweep(table.take("sweep", dict, {}), path.name)
     repetitions = table.take("repetitions", int, 1)
     quick = _Table(table.take("quick", dict, {}), f"{path.name}, quick")
@@ -230,8 +273,11 @@ def read_experiment(path: Path, paper: str) -> Experiment:
         repetitions=repetitions,
         seed=table.take("seed", int, 1),
         figures=tuple(table.take("figures", list, [])),
+        tables=tuple(table.take("tables", list, [])),
         claims=tuple(
-            _claim(c, f"{path.name}, claims.{i}") for i, c in enumerate(table.take("claims", list, []))
+            _claim(*one)
+            for i, c in enumerate(table.take("claims", list, []))
+            for one in _family(c, f"{path.name}, claims.{i}")
         ),
         quick_repetitions=quick.take("repetitions", int, repetitions),
         quick_sweep=quick_sweep,
@@ -240,6 +286,9 @@ def read_experiment(path: Path, paper: str) -> Experiment:
     table.done()
     if experiment.repetitions < 1 or experiment.quick_repetitions < 1:
         raise CatalogueError(f"{path.name}: repetitions must be at least 1")
+    shown = [str(one.get("name", "")) for one in experiment.figures + experiment.tables]
+    if len(set(shown)) < len(shown):
+        raise CatalogueError(f"{path.name}: two figures or tables have the same `name`")
     return experiment
 
 

@@ -7,7 +7,7 @@ and into the Parquet file beside it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,21 +16,26 @@ from matplotlib.figure import Figure
 
 from ackclock.metrics import Array, Curve
 from ackclock.papers.catalogue import CatalogueError, Experiment
+from ackclock.papers.expressions import Leaf, parse_leaf
 from ackclock.papers.measure import (
     MODELS,
     Cell,
-    Leaf,
     Sample,
     Samples,
     cells_of,
     checked,
-    parse_leaf,
     quantity,
 )
 from ackclock.plots import Axis, Panel, Series, draw
 
 PERCENTILES = (20, 50, 80)
 """Low end, marker and high end of percentile bars."""
+
+BARS: Mapping[str, Callable[[Sequence[float]], Any]] = {
+    "percentiles": lambda values: np.percentile(values, PERCENTILES),
+    "range": lambda values: (np.min(values), np.mean(values), np.max(values)),
+}
+"""Low end, marker and high end of the bars over repetitions, by the name of the bars."""
 
 _COMMON = {"name", "kind", "title", "columns", "x", "y", "panels"}
 
@@ -106,10 +111,10 @@ def table(panels: Sequence[Panel]) -> pa.Table:
 
 
 class AgainstSweep(PaperFigure):
-    """A measure against a swept parameter, with percentile bars over repetitions and curves of models."""
+    """A measure against a swept parameter, with bars over repetitions and curves of models."""
 
     kind = "against-sweep"
-    extra = frozenset({"along"})
+    extra = frozenset({"along", "bars"})
     x_label = ""
 
     def __init__(self, spec: Mapping[str, Any], experiment: Experiment) -> None:
@@ -119,6 +124,9 @@ class AgainstSweep(PaperFigure):
             raise CatalogueError(f'{self.where}: along = "{self.along}" is not a key of the sweep')
         self.points = experiment.sweep[self.along]
         self.x_times = quantity(spec.get("x", {}).get("times", 1.0))
+        self.bars = str(spec.get("bars", "percentiles"))
+        if self.bars not in BARS:
+            raise CatalogueError(f'{self.where}: bars = "{self.bars}" must be one of {", ".join(BARS)}')
 
     def _leaves(self, curve: Mapping[str, Any]) -> list[Leaf]:
         tree = curve["measure"]
@@ -141,12 +149,11 @@ class AgainstSweep(PaperFigure):
         at = np.array([quantity(point) for point in self.points])
         drawn = []
         for curve in panel.get("curves", []):
-            values = [
-                [v for c in leaf.cells for v in samples.of(c, leaf.sample)] for leaf in self._leaves(curve)
-            ]
+            leaves = self._leaves(curve)
+            values = [leaf.values(samples) for leaf in leaves]
             there = [i for i, v in enumerate(values) if v]
             if there:
-                ends = np.array([np.percentile(values[i], PERCENTILES) for i in there]).T * self.times
+                ends = np.array([BARS[self.bars](values[i]) for i in there]).T * leaves[0].times * self.times
                 label = str(curve["label"])
                 drawn.append(
                     Series(
@@ -219,18 +226,25 @@ class SamplesOverTime(PaperFigure):
 
 
 class Traces(PaperFigure):
-    """Chosen signals of chosen flows over time, of the first repetition, as lines."""
+    """Chosen signals of chosen flows, and queues, over time, of the first repetition, as lines.
+
+    A curve has a ``flow`` and its ``signal``, or a ``link`` whose queue it is; with ``mean`` a dashed line
+    stands at its mean.
+    """
 
     kind = "traces"
     extra = frozenset({"from", "to"})
 
     def _sample(self, curve: Mapping[str, Any]) -> Sample:
-        window = [
-            (k, quantity(self.spec[old]))
-            for old, k in (("from", "start"), ("to", "stop"))
-            if old in self.spec
-        ]
-        return Sample("signal_by_flow", (("flows", (curve["flow"],)), ("signal", curve["signal"]), *window))
+        if "link" in curve:
+            return Sample("queue_curve", (("link", curve["link"]), *self._window()))
+        return Sample(
+            "signal_by_flow", (("flows", (curve["flow"],)), ("signal", curve["signal"]), *self._window())
+        )
+
+    def _window(self) -> list[tuple[str, float]]:
+        ends = (("from", "start"), ("to", "stop"))
+        return [(name, quantity(self.spec[key])) for key, name in ends if key in self.spec]
 
     def demands(self) -> Iterator[tuple[Cell, Sample]]:
         """The samples that it needs."""
@@ -243,9 +257,14 @@ class Traces(PaperFigure):
         drawn = []
         for curve in panel.get("curves", []):
             for found in samples.of(self.cell(panel), self._sample(curve))[:1]:
-                for c in found:
+                for c in [found] if isinstance(found, Curve) else found:
+                    label, cc = str(curve["label"]), str(curve.get("cc", c.cc))
                     values = c.values * self.times
-                    drawn.append(Series(str(curve["label"]), str(curve.get("cc", c.cc)), c.times, values))
+                    drawn.append(Series(label, cc, c.times, values))
+                    if curve.get("mean"):
+                        ends = np.array([c.times[0], c.times[-1]])
+                        mean = np.full(2, float(np.mean(values)))
+                        drawn.append(Series(f"{label}, mean", cc, ends, mean, look="model"))
         return drawn
 
 

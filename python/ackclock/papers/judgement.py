@@ -8,8 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 from ackclock.metrics import MetricError
-from ackclock.papers.catalogue import CatalogueError, Claim, Experiment
-from ackclock.papers.measure import Expression, Samples, parse
+from ackclock.papers.catalogue import Claim, Experiment
+from ackclock.papers.expressions import Expression, parse, parse_groups
+from ackclock.papers.measure import Samples
 
 
 @dataclass(frozen=True)
@@ -42,32 +43,35 @@ class Judgement:
         }
 
 
-def expressions(claim: Claim, experiment: Experiment) -> tuple[Expression, ...]:
-    """The expressions that measure a claim: one, or for an ordering one for each member of the list."""
-    where = f"{experiment.file.name}, claim {claim.id}"
+Measures = Sequence[tuple[Expression, ...]]
+"""What measures a claim: one expression, or an ordering's list of them, once or at each point."""
+
+
+def expressions(claim: Claim, experiment: Experiment) -> Measures:
+    """The expressions that measure a claim."""
+    where = f"{experiment.file.name}, claim {claim.id}, measure"
     if claim.measure is None:
         return ()
     if claim.kind == "ordering":
-        if not isinstance(claim.measure, list) or len(claim.measure) < 2:
-            raise CatalogueError(f"{where}: an ordering is measured by a list of two measures or more")
-        return tuple(parse(m, experiment, f"{where}, measure.{i}") for i, m in enumerate(claim.measure))
-    return (parse(claim.measure, experiment, f"{where}, measure"),)
+        return parse_groups(claim.measure, experiment, where)
+    return ((parse(claim.measure, experiment, where),),)
 
 
-def judge(claim: Claim, measures: Sequence[Expression], samples: Samples) -> Judgement:
+def judge(claim: Claim, measures: Measures, samples: Samples) -> Judgement:
     """Measures a claim and compares it with its band."""
+    if not measures:
+        why = "the paper quotes it from elsewhere" if claim.cited else "the paper gives nothing to repeat"
+        return Judgement(claim, None, _verdict(claim, passed=False), why)
     try:
-        values = [m.value(samples) for m in measures]
+        values = [[m.value(samples) for m in group] for group in measures]
     except MetricError as error:
         return Judgement(claim, None, _verdict(claim, passed=False), str(error))
-    if not values:
-        return Judgement(claim, None, _verdict(claim, passed=False), "the paper quotes it from elsewhere")
     if claim.kind == "ordering":
-        ratios = [a / b if b else float("inf") for a, b in pairwise(values)]
+        ratios = [a / b if b else float("inf") for group in values for a, b in pairwise(group)]
         misses = [ratio for ratio in ratios if not claim.low <= ratio <= claim.high]
         measured = misses[0] if misses else min(ratios)
     else:
-        measured = values[0]
+        measured = values[0][0]
     return Judgement(claim, measured, _verdict(claim, passed=claim.low <= measured <= claim.high))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from ackclock.papers import tables
 from ackclock.papers.catalogue import Paper
 from ackclock.papers.figures import table
 from ackclock.papers.judgement import Judgement
@@ -29,14 +30,11 @@ def row(judgement: Judgement) -> list[str]:
 
 def markdown(reproduction: Reproduction) -> str:
     """The judgements as a table in Markdown, for documentation."""
-    lines = [f"| {' | '.join(HEADINGS)} |", f"| {' | '.join('---' for _ in HEADINGS)} |"]
-    for result in reproduction.results:
-        lines += [f"| {' | '.join(cell.replace('|', '/') for cell in row(j))} |" for j in result.judgements]
-    return "\n".join(lines) + "\n"
+    return tables.markdown(HEADINGS, [row(j) for result in reproduction.results for j in result.judgements])
 
 
 def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -> None:
-    """Writes the page, PNG and Parquet of each figure, the claims and run.json into ``folder``."""
+    """Writes the page, PNG and Parquet of each figure, tables, claims and run.json into ``folder``."""
     page = Page("Experiments reproduced")
     judged = [j for r in reproduction.results for j in r.judgements]
     counts = {v: sum(j.verdict == v for j in judged) for v in ("pass", "miss", "cited", "informative")}
@@ -79,6 +77,12 @@ def _experiment(page: Page, result: Result, reproduction: Reproduction, folder: 
         picture = png(drawn.figure.draw(drawn.panels))
         (folder / f"{name}.png").write_bytes(picture)
         page.figure(picture, drawn.figure.title)
+    for shown in result.tables:
+        name = f"{experiment.id}-{shown.table.name}".rstrip("-")
+        pq.write_table(shown.values, folder / f"{name}.parquet")
+        (folder / f"{name}.md").write_text(tables.markdown(shown.table.headings, shown.rows), "utf-8")
+        page.paragraph(shown.table.title)
+        page.table(shown.table.headings, shown.rows)
     if result.judgements:
         page.table(HEADINGS, [row(j) for j in result.judgements], css_column=len(HEADINGS) - 1)
     if experiment.assumed:

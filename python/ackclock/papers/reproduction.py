@@ -13,8 +13,9 @@ from ackclock import _engine
 from ackclock.jobs import Job, finished
 from ackclock.papers import figures
 from ackclock.papers.catalogue import Claim, Experiment
-from ackclock.papers.judgement import Judgement, expressions, judge
-from ackclock.papers.measure import Cell, Expression, Samples
+from ackclock.papers.judgement import Judgement, Measures, expressions, judge
+from ackclock.papers.measure import Cell, Samples
+from ackclock.papers.tables import PaperTable, tables
 from ackclock.plots import Panel
 
 
@@ -26,6 +27,15 @@ class Drawn:
     panels: list[Panel]
 
 
+@dataclass(frozen=True)
+class Filled:
+    """A table with its cells: as they are shown, and as numbers."""
+
+    table: PaperTable
+    rows: list[list[str]]
+    values: pa.Table
+
+
 @dataclass
 class Result:
     """What came of one experiment."""
@@ -33,6 +43,7 @@ class Result:
     experiment: Experiment
     judgements: list[Judgement]
     figures: list[Drawn]
+    tables: list[Filled]
     runs_done: int
     runs: int
     seconds: float
@@ -94,12 +105,14 @@ class Work:
         self.experiment = experiment
         self.base = experiment.seed if seed is None else seed
         self.samples = Samples()
-        self.claims: list[tuple[Claim, tuple[Expression, ...]]] = [
+        self.claims: list[tuple[Claim, Measures]] = [
             (claim, expressions(claim, experiment)) for claim in experiment.claims
         ]
         self.figures = figures.figures(experiment)
-        demands = [d for _, measures in self.claims for m in measures for d in m.demands()]
+        self.tables = tables(experiment)
+        demands = [d for _, groups in self.claims for group in groups for m in group for d in m.demands()]
         demands += [d for figure in self.figures for d in figure.demands()]
+        demands += [d for table in self.tables for d in table.demands()]
         for cell, sample in demands:
             self.samples.want(cell, sample)
         self.resolved = {cell: self._resolve(cell) for cell in self.samples.cells()}
@@ -108,7 +121,8 @@ class Work:
 
     def _resolve(self, cell: Cell) -> str:
         setup, point = cell
-        document = {"name": f"{self.experiment.id}/{setup}"} | dict(self.experiment.setup(setup).scenario)
+        # Named by paper and run alone, so that experiments with a run in common share it.
+        document = {"name": f"{self.experiment.paper}/{setup}"} | dict(self.experiment.setup(setup).scenario)
         return _engine.resolve_json(json.dumps(document), list(point))
 
     def jobs(self) -> Iterator[tuple[Job, Cell, int]]:
@@ -118,11 +132,13 @@ class Work:
                 yield Job(resolved, self.base + repetition), cell, repetition
 
     def result(self) -> Result:
-        """What has come of it so far; nothing is judged before the first run is done."""
+        """What has come of it so far; nothing is judged before the first run, if there is any, is done."""
+        begun = self.done > 0 or not self.resolved
         return Result(
             self.experiment,
-            [judge(claim, measures, self.samples) for claim, measures in self.claims] if self.done else [],
-            [Drawn(f, f.panels(self.samples)) for f in self.figures] if self.done else [],
+            [judge(claim, measures, self.samples) for claim, measures in self.claims] if begun else [],
+            [Drawn(f, f.panels(self.samples)) for f in self.figures] if begun else [],
+            [Filled(t, t.rows(self.samples), t.values(self.samples)) for t in self.tables] if begun else [],
             self.done,
             len(self.resolved) * self.experiment.repetitions,
             self.seconds,

@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::{World, ack, loss, probed, rtt};
+use units::Span;
 
 fn at(window: f64) -> Cubic {
     let mut cubic = Cubic::new(Settings::default());
@@ -174,4 +175,85 @@ fn hystart_ends_slow_start_at_the_present_window_or_by_choice_not() {
         assert_eq!(cubic.slow_start_threshold(), if hystart { 38.0 } else { f64::INFINITY });
         assert_eq!(probed(&cubic, "cwnd_prior"), if hystart { 38.0 } else { 0.0 });
     }
+}
+
+/// A controller with `settings` that has just lost at 1000 segments and begins congestion avoidance.
+fn after_loss(world: &mut World, settings: Settings) -> Cubic {
+    let mut cubic = Cubic::new(settings);
+    cubic.state.reno = Reno { window: 1000.0, threshold: 2.0 };
+    cubic.on_loss(&mut world.context(), &loss());
+    cubic.on_ack(&mut world.context(), &Ack { window_limited: false, ..segments(1) });
+    cubic.on_ack(&mut world.context(), &segments(1));
+    world.pass(Span::from_secs(1));
+    cubic
+}
+
+#[test]
+fn the_target_lies_a_smoothed_or_a_smallest_rtt_ahead() {
+    // K = 9.085603. At 1.2 s: 1000 - 0.4 * 7.885603^3 = 803.86; at 1.04 s 791.68.
+    for (look_ahead, expected) in [(LookAhead::Smoothed, 803.86), (LookAhead::Minimum, 791.68)] {
+        let mut world = World::new();
+        let mut cubic = after_loss(&mut world, Settings { look_ahead, ..Settings::default() });
+        let smoothed_rtt = Span::from_millis(200);
+        cubic.on_ack(&mut world.context(), &Ack { smoothed_rtt, ..segments(1000) });
+        assert!((cubic.window() - expected).abs() < 0.01, "{}", cubic.window());
+    }
+}
+
+#[test]
+fn the_cubic_may_count_segments_where_the_stack_counts_acks() {
+    // The window of 700.006 is 91.67 below its target at 1.04 s: an ACK makes 0.1310 segments of that, or twice as much.
+    for (count_segments, growth) in [(false, 0.1310), (true, 0.2619)] {
+        let mut world = World::new();
+        let mut cubic = after_loss(&mut world, Settings { count_segments, ..Settings::default() });
+        let before = cubic.window();
+        cubic.on_ack(&mut world.context(), &Ack { counting: crate::Counting::PerAck, ..segments(2) });
+        assert!((cubic.window() - before - growth).abs() < 2e-4, "{}", cubic.window() - before);
+    }
+}
+
+#[test]
+fn before_the_first_loss_and_after_a_timeout_growth_may_have_a_least_value() {
+    let mut world = World::new();
+    let settings = Settings { growth_before_loss: 0.05, hystart: false, reno_friendly: false, ..Settings::default() };
+    let mut cubic = Cubic::new(settings);
+    cubic.state.reno = Reno { window: 200.0, threshold: 100.0 };
+    // Twenty ACKs make a segment.
+    for _ in 0..20 {
+        cubic.on_ack(&mut world.context(), &segments(1));
+    }
+    assert!((cubic.window() - 201.0).abs() < 1e-9, "{}", cubic.window());
+    cubic.on_loss(&mut world.context(), &loss());
+    let before = cubic.window();
+    cubic.on_ack(&mut world.context(), &segments(1));
+    // K = cbrt(60.3/0.4) = 5.3220: at 40 ms 201 - 0.4 * 5.2820^3 = 142.05 of 140.7.
+    assert!((cubic.window() - before - 0.0096).abs() < 1e-3, "{}", cubic.window() - before);
+    cubic.on_timeout(&mut world.context(), &loss());
+    cubic.state.reno.window = cubic.state.reno.threshold;
+    let before = cubic.window();
+    cubic.on_ack(&mut world.context(), &segments(1));
+    assert!((cubic.window() - before - 0.05).abs() < 1e-9);
+}
+
+#[test]
+fn what_reno_would_have_may_keep_growing_by_alpha() {
+    // 3 * 0.3/1.7 = 0.529412 instead of 1.
+    let mut world = World::new();
+    let mut cubic = Cubic::new(Settings { reno_alpha_one: false, ..Settings::default() });
+    cubic.state = State { reno: Reno { window: 7.0, threshold: 7.0 }, cwnd_prior: 10.0, ..cubic.state };
+    cubic.on_ack(&mut world.context(), &segments(1));
+    cubic.state.w_est = 20.0;
+    cubic.on_ack(&mut world.context(), &segments(100));
+    assert!((cubic.state.w_est - 20.529_412).abs() < 1e-6);
+}
+
+#[test]
+fn the_first_loss_may_halve() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(Settings { halve_first: true, beta: 0.8, ..Settings::default() });
+    cubic.state.reno.window = 100.0;
+    cubic.on_loss(&mut world.context(), &loss());
+    assert_eq!(cubic.window(), 50.0);
+    cubic.on_loss(&mut world.context(), &loss());
+    assert_eq!(cubic.window(), 40.0);
 }

@@ -6,4 +6,5 @@ mod common;
 
 mod controllers;
 mod links;
+mod paths;
 mod sharing;

@@ -1,0 +1,299 @@
+//! Compound TCP (Tan, Song, Zhang and Sridharan, "A Compound TCP approach for high-speed and long distance networks", INFOCOM 2006).
+//!
+//! The window is the sum of two: that of standard TCP, and a delay window that grows fast while few segments wait in the queue and
+//! goes back as they become many.
+//!
+//! | rule (section III), with win = cwnd + dwnd | here |
+//! | --- | --- |
+//! | cwnd += 1/win per ACK | `Controller::on_ack` |
+//! | diff = win (1 - base RTT/RTT) once a round trip | `Compound::decide` |
+//! | diff < gamma: dwnd += max(alpha win^k - 1, 0); else dwnd -= zeta diff, not below 0 | `Compound::decide` |
+//! | loss: dwnd = max(win (1 - beta) - cwnd/2, 0), cwnd halved | `Compound::reduce` |
+//! | the delay window takes part above 38 segments and after slow start | `Compound::decide` |
+//!
+//! Notable differences from the paper: gamma is not tuned to the path. The decision is taken once a round trip that used the window.
+//!
+//! Probes: `delay_window` and `waiting`, dwnd and diff, in segments.
+
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{read, require};
+use crate::registry::Entry;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+
+/// What the registry tells about Compound TCP.
+pub const ENTRY: Entry = Entry {
+    name: "compound",
+    title: "Compound TCP",
+    summary: "The window of standard TCP, and on top one that grows fast while the queue is short",
+    source: "Tan, Song, Zhang and Sridharan 2006",
+    parameters: PARAMETERS,
+    build: |given| Settings::read(given).map(|settings| Box::new(Compound::new(settings)) as Box<dyn Controller>),
+};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "alpha",
+        default: "0.125",
+        unit: "",
+        range: "above 0, at most 10",
+        meaning: "Scale of the increase of the delay window",
+        source: "section III, alpha",
+    },
+    Parameter {
+        name: "k",
+        default: "0.75",
+        unit: "",
+        range: "above 0, at most 1",
+        meaning: "Power of the window in the increase of the delay window",
+        source: "section III, k",
+    },
+    Parameter {
+        name: "beta",
+        default: "0.5",
+        unit: "",
+        range: "above 0, below 1",
+        meaning: "Share of the whole window given up on a loss",
+        source: "section III, beta",
+    },
+    Parameter {
+        name: "gamma",
+        default: "30",
+        unit: "segments",
+        range: "above 0, at most 1000000",
+        meaning: "From so many own segments waiting in the queue on the delay window goes back",
+        source: "section III, gamma",
+    },
+    Parameter {
+        name: "zeta",
+        default: "1",
+        unit: "",
+        range: "above 0, at most 1000",
+        meaning: "How fast it goes back: segments for each one waiting",
+        source: "section III, zeta",
+    },
+    Parameter {
+        name: "low_window",
+        default: "38",
+        unit: "segments",
+        range: "0 to 1000000",
+        meaning: "Below this window the delay window does not grow",
+        source: "section III; RFC 3649, Low_Window",
+    },
+];
+
+/// The share that the loss window keeps.
+const BETA_LOSS_WINDOW: f64 = 0.5;
+
+/// The parameters; [`ENTRY`] describes each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the table of parameters")]
+pub struct Settings {
+    pub alpha: f64,
+    pub k: f64,
+    pub beta: f64,
+    pub gamma: f64,
+    pub zeta: f64,
+    pub low_window: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { alpha: 0.125, k: 0.75, beta: 0.5, gamma: 30.0, zeta: 1.0, low_window: 38.0 }
+    }
+}
+
+impl Settings {
+    fn read(given: &Parameters) -> Result<Self, ParameterError> {
+        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
+        let check = |name, value: f64, holds| require(ENTRY.name, PARAMETERS, name, value, holds);
+        check("alpha", s.alpha, s.alpha > 0.0 && s.alpha <= 10.0)?;
+        check("k", s.k, s.k > 0.0 && s.k <= 1.0)?;
+        check("beta", s.beta, s.beta > 0.0 && s.beta < 1.0)?;
+        check("gamma", s.gamma, s.gamma > 0.0 && s.gamma <= 1e6)?;
+        check("zeta", s.zeta, s.zeta > 0.0 && s.zeta <= 1000.0)?;
+        check("low_window", s.low_window, (0.0..=1e6).contains(&s.low_window))?;
+        Ok(s)
+    }
+}
+
+/// The two windows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct State {
+    /// The sum, win, and its threshold.
+    reno: Reno,
+    /// dwnd.
+    delay_window: f64,
+}
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Compound {
+    settings: Settings,
+    state: State,
+    before_loss: Option<State>,
+    /// diff.
+    waiting: f64,
+}
+
+impl Compound {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        let state = State { reno: Reno::new(), delay_window: 0.0 };
+        Self { settings, state, before_loss: None, waiting: 0.0 }
+    }
+
+    /// A round trip ends.
+    fn decide(&mut self, ack: &Ack) {
+        let Settings { alpha, k, gamma, zeta, low_window, .. } = self.settings;
+        let rtt = ack.smoothed_rtt.as_secs_f64();
+        if rtt <= 0.0 {
+            return;
+        }
+        let win = self.state.reno.window;
+        let queueing = ack.smoothed_rtt.saturating_sub(ack.min_rtt).as_secs_f64();
+        self.waiting = win * queueing / rtt;
+        let change = if self.waiting >= gamma {
+            -zeta * self.waiting
+        } else if win >= low_window {
+            (alpha * libm::pow(win, k) - 1.0).max(0.0)
+        } else {
+            return;
+        };
+        let loss_window = win - self.state.delay_window;
+        self.state.delay_window = (self.state.delay_window + change).max(0.0);
+        self.state.reno.window = loss_window + self.state.delay_window;
+    }
+
+    /// A loss: the sum keeps 1 - beta, the window of standard TCP a half.
+    fn reduce(&mut self) {
+        self.before_loss = Some(self.state);
+        let loss_window = self.state.reno.window - self.state.delay_window;
+        self.state.reno.multiplicative_decrease(1.0 - self.settings.beta);
+        self.state.delay_window = (self.state.reno.window - BETA_LOSS_WINDOW * loss_window).max(0.0);
+    }
+}
+
+impl Controller for Compound {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.state.reno.start(cx);
+    }
+
+    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        if ack.round_start && ack.window_limited && !self.state.reno.in_slow_start() {
+            self.decide(ack);
+        }
+        self.state.reno.grow(ack);
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.reduce();
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        if !loss.again {
+            self.before_loss = Some(self.state);
+        }
+        self.state.reno.timeout(1.0 - self.settings.beta, loss.again);
+        self.state.delay_window = 0.0;
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        if let Some(before) = self.before_loss.take() {
+            let loss_window = self.state.reno.window - self.state.delay_window;
+            self.state.reno.restore(before.reno);
+            self.state.delay_window =
+                before.delay_window.min(self.state.reno.window - loss_window.min(before.reno.window));
+        }
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.state.reno.idle_restart(cx);
+        self.state.delay_window = 0.0;
+    }
+
+    fn window(&self) -> f64 {
+        self.state.reno.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.state.reno.threshold
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        out.value("delay_window", self.state.delay_window);
+        out.value("waiting", self.waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, ack, loss, probed};
+    use units::Span;
+
+    fn at(window: f64, delay_window: f64) -> Compound {
+        let mut compound = Compound::new(Settings::default());
+        compound.state = State { reno: Reno { window, threshold: 2.0 }, delay_window };
+        compound
+    }
+
+    /// The ACK that ends a round trip of `millis` on a path of 100 ms. It grows the loss window as well.
+    fn round(compound: &mut Compound, millis: u64) {
+        let (smoothed_rtt, min_rtt) = (Span::from_millis(millis), Span::from_millis(100));
+        compound.on_ack(&mut World::new().context(), &Ack { smoothed_rtt, min_rtt, round_start: true, ..ack() });
+    }
+
+    #[test]
+    fn the_table_of_parameters_agrees_with_the_defaults() {
+        crate::parameters::tests::table_agrees_with_defaults::<Settings>("compound", PARAMETERS);
+    }
+
+    #[test]
+    fn with_a_short_queue_the_delay_window_grows_by_an_eighth_of_the_window_to_the_three_quarters() {
+        // 256^0.75 = 64: 64/8 - 1 = 7, and the loss window 1/263.
+        let mut compound = at(256.0, 20.0);
+        round(&mut compound, 100);
+        assert!((probed(&compound, "delay_window") - 27.0).abs() < 1e-9);
+        assert!((compound.window() - 263.003_802).abs() < 1e-6, "{}", compound.window());
+    }
+
+    #[test]
+    fn from_gamma_waiting_segments_on_it_goes_back_by_as_many() {
+        // 300 * (1 - 100/110) = 27.3 is below 30. 300 * (1 - 100/112) = 32.14 is not.
+        let mut compound = at(300.0, 100.0);
+        round(&mut compound, 110);
+        assert!(probed(&compound, "delay_window") > 100.0);
+        let mut compound = at(300.0, 100.0);
+        round(&mut compound, 112);
+        assert!((probed(&compound, "delay_window") - 67.857_143).abs() < 1e-6);
+        let mut compound = at(300.0, 20.0);
+        round(&mut compound, 112);
+        assert_eq!(probed(&compound, "delay_window"), 0.0);
+        assert!((compound.window() - 280.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn below_38_segments_it_is_standard_tcp() {
+        let mut compound = at(37.0, 0.0);
+        round(&mut compound, 100);
+        assert_eq!(probed(&compound, "delay_window"), 0.0);
+        let mut compound = at(38.0, 0.0);
+        round(&mut compound, 100);
+        // 38^0.75 = 15.305: an eighth is 1.913.
+        assert!((probed(&compound, "delay_window") - 0.9131).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_loss_halves_both_and_a_spurious_one_gives_both_back() {
+        let mut world = World::new();
+        let mut compound = at(120.0, 40.0);
+        compound.on_loss(&mut world.context(), &loss());
+        assert_eq!((compound.window(), probed(&compound, "delay_window")), (60.0, 20.0));
+        compound.on_spurious(&mut world.context());
+        assert_eq!((compound.window(), probed(&compound, "delay_window")), (120.0, 40.0));
+        compound.on_timeout(&mut world.context(), &loss());
+        assert_eq!((compound.window(), probed(&compound, "delay_window")), (1.0, 0.0));
+    }
+}

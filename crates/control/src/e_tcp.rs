@@ -1,0 +1,235 @@
+//! E-TCP (Gu, Towsley, Hollot and Zhang, "Congestion control for small buffer high speed networks", INFOCOM 2007).
+//!
+//! For routers with buffers of a few packets: losses come at no less than a fixed rate p0, whatever the window, so that the
+//! feedback does not get rarer on faster links.
+//!
+//! | rule | here |
+//! | --- | --- |
+//! | w += a for each segment acknowledged, a = 0.04 | `Controller::on_ack` |
+//! | w -= D(w) for each segment lost, D(w) = a/(p0 + 1.5/w^2) | `ETcp::charge` |
+//!
+//! In equilibrium what the segments from loss to loss add is what a loss takes, a = p D(w): the loss rate is p0 = 0.01 for large windows,
+//! and that of NewReno, 1.5/w^2, for small ones.
+//!
+//! Notable differences from the paper: a and p0 are the paper's; D(w) is reconstructed from the two equilibria between which it has to
+//! lead, so its shape around w = sqrt(1.5/p0) = 12 segments is ours. Every lost segment counts, as a window of more than 1/p0 segments
+//! loses more than one a round trip; a mark (ECN) counts as one. Slow start, a loss that ends it, and timeouts are NewReno's.
+
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{read, require};
+use crate::registry::Entry;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Reno};
+
+/// What the registry tells about E-TCP.
+pub const ENTRY: Entry = Entry {
+    name: "e-tcp",
+    title: "E-TCP",
+    summary: "A twenty-fifth of a segment for every one acknowledged, and at most four given up for every one lost",
+    source: "Gu, Towsley, Hollot and Zhang 2007",
+    parameters: PARAMETERS,
+    build: |given| Settings::read(given).map(|settings| Box::new(ETcp::new(settings)) as Box<dyn Controller>),
+};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "a",
+        default: "0.04",
+        unit: "segments per segment acknowledged",
+        range: "above 0, at most 1",
+        meaning: "Increase for each segment that is acknowledged",
+        source: "Gu et al. 2007",
+    },
+    Parameter {
+        name: "p0",
+        default: "0.01",
+        unit: "",
+        range: "above 0, at most 1",
+        meaning: "Share of lost segments that large windows settle at",
+        source: "Gu et al. 2007",
+    },
+];
+
+/// NewReno's loss rate is this over the square of its window (RFC 3649, section 5: p = 1.5/w^2).
+const RENO: f64 = 1.5;
+/// The share of the window kept on a loss in slow start and on a timeout.
+const BETA_RENO: f64 = 0.5;
+
+/// The parameters; [`ENTRY`] describes each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the table of parameters")]
+pub struct Settings {
+    pub a: f64,
+    pub p0: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { a: 0.04, p0: 0.01 }
+    }
+}
+
+impl Settings {
+    fn read(given: &Parameters) -> Result<Self, ParameterError> {
+        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
+        let share = |x: f64| x > 0.0 && x <= 1.0;
+        require(ENTRY.name, PARAMETERS, "a", s.a, share(s.a))?;
+        require(ENTRY.name, PARAMETERS, "p0", s.p0, share(s.p0))?;
+        Ok(s)
+    }
+}
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct ETcp {
+    settings: Settings,
+    reno: Reno,
+    before_loss: Option<Reno>,
+    /// In a recovery that did not end slow start.
+    charging: bool,
+}
+
+impl ETcp {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, reno: Reno::new(), before_loss: None, charging: false }
+    }
+
+    /// Takes D(w) off the window for each of `lost` segments.
+    fn charge(&mut self, lost: u32) {
+        for _ in 0..lost {
+            let w = self.reno.window;
+            if w <= Reno::MINIMUM {
+                break;
+            }
+            let decrease = self.settings.a / (self.settings.p0 + RENO / (w * w));
+            self.reno.multiplicative_decrease(1.0 - decrease / w);
+        }
+        self.reno.threshold = self.reno.window.max(Reno::MINIMUM);
+    }
+}
+
+impl Controller for ETcp {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.reno.start(cx);
+    }
+
+    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.reno.grow_by(ack, self.settings.a * self.reno.window);
+    }
+
+    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        if self.charging && ack.newly_lost > 0 {
+            self.charge(ack.newly_lost);
+        }
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        self.before_loss = Some(self.reno);
+        self.charging = !self.reno.in_slow_start();
+        if self.charging {
+            self.charge(loss.newly_lost.max(1));
+        } else {
+            self.reno.multiplicative_decrease(BETA_RENO);
+        }
+    }
+
+    fn on_recovered(&mut self, _cx: &mut Context<'_>) {
+        self.charging = false;
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        if !loss.again {
+            self.before_loss = Some(self.reno);
+        }
+        self.charging = false;
+        self.reno.timeout(BETA_RENO, loss.again);
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        self.charging = false;
+        if let Some(before) = self.before_loss.take() {
+            self.reno.restore(before);
+        }
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.reno.idle_restart(cx);
+    }
+
+    fn window(&self) -> f64 {
+        self.reno.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.reno.threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, ack, loss};
+
+    fn at(window: f64) -> ETcp {
+        ETcp { reno: Reno { window, threshold: 2.0 }, ..ETcp::new(Settings::default()) }
+    }
+
+    #[test]
+    fn the_table_of_parameters_agrees_with_the_defaults() {
+        crate::parameters::tests::table_agrees_with_defaults::<Settings>("e-tcp", PARAMETERS);
+    }
+
+    #[test]
+    fn a_loss_takes_four_segments_of_a_large_window_and_less_of_a_small_one() {
+        let mut world = World::new();
+        // 1000: 0.04/0.0100015 = 3.9994. 10: 0.04/0.025 = 1.6. 5: 0.04/0.07 = 0.571429.
+        for (window, after) in [(1000.0, 996.0006), (10.0, 8.4), (5.0, 4.428_571)] {
+            let mut e_tcp = at(window);
+            e_tcp.on_loss(&mut world.context(), &loss());
+            assert!((e_tcp.window() - after).abs() < 1e-5, "{}", e_tcp.window());
+        }
+    }
+
+    #[test]
+    fn each_segment_lost_counts_also_those_found_during_recovery() {
+        let mut world = World::new();
+        let mut e_tcp = at(10.0);
+        // 10 - 1.6 = 8.4; 0.04/(0.01 + 1.5/70.56) = 1.279652; 7.120348: 0.04/(0.01 + 1.5/50.69936) = 1.010453.
+        e_tcp.on_loss(&mut world.context(), &Loss { newly_lost: 2, ..loss() });
+        assert!((e_tcp.window() - 7.120_348).abs() < 1e-5, "{}", e_tcp.window());
+        e_tcp.on_duplicate_ack(&mut world.context(), &Ack { newly_lost: 1, ..ack() });
+        assert!((e_tcp.window() - 6.109_895).abs() < 1e-5, "{}", e_tcp.window());
+        e_tcp.on_recovered(&mut world.context());
+        e_tcp.on_duplicate_ack(&mut world.context(), &Ack { newly_lost: 1, ..ack() });
+        assert_eq!(e_tcp.window(), e_tcp.slow_start_threshold());
+    }
+
+    #[test]
+    fn a_loss_in_slow_start_halves_however_many_segments_it_took() {
+        let mut world = World::new();
+        let mut e_tcp = at(200.0);
+        e_tcp.reno.threshold = f64::INFINITY;
+        e_tcp.on_loss(&mut world.context(), &Loss { newly_lost: 7, ..loss() });
+        e_tcp.on_duplicate_ack(&mut world.context(), &Ack { newly_lost: 70, ..ack() });
+        assert_eq!(e_tcp.window(), 100.0);
+    }
+
+    #[test]
+    fn twenty_five_segments_acknowledged_add_one() {
+        let mut world = World::new();
+        let mut e_tcp = at(500.0);
+        for _ in 0..25 {
+            e_tcp.on_ack(&mut world.context(), &ack());
+        }
+        assert!((e_tcp.window() - 501.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_decrease_of_more_than_the_window_leaves_two_segments() {
+        let mut e_tcp = ETcp { settings: Settings { a: 1.0, p0: 1e-6 }, ..at(40.0) };
+        e_tcp.on_loss(&mut World::new().context(), &loss());
+        assert_eq!(e_tcp.window(), 2.0);
+    }
+}

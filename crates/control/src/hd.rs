@@ -1,0 +1,271 @@
+//! HD, the delay-based controller of the Hamilton Institute (Budzisz, Stanojevic, Schlote, Baker and Shorten, "On the fair coexistence
+//! of loss- and delay-based TCP", IEEE/ACM Transactions on Networking 19(6), 2011).
+//!
+//! On every ACK the window may be halved, with a probability that depends on the queueing delay: it rises up to a threshold, so that
+//! flows of this kind among themselves keep the queue below it, and falls beyond, so that where others fill the queue they end as loss-based
+//! flows instead of starving.
+//!
+//! | rule | here |
+//! | --- | --- |
+//! | queueing delay q = RTT - smallest RTT, q_max = largest RTT - smallest RTT | `Hd::observe` |
+//! | p: 0 up to q_min, to p_max at q_th, back to 0 at q_max | `Settings::backoff_probability` |
+//! | back-off: w = w/2 | `Controller::on_ack` |
+//!
+//! Everything else is NewReno's. The shape of p is the paper's; its values are those of the module for FreeBSD by Hayes and Stewart
+//! (cc_hd): q_min 5 ms, q_th 20 ms, p_max 5 %. What they leave open:
+//! - While no delay beyond q_th was seen, p stays at p_max from there on.
+//! - At most one back-off a round trip, and none in the round trip of a loss, as in FreeBSD, where a back-off is handled as a mark.
+//!
+//! Probes: `queueing_delay` and `queueing_delay_max` in milliseconds, `backoff_probability`, and the number of `backoffs`.
+
+use serde::{Deserialize, Serialize};
+use units::Span;
+
+use crate::parameters::{read, require};
+use crate::registry::Entry;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+
+/// What the registry tells about HD.
+pub const ENTRY: Entry = Entry {
+    name: "hd",
+    title: "HD",
+    summary: "Halves by chance on queueing delay, less and less likely beyond a threshold, to coexist with loss-based flows",
+    source: "Budzisz, Stanojevic, Schlote, Baker and Shorten 2011",
+    parameters: PARAMETERS,
+    build: |given| Settings::read(given).map(|settings| Box::new(Hd::new(settings)) as Box<dyn Controller>),
+};
+
+/// The share of the window kept on a loss and by a back-off.
+const BETA: f64 = 0.5;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "q_min",
+        default: "5ms",
+        unit: "time",
+        range: "0s to 10s, below q_th",
+        meaning: "Queueing delay above which back-offs begin",
+        source: "FreeBSD, cc_hd(4), qmin",
+    },
+    Parameter {
+        name: "q_th",
+        default: "20ms",
+        unit: "time",
+        range: "1us to 10s, above q_min",
+        meaning: "Queueing delay at which a back-off is most likely",
+        source: "FreeBSD, cc_hd(4), queue_threshold",
+    },
+    Parameter {
+        name: "p_max",
+        default: "0.05",
+        unit: "",
+        range: "above 0, at most 1",
+        meaning: "Probability of a back-off per ACK at q_th",
+        source: "FreeBSD, cc_hd(4), pmax",
+    },
+];
+
+/// The parameters; [`ENTRY`] describes each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the table of parameters")]
+pub struct Settings {
+    pub q_min: Span,
+    pub q_th: Span,
+    pub p_max: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { q_min: Span::from_millis(5), q_th: Span::from_millis(20), p_max: 0.05 }
+    }
+}
+
+impl Settings {
+    fn read(given: &Parameters) -> Result<Self, ParameterError> {
+        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
+        let time = |x: Span| x <= Span::from_secs(10) && s.q_min < s.q_th;
+        require(ENTRY.name, PARAMETERS, "q_min", s.q_min, time(s.q_min))?;
+        require(ENTRY.name, PARAMETERS, "q_th", s.q_th, time(s.q_th) && s.q_th >= Span::from_micros(1))?;
+        require(ENTRY.name, PARAMETERS, "p_max", s.p_max, s.p_max > 0.0 && s.p_max <= 1.0)?;
+        Ok(s)
+    }
+
+    /// The probability of a back-off at queueing delay `q`, where the largest seen is `q_max`.
+    fn backoff_probability(&self, q: Span, q_max: Span) -> f64 {
+        let share = |part: Span, whole: Span| part.as_secs_f64() / whole.as_secs_f64();
+        if q <= self.q_min {
+            0.0
+        } else if q <= self.q_th {
+            self.p_max * share(q - self.q_min, self.q_th - self.q_min)
+        } else if q_max > self.q_th {
+            self.p_max * share(q_max - q, q_max - self.q_th)
+        } else {
+            self.p_max
+        }
+    }
+}
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Hd {
+    settings: Settings,
+    reno: Reno,
+    before_loss: Option<Reno>,
+    queueing_delay: Span,
+    max_rtt: Span,
+    min_rtt: Span,
+    /// No further back-off until this segment is acknowledged.
+    relieved_until: u64,
+    backoffs: u64,
+}
+
+impl Hd {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            reno: Reno::new(),
+            before_loss: None,
+            queueing_delay: Span::ZERO,
+            max_rtt: Span::ZERO,
+            min_rtt: Span::ZERO,
+            relieved_until: 0,
+            backoffs: 0,
+        }
+    }
+
+    /// Takes the RTT of `ack`; says whether it gave one.
+    fn observe(&mut self, ack: &Ack) -> bool {
+        let Some(rtt) = ack.undelayed_rtt() else { return false };
+        self.max_rtt = self.max_rtt.max(rtt);
+        self.min_rtt = ack.min_rtt;
+        self.queueing_delay = rtt - ack.min_rtt;
+        true
+    }
+
+    fn queueing_delay_max(&self) -> Span {
+        self.max_rtt - self.min_rtt
+    }
+
+    fn backoff_probability(&self) -> f64 {
+        self.settings.backoff_probability(self.queueing_delay, self.queueing_delay_max())
+    }
+}
+
+impl Controller for Hd {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.reno.start(cx);
+    }
+
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        let may_back_off = self.observe(ack) && ack.acknowledged_to >= self.relieved_until;
+        if may_back_off && cx.random.happens(self.backoff_probability()) {
+            self.reno.multiplicative_decrease(BETA);
+            self.relieved_until = ack.sent_to;
+            self.backoffs += 1;
+        } else {
+            self.reno.grow(ack);
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(ack);
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        self.before_loss = Some(self.reno);
+        self.reno.multiplicative_decrease(BETA);
+        self.relieved_until = loss.sent_to;
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        if !loss.again {
+            self.before_loss = Some(self.reno);
+        }
+        self.reno.timeout(BETA, loss.again);
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        if let Some(before) = self.before_loss.take() {
+            self.reno.restore(before);
+        }
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.reno.idle_restart(cx);
+    }
+
+    fn window(&self) -> f64 {
+        self.reno.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.reno.threshold
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        out.value("queueing_delay", self.queueing_delay.as_millis_f64());
+        out.value("queueing_delay_max", self.queueing_delay_max().as_millis_f64());
+        out.value("backoff_probability", self.backoff_probability());
+        out.value("backoffs", self.backoffs as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, ack, loss, probed, rtt};
+
+    const MS: fn(u64) -> Span = Span::from_millis;
+
+    #[test]
+    fn the_table_of_parameters_agrees_with_the_defaults() {
+        crate::parameters::tests::table_agrees_with_defaults::<Settings>("hd", PARAMETERS);
+    }
+
+    #[test]
+    fn the_probability_rises_to_the_threshold_and_falls_to_the_largest_delay() {
+        let settings = Settings::default();
+        // Of 5 to 20 ms, 8 ms is a fifth; of 100 down to 20 ms, 60 ms is half.
+        for (q, p) in [(0, 0.0), (5, 0.0), (8, 0.01), (20, 0.05), (60, 0.025), (100, 0.0)] {
+            let got = settings.backoff_probability(MS(q), MS(100));
+            assert!((got - p).abs() < 1e-12, "{got} at {q} ms, not {p}");
+        }
+    }
+
+    #[test]
+    fn while_no_long_delay_is_known_the_probability_does_not_fall() {
+        assert_eq!(Settings::default().backoff_probability(MS(20), MS(20)), 0.05);
+        let settings = Settings { q_th: MS(10), ..Settings::default() };
+        assert_eq!(settings.backoff_probability(MS(11), MS(10)), 0.05);
+    }
+
+    #[test]
+    fn a_back_off_halves_once_a_round_trip_and_not_in_that_of_a_loss() {
+        let mut world = World::new();
+        let settings = Settings { p_max: 1.0, ..Settings::default() };
+        let mut hd = Hd { reno: Reno { window: 64.0, threshold: 2.0 }, ..Hd::new(settings) };
+        // 20 ms above the minimum of 40 ms, where the probability is p_max.
+        let certain = Ack { rtt: rtt(60), acknowledged_to: 10, sent_to: 74, ..ack() };
+        hd.on_ack(&mut world.context(), &certain);
+        assert_eq!(hd.window(), 32.0);
+        hd.on_ack(&mut world.context(), &Ack { acknowledged_to: 73, sent_to: 106, ..certain });
+        assert!((hd.window() - 32.03125).abs() < 1e-12, "still the same round trip");
+        hd.on_ack(&mut world.context(), &Ack { acknowledged_to: 74, sent_to: 106, ..certain });
+        assert_eq!((hd.window(), probed(&hd, "backoffs")), (16.015625, 2.0));
+        hd.on_loss(&mut world.context(), &Loss { acknowledged_to: 90, sent_to: 120, ..loss() });
+        hd.on_ack(&mut world.context(), &Ack { acknowledged_to: 119, ..certain });
+        assert!((hd.window() - 8.0).abs() < 0.2, "{}", hd.window());
+    }
+
+    #[test]
+    fn an_ack_without_sample_backs_off_for_none() {
+        let mut world = World::new();
+        let settings = Settings { p_max: 1.0, ..Settings::default() };
+        let mut hd = Hd { reno: Reno { window: 50.0, threshold: 2.0 }, ..Hd::new(settings) };
+        hd.on_duplicate_ack(&mut world.context(), &Ack { rtt: rtt(60), ..ack() });
+        hd.on_ack(&mut world.context(), &ack());
+        assert!((hd.window() - 50.02).abs() < 1e-12);
+    }
+}

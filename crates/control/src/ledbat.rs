@@ -1,0 +1,425 @@
+//! LEDBAT, low extra delay background transport (RFC 6817).
+//!
+//! LEDBAT steers the delay that it sees in the queue to a fixed target: it grows no faster than NewReno below it and shrinks above it, so that
+//! it fills an idle path and makes way for whatever adds more delay.
+//!
+//! | RFC 6817, section 2.4.2 | here |
+//! | --- | --- |
+//! | base_delays, a minimum for each minute | `History::update_base` |
+//! | current_delays, the last samples | `History::update_current` |
+//! | queuing_delay = FILTER(current_delays) - MIN(base_delays) | `History::queueing_delay` |
+//! | off_target = (TARGET - queuing_delay)/TARGET | `Ledbat::off_target` |
+//! | cwnd += GAIN off_target bytes_newly_acked MSS/cwnd, at most flightsize + ALLOWED_INCREASE | `Ledbat::steer` |
+//! | data loss: cwnd/2, at least MIN_CWND | `Controller::on_loss` |
+//! | congestion timeout: 1 MSS | `Controller::on_timeout` |
+//!
+//! FILTER is the minimum. What the RFC leaves to others:
+//! - The initial window and the congestion timeout are those of the transport.
+//! - `slow_start`: slow start as NewReno until the target is reached or data is lost, and after a timeout. The RFC begins at
+//!   once with its own rule.
+//! - Where the one-way delay is not known the RTT takes its place; the queueing delay then includes that of the reverse path.
+//! - A window that is not fully used does not grow, and one ACK counts for at most one window.
+//!
+//! Probes: `base_delay`, `current_delay` and `queueing_delay` in milliseconds; `off_target` is 1 on an empty queue, 0 at the target.
+
+use serde::{Deserialize, Serialize};
+use units::{Span, Time};
+
+use crate::parameters::{read, require};
+use crate::registry::Entry;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+
+/// What the registry tells about LEDBAT.
+pub const ENTRY: Entry = Entry {
+    name: "ledbat",
+    title: "LEDBAT",
+    summary: "Background transport: steers the queueing delay to a target and yields to what adds more",
+    source: "RFC 6817",
+    parameters: PARAMETERS,
+    build: |given| Settings::read(given).map(|settings| Box::new(Ledbat::new(settings)) as Box<dyn Controller>),
+};
+
+/// The share of the window kept on a loss.
+const BETA: f64 = 0.5;
+/// MIN_CWND, segments (section 2.5).
+const MIN_CWND: f64 = 2.0;
+/// The longest histories that the parameters may ask for.
+const BASE_CAPACITY: usize = 60;
+const CURRENT_CAPACITY: usize = 32;
+/// One base delay is kept for each span of this length.
+const MINUTE: Span = Span::from_secs(60);
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "target",
+        default: "100ms",
+        unit: "time",
+        range: "1us to 10s; the RFC allows 100ms at most",
+        meaning: "Queueing delay that it aims at",
+        source: "RFC 6817, section 2.5, TARGET",
+    },
+    Parameter {
+        name: "gain",
+        default: "1",
+        unit: "",
+        range: "above 0, at most 1",
+        meaning: "Growth per round trip on an empty queue, in segments",
+        source: "RFC 6817, section 2.5, GAIN",
+    },
+    Parameter {
+        name: "base_history",
+        default: "10",
+        unit: "minutes",
+        range: "1 to 60",
+        meaning: "For so long a base delay is remembered",
+        source: "RFC 6817, section 2.5, BASE_HISTORY",
+    },
+    Parameter {
+        name: "current_filter",
+        default: "4",
+        unit: "samples",
+        range: "1 to 32",
+        meaning: "The smallest of so many samples is the current delay",
+        source: "RFC 6817, section 2.5, CURRENT_FILTER",
+    },
+    Parameter {
+        name: "allowed_increase",
+        default: "1",
+        unit: "segments",
+        range: "above 0, at most 1000",
+        meaning: "By so much the window may exceed the data in flight",
+        source: "RFC 6817, section 2.5, ALLOWED_INCREASE",
+    },
+    Parameter {
+        name: "slow_start",
+        default: "false",
+        unit: "",
+        range: "true or false",
+        meaning: "Slow start as NewReno up to the target, and after a timeout",
+        source: "RFC 6817 leaves it to the implementation",
+    },
+];
+
+/// The parameters; [`ENTRY`] describes each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the table of parameters")]
+pub struct Settings {
+    pub target: Span,
+    pub gain: f64,
+    pub base_history: u32,
+    pub current_filter: u32,
+    pub allowed_increase: f64,
+    pub slow_start: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            target: Span::from_millis(100),
+            gain: 1.0,
+            base_history: 10,
+            current_filter: 4,
+            allowed_increase: 1.0,
+            slow_start: false,
+        }
+    }
+}
+
+impl Settings {
+    fn read(given: &Parameters) -> Result<Self, ParameterError> {
+        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
+        let (base, current) = (s.base_history as usize, s.current_filter as usize);
+        let increase = s.allowed_increase;
+        let target = s.target >= Span::from_micros(1) && s.target <= Span::from_secs(10);
+        require(ENTRY.name, PARAMETERS, "target", s.target, target)?;
+        require(ENTRY.name, PARAMETERS, "gain", s.gain, s.gain > 0.0 && s.gain <= 1.0)?;
+        require(ENTRY.name, PARAMETERS, "base_history", base, (1..=BASE_CAPACITY).contains(&base))?;
+        require(ENTRY.name, PARAMETERS, "current_filter", current, (1..=CURRENT_CAPACITY).contains(&current))?;
+        require(ENTRY.name, PARAMETERS, "allowed_increase", increase, increase > 0.0 && increase <= 1000.0)?;
+        Ok(s)
+    }
+}
+
+/// The smallest of the last entries, up to `N` of them.
+#[derive(Clone, Copy, Debug)]
+struct Minima<const N: usize> {
+    entries: [Span; N],
+    length: usize,
+    newest: usize,
+}
+
+impl<const N: usize> Minima<N> {
+    fn new(length: u32) -> Self {
+        Self { entries: [Span::MAX; N], length: length as usize, newest: 0 }
+    }
+
+    fn push(&mut self, delay: Span) {
+        self.newest = (self.newest + 1) % self.length;
+        self.entries[self.newest] = delay;
+    }
+
+    fn lower_newest(&mut self, delay: Span) {
+        self.entries[self.newest] = self.entries[self.newest].min(delay);
+    }
+
+    fn smallest(&self) -> Span {
+        self.entries[..self.length].iter().copied().min().unwrap_or(Span::MAX)
+    }
+}
+
+/// What is known of the delay.
+#[derive(Clone, Copy, Debug)]
+struct History {
+    base_delays: Minima<BASE_CAPACITY>,
+    current_delays: Minima<CURRENT_CAPACITY>,
+    /// The minute of the newest base delay.
+    minute: Option<u64>,
+    base: Span,
+    current: Span,
+}
+
+impl History {
+    fn update_base(&mut self, now: Time, delay: Span) {
+        let minute = now.as_nanos() / MINUTE.as_nanos();
+        if self.minute == Some(minute) {
+            self.base_delays.lower_newest(delay);
+            self.base = self.base.min(delay);
+        } else {
+            self.minute = Some(minute);
+            self.base_delays.push(delay);
+            self.base = self.base_delays.smallest();
+        }
+    }
+
+    fn update_current(&mut self, delay: Span) {
+        self.current_delays.push(delay);
+        self.current = self.current_delays.smallest();
+    }
+
+    /// Zero before the first sample.
+    fn queueing_delay(&self) -> Span {
+        self.current.saturating_sub(self.base)
+    }
+}
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Ledbat {
+    settings: Settings,
+    reno: Reno,
+    before_loss: Option<Reno>,
+    history: History,
+}
+
+impl Ledbat {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        let history = History {
+            base_delays: Minima::new(settings.base_history),
+            current_delays: Minima::new(settings.current_filter),
+            minute: None,
+            base: Span::ZERO,
+            current: Span::ZERO,
+        };
+        Self { settings, reno: Reno::new(), before_loss: None, history }
+    }
+
+    fn observe(&mut self, now: Time, ack: &Ack) {
+        if let Some(delay) = ack.forward_delay() {
+            self.history.update_base(now, delay);
+            self.history.update_current(delay);
+        }
+    }
+
+    fn off_target(&self) -> f64 {
+        let target = self.settings.target.as_secs_f64();
+        (target - self.history.queueing_delay().as_secs_f64()) / target
+    }
+
+    fn steer(&mut self, ack: &Ack) {
+        let off_target = self.off_target();
+        if self.settings.slow_start && self.reno.in_slow_start() {
+            if off_target > 0.0 {
+                if ack.window_limited {
+                    self.reno.slow_start(ack);
+                }
+                return;
+            }
+            self.reno.threshold = self.reno.window.max(Reno::MINIMUM);
+        }
+        if off_target > 0.0 && !ack.window_limited {
+            return;
+        }
+        let before = self.reno.window;
+        self.reno.additive_increase(f64::from(ack.newly_acknowledged), self.settings.gain * off_target);
+        let max_allowed = f64::from(ack.in_flight_before) + self.settings.allowed_increase;
+        self.reno.window = self.reno.window.min(max_allowed).max(MIN_CWND.min(before));
+        if self.reno.window < before {
+            // A smaller window is no reason for slow start.
+            self.reno.threshold = self.reno.threshold.min(self.reno.window.max(Reno::MINIMUM));
+        }
+    }
+}
+
+impl Controller for Ledbat {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.reno.start(cx);
+    }
+
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(cx.now, ack);
+        self.steer(ack);
+    }
+
+    fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(cx.now, ack);
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.before_loss = Some(self.reno);
+        self.reno.multiplicative_decrease(BETA);
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        if !loss.again {
+            self.before_loss = Some(self.reno);
+        }
+        self.reno.timeout(BETA, loss.again);
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        if let Some(before) = self.before_loss.take() {
+            self.reno.restore(before);
+        }
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.reno.idle_restart(cx);
+    }
+
+    fn window(&self) -> f64 {
+        self.reno.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.reno.threshold
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        out.value("base_delay", self.history.base.as_millis_f64());
+        out.value("current_delay", self.history.current.as_millis_f64());
+        out.value("queueing_delay", self.history.queueing_delay().as_millis_f64());
+        out.value("off_target", self.off_target());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, ack, loss, probed, rtt};
+
+    const MS: fn(u64) -> Span = Span::from_millis;
+
+    /// Knows a base delay of 20 ms.
+    fn cruising(window: f64, settings: Settings) -> Ledbat {
+        let mut ledbat = Ledbat { reno: Reno { window, threshold: 2.0 }, ..Ledbat::new(settings) };
+        ledbat.history.update_base(Time::ZERO, MS(20));
+        ledbat
+    }
+
+    /// An ACK of a segment that took `millis`, of 50 in flight.
+    fn arrived(millis: u64) -> Ack {
+        Ack { one_way_delay: Some(MS(millis)), in_flight_before: 50, ..ack() }
+    }
+
+    #[test]
+    fn the_table_of_parameters_agrees_with_the_defaults() {
+        crate::parameters::tests::table_agrees_with_defaults::<Settings>("ledbat", PARAMETERS);
+    }
+
+    #[test]
+    fn the_window_follows_the_distance_from_the_target() {
+        // Window 50, base 20 ms, target 100 ms. 20 ms: off target 1, 1/50 more. 70 ms: 0.5, 0.5/50 more. 120 ms: 0.
+        // 170 ms: -0.5, 0.5/50 less. With two segments acknowledged, twice that.
+        for (millis, segments, after) in
+            [(20, 1, 50.02), (70, 1, 50.01), (120, 1, 50.0), (170, 1, 49.99), (170, 2, 49.98)]
+        {
+            let mut ledbat = cruising(50.0, Settings::default());
+            let ack = Ack { newly_acknowledged: segments, ..arrived(millis) };
+            ledbat.on_ack(&mut World::new().context(), &ack);
+            assert!((ledbat.window() - after).abs() < 1e-9, "{} at {millis} ms, not {after}", ledbat.window());
+        }
+    }
+
+    #[test]
+    fn the_smallest_of_the_last_four_samples_counts() {
+        let mut world = World::new();
+        let mut ledbat = cruising(50.0, Settings::default());
+        for (millis, smallest) in [(90, 90), (60, 60), (80, 60), (80, 60), (80, 60), (70, 70), (200, 70)] {
+            ledbat.on_duplicate_ack(&mut world.context(), &arrived(millis));
+            assert_eq!(probed(&ledbat, "current_delay"), f64::from(smallest), "after {millis} ms");
+        }
+    }
+
+    #[test]
+    fn a_base_delay_is_forgotten_after_as_many_minutes_as_the_history_is_long() {
+        let mut world = World::new();
+        let mut ledbat = cruising(50.0, Settings { base_history: 3, ..Settings::default() });
+        for (millis, base) in [(50, 20), (40, 20), (30, 30), (60, 30), (60, 30), (60, 60)] {
+            world.pass(MINUTE);
+            ledbat.on_duplicate_ack(&mut world.context(), &arrived(millis));
+            assert_eq!(probed(&ledbat, "base_delay"), f64::from(base), "{}", world.now);
+        }
+        ledbat.on_duplicate_ack(&mut world.context(), &arrived(55));
+        assert_eq!(probed(&ledbat, "base_delay"), 55.0, "within a minute the smallest counts");
+    }
+
+    #[test]
+    fn the_window_exceeds_the_flight_by_the_allowed_increase_at_most_and_keeps_two_segments() {
+        let mut world = World::new();
+        let mut ledbat = cruising(50.0, Settings::default());
+        ledbat.on_ack(&mut world.context(), &Ack { in_flight_before: 40, ..arrived(20) });
+        assert_eq!(ledbat.window(), 41.0);
+        let mut ledbat = cruising(2.5, Settings::default());
+        // 1000 ms are 8.8 targets too many.
+        ledbat.on_ack(&mut world.context(), &arrived(1000));
+        assert_eq!(ledbat.window(), 2.0);
+    }
+
+    #[test]
+    fn losses_halve_and_timeouts_leave_one_segment_from_which_it_grows_by_its_own_rule() {
+        let mut world = World::new();
+        let mut ledbat = cruising(50.0, Settings::default());
+        ledbat.on_loss(&mut world.context(), &loss());
+        assert_eq!(ledbat.window(), 25.0);
+        ledbat.on_timeout(&mut world.context(), &loss());
+        assert_eq!(ledbat.window(), 1.0);
+        // Half way to the target: half a segment.
+        ledbat.on_ack(&mut world.context(), &arrived(70));
+        assert_eq!(ledbat.window(), 1.5);
+    }
+
+    #[test]
+    fn slow_start_if_allowed_ends_at_the_target() {
+        let mut world = World::new();
+        let mut ledbat = cruising(50.0, Settings { slow_start: true, current_filter: 1, ..Settings::default() });
+        ledbat.reno.threshold = f64::INFINITY;
+        ledbat.on_ack(&mut world.context(), &arrived(119));
+        assert_eq!(ledbat.window(), 51.0);
+        ledbat.on_ack(&mut world.context(), &arrived(120));
+        assert_eq!((ledbat.window(), ledbat.slow_start_threshold()), (51.0, 51.0));
+    }
+
+    #[test]
+    fn without_one_way_delays_round_trips_show_the_queue() {
+        let mut world = World::new();
+        let mut ledbat = Ledbat::new(Settings::default());
+        ledbat.on_duplicate_ack(&mut world.context(), &Ack { rtt: rtt(40), ..ack() });
+        for _ in 0..4 {
+            ledbat.on_duplicate_ack(&mut world.context(), &Ack { rtt: rtt(65), ..ack() });
+        }
+        assert_eq!(probed(&ledbat, "queueing_delay"), 25.0);
+        assert!((probed(&ledbat, "off_target") - 0.75).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,294 @@
+//! PERT, probabilistic early response TCP (Bhandarkar, Reddy, Zhang and Loguinov, "Emulating AQM from end hosts", SIGCOMM 2007).
+//!
+//! The sender does to itself what a router with RED and ECN would do to it: with a probability that grows with the queueing delay it
+//! reduces its window, by less than a loss would, as the queue is still short.
+//!
+//! | rule | here |
+//! | --- | --- |
+//! | srtt0.99 = 0.99 srtt0.99 + 0.01 RTT, per ACK | `Pert::observe` |
+//! | queueing delay q = srtt0.99 - smallest RTT | `Pert::queueing_delay` |
+//! | p: 0 below T_min, to p_max at T_max, to 1 at 2 T_max (gentle RED) | `Settings::response_probability` |
+//! | w = 0.65 w, at most once a round trip | `Controller::on_ack` |
+//!
+//! Everything else is NewReno's. What the paper leaves open, and its later form:
+//! - The thresholds are fixed. The form that raises them and matches the loss rate while the queue is long, to hold its own against
+//!   NewReno, is not part of it.
+//! - Early responses also come in slow start, as marks would, and end it.
+//! - A round trip after a response has passed when everything is acknowledged that had been sent by then.
+//!
+//! Probes: `queueing_delay` in milliseconds, `response_probability`, and the number of `early_responses`.
+
+use serde::{Deserialize, Serialize};
+use units::Span;
+
+use crate::parameters::{read, require};
+use crate::registry::Entry;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+
+/// What the registry tells about PERT.
+pub const ENTRY: Entry = Entry {
+    name: "pert",
+    title: "PERT",
+    summary: "Emulates RED with ECN at the sender: early responses with a probability that grows with the queueing delay",
+    source: "Bhandarkar, Reddy, Zhang and Loguinov 2007",
+    parameters: PARAMETERS,
+    build: |given| Settings::read(given).map(|settings| Box::new(Pert::new(settings)) as Box<dyn Controller>),
+};
+
+/// The share of the window kept on a loss.
+const BETA_LOSS: f64 = 0.5;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "weight",
+        default: "0.99",
+        unit: "",
+        range: "above 0, below 1",
+        meaning: "Weight of the past in the smoothed RTT, per ACK",
+        source: "the paper's srtt0.99",
+    },
+    Parameter {
+        name: "t_min",
+        default: "5ms",
+        unit: "time",
+        range: "0s to 10s, below t_max",
+        meaning: "Queueing delay above which early responses begin",
+        source: "the paper's T_min",
+    },
+    Parameter {
+        name: "t_max",
+        default: "10ms",
+        unit: "time",
+        range: "1us to 10s, above t_min",
+        meaning: "Queueing delay at which the probability is p_max; it is 1 at twice this",
+        source: "the paper's T_max",
+    },
+    Parameter {
+        name: "p_max",
+        default: "0.05",
+        unit: "",
+        range: "above 0, at most 1",
+        meaning: "Probability of an early response per ACK at t_max",
+        source: "the paper's p_max",
+    },
+    Parameter {
+        name: "beta_early",
+        default: "0.65",
+        unit: "",
+        range: "above 0, below 1",
+        meaning: "Share of the window kept by an early response",
+        source: "the paper's decrease by 35 %",
+    },
+];
+
+/// The parameters; [`ENTRY`] describes each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the table of parameters")]
+pub struct Settings {
+    pub weight: f64,
+    pub t_min: Span,
+    pub t_max: Span,
+    pub p_max: f64,
+    pub beta_early: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { weight: 0.99, t_min: Span::from_millis(5), t_max: Span::from_millis(10), p_max: 0.05, beta_early: 0.65 }
+    }
+}
+
+impl Settings {
+    fn read(given: &Parameters) -> Result<Self, ParameterError> {
+        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
+        let share = |x: f64| x > 0.0 && x < 1.0;
+        let time = |x: Span| x <= Span::from_secs(10) && s.t_min < s.t_max;
+        require(ENTRY.name, PARAMETERS, "weight", s.weight, share(s.weight))?;
+        require(ENTRY.name, PARAMETERS, "t_min", s.t_min, time(s.t_min))?;
+        require(ENTRY.name, PARAMETERS, "t_max", s.t_max, time(s.t_max) && s.t_max >= Span::from_micros(1))?;
+        require(ENTRY.name, PARAMETERS, "p_max", s.p_max, s.p_max > 0.0 && s.p_max <= 1.0)?;
+        require(ENTRY.name, PARAMETERS, "beta_early", s.beta_early, share(s.beta_early))?;
+        Ok(s)
+    }
+
+    /// The probability of an early response at queueing delay `q` in milliseconds.
+    fn response_probability(&self, q: f64) -> f64 {
+        let (t_min, t_max) = (self.t_min.as_millis_f64(), self.t_max.as_millis_f64());
+        if q <= t_min {
+            0.0
+        } else if q <= t_max {
+            self.p_max * (q - t_min) / (t_max - t_min)
+        } else {
+            (self.p_max + (1.0 - self.p_max) * (q - t_max) / t_max).min(1.0)
+        }
+    }
+}
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Pert {
+    settings: Settings,
+    reno: Reno,
+    before_loss: Option<Reno>,
+    /// srtt0.99 in milliseconds.
+    smoothed_rtt: Option<f64>,
+    min_rtt: Span,
+    /// No further early response until this segment is acknowledged.
+    responded_until: u64,
+    early_responses: u64,
+}
+
+impl Pert {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            reno: Reno::new(),
+            before_loss: None,
+            smoothed_rtt: None,
+            min_rtt: Span::ZERO,
+            responded_until: 0,
+            early_responses: 0,
+        }
+    }
+
+    fn observe(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.undelayed_rtt() {
+            let (rtt, weight) = (rtt.as_millis_f64(), self.settings.weight);
+            self.smoothed_rtt = Some(self.smoothed_rtt.map_or(rtt, |past| weight * past + (1.0 - weight) * rtt));
+            self.min_rtt = ack.min_rtt;
+        }
+    }
+
+    /// q in milliseconds.
+    fn queueing_delay(&self) -> f64 {
+        self.smoothed_rtt.map_or(0.0, |smoothed| (smoothed - self.min_rtt.as_millis_f64()).max(0.0))
+    }
+
+    fn response_probability(&self) -> f64 {
+        self.settings.response_probability(self.queueing_delay())
+    }
+}
+
+impl Controller for Pert {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.reno.start(cx);
+    }
+
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(ack);
+        if ack.acknowledged_to >= self.responded_until && cx.random.happens(self.response_probability()) {
+            self.reno.multiplicative_decrease(self.settings.beta_early);
+            self.responded_until = ack.sent_to;
+            self.early_responses += 1;
+        } else {
+            self.reno.grow(ack);
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(ack);
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        self.before_loss = Some(self.reno);
+        self.reno.multiplicative_decrease(BETA_LOSS);
+        self.responded_until = loss.sent_to;
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        if !loss.again {
+            self.before_loss = Some(self.reno);
+        }
+        self.reno.timeout(BETA_LOSS, loss.again);
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        if let Some(before) = self.before_loss.take() {
+            self.reno.restore(before);
+        }
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.reno.idle_restart(cx);
+    }
+
+    fn window(&self) -> f64 {
+        self.reno.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.reno.threshold
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        out.value("queueing_delay", self.queueing_delay());
+        out.value("response_probability", self.response_probability());
+        out.value("early_responses", self.early_responses as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, ack, loss, probed, rtt};
+
+    fn cruising(window: f64) -> Pert {
+        Pert { reno: Reno { window, threshold: 2.0 }, ..Pert::new(Settings::default()) }
+    }
+
+    #[test]
+    fn the_table_of_parameters_agrees_with_the_defaults() {
+        crate::parameters::tests::table_agrees_with_defaults::<Settings>("pert", PARAMETERS);
+    }
+
+    #[test]
+    fn the_probability_is_that_of_gentle_red() {
+        let settings = Settings::default();
+        // Half way from 5 to 10 ms half of 0.05; half way from 10 to 20 ms half way from 0.05 to 1.
+        for (q, p) in [(0.0, 0.0), (5.0, 0.0), (7.5, 0.025), (10.0, 0.05), (15.0, 0.525), (20.0, 1.0), (90.0, 1.0)] {
+            let got = settings.response_probability(q);
+            assert!((got - p).abs() < 1e-12, "{got} at {q} ms, not {p}");
+        }
+    }
+
+    #[test]
+    fn the_smoothed_rtt_takes_a_hundredth_of_each_sample() {
+        let mut world = World::new();
+        let mut pert = cruising(50.0);
+        for millis in [40, 140, 40] {
+            pert.on_ack(&mut world.context(), &Ack { rtt: rtt(millis), ..ack() });
+        }
+        // 40, then 39.6 + 1.4 = 41, then 40.59 + 0.4 = 40.99: 0.99 ms above the minimum.
+        assert!((probed(&pert, "queueing_delay") - 0.99).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_early_response_keeps_65_percent_and_comes_once_a_round_trip() {
+        let mut world = World::new();
+        let mut pert = cruising(100.0);
+        // The first sample is the smoothed RTT: 30 ms of queue, where the probability is 1.
+        let first = Ack { rtt: rtt(70), acknowledged_to: 10, sent_to: 110, ..ack() };
+        pert.on_ack(&mut world.context(), &first);
+        assert_eq!((pert.window(), pert.slow_start_threshold()), (65.0, 65.0));
+        pert.on_ack(&mut world.context(), &Ack { acknowledged_to: 109, sent_to: 174, ..first });
+        assert!((pert.window() - 65.0 - 1.0 / 65.0).abs() < 1e-12, "still the same round trip");
+        pert.on_ack(&mut world.context(), &Ack { acknowledged_to: 110, sent_to: 174, ..first });
+        assert!((pert.window() - 0.65 * (65.0 + 1.0 / 65.0)).abs() < 1e-12);
+        assert_eq!(probed(&pert, "early_responses"), 2.0);
+    }
+
+    #[test]
+    fn without_queue_it_is_newreno() {
+        let mut world = World::new();
+        let mut pert = cruising(50.0);
+        for _ in 0..100 {
+            pert.on_ack(&mut world.context(), &Ack { rtt: rtt(45), ..ack() });
+        }
+        assert!((51.9..52.0).contains(&pert.window()), "{}", pert.window());
+        let window = pert.window();
+        pert.on_loss(&mut world.context(), &loss());
+        assert_eq!(pert.window(), window / 2.0);
+    }
+}

@@ -1,0 +1,236 @@
+//! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks", ACM CCR 33(2), 2003).
+//!
+//! Multiplicative increase and decrease: the time from loss to loss is a number of round trips that does not depend on the
+//! rate, ln(1/(1 - b)) / ln(1 + a) = 13.4 with the defaults.
+//!
+//! | rule (section 2) | here |
+//! | --- | --- |
+//! | cwnd += a for each segment acknowledged, a = 0.01 | `Scalable::increase` |
+//! | cwnd -= b * cwnd on a loss, b = 0.125 | `Scalable::kept` |
+//! | standard TCP up to the legacy window | `Settings::legacy_window` |
+//!
+//! Notable differences from the paper: none in the defaults. Linux 3.5 counts min(cwnd, 50) ACKs for a segment, as most ACKs cover
+//! two, and keeps seven eighths at every window: `a = 0.02`, `legacy_window = 50`, `legacy_halves = false`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{read, require};
+use crate::registry::Entry;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Reno};
+
+/// What the registry tells about Scalable TCP.
+pub const ENTRY: Entry = Entry {
+    name: "scalable",
+    title: "Scalable TCP",
+    summary: "A hundredth of a segment for every segment acknowledged, seven eighths of the window kept on a loss",
+    source: "Kelly 2003",
+    parameters: PARAMETERS,
+    build: |given| Settings::read(given).map(|settings| Box::new(Scalable::new(settings)) as Box<dyn Controller>),
+};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "a",
+        default: "0.01",
+        unit: "segments per segment acknowledged",
+        range: "above 0, at most 1",
+        meaning: "Increase for each segment that is acknowledged",
+        source: "section 2",
+    },
+    Parameter {
+        name: "b",
+        default: "0.125",
+        unit: "",
+        range: "above 0, below 1",
+        meaning: "Share of the window given up on a loss",
+        source: "section 2",
+    },
+    Parameter {
+        name: "legacy_window",
+        default: "16",
+        unit: "segments",
+        range: "0 to 1000000",
+        meaning: "Up to this window the increase is that of standard TCP",
+        source: "section 2, lwnd",
+    },
+    Parameter {
+        name: "legacy_halves",
+        default: "true",
+        unit: "",
+        range: "true or false",
+        meaning: "Up to the legacy window a loss halves, too, as in standard TCP",
+        source: "section 2; false in Linux 3.5",
+    },
+];
+
+/// The share of the window that standard TCP keeps on a loss.
+const LEGACY_KEPT: f64 = 0.5;
+
+/// The parameters; [`ENTRY`] describes each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the table of parameters")]
+pub struct Settings {
+    pub a: f64,
+    pub b: f64,
+    pub legacy_window: f64,
+    pub legacy_halves: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { a: 0.01, b: 0.125, legacy_window: 16.0, legacy_halves: true }
+    }
+}
+
+impl Settings {
+    fn read(given: &Parameters) -> Result<Self, ParameterError> {
+        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
+        require(ENTRY.name, PARAMETERS, "a", s.a, s.a > 0.0 && s.a <= 1.0)?;
+        require(ENTRY.name, PARAMETERS, "b", s.b, s.b > 0.0 && s.b < 1.0)?;
+        let segments = (0.0..=1e6).contains(&s.legacy_window);
+        require(ENTRY.name, PARAMETERS, "legacy_window", s.legacy_window, segments)?;
+        Ok(s)
+    }
+}
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Scalable {
+    settings: Settings,
+    reno: Reno,
+    before_loss: Option<Reno>,
+}
+
+impl Scalable {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, reno: Reno::new(), before_loss: None }
+    }
+
+    fn is_legacy(&self) -> bool {
+        self.reno.window <= self.settings.legacy_window
+    }
+
+    /// Segments a round trip.
+    fn increase(&self) -> f64 {
+        if self.is_legacy() { 1.0 } else { self.settings.a * self.reno.window }
+    }
+
+    /// The share of the window kept on a loss.
+    fn kept(&self) -> f64 {
+        if self.is_legacy() && self.settings.legacy_halves { LEGACY_KEPT } else { 1.0 - self.settings.b }
+    }
+}
+
+impl Controller for Scalable {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.reno.start(cx);
+    }
+
+    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.reno.grow_by(ack, self.increase());
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.before_loss = Some(self.reno);
+        self.reno.multiplicative_decrease(self.kept());
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        if !loss.again {
+            self.before_loss = Some(self.reno);
+        }
+        self.reno.timeout(self.kept(), loss.again);
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        if let Some(before) = self.before_loss.take() {
+            self.reno.restore(before);
+        }
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.reno.idle_restart(cx);
+    }
+
+    fn window(&self) -> f64 {
+        self.reno.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.reno.threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, ack, loss};
+
+    fn at(window: f64, settings: Settings) -> Scalable {
+        Scalable { reno: Reno { window, threshold: 2.0 }, ..Scalable::new(settings) }
+    }
+
+    #[test]
+    fn the_table_of_parameters_agrees_with_the_defaults() {
+        crate::parameters::tests::table_agrees_with_defaults::<Settings>("scalable", PARAMETERS);
+    }
+
+    #[test]
+    fn a_hundred_segments_acknowledged_add_one_whatever_the_window() {
+        let mut world = World::new();
+        for window in [100.0, 5000.0] {
+            let mut scalable = at(window, Settings::default());
+            for _ in 0..100 {
+                scalable.on_ack(&mut world.context(), &ack());
+            }
+            assert!((scalable.window() - window - 1.0).abs() < 1e-9, "{}", scalable.window());
+        }
+    }
+
+    #[test]
+    fn an_eighth_is_regained_in_between_thirteen_and_fourteen_round_trips() {
+        // ln(1/0.875)/ln(1.01) = 0.133531/0.009950 = 13.42.
+        let mut world = World::new();
+        let mut scalable = at(4000.0, Settings::default());
+        scalable.on_loss(&mut world.context(), &loss());
+        assert_eq!(scalable.window(), 3500.0);
+        let mut rounds = 0;
+        while scalable.window() < 4000.0 {
+            let all = scalable.window() as u32;
+            scalable.on_ack(&mut world.context(), &Ack { newly_acknowledged: all, newly_delivered: all, ..ack() });
+            rounds += 1;
+        }
+        assert_eq!(rounds, 14);
+    }
+
+    #[test]
+    fn up_to_the_legacy_window_it_is_standard_tcp() {
+        let mut world = World::new();
+        let mut scalable = at(16.0, Settings::default());
+        scalable.on_ack(&mut world.context(), &ack());
+        assert!((scalable.window() - 16.0625).abs() < 1e-12);
+        scalable = at(16.0, Settings::default());
+        scalable.on_loss(&mut world.context(), &loss());
+        assert_eq!(scalable.window(), 8.0);
+        scalable = at(17.0, Settings::default());
+        scalable.on_loss(&mut world.context(), &loss());
+        assert_eq!(scalable.window(), 14.875);
+    }
+
+    #[test]
+    fn the_linux_form_counts_at_most_fifty_acks_a_segment_and_never_halves() {
+        let linux = Settings { a: 0.02, legacy_window: 50.0, legacy_halves: false, ..Settings::default() };
+        let mut world = World::new();
+        // One ACK adds 1/min(w, 50).
+        for (window, after) in [(40.0, 40.025), (50.0, 50.02), (200.0, 200.02)] {
+            let mut scalable = at(window, linux);
+            scalable.on_ack(&mut world.context(), &ack());
+            assert!((scalable.window() - after).abs() < 1e-12, "{}", scalable.window());
+        }
+        let mut scalable = at(8.0, linux);
+        scalable.on_loss(&mut world.context(), &loss());
+        assert_eq!(scalable.window(), 7.0);
+    }
+}

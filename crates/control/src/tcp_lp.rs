@@ -1,0 +1,319 @@
+//! TCP-LP, low priority (Kuzmanovic and Knightly, "TCP-LP: low-priority service via end-point congestion control", IEEE/ACM Transactions on
+//! Networking 14(4), 2006; INFOCOM 2003).
+//!
+//! TCP-LP takes what others leave. It infers congestion before they do, from the one-way delay, halves its window, and watches: if
+//! the congestion lasts, others are there, and it goes down to one segment.
+//!
+//! | rule | here |
+//! | --- | --- |
+//! | smoothed one-way delay sd = (1 - gamma) sd + gamma d | `TcpLp::observe` |
+//! | early congestion: sd > d_min + delta (d_max - d_min) | `TcpLp::is_congested` |
+//! | first indication: w/2, inference phase; indication within it: w = 1 | `TcpLp::back_off` |
+//! | no growth in the inference phase, else w += 1/w | `Controller::on_ack` |
+//!
+//! Everything else is NewReno's. What the paper leaves open:
+//! - The slow start of a new connection is left by a loss alone: it is what finds d_max. After that slow start heeds indications.
+//! - What is acknowledged within a round trip of a back-off was sent before it and is no second indication.
+//! - The inference phase is three smoothed RTTs, and every indication begins it anew.
+//! - Where the one-way delay is not known the RTT takes its place: the rule needs differences of delays only, but cannot tell the
+//!   reverse path from the forward path then.
+//!
+//! Probes: `smoothed_delay` and `threshold_delay`, the two sides of the rule, in milliseconds; `inferring` is 1 in an inference phase;
+//! `early_indications` counts those acted upon.
+
+use serde::{Deserialize, Serialize};
+use units::{Span, Time};
+
+use crate::parameters::{read, require};
+use crate::registry::Entry;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+
+/// What the registry tells about TCP-LP.
+pub const ENTRY: Entry = Entry {
+    name: "tcp-lp",
+    title: "TCP-LP",
+    summary: "Low priority: yields when the one-way delay exceeds a share of its range, to one segment if that lasts",
+    source: "Kuzmanovic and Knightly 2006",
+    parameters: PARAMETERS,
+    build: |given| Settings::read(given).map(|settings| Box::new(TcpLp::new(settings)) as Box<dyn Controller>),
+};
+
+/// The share of the window kept on a loss and on a first indication.
+const BETA: f64 = 0.5;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "delta",
+        default: "0.15",
+        unit: "",
+        range: "above 0, below 1",
+        meaning: "Share of the range of delays above which the path counts as congested",
+        source: "the paper's delta",
+    },
+    Parameter {
+        name: "gamma",
+        default: "0.125",
+        unit: "",
+        range: "above 0, at most 1",
+        meaning: "Weight of each sample in the smoothed delay",
+        source: "the paper's gamma",
+    },
+    Parameter {
+        name: "inference_rtts",
+        default: "3",
+        unit: "round trips",
+        range: "above 0, at most 1000",
+        meaning: "Length of the inference phase",
+        source: "the paper's inference time-out",
+    },
+];
+
+/// The parameters; [`ENTRY`] describes each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the table of parameters")]
+pub struct Settings {
+    pub delta: f64,
+    pub gamma: f64,
+    pub inference_rtts: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { delta: 0.15, gamma: 0.125, inference_rtts: 3.0 }
+    }
+}
+
+impl Settings {
+    fn read(given: &Parameters) -> Result<Self, ParameterError> {
+        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
+        let rtts = s.inference_rtts;
+        require(ENTRY.name, PARAMETERS, "delta", s.delta, s.delta > 0.0 && s.delta < 1.0)?;
+        require(ENTRY.name, PARAMETERS, "gamma", s.gamma, s.gamma > 0.0 && s.gamma <= 1.0)?;
+        require(ENTRY.name, PARAMETERS, "inference_rtts", rtts, rtts > 0.0 && rtts <= 1000.0)?;
+        Ok(s)
+    }
+}
+
+/// One-way delays so far, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+struct Delays {
+    smoothed: f64,
+    least: f64,
+    greatest: f64,
+}
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpLp {
+    settings: Settings,
+    reno: Reno,
+    before_loss: Option<Reno>,
+    delays: Option<Delays>,
+    /// The end of the inference phase; in the past if there is none.
+    inference_until: Time,
+    inferring: bool,
+    /// What is acknowledged before this segment was sent before the last back-off.
+    relieved_until: u64,
+    early_indications: u64,
+}
+
+impl TcpLp {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            reno: Reno::new(),
+            before_loss: None,
+            delays: None,
+            inference_until: Time::ZERO,
+            inferring: false,
+            relieved_until: 0,
+            early_indications: 0,
+        }
+    }
+
+    fn observe(&mut self, ack: &Ack) {
+        let Some(d) = ack.forward_delay().map(Span::as_millis_f64) else { return };
+        let gamma = self.settings.gamma;
+        self.delays = Some(match self.delays {
+            None => Delays { smoothed: d, least: d, greatest: d },
+            Some(past) => Delays {
+                smoothed: (1.0 - gamma) * past.smoothed + gamma * d,
+                least: past.least.min(d),
+                greatest: past.greatest.max(d),
+            },
+        });
+    }
+
+    fn threshold_delay(&self) -> f64 {
+        self.delays.map_or(0.0, |d| d.least + self.settings.delta * (d.greatest - d.least))
+    }
+
+    fn is_congested(&self) -> bool {
+        self.delays.is_some_and(|d| d.smoothed > self.threshold_delay())
+    }
+
+    /// An indication of early congestion at `now`.
+    fn back_off(&mut self, now: Time, ack: &Ack) {
+        if self.inferring {
+            self.reno = Reno { window: 1.0, threshold: Reno::MINIMUM };
+        } else {
+            self.reno.multiplicative_decrease(BETA);
+        }
+        self.inferring = true;
+        self.inference_until = now + ack.smoothed_rtt.scale(self.settings.inference_rtts);
+        self.relieved_until = ack.sent_to;
+        self.early_indications += 1;
+    }
+}
+
+impl Controller for TcpLp {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.reno.start(cx);
+    }
+
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(ack);
+        self.inferring = self.inferring && cx.now < self.inference_until;
+        let delays_known = self.reno.threshold.is_finite();
+        if delays_known && ack.acknowledged_to >= self.relieved_until && self.is_congested() {
+            self.back_off(cx.now, ack);
+        } else if !self.inferring {
+            self.reno.grow(ack);
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(ack);
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.before_loss = Some(self.reno);
+        self.reno.multiplicative_decrease(BETA);
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        if !loss.again {
+            self.before_loss = Some(self.reno);
+        }
+        self.reno.timeout(BETA, loss.again);
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        if let Some(before) = self.before_loss.take() {
+            self.reno.restore(before);
+        }
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.reno.idle_restart(cx);
+    }
+
+    fn window(&self) -> f64 {
+        self.reno.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.reno.threshold
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        out.value("smoothed_delay", self.delays.map_or(0.0, |d| d.smoothed));
+        out.value("threshold_delay", self.threshold_delay());
+        out.value("inferring", f64::from(u8::from(self.inferring)));
+        out.value("early_indications", self.early_indications as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, ack, loss, probed, rtt};
+
+    const MS: fn(u64) -> Span = Span::from_millis;
+
+    /// Delays from 20 to 120 ms are known, of which 15 % is 35 ms, and the smoothed one is 20 ms.
+    fn cruising(window: f64) -> TcpLp {
+        let delays = Some(Delays { smoothed: 20.0, least: 20.0, greatest: 120.0 });
+        TcpLp { reno: Reno { window, threshold: 2.0 }, delays, ..TcpLp::new(Settings::default()) }
+    }
+
+    /// An ACK of a segment that took `millis`; everything sent before `n` is acknowledged, `n + 10` is next.
+    fn arrived(n: u64, millis: u64) -> Ack {
+        Ack { one_way_delay: Some(MS(millis)), acknowledged_to: n, sent_to: n + 10, ..ack() }
+    }
+
+    #[test]
+    fn the_table_of_parameters_agrees_with_the_defaults() {
+        crate::parameters::tests::table_agrees_with_defaults::<Settings>("tcp-lp", PARAMETERS);
+    }
+
+    #[test]
+    fn the_smoothed_delay_must_exceed_15_percent_of_the_range() {
+        let mut world = World::new();
+        let mut lp = cruising(50.0);
+        // 7/8 * 20 + 100/8 = 30; then 26.25 + 12.5 = 38.75, above 35.
+        lp.on_ack(&mut world.context(), &arrived(10, 100));
+        assert_eq!((probed(&lp, "smoothed_delay"), probed(&lp, "threshold_delay")), (30.0, 35.0));
+        assert!((lp.window() - 50.02).abs() < 1e-12);
+        lp.on_ack(&mut world.context(), &arrived(11, 100));
+        assert_eq!(probed(&lp, "smoothed_delay"), 38.75);
+        assert!((lp.window() - 25.01).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_inference_phase_of_three_round_trips_does_not_grow() {
+        let mut world = World::new();
+        let mut lp = cruising(50.0);
+        lp.delays = Some(Delays { smoothed: 120.0, ..lp.delays.unwrap() });
+        lp.on_ack(&mut world.context(), &arrived(10, 120));
+        assert_eq!((lp.window(), probed(&lp, "inferring")), (25.0, 1.0));
+        lp.delays = Some(Delays { smoothed: 20.0, ..lp.delays.unwrap() });
+        // The smoothed RTT is 40 ms: three are 120 ms.
+        world.pass(MS(119));
+        lp.on_ack(&mut world.context(), &arrived(40, 20));
+        assert_eq!(lp.window(), 25.0);
+        world.pass(MS(1));
+        lp.on_ack(&mut world.context(), &arrived(41, 20));
+        assert!((lp.window() - 25.04).abs() < 1e-12);
+        assert_eq!(probed(&lp, "inferring"), 0.0);
+    }
+
+    #[test]
+    fn a_second_indication_within_the_inference_phase_leaves_one_segment() {
+        let mut world = World::new();
+        let mut lp = cruising(50.0);
+        lp.delays = Some(Delays { smoothed: 120.0, ..lp.delays.unwrap() });
+        lp.on_ack(&mut world.context(), &arrived(10, 120));
+        world.pass(MS(40));
+        lp.on_ack(&mut world.context(), &arrived(19, 120));
+        assert_eq!(lp.window(), 25.0, "sent before the back-off");
+        lp.on_ack(&mut world.context(), &arrived(20, 120));
+        assert_eq!((lp.window(), lp.slow_start_threshold()), (1.0, 2.0));
+        assert_eq!(probed(&lp, "early_indications"), 2.0);
+    }
+
+    #[test]
+    fn the_first_slow_start_ends_with_a_loss_alone() {
+        let mut world = World::new();
+        let mut lp = TcpLp::new(Settings::default());
+        lp.on_start(&mut world.context());
+        for (n, millis) in (10..).zip([20, 60, 120, 120, 120]) {
+            lp.on_ack(&mut world.context(), &arrived(n, millis));
+        }
+        assert_eq!(lp.window(), 15.0);
+        lp.on_loss(&mut world.context(), &loss());
+        assert_eq!(lp.window(), 7.5);
+    }
+
+    #[test]
+    fn without_one_way_delays_it_takes_round_trips_free_of_the_delayed_ack_timer() {
+        let mut world = World::new();
+        let mut lp = TcpLp::new(Settings::default());
+        let delayed = rtt(90).map(|rtt| crate::RttSample { delayed: true, ..rtt });
+        lp.on_ack(&mut world.context(), &Ack { rtt: rtt(50), ..ack() });
+        lp.on_ack(&mut world.context(), &Ack { rtt: delayed, ..ack() });
+        assert_eq!(probed(&lp, "smoothed_delay"), 50.0);
+    }
+}

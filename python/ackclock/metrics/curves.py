@@ -1,0 +1,62 @@
+"""Curves: what a plot shows over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ackclock.metrics.rates import goodput_bins
+from ackclock.metrics.tables import Array, Tables, column, flow_names, link_row, samples, within
+
+
+class Curve(NamedTuple):
+    """One curve of one run: whose it is, the controller, times (s) and values."""
+
+    name: str
+    cc: str
+    times: Array
+    values: Array
+
+
+def goodput_by_flow(run: Tables, width: float) -> list[Curve]:
+    """Binned goodput (bit/s at the bin's centre) of every flow."""
+    return [
+        Curve(name, cc, *_present(*goodput_bins(run, name, width)))
+        for name, cc in zip(flow_names(run), run.flows["cc"].to_pylist(), strict=True)
+    ]
+
+
+def signal_by_flow(
+    run: Tables,
+    signal: str,
+    flows: Sequence[str] | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+) -> list[Curve]:
+    """A signal of every flow, or of some."""
+    curves = []
+    for name, cc in zip(flow_names(run), run.flows["cc"].to_pylist(), strict=True):
+        if flows is None or name in flows:
+            times, values = samples(run, name, signal)
+            inside = within(times, start, stop)
+            curves.append(Curve(name, cc, *_present(times[inside], values[inside])))
+    return curves
+
+
+def queue_curve(
+    run: Tables, link: str | None = None, start: float | None = None, stop: float | None = None
+) -> Curve:
+    """Waiting packets of a link over time."""
+    row = link_row(run, link)
+    table = run.link_series
+    chosen = column(table, "link") == column(run.links, "link")[row]
+    chosen &= within(column(table, "time_s"), start, stop)
+    name = str(run.links["name"][row].as_py())
+    return Curve(name, "", column(table, "time_s")[chosen], column(table, "queue_packets")[chosen])
+
+
+def _present(times: Array, values: Array) -> tuple[Array, Array]:
+    present = np.isfinite(values)
+    return times[present], values[present]

@@ -1,0 +1,118 @@
+"""Round-trip times and queues (RFC 5166, section 2.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ackclock.metrics.tables import (
+    Array,
+    MetricError,
+    Tables,
+    column,
+    flow_names,
+    flow_row,
+    is_one_of,
+    link_row,
+    samples,
+    within,
+)
+
+
+def rtt_samples(
+    run: Tables,
+    flow: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+    above_base: bool = False,
+) -> Array:
+    """RTT samples (ms) at the resolution of the series; ``above_base`` takes off the base RTT."""
+    found = []
+    for name in flow_names(run) if flow is None else [flow]:
+        times, values = samples(run, name, "rtt")
+        base = float(column(run.flows, "base_rtt_ms")[flow_row(run, name)]) if above_base else 0.0
+        found.append(values[within(times, start, stop) & np.isfinite(values)] - base)
+    rtts = np.concatenate(found)
+    if not rtts.size:
+        raise MetricError("there is no RTT sample in the interval")
+    return rtts
+
+
+def rtt_percentile(
+    run: Tables,
+    percentile: float,
+    flow: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+    above_base: bool = False,
+) -> float:
+    """A percentile of the RTT in ms; over the measured interval from the run's histogram where it has it."""
+    name = f"rtt_p{percentile:g}_ms"
+    if start is None and stop is None and flow is not None and name in run.flows.column_names:
+        row = flow_row(run, flow)
+        base = float(column(run.flows, "base_rtt_ms")[row]) if above_base else 0.0
+        return float(column(run.flows, name)[row]) - base
+    return float(np.percentile(rtt_samples(run, flow, start, stop, above_base), percentile))
+
+
+def rtt_mean(run: Tables, flow: str, start: float | None = None, stop: float | None = None) -> float:
+    """The mean of the RTT samples (ms); over the measured interval of every one."""
+    if start is None and stop is None:
+        return float(column(run.flows, "rtt_mean_ms")[flow_row(run, flow)])
+    return float(np.mean(rtt_samples(run, flow, start, stop)))
+
+
+def rtt_deviation(
+    run: Tables, flow: str | None = None, start: float | None = None, stop: float | None = None
+) -> float:
+    """The standard deviation of the RTT samples (ms)."""
+    return float(np.std(rtt_samples(run, flow, start, stop)))
+
+
+def rtt_range(
+    run: Tables,
+    low: float = 25.0,
+    high: float = 75.0,
+    flow: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+) -> float:
+    """Difference of two percentiles of the RTT in ms; by default the interquartile range."""
+    below, above = np.percentile(rtt_samples(run, flow, start, stop), [low, high])
+    return float(above - below)
+
+
+def queue_delay(run: Tables, of: str = "mean", link: str | None = None) -> float:
+    """Queueing delay (ms) over the measured interval, time-weighted: "mean", "p50", "p95", "p99" or "max"."""
+    return float(column(run.links, f"queue_delay_{of}_ms")[link_row(run, link)])
+
+
+def queue_length(run: Tables, of: str = "mean", link: str | None = None) -> float:
+    """Waiting packets over the measured interval, time-weighted: "mean", "p50", "p95" or "max"."""
+    return float(column(run.links, f"queue_packets_{of}")[link_row(run, link)])
+
+
+def queue_percentile(
+    run: Tables,
+    percentile: float,
+    link: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+) -> float:
+    """A percentile over the samples of a queue length (packets): 0 is the shortest, 100 the longest."""
+    table = run.link_series
+    chosen = column(table, "link") == column(run.links, "link")[link_row(run, link)]
+    chosen &= within(column(table, "time_s"), start, stop)
+    if not chosen.any():
+        raise MetricError("the queue has no sample in the interval")
+    return float(np.percentile(column(table, "queue_packets")[chosen], percentile))
+
+
+def buffer(run: Tables, link: str | None = None) -> float:
+    """The room of a drop-tail queue in packets: what the packets that it dropped found waiting."""
+    table = run.events
+    row = link_row(run, link)
+    own = column(table, "link") == column(run.links, "link")[row]
+    waiting = column(table, "value")[own & is_one_of(table, "kind", ["drop"])]
+    if not np.isfinite(waiting).any():
+        raise MetricError("nothing was dropped, so the room of the queue does not show")
+    return float(np.nanmax(waiting))

@@ -1,0 +1,63 @@
+"""Loss rates and events (RFC 5166, section 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ackclock.metrics.tables import MetricError, Tables, column, event_times, events_of, flow_row, samples
+
+
+def loss_rate(run: Tables, flow: str | None = None) -> float:
+    """Data packets dropped or lost on the way, divided by data packets sent."""
+    rates = column(run.flows, "loss_rate")
+    if flow is not None:
+        return float(rates[flow_row(run, flow)])
+    sent = column(run.flows, "data_packets")
+    return float(np.sum(rates * sent) / np.sum(sent)) if np.sum(sent) else 0.0
+
+
+def event_count(
+    run: Tables,
+    kind: str | Sequence[str],
+    flow: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+) -> float:
+    """How many events of a kind there are."""
+    return float(event_times(run, kind, flow, start, stop).size)
+
+
+def event_value(
+    run: Tables,
+    kind: str,
+    percentile: float = 50.0,
+    flow: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+) -> float:
+    """A percentile of what events of a kind carry (deemed-lost: RTT in ms; drop: packets waiting)."""
+    values = events_of(run, kind, flow, start, stop)[1]
+    values = values[np.isfinite(values)]
+    if not values.size:
+        raise MetricError(f"there is no event `{kind}` with a value in the interval")
+    return float(np.percentile(values, percentile))
+
+
+def event_share(
+    run: Tables,
+    kind: str,
+    probe: str,
+    equals: float,
+    flow: str,
+    start: float | None = None,
+    stop: float | None = None,
+) -> float:
+    """Fraction of the events of a kind at which the latest value of a signal of ``flow`` is ``equals``."""
+    events = event_times(run, kind, flow, start, stop)
+    if not events.size:
+        raise MetricError(f"there is no event `{kind}` in the interval")
+    times, values = samples(run, flow, probe)
+    latest = np.searchsorted(times, events, side="right") - 1
+    return float(np.mean((latest >= 0) & (values[np.maximum(latest, 0)] == equals)))

@@ -1,0 +1,33 @@
+"""Packets at the receiver, counted as the tables of older papers count them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ackclock.metrics.tables import MetricError, Tables, column, flow_names, of_flow
+
+
+def packets_arrived(
+    run: Tables, flow: str | None = None, start: float = 0.0, stop: float | None = None, offset: float = 0.0
+) -> float:
+    """Data packets that reached the receiver, duplicates included; of one flow or of all together.
+
+    ``offset`` (s) moves the interval: with the propagation delay of the last link it counts the packets whose
+    last bit entered that link from ``start`` to ``stop``. The count of ``flow_series`` is taken from the last
+    sample at or before each end, so a count per bin is exact where the series has a sample at its edges. The
+    run must reach to ``stop`` + ``offset``.
+    """
+    times = column(run.flow_series, "time_s")
+    count = column(run.flow_series, "arrived_packets")
+    end = (float(times.max()) if times.size else 0.0) - offset if stop is None else stop
+    if not times.size or end + offset > float(times.max()):
+        raise MetricError(f"the series ends before {end + offset:g} s")
+    if not end > start:
+        raise MetricError(f"an interval from {start:g} s to {end:g} s is empty")
+    total = 0.0
+    for name in flow_names(run) if flow is None else [flow]:
+        own = of_flow(run, run.flow_series, name)
+        before = np.searchsorted(times[own], [start + offset, end + offset], side="right")
+        counts = np.concatenate(([0.0], count[own]))[before]
+        total += float(counts[1] - counts[0])
+    return total

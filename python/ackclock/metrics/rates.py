@@ -1,0 +1,125 @@
+"""Throughput, goodput and utilization (RFC 5166, section 2.1)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ackclock.metrics.tables import (
+    Array,
+    MetricError,
+    Tables,
+    column,
+    flow_names,
+    flow_row,
+    link_row,
+    samples,
+)
+
+
+def _counted_at(run: Tables, flow: str, counter: str, times: Array) -> Array:
+    at, counted = samples(run, flow, counter)
+    begin = float(column(run.flows, "start_s")[flow_row(run, flow)])
+    return np.interp(times, np.concatenate(([min(begin, at[0])], at)), np.concatenate(([0.0], counted)))
+
+
+def delivered_at(run: Tables, flow: str, times: Array) -> Array:
+    """Bytes that a flow has delivered at some times, interpolated between samples."""
+    return _counted_at(run, flow, "delivered_bytes", times)
+
+
+def goodput(
+    run: Tables, flow: str | None = None, start: float | None = None, stop: float | None = None
+) -> float:
+    """Application bytes delivered in order to the receiver, per second, in bit/s (RFC 5166, section 2.1.1).
+
+    Over an explicit interval it is taken from the cumulative count of ``flow_series``, interpolated between
+    samples.
+    """
+    if start is None or stop is None:
+        if start is not stop:
+            raise MetricError("goodput needs both ends of its interval or none")
+        values = column(run.flows, "goodput_bps")
+        return float(np.sum(values) if flow is None else values[flow_row(run, flow)])
+    if not stop > start:
+        raise MetricError(f"an interval from {start:g} s to {stop:g} s is empty")
+    edges = np.array([start, stop])
+    flows = flow_names(run) if flow is None else [flow]
+    return float(sum(np.diff(delivered_at(run, f, edges))[0] for f in flows) * 8 / (stop - start))
+
+
+def goodput_bins(run: Tables, flow: str, width: float, stop: float | None = None) -> tuple[Array, Array]:
+    """Goodput in bins of ``width`` seconds: centres (s) and bit/s; NaN outside the flow's life."""
+    end = float(np.max(column(run.flows, "stop_s"))) if stop is None else stop
+    edges = np.arange(round(end / width) + 1, dtype=np.float64) * width
+    if edges.size < 2:
+        raise MetricError(f"a bin of {width:g} s is longer than the run of {end:g} s")
+    centres = (edges[:-1] + edges[1:]) / 2
+    values = np.diff(delivered_at(run, flow, edges)) * 8 / width
+    row = flow_row(run, flow)
+    alive = (centres >= column(run.flows, "start_s")[row]) & (centres <= column(run.flows, "stop_s")[row])
+    return centres, np.where(alive, values, np.nan)
+
+
+def goodput_windows(run: Tables, flow: str, width: float, start: float, stop: float) -> Array:
+    """Goodput (bit/s) in each of the windows of ``width`` seconds that fit between ``start`` and ``stop``."""
+    steps = np.arange(math.floor((stop - start) / width + 1e-9) + 1, dtype=np.float64)
+    edges: Array = start + steps * width
+    if edges.size < 2:
+        raise MetricError(f"no window of {width:g} s fits from {start:g} s to {stop:g} s")
+    return np.asarray(np.diff(delivered_at(run, flow, edges)) * 8 / width)
+
+
+def throughput(
+    run: Tables,
+    flow: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+    packet: float = 1500.0,
+) -> float:
+    """IP bytes that arrived at the receiver, in bit/s.
+
+    Over an explicit interval they are counted in packets, each taken for ``packet`` bytes.
+    """
+    if start is None and stop is None:
+        values = column(run.flows, "throughput_bps")
+        return float(np.sum(values) if flow is None else values[flow_row(run, flow)])
+    if start is None or stop is None or not stop > start:
+        raise MetricError("throughput needs both ends of its interval or none, the later one last")
+    flows = flow_names(run) if flow is None else [flow]
+    edges = np.array([start, stop])
+    arrived = sum(float(np.diff(arrived_at(run, f, edges))[0]) for f in flows)
+    return arrived * packet * 8 / (stop - start)
+
+
+def arrived_at(run: Tables, flow: str, times: Array) -> Array:
+    """Packets of a flow that have reached the receiver at some times, interpolated between samples."""
+    return _counted_at(run, flow, "arrived_packets", times)
+
+
+def flow_value(run: Tables, flow: str, name: str) -> float:
+    """A column of ``flows``: packets sent, timeouts, completion time and the like."""
+    if name not in run.flows.column_names:
+        raise MetricError(f"the table `flows` has no column `{name}`")
+    return float(column(run.flows, name)[flow_row(run, flow)])
+
+
+def link_rate(run: Tables, link: str | None = None) -> float:
+    """The nominal rate of a link in bit/s."""
+    return float(column(run.links, "rate_bps")[link_row(run, link)])
+
+
+def utilization(
+    run: Tables, link: str | None = None, start: float | None = None, stop: float | None = None
+) -> float:
+    """Fraction of the time a link is busy; over an explicit interval, what left it over its nominal rate."""
+    row = link_row(run, link)
+    if start is None or stop is None:
+        return float(column(run.links, "utilization")[row])
+    table = run.link_series
+    chosen = column(table, "link") == column(run.links, "link")[row]
+    departed = np.interp(
+        [start, stop], column(table, "time_s")[chosen], column(table, "departed_bytes")[chosen]
+    )
+    return float((departed[1] - departed[0]) * 8 / (stop - start) / link_rate(run, link))
