@@ -34,12 +34,26 @@ const HEADERS: u64 = 60;
 /// An error of one flow: the key below the flow, and the message.
 type Wrong = (String, String);
 
+/// Which names flows may give their controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// Those of the registry. One named `python:…` is taken as it is.
+    Registry,
+    /// Any: the engine that runs the plan looks for the others elsewhere. The parameters of those in the registry are checked.
+    Any,
+}
+
 impl Scenario {
-    /// Resolves and validates everything, traces included. A controller named `python:…` is taken as it is.
+    /// Resolves and validates everything, traces included, for controllers of the registry.
     pub fn plan(&self) -> Result<Plan, Error> {
+        self.plan_naming(Names::Registry)
+    }
+
+    /// The same where controllers may have other names.
+    pub fn plan_naming(&self, names: Names) -> Result<Plan, Error> {
         self.check_run()?;
         let network = Network::of(self)?;
-        let flows = self.plan_flows(&network)?;
+        let flows = self.plan_flows(&network, names)?;
         let carries_data = |link: usize| flows.iter().any(|f| f.forward.iter().any(|hop| hop.link == Some(link)));
         let measured_link = (0..network.links.len())
             .filter(|&link| carries_data(link))
@@ -83,13 +97,13 @@ impl Scenario {
         Ok(())
     }
 
-    fn plan_flows(&self, network: &Network) -> Result<Vec<PlannedFlow>, Error> {
+    fn plan_flows(&self, network: &Network, names: Names) -> Result<Vec<PlannedFlow>, Error> {
         let mut planned: Vec<PlannedFlow> = Vec::new();
-        let mut names = BTreeSet::new();
+        let mut taken = BTreeSet::new();
         let mut connections = 0u64;
         for (i, flow) in self.flows.iter().enumerate() {
             let at = |(key, message): Wrong| self.origin.error(&format!("flows.{i}.{key}"), message);
-            let first = self.plan_flow(flow, network).map_err(at)?;
+            let first = self.plan_flow(flow, network, names).map_err(at)?;
             connections = connections.saturating_add(first.connections().saturating_mul(u64::from(flow.count)));
             if connections > MOST_FLOWS {
                 let message = format!("there are about {connections} flows; at most {MOST_FLOWS} are allowed");
@@ -105,7 +119,7 @@ impl Scenario {
                     let message = format!("{name:?} is not a name: it needs letters, and no line breaks");
                     return Err(at(wrong("name", message)));
                 }
-                if !names.insert(name.clone()) {
+                if !taken.insert(name.clone()) {
                     return Err(at(wrong("name", format!("two flows are named `{name}`: names must differ"))));
                 }
                 planned.push(PlannedFlow { name, ..first.clone() });
@@ -116,7 +130,7 @@ impl Scenario {
             let numbered = |name: &&String| {
                 name.strip_prefix(&many).is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
             };
-            if let Some(name) = names.range(many.clone()..).take_while(|name| name.starts_with(&many)).find(numbered) {
+            if let Some(name) = taken.range(many.clone()..).take_while(|name| name.starts_with(&many)).find(numbered) {
                 let message = format!(
                     "a flow is named `{name}`, and so may one of the connections of `{flow}` be: names must differ"
                 );
@@ -126,11 +140,11 @@ impl Scenario {
         Ok(planned)
     }
 
-    fn plan_flow(&self, flow: &Flow, network: &Network) -> Result<PlannedFlow, Wrong> {
+    fn plan_flow(&self, flow: &Flow, network: &Network, names: Names) -> Result<PlannedFlow, Wrong> {
         if flow.count == 0 {
             return Err(wrong("count", "must be at least 1"));
         }
-        check_controller(flow)?;
+        check_controller(flow, names)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
         let options = options(profile(name).map_err(|message| wrong("profile", message))?, &flow.transport)?;
         let end = Time::ZERO + self.duration;
@@ -176,11 +190,14 @@ fn wrong(key: impl Into<String>, message: impl Into<String>) -> Wrong {
     (key.into(), message.into())
 }
 
-fn check_controller(flow: &Flow) -> Result<(), Wrong> {
+fn check_controller(flow: &Flow, names: Names) -> Result<(), Wrong> {
     if flow.cc.starts_with(PYTHON) {
         return Ok(());
     }
-    registry::find(&flow.cc).map_err(|error| wrong("cc", error.to_string()))?;
+    match registry::find(&flow.cc) {
+        Err(_) if names == Names::Any => return Ok(()),
+        found => found.map_err(|error| wrong("cc", error.to_string()))?,
+    };
     match registry::build(&flow.cc, &flow.parameters) {
         Ok(_) => Ok(()),
         Err(error) => Err(wrong("parameters", plain(&error.to_string()))),
