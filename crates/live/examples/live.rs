@@ -19,7 +19,7 @@ fn run() -> Result<(), String> {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().ok_or("which scenario? live FILE.toml [SEED]")?;
     let scenario = scenario::from_path(&file).map_err(|error| error.to_string())?;
-    let plan = scenario.plan().map_err(|error| error.to_string())?;
+    let plan = scenario.plan_live().map_err(|error| error.to_string())?;
     let seed = arguments.next().map_or(Ok(plan.seed), |seed| seed.parse().map_err(|_| format!("`{seed}`: no seed")))?;
     let job = Job { plan: Arc::new(plan), seed, algorithms: Arc::new(InKernel) };
     let outcome = live::run(&job, &Watch::default()).map_err(|error| error.to_string())?;

@@ -1,8 +1,11 @@
 //! Where the congestion controllers of flows come from: the kernel's own here, others from whoever loads them.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::sync::{Mutex, PoisonError};
 
 use control::Parameters;
+use units::Span;
 
 /// The kernel's controllers for the names of a scenario.
 pub trait Algorithms: Send + Sync {
@@ -21,23 +24,40 @@ pub trait Algorithm: Send {
     /// Whether it sets the pacing rate. The kernel computes one for every flow.
     fn paces(&self) -> bool;
 
-    /// Hands out what its flows have told of themselves since the last time.
-    fn drain(&mut self, out: &mut dyn FnMut(Internal)) {
+    /// Asks its flows to tell of themselves so often.
+    fn show(&mut self, every: Span) {
+        let _ = every;
+    }
+
+    /// Hands out what they have told since the last time.
+    fn drain(&mut self, out: &mut dyn FnMut(Internal<'_>)) {
         let _ = out;
     }
 }
 
 /// The value of a named internal of a controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Internal {
+pub struct Internal<'a> {
     /// The port from which the flow sends.
     pub port: u16,
     /// Nanoseconds of the monotonic clock.
     pub at: u64,
     /// Its name.
-    pub name: &'static str,
+    pub name: &'a str,
     /// Its value, in the unit that the controller documents.
     pub value: f64,
+}
+
+/// `name` for ever. There are few, the same in every run.
+pub(crate) fn lasting(name: &str) -> &'static str {
+    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(lasting) = known.get(name) {
+        return lasting;
+    }
+    let lasting: &'static str = Box::leak(name.into());
+    known.insert(lasting);
+    lasting
 }
 
 /// The controllers that the kernel has already: `newreno`, and every other by its name in the kernel.

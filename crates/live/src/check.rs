@@ -76,6 +76,10 @@ fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     if let Some(option) = foreign_option(&flow.options) {
         return Err(format!("transport.{option} cannot be changed in a live run"));
     }
+    check_route(flow)
+}
+
+pub(crate) fn check_route(flow: &PlannedFlow) -> Result<(), String> {
     if flow.forward.len() > 1 || flow.reverse.len() > 1 {
         return Err("it passes several links one after the other, which cannot run live; one each way can".to_owned());
     }

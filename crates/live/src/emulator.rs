@@ -20,7 +20,7 @@ use crate::tracker::Tracker;
 const BATCH: usize = 64;
 /// A delivery that is later than this is a stall: the machine was busy elsewhere.
 const STALL: Span = Span::from_millis(5);
-/// Packets of a flow that are read within this time of each other left TCP as one train.
+/// Packets of a flow that are read within this time of each other, and without an ACK in between, left TCP as one train.
 const TRAIN_GAP: Span = Span::from_micros(50);
 /// The longest sleep, after which the wish to stop is noticed.
 const LONGEST_SLEEP: Span = Span::from_millis(50);
@@ -54,7 +54,7 @@ impl Clock {
 pub(crate) enum Flows<'a> {
     /// Flow i sends from port [`SENDER_PORT`] + i; the plan's flow behind each.
     ByPort(&'a [usize]),
-    /// Everything belongs to the first flow of the plan.
+    /// Everything takes the way of the first flow of the plan.
     One,
 }
 
@@ -63,12 +63,15 @@ pub(crate) const SENDER_PORT: u16 = 10_000;
 /// Flows by hash, where programs of the user's own send.
 const HASHED: u32 = 1024;
 
-/// What other threads may know about a flow while it runs.
+/// What other threads may know about a flow while it runs; under [`Flows::One`] about a direction.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) sent: AtomicU64,
     pub(crate) retransmitted: AtomicU64,
+    /// Data packets; under [`Flows::One`] bytes.
     pub(crate) arrived: AtomicU64,
+    /// Packets in the queues of the path.
+    pub(crate) waiting: AtomicU64,
     /// The latest round-trip time in nanoseconds; 0 before the first.
     pub(crate) latest_rtt: AtomicU64,
 }
@@ -81,6 +84,9 @@ struct Flow {
     /// What arrives later counts for nothing.
     stop: Time,
     last_read: Time,
+    /// An ACK was delivered since.
+    clocked: bool,
+    /// Data packets of the present train.
     train: u32,
 }
 
@@ -94,7 +100,7 @@ pub(crate) struct Settings<'a> {
     /// Payload of a full segment, by which segments are numbered.
     pub(crate) segment: u64,
     pub(crate) warmup: Time,
-    /// When the run ends.
+    /// When the run ends, if not before by a halt; [`Time::NEVER`] for no other end.
     pub(crate) end: Time,
     pub(crate) events: bool,
     /// Set when all threads are to end.
@@ -103,6 +109,8 @@ pub(crate) struct Settings<'a> {
 
 /// What the emulator has to say in the end.
 pub(crate) struct Report {
+    /// When the run ended.
+    pub(crate) ended: Time,
     pub(crate) links: LinkTables,
     pub(crate) meters: Vec<FlowMeter>,
     pub(crate) events: Vec<EventRow>,
@@ -159,10 +167,10 @@ impl<'a> Emulator<'a> {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let cpu = system::thread_cpu();
         let end = self.path.start() + self.settings.end.since(Time::ZERO);
-        loop {
+        let ended = loop {
             let now = self.settings.clock.now();
             if now >= end || self.settings.halt.load(Ordering::Relaxed) {
-                break;
+                break self.run_time(now).min(self.settings.end);
             }
             self.path.advance(now);
             let delivered = self.deliver(now);
@@ -170,13 +178,14 @@ impl<'a> Emulator<'a> {
             if delivered + read == 0 {
                 self.sleep(end);
             }
-        }
-        self.begin_measuring(self.settings.end);
+        };
+        self.begin_measuring(ended);
         for flow in &self.flows {
             self.trains.record(u64::from(flow.train), u64::from(flow.train > 0));
         }
         Report {
-            links: self.path.finish(self.settings.end, plan),
+            links: self.path.finish(ended, plan),
+            ended,
             meters: self.flows.into_iter().map(|flow| flow.meter).collect(),
             events: self.events,
             lateness: self.lateness,
@@ -209,11 +218,15 @@ impl<'a> Emulator<'a> {
                 stalled |= late > STALL;
             }
             self.arrive(at, &packet);
+            self.moved += 1;
             self.pool.release(packet.place);
             delivered += 1;
+            if packet.reverse {
+                // What the ACK let out is there already, and its time of arrival is now.
+                delivered += self.take_in(false);
+            }
         }
         self.stalls += u64::from(stalled);
-        self.moved += delivered as u64;
         delivered
     }
 
@@ -223,8 +236,13 @@ impl<'a> Emulator<'a> {
         if packet.marked {
             header::mark_congestion(bytes);
         }
-        if let Flows::ByPort(_) = self.settings.flows {
-            self.see_arrival(now, packet);
+        match self.settings.flows {
+            Flows::ByPort(_) => self.see_arrival(now, packet),
+            Flows::One => {
+                let seen = &self.settings.seen[usize::from(packet.reverse)];
+                seen.arrived.fetch_add(u64::from(packet.size), Ordering::Relaxed);
+                seen.waiting.store(u64::from(self.path.queued_packets()), Ordering::Relaxed);
+            }
         }
         let device = self.devices[usize::from(!packet.reverse)];
         let bytes = &self.pool.at(packet.place)[..packet.size as usize];
@@ -236,6 +254,7 @@ impl<'a> Emulator<'a> {
         let flow = &mut self.flows[packet.flow as usize];
         let seen = &self.settings.seen[packet.flow as usize];
         if packet.reverse {
+            flow.clocked = true;
             let bytes = &self.pool.at(packet.place)[..packet.size as usize];
             let segment = Header::read(bytes).and_then(|header| header.segment);
             let sample = segment
@@ -351,16 +370,19 @@ impl<'a> Emulator<'a> {
         seen.sent.store(counters.data_packets, Ordering::Relaxed);
         if sending.again {
             counters.retransmitted_packets += 1;
+            // The kernel does not tell how many segments it deemed lost; each of these was.
+            counters.lost_packets += 1;
             seen.retransmitted.store(counters.retransmitted_packets, Ordering::Relaxed);
             if self.settings.events {
                 let (time_s, kind, value) = (seconds(at), EventKind::Retransmission, f64::NAN);
                 self.events.push(EventRow { time_s, kind, flow: index, link: u32::MAX, sequence, value });
             }
         }
-        if flow.train > 0 && now.since(flow.last_read) > TRAIN_GAP {
+        if flow.train > 0 && (flow.clocked || now.since(flow.last_read) > TRAIN_GAP) {
             self.trains.record(u64::from(flow.train), 1);
             flow.train = 0;
         }
+        flow.clocked = false;
         flow.train += 1;
         flow.last_read = now;
         Some(sequence)

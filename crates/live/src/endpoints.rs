@@ -19,7 +19,7 @@ use scenario::{Arrivals, DrawnFlow, Plan, PlannedFlow, Sampling, Source};
 use transport::{Pace, Periods};
 use units::{Random, Rate, Span, Time};
 
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, lasting};
 use crate::emulator::{Clock, PRIORITY, SENDER_PORT, Seen, timespec};
 use crate::system::{self, TcpInfo};
 
@@ -227,6 +227,9 @@ impl<'a> Endpoints<'a> {
             }
         };
         let sampled = matches!(settings.plan.record.flow_series, Sampling::Every(_));
+        if let Sampling::Every(span) = settings.plan.record.probes {
+            algorithms.iter_mut().for_each(|algorithm| algorithm.show(span));
+        }
         Self {
             flows: flows.map(flow).collect(),
             settings,
@@ -451,7 +454,7 @@ impl<'a> Endpoints<'a> {
                 let flow = internal.port.wrapping_sub(SENDER_PORT);
                 let at = Time::ZERO + clock.at(internal.at).since(Time::ZERO + lead);
                 if usize::from(flow) < flows {
-                    self.report.probes.push(at, u32::from(flow), internal.name, internal.value);
+                    self.report.probes.push(at, u32::from(flow), lasting(internal.name), internal.value);
                 }
             });
         }

@@ -66,12 +66,17 @@ impl End {
         self.inside(|| fs::read_to_string("/proc/thread-self/net/dev"))?.map(|text| transmit_drops(&text))
     }
 
+    /// Moves the calling thread into this namespace.
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        Ok(move_into_link_name_space(self.namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
+    }
+
     /// Does `work` in this namespace, on a thread of its own.
     pub(crate) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().spawn_scoped(scope, || {
-                move_into_link_name_space(self.namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
-                io::Result::Ok(work())
+                self.enter()?;
+                Ok(work())
             })?;
             thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
         })

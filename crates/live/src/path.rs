@@ -226,6 +226,11 @@ impl Path {
         Some((first.pop_due(now)?, due))
     }
 
+    /// Packets waiting at all links.
+    pub(crate) fn queued_packets(&self) -> u32 {
+        self.links.iter().map(|busy| busy.link.queued_packets()).sum()
+    }
+
     /// When to look again, if nothing enters until then.
     pub(crate) fn poll_timeout(&self) -> Time {
         let arrivals = self.wires.iter().filter_map(Wire::next_arrival);

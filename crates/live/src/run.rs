@@ -97,7 +97,7 @@ const PLACE_FOR: u64 = 1500;
 const TIMESTAMPS: u64 = 12;
 const HEADERS: u64 = 40;
 /// From the start of the clock to the first connection: the threads have to start.
-const SETTLING: Span = Span::from_millis(50);
+pub(crate) const SETTLING: Span = Span::from_millis(50);
 
 /// Runs `job` from start to end, in real time.
 pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
@@ -152,16 +152,16 @@ impl Loaded {
 }
 
 /// Both ends of the path, and the sockets in them. Sockets are closed before the devices.
-struct Laboratory {
+pub(crate) struct Laboratory {
     sockets: Vec<Sockets>,
-    near: End,
-    far: End,
-    settings: Vec<Setting>,
+    pub(crate) near: End,
+    pub(crate) far: End,
+    pub(crate) settings: Vec<Setting>,
 }
 
 impl Laboratory {
     /// Makes the namespaces on a thread of its own, which leaves that of the caller as it is. Each flow has its name of `algorithms`.
-    fn build(plan: &Plan, algorithms: &[String]) -> Result<Self, String> {
+    pub(crate) fn build(plan: &Plan, algorithms: &[String]) -> Result<Self, String> {
         let build = || {
             let settings = settings(plan);
             let mtu = place_size(plan) as u32;
@@ -181,7 +181,7 @@ impl Laboratory {
         })
     }
 
-    fn dropped(&self) -> u64 {
+    pub(crate) fn dropped(&self) -> u64 {
         [&self.near, &self.far].into_iter().map(|end| end.dropped().unwrap_or(0)).sum()
     }
 }
@@ -210,7 +210,7 @@ fn settings(plan: &Plan) -> Vec<Setting> {
 }
 
 /// The largest packet: a full segment with its headers.
-fn place_size(plan: &Plan) -> u64 {
+pub(crate) fn place_size(plan: &Plan) -> u64 {
     let largest = |flow: &scenario::PlannedFlow| {
         let Options { segment_size, timestamps, .. } = &flow.options;
         segment_size.get() + HEADERS + if *timestamps { TIMESTAMPS } else { 0 }
@@ -219,7 +219,7 @@ fn place_size(plan: &Plan) -> u64 {
 }
 
 /// Places for all that queues and wires can hold, both ways.
-fn places(plan: &Plan) -> usize {
+pub(crate) fn places(plan: &Plan) -> usize {
     let longest = plan.flows.iter().map(|flow| flow.base_rtt).max().unwrap_or(Span::ZERO);
     let of_link = |link: &PlannedLink| {
         let rate = link.rate.unwrap_or(Rate::from_mbit(1000));
@@ -243,7 +243,7 @@ struct Threads {
 }
 
 /// Sets `halt` when dropped: a thread that ends, however it does, takes the other with it.
-struct HaltAll<'a>(&'a AtomicBool);
+pub(crate) struct HaltAll<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for HaltAll<'_> {
     fn drop(&mut self) {
@@ -324,23 +324,7 @@ fn run_threads(
 fn outcome(plan: &Plan, drawn: &[DrawnFlow], laboratory: &Laboratory, threads: Threads, wall: u64) -> Outcome {
     let Threads { emulator, endpoints } = threads;
     let data_packets = emulator.meters.iter().map(|meter| meter.counters.data_packets).sum();
-    let lateness = Lateness::of(&emulator.lateness);
-    let drops_outside = emulator.dropped + laboratory.dropped();
-    let mut reasons = reasons(plan, &lateness, drops_outside);
-    reasons.extend(endpoints.broken);
-    let honesty = Honesty {
-        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
-        valid: reasons.is_empty(),
-        reasons,
-        lateness_us: lateness,
-        stalls: emulator.stalls,
-        drops_outside,
-        emulator_cpu_s: emulator.cpu_nanos as f64 / 1e9,
-        trains: Trains::of(&emulator.trains),
-        scheduling: if emulator.first { "fifo" } else { "other" },
-        rtt_source: "ack",
-        sysctls: laboratory.settings.iter().cloned().collect(),
-    };
+    let honesty = honesty(plan, &emulator, laboratory, endpoints.broken);
     let engine = Engine {
         events: emulator.moved,
         data_packets,
@@ -360,6 +344,32 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], laboratory: &Laboratory, threads: T
     Outcome { tables, engine, honesty }
 }
 
+/// How far what `emulator` did can be trusted, with what went wrong beside it.
+pub(crate) fn honesty(
+    plan: &Plan,
+    emulator: &emulator::Report,
+    laboratory: &Laboratory,
+    wrong: Vec<String>,
+) -> Honesty {
+    let lateness = Lateness::of(&emulator.lateness);
+    let drops_outside = emulator.dropped + laboratory.dropped();
+    let mut reasons = reasons(plan, &lateness, drops_outside);
+    reasons.extend(wrong);
+    Honesty {
+        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        valid: reasons.is_empty(),
+        reasons,
+        lateness_us: lateness,
+        stalls: emulator.stalls,
+        drops_outside,
+        emulator_cpu_s: emulator.cpu_nanos as f64 / 1e9,
+        trains: Trains::of(&emulator.trains),
+        scheduling: if emulator.first { "fifo" } else { "other" },
+        rtt_source: "ack",
+        sysctls: laboratory.settings.iter().cloned().collect(),
+    }
+}
+
 fn row(plan: &Plan, flow: u32, drawn: &DrawnFlow, mut meter: FlowMeter, told: &endpoints::Told) -> record::FlowRow {
     let planned = &plan.flows[drawn.of];
     let end = Time::ZERO + plan.duration;
@@ -367,7 +377,6 @@ fn row(plan: &Plan, flow: u32, drawn: &DrawnFlow, mut meter: FlowMeter, told: &e
     meter.counters.delivered_bytes = told.counts.delivered;
     meter.counters.timeouts = told.counts.timeouts;
     meter.counters.recoveries = told.counts.recoveries;
-    meter.counters.lost_packets = meter.counters.retransmitted_packets;
     let description = FlowDescription {
         flow,
         name: &drawn.name(plan),
@@ -382,7 +391,7 @@ fn row(plan: &Plan, flow: u32, drawn: &DrawnFlow, mut meter: FlowMeter, told: &e
 }
 
 /// All events in the order of time; at one instant as given.
-fn in_order(mut rows: Vec<EventRow>) -> Events {
+pub(crate) fn in_order(mut rows: Vec<EventRow>) -> Events {
     rows.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
     let mut events = Events::default();
     rows.into_iter().for_each(|row| events.push(row));

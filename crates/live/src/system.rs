@@ -1,8 +1,11 @@
 //! The system calls for which no library of ours has a safe wrapper, and the clock.
 #![allow(unsafe_code, reason = "each call is checked here, once, and safe to call from outside")]
 
+use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use rustix::time::{ClockId, clock_gettime};
@@ -26,6 +29,65 @@ fn nanos(clock: ClockId) -> u64 {
 pub(crate) fn unshare_network() -> io::Result<()> {
     // SAFETY: the hazard of this call is `FILES`, which is not among the flags.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
+}
+
+/// Makes the processes that the calling thread starts from now on numbers of a space of their own. When the first of them
+/// ends, all do.
+pub(crate) fn unshare_processes() -> io::Result<()> {
+    // SAFETY: as above.
+    Ok(unsafe { unshare_unsafe(UnshareFlags::NEWPID) }?)
+}
+
+/// Moves the process, which must have one thread only, into a user namespace in which it is root.
+pub(crate) fn unshare_user() -> io::Result<()> {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    // SAFETY: as above.
+    unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("0 {} 1", user.as_raw()))?;
+    fs::write("/proc/self/gid_map", format!("0 {} 1", group.as_raw()))
+}
+
+/// Prepares `command` for a thread that has called [`unshare_processes`]: what it starts ends with that thread, and so does all that
+/// this starts in turn.
+///
+/// The first process of such a space is not ended by ordinary signals, as an interrupt from the terminal. So it only waits, and the
+/// command is the second.
+pub(crate) fn contain(command: &mut Command) {
+    let prepare = || {
+        // SAFETY: only calls that are safe after a fork; what the first process needs no more it closes, as somebody waits for the
+        // end of it, and it never returns.
+        unsafe {
+            succeeded(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            let child = libc::fork();
+            succeeded(child.min(0))?;
+            if child > 0 {
+                libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
+                libc::_exit(wait_for(child));
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: `prepare` keeps to calls that are safe after a fork.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Waits for all children until `child` has ended: its status as a shell tells it.
+fn wait_for(child: libc::pid_t) -> libc::c_int {
+    loop {
+        let mut status = 0;
+        // SAFETY: `status` outlives the call.
+        let ended = unsafe { libc::waitpid(-1, &raw mut status, 0) };
+        if ended == child && libc::WIFEXITED(status) {
+            return libc::WEXITSTATUS(status);
+        }
+        if ended == child {
+            return 128 + libc::WTERMSIG(status);
+        }
+        if ended < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return 1;
+        }
+    }
 }
 
 /// Lets the calling thread run before all ordinary ones (SCHED_FIFO) at `priority`. False where that is not permitted.

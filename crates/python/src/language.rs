@@ -5,7 +5,7 @@ use std::path::Path;
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use scenario::{Document, Error, Names, Plan, Scenario};
+use scenario::{Document, Error, Plan, Scenario};
 use serde_json::{Value, json};
 use units::{Bytes, Time};
 
@@ -38,7 +38,7 @@ pub(crate) fn resolve(
     any_controller: bool,
 ) -> PyResult<String> {
     let document = Document::from_toml(text, file);
-    resolved(document, file, &overrides, names(any_controller)).map_err(|error| exception(py, &error))
+    resolved(document, file, &overrides, any_controller).map_err(|error| exception(py, &error))
 }
 
 /// The same from a JSON document.
@@ -51,23 +51,23 @@ pub(crate) fn resolve_json(
     any_controller: bool,
 ) -> PyResult<String> {
     let document = json_value(document).and_then(|value| Document::from_json(&value, NO_FILE));
-    resolved(document, "", &overrides, names(any_controller)).map_err(|error| exception(py, &error))
+    resolved(document, "", &overrides, any_controller).map_err(|error| exception(py, &error))
 }
 
-fn names(any: bool) -> Names {
-    if any { Names::Any } else { Names::Registry }
+/// The plan of a resolved scenario, with `any_controller` of one whose controllers the registry need not know.
+pub(crate) fn plan(resolved: &str, any_controller: bool) -> Result<Plan, Error> {
+    plan_of(&scenario::from_json(&json_value(resolved)?, NO_FILE)?, any_controller)
 }
 
-/// The plan of a resolved scenario.
-pub(crate) fn plan(resolved: &str, names: Names) -> Result<Plan, Error> {
-    scenario::from_json(&json_value(resolved)?, NO_FILE)?.plan_naming(names)
+fn plan_of(scenario: &Scenario, any_controller: bool) -> Result<Plan, Error> {
+    if any_controller { scenario.plan_live() } else { scenario.plan() }
 }
 
 /// What the plan of a resolved scenario says.
 #[pyfunction]
 pub(crate) fn inspect<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'py, PyAny>> {
     // Whoever resolved it has looked at the names.
-    let plan = plan(resolved, Names::Any).map_err(|error| exception(py, &error))?;
+    let plan = plan(resolved, true).map_err(|error| exception(py, &error))?;
     let flows = plan.flows.iter().map(|flow| {
         json!({
             "name": flow.name,
@@ -110,7 +110,7 @@ fn resolved(
     document: Result<Document, Error>,
     file: &str,
     overrides: &[(String, String)],
-    names: Names,
+    any_controller: bool,
 ) -> Result<String, Error> {
     let mut document = document?;
     for (key, value) in overrides {
@@ -118,7 +118,7 @@ fn resolved(
     }
     let scenario = document.scenario()?;
     // Only the plan finds what one key alone cannot tell.
-    scenario.plan_naming(names)?;
+    plan_of(&scenario, any_controller)?;
     let mut value = as_json(&scenario)?;
     let directory = Path::new(file).parent().unwrap_or(Path::new(""));
     let directory = std::path::absolute(directory.join(".")).map_err(|error| failure(error.to_string()))?;

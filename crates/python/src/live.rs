@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use live::{Algorithms as _, Job, Watch};
 use pyo3::prelude::*;
-use scenario::{Error, Names, Plan, Sampling};
+use scenario::{Error, Plan};
 use serde_json::{Value, json};
 
 use crate::batch::{Batch, Failure, Task};
@@ -24,18 +24,17 @@ pub(crate) fn live_run(resolved: String, seed: u64) -> PyResult<Batch> {
 /// Refuses a resolved scenario that cannot run live on this machine.
 #[pyfunction]
 pub(crate) fn live_check(py: Python<'_>, resolved: &str) -> PyResult<()> {
-    let plan = plan(resolved, Names::Any).map_err(|error| exception(py, &error))?;
+    let plan = plan(resolved, true).map_err(|error| exception(py, &error))?;
     check(&plan).map_err(|message| exception(py, &refusal(&plan, message)))
 }
 
 /// Checks the plan, and that its controllers can be loaded.
 fn check(plan: &Plan) -> Result<(), String> {
-    let controllers = controllers(plan);
-    live::check(plan, &controllers).map_err(|refusal| refusal.to_string())?;
+    live::check(plan, &Controllers).map_err(|refusal| refusal.to_string())?;
     for (index, flow) in plan.flows.iter().enumerate() {
         let seen = plan.flows[..index].iter().any(|one| (&one.cc, &one.parameters) == (&flow.cc, &flow.parameters));
         if !seen {
-            let loaded = controllers.load(&flow.cc, &flow.parameters);
+            let loaded = Controllers.load(&flow.cc, &flow.parameters);
             loaded.map_err(|message| format!("flow `{}`: {message}", flow.name))?;
         }
     }
@@ -44,15 +43,6 @@ fn check(plan: &Plan) -> Result<(), String> {
 
 fn refusal(plan: &Plan, message: String) -> Error {
     Error { file: format!("scenario `{}`", plan.name), line: None, key: String::new(), message }
-}
-
-fn controllers(plan: &Plan) -> Controllers {
-    Controllers {
-        probes: match plan.record.probes {
-            Sampling::Every(interval) => Some(interval),
-            Sampling::Off | Sampling::Acks(_) => None,
-        },
-    }
 }
 
 struct LiveRun {
@@ -76,10 +66,9 @@ impl Task for LiveRun {
     }
 
     fn run(&self) -> Result<Run, Failure> {
-        let plan = Arc::new(plan(&self.resolved, Names::Any).map_err(Failure::Scenario)?);
+        let plan = Arc::new(plan(&self.resolved, true).map_err(Failure::Scenario)?);
         self.duration_nanos.store(plan.duration.as_nanos(), Ordering::Relaxed);
-        let algorithms = Arc::new(controllers(&plan));
-        let job = Job { plan: plan.clone(), seed: self.seed, algorithms };
+        let job = Job { plan: plan.clone(), seed: self.seed, algorithms: Arc::new(Controllers) };
         let outcome = live::run(&job, &self.watch).map_err(|failure| match failure {
             live::Failure::Interrupted => Failure::Interrupted,
             live::Failure::Refused(why) => Failure::Scenario(refusal(&plan, why.to_string())),

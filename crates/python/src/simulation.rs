@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use control::Parameters;
-use scenario::{Error, Names};
+use scenario::Error;
 use serde_json::json;
 use sim::{Job, Watch};
 
@@ -45,7 +45,7 @@ impl Task for Simulation {
     }
 
     fn run(&self) -> Result<Run, Failure> {
-        let plan = plan(&self.resolved, Names::Registry).map_err(Failure::Scenario)?;
+        let plan = plan(&self.resolved, false).map_err(Failure::Scenario)?;
         if let Some(available) = available_memory() {
             plan.check_memory(available).map_err(Failure::Scenario)?;
         }

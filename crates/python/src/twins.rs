@@ -1,8 +1,5 @@
 //! The controllers of live runs: those of `kernel/` for cdg, siad and da, for every other name what the kernel has.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
-
 use control::Parameters;
 use kernel::{Congestion, Loaded};
 use live::{Algorithm, Algorithms, InKernel, Internal};
@@ -14,10 +11,7 @@ const TWINS: [&str; 3] = ["cdg", "siad", "da"];
 const SOURCE: &str = ".bpf.c";
 
 /// What finds a controller for a name of a scenario.
-pub(crate) struct Controllers {
-    /// How often a connection shows the internals of its controller; `None` for never.
-    pub(crate) probes: Option<Span>,
-}
+pub(crate) struct Controllers;
 
 fn is_loaded(cc: &str) -> bool {
     TWINS.contains(&cc) || cc.ends_with(SOURCE)
@@ -38,9 +32,6 @@ impl Algorithms for Controllers {
             return InKernel.load(cc, parameters);
         }
         let loaded = Congestion::load(cc, parameters, 1).map_err(|error| error.to_string())?;
-        if let Some(interval) = self.probes {
-            loaded.show_probes(interval).map_err(|error| error.to_string())?;
-        }
         Ok(Box::new(Twin(loaded)))
     }
 }
@@ -57,27 +48,14 @@ impl Algorithm for Twin {
         false
     }
 
-    fn drain(&mut self, out: &mut dyn FnMut(Internal)) {
-        // What cannot be read is missing in the table of probes; the run itself does not depend on it.
+    // Without them the table of probes is empty; the run itself does not depend on it.
+    fn show(&mut self, every: Span) {
+        let _ = self.0.show_probes(every);
+    }
+
+    fn drain(&mut self, out: &mut dyn FnMut(Internal<'_>)) {
         let _ = self.0.probes(|probe| {
-            out(Internal {
-                port: probe.local_port,
-                at: probe.time_us * 1000,
-                name: lasting(probe.name),
-                value: probe.value,
-            });
+            out(Internal { port: probe.local_port, at: probe.time_us * 1000, name: probe.name, value: probe.value });
         });
     }
-}
-
-/// `name` for as long as the process lives: there are as many as controllers have internals.
-fn lasting(name: &str) -> &'static str {
-    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = names.get(name) {
-        return known;
-    }
-    let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
-    names.insert(name);
-    name
 }

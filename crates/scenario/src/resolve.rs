@@ -34,26 +34,24 @@ const HEADERS: u64 = 60;
 /// An error of one flow: the key below the flow, and the message.
 type Wrong = (String, String);
 
-/// Which names flows may give their controllers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Names {
-    /// Those of the registry. One named `python:…` is taken as it is.
-    Registry,
-    /// Any: the engine that runs the plan looks for the others elsewhere. The parameters of those in the registry are checked.
-    Any,
-}
+/// Whether a controller is not looked for in the registry.
+type Foreign<'a> = &'a dyn Fn(&str) -> bool;
 
 impl Scenario {
-    /// Resolves and validates everything, traces included, for controllers of the registry.
+    /// Resolves and validates everything, traces included. A controller named `python:…` is taken as it is.
     pub fn plan(&self) -> Result<Plan, Error> {
-        self.plan_naming(Names::Registry)
+        self.plan_with(&|cc| cc.starts_with(PYTHON))
     }
 
-    /// The same where controllers may have other names.
-    pub fn plan_naming(&self, names: Names) -> Result<Plan, Error> {
+    /// The same for a live run: a controller that the registry does not know is taken as it is, as the kernel may know it.
+    pub fn plan_live(&self) -> Result<Plan, Error> {
+        self.plan_with(&|cc| registry::find(cc).is_err())
+    }
+
+    fn plan_with(&self, foreign: Foreign<'_>) -> Result<Plan, Error> {
         self.check_run()?;
         let network = Network::of(self)?;
-        let flows = self.plan_flows(&network, names)?;
+        let flows = self.plan_flows(&network, foreign)?;
         let carries_data = |link: usize| flows.iter().any(|f| f.forward.iter().any(|hop| hop.link == Some(link)));
         let measured_link = (0..network.links.len())
             .filter(|&link| carries_data(link))
@@ -97,13 +95,13 @@ impl Scenario {
         Ok(())
     }
 
-    fn plan_flows(&self, network: &Network, names: Names) -> Result<Vec<PlannedFlow>, Error> {
+    fn plan_flows(&self, network: &Network, foreign: Foreign<'_>) -> Result<Vec<PlannedFlow>, Error> {
         let mut planned: Vec<PlannedFlow> = Vec::new();
-        let mut taken = BTreeSet::new();
+        let mut names = BTreeSet::new();
         let mut connections = 0u64;
         for (i, flow) in self.flows.iter().enumerate() {
             let at = |(key, message): Wrong| self.origin.error(&format!("flows.{i}.{key}"), message);
-            let first = self.plan_flow(flow, network, names).map_err(at)?;
+            let first = self.plan_flow(flow, network, foreign).map_err(at)?;
             connections = connections.saturating_add(first.connections().saturating_mul(u64::from(flow.count)));
             if connections > MOST_FLOWS {
                 let message = format!("there are about {connections} flows; at most {MOST_FLOWS} are allowed");
@@ -119,7 +117,7 @@ impl Scenario {
                     let message = format!("{name:?} is not a name: it needs letters, and no line breaks");
                     return Err(at(wrong("name", message)));
                 }
-                if !taken.insert(name.clone()) {
+                if !names.insert(name.clone()) {
                     return Err(at(wrong("name", format!("two flows are named `{name}`: names must differ"))));
                 }
                 planned.push(PlannedFlow { name, ..first.clone() });
@@ -130,7 +128,7 @@ impl Scenario {
             let numbered = |name: &&String| {
                 name.strip_prefix(&many).is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
             };
-            if let Some(name) = taken.range(many.clone()..).take_while(|name| name.starts_with(&many)).find(numbered) {
+            if let Some(name) = names.range(many.clone()..).take_while(|name| name.starts_with(&many)).find(numbered) {
                 let message = format!(
                     "a flow is named `{name}`, and so may one of the connections of `{flow}` be: names must differ"
                 );
@@ -140,11 +138,11 @@ impl Scenario {
         Ok(planned)
     }
 
-    fn plan_flow(&self, flow: &Flow, network: &Network, names: Names) -> Result<PlannedFlow, Wrong> {
+    fn plan_flow(&self, flow: &Flow, network: &Network, foreign: Foreign<'_>) -> Result<PlannedFlow, Wrong> {
         if flow.count == 0 {
             return Err(wrong("count", "must be at least 1"));
         }
-        check_controller(flow, names)?;
+        check_controller(flow, foreign)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
         let options = options(profile(name).map_err(|message| wrong("profile", message))?, &flow.transport)?;
         let end = Time::ZERO + self.duration;
@@ -190,14 +188,11 @@ fn wrong(key: impl Into<String>, message: impl Into<String>) -> Wrong {
     (key.into(), message.into())
 }
 
-fn check_controller(flow: &Flow, names: Names) -> Result<(), Wrong> {
-    if flow.cc.starts_with(PYTHON) {
+fn check_controller(flow: &Flow, foreign: Foreign<'_>) -> Result<(), Wrong> {
+    if foreign(&flow.cc) {
         return Ok(());
     }
-    match registry::find(&flow.cc) {
-        Err(_) if names == Names::Any => return Ok(()),
-        found => found.map_err(|error| wrong("cc", error.to_string()))?,
-    };
+    registry::find(&flow.cc).map_err(|error| wrong("cc", error.to_string()))?;
     match registry::build(&flow.cc, &flow.parameters) {
         Ok(_) => Ok(()),
         Err(error) => Err(wrong("parameters", plain(&error.to_string()))),
