@@ -127,6 +127,26 @@ def live(resolved: str, seed: int) -> Batch:
 def live_check(resolved: str) -> None:
     """Refuses a resolved scenario that cannot run live on this machine. Raises ScenarioError."""
 
+def become_root() -> None:
+    """Moves the process into a user namespace in which ``shell`` works for those who are not root.
+
+    To be called before there is a second thread. Raises MachineError.
+    """
+
+def shell(
+    resolved: str,
+    seed: int,
+    near: Sequence[str],
+    far: Sequence[str],
+    meter: Callable[[float, int, int, int], None] | None = None,
+) -> tuple[int, Run]:
+    """Runs the command ``near``, and ``far`` at the other end unless empty, across the path of a scenario.
+
+    ``meter`` is called once a second with the seconds since the start, the IP bytes delivered to the far and to
+    the near end, and the packets that wait. Returns the exit status of ``near``, and the tables of the links.
+    Raises ScenarioError or MachineError.
+    """
+
 def kernel_load(controller: str, parameters: str) -> str:
     """Loads a controller into the kernel and keeps it there; ``parameters`` is a JSON object.
 

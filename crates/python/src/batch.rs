@@ -20,8 +20,8 @@ use crate::simulation::Simulation;
 
 create_exception!(ackclock._engine, MachineError, PyRuntimeError);
 
-/// How long [`Batch::next`] waits before it looks for signals such as Ctrl-C.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How long a call waits before it looks for signals such as Ctrl-C.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// One run that is asked for, of whatever engine.
 pub(crate) trait Task: Send + Sync {
@@ -201,7 +201,7 @@ impl Work {
 }
 
 impl Failure {
-    fn into_exception(self, py: Python<'_>) -> PyErr {
+    pub(crate) fn into_exception(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Scenario(error) => exception(py, &error),
             Self::Raised(error) => error,

@@ -13,6 +13,8 @@ mod language;
 #[cfg(feature = "live")]
 mod live;
 mod run;
+#[cfg(feature = "live")]
+mod shell;
 mod simulation;
 mod table;
 #[cfg(feature = "live")]
@@ -37,6 +39,9 @@ mod _engine {
     use crate::live::{live_check, live_run};
     #[pymodule_export]
     use crate::run::Run;
+    #[cfg(feature = "live")]
+    #[pymodule_export]
+    use crate::shell::{become_root, shell};
     #[pymodule_export]
     use crate::table::Table;
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use live::{Algorithms as _, Job, Watch};
+use live::{Algorithms as _, Honesty, Job, Watch};
 use pyo3::prelude::*;
 use scenario::{Error, Plan};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ fn check(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-fn refusal(plan: &Plan, message: String) -> Error {
+pub(crate) fn refusal(plan: &Plan, message: String) -> Error {
     Error { file: format!("scenario `{}`", plan.name), line: None, key: String::new(), message }
 }
 
@@ -74,14 +74,20 @@ impl Task for LiveRun {
             live::Failure::Refused(why) => Failure::Scenario(refusal(&plan, why.to_string())),
             live::Failure::Machine(message) => Failure::Machine(message),
         })?;
-        let live::Engine { events, data_packets, cpu_s, wall_s } = outcome.engine;
-        let mut engine = json!({
-            "kind": "live", "events": events, "data_packets": data_packets, "cpu_s": cpu_s, "wall_s": wall_s,
-        });
-        let honesty = serde_json::to_value(&outcome.honesty).map_err(|error| Failure::Fault(error.to_string()))?;
-        if let (Value::Object(engine), Value::Object(honesty)) = (&mut engine, honesty) {
-            engine.extend(honesty);
-        }
+        let engine = engine_of(outcome.engine, &outcome.honesty)?;
         Run::new(outcome.tables, engine)
     }
+}
+
+/// What a run cost, and how far it can be trusted.
+pub(crate) fn engine_of(cost: live::Engine, honesty: &Honesty) -> Result<Value, Failure> {
+    let live::Engine { events, data_packets, cpu_s, wall_s } = cost;
+    let mut engine = json!({
+        "kind": "live", "events": events, "data_packets": data_packets, "cpu_s": cpu_s, "wall_s": wall_s,
+    });
+    let honesty = serde_json::to_value(honesty).map_err(|error| Failure::Fault(error.to_string()))?;
+    if let (Value::Object(engine), Value::Object(honesty)) = (&mut engine, honesty) {
+        engine.extend(honesty);
+    }
+    Ok(engine)
 }

@@ -17,7 +17,7 @@ import typer
 
 from ackclock import _engine
 from ackclock._engine import MachineError, ScenarioError
-from ackclock.cli import INTERRUPTED, bench, compare, controllers, kernel, live, reproduce, run
+from ackclock.cli import INTERRUPTED, bench, compare, controllers, kernel, live, reproduce, run, shell
 from ackclock.mistakes import InputError
 
 BAD_INPUT = 2
@@ -37,6 +37,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("live")(live.live)
+app.command("shell", context_settings=shell.CONTEXT)(shell.shell)
 app.command("compare")(compare.compare)
 app.command("reproduce")(reproduce.reproduce)
 app.command("controllers")(controllers.controllers)
