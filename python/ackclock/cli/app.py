@@ -17,7 +17,7 @@ import typer
 
 from ackclock import _engine
 from ackclock._engine import MachineError, ScenarioError
-from ackclock.cli import INTERRUPTED, bench, compare, controllers, kernel, live, reproduce, run, shell
+from ackclock.cli import INTERRUPTED, bench, compare, controllers, kernel, live, parity, reproduce, run, shell
 from ackclock.mistakes import InputError
 
 BAD_INPUT = 2
@@ -39,6 +39,7 @@ app.command("run")(run.run)
 app.command("live")(live.live)
 app.command("shell", context_settings=shell.CONTEXT)(shell.shell)
 app.command("compare")(compare.compare)
+app.command("parity")(parity.parity)
 app.command("reproduce")(reproduce.reproduce)
 app.command("controllers")(controllers.controllers)
 app.command("bench")(bench.bench)

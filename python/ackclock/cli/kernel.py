@@ -37,7 +37,7 @@ def load(
 ) -> None:
     """Load a controller and keep it until it is unloaded or the machine starts anew.
 
-    Prints its name for the socket option TCP_CONGESTION. Example: `ackclock kernel load cdg G=2`
+    Prints its name for the socket option TCP_CONGESTION. Example: `ackclock kernel load cdg beta_d=0.8`
     """
     check_built_in()
     name = _engine.kernel_load(controller, json.dumps(_parameters(settings or [])))
@@ -70,7 +70,7 @@ def list_(as_json: output.JsonOption = False) -> None:
 def set_(name: NameArgument, settings: SettingsArgument) -> None:
     """Set parameters of a controller, for the connections that run and those to come.
 
-    Example: `ackclock kernel set ack_cdg G=2`
+    Example: `ackclock kernel set ack_cdg beta_d=0.8`
     """
     check_built_in()
     for key, value in _parameters(settings).items():
@@ -83,7 +83,7 @@ def _parameters(settings: Sequence[str]) -> dict[str, Any]:
     for setting in settings:
         key, equals, value = (part.strip() for part in setting.partition("="))
         if not equals or not key:
-            raise InputError(f"{setting}: must be KEY=VALUE, as in G=2")
+            raise InputError(f"{setting}: must be KEY=VALUE, as in beta_d=0.8")
         try:
             values[key] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:

@@ -58,7 +58,8 @@ def shell(
         raise InputError(f"--log {log}: cannot be written")
     path: dict[str, Any] = {"rate": rate if trace is None else {"trace": str(trace)}, "queue": queue, "loss": loss}
     path |= {"delay": delay} if delay is not None else {"rtt": rtt or "40ms"}
-    document = {"name": "shell", "path": path, "flows": [{"cc": "newreno"}]}
+    # How long it runs is for the command to say; the language wants a duration.
+    document = {"name": "shell", "duration": "60s", "path": path, "flows": [{"cc": "newreno"}]}
     resolved = _engine.resolve_json(json.dumps(document), output.overrides(settings))
     if os.geteuid() != 0:
         _engine.become_root()
