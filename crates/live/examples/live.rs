@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use live::{InKernel, Job, Watch};
+use live::{Twins, Job, Watch};
 
 fn main() -> ExitCode {
     match run() {
@@ -21,7 +21,7 @@ fn run() -> Result<(), String> {
     let scenario = scenario::from_path(&file).map_err(|error| error.to_string())?;
     let plan = scenario.plan_live().map_err(|error| error.to_string())?;
     let seed = arguments.next().map_or(Ok(plan.seed), |seed| seed.parse().map_err(|_| format!("`{seed}`: no seed")))?;
-    let job = Job { plan: Arc::new(plan), seed, algorithms: Arc::new(InKernel) };
+    let job = Job { plan: Arc::new(plan), seed, algorithms: Arc::new(Twins) };
     let outcome = live::run(&job, &Watch::default()).map_err(|error| error.to_string())?;
     for flow in &outcome.tables.flows {
         println!("{flow:?}");

@@ -33,6 +33,11 @@ pub trait Algorithm: Send {
     fn drain(&mut self, out: &mut dyn FnMut(Internal<'_>)) {
         let _ = out;
     }
+
+    /// What went wrong in telling it, one sentence.
+    fn finish(&mut self) -> Option<String> {
+        None
+    }
 }
 
 /// The value of a named internal of a controller.

@@ -75,6 +75,8 @@ pub(crate) struct Report {
     pub(crate) events: Vec<EventRow>,
     /// Connections that broke, one sentence each.
     pub(crate) broken: Vec<String>,
+    /// What the controllers could not tell of themselves, one sentence each.
+    pub(crate) untold: Vec<String>,
     pub(crate) cpu_nanos: u64,
 }
 
@@ -267,6 +269,7 @@ impl<'a> Endpoints<'a> {
             self.sleep(begin, end);
         }
         self.drain();
+        self.report.untold = self.algorithms.iter_mut().filter_map(|algorithm| algorithm.finish()).collect();
         let counted = |flow: &Flow| Told {
             counts: Counts {
                 delivered: flow.counts.delivered - flow.base.delivered,

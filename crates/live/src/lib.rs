@@ -20,9 +20,11 @@ mod run;
 mod shell;
 mod system;
 mod tracker;
+mod twins;
 
 pub use algorithm::{Algorithm, Algorithms, InKernel, Internal};
 pub use check::{MOST_FLOWS, Refusal, check};
 pub use honesty::{Honesty, Lateness, Trains};
 pub use run::{Engine, Failure, Job, Outcome, Watch, run};
 pub use shell::{Reading, Shell, ShellOutcome, become_root, shell};
+pub use twins::Twins;

@@ -324,7 +324,7 @@ fn run_threads(
 fn outcome(plan: &Plan, drawn: &[DrawnFlow], laboratory: &Laboratory, threads: Threads, wall: u64) -> Outcome {
     let Threads { emulator, endpoints } = threads;
     let data_packets = emulator.meters.iter().map(|meter| meter.counters.data_packets).sum();
-    let honesty = honesty(plan, &emulator, laboratory, endpoints.broken);
+    let honesty = honesty(plan, &emulator, laboratory, [endpoints.broken, endpoints.untold].concat());
     let engine = Engine {
         events: emulator.moved,
         data_packets,

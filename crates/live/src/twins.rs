@@ -1,0 +1,70 @@
+//! The controllers of this project inside the kernel, in place of those of the simulator.
+
+use std::mem;
+
+use control::Parameters;
+use units::Span;
+
+use crate::algorithm::{Algorithm, Algorithms, InKernel, Internal};
+
+/// The controllers that the kernel has, and those that this project loads into it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Twins;
+
+/// What the kernel has itself, under names of the simulator, is taken from it.
+fn is_loaded(cc: &str) -> bool {
+    !matches!(cc, "newreno" | "cubic") && (kernel::BUILT_IN.contains(&cc) || cc.ends_with(".bpf.c"))
+}
+
+impl Algorithms for Twins {
+    fn check(&self, cc: &str, parameters: &Parameters) -> Result<(), String> {
+        if is_loaded(cc) {
+            return kernel::check().map_err(|error| error.to_string());
+        }
+        InKernel.check(cc, parameters)
+    }
+
+    fn load(&self, cc: &str, parameters: &Parameters) -> Result<Box<dyn Algorithm>, String> {
+        if !is_loaded(cc) {
+            return InKernel.load(cc, parameters);
+        }
+        let loaded = kernel::Congestion::load(cc, parameters, 1).map_err(|error| error.to_string())?;
+        Ok(Box::new(Twin { loaded, problem: None }))
+    }
+}
+
+/// One that leaves the kernel when this is dropped.
+struct Twin {
+    loaded: kernel::Loaded,
+    /// What went wrong and was not told yet.
+    problem: Option<String>,
+}
+
+impl Algorithm for Twin {
+    fn name(&self) -> &str {
+        self.loaded.name()
+    }
+
+    fn paces(&self) -> bool {
+        false
+    }
+
+    fn show(&mut self, every: Span) {
+        self.problem = self.loaded.show_probes(every).err().map(|error| error.to_string());
+    }
+
+    fn drain(&mut self, out: &mut dyn FnMut(Internal<'_>)) {
+        let drained = self.loaded.probes(|probe| {
+            out(Internal { port: probe.local_port, at: probe.time_us * 1000, name: probe.name, value: probe.value });
+        });
+        if let Err(error) = drained {
+            self.problem.get_or_insert_with(|| error.to_string());
+        }
+    }
+
+    fn finish(&mut self) -> Option<String> {
+        let missed = self.loaded.probes_missed().unwrap_or(0);
+        let lost = (missed > 0).then(|| format!("{missed} samples of the internals of `{}` found no room", self.name()));
+        mem::take(&mut self.problem).or(lost)
+    }
+}
