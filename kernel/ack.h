@@ -9,6 +9,7 @@
  *   PARAMETER(...), CHOICE(...)              parameters: settable by name, before and while flows run
  *   PROBES(...), probe_begin, probe, probe_end   named internals for traces
  *   ca_state, is_reducing, is_window_limited, is_after, delivered_to, random_u32
+ *   loop                                     a loop of many rounds
  *   rtt_sample, timestamp_rtt, timestamp_tick, smoothed_rtt   measurements
  *   real, span, segments and their arithmetic
  *

@@ -165,6 +165,12 @@ static void *(*const bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (vo
 static void (*const bpf_ringbuf_submit)(void *record, u64 flags) = (void *)132;
 static struct tcp_sock *(*const bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
 
+static long (*const bpf_loop)(u32 times, void *step, void *context, u64 flags) = (void *)181;
+
+/* Calls `step` up to `times` times, as long as it returns 0: for loops that are too much for the verifier to follow. */
+typedef long loop_step(u32 index, void *context);
+inline_always void loop(u32 times, loop_step *step, void *context) { bpf_loop(times, step, context, 0); }
+
 /* Uniform over 32 bits. */
 inline_always u32 random_u32(void) { return bpf_get_prandom_u32(); }
 
@@ -209,7 +215,7 @@ inline_always u64 timestamp_tick(const struct sock *sk) { return 1000000; }
 inline_always s64 timestamp_rtt(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	if (!BITFIELD(&tp->rx_opt, saw_tstamp) || !tp->rx_opt.rcv_tsecr)
+	if (!BITFIELD(tp, rx_opt.saw_tstamp) || !tp->rx_opt.rcv_tsecr)
 		return -1;
 	return (u64)((u32)(tp->tcp_mstamp / 1000) - tp->rx_opt.rcv_tsecr) * 1000000;
 }

@@ -174,9 +174,10 @@ CALLBACK_2(void, ack_cwnd_event, struct sock *, sk, u32, event)
 
 CALLBACK_1(u32, ack_undo_cwnd, struct sock *, sk)
 {
+	u32 window = tcp_sk(sk)->snd_cwnd;
 	struct controller *s = state(sk);
 	if (!s)
-		return tcp_sk(sk)->snd_cwnd;
+		return window;
 	on_spurious(sk, s);
 	s->events.pending = false;
 	s->events.undone = true;

@@ -17,7 +17,6 @@
  * Notable differences from crates/control/src/siad.rs:
  * - alpha, targets and windows at the loss are in units of 2^-16 segments; divisions round down, (7) to the nearest with a relative
  *   error below 2^-31. `margin` is in units of 2^-32.
- * - An ACK grows the window by at most BURST segments; what it delivered beyond that counts on the next.
  * - The random number of `trend = random` has 32 bits.
  *
  * Ranges: RTTs are below an hour, windows below 2^31 segments.
@@ -43,7 +42,7 @@ PROBES(alpha, incthresh, cmax, num_rtt, rtt_min_ms, rtt_curr_ms, cnt_dec, draine
 /* A span that is not known yet. */
 #define UNKNOWN (~0ull)
 #define LONGEST_RTT (3600 * SECOND)
-#define BURST 64
+#define BURST 65536
 #define RISES 3
 
 enum region { SLOW_START = 1, LINEAR_INCREMENT, FAST_INCREASE };
@@ -80,7 +79,7 @@ struct controller {
 	span current;
 	span previous;
 	/* The base RTTs of successive congestion events, as long as they rise. */
-	span risen[RISES];
+	span risen[RISES + 1];
 	u32 rises;
 
 	/* Segments acknowledged that have not yet grown the window. */
@@ -143,7 +142,7 @@ inline_always void guard_against_creeping(struct controller *s)
 {
 	if (s->rises > RISES)
 		s->rises = RISES;
-	span last = s->rises ? s->risen[(s->rises - 1) % RISES] : 0;
+	span last = s->rises ? s->risen[(s->rises - 1) % (RISES + 1)] : 0;
 	if (s->rises && s->minimum == last)
 		return;
 	if (s->rises == RISES && s->minimum > last) {
@@ -153,7 +152,7 @@ inline_always void guard_against_creeping(struct controller *s)
 	}
 	if (s->rises && s->minimum < last)
 		s->rises = 0;
-	s->risen[s->rises % RISES] = s->minimum;
+	s->risen[s->rises % (RISES + 1)] = s->minimum;
 	s->rises += 1;
 }
 
@@ -192,29 +191,39 @@ inline_always void set_window(struct controller *s, segments window, segments th
 	double_in_slow_start(s);
 }
 
+struct growth {
+	struct controller *s;
+};
+
+/* One segment more, if there is credit for it; returns whether there is not. */
+static long grow_by_one(u32 index, void *context)
+{
+	struct controller *s = ((struct growth *)context)->s;
+	struct epoch *e = &s->epoch;
+	segments old = s->reno.window, threshold = s->reno.threshold, window = old + SEGMENT;
+	segments step = e->alpha ? most((old << 16) / e->alpha, SEGMENT) : SEGMENT;
+	if (s->credit < step)
+		return 1;
+	s->credit -= step;
+	s->reno.window = window;
+	e->grew = true;
+	if (window < threshold)
+		e->alpha = window; /* slow start: doubles in a round trip */
+	else if (old < threshold)
+		e->alpha = e->incthresh > threshold ? scalable_increase(s) : SEGMENT;
+	else if (old < e->incthresh && window >= e->incthresh)
+		e->alpha = SEGMENT; /* Fast Increase begins */
+	else if (window > e->incthresh)
+		e->alpha = least(e->alpha + SEGMENT, most(window / 2, SEGMENT)); /* (6) */
+	return 0;
+}
+
 /* `delivered` segments more: the window grows by alpha a round trip (1), at most by one for each of them. */
 inline_always void grow(struct controller *s, u32 delivered)
 {
-	struct epoch *e = &s->epoch;
+	struct growth growth = {s};
 	s->credit += WHOLE(delivered);
-	for (u32 i = 0; i < BURST; i++) {
-		segments old = s->reno.window, threshold = s->reno.threshold;
-		segments step = e->alpha ? most((old << 16) / e->alpha, SEGMENT) : SEGMENT;
-		if (s->credit < step)
-			return;
-		s->credit -= step;
-		segments window = old + SEGMENT;
-		s->reno.window = window;
-		e->grew = true;
-		if (window < threshold)
-			e->alpha = window; /* slow start: doubles in a round trip */
-		else if (old < threshold)
-			e->alpha = e->incthresh > threshold ? scalable_increase(s) : SEGMENT;
-		else if (old < e->incthresh && window >= e->incthresh)
-			e->alpha = SEGMENT; /* Fast Increase begins */
-		else if (window > e->incthresh)
-			e->alpha = least(e->alpha + SEGMENT, most(window / 2, SEGMENT)); /* (6) */
-	}
+	loop(BURST, grow_by_one, &growth);
 }
 
 /* (10) to (14): cwnd_max, the window about one RTT ago, when the loss happened. */

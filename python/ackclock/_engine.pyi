@@ -182,7 +182,7 @@ class Ack:
 
     @property
     def newly_lost(self) -> int:
-        """Segments deemed lost since the last ACK. Each is told once: here, or in the loss event that it starts."""
+        """Segments deemed lost since the last ACK, each told once: here or in the loss event it starts."""
 
     @property
     def in_flight_before(self) -> int:

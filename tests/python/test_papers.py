@@ -329,6 +329,14 @@ def test_a_figure_holds_percentiles_over_repetitions_and_the_model(experiment):
         "high": 4.0,
     }
     assert {row["curve"] for row in rows[1:]} == {"model"}
+    curve = {
+        "label": "a",
+        "cc": "newreno",
+        "measure": sweep.spec["panels"][0]["curves"][0]["measure"] | {"times": 3},
+    }
+    spec = sweep.spec | {"panels": [{"curves": [curve]}], "bars": "range"}
+    tripled = table(type(sweep)(spec, experiment).panels(samples)).to_pylist()
+    assert (tripled[0]["low"], tripled[0]["y"], tripled[0]["high"]) == (12.0, 12.0, 12.0)
     binned = table(time.panels(samples)).to_pylist()
     assert [(row["curve"], row["x"], row["y"]) for row in binned] == [
         ("first", 2.5, 4.0),
@@ -512,3 +520,14 @@ def test_experiments_are_selected_by_id_or_paper():
     assert len(papers.select(catalogue, ["cdg2011"])) == 8
     with pytest.raises(CatalogueError, match="no experiment `cdg2011-fig44`; did you mean `cdg2011-fig4`"):
         papers.select(catalogue, ["cdg2011-fig44"])
+
+
+def test_quick_experiments_of_siad_pass_their_claims():
+    chosen = ["intro-newreno-5to10g", "fig1", "fig2", "fig9", "srtt-only", "nonlinear-increase"]
+    experiments = papers.select(papers.catalogue(), [f"siad2016-{name}" for name in chosen])
+    done = papers.reproduce([experiment.reduced() for experiment in experiments])
+    verdicts = {claim["id"]: claim["verdict"] for e in done.as_json()["experiments"] for claim in e["claims"]}
+    assert {name for name, verdict in verdicts.items() if verdict != "pass"} == {
+        "siad2016-nonlinear-increase-c1"
+    }
+    assert verdicts["siad2016-nonlinear-increase-c1"] == "informative"

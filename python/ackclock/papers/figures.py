@@ -149,10 +149,11 @@ class AgainstSweep(PaperFigure):
         at = np.array([quantity(point) for point in self.points])
         drawn = []
         for curve in panel.get("curves", []):
-            values = [leaf.values(samples) for leaf in self._leaves(curve)]
+            leaves = self._leaves(curve)
+            values = [leaf.values(samples) for leaf in leaves]
             there = [i for i, v in enumerate(values) if v]
             if there:
-                ends = np.array([BARS[self.bars](values[i]) for i in there]).T * self.times
+                ends = np.array([BARS[self.bars](values[i]) for i in there]).T * leaves[0].times * self.times
                 label = str(curve["label"])
                 drawn.append(
                     Series(

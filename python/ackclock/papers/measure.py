@@ -96,7 +96,7 @@ _QUANTITY = re.compile(rf"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*({_UNIT})?\s*"
 
 
 def quantity(value: Any) -> float:
-    """A number with or without unit ("40ms", "1%", "1448B", "1bdp", 0.8) in seconds, bytes, bit/s and so on."""
+    """A number with or without unit ("40ms", "1%", "1448B", "1bdp", 0.8) in seconds, bytes, bit/s…"""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
