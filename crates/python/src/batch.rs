@@ -1,6 +1,6 @@
 //! Many runs at once, on threads of their own.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::OpenOptions;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use control::Parameters;
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use scenario::Error;
+use scenario::{Error, Plan};
 use sim::{Engine, Job, Watch};
 
 use crate::controller::{Factories, Guard, build, factory};
@@ -41,6 +41,8 @@ struct Work {
     /// The first task that no thread has taken.
     next: AtomicUsize,
     factories: Arc<Factories>,
+    /// Controllers in C by their files, compiled when the first run asks for them.
+    sources: Mutex<Sources>,
 }
 
 /// Why a run gave no tables.
@@ -100,6 +102,7 @@ impl Batch {
             tasks: tasks.collect(),
             next: AtomicUsize::new(0),
             factories: Arc::new(controllers.unwrap_or_default()),
+            sources: Mutex::default(),
         });
         let (sender, receiver) = channel();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -227,6 +230,7 @@ impl Work {
             let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name);
             return Err(Failure::Scenario(Error { file, line: None, key: "cc".to_owned(), message }));
         }
+        let sources = self.sources(&plan)?;
         task.duration_nanos.store(plan.duration.as_nanos(), Ordering::Relaxed);
         let guard = Arc::new(Guard::new(task.watch.clone()));
         let factories = self.factories.clone();
@@ -235,7 +239,10 @@ impl Work {
             seed: task.seed,
             controllers: Some(Arc::new({
                 let guard = guard.clone();
-                move |name: &str, _: &Parameters| build(&factories, name, &guard)
+                move |name: &str, parameters: &Parameters| match sources.get(Path::new(name)) {
+                    Some(source) => source.build(parameters).ok(),
+                    None => build(&factories, name, &guard),
+                }
             })),
             capture: task.pcap.clone(),
         };
@@ -258,6 +265,44 @@ impl Work {
         });
         let tables = tables.into_iter().collect::<Result<_, _>>();
         Ok(Run { tables: tables.map_err(|error| Failure::Fault(error.to_string()))?, engine: outcome.engine })
+    }
+}
+
+/// Controllers in C by their files.
+type Sources = BTreeMap<PathBuf, Arc<shim::Source>>;
+
+impl Work {
+    /// The controllers of `plan` that are files in C. What keeps one of its flows from having its own is the answer instead.
+    fn sources(&self, plan: &Plan) -> Result<Sources, Failure> {
+        let mut sources = Sources::new();
+        for flow in &plan.flows {
+            let Some(path) = flow.controller_source() else { continue };
+            let refuse = |key: &str, error: shim::Error| {
+                let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name);
+                Failure::Scenario(Error { file, line: None, key: key.to_owned(), message: error.to_string() })
+            };
+            if !sources.contains_key(path) {
+                sources.insert(path.to_owned(), self.source(path).map_err(|error| refuse("cc", error))?);
+            }
+            let built = sources[path].build(&flow.parameters);
+            built.map_err(|error| match error {
+                shim::Error::Source(_) => refuse("cc", error),
+                shim::Error::Parameter(_) => refuse("parameters", error),
+            })?;
+        }
+        Ok(sources)
+    }
+
+    /// The controller in the file at `path`: for all runs of the batch the same.
+    fn source(&self, path: &Path) -> Result<Arc<shim::Source>, shim::Error> {
+        let mut known = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.get(path) {
+            Some(source) => Ok(source.clone()),
+            None => {
+                let source = Arc::new(shim::Source::open(path)?);
+                Ok(known.entry(path.to_owned()).or_insert(source).clone())
+            }
+        }
     }
 }
 

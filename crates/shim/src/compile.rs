@@ -52,7 +52,7 @@ pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
     // What was hashed is what is compiled, should the file change meanwhile; its line markers keep the places of errors.
     let (input, out) = (work.path("controller.i"), work.path("controller.so"));
     fs::write(&input, &text).map_err(|error| work.failed(&error))?;
-    let output = Command::new(compiler).args(COMPILE).arg("-o").arg(&out).arg(&input).output();
+    let output = Command::new(compiler).env("LC_ALL", "C").args(COMPILE).arg("-o").arg(&out).arg(&input).output();
     accepted(path, output.map_err(|error| Error::Source(format!("`{compiler}` cannot be run: {error}")))?)?;
     let object = fs::read(&out).map_err(|error| work.failed(&error))?;
     if let Some(kept) = kept {
@@ -65,7 +65,8 @@ pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
 /// The output of the first compiler that there is.
 fn preprocess(path: &Path, work: &Workspace) -> Result<(&'static str, Output), Error> {
     for compiler in COMPILERS {
-        let output = Command::new(compiler).args(PREPROCESS).arg("-I").arg(&work.0).arg(path).output();
+        let output =
+            Command::new(compiler).env("LC_ALL", "C").args(PREPROCESS).arg("-I").arg(&work.0).arg(path).output();
         match output {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::Source(format!("`{compiler}` cannot be run: {error}"))),
@@ -73,7 +74,9 @@ fn preprocess(path: &Path, work: &Workspace) -> Result<(&'static str, Output), E
         }
     }
     let file = path.display();
-    Err(Error::Source(format!("`{file}` cannot be compiled: there is no C compiler (`cc`, `clang` or `gcc`) on the PATH")))
+    Err(Error::Source(format!(
+        "`{file}` cannot be compiled: there is no C compiler (`cc`, `clang` or `gcc`) on the PATH"
+    )))
 }
 
 /// `output`, unless the compiler found an error: then the first one, which begins with file and line.
@@ -82,7 +85,7 @@ fn accepted(path: &Path, output: Output) -> Result<Output, Error> {
         return Ok(output);
     }
     let messages = String::from_utf8_lossy(&output.stderr);
-    let first = messages.lines().find(|line| line.contains("error")).or_else(|| messages.lines().next());
+    let first = messages.lines().find(|line| line.contains("error: ")).or_else(|| messages.lines().next());
     let first = first.unwrap_or("the compiler does not say why").trim();
     Err(Error::Source(format!("`{}` does not compile: {first}", path.display())))
 }

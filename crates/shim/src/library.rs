@@ -98,7 +98,8 @@ impl Library {
             return Err(refuse("was compiled with another layout of `struct connection`"));
         }
         let ops = library.ops;
-        if ops.ssthresh.is_none() || ops.undo_cwnd.is_none() || (ops.cong_avoid.is_none() && ops.cong_control.is_none()) {
+        if ops.ssthresh.is_none() || ops.undo_cwnd.is_none() || (ops.cong_avoid.is_none() && ops.cong_control.is_none())
+        {
             return Err(refuse("needs the callbacks ssthresh, undo_cwnd, and cong_avoid or cong_control"));
         }
         // SAFETY: constructors of the object have built the list; it ends with a null pointer.
@@ -180,7 +181,8 @@ fn set(controller: &str, known: &[&RawParameter], given: &Parameters) -> Result<
                 format!("`{controller}` has no parameter `{name}` (there are {})", known.join(", "))
             }));
         };
-        let (kind, choices) = (text(parameter.kind).unwrap_or_default(), names(text(parameter.choices).unwrap_or_default()));
+        let (kind, choices) =
+            (text(parameter.kind).unwrap_or_default(), names(text(parameter.choices).unwrap_or_default()));
         let number = encode(kind, &choices, value).map_err(|allowed| {
             Error::Parameter(format!("`{controller}`, parameter `{name}`: {value} is not allowed (allowed: {allowed})"))
         })?;
