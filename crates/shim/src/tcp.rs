@@ -16,7 +16,7 @@
 //!
 //! Differences from the kernel:
 //! - Window and threshold follow its rules, but for recovery: how the flight comes down is the business of the simulator's transport, which
-//!   aims at `snd_ssthresh` (at `snd_cwnd` with cong_control); `snd_cwnd` is what is in flight meanwhile.
+//!   aims at `snd_ssthresh` (at `snd_cwnd` with cong_control); `snd_cwnd` is what is in flight meanwhile, at most what it was.
 //! - The ACK that ends recovery does not grow the window. After idle time the window is the initial one at once.
 //! - The state Disorder, cwnd_event(TX_START), min_tso_segs and sndbuf_expand do not occur.
 //! - Of what is in flight, `sacked_out` is all that has left the network; `lost_out` is 0. `rack.end_seq` is exact at the end of a round.
@@ -208,7 +208,8 @@ impl Controller for Kernel {
         if self.flow.library().controls_all() {
             self.cong_control(cx, ack, flags);
         } else if self.is_reducing() {
-            self.flow.connection_mut().tp.snd_cwnd = ack.in_flight.max(1);
+            let tp = &mut self.flow.connection_mut().tp;
+            tp.snd_cwnd = ack.in_flight.min(tp.prior_cwnd).max(1);
         }
     }
 
