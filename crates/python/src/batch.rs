@@ -16,7 +16,8 @@ use scenario::Error;
 use crate::controller::Factories;
 use crate::language::exception;
 use crate::run::Run;
-use crate::simulation::Simulation;
+use crate::simulation::{Brought, Simulation};
+use crate::sources::Compiled;
 
 create_exception!(ackclock._engine, MachineError, PyRuntimeError);
 
@@ -89,8 +90,9 @@ impl Batch {
             let message = format!("pcap has {} entries for {} jobs: one each is needed", pcap.len(), jobs.len());
             return Err(PyValueError::new_err(message));
         }
-        let factories = Arc::new(controllers.unwrap_or_default());
-        let task = |(job, pcap)| Box::new(Simulation::new(job, pcap, factories.clone())) as Box<dyn Task>;
+        let factories = controllers.unwrap_or_default();
+        let brought = Arc::new(Brought { factories, compiled: Compiled::default() });
+        let task = |(job, pcap)| Box::new(Simulation::new(job, pcap, brought.clone())) as Box<dyn Task>;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self::start(jobs.into_iter().zip(pcap).map(task).collect(), threads.unwrap_or(cores))
     }

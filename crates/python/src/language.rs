@@ -1,6 +1,6 @@
 //! Scenarios: from text to the resolved document, and what a plan says about it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
@@ -71,7 +71,7 @@ pub(crate) fn inspect<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'p
     let flows = plan.flows.iter().map(|flow| {
         json!({
             "name": flow.name,
-            "cc": flow.cc,
+            "cc": flow.controller(),
             "base_rtt_ms": record::milliseconds(flow.base_rtt),
             "start_s": record::seconds(flow.start),
             "stop_s": record::seconds(flow.stop),
@@ -122,7 +122,7 @@ fn resolved(
     let mut value = as_json(&scenario)?;
     let directory = Path::new(file).parent().unwrap_or(Path::new(""));
     let directory = std::path::absolute(directory.join(".")).map_err(|error| failure(error.to_string()))?;
-    anchor_traces(&mut value, &directory);
+    anchor_files(&mut value, &directory);
     Ok(value.to_string())
 }
 
@@ -138,19 +138,21 @@ fn failure(message: String) -> Error {
     Error { file: NO_FILE.to_owned(), line: None, key: String::new(), message }
 }
 
-/// Makes the paths of traces absolute: a resolved scenario has left the directory of its file.
-fn anchor_traces(value: &mut Value, directory: &Path) {
+/// Makes the paths of traces and controllers absolute: a resolved scenario has left the directory of its file.
+fn anchor_files(value: &mut Value, directory: &Path) {
+    let anchored = |path: &str| directory.join(path).components().collect::<PathBuf>().display().to_string();
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
                 match field {
-                    Value::String(path) if name == "trace" => *path = directory.join(&*path).display().to_string(),
-                    _ if name != "parameters" => anchor_traces(field, directory),
+                    Value::String(path) if name == "trace" => *path = anchored(path),
+                    Value::String(cc) if name == "cc" && scenario::is_source(cc) => *cc = anchored(cc),
+                    _ if name != "parameters" => anchor_files(field, directory),
                     _ => {}
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| anchor_traces(item, directory)),
+        Value::Array(items) => items.iter_mut().for_each(|item| anchor_files(item, directory)),
         _ => {}
     }
 }

@@ -16,9 +16,8 @@ mod run;
 #[cfg(feature = "live")]
 mod shell;
 mod simulation;
+mod sources;
 mod table;
-#[cfg(feature = "live")]
-mod twins;
 
 /// What Python may ask of the engine. The documentation of its names is in `_engine.pyi`.
 #[pyo3::pymodule]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use live::{Algorithms as _, Honesty, Job, Watch};
+use live::{Algorithms as _, Honesty, Job, Twins, Watch};
 use pyo3::prelude::*;
 use scenario::{Error, Plan};
 use serde_json::{Value, json};
@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use crate::batch::{Batch, Failure, Task};
 use crate::language::{exception, plan};
 use crate::run::Run;
-use crate::twins::Controllers;
 
 /// Starts a live run of a resolved scenario.
 #[pyfunction]
@@ -30,11 +29,11 @@ pub(crate) fn live_check(py: Python<'_>, resolved: &str) -> PyResult<()> {
 
 /// Checks the plan, and that its controllers can be loaded.
 fn check(plan: &Plan) -> Result<(), String> {
-    live::check(plan, &Controllers).map_err(|refusal| refusal.to_string())?;
+    live::check(plan, &Twins).map_err(|refusal| refusal.to_string())?;
     for (index, flow) in plan.flows.iter().enumerate() {
         let seen = plan.flows[..index].iter().any(|one| (&one.cc, &one.parameters) == (&flow.cc, &flow.parameters));
         if !seen {
-            let loaded = Controllers.load(&flow.cc, &flow.parameters);
+            let loaded = Twins.load(&flow.cc, &flow.parameters);
             loaded.map_err(|message| format!("flow `{}`: {message}", flow.name))?;
         }
     }
@@ -68,7 +67,7 @@ impl Task for LiveRun {
     fn run(&self) -> Result<Run, Failure> {
         let plan = Arc::new(plan(&self.resolved, true).map_err(Failure::Scenario)?);
         self.duration_nanos.store(plan.duration.as_nanos(), Ordering::Relaxed);
-        let job = Job { plan: plan.clone(), seed: self.seed, algorithms: Arc::new(Controllers) };
+        let job = Job { plan: plan.clone(), seed: self.seed, algorithms: Arc::new(Twins) };
         let outcome = live::run(&job, &self.watch).map_err(|failure| match failure {
             live::Failure::Interrupted => Failure::Interrupted,
             live::Failure::Refused(why) => Failure::Scenario(refusal(&plan, why.to_string())),

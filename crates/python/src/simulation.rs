@@ -14,21 +14,30 @@ use crate::batch::{Failure, Task};
 use crate::controller::{Factories, Guard, build, factory};
 use crate::language::{available_memory, plan};
 use crate::run::Run;
+use crate::sources::Compiled;
+
+/// Controllers that are not in the registry, for all runs of a batch.
+pub(crate) struct Brought {
+    /// Those written in Python.
+    pub(crate) factories: Factories,
+    /// Those in C.
+    pub(crate) compiled: Compiled,
+}
 
 /// One run that is asked for.
 pub(crate) struct Simulation {
     resolved: String,
     seed: u64,
     pcap: Option<PathBuf>,
-    factories: Arc<Factories>,
+    brought: Arc<Brought>,
     watch: Arc<Watch>,
     /// Simulated time in all; 0 until the scenario is planned.
     duration_nanos: AtomicU64,
 }
 
 impl Simulation {
-    pub(crate) fn new((resolved, seed): (String, u64), pcap: Option<PathBuf>, factories: Arc<Factories>) -> Self {
-        Self { resolved, seed, pcap, factories, watch: Arc::default(), duration_nanos: AtomicU64::new(0) }
+    pub(crate) fn new((resolved, seed): (String, u64), pcap: Option<PathBuf>, brought: Arc<Brought>) -> Self {
+        Self { resolved, seed, pcap, brought, watch: Arc::default(), duration_nanos: AtomicU64::new(0) }
     }
 }
 
@@ -52,7 +61,7 @@ impl Task for Simulation {
         if let Some(flow) = plan
             .flows
             .iter()
-            .find(|flow| flow.cc.starts_with("python:") && factory(&self.factories, &flow.cc).is_none())
+            .find(|flow| flow.cc.starts_with("python:") && factory(&self.brought.factories, &flow.cc).is_none())
         {
             let message = format!(
                 "the controller `{}` is one written in Python, and only a program that brings it can run it",
@@ -61,15 +70,19 @@ impl Task for Simulation {
             let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name);
             return Err(Failure::Scenario(Error { file, line: None, key: "cc".to_owned(), message }));
         }
+        let sources = self.brought.compiled.of(&plan).map_err(Failure::Scenario)?;
         self.duration_nanos.store(plan.duration.as_nanos(), Ordering::Relaxed);
         let guard = Arc::new(Guard::new(self.watch.clone()));
-        let factories = self.factories.clone();
+        let brought = self.brought.clone();
         let job = Job {
             plan: Arc::new(plan),
             seed: self.seed,
             controllers: Some(Arc::new({
                 let guard = guard.clone();
-                move |name: &str, _: &Parameters| build(&factories, name, &guard)
+                move |name: &str, parameters: &Parameters| match sources.get(Path::new(name)) {
+                    Some(source) => source.build(parameters).ok(),
+                    None => build(&brought.factories, name, &guard),
+                }
             })),
             capture: self.pcap.clone(),
         };

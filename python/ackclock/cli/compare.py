@@ -14,11 +14,12 @@ from ackclock.jobs import Engine, Job, Simulator
 from ackclock.live import Live, check_built_in
 from ackclock.mistakes import InputError
 from ackclock.report import check_folder
+from ackclock.scenario import in_file, shown
 
 
 def compare(
     controllers: Annotated[
-        list[str], typer.Argument(metavar="CC…", help="Controllers; `ackclock controllers` lists them.")
+        list[str], typer.Argument(metavar="CC…", help="Controllers; `ackclock controllers` lists them; or files `….bpf.c`.")
     ],
     rate: Annotated[str, typer.Option(help="Rate of the bottleneck.")] = "10mbit",
     rtt: Annotated[str, typer.Option(help="Base RTT, without queueing.")] = "40ms",
@@ -44,7 +45,8 @@ def compare(
 
     Example: `ackclock compare newreno cubic cdg --loss 1% --repeat 10 --out results`
     """
-    if len(set(controllers)) < len(controllers):
+    names = [shown(cc) for cc in controllers]
+    if len(set(names)) < len(names):
         raise InputError(f"{' '.join(controllers)}: a controller is named twice")
     engine = _engine_of(live, retries, threads, pcap)
     output.check_csv(csv, out)
@@ -53,21 +55,21 @@ def compare(
     path = {"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}
     common: dict[str, Any] = {"duration": duration, "warmup": warmup, "profile": profile, "path": path}
     scenarios = []
-    for cc in controllers:
-        document = {"name": cc, "flows": [{"cc": cc, "count": flows}]} | common
+    for cc, name in zip(controllers, names, strict=True):
+        document = {"name": name, "flows": [{"cc": cc, "count": flows}]} | common
         resolved = _engine.resolve_json(
             json.dumps(document), output.overrides(settings), any_controller=engine.any_controller
         )
-        if any(flow["cc"] != cc for flow in json.loads(resolved)["flows"]):
+        if any(flow["cc"] != in_file(cc) for flow in json.loads(resolved)["flows"]):
             raise InputError("--set flows.0.cc: what is compared are the controllers named as arguments")
         scenarios.append(resolved)
     seeds = output.seeds(int(json.loads(scenarios[0])["seed"]) if seed is None else seed, repeat)
     output.look_over(scenarios, repeat, engine)
-    every = [(cc, resolved, s) for cc, resolved in zip(controllers, scenarios, strict=True) for s in seeds]
-    labels = [cc for cc, _, _ in every]
-    files = output.captures(pcap, [f"{cc}-seed-{s}" for cc, _, s in every])
+    every = [(name, resolved, s) for name, resolved in zip(names, scenarios, strict=True) for s in seeds]
+    labels = [name for name, _, _ in every]
+    files = output.captures(pcap, [f"{name}-seed-{s}" for name, _, s in every])
     jobs = [Job(resolved, s, file) for (_, resolved, s), file in zip(every, files, strict=True)]
-    title = f"{', '.join(controllers)}: {rate}, {rtt}, queue {queue}, loss {loss}"
+    title = f"{', '.join(names)}: {rate}, {rtt}, queue {queue}, loss {loss}"
     from ackclock.cli.finish import OVER_TIME, PLANE, Ending
 
     ending = Ending(title, [*OVER_TIME, PLANE], out, force, csv, as_json)
