@@ -17,7 +17,7 @@ class ScenarioError(ValueError):
     """The dotted key (``path.rate``, ``flows.0.cc``); empty for the document as a whole."""
 
 class MachineError(RuntimeError):
-    """This machine cannot do it: the message is one sentence with what is missing."""
+    """What is asked for cannot be done on this machine. The message is one sentence with what is missing."""
 
 def version() -> str:
     """The version of the engine."""
@@ -45,9 +45,7 @@ def resolve(
     Raises ScenarioError.
     """
 
-def resolve_json(
-    document: str, overrides: Sequence[tuple[str, str]], *, any_controller: bool = False
-) -> str:
+def resolve_json(document: str, overrides: Sequence[tuple[str, str]], *, any_controller: bool = False) -> str:
     """The same for JSON of the shape of the TOML document; traces are relative to the current directory."""
 
 def inspect(resolved: str) -> dict[str, Any]:
@@ -122,7 +120,7 @@ class Batch:
         """Stops every run; those that have not finished are not handed out."""
 
 def live(resolved: str, seed: int) -> Batch:
-    """Starts a live run, as a batch of one. This and what follows is missing where live runs are not built in."""
+    """Starts a live run, as a batch of one. Like what follows, only where live runs are built in."""
 
 def live_check(resolved: str) -> None:
     """Refuses a resolved scenario that cannot run live on this machine. Raises ScenarioError."""
@@ -142,16 +140,17 @@ def shell(
 ) -> tuple[int, Run]:
     """Runs the command ``near``, and ``far`` at the other end unless empty, across the path of a scenario.
 
-    ``meter`` is called once a second with the seconds since the start, the IP bytes delivered to the far and to
-    the near end, and the packets that wait. Returns the exit status of ``near``, and the tables of the links.
+    ``meter`` is called once a second with the seconds since the start, the IP bytes delivered to the far and
+    to the near end, and the packets that wait. Returns the exit status of ``near``, and the tables of the
+    links.
     Raises ScenarioError or MachineError.
     """
 
 def kernel_load(controller: str, parameters: str) -> str:
     """Loads a controller into the kernel and keeps it there; ``parameters`` is a JSON object.
 
-    ``controller`` is a name or the path of a source that ends in ``.bpf.c``. Returns what TCP_CONGESTION takes.
-    Raises MachineError, as the other functions on the kernel do.
+    ``controller`` is a name or the path of a source that ends in ``.bpf.c``. Returns what TCP_CONGESTION
+    takes. Raises MachineError, as the other functions on the kernel do.
     """
 
 def kernel_unload(name: str) -> None:

@@ -42,7 +42,8 @@ class Engine(Protocol):
     def finished(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
         """Runs the jobs and yields (index of the job, run) as each one finishes.
 
-        Leaving the iterator early, as Ctrl-C does, stops the jobs that still run; what was yielded stays good.
+        Leaving the iterator early, as Ctrl-C does, stops the jobs that still run; what was yielded stays
+        good.
         """
 
 

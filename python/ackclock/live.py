@@ -15,8 +15,8 @@ def check_built_in() -> None:
     """Refuses where ackclock was built without live runs."""
     if not hasattr(_engine, "live"):
         raise InputError(
-            "this ackclock was built without live runs: on Linux install clang, pkg-config, and libelf and zlib "
-            "with their headers (Debian: clang pkg-config libelf-dev zlib1g-dev), and build it again with `make build`"
+            "this ackclock was built without live runs: on Linux install clang, pkg-config, and libelf and "
+            "zlib with their headers (Debian: clang pkg-config libelf-dev zlib1g-dev), and run `make build`"
         )
 
 

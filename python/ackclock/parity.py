@@ -110,7 +110,7 @@ def pairs(
     live: Engine,
     progress: Progress | None = None,
 ) -> Iterator[Pair]:
-    """Runs every cell, first all of them simulated, then one by one live, and yields each as it is complete."""
+    """Runs every cell, first all simulated, then one by one live, and yields each as it is complete."""
     jobs = [Job(one, seed) for one in resolved]
     simulated = dict(simulator.finished(jobs))
     for index, run in live.finished(jobs, progress):
@@ -138,13 +138,14 @@ def trajectories(of_path: Sequence[Pair]) -> Figure:
     return draw(panels, Axis("time (s)"), Axis("window (segments)", low=0.0), columns=min(2, len(panels)))
 
 
-HEADINGS = ("path", "flows", *(f"{heading}: {part}" for heading in QUANTITIES.values() for part in ("simulated", "live")), "")  # fmt: skip
+ENGINES = ("simulated", "live")
+HEADINGS = ("path", "flows", *(f"{what}: {engine}" for what in QUANTITIES.values() for engine in ENGINES), "")
 
 
 def row(pair: Pair) -> list[str]:
     """A pair as a row under ``HEADINGS``."""
     one = pair.as_json()
-    values = [number(one[part][key]) for key in QUANTITIES for part in ("simulated", "live")]
+    values = [number(one[part][key]) for key in QUANTITIES for part in ENGINES]
     return [pair.cell.path, pair.cell.name, *values, "" if pair.live.valid else "invalid"]
 
 
@@ -159,7 +160,8 @@ def write(done: Sequence[Pair], folder: Path, interrupted: bool) -> None:
     page.table(HEADINGS, [row(pair) for pair in done])
     for pair in done:
         if not pair.live.valid:
-            page.paragraph(f"{pair.cell.path}, {pair.cell.name}: {'; '.join(pair.live.engine['reasons'])}.", "miss")
+            why = "; ".join(pair.live.engine["reasons"])
+            page.paragraph(f"{pair.cell.path}, {pair.cell.name} is not valid: {why}.", "miss")
     if interrupted:
         page.paragraph("Interrupted: the cells that had finished, without figures.", "miss")
     else:

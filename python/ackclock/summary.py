@@ -106,10 +106,10 @@ def engine_line(summaries: Sequence[Summary]) -> str:
     cpu = sum(s["engine"]["cpu_s"] for s in summaries)
     live = [s["engine"] for s in summaries if s["engine"]["kind"] == "live"]
     if live:
-        late = [max(engine["lateness_us"][key] for engine in live) / 1e3 for key in ("p50", "p99", "max")]
+        p50, p99, most = (max(e["lateness_us"][key] for e in live) / 1e3 for key in ("p50", "p99", "max"))
         return (
             f"{packets} data packets on the TCP of Linux {live[0]['kernel']}, {cpu:.2f} CPU seconds\n"
-            f"deliveries were late by {late[0]:.3f} ms (median), {late[1]:.3f} ms (99 %), {late[2]:.3f} ms (most)"
+            f"deliveries were late by {p50:.3f} ms (median), {p99:.3f} ms (99 %), {most:.3f} ms (most)"
         )
     rate = f", {packets / cpu / 1e6:.2f} million packets per CPU second" if cpu > 0 else ""
     return f"{packets} data packets in {cpu:.2f} CPU seconds{rate}"

@@ -31,9 +31,7 @@ def load(
     controller: Annotated[
         str, typer.Argument(metavar="NAME", help="newreno, cdg, siad, da, or a source FILE.bpf.c.")
     ],
-    settings: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE…]", help="Parameters.")
-    ] = None,
+    settings: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE…]", help="Parameters.")] = None,
 ) -> None:
     """Load a controller and keep it until it is unloaded or the machine starts anew.
 

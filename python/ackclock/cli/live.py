@@ -28,6 +28,4 @@ def live(
     Example: `ackclock live examples/quickstart.toml --set duration=20s --out results`
     """
     check_built_in()
-    run_scenario(
-        file, Live(retries), settings, seed, repeat, out=out, force=force, csv=csv, as_json=as_json
-    )
+    run_scenario(file, Live(retries), settings, seed, repeat, out=out, force=force, csv=csv, as_json=as_json)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -54,11 +53,12 @@ def parity(
     resolved = [cell.resolved(duration, warmup) for cell in cells]
     live = Live(retries)
     output.look_over(resolved, 1, live)
+    first = 1 if seed is None else seed
     done: list[Pair] = []
     interrupted = False
     with output.progress(f"{len(cells)} cells") as at:
         try:
-            for pair in both.pairs(cells, resolved, 1 if seed is None else seed, Simulator(threads), live, at):
+            for pair in both.pairs(cells, resolved, first, Simulator(threads), live, at):
                 done.append(pair)  # noqa: PERF402
         except KeyboardInterrupt:
             interrupted = True

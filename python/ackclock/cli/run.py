@@ -32,7 +32,16 @@ def run(
     Example: `ackclock run examples/quickstart.toml --set path.queue=1bdp --repeat 5 --out results`
     """
     run_scenario(
-        file, Simulator(threads), settings, seed, repeat, pcap=pcap, out=out, force=force, csv=csv, as_json=as_json
+        file,
+        Simulator(threads),
+        settings,
+        seed,
+        repeat,
+        pcap=pcap,
+        out=out,
+        force=force,
+        csv=csv,
+        as_json=as_json,
     )
 
 

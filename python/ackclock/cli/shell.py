@@ -26,9 +26,11 @@ CONTEXT = {"allow_interspersed_args": False}
 def shell(
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- COMMAND…]", help="What to run at the near end, 10.0.0.1; default: $SHELL."),
+        typer.Argument(
+            metavar="[-- COMMAND…]", help="What to run at 10.0.0.1, the near end; default: $SHELL."
+        ),
     ] = None,
-    rate: Annotated[str, typer.Option(help="Rate of the bottleneck, on the way from near to far.")] = "10mbit",
+    rate: Annotated[str, typer.Option(help="Rate from near to far.")] = "10mbit",
     rtt: Annotated[str | None, typer.Option(help="Base RTT, without queueing. Default: 40ms.")] = None,
     delay: Annotated[str | None, typer.Option(help="One-way delay, in place of --rtt.")] = None,
     queue: Annotated[str, typer.Option(help="Queue limit: 84p, 64kB, 100ms, 1bdp, infinite.")] = "1bdp",
@@ -56,7 +58,8 @@ def shell(
         raise InputError("--rtt and --delay: only one of them can be given")
     if log is not None and (log.is_dir() or not os.access(log.absolute().parent, os.W_OK)):
         raise InputError(f"--log {log}: cannot be written")
-    path: dict[str, Any] = {"rate": rate if trace is None else {"trace": str(trace)}, "queue": queue, "loss": loss}
+    service: Any = rate if trace is None else {"trace": str(trace)}
+    path: dict[str, Any] = {"rate": service, "queue": queue, "loss": loss}
     path |= {"delay": delay} if delay is not None else {"rtt": rtt or "40ms"}
     # How long it runs is for the command to say; the language wants a duration.
     document = {"name": "shell", "duration": "60s", "path": path, "flows": [{"cc": "newreno"}]}

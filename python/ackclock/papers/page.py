@@ -21,8 +21,9 @@ BESIDE = HEADINGS.index("measured") + 1
 
 def headings(reproduction: Reproduction) -> list[str]:
     """``HEADINGS``, with what is measured live if it was."""
-    both = ["simulated", "live"]
-    return list(HEADINGS) if reproduction.live is None else [*HEADINGS[: BESIDE - 1], *both, *HEADINGS[BESIDE:]]
+    if reproduction.live is None:
+        return list(HEADINGS)
+    return [*HEADINGS[: BESIDE - 1], "simulated", "live", *HEADINGS[BESIDE:]]
 
 
 def rows(result: Result, reproduction: Reproduction) -> list[list[str]]:
@@ -91,9 +92,10 @@ def _experiment(page: Page, result: Result, reproduction: Reproduction, folder: 
         f"{result.runs_done} of {result.runs} runs, {number(result.seconds, 3)} s."
     )
     _figures(page, result, "", reproduction.interrupted, folder)
-    for live in reproduction.live.results if reproduction.live is not None else []:
-        if live.experiment.id == experiment.id and live.runs_done:
-            _figures(page, live, "live", reproduction.live is not None and reproduction.live.interrupted, folder)
+    if (live := reproduction.live) is not None:
+        for other in live.results:
+            if other.experiment.id == experiment.id and other.runs_done:
+                _figures(page, other, "live", live.interrupted, folder)
     for shown in result.tables:
         name = f"{experiment.id}-{shown.table.name}".rstrip("-")
         pq.write_table(shown.values, folder / f"{name}.parquet")

@@ -192,8 +192,8 @@ def reproduce(
     """Runs the experiments in one batch, simulated unless another engine is given, and judges their claims.
 
     ``seed`` replaces the seed of the files; repetition r of an experiment runs with seed + r. Interrupted by
-    Ctrl-C, it judges what has finished. Runs that several experiments share are made once; those that the engine
-    refuses are left out.
+    Ctrl-C, it judges what has finished. Runs that several experiments share are made once; those that the
+    engine refuses are left out.
     """
     engine = Simulator() if engine is None else engine
     works = [Work(experiment, seed, engine) for experiment in experiments]
