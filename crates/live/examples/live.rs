@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use live::{Twins, Job, Watch};
+use live::{Job, Twins, Watch};
 
 fn main() -> ExitCode {
     match run() {

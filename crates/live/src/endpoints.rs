@@ -3,32 +3,22 @@
 //! One thread looks at all sockets a thousand times a second. Send buffers hold more than is sent in between, so nobody waits for it,
 //! and no packet wakes it: a wake-up would delay the emulator.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use record::{EventKind, EventRow, FlowSample, FlowSeries, FlowState, Probes, seconds};
 use rustix::event::poll;
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with, bind, connect, listen, recv, send,
-    socket_with, sockopt,
-};
+use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, connect, recv, send};
 use scenario::{Arrivals, DrawnFlow, Plan, PlannedFlow, Sampling, Source};
 use transport::{Pace, Periods};
-use units::{Random, Rate, Span, Time};
+use units::{Random, Span, Time};
 
 use crate::algorithm::{Algorithm, lasting};
 use crate::emulator::{Clock, PRIORITY, SENDER_PORT, Seen, timespec};
+use crate::sockets::{FAR, RECEIVER_PORT, Sockets};
 use crate::system::{self, TcpInfo};
-
-/// The address of the senders.
-pub(crate) const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-/// The address of the receivers.
-pub(crate) const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-/// The port to which flow 0 sends.
-const RECEIVER_PORT: u16 = 20_000;
 
 /// Sockets are looked at so often.
 const TICK: Span = Span::from_millis(1);
@@ -36,10 +26,6 @@ const TICK: Span = Span::from_millis(1);
 const DRAIN: Span = Span::from_millis(20);
 /// Written or read at once.
 const CHUNK: usize = 1 << 20;
-/// What may wait unsent is what leaves in this time, in case this thread comes late.
-const AHEAD: Span = Span::from_millis(100);
-const LEAST_AHEAD: u64 = 256 << 10;
-const MOST_AHEAD: u64 = 8 << 20;
 /// `tcpi_snd_ssthresh` of a connection that has none yet (TCP_INFINITE_SSTHRESH).
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
@@ -94,57 +80,6 @@ pub(crate) struct Counts {
     pub(crate) delivered: u64,
     pub(crate) timeouts: u64,
     pub(crate) recoveries: u64,
-}
-
-/// The sockets of a flow, before anything is connected.
-pub(crate) struct Sockets {
-    sender: OwnedFd,
-    listener: Option<OwnedFd>,
-}
-
-impl Sockets {
-    /// The socket of the sender of flow `index`, in the namespace of the calling thread, controlled by `algorithm`.
-    pub(crate) fn sender(index: usize, algorithm: &str, ahead: u32) -> Result<Self, String> {
-        let sender = socket(NEAR, SENDER_PORT, index, algorithm).map_err(|error| described(&error, algorithm))?;
-        system::set_not_sent_limit(sender.as_fd(), ahead).map_err(|error| format!("TCP_NOTSENT_LOWAT: {error}"))?;
-        let read_back = sockopt::tcp_congestion(&sender).unwrap_or_default();
-        if read_back != algorithm {
-            return Err(format!("the kernel took `{read_back}` where `{algorithm}` was asked for"));
-        }
-        Ok(Self { sender, listener: None })
-    }
-
-    /// Adds the socket of its receiver, in the namespace of the calling thread.
-    pub(crate) fn listen(&mut self, index: usize, algorithm: &str) -> Result<(), String> {
-        let listener = socket(FAR, RECEIVER_PORT, index, algorithm).map_err(|error| described(&error, algorithm))?;
-        listen(&listener, 1).map_err(|error| format!("a socket cannot listen: {error}"))?;
-        self.listener = Some(listener);
-        Ok(())
-    }
-}
-
-fn described(error: &Errno, algorithm: &str) -> String {
-    match *error {
-        Errno::NOENT => format!("the kernel has no congestion controller `{algorithm}`"),
-        Errno::PERM => format!("the kernel permits `{algorithm}` to root only"),
-        _ => format!("a socket cannot be made: {error}"),
-    }
-}
-
-/// A socket that leaves nothing behind when it is closed, by whomever: what is unsent is forgotten (SO_LINGER of zero).
-fn socket(address: Ipv4Addr, first_port: u16, index: usize, algorithm: &str) -> Result<OwnedFd, Errno> {
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
-    sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
-    sockopt::set_tcp_congestion(&socket, algorithm)?;
-    bind(&socket, &SocketAddrV4::new(address, first_port + index as u16))?;
-    Ok(socket)
-}
-
-/// What may wait unsent of a flow on a link of `rate`, in bytes.
-pub(crate) fn ahead(rate: Option<Rate>) -> u32 {
-    let bytes = rate.map_or(MOST_AHEAD, |rate| rate.bytes_in(AHEAD).get());
-    bytes.clamp(LEAST_AHEAD, MOST_AHEAD) as u32
 }
 
 /// What a flow is doing.

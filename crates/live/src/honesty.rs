@@ -102,3 +102,33 @@ fn drain_time(link: &PlannedLink) -> Option<Span> {
         Limit::Delay(span) => Some(span),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(queue: &str, max_us: f64, drops: u64) -> Vec<String> {
+        let toml = format!(
+            "duration = \"1s\"\npath = {{ rate = \"10mbit\", rtt = \"20ms\", queue = \"{queue}\" }}\nflows = [{{ cc = \"newreno\" }}]"
+        );
+        let plan = scenario::from_toml(&toml, "test.toml").unwrap().plan().unwrap();
+        reasons(&plan, &Lateness { max: max_us, ..Lateness::default() }, drops)
+    }
+
+    #[test]
+    fn the_budget_is_a_quarter_of_the_buffer_but_at_most_15_ms() {
+        // 20 packets of 1.2 ms drain in 24 ms.
+        assert_eq!(judged("20p", 6000.0, 0), [""; 0]);
+        let message = "a delivery was 6.1 ms late, more than a quarter of what the buffer takes to drain (6ms)";
+        assert_eq!(judged("20p", 6100.0, 0), [message]);
+        assert_eq!(judged("24ms", 6100.0, 0), [message]);
+        assert_eq!(judged("30kB", 6100.0, 0), [message]);
+        assert_eq!(judged("100p", 15_000.0, 0), [""; 0]);
+        assert_eq!(judged("100p", 16_000.0, 0), ["a delivery was 16.0 ms late, more than 15ms"]);
+    }
+
+    #[test]
+    fn a_drop_outside_the_queue_spoils_a_run() {
+        assert_eq!(judged("100p", 0.0, 2), ["2 packets were dropped outside the queues of the scenario"]);
+    }
+}

@@ -18,6 +18,7 @@ mod path;
 mod pool;
 mod run;
 mod shell;
+mod sockets;
 mod system;
 mod tracker;
 mod twins;

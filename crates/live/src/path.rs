@@ -309,3 +309,89 @@ fn depart(
     let route = routes[packet.route as usize][usize::from(packet.reverse)];
     wires[route.wire].push(departure.finish + lead, jitter.draw(), packet);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path of 10 Mbit/s and 10 ms each way with room for two packets, whose clock begins 100 ms before the run.
+    fn path(more: &str) -> (Path, Plan) {
+        let toml = format!(
+            "{more}\nduration = \"1s\"\npath = {{ rate = \"10mbit\", rtt = \"20ms\", queue = \"2p\" }}\nflows = [{{ cc = \"newreno\" }}]"
+        );
+        let plan = scenario::from_toml(&toml, "test.toml").unwrap().plan().unwrap();
+        (Path::new(&plan, 1, Span::from_millis(100)), plan)
+    }
+
+    fn at(micros: u64) -> Time {
+        Time::ZERO + Span::from_micros(micros)
+    }
+
+    fn packet(place: u32, reverse: bool) -> Held {
+        Held {
+            place,
+            size: 1500,
+            flow: 0,
+            route: 0,
+            reverse,
+            ecn_capable: false,
+            marked: false,
+            sequence: (!reverse).then_some(u64::from(place)),
+            sent: Time::ZERO,
+        }
+    }
+
+    /// What has come out by `now`: places, and when they should have.
+    fn due(path: &mut Path, now: Time) -> Vec<(u32, Time)> {
+        path.advance(now);
+        std::iter::from_fn(|| path.pop_due(now)).map(|(packet, due)| (packet.place, due)).collect()
+    }
+
+    #[test]
+    fn before_the_run_begins_a_packet_only_takes_the_delay() {
+        let (mut path, plan) = path("");
+        path.offer(at(50_000), packet(0, false));
+        path.offer(at(50_000), packet(1, false));
+        assert_eq!(path.poll_timeout(), at(60_000));
+        assert_eq!(due(&mut path, at(60_500)), [(0, at(60_000)), (1, at(60_000))]);
+        assert_eq!(path.finish(at(1_000_000), &plan).links[0].arrived_packets, 0);
+    }
+
+    #[test]
+    fn services_and_samples_have_their_own_instants_however_late_one_looks() {
+        let (mut path, plan) = path("record = { link_series = \"2ms\" }");
+        // 1.2 ms each from 100 ms on the clock of the path; one is in service and two wait; the fourth finds no room.
+        for place in 0..4 {
+            path.offer(at(100_000), packet(place, false));
+        }
+        assert_eq!(path.poll_gone().map(|gone| gone.place), Some(3));
+        path.offer(at(101_300), packet(4, true));
+        // Nobody looks for half a second.
+        let expected = [(0, at(111_200)), (4, at(111_300)), (1, at(112_400)), (2, at(113_600))];
+        assert_eq!(due(&mut path, at(600_000)), expected);
+        let tables = path.finish(at(1_000_000), &plan);
+        assert_eq!(tables.series.time_s[..3], [0.0, 0.002, 0.004]);
+        // Sampled before what arrives at the same instant; at 2 ms the second is in service, and the third waits.
+        assert_eq!(tables.series.queue_packets[..3], [0, 1, 0]);
+        assert_eq!(tables.series.departed_bytes[..3], [0, 1500, 4500]);
+        let row = &tables.links[0];
+        assert_eq!((row.arrived_packets, row.departed_packets, row.dropped_packets), (4, 3, 1));
+        // Busy for 3.6 ms of a second.
+        assert!((row.utilization - 0.0036).abs() < 1e-12);
+        assert_eq!(
+            (tables.events[0].kind, tables.events[0].sequence, tables.events[0].value),
+            (EventKind::Drop, 3, 2.0)
+        );
+    }
+
+    #[test]
+    fn the_measured_interval_begins_at_the_end_of_the_warm_up() {
+        let (mut path, plan) = path("warmup = \"1ms\"");
+        path.offer(at(100_000), packet(0, false));
+        path.offer(at(102_000), packet(1, false));
+        let row = &path.finish(at(1_000_000), &plan).links[0];
+        assert_eq!((row.arrived_packets, row.departed_packets), (1, 2));
+        // 0.2 ms of the first and 1.2 ms of the second, of 999 ms.
+        assert!((row.utilization - 1.4 / 999.0).abs() < 1e-12, "{row:?}");
+    }
+}

@@ -13,11 +13,12 @@ use units::{Rate, Span, Time};
 use crate::algorithm::{Algorithm, Algorithms};
 use crate::check::{self, MOST_FLOWS, Refusal};
 use crate::emulator::{self, Clock, Emulator, Flows, Seen};
-use crate::endpoints::{self, Endpoints, FAR, NEAR, Sockets};
+use crate::endpoints::{self, Endpoints};
 use crate::honesty::{Honesty, Lateness, Trains, reasons};
 use crate::namespace::{End, Setting};
 use crate::path::Path;
 use crate::pool::Pool;
+use crate::sockets::{FAR, NEAR, Sockets, ahead};
 use crate::system;
 
 /// What to run.
@@ -165,7 +166,7 @@ impl Laboratory {
         let build = || {
             let settings = settings(plan);
             let mtu = place_size(plan) as u32;
-            let ahead = endpoints::ahead(plan.links.get(plan.measured_link).and_then(|link| link.rate));
+            let ahead = ahead(plan.links.get(plan.measured_link).and_then(|link| link.rate));
             let near = End::create(NEAR, mtu, &settings)?;
             let senders = algorithms.iter().enumerate().map(|(i, name)| Sockets::sender(i, name, ahead));
             let mut sockets: Vec<Sockets> = senders.collect::<Result<_, _>>()?;
@@ -301,23 +302,26 @@ fn run_threads(
         &mut loaded.algorithms,
         &loaded.of_flow,
     );
+    side_by_side(emulator, endpoints, plan, &halt)
+        .ok_or_else(|| Failure::Machine("a thread of the run could not be started or broke down".to_owned()))
+}
+
+/// Runs both on threads of their own. If one ends, the other does.
+fn side_by_side(emulator: Emulator<'_>, endpoints: Endpoints<'_>, plan: &Plan, halt: &AtomicBool) -> Option<Threads> {
+    let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
     std::thread::scope(|scope| {
-        let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let emulator = named("ack-emulator").spawn_scoped(scope, || {
-            let _halt = HaltAll(&halt);
+            let _halt = HaltAll(halt);
             emulator.run(plan)
         });
         let endpoints = named("ack-endpoints").spawn_scoped(scope, || {
-            let _halt = HaltAll(&halt);
+            let _halt = HaltAll(halt);
             endpoints.run()
         });
         if emulator.is_err() || endpoints.is_err() {
             halt.store(true, Ordering::Relaxed);
         }
-        let failed = |()| Failure::Machine("a thread of the run could not be started or broke down".to_owned());
-        let endpoints = endpoints.map_err(|_| ()).and_then(|thread| thread.join().map_err(|_| ()));
-        let emulator = emulator.map_err(|_| ()).and_then(|thread| thread.join().map_err(|_| ()));
-        Ok(Threads { emulator: emulator.map_err(failed)?, endpoints: endpoints.map_err(failed)? })
+        Some(Threads { emulator: emulator.ok()?.join().ok()?, endpoints: endpoints.ok()?.join().ok()? })
     })
 }
 

@@ -64,7 +64,8 @@ impl Algorithm for Twin {
 
     fn finish(&mut self) -> Option<String> {
         let missed = self.loaded.probes_missed().unwrap_or(0);
-        let lost = (missed > 0).then(|| format!("{missed} samples of the internals of `{}` found no room", self.name()));
+        let lost =
+            (missed > 0).then(|| format!("{missed} samples of the internals of `{}` found no room", self.name()));
         mem::take(&mut self.problem).or(lost)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{alone, job, possible, run};
-use live::{Failure, Outcome, Watch};
+use live::{Algorithms, Failure, Outcome, Twins, Watch};
 use record::EventKind;
 
 fn count(outcome: &Outcome, kind: EventKind) -> u64 {
@@ -228,4 +228,33 @@ fn a_run_that_is_stopped_says_so_at_once() {
         assert_eq!(live::run(&job, &watch).err(), Some(Failure::Interrupted));
     });
     assert!(watch.elapsed_nanos.load(std::sync::atomic::Ordering::Relaxed) < 30_000_000_000);
+}
+
+#[test]
+fn twins_in_the_kernel_tell_of_themselves() {
+    if !possible() {
+        return;
+    }
+    if let Err(error) = Twins.check("cdg", &control::Parameters::new()) {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    let _alone = alone();
+    let mut job = job(r#"
+        duration = "3s"
+        path = { rate = "10mbit", rtt = "40ms", queue = "100p" }
+        flows = [{ cc = "cdg" }, { cc = "cdg", parameters = { G = "5ms" } }, { cc = "newreno" }]
+        record = { probes = "100ms" }
+    "#);
+    job.algorithms = Arc::new(Twins);
+    let outcome = live::run(&job, &Watch::default()).unwrap();
+    let probes = &outcome.tables.probes;
+    for flow in [0, 1] {
+        let rows = probes.flow.iter().filter(|&&other| other == flow).count();
+        // Every 100 ms of 3 s each name once, but for the first round trips.
+        assert!((20..=32).contains(&(rows / probes.names().len())), "{rows} rows of {:?}", probes.names());
+    }
+    assert!(!probes.flow.contains(&2));
+    assert!(probes.time_s.iter().all(|&at| (0.0..3.1).contains(&at)));
+    assert!(outcome.tables.flows.iter().all(|flow| flow.delivered_bytes > 0));
 }

@@ -469,3 +469,15 @@ fn memory_is_bounded_by_what_flows_send_links_serve_and_queues_hold() {
     let sampled = dumbbell(path, &off.replace("flow_series = \"off\"", "flow_series = \"10acks\"")).estimated_memory();
     assert_eq!(sampled.get(), 8_000 + 246 * 200 + 5_002 * 240);
 }
+
+#[test]
+fn a_live_plan_takes_controllers_of_the_kernel_and_still_checks_those_of_the_registry() {
+    let scenario = |flow: &str| {
+        let path = "path = { rate = \"10mbit\", rtt = \"40ms\", queue = \"84p\" }";
+        scenario::from_toml(&format!("duration = \"1s\"\n{path}\nflows = [{{ {flow} }}]"), "test.toml").unwrap()
+    };
+    let foreign = scenario("cc = \"my_own\", parameters = { gain = 2 }");
+    assert_eq!(foreign.plan_live().unwrap().flows[0].cc, "my_own");
+    assert!(foreign.plan().is_err());
+    assert!(scenario("cc = \"newreno\", parameters = { gain = 2 }").plan_live().is_err());
+}

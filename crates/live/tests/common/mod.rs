@@ -1,9 +1,12 @@
 //! What the tests of live runs share. They need root and /dev/net/tun, and say so where they cannot run.
 
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(unsafe_code, reason = "handles of namespaces have no safe wrapper")]
 
+use std::ffi::CString;
 use std::fs::{self, OpenOptions};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use live::{InKernel, Job, Outcome, Watch};
 
@@ -34,11 +37,65 @@ pub(crate) fn run(toml: &str) -> Outcome {
     outcome
 }
 
-/// Network namespaces that are alive, in the whole machine. The kernel clears them away some time after their end.
-pub(crate) fn namespaces() -> Option<u64> {
-    let text = fs::read_to_string("/proc/slabinfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("net_namespace "))?;
-    line.split_whitespace().nth(1)?.parse().ok()
+/// A namespace that is known by its handle and not kept alive by that.
+pub(crate) struct Namespace(Box<Handle>);
+
+/// `struct file_handle` of linux/fcntl.h with room for what nsfs puts there.
+#[repr(C)]
+struct Handle {
+    length: libc::c_uint,
+    kind: libc::c_int,
+    bytes: [u8; 128],
+}
+
+/// FD_NSFS_ROOT of linux/fcntl.h: handles of namespaces, since Linux 6.18.
+const NSFS_ROOT: libc::c_int = -10_003;
+
+impl Namespace {
+    /// Whether it is still there, for anything at all.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        let handle: *mut Handle = &raw mut *self.0;
+        // SAFETY: the kernel reads a handle of the length that it says.
+        let fd =
+            unsafe { libc::syscall(libc::SYS_open_by_handle_at, NSFS_ROOT, handle, libc::O_RDONLY | libc::O_CLOEXEC) };
+        if fd >= 0 {
+            // SAFETY: it was opened right here.
+            unsafe { libc::close(fd as libc::c_int) };
+        }
+        fd >= 0
+    }
+
+    /// Waits for its end: the kernel clears namespaces away at its leisure.
+    pub(crate) fn ends(&mut self) -> bool {
+        (0..200).any(|_| {
+            std::thread::park_timeout(Duration::from_millis(100));
+            !self.is_alive()
+        })
+    }
+}
+
+/// The network namespaces that process `id` has open files of. `None` where the kernel gives no handles of namespaces.
+pub(crate) fn namespaces(id: &str) -> Option<Vec<Namespace>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{id}/fd")).unwrap().flatten() {
+        if !fs::read_link(entry.path()).is_ok_and(|to| to.to_string_lossy().starts_with("net:[")) {
+            continue;
+        }
+        let mut handle = Box::new(Handle { length: 128, kind: 0, bytes: [0; 128] });
+        let (path, mut mount) = (CString::new(entry.path().into_os_string().into_encoded_bytes()).unwrap(), 0);
+        let to: *mut Handle = &raw mut *handle;
+        let (at, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
+        // SAFETY: the kernel writes a handle of at most the length that is given, and a number.
+        let result =
+            unsafe { libc::syscall(libc::SYS_name_to_handle_at, at, path.as_ptr(), to, &raw mut mount, follow) };
+        let mut namespace = Namespace(handle);
+        if result < 0 || !namespace.is_alive() {
+            eprintln!("not checked: this kernel gives no handles of namespaces");
+            return None;
+        }
+        found.push(namespace);
+    }
+    Some(found)
 }
 
 /// Threads and open files of process `id`.
