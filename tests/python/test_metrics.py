@@ -54,6 +54,9 @@ def test_the_first_link_with_a_rate_is_the_bottleneck():
     assert metrics.utilization(RUN) == 0.75
     # 750 000 bytes a second are 6 of the 8 Mbit/s.
     assert metrics.utilization(RUN, "bottleneck", 2.0, 4.0) == pytest.approx(0.75)
+    for start, stop in ((2.0, None), (None, 4.0), (4.0, 4.0)):
+        with pytest.raises(MetricError, match="both ends"):
+            metrics.utilization(RUN, "bottleneck", start, stop)
     assert metrics.queue_delay(RUN, "max") == 100.0
     assert metrics.queue_length(RUN) == 12.0
 

@@ -284,6 +284,15 @@ def test_an_ordering_shows_the_ratio_that_misses_or_the_smallest(experiment):
     assert bad.as_json()["high"] is None
 
 
+def test_nothing_over_nothing_proves_no_ordering_and_no_ratio(experiment):
+    zeros = [{"value": 0}, {"value": 0}]
+    for kind, measure in (("ordering", zeros), ("ratio", {"ratio": zeros})):
+        found = judgement(experiment, kind=kind, low=1.5, high=math.inf, measure=measure)
+        assert (found.measured, found.verdict, found.why) == (None, "miss", "both sides of a ratio are 0")
+    something = [{"value": 2}, {"value": 0}]
+    assert judgement(experiment, kind="ordering", low=1.5, high=math.inf, measure=something).verdict == "pass"
+
+
 def test_an_ordering_holds_at_every_point(experiment):
     two = {"metric": "goodput", "run": "one", "from": "4s", "to": "8s"}
     each = {"each": [two | {"flow": "a"}, two | {"flow": "b"}], "along": "path.loss"}

@@ -25,7 +25,7 @@ pub struct RttSample {
     /// whose transmission is ambiguous (Karn's rule, RFC 6298 section 3). On the sender's clock tick.
     pub value: Span,
     /// The receiver is known to delay ACKs and this ACK covers a single segment: the sample may contain the delayed-ACK
-    /// timer. Good for a minimum, not for a maximum or a gradient (specification of CDG, section 2.2).
+    /// timer. Good for a minimum, not for a maximum or a gradient.
     pub delayed: bool,
 }
 

@@ -116,8 +116,8 @@ impl Card {
 
     /// The sample on which a decision is due on `ack`.
     fn due(&mut self, ack: &Ack) -> Option<Span> {
-        if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.delayed && !rtt.value.is_zero()) {
-            self.rtt = Some(rtt.value);
+        if let Some(rtt) = ack.undelayed_rtt().filter(|rtt| !rtt.is_zero()) {
+            self.rtt = Some(rtt);
         }
         self.rounds += u32::from(ack.round_start);
         if self.rounds < self.settings.every {

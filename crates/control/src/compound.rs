@@ -163,7 +163,10 @@ impl Compound {
         };
         let loss_window = win - self.state.delay_window;
         self.state.delay_window = (self.state.delay_window + change).max(0.0);
-        self.state.reno.window = loss_window + self.state.delay_window;
+        let reno = &mut self.state.reno;
+        reno.window = (loss_window + self.state.delay_window).max(Reno::MINIMUM.min(win));
+        // A smaller window is no reason for slow start.
+        reno.threshold = reno.threshold.min(reno.window.max(Reno::MINIMUM));
     }
 
     /// A loss: the sum keeps 1 - beta, the window of standard TCP a half.
@@ -272,6 +275,27 @@ mod tests {
         round(&mut compound, 112);
         assert_eq!(probed(&compound, "delay_window"), 0.0);
         assert!((compound.window() - 280.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_delay_window_that_goes_back_does_not_lead_to_slow_start() {
+        // After a loss at 400 of which 200 were dwnd: 200 and 100. 200 * (1 - 100/200) = 100 wait, and go.
+        let mut compound = at(400.0, 200.0);
+        compound.on_loss(&mut World::new().context(), &loss());
+        round(&mut compound, 200);
+        assert_eq!(probed(&compound, "delay_window"), 0.0);
+        assert!((compound.window() - 100.01).abs() < 1e-9, "{}", compound.window());
+        compound.on_ack(&mut World::new().context(), &ack());
+        assert!(compound.window() < 100.03, "{}", compound.window());
+    }
+
+    #[test]
+    fn two_segments_remain_however_far_the_delay_window_goes_back() {
+        // Of two segments all but a sixteenth is dwnd; at twice the base RTT one waits.
+        let mut compound = at(2.0, 1.9375);
+        compound.settings = Settings { gamma: 0.5, zeta: 10.0, ..compound.settings };
+        round(&mut compound, 200);
+        assert_eq!((compound.window(), probed(&compound, "delay_window")), (2.5, 0.0));
     }
 
     #[test]

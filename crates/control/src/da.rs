@@ -236,7 +236,7 @@ impl Controller for Da {
     }
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        let delay = ack.rtt.filter(|rtt| !rtt.delayed && !rtt.value.is_zero()).map(|rtt| rtt.value);
+        let delay = ack.undelayed_rtt().filter(|delay| !delay.is_zero());
         if self.phase == Phase::SlowStart {
             self.slow_start(ack, delay);
             return;

@@ -118,10 +118,10 @@ impl Dual {
     }
 
     fn observe(&mut self, ack: &Ack) {
-        if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.delayed) {
-            self.rtt = rtt.value;
-            let Range { min, max } = self.range.unwrap_or(Range { min: rtt.value, max: rtt.value });
-            self.range = Some(Range { min: min.min(rtt.value), max: max.max(rtt.value) });
+        if let Some(rtt) = ack.undelayed_rtt() {
+            self.rtt = rtt;
+            let Range { min, max } = self.range.unwrap_or(Range { min: rtt, max: rtt });
+            self.range = Some(Range { min: min.min(rtt), max: max.max(rtt) });
         }
     }
 

@@ -273,10 +273,10 @@ impl HTcp {
             self.rtt_min = ack.min_rtt;
             self.state.rtt_max = self.state.rtt_max.max(ack.min_rtt);
         }
-        if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.delayed)
-            && rtt.value <= self.state.rtt_max + RTT_STEP
+        if let Some(rtt) = ack.undelayed_rtt()
+            && rtt <= self.state.rtt_max + RTT_STEP
         {
-            self.state.rtt_max = self.state.rtt_max.max(rtt.value);
+            self.state.rtt_max = self.state.rtt_max.max(rtt);
         }
     }
 

@@ -12,7 +12,8 @@
 //! | standard TCP below the window threshold | `Illinois::decide` |
 //!
 //! Notable differences from the paper: the constants that it leaves to the implementation are those of Linux. The extremes of the
-//! RTT are those of single samples; the largest one is of samples that do not contain a delayed ACK's wait.
+//! RTT are those of single samples; the largest one is of samples that do not contain a delayed ACK's wait. Linux counts theta over
+//! all round trips since the increase last was alpha_max, not those in a row.
 //!
 //! Probes: `alpha` in segments a round trip; `beta`, the share that a loss would take; `delay` and `delay_max`, d_a and d_m in
 //! milliseconds.
@@ -201,7 +202,7 @@ pub struct Illinois {
     beta: f64,
     /// The queue was longer than d_1 since the increase last was alpha_max.
     above: bool,
-    /// Round trips with a short queue since.
+    /// Round trips in a row with a short queue since.
     low: u32,
     rtt_max: Span,
     samples: Samples,
@@ -229,9 +230,9 @@ impl Illinois {
     }
 
     fn observe(&mut self, ack: &Ack) {
-        if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.delayed) {
-            self.rtt_max = self.rtt_max.max(rtt.value);
-            self.samples.sum += rtt.value;
+        if let Some(rtt) = ack.undelayed_rtt() {
+            self.rtt_max = self.rtt_max.max(rtt);
+            self.samples.sum += rtt;
             self.samples.count += 1;
         }
     }
@@ -251,7 +252,7 @@ impl Illinois {
         let dm = self.rtt_max.as_secs_f64() - base;
         (self.delay, self.delay_max) = (da, dm);
         if da > self.settings.eta_1 * dm {
-            self.above = true;
+            (self.above, self.low) = (true, 0);
             self.alpha = self.settings.alpha_at(da, dm);
         } else if !self.above {
             self.alpha = self.settings.alpha_max;
@@ -387,6 +388,17 @@ mod tests {
             let expected = if n < 5 { 0.588_13 } else { 10.0 };
             assert!((probed(&illinois, "alpha") - expected).abs() < 1e-4, "{n}");
         }
+    }
+
+    #[test]
+    fn a_long_queue_begins_the_count_of_short_ones_anew() {
+        let mut illinois = at(100.0);
+        for delay in [50, 0, 0, 0, 0, 50, 0, 0, 0, 0] {
+            round(&mut illinois, delay);
+        }
+        assert!((probed(&illinois, "alpha") - 0.588_13).abs() < 1e-4, "four in a row, twice");
+        round(&mut illinois, 0);
+        assert_eq!(probed(&illinois, "alpha"), 10.0);
     }
 
     #[test]

@@ -20,6 +20,8 @@
 //! - Where the one-way delay is not known the RTT takes its place; the queueing delay then includes that of the reverse path.
 //! - A window that is not fully used does not grow, and one ACK counts for at most one window.
 //!
+//! Unlike in the RFC, MIN_CWND does not lift a window that a timeout has left at one segment.
+//!
 //! Probes: `base_delay`, `current_delay` and `queueing_delay` in milliseconds; `off_target` is 1 on an empty queue, 0 at the target.
 
 use serde::{Deserialize, Serialize};

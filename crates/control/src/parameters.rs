@@ -95,6 +95,9 @@ pub(crate) fn require(
         return Ok(());
     }
     let range = known.iter().find(|p| p.name == name).map_or("", |p| p.range);
+    let value = value.to_string();
+    // A number of hundreds of digits, as 1e300.
+    let value = value.parse::<f64>().ok().filter(|_| value.len() > 24).map_or(value, |number| format!("{number:e}"));
     Err(ParameterError(format!("`{controller}`, parameter `{name}`: {value} is out of range (allowed: {range})")))
 }
 
@@ -131,6 +134,10 @@ pub(crate) mod tests {
         assert_eq!(
             require("cdg", &known, "a", 65, false).unwrap_err().to_string(),
             "`cdg`, parameter `a`: 65 is out of range (allowed: 0 to 64)"
+        );
+        assert_eq!(
+            require("cdg", &known, "a", 1e300, false).unwrap_err().to_string(),
+            "`cdg`, parameter `a`: 1e300 is out of range (allowed: 0 to 64)"
         );
         assert_eq!(require("cdg", &known, "a", 64, true), Ok(()));
     }

@@ -4,7 +4,8 @@
 //! sends while its first packet fits in what it may send, keeps the rest for its next turn (the deficit counter), and loses it
 //! when nothing of it waits any more. One that starts to wait comes last.
 //!
-//! A turn that sends nothing costs time. With a quantum of at least the largest packet, the default, there is none.
+//! A turn that sends nothing costs time. With a quantum of at least the largest packet, the default, there is none; with a smaller
+//! one, rounds in which nobody could send are granted at once.
 
 use units::{Bytes, Time};
 
@@ -51,6 +52,7 @@ impl<P: Packet> Deficit<P> {
 
     /// The packet whose service starts.
     pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
+        let mut round_began = None;
         loop {
             let flow = self.current?;
             let turn = &mut self.turns[flow as usize];
@@ -64,9 +66,39 @@ impl<P: Packet> Deficit<P> {
                 self.leave_if_empty(flow);
                 return Some((first.packet, first.arrived));
             }
-            self.current = Some(turn.next);
+            let next = turn.next;
+            self.current = Some(next);
             self.granted = false;
+            if next == *round_began.get_or_insert(flow) {
+                self.skip_rounds(next);
+            }
         }
+    }
+
+    /// From `first` on, a round has sent nothing: grants every conversation the turns that would send nothing either.
+    fn skip_rounds(&mut self, first: u32) {
+        let turns_needed = |this: &Self, flow: u32| {
+            let size =
+                this.backlog.of(flow).and_then(|waiting| waiting.front()).map_or(0, |front| front.packet.size().get());
+            size.saturating_sub(this.turns[flow as usize].deficit.get()).div_ceil(this.quantum.get())
+        };
+        let fewest = self.ring(first).map(|flow| turns_needed(self, flow)).min().unwrap_or(0);
+        let granted = Bytes::new(self.quantum.get() * fewest.saturating_sub(1));
+        let mut flow = first;
+        loop {
+            let turn = &mut self.turns[flow as usize];
+            turn.deficit += granted;
+            flow = turn.next;
+            if flow == first {
+                return;
+            }
+        }
+    }
+
+    /// The ring, once around from `first`.
+    fn ring(&self, first: u32) -> impl Iterator<Item = u32> {
+        let next = move |&flow: &u32| Some(self.turns[flow as usize].next).filter(|&next| next != first);
+        std::iter::successors(Some(first), next)
     }
 
     /// Drops the last packet of the longest queue, counted with `packet`; `None` if that is `packet` itself.
@@ -113,6 +145,10 @@ impl<P: Packet> Deficit<P> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     /// A packet of a flow, with its size in bytes.
@@ -157,6 +193,49 @@ mod tests {
     fn a_quantum_below_a_packet_takes_several_turns() {
         // Turns of 100: flow 1 may send 300 at its third, flow 0 its 350 at the fourth.
         assert_eq!(sizes(filled(Limit::Infinite, 100, &[(0, 350), (1, 300), (1, 1)])), [300, 350, 1]);
+    }
+
+    #[test]
+    fn rounds_that_send_nothing_are_granted_at_once() {
+        // Turns of 1 byte: 0 sends at its turn of that number, 1 a turn later. Turns of 7: both at turn 42,857,143, which leaves 0 a
+        // single byte.
+        let packets = [(0, 300_000_000), (1, 300_000_001), (0, 5)];
+        assert_eq!(sizes(filled(Limit::Infinite, 1, &packets)), [300_000_000, 300_000_001, 5]);
+        assert_eq!(sizes(filled(Limit::Infinite, 7, &packets)), [300_000_000, 300_000_001, 5]);
+    }
+
+    /// As the paper has it, turn by turn.
+    fn turn_by_turn(quantum: u64, packets: &[(u32, u64)]) -> Vec<u64> {
+        let mut ring: VecDeque<(u32, u64, VecDeque<u64>)> = VecDeque::new();
+        for &(flow, size) in packets {
+            match ring.iter_mut().find(|entry| entry.0 == flow) {
+                Some(entry) => entry.2.push_back(size),
+                None => ring.push_back((flow, 0, VecDeque::from([size]))),
+            }
+        }
+        let mut sent = Vec::new();
+        while let Some((flow, mut deficit, mut waiting)) = ring.pop_front() {
+            deficit += quantum;
+            while let Some(size) = waiting.pop_front_if(|size| *size <= deficit) {
+                deficit -= size;
+                sent.push(size);
+            }
+            if !waiting.is_empty() {
+                ring.push_back((flow, deficit, waiting));
+            }
+        }
+        sent
+    }
+
+    proptest! {
+        #[test]
+        fn granting_rounds_at_once_serves_in_the_order_of_turn_by_turn(
+            quantum in 1u64..60,
+            packets in prop::collection::vec((0u32..4, 1u64..200), 0..40),
+        ) {
+            let expected = turn_by_turn(quantum, &packets);
+            prop_assert_eq!(sizes(filled(Limit::Infinite, quantum, &packets)), expected);
+        }
     }
 
     #[test]

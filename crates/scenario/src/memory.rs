@@ -152,7 +152,9 @@ impl Plan {
     /// How many packets fit in the queues and on the wires of `flow`, if its slowest link has `rate`.
     fn room(&self, flow: &PlannedFlow, rate: Rate) -> u64 {
         let queues = flow.forward.iter().filter_map(|hop| hop.link).map(|link| queue_room(&self.links[link]));
-        queues.fold(packets(rate, round_trip(flow, Propagation::longest)), u64::saturating_add)
+        let hops = flow.forward.iter().chain(&flow.reverse);
+        let jitter: Span = hops.filter_map(|hop| hop.link).map(|link| self.links[link].jitter).sum();
+        queues.fold(packets(rate, round_trip(flow, Propagation::longest) + jitter), u64::saturating_add)
     }
 }
 

@@ -231,7 +231,8 @@ fn check_amounts(flow: &Flow, life: Span) -> Result<(), Wrong> {
         _ => {}
     }
     if let Source::Paced(Paced { periods: Some(OnOff { on, off }), .. }) = &flow.source {
-        let turns = life.as_nanos() / (on.mean() + off.mean()).as_nanos().max(1);
+        // Of most periods: where the mean is made by a few long ones, there are many more turns than it says.
+        let turns = life.as_nanos() / (on.median() + off.median()).as_nanos().max(1);
         if turns > MOST_TURNS {
             return Err(wrong(
                 "source",

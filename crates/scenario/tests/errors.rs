@@ -621,6 +621,10 @@ fn distributions_that_are_none() {
         format!("{every_at}: `uniform` ends at `2s`, which is below its start `3s`")
     );
     assert_eq!(
+        every("{ uniform = [\"2s\", \"3s\", \"4s\"] }"),
+        format!("{every_at}: `uniform` has 3 values: it is from one to another, like `[\"2s\", \"3s\"]`")
+    );
+    assert_eq!(
         every("{ pareto = { mean = \"2s\", shape = 1 } }"),
         format!("{every_at}.pareto: `shape` is 1: it must be above 1, or there is no mean")
     );
@@ -683,6 +687,12 @@ fn a_source_that_pauses_without_end() {
         source("on = \"1ns\", off = \"1ns\""),
         "demo.toml, line 10: flows.0.source: goes on and off about 30000000000 times; at most 10000000 are allowed"
     );
+    // Half of the periods are below 1 s * 1e-9 * 2, one in 2^30 or so makes the mean: 60 s are of 1.5e10 turns, not of 30.
+    let long_tail = "{ pareto = { mean = \"1s\", shape = 1.000000001 } }";
+    assert_eq!(
+        source(&format!("on = {long_tail}, off = {long_tail}")),
+        "demo.toml, line 10: flows.0.source: goes on and off about 15000000000 times; at most 10000000 are allowed"
+    );
 }
 
 #[test]
@@ -735,8 +745,23 @@ fn memory_that_nothing_bounds() {
     // nearly all, each an event of 80 B.
     assert_eq!(gigabytes(&[&overload[..], &[("path.queue", "infinite"), ("record.events", "false")]].concat()), 20);
     assert_eq!(gigabytes(&overload), 7);
+    // What jitter holds back is under way: 12 Gbit/s for 10 s are 10 million packets, and twice that fits, as in slow start.
+    let held_back = [("path.jitter", "10s"), ("path.rate", "12gbit"), ("record.events", "false")];
+    assert_eq!(gigabytes(&[&overload[..], &held_back[..]].concat()), 4);
     // An initial window of 100 million segments is remembered, of 200 B each, whatever the queue drops of it.
     assert_eq!(gigabytes(&[("flows.0.transport.initial_window", "100000000"), ("record.events", "false")]), 20);
+}
+
+#[test]
+fn an_option_that_is_one_of_several_words() {
+    let reduction = |value: &str| flow(&format!("transport = {{ reduction = {value} }}"));
+    let key = "demo.toml, line 10: flows.0.transport.reduction";
+    assert_eq!(reduction("3"), format!("{key}: invalid type: integer `3`, expected text in quotes"));
+    assert_eq!(reduction("{}"), format!("{key}: invalid type: table, expected text in quotes"));
+    assert_eq!(
+        reduction("\"prr\""),
+        format!("{key}: unknown variant `prr`, expected one of `proportional-rate`, `proportional-rate-ssrb`, `pipe`")
+    );
 }
 
 #[test]

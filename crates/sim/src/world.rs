@@ -412,13 +412,11 @@ impl<'a> World<'a> {
         self.timers.set(index, or_never(deadline));
     }
 
-    /// A delayed ACK is due.
+    /// A delayed ACK is due, unless its timer was taken back.
     #[inline(never)]
     fn expire_receiver(&mut self, now: Time) {
-        let Some(index) = self.alarms.first() else { return };
-        let Some(ends) = &mut self.flows[index as usize].ends else {
-            return self.alarms.set(index, Time::NEVER);
-        };
+        let Some(index) = self.alarms.due(now) else { return };
+        let Some(ends) = &mut self.flows[index as usize].ends else { return };
         let ack = ends.on_receiver_timeout(now);
         self.alarms.set(index, or_never(ends.receiver_deadline()));
         if let Some(ack) = ack {

@@ -56,8 +56,10 @@ impl Periods {
     /// The other period begins at `now`.
     fn turn(&mut self, now: Time) {
         self.is_on = !self.is_on;
-        let length = if self.is_on { &self.on } else { &self.off };
-        self.until = if now < self.last { now + length.draw(&mut self.random) } else { Time::NEVER };
+        let distribution = if self.is_on { &self.on } else { &self.off };
+        // At least a nanosecond, or a distribution of nearly nothing but zeros would stand still.
+        let length = distribution.draw(&mut self.random).max(Span::from_nanos(1));
+        self.until = if now < self.last { now + length } else { Time::NEVER };
     }
 }
 
@@ -268,6 +270,17 @@ mod tests {
         // On until 2 s, off until 4 s, on from then on.
         let expected = [0.0, 1.0, 2.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0];
         assert_eq!(instants(second_a_unit().with_periods(periods)), expected);
+    }
+
+    #[test]
+    fn periods_of_no_time_pass() {
+        let nothing = Distribution::Constant(Span::ZERO);
+        let periods = Periods::new(nothing, nothing, Random::stream(1, "test", 0), Time::from_nanos(1000));
+        // On and off for a nanosecond by turns, until the 501st on period stays: a second's work, half a microsecond of it done.
+        let mut pace = second_a_unit().with_periods(periods);
+        pace.start(Time::ZERO);
+        assert_eq!(pace.written(Time::ZERO, u64::MAX - 1), 1);
+        assert_eq!(pace.next_write(), Some(Time::from_nanos(1_000_000_500)));
     }
 
     #[test]

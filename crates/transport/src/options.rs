@@ -168,7 +168,7 @@ pub fn linux() -> Options {
     }
 }
 
-/// Linux 3.5 with a clock of 1 ms (conventions of the experiments of SIAD).
+/// Linux 3.5 with a clock of 1 ms, the hosts of the experiments of SIAD.
 pub fn linux_3_5() -> Options {
     Options {
         clock_tick: Span::from_millis(1),
@@ -182,7 +182,7 @@ pub fn linux_3_5() -> Options {
     }
 }
 
-/// FreeBSD 9 (specification of CDG, section 7.5 and A15).
+/// FreeBSD 9, the hosts of the experiments of CDG.
 pub fn freebsd_9() -> Options {
     Options {
         initial_window: 3,

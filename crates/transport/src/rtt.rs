@@ -69,7 +69,7 @@ impl RttEstimator {
 }
 
 /// Whether the receiver delays ACKs, learnt from how many segments its ACKs cover: a counter from 0 to 5, up on an ACK for
-/// several segments, down on an ACK for one (specification of CDG, section 2.2).
+/// several segments, down on an ACK for one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DelayedAckDetector(u8);
 

@@ -75,6 +75,17 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
+    /// What half of the values are below: how large most are, where a long tail makes the mean.
+    pub fn median(&self) -> T {
+        match *self {
+            Self::Constant(_) | Self::Uniform(..) => self.mean(),
+            Self::Exponential(mean) => T::from_f64(mean.to_f64() * std::f64::consts::LN_2),
+            Self::Pareto { mean, shape } => {
+                T::from_f64(mean.to_f64() * (shape - 1.0) / shape * libm::exp2(1.0 / shape))
+            }
+        }
+    }
+
     /// The mean.
     pub fn mean(&self) -> T {
         match *self {
@@ -88,8 +99,10 @@ impl<T: Quantity> Distribution<T> {
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, bound(deserialize = "T: Deserialize<'de>"))]
 struct Table<T> {
+    // A list, as an array of two would be read from a longer one.
     /// Between these two.
-    uniform: Option<[T; 2]>,
+    #[schemars(with = "Option<[T; 2]>")]
+    uniform: Option<Vec<T>>,
     /// With this mean.
     exponential: Option<T>,
     /// With this mean and shape.
@@ -108,11 +121,15 @@ struct Pareto<T> {
 impl<T: Quantity> Table<T> {
     fn distribution(self) -> Result<Distribution<T>, String> {
         let [low, high] = T::EXAMPLES;
-        match (self.uniform, self.exponential, self.pareto) {
+        match (self.uniform.as_deref(), self.exponential, self.pareto) {
             (Some([low, high]), None, None) if high < low => {
                 Err(format!("`uniform` ends at `{high}`, which is below its start `{low}`"))
             }
-            (Some([low, high]), None, None) => Ok(Distribution::Uniform(low, high)),
+            (Some(&[low, high]), None, None) => Ok(Distribution::Uniform(low, high)),
+            (Some(ends), None, None) => Err(format!(
+                "`uniform` has {} values: it is from one to another, like `[\"{low}\", \"{high}\"]`",
+                ends.len()
+            )),
             (None, Some(mean), None) => Ok(Distribution::Exponential(mean)),
             (None, None, Some(Pareto { mean, shape })) if shape > 1.0 && shape.is_finite() => {
                 Ok(Distribution::Pareto { mean, shape })
@@ -223,6 +240,19 @@ mod tests {
         assert!(values.iter().all(|&v| v >= 2.0));
         assert!((mean(&values) - 3.0).abs() < 0.03, "{}", mean(&values));
         assert!((share_above(&values, 4.0) - 0.125).abs() < 0.004);
+    }
+
+    #[test]
+    fn half_of_the_values_are_below_the_median() {
+        for text in [
+            r#"{ "uniform": ["2s", "3s"] }"#,
+            r#"{ "exponential": "2s" }"#,
+            r#"{ "pareto": { "mean": "3s", "shape": 1.1 } }"#,
+        ] {
+            let distribution: Distribution<Span> = serde_json::from_str(text).unwrap();
+            let above = share_above(&drawn(text), distribution.median().as_secs_f64());
+            assert!((above - 0.5).abs() < 0.005, "{text}: {above}");
+        }
     }
 
     #[test]

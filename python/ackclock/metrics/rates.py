@@ -115,8 +115,10 @@ def utilization(
 ) -> float:
     """Fraction of the time a link is busy; over an explicit interval, what left it over its nominal rate."""
     row = link_row(run, link)
-    if start is None or stop is None:
+    if start is None and stop is None:
         return float(column(run.links, "utilization")[row])
+    if start is None or stop is None or not stop > start:
+        raise MetricError("utilization needs both ends of its interval or none, the later one last")
     table = run.link_series
     chosen = column(table, "link") == column(run.links, "link")[row]
     departed = np.interp(

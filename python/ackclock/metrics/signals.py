@@ -89,7 +89,7 @@ def lag(
 ) -> float:
     """Steps of ``counter`` from when signal ``first`` meets a condition to when ``second`` does.
 
-    Both are looked for from ``start``.     ``sign`` is the condition: "<=0" or ">=0". The signals are read
+    Both are looked for from ``start``. ``sign`` is the condition: "<=0" or ">=0". The signals are read
     where the counter steps.
     """
     if sign not in ("<=0", ">=0"):

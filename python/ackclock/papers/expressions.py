@@ -112,8 +112,17 @@ def _difference(values: Sequence[float]) -> float:
     return values[0] - values[1]
 
 
+def quotient(a: float, b: float) -> float:
+    """The ratio of two numbers: infinite where only the second is 0, without value where both are."""
+    if b:
+        return a / b
+    if not a:
+        raise MetricError("both sides of a ratio are 0")
+    return math.copysign(math.inf, a)
+
+
 def _ratio(values: Sequence[float]) -> float:
-    return values[0] / values[1] if values[1] else math.copysign(math.inf, values[0])
+    return quotient(*values)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 from ackclock.metrics import MetricError
 from ackclock.papers.catalogue import Claim, Experiment
-from ackclock.papers.expressions import Expression, parse, parse_groups
+from ackclock.papers.expressions import Expression, parse, parse_groups, quotient
 from ackclock.papers.measure import Samples
 
 
@@ -33,9 +34,7 @@ class Judgement:
             "id": claim.id,
             "kind": claim.kind,
             "reported": claim.reported,
-            "measured": None
-            if self.measured is None or abs(self.measured) == float("inf")
-            else self.measured,
+            "measured": None if self.measured is None or not isfinite(self.measured) else self.measured,
             "unit": claim.unit,
             "low": finite[0],
             "high": finite[1],
@@ -64,10 +63,11 @@ def judge(claim: Claim, measures: Measures, samples: Samples) -> Judgement:
         return Judgement(claim, None, _verdict(claim, passed=False), why)
     try:
         values = [[m.value(samples) for m in group] for group in measures]
+        ordered = claim.kind == "ordering"
+        ratios = [quotient(a, b) for group in values for a, b in pairwise(group)] if ordered else []
     except MetricError as error:
         return Judgement(claim, None, _verdict(claim, passed=False), str(error))
-    if claim.kind == "ordering":
-        ratios = [a / b if b else float("inf") for group in values for a, b in pairwise(group)]
+    if ordered:
         misses = [ratio for ratio in ratios if not claim.low <= ratio <= claim.high]
         measured = misses[0] if misses else min(ratios)
     else:

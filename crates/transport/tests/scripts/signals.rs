@@ -4,7 +4,7 @@ use transport::Options;
 
 use crate::harness::{SenderScript, Told, ack, ms, plain};
 
-// RFC 6298, section 3; specification of CDG, section 2.2.
+// RFC 6298, section 3.
 #[test]
 fn the_sample_is_of_the_newest_segment_covered_and_comes_with_sack_too() {
     let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 2.0);
