@@ -101,8 +101,13 @@ CALLBACK_2(void, ack_pkts_acked, struct sock *, sk, const struct ack_sample *, s
 	if (!s)
 		return;
 	bool reducing = is_reducing(sk);
-	if (!reducing)
+	if (!reducing) {
+		/* After an undo the stack raised the threshold to three quarters of the window: the controller has its own back. */
+		if (s->events.undone)
+			publish_threshold(sk, s);
+		s->events.undone = false;
 		adopt(sk, s);
+	}
 	s->events.rtt = rtt_sample(&s->events.sampler, sk, sample);
 	s->events.round_start = is_after(delivered_to(sk), s->events.round_end);
 	if (s->events.round_start)

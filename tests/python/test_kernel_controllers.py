@@ -1,4 +1,4 @@
-"""Controllers in C, written for the kernel: from scenarios, from Python, on the command line, and what is refused."""
+"""Controllers in C, written for the kernel: how they are named, run and refused."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ def refused(capsys, *arguments):
     return capsys.readouterr().err
 
 
-def test_a_file_beside_the_scenario_is_its_controller(folder, capsys):
+def test_a_file_beside_the_scenario_is_its_controller(folder):
     run = ackclock.simulate(folder / "demo.toml")
     again = ackclock.simulate(folder / "demo.toml")
     assert run.flows["cc"].to_pylist() == ["mine.bpf.c", "newreno"]

@@ -30,8 +30,8 @@ pub use document::{Document, from_json, from_path, from_toml};
 pub use draw::DrawnFlow;
 pub use error::Error;
 pub use language::{Flow, Link, Path, Protocol, Record, Reverse, Scenario};
-pub use resolve::is_source;
 pub use plan::{Hop, Kind, Plan, PlannedFlow, PlannedLink};
+pub use resolve::is_source;
 pub use values::{
     Arrivals, Delay, DelaySpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets, QueueSpec, RateSpec, Sampling,
     Source,

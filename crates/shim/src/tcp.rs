@@ -290,7 +290,7 @@ impl Controller for Kernel {
         // Unlimited while the controller leaves it alone.
         match self.flow.connection().pacing_rate {
             0 | std::ffi::c_ulong::MAX => None,
-            bytes => Some(Rate::from_bits_per_second((bytes as u64).saturating_mul(8))),
+            bytes => Some(Rate::from_bits_per_second(bytes.saturating_mul(8))),
         }
     }
 

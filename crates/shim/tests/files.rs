@@ -1,7 +1,7 @@
 //! Files that are no controllers, parameters that there are not, and what one object has to bear.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use control::{Parameters, Probe};
@@ -24,7 +24,7 @@ fn written(test: &str, text: &str) -> PathBuf {
     path
 }
 
-fn refused(path: &PathBuf) -> String {
+fn refused(path: &Path) -> String {
     match Source::open(path).and_then(|source| source.build(&Parameters::new())) {
         Err(Error::Source(sentence)) => sentence.replace(&path.display().to_string(), "mine.bpf.c"),
         Err(error) => panic!("{error:?}"),

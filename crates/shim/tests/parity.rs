@@ -7,6 +7,9 @@
 //! | cdg, da | 0 | both round down a fraction, C one of 16 bits, and draw the same random numbers |
 //! | siad | 1 segment | alpha and targets have 16 fractional bits; a whole segment is added when their sum is full |
 //!
+//! SIAD compares, and rounds down, values that in made-up flows are whole numbers but for rounding: 56/3 * 21/28 is 14 in C and just less in
+//! Rust. In up to one of twenty such flows, whose RTTs are whole milliseconds, that tells the windows apart; in recorded ones it does not.
+//!
 //! Left out: what follows an idle restart, where the kernel raises the threshold to three quarters of the window (RFC 2861) and the
 //! simulator's controllers do not (RFC 5681).
 
@@ -15,7 +18,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use control::{Ack, Controller, Counting, Loss, Marks, Parameters, RttSample, registry};
 use proptest::prelude::*;
-use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use shim::Source;
 use shim::tape::{Event, Recorder, Tape};
 use sim::{Job, Watch};
@@ -27,14 +30,16 @@ struct Twins {
     source: Source,
     /// The most that windows differ by.
     rounding: f64,
+    /// The share of made-up tapes in which a decision falls differently, and the windows part.
+    boundaries: f64,
 }
 
 static TWINS: LazyLock<Vec<Twins>> = LazyLock::new(|| {
-    let twins = |(name, rounding)| {
+    let twins = |(name, rounding, boundaries)| {
         let file = format!("{}/../../kernel/{name}.bpf.c", env!("CARGO_MANIFEST_DIR"));
-        Twins { name, source: Source::open(Path::new(&file)).unwrap(), rounding }
+        Twins { name, source: Source::open(Path::new(&file)).unwrap(), rounding, boundaries }
     };
-    [("newreno", 2.0), ("cdg", 0.0), ("da", 0.0), ("siad", 1.0)].map(twins).into()
+    [("newreno", 2.0, 0.0), ("cdg", 0.0, 0.0), ("da", 0.0, 0.0), ("siad", 1.0, 0.05)].map(twins).into()
 });
 
 /// Settings that lead through every rule, with the controllers they belong to.
@@ -104,8 +109,14 @@ fn recorded_flows_have_the_same_windows_in_both_languages() {
         ("queue = { limit = \"80p\", mark_above = \"20p\" }", "transport = { ecn = true }"),
         ("queue = \"100p\"\njitter = { uniform = \"9ms\", reorder = true }", ""),
         // Older stacks, but for what decides how windows grow: that is the kernel's.
-        ("queue = \"30p\"", "profile = \"linux-3.5\"\ntransport = { slow_start_at_threshold = false, counting = \"segments\" }"),
-        ("queue = \"30p\"", "profile = \"freebsd-9\"\ntransport = { slow_start_at_threshold = false, counting = \"segments\" }"),
+        (
+            "queue = \"30p\"",
+            "profile = \"linux-3.5\"\ntransport = { slow_start_at_threshold = false, counting = \"segments\" }",
+        ),
+        (
+            "queue = \"30p\"",
+            "profile = \"freebsd-9\"\ntransport = { slow_start_at_threshold = false, counting = \"segments\" }",
+        ),
     ];
     let mut seen = [0; 5];
     for &(name, settings) in SETTINGS {
@@ -133,7 +144,7 @@ fn recorded_flows_have_the_same_windows_in_both_languages() {
 }
 
 /// What may happen next to a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Step {
     Ack { segments: u32, rtt_micros: u64, delayed: bool, limited: bool, echo: bool },
     Loss,
@@ -269,22 +280,24 @@ impl Connection {
 
 #[test]
 fn made_up_flows_have_the_same_windows_in_both_languages() {
+    const CASES: u32 = 96;
     // The same cases each time: one random number in a million lies between the probabilities of C and Rust.
-    let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    let mut runner = TestRunner::new_with_rng(
-        ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() },
-        rng,
-    );
+    let config = ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let steps = (proptest::collection::vec(step(), 1..1500), any::<u64>());
-    let outcome = runner.run(&steps, |(steps, seed)| {
-        let tape = Connection::tape(&steps);
-        for &(name, settings) in SETTINGS {
-            let found = difference(twins(name), &parameters(settings), &tape, seed);
-            if let Some(found) = found { println!("XX {} {}", name, found.lines().next().unwrap()); }
-        }
-        Ok(())
-    });
-    if let Err(TestError::Fail(difference, _)) = outcome {
-        panic!("{difference}");
+    for twins in TWINS.iter() {
+        let settings: Vec<Parameters> =
+            SETTINGS.iter().filter(|(name, _)| *name == twins.name).map(|(_, text)| parameters(text)).collect();
+        let parted: Mutex<Vec<String>> = Mutex::default();
+        let outcome = runner.run(&steps, |(steps, seed)| {
+            let tape = Connection::tape(&steps);
+            let found = settings.iter().filter_map(|parameters| difference(twins, parameters, &tape, seed));
+            parted.lock().unwrap().extend(found);
+            Ok(())
+        });
+        assert_eq!(outcome, Ok(()));
+        let (parted, tapes) = (parted.into_inner().unwrap(), settings.len() * CASES as usize);
+        let most = tapes as f64 * twins.boundaries;
+        assert!(parted.len() as f64 <= most, "{} of {tapes} tapes, such as {}", parted.len(), parted[0]);
     }
 }

@@ -20,9 +20,7 @@ from ackclock.scenario import in_file, shown
 def compare(
     controllers: Annotated[
         list[str],
-        typer.Argument(
-            metavar="CC…", help="Controllers, as `ackclock controllers` lists them, or files `….bpf.c`."
-        ),
+        typer.Argument(metavar="CC…", help="Controllers, as `ackclock controllers` lists them, or files."),
     ],
     rate: Annotated[str, typer.Option(help="Rate of the bottleneck.")] = "10mbit",
     rtt: Annotated[str, typer.Option(help="Base RTT, without queueing.")] = "40ms",
