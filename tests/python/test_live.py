@@ -232,12 +232,8 @@ def test_a_shell_runs_a_command_across_the_path(capfd, tmp_path):
         "time.sleep(0.3)\n"
         "raise SystemExit(7)"
     )
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        arguments = ["--rtt", "20ms", "--log", str(tmp_path / "log.csv"), "--meter"]
-        status = main(["shell", *arguments, "--", sys.executable, "-c", client])
-    finally:
-        signal.signal(signal.SIGINT, before)
+    arguments = ["--rtt", "20ms", "--log", str(tmp_path / "log.csv"), "--meter"]
+    status = main(["shell", *arguments, "--", sys.executable, "-c", client])
     out, err = capfd.readouterr()
     assert (status, out) == (7, "10.0.0.1\n"), err
     assert "bottleneck" in err

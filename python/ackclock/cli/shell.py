@@ -66,11 +66,14 @@ def shell(
     resolved = _engine.resolve_json(json.dumps(document), output.overrides(settings))
     if os.geteuid() != 0:
         _engine.become_root()
-    # Ctrl-C is for the command.
-    signal.signal(signal.SIGINT, lambda *_: None)
     near = command or [os.environ.get("SHELL", "/bin/sh")]
     first = int(json.loads(resolved)["seed"]) if seed is None else seed
-    status, ran = _engine.shell(resolved, first, near, _words(far), _Meter() if meter else None)
+    # Ctrl-C is for the command.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        status, ran = _engine.shell(resolved, first, near, _words(far), _Meter() if meter else None)
+    finally:
+        signal.signal(signal.SIGINT, before)
     run = Run.from_engine(ran, resolved, first)
     if log is not None:
         _write(run, log)
