@@ -201,7 +201,9 @@ def test_an_invalid_run_is_marked_in_tables_and_report(capsys, scenario, tmp_pat
     assert status == 0
     assert "small (invalid)" in out
     assert "small, seed 1 is not valid: a delivery was 20.0 ms late" in err
-    assert "small (invalid)" in (tmp_path / "out" / "index.html").read_text()
+    report = (tmp_path / "out" / "index.html").read_text()
+    assert "small (invalid)" in report
+    assert "how far small (invalid), seed 1 can be trusted" in report
     assert json.loads((tmp_path / "out" / "run.json").read_text())["engine"]["valid"] is False
 
 

@@ -101,6 +101,10 @@ class Ending:
         for label, repetitions in by_label.items():
             seeds = ", ".join(str(r.seed) for r in repetitions)
             page.details(f"scenario of {label}, seed {seeds}", json.dumps(repetitions[0].scenario, indent=2))
+            for run in repetitions:
+                if run.engine["kind"] == "live":
+                    told = json.dumps(run.engine, indent=2)
+                    page.details(f"how far {label}, seed {run.seed} can be trusted", told)
         page.details("versions and host", json.dumps(host(), indent=2))
         page.write(folder / "index.html")
         write_json(folder / "summary.json", summary.document(summaries))
