@@ -67,7 +67,8 @@ pub(crate) fn shell(
     };
     let outcome = outcome.map_err(|_| PyRuntimeError::new_err("the engine failed"))?.map_err(failed)?;
     let ShellOutcome { status, elapsed, tables, honesty } = outcome;
-    let cost = live::Engine { events: 0, data_packets: 0, cpu_s: honesty.emulator_cpu_s, wall_s: elapsed.as_secs_f64() };
+    let cost =
+        live::Engine { events: 0, data_packets: 0, cpu_s: honesty.emulator_cpu_s, wall_s: elapsed.as_secs_f64() };
     let run = engine_of(cost, &honesty).and_then(|engine| Run::new(tables, engine));
     Ok((status, run.map_err(|failure| failure.into_exception(py))?))
 }
