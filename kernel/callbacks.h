@@ -40,14 +40,18 @@ inline_always struct controller *started(struct sock *sk)
 	return s && s->events.started ? s : 0;
 }
 
+inline_always void publish_threshold(struct sock *sk, struct controller *s)
+{
+	s->events.threshold = whole(most(s->reno.threshold, MINIMUM));
+	tcp_sk(sk)->snd_ssthresh = s->events.threshold;
+}
+
 /* Window and threshold to the kernel; not to be called while the stack reduces. */
 inline_always void publish(struct sock *sk, struct controller *s)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
 	s->events.window = whole(s->reno.window);
-	s->events.threshold = whole(most(s->reno.threshold, MINIMUM));
-	tp->snd_cwnd = s->events.window;
-	tp->snd_ssthresh = s->events.threshold;
+	tcp_sk(sk)->snd_cwnd = s->events.window;
+	publish_threshold(sk, s);
 }
 
 /* The stack now reduces to the controller's window. */
@@ -97,14 +101,21 @@ CALLBACK_2(void, ack_pkts_acked, struct sock *, sk, const struct ack_sample *, s
 	if (!s)
 		return;
 	bool reducing = is_reducing(sk);
-	if (!reducing)
+	if (!reducing) {
+		/* After an undo the stack raised the threshold to three quarters of the window: the controller has its own back. */
+		if (s->events.undone)
+			publish_threshold(sk, s);
+		s->events.undone = false;
 		adopt(sk, s);
+	}
 	s->events.rtt = rtt_sample(&s->events.sampler, sk, sample);
 	s->events.round_start = is_after(delivered_to(sk), s->events.round_end);
 	if (s->events.round_start)
 		s->events.round_end = tcp_sk(sk)->snd_nxt;
 	on_signals(sk, s);
-	if (!reducing)
+	if (reducing)
+		publish_target(sk, s);
+	else
 		publish(sk, s);
 	show(sk, s);
 }
@@ -146,6 +157,7 @@ CALLBACK_2(void, ack_set_state, struct sock *, sk, u8, next)
 		if (!events->timed_out) {
 			on_timeout(sk, s, true);
 			events->window = whole(s->reno.window);
+			publish_threshold(sk, s);
 		}
 		events->timed_out = false;
 	} else if (next == TCP_CA_CWR || next == TCP_CA_Recovery) {

@@ -219,6 +219,8 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
         figure.legend(*found[0], loc="outside right upper")
     else:
         for one, (_, names) in zip(axes, found, strict=True):
+            if not names:
+                continue
             rows = math.ceil(len(names) / LEGEND_COLUMNS)
             one.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=LEGEND_COLUMNS, borderaxespad=0.2)
             one.set_title(one.get_title(loc="left"), loc="left", pad=6 + LEGEND_ROW_POINTS * rows)

@@ -40,6 +40,9 @@ Distribution: TypeAlias = str | Mapping[str, Any]
 Factory: TypeAlias = Callable[[], Any]
 """Makes one controller written in Python."""
 
+SOURCE = ".bpf.c"
+"""The end of the name of a file that holds a controller in C."""
+
 _KEYS = {"from_": "from"}
 
 Part = TypeVar("Part", "Path", "Link")
@@ -110,7 +113,7 @@ class Flow:
     """One sender with its receiver, or several alike."""
 
     cc: str | type[Controller]
-    """The congestion controller: its name, or a class written in Python."""
+    """The congestion controller: its name, a class written in Python, or a file ``….bpf.c`` in C."""
     parameters: Mapping[str, Any] | None = None
     """Parameters of the controller."""
     name: str | None = None
@@ -236,6 +239,16 @@ class Scenario:
                 factories.append(_factory(flow.cc, dict(flow.parameters or {})))
         text = json.dumps(document, default=str)
         return _engine.resolve_json(text, override_list(overrides)), factories
+
+
+def shown(cc: str) -> str:
+    """The name of a controller in tables and plots: of a file in C without its folder."""
+    return pathlib.Path(cc).name if cc.endswith(SOURCE) else cc
+
+
+def in_file(cc: str) -> str:
+    """``cc`` as a resolved scenario has it: the path of a file in C from the root."""
+    return str(pathlib.Path(cc).absolute()) if cc.endswith(SOURCE) else cc
 
 
 def override_list(overrides: Mapping[str, Any] | None) -> list[tuple[str, str]]:

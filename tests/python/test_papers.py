@@ -4,6 +4,7 @@ import math
 import pytest
 
 from ackclock import papers
+from ackclock.jobs import Simulator
 from ackclock.papers import CatalogueError
 from ackclock.papers.catalogue import read_experiment
 from ackclock.papers.expressions import Constant, Slope, parse
@@ -368,7 +369,7 @@ def test_a_small_experiment_is_run_measured_and_judged(experiment):
 
 
 def test_the_same_seed_gives_the_same_measurements(experiment):
-    first, second = (papers.reproduce([experiment], threads=n).as_json() for n in (1, 2))
+    first, second = (papers.reproduce([experiment], engine=Simulator(n)).as_json() for n in (1, 2))
     for result in (*first["experiments"], *second["experiments"]):
         del result["seconds"]
     assert first == second

@@ -384,7 +384,7 @@ fn row(plan: &Plan, flow: u32, drawn: &DrawnFlow, mut meter: FlowMeter, told: &e
     let description = FlowDescription {
         flow,
         name: &drawn.name(plan),
-        cc: &planned.cc,
+        cc: planned.controller(),
         profile: &planned.profile,
         start: drawn.start,
         stop: told.completed.unwrap_or(drawn.stop).min(end),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Distribution, Span, Time};
 
 use crate::document::Origin;
+use crate::resolve::stem;
 use crate::values::{Delay, DelaySpec, JitterSpec, LossSpec, QueueSpec, RateSpec, Sampling, Source};
 
 /// A network and the flows on it. The network is either one bottleneck (`path`) or any number of `links`.
@@ -126,12 +127,12 @@ pub struct Link {
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// The congestion controller, as in `ackclock controllers`.
+    /// The congestion controller, as in `ackclock controllers`, or a file `….bpf.c` in C, beside the scenario.
     pub cc: String,
     /// Parameters of the controller.
     #[serde(default, skip_serializing_if = "control::Parameters::is_empty")]
     pub parameters: control::Parameters,
-    /// What reports call it; by default `<cc>-<index among the flows>`.
+    /// What reports call it; by default `<cc>-<index among the flows>`, of a file the name before `.bpf.c`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// So many copies; their names get `-0`, `-1` and so on.
@@ -232,7 +233,7 @@ impl Scenario {
         let mut index = 0;
         for flow in &mut self.flows {
             if flow.count == 1 {
-                flow.name.get_or_insert_with(|| format!("{}-{index}", flow.cc));
+                flow.name.get_or_insert_with(|| format!("{}-{index}", stem(&flow.cc)));
             }
             flow.stop.get_or_insert(Time::ZERO + self.duration);
             flow.profile.get_or_insert_with(|| self.profile.clone());

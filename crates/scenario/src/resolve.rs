@@ -23,6 +23,9 @@ const MOST_TURNS: u64 = 10_000_000;
 /// Controllers whose name begins so are defined in Python, and not in the registry.
 const PYTHON: &str = "python:";
 
+/// Controllers whose name ends so are files in C, written for the kernel.
+const SOURCE: &str = ".bpf.c";
+
 /// Largest IPv4 packet.
 const LARGEST_PACKET: u64 = 65_535;
 /// A datagram carries at least the headers of IP and UDP.
@@ -38,7 +41,8 @@ type Wrong = (String, String);
 type Foreign<'a> = &'a dyn Fn(&str) -> bool;
 
 impl Scenario {
-    /// Resolves and validates everything, traces included. A controller named `python:…` is taken as it is.
+    /// Resolves and validates everything, traces included. A controller named `python:…` is taken as it is; of one in a file
+    /// `….bpf.c` only whether the file is there is looked at.
     pub fn plan(&self) -> Result<Plan, Error> {
         self.plan_with(&|cc| cc.starts_with(PYTHON))
     }
@@ -111,7 +115,7 @@ impl Scenario {
                 let name = match &flow.name {
                     Some(name) if flow.count == 1 => name.clone(),
                     Some(name) => format!("{name}-{copy}"),
-                    None => format!("{}-{}", flow.cc, planned.len()),
+                    None => format!("{}-{}", stem(&flow.cc), planned.len()),
                 };
                 if name.trim().is_empty() || name.contains(char::is_control) {
                     let message = format!("{name:?} is not a name: it needs letters, and no line breaks");
@@ -138,11 +142,32 @@ impl Scenario {
         Ok(planned)
     }
 
+    /// What [`PlannedFlow::cc`] is for `flow`.
+    fn controller(&self, flow: &Flow, foreign: Foreign<'_>) -> Result<String, Wrong> {
+        let cc = &flow.cc;
+        if is_source(cc) {
+            let path = self.origin.beside(cc);
+            return match std::fs::metadata(&path) {
+                Ok(known) if known.is_file() => Ok(path.display().to_string()),
+                Ok(_) => Err(wrong("cc", format!("`{cc}` is not a file"))),
+                Err(error) => Err(wrong("cc", format!("`{cc}` cannot be read: {error}"))),
+            };
+        }
+        if foreign(cc) {
+            return Ok(cc.clone());
+        }
+        registry::find(cc).map_err(|error| wrong("cc", error.to_string()))?;
+        match registry::build(cc, &flow.parameters) {
+            Ok(_) => Ok(cc.clone()),
+            Err(error) => Err(wrong("parameters", plain(&error.to_string()))),
+        }
+    }
+
     fn plan_flow(&self, flow: &Flow, network: &Network, foreign: Foreign<'_>) -> Result<PlannedFlow, Wrong> {
         if flow.count == 0 {
             return Err(wrong("count", "must be at least 1"));
         }
-        check_controller(flow, foreign)?;
+        let cc = self.controller(flow, foreign)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
         let options = options(profile(name).map_err(|message| wrong("profile", message))?, &flow.transport)?;
         let end = Time::ZERO + self.duration;
@@ -166,7 +191,7 @@ impl Scenario {
         }
         Ok(PlannedFlow {
             name: String::new(),
-            cc: flow.cc.clone(),
+            cc,
             parameters: flow.parameters.clone(),
             profile: name.clone(),
             options,
@@ -188,15 +213,19 @@ fn wrong(key: impl Into<String>, message: impl Into<String>) -> Wrong {
     (key.into(), message.into())
 }
 
-fn check_controller(flow: &Flow, foreign: Foreign<'_>) -> Result<(), Wrong> {
-    if foreign(&flow.cc) {
-        return Ok(());
-    }
-    registry::find(&flow.cc).map_err(|error| wrong("cc", error.to_string()))?;
-    match registry::build(&flow.cc, &flow.parameters) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(wrong("parameters", plain(&error.to_string()))),
-    }
+/// Whether a controller is a file in C.
+pub fn is_source(cc: &str) -> bool {
+    cc.ends_with(SOURCE)
+}
+
+/// What flows are called by default: the name of their controller, of a file what is before `.bpf.c`.
+pub(crate) fn stem(cc: &str) -> &str {
+    shown(cc).strip_suffix(SOURCE).unwrap_or(cc)
+}
+
+/// The name of a controller in tables and plots: of a file without its folder.
+pub(crate) fn shown(cc: &str) -> &str {
+    if is_source(cc) { cc.rsplit('/').next().unwrap_or(cc) } else { cc }
 }
 
 /// Whether sizes, and the times between starts and turns, are above zero, and no more than a machine bears in the `life` of the flow.

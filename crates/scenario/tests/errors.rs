@@ -159,6 +159,14 @@ fn steps_out_of_order_late_empty_or_all_zero() {
 }
 
 #[test]
+fn a_controller_in_a_file_that_is_not_there() {
+    assert_eq!(
+        dumbbell("cc = \"newreno\"", "cc = \"./mine.bpf.c\""),
+        "demo.toml, line 9: flows.0.cc: `./mine.bpf.c` cannot be read: No such file or directory (os error 2)"
+    );
+}
+
+#[test]
 fn a_trace_that_cannot_be_read_or_is_none() {
     assert_eq!(
         dumbbell("\"10mbit\"", "{ trace = \"missing.down\" }"),

@@ -367,6 +367,19 @@ fn a_controller_of_python_is_not_looked_up() {
     assert_eq!(plan.flows[0].parameters["gain"], 2);
 }
 
+#[test]
+fn a_controller_in_a_file_is_found_beside_the_scenario_and_named_after_it() {
+    let directory = env!("CARGO_TARGET_TMPDIR");
+    std::fs::write(format!("{directory}/mine.bpf.c"), "").unwrap();
+    let text = "duration = \"1s\"\npath = { rate = \"1mbit\", rtt = \"9ms\", queue = \"9p\" }\n\
+                flows = [{ cc = \"mine.bpf.c\" }, { cc = \"mine.bpf.c\", count = 2 }]";
+    let plan = scenario::from_toml(text, &format!("{directory}/demo.toml")).unwrap().plan().unwrap();
+    assert_eq!(plan.flows.iter().map(|flow| flow.name.as_str()).collect::<Vec<_>>(), ["mine-0", "mine-1", "mine-2"]);
+    assert_eq!(plan.flows[0].cc, format!("{directory}/mine.bpf.c"));
+    assert_eq!(plan.flows[0].controller(), "mine.bpf.c");
+    assert_eq!(plan.flows[0].controller_source(), Some(format!("{directory}/mine.bpf.c").as_ref()));
+}
+
 const PARKING_LOT: &str = r#"
     duration = "60s"
     [[links]]

@@ -225,7 +225,7 @@ fn row_of(meter: &FlowMeter, end: Time, plan: &Plan, index: u32, drawn: &DrawnFl
     let description = FlowDescription {
         flow: index,
         name: &drawn.name(plan),
-        cc: &planned.cc,
+        cc: planned.controller(),
         profile: &planned.profile,
         start: flow.start,
         stop: flow.completed.unwrap_or(flow.stop).min(end),

@@ -1,4 +1,4 @@
-"""The command line: ``ackclock run``, ``compare``, ``reproduce``, ``controllers``, ``bench``.
+"""The command line, ``ackclock``: a module for each command.
 
 Its modules import matplotlib, pyarrow and the experiments only where they use them: help and refusals appear
 at once.

@@ -11,6 +11,8 @@ from rich.table import Column, Table
 
 from ackclock.cli import INTERRUPTED, output
 from ackclock.cli.output import notes
+from ackclock.jobs import Simulator
+from ackclock.live import Live, check_built_in
 from ackclock.report import check_folder, new_folder
 
 if TYPE_CHECKING:
@@ -29,6 +31,10 @@ def reproduce(
     ] = False,
     seed: output.SeedOption = None,
     threads: output.ThreadsOption = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Run them on the kernel's TCP as well, in real time.")
+    ] = False,
+    retries: output.RetriesOption = 0,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder of the report; default: reports/reproduce-TIME."),
@@ -43,6 +49,8 @@ def reproduce(
     from ackclock import papers
     from ackclock.papers import page
 
+    if live:
+        check_built_in()
     catalogue = papers.catalogue()
     chosen = papers.select(catalogue, ids or [])
     if listing:
@@ -55,19 +63,37 @@ def reproduce(
     folder = out or Path("reports") / f"reproduce-{datetime.now():%Y%m%d-%H%M%S}"
     check_folder(folder, force)
     with output.progress(f"{len(chosen)} experiments" if len(chosen) > 1 else chosen[0].id) as at:
-        done = papers.reproduce(chosen, seed=seed, threads=threads, progress=at)
+        done = papers.reproduce(chosen, engine=Simulator(threads), seed=seed, progress=at)
+    if live and not done.interrupted:
+        done.live = _live(chosen, seed, retries)
     if any(result.runs_done for result in done.results):
         with new_folder(folder, force) as work:
             page.write(done, catalogue, work)
         notes.print(f"report: {folder / 'index.html'}", markup=False, soft_wrap=True)
     output.show(_table(done), as_json=as_json)
-    if done.interrupted:
+    if done.interrupted or (done.live is not None and done.live.interrupted):
         notes.print("interrupted: judged on what had finished")
         raise typer.Exit(INTERRUPTED)
     if as_json:
         output.print_json(done.as_json())
     if done.missed:
         raise typer.Exit(CLAIM_FAILED)
+
+
+def _live(chosen: list[papers.Experiment], seed: int | None, retries: int) -> papers.Reproduction:
+    """The experiments on the kernel's TCP, as far as they can run there."""
+    from ackclock import papers
+    from ackclock.papers.live import as_live
+
+    with output.progress("live") as at:
+        done = papers.reproduce(
+            [as_live(one) for one in chosen], engine=Live(retries), seed=seed, progress=at
+        )
+    for sentence in done.refused:
+        notes.print(f"not live: {sentence}", markup=False, soft_wrap=True)
+    for sentence in done.invalid:
+        notes.print(f"warning: live run past its error budget: {sentence}", markup=False, soft_wrap=True)
+    return done
 
 
 def _list(chosen: list[papers.Experiment], as_json: bool) -> None:
@@ -89,12 +115,12 @@ COLOUR = {"pass": "green", "miss": "bold red", "cited": "dim", "informative": "d
 def _table(done: papers.Reproduction) -> Table:
     from ackclock.papers import page
 
-    table = Table(Column("claim", no_wrap=True), "reported", "measured", "band", "verdict")
+    _, _, *columns = page.headings(done)
+    table = Table(Column("claim", no_wrap=True), *(column for column in columns if column != "unit"))
     for result in done.results:
-        for judgement in result.judgements:
-            identity, _, reported, measured, band, unit, verdict = page.row(judgement)
+        for identity, _, reported, *measured, band, unit, verdict in page.rows(result, done):
             unit = "" if unit == "-" else f" {unit}"
             shown = f"[{COLOUR[verdict]}]{verdict}[/]"
-            table.add_row(identity, reported, f"{measured}{unit}", band, shown)
+            table.add_row(identity, reported, *(f"{one}{unit}" for one in measured), band, shown)
         table.add_section()
     return table

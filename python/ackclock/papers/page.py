@@ -15,6 +15,25 @@ from ackclock.papers.reproduction import Reproduction, Result
 from ackclock.report import Page, host, number, png, write_json
 
 HEADINGS = ("claim", "what the paper says", "reported", "measured", "band", "unit", "verdict")
+BESIDE = HEADINGS.index("measured") + 1
+"""Where the column of live runs stands."""
+
+
+def headings(reproduction: Reproduction) -> list[str]:
+    """``HEADINGS``, with what is measured live if it was."""
+    if reproduction.live is None:
+        return list(HEADINGS)
+    return [*HEADINGS[: BESIDE - 1], "simulated", "live", *HEADINGS[BESIDE:]]
+
+
+def rows(result: Result, reproduction: Reproduction) -> list[list[str]]:
+    """The judgements of a result as rows under ``headings``."""
+    found = [row(j) for j in result.judgements]
+    if reproduction.live is not None:
+        live = reproduction.measured_live()
+        for judgement, cells in zip(result.judgements, found, strict=True):
+            cells.insert(BESIDE, number(live.get(judgement.claim.id)))
+    return found
 
 
 def row(judgement: Judgement) -> list[str]:
@@ -30,7 +49,8 @@ def row(judgement: Judgement) -> list[str]:
 
 def markdown(reproduction: Reproduction) -> str:
     """The judgements as a table in Markdown, for documentation."""
-    return tables.markdown(HEADINGS, [row(j) for result in reproduction.results for j in result.judgements])
+    every = [row for result in reproduction.results for row in rows(result, reproduction)]
+    return tables.markdown(headings(reproduction), every)
 
 
 def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -> None:
@@ -46,6 +66,8 @@ def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -
             "Interrupted: claims rest on the repetitions that had finished, and figures are left as Parquet.",
             "miss",
         )
+    if reproduction.live is not None:
+        _live(page, reproduction.live)
     titles = {p.id: f"{p.authors}, “{p.title}”, {p.venue} {p.year}" for p in papers}
     shown: set[str] = set()
     for result in reproduction.results:
@@ -69,14 +91,11 @@ def _experiment(page: Page, result: Result, reproduction: Reproduction, folder: 
         f"Section {experiment.section}, {experiment.kind}, {experiment.status}. Shows {experiment.shows}. "
         f"{result.runs_done} of {result.runs} runs, {number(result.seconds, 3)} s."
     )
-    for drawn in result.figures:
-        name = f"{experiment.id}-{drawn.figure.name}".rstrip("-")
-        pq.write_table(table(drawn.panels), folder / f"{name}.parquet")
-        if reproduction.interrupted:
-            continue  # drawing takes longer than one who has interrupted wants to wait
-        picture = png(drawn.figure.draw(drawn.panels))
-        (folder / f"{name}.png").write_bytes(picture)
-        page.figure(picture, drawn.figure.title)
+    _figures(page, result, "", reproduction.interrupted, folder)
+    if (live := reproduction.live) is not None:
+        for other in live.results:
+            if other.experiment.id == experiment.id and other.runs_done:
+                _figures(page, other, "live", live.interrupted, folder)
     for shown in result.tables:
         name = f"{experiment.id}-{shown.table.name}".rstrip("-")
         pq.write_table(shown.values, folder / f"{name}.parquet")
@@ -84,8 +103,33 @@ def _experiment(page: Page, result: Result, reproduction: Reproduction, folder: 
         page.paragraph(shown.table.title)
         page.table(shown.table.headings, shown.rows)
     if result.judgements:
-        page.table(HEADINGS, [row(j) for j in result.judgements], css_column=len(HEADINGS) - 1)
+        columns = headings(reproduction)
+        page.table(columns, rows(result, reproduction), css_column=len(columns) - 1)
     if experiment.assumed:
         page.paragraph(f"Not given by the paper, chosen here: {', '.join(experiment.assumed)}.", "note")
     own = [s for s in reproduction.scenarios if s["experiment"] == experiment.id]
     page.details(f"scenarios as run ({len(own)})", json.dumps(own, indent=1))
+
+
+def _figures(page: Page, result: Result, engine: str, interrupted: bool, folder: Path) -> None:
+    for drawn in result.figures:
+        name = "-".join(part for part in (result.experiment.id, drawn.figure.name, engine) if part)
+        pq.write_table(table(drawn.panels), folder / f"{name}.parquet")
+        if interrupted:
+            continue  # drawing takes longer than one who has interrupted wants to wait
+        picture = png(drawn.figure.draw(drawn.panels))
+        (folder / f"{name}.png").write_bytes(picture)
+        page.figure(picture, f"{drawn.figure.title} ({engine})" if engine else drawn.figure.title)
+
+
+def _live(page: Page, live: Reproduction) -> None:
+    """What is to be known of the live runs."""
+    done = sum(result.runs_done for result in live.results)
+    page.paragraph(
+        f"Live: {done} runs on the kernel's TCP, whose endpoints stand in place of the paper's. The band and "
+        "the verdict are about the simulation."
+    )
+    for sentence in live.invalid:
+        page.paragraph(f"Past its error budget: {sentence}.", "miss")
+    if live.refused:
+        page.details(f"not run live ({len(live.refused)})", "\n".join(live.refused))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
 from ackclock import _engine
-from ackclock.jobs import Job, finished
+from ackclock.jobs import Engine, Job, Progress, Simulator
 from ackclock.papers import figures
 from ackclock.papers.catalogue import Claim, Experiment
 from ackclock.papers.judgement import Judgement, Measures, expressions, judge
@@ -64,6 +64,12 @@ class Reproduction:
     interrupted: bool
     scenarios: list[dict[str, Any]] = field(default_factory=list)
     """What ran: experiment, run, point, seeds and the resolved scenario of each cell."""
+    refused: list[str] = field(default_factory=list)
+    """What the engine cannot run, one sentence for each run of an experiment."""
+    invalid: list[str] = field(default_factory=list)
+    """Live runs past their error budget, one sentence each."""
+    live: Self | None = None
+    """The same experiments on the kernel's TCP."""
 
     @property
     def missed(self) -> list[Judgement]:
@@ -72,16 +78,27 @@ class Reproduction:
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``reproduce --json``."""
-        return {
+        document: dict[str, Any] = {
             "experiments": [
                 {
                     "id": result.experiment.id,
                     "seconds": round(result.seconds, 3),
-                    "claims": [j.as_json() for j in result.judgements],
+                    "claims": [j.as_json() | self._beside(j) for j in result.judgements],
                 }
                 for result in self.results
             ]
         }
+        if self.live is not None:
+            document["live"] = {"refused": self.live.refused, "invalid": self.live.invalid}
+        return document
+
+    def measured_live(self) -> Mapping[str, float | None]:
+        """What each claim measures live, by its id."""
+        judged = self.live.results if self.live is not None else []
+        return {j.claim.id: j.as_json()["measured"] for result in judged for j in result.judgements}
+
+    def _beside(self, judgement: Judgement) -> dict[str, float | None]:
+        return {} if self.live is None else {"live": self.measured_live().get(judgement.claim.id)}
 
     def claims_table(self) -> pa.Table:
         """All judgements, one a row."""
@@ -89,6 +106,7 @@ class Reproduction:
             {
                 "experiment": r.experiment.id,
                 **j.as_json(),
+                **self._beside(j),
                 "reported": str(j.claim.reported),
                 "text": j.claim.text,
             }
@@ -101,7 +119,7 @@ class Reproduction:
 class Work:
     """An experiment on its way: what it wants, and what has been measured."""
 
-    def __init__(self, experiment: Experiment, seed: int | None) -> None:
+    def __init__(self, experiment: Experiment, seed: int | None, engine: Engine) -> None:
         self.experiment = experiment
         self.base = experiment.seed if seed is None else seed
         self.samples = Samples()
@@ -115,7 +133,15 @@ class Work:
         demands += [d for table in self.tables for d in table.demands()]
         for cell, sample in demands:
             self.samples.want(cell, sample)
-        self.resolved = {cell: self._resolve(cell) for cell in self.samples.cells()}
+        self.resolved: dict[Cell, str] = {}
+        self.refused: dict[str, None] = {}
+        for cell in self.samples.cells():
+            resolved = self._resolve(cell)
+            try:
+                engine.check(resolved)
+                self.resolved[cell] = resolved
+            except _engine.ScenarioError as error:
+                self.refused[str(error)] = None
         self.done = 0
         self.seconds = 0.0
 
@@ -159,29 +185,40 @@ class Work:
 def reproduce(
     experiments: Sequence[Experiment],
     *,
+    engine: Engine | None = None,
     seed: int | None = None,
-    threads: int | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Reproduction:
-    """Runs the experiments in one batch and judges their claims.
+    """Runs the experiments in one batch, simulated unless another engine is given, and judges their claims.
 
     ``seed`` replaces the seed of the files; repetition r of an experiment runs with seed + r. Interrupted by
-    Ctrl-C, it judges what has finished. Runs that several experiments share are made once.
+    Ctrl-C, it judges what has finished. Runs that several experiments share are made once; those that the
+    engine refuses are left out.
     """
-    works = [Work(experiment, seed) for experiment in experiments]
+    engine = Simulator() if engine is None else engine
+    works = [Work(experiment, seed, engine) for experiment in experiments]
     users: dict[Job, list[tuple[Work, Cell, int]]] = {}
     for work in works:
         for job, cell, repetition in work.jobs():
             users.setdefault(job, []).append((work, cell, repetition))
     jobs = list(users)
     interrupted = False
+    invalid = []
     try:
-        for index, run in finished(jobs, threads=threads, progress=progress):
+        for index, run in engine.finished(jobs, progress):
             for work, cell, repetition in users[jobs[index]]:
                 work.samples.add(cell, repetition, run)
                 work.done += 1
                 work.seconds += float(run.engine["wall_s"])
+            if not run.valid:
+                invalid.append(f"{run.scenario['name']}, seed {run.seed}: {'; '.join(run.engine['reasons'])}")
     except KeyboardInterrupt:
         interrupted = True
-    scenarios = [scenario for work in works for scenario in work.scenarios()]
-    return Reproduction([work.result() for work in works], seed, interrupted, scenarios)
+    return Reproduction(
+        [work.result() for work in works],
+        seed,
+        interrupted,
+        [scenario for work in works for scenario in work.scenarios()],
+        list(dict.fromkeys(sentence for work in works for sentence in work.refused)),
+        invalid,
+    )

@@ -1,0 +1,174 @@
+//! From a C file to a shared object, which is kept in the user's cache.
+
+use std::fs::{self, DirBuilder, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::Error;
+
+/// What a controller includes.
+const HEADERS: [(&str, &str); 4] = [
+    ("ack.h", include_str!("../../../kernel/ack.h")),
+    ("events.h", include_str!("../../../kernel/events.h")),
+    ("callbacks.h", include_str!("../../../kernel/callbacks.h")),
+    ("shim/shim.h", include_str!("../../../kernel/shim/shim.h")),
+];
+
+/// Looked for in this order.
+const COMPILERS: [&str; 3] = ["cc", "clang", "gcc"];
+
+const PREPROCESS: &[&str] = &["-std=gnu17", "-ffreestanding", "-E"];
+
+/// Arithmetic wraps and memory may be looked at as any type, as in the kernel.
+const COMPILE: &[&str] = &[
+    "-std=gnu17",
+    "-ffreestanding",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-fno-strict-aliasing",
+    "-fwrapv",
+    "-Werror=implicit-function-declaration",
+    "-Werror=int-conversion",
+];
+
+/// The shared object of the controller at `path`.
+pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
+    let file = path.display();
+    File::open(path).map_err(|error| Error::Source(format!("`{file}` cannot be read: {error}")))?;
+    let work = Workspace::new()?;
+    work.write_headers().map_err(|error| work.failed(&error))?;
+    let (compiler, output) = preprocess(path, &work)?;
+    let text = accepted(path, output)?.stdout;
+    let kept = cache().map(|folder| folder.join(format!("{}.so", fingerprint(compiler, &text))));
+    if let Some(object) = kept.as_deref().and_then(|kept| fs::read(kept).ok()) {
+        return Ok(object);
+    }
+    // What was hashed is what is compiled, should the file change meanwhile; its line markers keep the places of errors.
+    let (input, out) = (work.path("controller.i"), work.path("controller.so"));
+    fs::write(&input, &text).map_err(|error| work.failed(&error))?;
+    let output = Command::new(compiler).env("LC_ALL", "C").args(COMPILE).arg("-o").arg(&out).arg(&input).output();
+    accepted(path, output.map_err(|error| Error::Source(format!("`{compiler}` cannot be run: {error}")))?)?;
+    let object = fs::read(&out).map_err(|error| work.failed(&error))?;
+    if let Some(kept) = kept {
+        // Without the cache it is compiled again the next time: no more than that.
+        let _ = keep(&object, &kept);
+    }
+    Ok(object)
+}
+
+/// The output of the first compiler that there is.
+fn preprocess(path: &Path, work: &Workspace) -> Result<(&'static str, Output), Error> {
+    for compiler in COMPILERS {
+        let output =
+            Command::new(compiler).env("LC_ALL", "C").args(PREPROCESS).arg("-I").arg(&work.0).arg(path).output();
+        match output {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::Source(format!("`{compiler}` cannot be run: {error}"))),
+            Ok(output) => return Ok((compiler, output)),
+        }
+    }
+    let file = path.display();
+    Err(Error::Source(format!(
+        "`{file}` cannot be compiled: there is no C compiler (`cc`, `clang` or `gcc`) on the PATH"
+    )))
+}
+
+/// `output`, unless the compiler found an error: then the first one, which begins with file and line.
+fn accepted(path: &Path, output: Output) -> Result<Output, Error> {
+    if output.status.success() {
+        return Ok(output);
+    }
+    let messages = String::from_utf8_lossy(&output.stderr);
+    let first = messages.lines().find(|line| line.contains("error: ")).or_else(|| messages.lines().next());
+    let first = first.unwrap_or("the compiler does not say why").trim();
+    Err(Error::Source(format!("`{}` does not compile: {first}", path.display())))
+}
+
+/// 128 bits over all that the object depends on. The text of shim.h has the version of the compiler in it.
+fn fingerprint(compiler: &str, text: &[u8]) -> String {
+    let mut hashers = [DefaultHasher::new(), DefaultHasher::new()];
+    for (i, hasher) in hashers.iter_mut().enumerate() {
+        (i, compiler, COMPILE, std::env::consts::ARCH).hash(hasher);
+        // Line markers name the folder of the headers, which is another each time.
+        text.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"# ")).for_each(|line| line.hash(hasher));
+    }
+    hashers.iter().map(|hasher| format!("{:016x}", hasher.finish())).collect()
+}
+
+/// The folder of compiled controllers: nobody else may write there, as what is found is run. `None` if there is none such.
+fn cache() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
+    let folder = base.join("ackclock").join("controllers");
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder).ok()?;
+    let is_ours = |folder: &Path| {
+        let known = fs::symlink_metadata(folder).ok()?;
+        Some(known.is_dir() && known.uid() == rustix::process::geteuid().as_raw() && known.mode() & 0o022 == 0)
+    };
+    (is_ours(&folder) == Some(true)).then_some(folder)
+}
+
+/// Puts `object` at `path` in one step: others see all of it or nothing.
+fn keep(object: &[u8], path: &Path) -> io::Result<()> {
+    let part = path.with_extension(format!("{}-{}", std::process::id(), next()));
+    let written = File::create_new(&part).and_then(|mut file| {
+        file.write_all(object)?;
+        file.sync_all()?;
+        fs::rename(&part, path)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+fn next() -> u64 {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    COUNT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A folder of our own for temporary files; it goes with the value.
+pub(crate) struct Workspace(PathBuf);
+
+impl Workspace {
+    pub(crate) fn new() -> Result<Self, Error> {
+        loop {
+            let path = std::env::temp_dir().join(format!("ackclock-{}-{}", std::process::id(), next()));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    let folder = path.display();
+                    return Err(Error::Source(format!("the temporary folder `{folder}` cannot be made: {error}")));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The sentence for a file in it that cannot be written or read.
+    pub(crate) fn failed(&self, error: &io::Error) -> Error {
+        Error::Source(format!("temporary files in `{}`: {error}", self.0.display()))
+    }
+
+    fn write_headers(&self) -> io::Result<()> {
+        fs::create_dir(self.path("shim"))?;
+        HEADERS.iter().try_for_each(|(name, text)| fs::write(self.path(name), text))
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        // What cannot be removed stays in the folder for temporary files.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

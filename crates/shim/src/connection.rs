@@ -1,0 +1,126 @@
+//! The structures of `kernel/shim/shim.h`. Whether they have the same size is checked when an object is loaded.
+
+use std::ffi::{c_int, c_long, c_ulong, c_void};
+use std::ptr::null_mut;
+
+/// TCP_INFINITE_SSTHRESH: the threshold before the first congestion event.
+pub(crate) const INFINITE: u32 = 0x7fff_ffff;
+
+/// The states of a connection in the kernel (`enum tcp_ca_state`); the transport does not tell of Disorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum State {
+    Open = 0,
+    Reduced = 2,
+    Recovery = 3,
+    Loss = 4,
+}
+
+/// `enum tcp_ca_event`, those that a controller of the simulator hears of.
+#[derive(Clone, Copy, Debug)]
+#[repr(u32)]
+pub(crate) enum Event {
+    WindowRestart = 1,
+    CompleteReduction = 2,
+    Loss = 3,
+}
+
+/// CA_ACK_ECE.
+pub(crate) const ECHO: u64 = 4;
+
+/// `struct connection`, as the start of what it holds: `struct sock`.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Connection {
+    ports: [u16; 2],
+    net: *mut c_void,
+    pub(crate) pacing_rate: c_ulong,
+    pub(crate) state: u8,
+    private: [u64; 13],
+    pub(crate) tp: TcpSock,
+    pub(crate) now: u64,
+    pub(crate) rtt: u64,
+    pub(crate) timestamp_rtt: i64,
+    pub(crate) timestamp_tick: u64,
+    pub(crate) smoothed_rtt: u64,
+    pub(crate) stored: *mut c_void,
+    pub(crate) record: *mut c_void,
+    pub(crate) random: extern "C" fn(*mut c_void) -> u32,
+    pub(crate) source: *mut c_void,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TcpSock {
+    pub(crate) snd_cwnd: u32,
+    pub(crate) snd_cwnd_cnt: u32,
+    pub(crate) snd_ssthresh: u32,
+    pub(crate) prior_cwnd: u32,
+    pub(crate) snd_una: u32,
+    pub(crate) snd_nxt: u32,
+    pub(crate) srtt_us: u32,
+    pub(crate) packets_out: u32,
+    pub(crate) sacked_out: u32,
+    pub(crate) lost_out: u32,
+    pub(crate) retrans_out: u32,
+    pub(crate) max_packets_out: u32,
+    pub(crate) delivered: u32,
+    pub(crate) lost: u32,
+    pub(crate) mss_cache: u32,
+    pub(crate) is_cwnd_limited: u8,
+    pub(crate) tcp_mstamp: u64,
+    pub(crate) rcv_tsecr: u32,
+    pub(crate) saw_tstamp: u16,
+    pub(crate) rack_rtt_us: u32,
+    pub(crate) rack_end_seq: u32,
+}
+
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct AckSample {
+    pub(crate) pkts_acked: u32,
+    pub(crate) rtt_us: i32,
+}
+
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct RateSample {
+    pub(crate) delivered: i32,
+    pub(crate) interval_us: c_long,
+    pub(crate) rtt_us: c_long,
+    pub(crate) losses: c_int,
+    pub(crate) acked_sacked: u32,
+    pub(crate) prior_in_flight: u32,
+    pub(crate) is_app_limited: bool,
+    pub(crate) is_retrans: bool,
+}
+
+/// `struct probe_value`: value/divisor is what is shown; not yet shown where the divisor is 0.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ProbeValue {
+    pub(crate) value: i64,
+    pub(crate) divisor: u64,
+}
+
+impl Connection {
+    pub(crate) fn new(random: extern "C" fn(*mut c_void) -> u32) -> Self {
+        Self {
+            ports: [0; 2],
+            net: null_mut(),
+            pacing_rate: c_ulong::MAX,
+            state: State::Open as u8,
+            private: [0; 13],
+            tp: TcpSock { snd_ssthresh: INFINITE, ..TcpSock::default() },
+            now: 0,
+            rtt: 0,
+            timestamp_rtt: -1,
+            timestamp_tick: 0,
+            smoothed_rtt: 0,
+            stored: null_mut(),
+            record: null_mut(),
+            random,
+            source: null_mut(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Controllers written for the kernel, run in the simulator.
+//!
+//! The C file that the kernel runs as BPF struct_ops (`kernel/*.bpf.c`, or a user's own) is compiled natively against `kernel/shim/shim.h`,
+//! loaded, and wrapped as a [`Controller`](control::Controller): [`Source::open`], then [`Source::build`] for each flow. What the kernel's TCP
+//! does around its controllers is in `tcp.rs`.
+//!
+//! The file is native code of the user's and runs as such: a crash in it ends the process.
+
+mod compile;
+mod connection;
+mod error;
+mod library;
+pub mod tape;
+mod tcp;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use control::{Controller, Parameters};
+
+pub use error::Error;
+use library::Library;
+
+/// The end of the name of a controller's file.
+pub const SUFFIX: &str = ".bpf.c";
+
+/// A compiled controller.
+pub struct Source {
+    /// What errors call it.
+    name: String,
+    object: Vec<u8>,
+    /// Loaded once for each set of parameters, as they are globals of the object.
+    loaded: Mutex<BTreeMap<String, Arc<Library>>>,
+}
+
+impl Source {
+    /// Compiles the file at `path`, unless its object is in the user's cache.
+    ///
+    /// # Errors
+    /// One sentence: the file cannot be read, there is no compiler, or the compiler's first error.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        Ok(Self { name: path.display().to_string(), object: compile::compile(path)?, loaded: Mutex::default() })
+    }
+
+    /// A controller for one flow, with `parameters`, the rest as the file sets them.
+    ///
+    /// # Errors
+    /// One sentence: a parameter that the file does not have or that is out of range, or why the object cannot be loaded.
+    pub fn build(&self, parameters: &Parameters) -> Result<Box<dyn Controller>, Error> {
+        let key = serde_json::to_string(parameters).unwrap_or_default();
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let library = match loaded.get(&key) {
+            Some(library) => library.clone(),
+            None => {
+                let library = Arc::new(Library::load(&self.name, &self.object, parameters)?);
+                loaded.entry(key).or_insert(library).clone()
+            }
+        };
+        Ok(Box::new(tcp::Kernel::new(library)))
+    }
+}

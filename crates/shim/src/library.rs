@@ -1,0 +1,377 @@
+//! A loaded object: its callbacks, parameters, and the memory of its connections. All of the crate's unsafe code is here.
+#![allow(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::{NonNull, from_mut, from_ref, null_mut};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use control::Parameters;
+use serde_json::Value;
+use units::{Random, Span};
+
+use crate::Error;
+use crate::compile::Workspace;
+use crate::connection::{AckSample, Connection, ProbeValue, RateSample};
+
+type Number = Option<unsafe extern "C" fn(*mut u64) -> u32>;
+type Nothing = Option<unsafe extern "C" fn(*mut u64)>;
+
+/// `struct tcp_congestion_ops`.
+#[repr(C)]
+struct Ops {
+    ssthresh: Number,
+    cong_avoid: Nothing,
+    set_state: Nothing,
+    cwnd_event: Nothing,
+    in_ack_event: Nothing,
+    pkts_acked: Nothing,
+    min_tso_segs: Number,
+    cong_control: Nothing,
+    undo_cwnd: Number,
+    sndbuf_expand: Number,
+    name: [c_char; 16],
+    init: Nothing,
+    release: Nothing,
+}
+
+/// `struct ack_parameter`.
+#[repr(C)]
+struct RawParameter {
+    name: *const c_char,
+    kind: *const c_char,
+    choices: *const c_char,
+    at: *mut c_void,
+    size: u64,
+    next: *const Self,
+}
+
+/// `struct ack_module`.
+#[repr(C)]
+struct Module {
+    connection_size: u64,
+    ops: *const Ops,
+    parameters: *const *const RawParameter,
+    state_size: *const u64,
+    probes: *const *const c_char,
+    compiler: *const c_char,
+}
+
+/// One loaded copy of an object, with the parameters that it has for good.
+pub(crate) struct Library {
+    handle: NonNull<c_void>,
+    /// Into the object, which stays loaded as long as this.
+    ops: &'static Ops,
+    /// Words of state that a connection needs beside `icsk_ca_priv`.
+    state_words: usize,
+    probes: Vec<&'static str>,
+}
+
+// SAFETY: after loading nothing in the object is written: what belongs to a connection is in its `Connection`, and the pointer to the
+// connection that a callback is about is local to the thread.
+unsafe impl Send for Library {}
+unsafe impl Sync for Library {}
+
+impl Library {
+    /// Loads a copy of `object`, made from the file `name`, and sets `given`.
+    pub(crate) fn load(name: &str, object: &[u8], given: &Parameters) -> Result<Self, Error> {
+        let refuse = |what: &str| Error::Source(format!("`{name}` {what}"));
+        let handle = open(name, object)?;
+        // SAFETY: the handle is valid; `c"ack_module"` ends with a zero.
+        let module = unsafe { libc::dlsym(handle.as_ptr(), c"ack_module".as_ptr()) }.cast::<Module>();
+        // SAFETY: what CONTROLLER defines under this name is a `struct ack_module`, constant and as long-lived as the object.
+        let library = unsafe { module.as_ref() }.map(|module| {
+            let probes = text(unsafe { *module.probes }).map(names).unwrap_or_default();
+            let ops = unsafe { &*module.ops };
+            let state_words = unsafe { *module.state_size }.div_ceil(8) as usize;
+            (Self { handle, ops, state_words, probes: probes.into_iter().map(kept).collect() }, module)
+        });
+        let Some((library, module)) = library else {
+            // SAFETY: nothing of the object is in use.
+            unsafe { libc::dlclose(handle.as_ptr()) };
+            return Err(refuse("defines no controller: it needs CONTROLLER(\"ack_name\", ...) of ack.h"));
+        };
+        if module.connection_size != size_of::<Connection>() as u64 {
+            return Err(refuse("was compiled with another layout of `struct connection`"));
+        }
+        let ops = library.ops;
+        if ops.ssthresh.is_none() || ops.undo_cwnd.is_none() || (ops.cong_avoid.is_none() && ops.cong_control.is_none())
+        {
+            return Err(refuse("needs the callbacks ssthresh, undo_cwnd, and cong_avoid or cong_control"));
+        }
+        // SAFETY: constructors of the object have built the list; it ends with a null pointer.
+        let mut parameters = Vec::new();
+        let mut next = unsafe { *module.parameters };
+        while let Some(parameter) = unsafe { next.as_ref() } {
+            parameters.push(parameter);
+            next = parameter.next;
+        }
+        parameters.reverse();
+        set(name, &parameters, given)?;
+        Ok(library)
+    }
+
+    /// Whether `cong_control` decides everything, also during recovery.
+    pub(crate) fn controls_all(&self) -> bool {
+        self.ops.cong_control.is_some()
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        // SAFETY: connections hold the library, so none is left; names of probes were copied.
+        unsafe { libc::dlclose(self.handle.as_ptr()) };
+    }
+}
+
+/// Loads a copy of its own: the loader takes a file that it has seen for the same object.
+fn open(name: &str, object: &[u8]) -> Result<NonNull<c_void>, Error> {
+    let work = Workspace::new()?;
+    let path = work.path("controller.so");
+    fs::write(&path, object).map_err(|error| work.failed(&error))?;
+    load_file(&path).map_err(|message| Error::Source(format!("`{name}` cannot be loaded: {message}")))
+}
+
+fn load_file(path: &Path) -> Result<NonNull<c_void>, String> {
+    let path = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+    // SAFETY: the path ends with a zero. What the constructors of the object do is register its parameters.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    NonNull::new(handle).ok_or_else(|| {
+        // SAFETY: called on the thread on which dlopen has just failed.
+        let message = text(unsafe { libc::dlerror() }).unwrap_or("the loader does not say why");
+        // Without the name of the temporary file.
+        message.split_once(": ").map_or(message, |(_, why)| why).to_owned()
+    })
+}
+
+/// The string at `at`, if there is one.
+fn text<'a>(at: *const c_char) -> Option<&'a str> {
+    // SAFETY: strings of the object and of the loader end with a zero and live longer than what is done with them.
+    (!at.is_null()).then(|| unsafe { CStr::from_ptr(at) }.to_str().unwrap_or_default())
+}
+
+/// The names in a list with commas between.
+fn names(list: &str) -> Vec<&str> {
+    list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
+}
+
+/// `name` for the rest of the process: tables name probes by static strings. Kept once each.
+fn kept(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(kept) = names.get(name) {
+        return kept;
+    }
+    let kept: &'static str = Box::leak(name.to_owned().into_boxed_str());
+    names.insert(kept);
+    kept
+}
+
+/// Sets the parameters `given` in the object.
+fn set(controller: &str, known: &[&RawParameter], given: &Parameters) -> Result<(), Error> {
+    for (name, value) in given {
+        let Some(parameter) = known.iter().find(|parameter| text(parameter.name) == Some(name)) else {
+            let known: Vec<String> = known.iter().filter_map(|p| text(p.name)).map(|p| format!("`{p}`")).collect();
+            return Err(Error::Parameter(if known.is_empty() {
+                format!("`{controller}` has no parameters, so `{name}` cannot be set")
+            } else {
+                format!("`{controller}` has no parameter `{name}` (there are {})", known.join(", "))
+            }));
+        };
+        let (kind, choices) =
+            (text(parameter.kind).unwrap_or_default(), names(text(parameter.choices).unwrap_or_default()));
+        let number = encode(kind, &choices, value).map_err(|allowed| {
+            Error::Parameter(format!("`{controller}`, parameter `{name}`: {value} is not allowed (allowed: {allowed})"))
+        })?;
+        // SAFETY: `at` is a variable of `size` bytes, an integer; no connection uses the object yet.
+        unsafe {
+            match parameter.size {
+                1 => parameter.at.cast::<u8>().write(number as u8),
+                2 => parameter.at.cast::<u16>().write(number as u16),
+                4 => parameter.at.cast::<u32>().write(number as u32),
+                _ => parameter.at.cast::<u64>().write(number),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `value`, as a scenario writes it, in the units of type `kind` of ack.h; or what is allowed.
+fn encode(kind: &str, choices: &[&str], value: &Value) -> Result<u64, String> {
+    const UNIT: f64 = 4_294_967_296.0;
+    let whole = |below: u64| value.as_u64().filter(|&number| number < below);
+    let (number, allowed) = match kind {
+        "span" => (
+            value.as_str().and_then(|text| text.parse::<Span>().ok()).map(Span::as_nanos),
+            "a time such as \"3ms\"".to_owned(),
+        ),
+        "real" => (
+            value.as_f64().filter(|x| (0.0..UNIT).contains(x)).map(|x| (x * UNIT).round() as u64),
+            "a number from 0, below 4294967296".to_owned(),
+        ),
+        "bool" => (value.as_bool().map(u64::from), "true or false".to_owned()),
+        "choice" => {
+            let text = value.as_str().map_or_else(|| value.to_string(), |text| text.replace('-', "_"));
+            let allowed = choices.iter().map(|name| name.replace('_', "-")).collect::<Vec<_>>().join(", ");
+            (choices.iter().position(|name| *name == text).map(|at| at as u64), allowed)
+        }
+        "u8" => (whole(1 << 8), "a whole number from 0 to 255".to_owned()),
+        "u16" => (whole(1 << 16), "a whole number from 0 to 65535".to_owned()),
+        _ => (whole(1 << 32), "a whole number from 0 to 4294967295".to_owned()),
+    };
+    number.ok_or(allowed)
+}
+
+/// The connection of one flow: what the callbacks see, and the state that the controller keeps.
+pub(crate) struct Instance {
+    library: Arc<Library>,
+    connection: Box<Connection>,
+    /// STORED_STATE.
+    state: Vec<u64>,
+    record: Vec<ProbeValue>,
+}
+
+// SAFETY: the pointers in the connection are to what the instance owns, or null outside of a call.
+unsafe impl Send for Instance {}
+
+impl Instance {
+    pub(crate) fn new(library: Arc<Library>) -> Self {
+        let (state, record) = (vec![0; library.state_words], vec![ProbeValue::default(); library.probes.len()]);
+        Self { library, connection: Box::new(Connection::new(draw)), state, record }
+    }
+
+    pub(crate) fn library(&self) -> &Library {
+        &self.library
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(crate) fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// The last record of the probes.
+    pub(crate) fn probes(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let shown = self.library.probes.iter().zip(&self.record).filter(|(_, shown)| shown.divisor != 0);
+        shown.map(|(&name, shown)| (name, shown.value as f64 / shown.divisor as f64))
+    }
+
+    /// Runs `callback` with the connection and two more arguments; a controller that lacks it does nothing.
+    fn call<R>(
+        &mut self,
+        random: Option<&mut Random>,
+        arguments: [u64; 3],
+        callback: impl FnOnce(&Ops, *mut u64) -> R,
+    ) -> R {
+        let connection = &mut self.connection;
+        connection.stored = self.state.as_mut_ptr().cast();
+        connection.record = self.record.as_mut_ptr().cast();
+        connection.source = random.map_or(null_mut(), |random| from_mut(random).cast());
+        let [a, b, c] = arguments;
+        let mut arguments = [from_mut::<Connection>(connection) as u64, a, b, c];
+        let result = callback(self.library.ops, arguments.as_mut_ptr());
+        self.connection.source = null_mut();
+        result
+    }
+
+    fn run(&mut self, random: Option<&mut Random>, arguments: [u64; 3], callback: impl FnOnce(&Ops) -> Nothing) {
+        self.call(random, arguments, |ops, arguments| {
+            if let Some(callback) = callback(ops) {
+                // SAFETY: a function of the object, which stays loaded; the array holds the connection, whose memory is that of this
+                // instance, and the arguments of the callback.
+                unsafe { callback(arguments) };
+            }
+        });
+    }
+
+    fn ask(&mut self, random: &mut Random, callback: impl FnOnce(&Ops) -> Number) -> u32 {
+        self.call(Some(random), [0; 3], |ops, arguments| {
+            // SAFETY: as in `run`.
+            callback(ops).map_or(0, |callback| unsafe { callback(arguments) })
+        })
+    }
+
+    pub(crate) fn init(&mut self, random: &mut Random) {
+        self.run(Some(random), [0; 3], |ops| ops.init);
+    }
+
+    pub(crate) fn ssthresh(&mut self, random: &mut Random) -> u32 {
+        self.ask(random, |ops| ops.ssthresh)
+    }
+
+    pub(crate) fn undo_cwnd(&mut self, random: &mut Random) -> u32 {
+        self.ask(random, |ops| ops.undo_cwnd)
+    }
+
+    pub(crate) fn set_state(&mut self, random: &mut Random, next: u8) {
+        self.run(Some(random), [next.into(), 0, 0], |ops| ops.set_state);
+    }
+
+    pub(crate) fn cwnd_event(&mut self, random: &mut Random, event: u32) {
+        self.run(Some(random), [event.into(), 0, 0], |ops| ops.cwnd_event);
+    }
+
+    pub(crate) fn pkts_acked(&mut self, random: &mut Random, sample: &AckSample) {
+        self.run(Some(random), [from_ref(sample) as u64, 0, 0], |ops| ops.pkts_acked);
+    }
+
+    pub(crate) fn in_ack_event(&mut self, random: &mut Random, flags: u64) {
+        self.run(Some(random), [flags, 0, 0], |ops| ops.in_ack_event);
+    }
+
+    pub(crate) fn cong_avoid(&mut self, random: &mut Random, ack: u32, acked: u32) {
+        self.run(Some(random), [ack.into(), acked.into(), 0], |ops| ops.cong_avoid);
+    }
+
+    pub(crate) fn cong_control(&mut self, random: &mut Random, ack: u32, flags: u64, sample: &RateSample) {
+        self.run(Some(random), [ack.into(), flags, from_ref(sample) as u64], |ops| ops.cong_control);
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        self.run(None, [0; 3], |ops| ops.release);
+    }
+}
+
+/// 32 bits from the random stream of the flow; 0 where there is none, as at its end.
+extern "C" fn draw(source: *mut c_void) -> u32 {
+    // SAFETY: null, or the stream that `call` borrows for as long as the callback runs.
+    let random = unsafe { source.cast::<Random>().as_mut() };
+    random.map_or(0, |random| (random.uniform() * 4_294_967_296.0) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_written_in_the_units_of_ack_h() {
+        let choices = ["1", "2", "in_turns"];
+        for (kind, given, stored) in [
+            ("span", json!("3ms"), 3_000_000),
+            ("real", json!(0.75), 3 << 30),
+            ("u32", json!(20), 20),
+            ("bool", json!(true), 1),
+            ("choice", json!(2), 1),
+            ("choice", json!("in-turns"), 2),
+        ] {
+            assert_eq!(encode(kind, &choices, &given), Ok(stored), "{kind} {given}");
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_answered_by_what_is_allowed() {
+        assert_eq!(encode("choice", &["a_b", "c"], &json!("d")), Err("a-b, c".to_owned()));
+        assert!(encode("u32", &[], &json!(-1)).is_err());
+        assert!(encode("real", &[], &json!(4_294_967_296u64)).is_err());
+        assert!(encode("span", &[], &json!(3)).is_err());
+    }
+}

@@ -1,0 +1,302 @@
+//! What the kernel's TCP does around a controller, for the events of the simulator's transport.
+//!
+//! | event | callbacks, in the order of the kernel |
+//! | --- | --- |
+//! | [`on_ack`](Controller::on_ack) | pkts_acked, in_ack_event, cong_avoid |
+//! | [`on_duplicate_ack`](Controller::on_duplicate_ack) | pkts_acked, in_ack_event |
+//! | [`on_loss`](Controller::on_loss) | ssthresh, set_state(Recovery) |
+//! | [`on_ecn`](Controller::on_ecn) | ssthresh, set_state(CWR) |
+//! | [`on_recovered`](Controller::on_recovered) | set_state(Open), cwnd_event(COMPLETE_CWR); after CWR in the other order |
+//! | [`on_timeout`](Controller::on_timeout) | the first of a row: ssthresh, cwnd_event(LOSS); always set_state(Loss) |
+//! | an ACK of all that was outstanding at the timeout | set_state(Open), before cong_avoid |
+//! | [`on_spurious`](Controller::on_spurious) | undo_cwnd, set_state(Open) |
+//! | [`on_idle_restart`](Controller::on_idle_restart) | cwnd_event(CWND_RESTART) |
+//!
+//! `cong_control`, where there is one, takes the place of cong_avoid, on every ACK.
+//!
+//! Differences from the kernel:
+//! - Window and threshold follow its rules, but for recovery: how the flight comes down is the business of the simulator's transport, which
+//!   aims at `snd_ssthresh` (at `snd_cwnd` with cong_control); `snd_cwnd` is what is in flight meanwhile, at most what it was.
+//! - The ACK that ends recovery does not grow the window. After idle time the window is the initial one at once.
+//! - The state Disorder, cwnd_event(TX_START), min_tso_segs and sndbuf_expand do not occur.
+//! - Of what is in flight, `sacked_out` is all that has left the network; `lost_out` is 0. `rack.end_seq` is exact at the end of a round.
+//! - Segments leave at `sk_pacing_rate` if the controller sets it, as with fq.
+
+use std::sync::Arc;
+
+use control::{Ack, Context, Controller, Loss, Marks, Probe};
+use units::{Rate, Span, Time};
+
+use crate::connection::{AckSample, ECHO, Event, INFINITE, RateSample, State};
+use crate::library::{Instance, Library};
+
+/// A controller of the kernel on one connection.
+pub(crate) struct Kernel {
+    flow: Instance,
+    state: State,
+    /// The first segment sent after the last round ended.
+    round_mark: u64,
+    /// After a timeout: everything below was outstanding.
+    loss_end: u64,
+    /// The most that was in flight in this round.
+    most_in_flight: u32,
+    /// The threshold that an undone reduction gives back; 0 if there is none to undo.
+    prior_ssthresh: u32,
+}
+
+impl Kernel {
+    pub(crate) fn new(library: Arc<Library>) -> Self {
+        Self {
+            flow: Instance::new(library),
+            state: State::Open,
+            round_mark: 0,
+            loss_end: 0,
+            most_in_flight: 0,
+            prior_ssthresh: 0,
+        }
+    }
+
+    fn is_reducing(&self) -> bool {
+        matches!(self.state, State::Reduced | State::Recovery)
+    }
+
+    fn set_state(&mut self, cx: &mut Context<'_>, next: State) {
+        self.flow.set_state(cx.random, next as u8);
+        self.state = next;
+        self.flow.connection_mut().state = next as u8;
+    }
+
+    fn set_time(&mut self, cx: &Context<'_>) {
+        let connection = self.flow.connection_mut();
+        connection.now = cx.now.as_nanos();
+        connection.tp.tcp_mstamp = connection.now / 1000;
+    }
+
+    /// What a reduction that is undone gives back at least: three quarters of the window.
+    fn current_ssthresh(&self) -> u32 {
+        let tp = &self.flow.connection().tp;
+        if self.is_reducing() { tp.snd_ssthresh } else { tp.snd_ssthresh.max(tp.snd_cwnd / 2 + tp.snd_cwnd / 4) }
+    }
+
+    /// The sequence number of a segment: the kernel counts bytes.
+    fn sequence(&self, segment: u64) -> u32 {
+        (segment as u32).wrapping_mul(self.flow.connection().tp.mss_cache)
+    }
+
+    /// Writes what `ack` changes before a controller is asked.
+    fn take(&mut self, cx: &Context<'_>, ack: &Ack) {
+        self.set_time(cx);
+        let (una, nxt) = (self.sequence(ack.acknowledged_to), self.sequence(ack.sent_to));
+        let newest = if ack.round_start { self.sequence(self.round_mark + 1) } else { una };
+        self.most_in_flight = self.most_in_flight.max(ack.in_flight_before);
+        let most_in_flight = self.most_in_flight;
+        if ack.round_start {
+            self.round_mark = ack.sent_to;
+            self.most_in_flight = ack.in_flight;
+        }
+        let connection = self.flow.connection_mut();
+        connection.rtt = ack.undelayed_rtt().map_or(0, Span::as_nanos);
+        connection.timestamp_rtt = ack.timestamp_rtt(cx.now).map_or(-1, |rtt| rtt.as_nanos() as i64);
+        connection.timestamp_tick = ack.timestamp_tick.as_nanos();
+        connection.smoothed_rtt = ack.smoothed_rtt.as_nanos();
+        let tp = &mut connection.tp;
+        (tp.snd_una, tp.snd_nxt) = (una, nxt);
+        tp.rack_end_seq = if newest.wrapping_sub(una) as i32 > 0 { newest } else { una };
+        tp.srtt_us = (ack.smoothed_rtt.as_nanos() / 125) as u32;
+        tp.packets_out = (ack.sent_to - ack.acknowledged_to) as u32;
+        tp.sacked_out = tp.packets_out.saturating_sub(ack.in_flight);
+        tp.retrans_out = ack.in_flight.saturating_sub(tp.packets_out);
+        tp.delivered = tp.delivered.wrapping_add(ack.newly_delivered);
+        tp.lost = tp.lost.wrapping_add(ack.newly_lost);
+        tp.is_cwnd_limited = ack.window_limited.into();
+        // The transport has judged by the same rule: what it denies, the controller must not find.
+        tp.max_packets_out = if ack.window_limited { most_in_flight } else { most_in_flight.min(tp.snd_cwnd / 2) };
+        tp.saw_tstamp = (ack.timestamp_echo != Time::NEVER).into();
+        let tick = ack.timestamp_tick.as_nanos().max(1);
+        tp.rcv_tsecr = if tp.saw_tstamp == 0 { 0 } else { (ack.timestamp_echo.as_nanos() / tick) as u32 };
+        if let Some(rtt) = ack.rtt {
+            tp.rack_rtt_us = microseconds(rtt.value);
+        }
+    }
+
+    /// What every ACK begins with; returns its flags.
+    fn signals(&mut self, cx: &mut Context<'_>, ack: &Ack) -> u64 {
+        self.take(cx, ack);
+        let rtt_us = ack.rtt.map_or(-1, |rtt| microseconds(rtt.value) as i32);
+        self.flow.pkts_acked(cx.random, &AckSample { pkts_acked: ack.newly_acknowledged, rtt_us });
+        let flags = if ack.ecn_echo { ECHO } else { 0 };
+        self.flow.in_ack_event(cx.random, flags);
+        flags
+    }
+
+    fn cong_control(&mut self, cx: &mut Context<'_>, ack: &Ack, flags: u64) {
+        let sequence = self.sequence(ack.acknowledged_to);
+        let sample = RateSample {
+            delivered: ack.rate.map_or(-1, |rate| rate.delivered as i32),
+            interval_us: ack.rate.map_or(-1, |rate| microseconds(rate.interval).into()),
+            rtt_us: ack.rtt.map_or(-1, |rtt| microseconds(rtt.value).into()),
+            losses: ack.newly_lost as i32,
+            acked_sacked: ack.newly_delivered,
+            prior_in_flight: ack.in_flight_before,
+            is_app_limited: ack.rate.is_some_and(|rate| rate.application_limited),
+            is_retrans: false,
+        };
+        self.flow.cong_control(cx.random, sequence, flags, &sample);
+    }
+
+    /// A reduction begins: what the kernel notes, and the threshold that the controller names.
+    fn begin_reduction(&mut self, cx: &mut Context<'_>, undoable: bool) {
+        self.prior_ssthresh = if undoable { self.current_ssthresh() } else { 0 };
+        let tp = &mut self.flow.connection_mut().tp;
+        tp.snd_cwnd_cnt = 0;
+        tp.prior_cwnd = tp.snd_cwnd;
+        let threshold = self.flow.ssthresh(cx.random);
+        self.flow.connection_mut().tp.snd_ssthresh = threshold;
+    }
+
+    fn end_reduction(&mut self, cx: &mut Context<'_>) {
+        let recovery = self.state == State::Recovery;
+        if recovery {
+            self.set_state(cx, State::Open);
+        }
+        if !self.flow.library().controls_all() {
+            let tp = &mut self.flow.connection_mut().tp;
+            if tp.snd_ssthresh < INFINITE {
+                tp.snd_cwnd = tp.snd_ssthresh;
+            }
+        }
+        self.flow.cwnd_event(cx.random, Event::CompleteReduction as u32);
+        if !recovery {
+            self.set_state(cx, State::Open);
+        }
+    }
+}
+
+fn microseconds(span: Span) -> u32 {
+    u32::try_from(span.as_nanos() / 1000).unwrap_or(u32::MAX)
+}
+
+impl Controller for Kernel {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.set_time(cx);
+        let tp = &mut self.flow.connection_mut().tp;
+        tp.snd_cwnd = cx.initial_window as u32;
+        tp.mss_cache = cx.segment_size.get() as u32;
+        self.flow.init(cx.random);
+    }
+
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        let flags = self.signals(cx, ack);
+        match self.state {
+            // A stack without fast recovery, which the kernel is not: there repair goes on, but the reduction is over.
+            State::Reduced | State::Recovery => self.end_reduction(cx),
+            State::Loss if ack.acknowledged_to >= self.loss_end => self.set_state(cx, State::Open),
+            State::Loss | State::Open => {}
+        }
+        if self.flow.library().controls_all() {
+            self.cong_control(cx, ack, flags);
+            return;
+        }
+        let tp = self.flow.connection().tp;
+        let credit = if tp.snd_cwnd < tp.snd_ssthresh { ack.slow_start_credit() } else { ack.avoidance_credit() };
+        let sequence = self.sequence(ack.acknowledged_to);
+        self.flow.cong_avoid(cx.random, sequence, credit as u32);
+    }
+
+    fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        let flags = self.signals(cx, ack);
+        if self.flow.library().controls_all() {
+            self.cong_control(cx, ack, flags);
+        } else if self.is_reducing() {
+            let tp = &mut self.flow.connection_mut().tp;
+            tp.snd_cwnd = ack.in_flight.min(tp.prior_cwnd).max(1);
+        }
+    }
+
+    fn on_loss(&mut self, cx: &mut Context<'_>, loss: &Loss) {
+        self.set_time(cx);
+        let tp = &mut self.flow.connection_mut().tp;
+        tp.lost = tp.lost.wrapping_add(loss.newly_lost);
+        self.begin_reduction(cx, true);
+        self.set_state(cx, State::Recovery);
+    }
+
+    fn on_ecn(&mut self, cx: &mut Context<'_>, _marks: &Marks) {
+        self.set_time(cx);
+        self.begin_reduction(cx, false);
+        self.set_state(cx, State::Reduced);
+    }
+
+    fn on_recovered(&mut self, cx: &mut Context<'_>) {
+        self.set_time(cx);
+        match self.state {
+            State::Reduced | State::Recovery => self.end_reduction(cx),
+            State::Loss => self.set_state(cx, State::Open),
+            State::Open => {}
+        }
+    }
+
+    fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
+        self.set_time(cx);
+        let tp = &mut self.flow.connection_mut().tp;
+        tp.lost = tp.lost.wrapping_add(loss.newly_lost);
+        if !loss.again {
+            self.begin_reduction(cx, true);
+            self.flow.cwnd_event(cx.random, Event::Loss as u32);
+        }
+        let tp = &mut self.flow.connection_mut().tp;
+        // Nothing is in flight, and one segment may be.
+        tp.snd_cwnd = 1;
+        tp.snd_cwnd_cnt = 0;
+        self.set_state(cx, State::Loss);
+        self.loss_end = loss.sent_to;
+    }
+
+    fn on_spurious(&mut self, cx: &mut Context<'_>) {
+        self.set_time(cx);
+        if self.prior_ssthresh > 0 {
+            let window = self.flow.undo_cwnd(cx.random);
+            let prior = std::mem::take(&mut self.prior_ssthresh);
+            let tp = &mut self.flow.connection_mut().tp;
+            tp.snd_cwnd = window;
+            tp.snd_ssthresh = tp.snd_ssthresh.max(prior);
+        }
+        if self.state != State::Open {
+            self.set_state(cx, State::Open);
+        }
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.set_time(cx);
+        self.flow.cwnd_event(cx.random, Event::WindowRestart as u32);
+        let threshold = self.current_ssthresh();
+        let tp = &mut self.flow.connection_mut().tp;
+        tp.snd_ssthresh = threshold;
+        tp.snd_cwnd = tp.snd_cwnd.min(cx.initial_window as u32);
+    }
+
+    fn window(&self) -> f64 {
+        let tp = &self.flow.connection().tp;
+        let aims_at_threshold = self.is_reducing() && !self.flow.library().controls_all();
+        f64::from(if aims_at_threshold { tp.snd_ssthresh } else { tp.snd_cwnd }.max(1))
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        let threshold = self.flow.connection().tp.snd_ssthresh;
+        if threshold >= INFINITE { f64::INFINITY } else { f64::from(threshold) }
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        // Unlimited while the controller leaves it alone.
+        match self.flow.connection().pacing_rate {
+            0 | std::ffi::c_ulong::MAX => None,
+            bytes => Some(Rate::from_bits_per_second(bytes.saturating_mul(8))),
+        }
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        for (name, value) in self.flow.probes() {
+            out.value(name, value);
+        }
+    }
+}

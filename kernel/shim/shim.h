@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What a controller is given when it is compiled natively: the names of bpf.h, as plain C. crates/shim compiles the file into a shared
+ * object, loads it, and plays the part of the kernel's TCP: it fills in `struct connection` and calls the callbacks.
+ *
+ * A loaded object serves any number of connections on any number of threads: whatever belongs to a connection is in its
+ * `struct connection`, and parameters are written once, before the first. crates/shim/src/connection.rs has the same structures.
+ */
+#ifndef ACK_SHIM_H
+#define ACK_SHIM_H
+
+#define inline_always static inline __attribute__((always_inline, unused))
+
+typedef __UINT8_TYPE__ u8;
+typedef __UINT16_TYPE__ u16;
+typedef __UINT32_TYPE__ u32;
+typedef unsigned long long u64;
+typedef __INT32_TYPE__ s32;
+typedef long long s64;
+typedef u16 be16;
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+/* ---- types of the kernel ---- */
+
+struct net {
+	u64 net_cookie;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct sock_common {
+	be16 skc_dport;
+	u16 skc_num;
+	possible_net_t skc_net;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	unsigned long sk_pacing_rate; /* bytes a second; all ones: unlimited */
+};
+
+struct inet_connection_sock {
+	u8 icsk_ca_state;
+	u64 icsk_ca_priv[13];
+};
+
+struct tcp_options_received {
+	u32 rcv_tsecr;
+	u16 saw_tstamp;
+};
+
+struct tcp_rack {
+	u32 rtt_us;
+	u32 end_seq;
+};
+
+struct tcp_sock {
+	u32 snd_cwnd;
+	u32 snd_cwnd_cnt;
+	u32 snd_ssthresh;
+	u32 prior_cwnd;
+	u32 snd_una;
+	u32 snd_nxt;
+	u32 srtt_us; /* eight times the smoothed RTT, in microseconds */
+	u32 packets_out;
+	u32 sacked_out;
+	u32 lost_out;
+	u32 retrans_out;
+	u32 max_packets_out;
+	u32 delivered;
+	u32 lost;
+	u32 mss_cache;
+	u8 is_cwnd_limited;
+	u64 tcp_mstamp; /* microseconds */
+	struct tcp_options_received rx_opt;
+	struct tcp_rack rack;
+};
+
+/* A connection as crates/shim keeps it. Spans are in nanoseconds. */
+struct connection {
+	struct sock sk;
+	struct inet_connection_sock icsk;
+	struct tcp_sock tp;
+	u64 now;
+	/* The present ACK: its RTT sample, 0 without one that can be trusted; the RTT by timestamps, -1 without. */
+	u64 rtt;
+	s64 timestamp_rtt;
+	u64 timestamp_tick;
+	u64 smoothed_rtt;
+	/* STORED_STATE, and the last record of the probes. */
+	void *stored;
+	void *record;
+	u32 (*random)(void *source);
+	void *source;
+};
+
+struct ack_sample {
+	u32 pkts_acked;
+	s32 rtt_us;
+};
+
+struct rate_sample {
+	s32 delivered;
+	long interval_us;
+	long rtt_us;
+	int losses;
+	u32 acked_sacked;
+	u32 prior_in_flight;
+	bool is_app_limited;
+	bool is_retrans;
+};
+
+enum tcp_ca_state { TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss };
+
+enum tcp_ca_event {
+	CA_EVENT_TX_START,
+	CA_EVENT_CWND_RESTART,
+	CA_EVENT_COMPLETE_CWR,
+	CA_EVENT_LOSS,
+	CA_EVENT_ECN_NO_CE,
+	CA_EVENT_ECN_IS_CE,
+};
+
+enum tcp_ca_ack_event_flags { CA_ACK_SLOWPATH = 1, CA_ACK_WIN_UPDATE = 2, CA_ACK_ECE = 4 };
+
+/* The callbacks find their arguments in an array, as in the kernel. */
+struct tcp_congestion_ops {
+	u32 (*ssthresh)(u64 *);
+	void (*cong_avoid)(u64 *);
+	void (*set_state)(u64 *);
+	void (*cwnd_event)(u64 *);
+	void (*in_ack_event)(u64 *);
+	void (*pkts_acked)(u64 *);
+	u32 (*min_tso_segs)(u64 *);
+	void (*cong_control)(u64 *);
+	u32 (*undo_cwnd)(u64 *);
+	u32 (*sndbuf_expand)(u64 *);
+	char name[16];
+	void (*init)(u64 *);
+	void (*release)(u64 *);
+};
+
+/* ---- reaching into a socket ---- */
+
+/* The connection of the callback that runs on this thread: for what is not told of which connection it is asked. */
+static _Thread_local struct connection *ack_present __attribute__((unused));
+
+inline_always struct connection *ack_connection(const struct sock *sk) { return (struct connection *)sk; }
+
+inline_always struct tcp_sock *tcp_sk(const struct sock *sk) { return &ack_connection(sk)->tp; }
+
+inline_always struct inet_connection_sock *inet_csk(const struct sock *sk) { return &ack_connection(sk)->icsk; }
+
+#define BITFIELD(from, field) ((u64)(from)->field)
+
+/* ---- helpers ---- */
+
+inline_always u64 bpf_ktime_get_ns(void) { return ack_present->now; }
+
+inline_always u32 bpf_get_prandom_u32(void) { return ack_present->random(ack_present->source); }
+
+/* Uniform over 32 bits, from the random stream of the flow. */
+inline_always u32 random_u32(void) { return bpf_get_prandom_u32(); }
+
+/* Calls `step` up to `times` times, as long as it returns 0. */
+typedef long loop_step(u32 index, void *context);
+inline_always void loop(u32 times, loop_step *step, void *context)
+{
+	for (u32 i = 0; i < times && step(i, context) == 0; i++)
+		;
+}
+
+/* Slow start (RFC 5681): a segment for each acknowledged, not beyond the threshold. Returns how many are left. */
+inline_always u32 tcp_slow_start(struct tcp_sock *tp, u32 acked)
+{
+	u32 room = tp->snd_ssthresh > tp->snd_cwnd ? tp->snd_ssthresh - tp->snd_cwnd : 0;
+	u32 step = acked < room ? acked : room;
+	tp->snd_cwnd += step;
+	return acked - step;
+}
+
+/* A segment more for every `w` acknowledged, counted in snd_cwnd_cnt; what was counted against a larger `w` gives one. */
+inline_always void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked)
+{
+	if (w == 0)
+		w = 1;
+	if (tp->snd_cwnd_cnt >= w) {
+		tp->snd_cwnd_cnt = 0;
+		tp->snd_cwnd += 1;
+	}
+	tp->snd_cwnd_cnt += acked;
+	tp->snd_cwnd += tp->snd_cwnd_cnt / w;
+	tp->snd_cwnd_cnt %= w;
+}
+
+/* The window of before the reduction, if it was larger. */
+inline_always u32 tcp_reno_undo_cwnd(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	return tp->snd_cwnd > tp->prior_cwnd ? tp->snd_cwnd : tp->prior_cwnd;
+}
+
+/* ---- measurements ---- */
+
+struct rtt_sampler {
+	u8 delays;
+};
+
+/* The RTT sample of an ACK in nanoseconds, 0 if there is none that can be trusted. The simulator's transport judges that, by the
+ * same rule as in the kernel. */
+inline_always u64 rtt_sample(struct rtt_sampler *sampler, const struct sock *sk, const struct ack_sample *ack)
+{
+	return ack_connection(sk)->rtt;
+}
+
+inline_always u64 timestamp_tick(const struct sock *sk) { return ack_connection(sk)->timestamp_tick; }
+
+inline_always s64 timestamp_rtt(const struct sock *sk) { return ack_connection(sk)->timestamp_rtt; }
+
+inline_always u64 smoothed_rtt(const struct sock *sk) { return ack_connection(sk)->smoothed_rtt; }
+
+/* ---- callbacks ---- */
+
+#define CALLBACK_1(result, name, t0, a0)                                                                                       \
+	inline_always result name##_body(t0 a0);                                                                               \
+	static result name(u64 *arguments)                                                                                     \
+	{                                                                                                                      \
+		ack_present = (struct connection *)arguments[0];                                                               \
+		return name##_body((t0)arguments[0]);                                                                          \
+	}                                                                                                                      \
+	inline_always result name##_body(t0 a0)
+#define CALLBACK_2(result, name, t0, a0, t1, a1)                                                                               \
+	inline_always result name##_body(t0 a0, t1 a1);                                                                        \
+	static result name(u64 *arguments)                                                                                     \
+	{                                                                                                                      \
+		ack_present = (struct connection *)arguments[0];                                                               \
+		return name##_body((t0)arguments[0], (t1)arguments[1]);                                                        \
+	}                                                                                                                      \
+	inline_always result name##_body(t0 a0, t1 a1)
+#define CALLBACK_3(result, name, t0, a0, t1, a1, t2, a2)                                                                       \
+	inline_always result name##_body(t0 a0, t1 a1, t2 a2);                                                                 \
+	static result name(u64 *arguments)                                                                                     \
+	{                                                                                                                      \
+		ack_present = (struct connection *)arguments[0];                                                               \
+		return name##_body((t0)arguments[0], (t1)arguments[1], (t2)arguments[2]);                                      \
+	}                                                                                                                      \
+	inline_always result name##_body(t0 a0, t1 a1, t2 a2)
+#define CALLBACK_4(result, name, t0, a0, t1, a1, t2, a2, t3, a3)                                                               \
+	inline_always result name##_body(t0 a0, t1 a1, t2 a2, t3 a3);                                                          \
+	static result name(u64 *arguments)                                                                                     \
+	{                                                                                                                      \
+		ack_present = (struct connection *)arguments[0];                                                               \
+		return name##_body((t0)arguments[0], (t1)arguments[1], (t2)arguments[2], (t3)arguments[3]);                    \
+	}                                                                                                                      \
+	inline_always result name##_body(t0 a0, t1 a1, t2 a2, t3 a3)
+
+/* ---- what crates/shim finds ---- */
+
+struct ack_parameter {
+	const char *name;
+	const char *type;
+	/* Of a choice the names, with commas between. */
+	const char *choices;
+	void *at;
+	u64 size;
+	struct ack_parameter *next;
+};
+
+struct ack_module {
+	/* Differs where crates/shim was built with another layout. */
+	u64 connection_size;
+	const struct tcp_congestion_ops *ops;
+	struct ack_parameter *const *parameters;
+	const u64 *state_size;
+	/* Names with commas between; NULL without probes. */
+	const char *const *probes;
+	/* A change of compiler is a change of this file. */
+	const char *compiler;
+};
+
+static struct ack_parameter *ack_parameters __attribute__((unused));
+static u64 ack_state_size __attribute__((unused));
+static const char *ack_probe_names __attribute__((unused));
+
+#define CONTROLLER(called, ...)                                                                                                \
+	static const struct tcp_congestion_ops ack_ops = {__VA_ARGS__, .name = called};                                        \
+	__attribute__((visibility("default"), used)) const struct ack_module ack_module = {                                    \
+	    sizeof(struct connection), &ack_ops, &ack_parameters, &ack_state_size, &ack_probe_names, __VERSION__}
+
+/* ---- state of a connection ---- */
+
+#define PRIVATE_STATE(type)                                                                                                    \
+	_Static_assert(sizeof(type) <= 104, "state of more than 104 bytes: use STORED_STATE");                                 \
+	inline_always type *state(struct sock *sk) { return (type *)inet_csk(sk)->icsk_ca_priv; }
+
+#define STORED_STATE(type_)                                                                                                    \
+	static u64 ack_state_size = sizeof(type_);                                                                             \
+	inline_always type_ *state(struct sock *sk) { return (type_ *)ack_connection(sk)->stored; }
+
+/* ---- parameters ---- */
+
+#define ACK_REGISTER(name_, type_, choices_)                                                                                   \
+	static struct ack_parameter ack_parameter_##name_ = {#name_, type_, choices_, &name_, sizeof(name_), 0};               \
+	__attribute__((constructor)) static void ack_register_##name_(void)                                                    \
+	{                                                                                                                      \
+		ack_parameter_##name_.next = ack_parameters;                                                                   \
+		ack_parameters = &ack_parameter_##name_;                                                                       \
+	}
+#define PARAMETER(type, name, value)                                                                                           \
+	type name = value;                                                                                                     \
+	ACK_REGISTER(name, #type, 0)                                                                                           \
+	_Static_assert(1, "")
+#define CHOICE(name, value, ...)                                                                                               \
+	enum name { ENUMERATE(name##_, __VA_ARGS__) };                                                                         \
+	enum name name = name##_##value;                                                                                       \
+	ACK_REGISTER(name, "choice", #__VA_ARGS__)                                                                             \
+	_Static_assert(1, "")
+
+/* ---- probes ---- */
+
+struct probe_value {
+	s64 value;
+	u64 divisor;
+};
+
+#define PROBES(...)                                                                                                            \
+	enum probe_name { ENUMERATE(PROBE_, __VA_ARGS__) PROBE_COUNT };                                                        \
+	struct probe_record {                                                                                                  \
+		struct probe_value values[PROBE_COUNT];                                                                        \
+	};                                                                                                                     \
+	static const char *ack_probe_names = #__VA_ARGS__;                                                                     \
+	inline_always struct probe_record *probe_begin(struct sock *sk, u64 *last)                                             \
+	{                                                                                                                      \
+		*last = tcp_sk(sk)->tcp_mstamp;                                                                                \
+		return ack_connection(sk)->record;                                                                             \
+	}                                                                                                                      \
+	_Static_assert(1, "")
+#define probe(record, name, shown, per)                                                                                        \
+	((record)->values[PROBE_##name] = (struct probe_value){.value = (s64)(shown), .divisor = (per)})
+inline_always void probe_end(void *record) {}
+
+#endif

@@ -1,0 +1,30 @@
+"""Experiments on the kernel's TCP: what of a scenario has to be its own there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ackclock.papers.catalogue import Experiment, Setup
+
+SAMPLED = "10ms"
+"""How often live flows are looked at where an experiment looks at every ACK."""
+
+
+def as_live(experiment: Experiment) -> Experiment:
+    """The experiment with the endpoints of the kernel in place of those of the paper."""
+    setups = tuple(Setup(setup.name, _scenario(setup.scenario)) for setup in experiment.setups)
+    return replace(experiment, setups=setups)
+
+
+def _scenario(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    flows = [
+        {key: value for key, value in flow.items() if key not in ("profile", "transport")}
+        for flow in scenario.get("flows", [])
+    ]
+    record = {
+        key: SAMPLED if isinstance(value, str) and value.endswith("ack") else value
+        for key, value in scenario.get("record", {}).items()
+    }
+    return {**scenario, "profile": "linux", "flows": flows, "record": record}

@@ -1,0 +1,71 @@
+"""Controllers in C, written for the kernel: how they are named, run and refused."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import ackclock
+from ackclock.cli import main
+
+KERNEL = Path(__file__).parents[2] / "kernel"
+SCENARIO = """
+duration = "10s"
+path = { rate = "10mbit", rtt = "40ms", queue = "84p" }
+flows = [{ cc = "./mine.bpf.c" }, { cc = "newreno" }]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    shutil.copy(KERNEL / "newreno.bpf.c", inner / "mine.bpf.c")
+    (inner / "demo.toml").write_text(SCENARIO)
+    return inner
+
+
+def refused(capsys, *arguments):
+    assert main([str(a) for a in arguments]) == 2
+    return capsys.readouterr().err
+
+
+def test_a_file_beside_the_scenario_is_its_controller(folder):
+    run = ackclock.simulate(folder / "demo.toml")
+    again = ackclock.simulate(folder / "demo.toml")
+    assert run.flows["cc"].to_pylist() == ["mine.bpf.c", "newreno"]
+    assert run.flows["name"].to_pylist() == ["mine-0", "newreno-1"]
+    assert run.flows.equals(again.flows)
+    assert run.flow_series.equals(again.flow_series)
+    # Between them they fill the path: 10 Mbit/s less headers.
+    assert 9.4e6 < sum(run.flows["goodput_bps"].to_pylist()) < 9.66e6
+    kept = list((folder.parent / "cache" / "ackclock" / "controllers").iterdir())
+    assert [file.suffix for file in kept] == [".so"]
+
+
+def test_python_and_the_command_line_take_it_beside_others(folder, capsys):
+    os.chdir(folder)
+    path = ackclock.Path("10mbit", rtt="40ms", queue="84p")
+    run = ackclock.simulate(path, [ackclock.Flow(cc="./mine.bpf.c", count=2)], duration="5s")
+    assert run.flows["name"].to_pylist() == ["mine-0", "mine-1"]
+    assert main(["compare", "cubic", "./mine.bpf.c", "--duration", "5s"]) == 0
+    assert "mine.bpf.c" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("flows.0.cc=./other.bpf.c", "flows.0.cc: `./other.bpf.c` cannot be read: No such file or directory"),
+        ("flows.0.cc=./broken.bpf.c", "broken.bpf.c` does not compile: "),
+        ("flows.0.parameters.beta=1", "mine.bpf.c` has no parameters, so `beta` cannot be set"),
+    ],
+)
+def test_what_cannot_be_run_is_one_sentence(folder, capsys, setting, sentence):
+    (folder / "broken.bpf.c").write_text('#include "ack.h"\n\nint f(void) { return nothing; }\n')
+    printed = refused(capsys, "run", folder / "demo.toml", "--set", setting)
+    assert sentence in printed
+    if "broken" in setting:
+        assert "broken.bpf.c:3:" in printed

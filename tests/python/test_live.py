@@ -1,0 +1,302 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ackclock import _engine, papers, summary
+from ackclock.cli import main
+from ackclock.jobs import Job, Simulator, drained
+from ackclock.live import Live
+from ackclock.papers import page
+from ackclock.papers.live import as_live
+from ackclock.result import TABLES
+from calling import refused, run
+
+SCENARIO = """
+name = "small"
+duration = "2s"
+[path]
+rate = "10mbit"
+rtt = "40ms"
+queue = "1bdp"
+[[flows]]
+cc = "newreno"
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+def resolved(**flow):
+    document = {
+        "name": "small",
+        "duration": "1s",
+        "path": {"rate": "10mbit", "rtt": "40ms", "queue": "1bdp"},
+        "flows": [{"cc": "newreno"} | flow],
+    }
+    return _engine.resolve_json(json.dumps(document), [], any_controller=True)
+
+
+@pytest.fixture(scope="session")
+def live():
+    """Skips where this machine cannot run live."""
+    if not hasattr(_engine, "live"):
+        pytest.skip("built without live runs")
+    try:
+        list(drained(_engine.live(resolved(), 1)))
+    except _engine.MachineError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def bpf(live):  # noqa: ARG001
+    """Skips where no controller can be loaded into the kernel."""
+    try:
+        _engine.live_check(resolved(cc="cdg"))
+    except _engine.ScenarioError as error:
+        pytest.skip(str(error))
+
+
+def holds_devices(process):
+    """Whether a process has TUN devices open: it runs live."""
+    try:
+        descriptors = list(Path(f"/proc/{process.pid}/fd").iterdir())
+        return any(d.readlink() == Path("/dev/net/tun") for d in descriptors)
+    except OSError:
+        return False
+
+
+def test_without_live_runs_it_says_what_to_install(capsys, scenario, monkeypatch):
+    monkeypatch.delattr(_engine, "live", raising=False)
+    for command in (
+        ["live", scenario],
+        ["compare", "newreno", "--live"],
+        ["parity"],
+        ["shell"],
+        ["kernel", "list"],
+        ["reproduce", "cdg2011-fig4", "--live"],
+    ):
+        assert "libelf-dev" in refused(capsys, *command)
+
+
+@pytest.mark.usefixtures("live")
+def test_a_live_run_fills_the_tables_of_a_simulated_one(capsys, scenario, tmp_path):
+    status, out, err = run(capsys, "live", scenario, "--json", "--out", tmp_path / "live", "--csv")
+    assert status == 0, err
+    assert run(capsys, "run", scenario, "--out", tmp_path / "sim")[0] == 0
+    (found,) = json.loads(out)["runs"]
+    assert (found["label"], found["engine"]["kind"], found["engine"]["attempts"]) == ("small", "live", 1)
+    assert found["engine"]["kernel"] == os.uname().release
+    assert set(found["engine"]["lateness_us"]) == {"p50", "p99", "max"}
+    # 2 s at 10 Mbit/s are 1667 packets; slow start leaves some of it unused.
+    assert 1200 < found["flows"][0]["data_packets"] < 1900
+    assert found["flows"][0]["rtt_ms"]["min"] > 40.0
+    import pyarrow.parquet as pq
+
+    for name in TABLES:
+        schemas = [pq.read_schema(tmp_path / part / f"{name}.parquet") for part in ("live", "sim")]
+        assert schemas[0].names == schemas[1].names
+    assert {p.name for p in (tmp_path / "sim").iterdir()} < {p.name for p in (tmp_path / "live").iterdir()}
+
+
+@pytest.mark.usefixtures("bpf")
+def test_controllers_are_compared_live(capsys):
+    path = ("--duration", "2s", "--rate", "10mbit", "--rtt", "20ms")
+    status, out, err = run(capsys, "compare", "cubic", "cdg", "siad", "da", "--live", *path, "--json")
+    assert status == 0, err
+    runs = json.loads(out)["runs"]
+    assert [r["label"] for r in runs] == ["cubic", "cdg", "siad", "da"]
+    assert all(r["links"][0]["utilization"] > 0.2 for r in runs)
+
+
+@pytest.mark.usefixtures("live")
+def test_what_cannot_run_live_is_refused_by_name_before_anything_starts(capsys, scenario):
+    def said(*settings):
+        return refused(capsys, "live", scenario, *(part for one in settings for part in ("--set", one)))
+
+    assert "flow `newreno-0`: profile `freebsd-9` cannot run live" in said("profile=freebsd-9")
+    assert "flow `vigas-0`: the kernel has no congestion controller `vigas`" in said("flows.0.cc=vigas")
+    assert "record.flow_series: `1ack` cannot run live" in said("record.flow_series=1ack")
+    assert "65 connections are too many for a live run" in said("flows.0.count=65")
+
+
+@pytest.mark.usefixtures("live")
+def test_options_of_the_other_engine_are_refused(capsys, tmp_path):
+    assert "only live runs" in refused(capsys, "compare", "newreno", "--retries", 1)
+    assert "with --live" in refused(capsys, "compare", "newreno", "--live", "--threads", 1)
+    assert "with --live" in refused(capsys, "compare", "newreno", "--live", "--pcap", tmp_path / "a.pcapng")
+
+
+def test_a_run_past_its_budget_is_repeated_and_then_handed_out_as_it_is(monkeypatch):
+    starts = []
+
+    class Found:
+        @property
+        def engine(self):
+            return {"kind": "live", "valid": False, "reasons": ["a delivery was late"]}
+
+    class Batch:
+        done = False
+
+        def next(self, timeout_s):
+            self.done = True
+            return 0, Found()
+
+        def progress(self):
+            return 0.5
+
+        def cancel(self):
+            pass
+
+    def start(_resolved, seed):
+        starts.append(seed)
+        return Batch()
+
+    monkeypatch.setattr(_engine, "live", start, raising=False)
+    seen = []
+    jobs = [Job(resolved(), 3), Job(resolved(), 4)]
+    runs = dict(Live(retries=2).finished(jobs, seen.append))
+    assert starts == [3, 3, 3, 4, 4, 4]
+    assert seen == [0.25] * 3 + [0.75] * 3
+    assert [run.engine["attempts"] for run in runs.values()] == [3, 3]
+    assert not runs[0].valid
+
+
+def of_label(label, seed, valid, reasons=()):
+    engine = {"kind": "live", "valid": valid, "reasons": list(reasons)}
+    return {"label": label, "seed": seed, "engine": engine}
+
+
+def test_invalid_runs_are_marked_where_they_are_shown():
+    some = of_label("a", 1, True), of_label("a", 2, False, ["late", "lost"])
+    runs = [*some, of_label("b", 1, False, ["late"])]
+    assert summary.marked(runs) == {"a": "a (1 of 2 invalid)", "b": "b (invalid)"}
+    assert summary.marked(runs[:1]) == {"a": "a"}
+    reasons = ["a, seed 2 is not valid: late; lost", "b, seed 1 is not valid: late"]
+    assert summary.reservations(runs) == reasons
+
+
+def test_an_invalid_run_is_marked_in_tables_and_report(capsys, scenario, tmp_path, monkeypatch):
+    class Late(Simulator):
+        def finished(self, jobs, progress=None):
+            for index, one in super().finished(jobs, progress):
+                late = {"p50": 1.0, "p99": 2.0, "max": 20_000.0}
+                one.engine |= {"kind": "live", "kernel": "6.0", "valid": False, "lateness_us": late}
+                one.engine |= {"reasons": ["a delivery was 20.0 ms late"]}
+                yield index, one
+
+    monkeypatch.setattr("ackclock.cli.live.Live", lambda _retries: Late())
+    monkeypatch.setattr("ackclock.cli.live.check_built_in", lambda: None)
+    status, out, err = run(capsys, "live", scenario, "--out", tmp_path / "out")
+    assert status == 0
+    assert "small (invalid)" in out
+    assert "small, seed 1 is not valid: a delivery was 20.0 ms late" in err
+    report = (tmp_path / "out" / "index.html").read_text()
+    assert "small (invalid)" in report
+    assert "how far small (invalid), seed 1 can be trusted" in report
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["engine"]["valid"] is False
+
+
+@pytest.mark.usefixtures("live")
+@pytest.mark.parametrize(("ended_by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 130)])
+def test_a_live_run_ends_soon_when_it_is_asked_to(scenario, tmp_path, ended_by, status):
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "ackclock.cli", "live", scenario, "--set", "duration=60s", "--out", out]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not holds_devices(process) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert holds_devices(process)
+    process.send_signal(ended_by)
+    _, err = process.communicate(timeout=10)
+    assert (process.returncode, err) == (status, "interrupted\n")
+    assert [p.name for p in tmp_path.iterdir()] == ["small.toml"]
+
+
+@pytest.mark.usefixtures("live")
+def test_a_shell_runs_a_command_across_the_path(capfd, tmp_path):
+    client = (
+        "import socket, time\n"
+        "near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "near.bind(('10.0.0.1', 0))\n"
+        "near.sendto(b'x' * 100, ('10.0.0.2', 9))\n"
+        "print(near.getsockname()[0])\n"
+        "time.sleep(0.3)\n"
+        "raise SystemExit(7)"
+    )
+    arguments = ["--rtt", "20ms", "--log", str(tmp_path / "log.csv"), "--meter"]
+    status = main(["shell", *arguments, "--", sys.executable, "-c", client])
+    out, err = capfd.readouterr()
+    assert (status, out) == (7, "10.0.0.1\n"), err
+    assert "bottleneck" in err
+    assert (tmp_path / "log.csv").read_text().startswith('"time_s"')
+
+
+@pytest.mark.usefixtures("bpf")
+def test_controllers_stay_in_the_kernel_until_they_are_unloaded(capsys):
+    status, out, err = run(capsys, "kernel", "load", "cdg", "beta_d=0.8")
+    assert status == 0, err
+    name = out.strip()
+    try:
+        assert name.startswith("ack_cdg")
+        assert run(capsys, "kernel", "set", name, "beta_d=0.6", "G=2ms")[0] == 0
+        listed = json.loads(run(capsys, "kernel", "list", "--json")[1])["controllers"]
+        kept = {one["name"]: one["parameters"] for one in listed}
+        assert (kept[name]["beta_d"], kept[name]["G"]) == (0.6, "2ms")
+        assert name in run(capsys, "kernel", "list")[1]
+        assert "beta_d" in refused(capsys, "kernel", "set", name, "beta_d=7")
+        assert "must be KEY=VALUE" in refused(capsys, "kernel", "set", name, "beta_d")
+        assert run(capsys, "compare", name, "--live", "--duration", "1s", "--json")[0] == 0
+    finally:
+        assert run(capsys, "kernel", "unload", name)[0] == 0
+    assert name in refused(capsys, "kernel", "unload", name)
+
+
+@pytest.mark.usefixtures("live")
+def test_parity_puts_both_engines_side_by_side(capsys, tmp_path):
+    path = ("--rates", "10mbit", "--rtts", "40ms", "--queues", "1bdp")
+    flows = ("--flows", "1", "--controllers", "newreno", "--duration", "4s", "--warmup", "1s")
+    status, out, err = run(capsys, "parity", *path, *flows, "--json", "--out", tmp_path / "out")
+    assert status == 0, err
+    (cell,) = json.loads(out)["cells"]
+    assert cell["live"]["utilization"] == pytest.approx(cell["simulated"]["utilization"], abs=0.1)
+    difference = cell["live"]["rtt_mean_ms"] - cell["simulated"]["rtt_mean_ms"]
+    assert cell["difference"]["rtt_mean_ms"] == pytest.approx(difference)
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {"index.html", "parity.json", "window-0.png"}
+    assert "whole numbers" in refused(capsys, "parity", "--flows", "x")
+
+
+def test_an_experiment_goes_live_with_the_endpoints_of_the_kernel(tmp_path):
+    (experiment,) = papers.select(papers.catalogue(), ["cdg2011-fig7"])
+    changed = as_live(experiment)
+    assert {setup.scenario["profile"] for setup in changed.setups} == {"linux"}
+    assert changed.claims == experiment.claims
+
+    class Half(Simulator):
+        """Refuses the first run."""
+
+        def check(self, resolved):
+            if json.loads(resolved)["name"] == f"cdg2011/{experiment.setups[0].name}":
+                raise _engine.ScenarioError("it cannot run live")
+
+    few = replace(experiment.reduced(), repetitions=1)
+    done = papers.reproduce([few])
+    done.live = papers.reproduce([as_live(few)], engine=Half())
+    assert done.live.refused == ["it cannot run live"]
+    claims = done.as_json()["experiments"][0]["claims"]
+    live = done.live.as_json()["experiments"][0]["claims"]
+    assert [c["live"] for c in claims] == [c["measured"] for c in live]
+    page.write(done, papers.catalogue(), tmp_path)
+    text = (tmp_path / "index.html").read_text()
+    assert "<th>live</th>" in text
+    assert "it cannot run live" in text
