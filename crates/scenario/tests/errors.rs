@@ -59,6 +59,14 @@ fn flow(line: &str) -> String {
     sentence(&format!("{DUMBBELL}{line}\n"))
 }
 
+/// Panics unless the flow with `line` is planned.
+fn accepted(line: &str) {
+    let text = format!("{DUMBBELL}{line}\n");
+    if let Err(error) = scenario::from_toml(&text, "demo.toml").and_then(|scenario| scenario.plan()) {
+        panic!("{line}: {error}");
+    }
+}
+
 fn parking_lot(line: &str, replacement: &str) -> String {
     with(PARKING_LOT, line, replacement)
 }
@@ -351,6 +359,32 @@ fn an_unknown_profile_or_option() {
         flow("transport = { rto_max = \"100ms\" }"),
         "demo.toml, line 10: flows.0.transport.rto_max: rto_min `200ms` is above rto_max `100ms`"
     );
+    for name in ["rto_initial", "rto_min", "rto_max"] {
+        for value in ["0s", "999ns"] {
+            assert_eq!(
+                flow(&format!("transport = {{ {name} = \"{value}\" }}")),
+                format!(
+                    "demo.toml, line 10: flows.0.transport.{name}: `{value}` is too short for a timeout: at least 1us"
+                )
+            );
+        }
+    }
+    accepted("transport = { rto_initial = \"1us\", rto_min = \"1us\", rto_max = \"1us\" }");
+    let sack = "needs selective acknowledgements: `sack` is false";
+    for transport in ["profile = \"real-1992\"\ntransport = {", "profile = \"linux\"\ntransport = { sack = false,"] {
+        assert_eq!(
+            flow(&format!("{transport} forward_acknowledgment = true }}")),
+            format!("demo.toml, line 11: flows.0.transport.forward_acknowledgment: {sack}")
+        );
+    }
+    // What the profile sets is without effect then.
+    accepted("profile = \"linux-3.5\"\ntransport = { sack = false }");
+    accepted("profile = \"real-1992\"\ntransport = { sack = true, forward_acknowledgment = true }");
+    assert_eq!(
+        flow("transport = { counting = { bytes = { limit = 0 } } }"),
+        "demo.toml, line 10: flows.0.transport.counting: `limit` must be at least 1, or slow start would not grow"
+    );
+    accepted("transport = { counting = { bytes = { limit = 1 } } }");
 }
 
 #[test]
@@ -582,6 +616,20 @@ fn jitter_that_is_none() {
     assert_eq!(
         path("reorder = 1"),
         "demo.toml, line 7: path.reorder: invalid type: integer `1`, expected true or false"
+    );
+}
+
+#[test]
+fn reordering_in_the_reverse_direction() {
+    let there = "there is no such key here: `reorder` stands beside `reverse` and is for both directions; for this one \
+                 alone there is `jitter = { uniform = \"3ms\", reorder = true }`";
+    assert_eq!(
+        dumbbell("queue = \"84p\"", "queue = \"84p\"\nreverse = { reorder = true }"),
+        format!("demo.toml, line 7: path.reverse.reorder: {there}")
+    );
+    assert_eq!(
+        parking_lot("duplex = true\n\n[[flows]]", "reverse = { reorder = true }\n\n[[flows]]"),
+        format!("demo.toml, line 17: links.1.reverse.reorder: {there}")
     );
 }
 
