@@ -304,6 +304,8 @@ CLAIMS = {
     "experiments": [
         {
             "id": str,
+            "runs": int,
+            "runs_done": int,
             "seconds": float,
             "claims": [
                 {

@@ -4,9 +4,12 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import islice
 
 import pytest
 
+from ackclock.jobs import finished
+from ackclock.papers import reproduction
 from calling import refused, run
 
 SCENARIO = """
@@ -138,6 +141,29 @@ def test_reproduce_writes_a_report_and_one_json_object(capsys, tmp_path):
         "claims.parquet",
         "run.json",
     }
+
+
+@pytest.mark.parametrize("finishing", [0, 1])
+def test_an_interrupted_reproduction_prints_one_json_object_of_what_had_finished(
+    capsys, tmp_path, monkeypatch, finishing
+):
+    def interrupted(*arguments, **options):
+        yield from islice(finished(*arguments, **options), finishing)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reproduction, "finished", interrupted)
+    ids = ("cdg2011-fig7", "cdg2011-fig4")
+    status, out, err = run(
+        capsys, "reproduce", *ids, "--quick", "--json", "--threads", 1, "--out", tmp_path / "report"
+    )
+    experiments = json.loads(out)["experiments"]
+    assert status == 130
+    assert "interrupted: judged on what had finished" in err
+    assert {e["id"] for e in experiments} == set(ids)
+    assert sum(e["runs_done"] for e in experiments) == finishing
+    assert all(e["runs_done"] < e["runs"] for e in experiments)
+    assert [bool(e["claims"]) for e in experiments] == [e["runs_done"] > 0 for e in experiments]
+    assert (tmp_path / "report").exists() == (finishing > 0)
 
 
 def test_the_tables_of_a_paper_stand_in_the_report(capsys, tmp_path):

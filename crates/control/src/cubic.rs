@@ -246,6 +246,8 @@ struct State {
     epoch: Option<Epoch>,
     /// A loss, and no timeout since, has shown where the path ends.
     loss_seen: bool,
+    /// The connection has had a congestion event.
+    reduced: bool,
 }
 
 /// The controller.
@@ -254,8 +256,6 @@ pub struct Cubic {
     settings: Settings,
     state: State,
     undo: Option<State>,
-    /// The connection has had a congestion event.
-    reduced: bool,
     hystart: HyStart,
     last_ack: Time,
 }
@@ -265,9 +265,16 @@ impl Cubic {
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
-            state: State { reno: Reno::new(), w_max: 0.0, cwnd_prior: 0.0, w_est: 0.0, epoch: None, loss_seen: false },
+            state: State {
+                reno: Reno::new(),
+                w_max: 0.0,
+                cwnd_prior: 0.0,
+                w_est: 0.0,
+                epoch: None,
+                loss_seen: false,
+                reduced: false,
+            },
             undo: None,
-            reduced: false,
             hystart: HyStart::new(settings.hystart_ack_train, settings.hystart_delay, settings.hystart_delay_divisor),
             last_ack: Time::ZERO,
         }
@@ -344,7 +351,7 @@ impl Cubic {
 
     /// The share that this congestion event leaves.
     fn kept(&mut self) -> f64 {
-        let first = !std::mem::replace(&mut self.reduced, true);
+        let first = !std::mem::replace(&mut self.state.reduced, true);
         if first && self.settings.halve_first { 0.5 } else { self.settings.beta }
     }
 

@@ -99,8 +99,8 @@ pub struct Siad {
     rtt: BaseRtt,
     /// Segments acknowledged that have not yet grown the window.
     credit: f64,
-    /// The epoch, with its smallest RTT, before the last loss event.
-    before_loss: Option<(Epoch, Span)>,
+    /// What was before the last loss event.
+    before_loss: Option<(Epoch, BaseRtt)>,
     last: Event,
     events: u64,
     additional_decreases: u64,
@@ -217,7 +217,7 @@ impl Siad {
 
     /// A regular decrease: threshold and window, target, and the increase that leads there.
     fn decrease(&mut self, cx: &mut Context<'_>) {
-        self.before_loss = Some((self.epoch, self.rtt.of_epoch));
+        self.before_loss = Some((self.epoch, self.rtt));
         self.credit = 0.0;
         if self.settings.min_guard {
             self.rtt.guard_against_creeping();
@@ -346,10 +346,10 @@ impl Controller for Siad {
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some((before, of_epoch)) = self.before_loss.take() {
+        if let Some((before, rtt)) = self.before_loss.take() {
             let window = self.epoch.reno.window.max(before.reno.window);
             self.epoch = Epoch { reno: Reno { window, ..before.reno }, ..before };
-            self.rtt.of_epoch = of_epoch;
+            self.rtt.take_event_back(&rtt);
             self.double_in_slow_start();
         }
     }

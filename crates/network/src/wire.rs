@@ -1,6 +1,7 @@
 //! Propagation: packets under way.
 
-use std::collections::VecDeque;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
 
 use units::{Random, Span, Time};
 
@@ -12,6 +13,7 @@ use crate::Propagation;
 /// many packets are under way, only the first needs a wake-up: [`Wire::next_arrival`].
 #[derive(Clone, Debug)]
 pub struct Wire<P> {
+    /// In the order of their arrivals; where packets may overtake, only the next one to arrive.
     under_way: VecDeque<(Time, P)>,
     last_arrival: Time,
     /// The delay in force.
@@ -21,7 +23,8 @@ pub struct Wire<P> {
     propagation: Propagation,
     /// How many of its steps are past.
     past: usize,
-    overtaking: bool,
+    /// The others, where packets may overtake.
+    overtaking: Option<Box<Overtaking<P>>>,
 }
 
 impl<P> Wire<P> {
@@ -30,6 +33,7 @@ impl<P> Wire<P> {
         let changes_at = propagation.later().first().map_or(Time::NEVER, |step| step.0);
         let plain_until = if overtaking { Time::ZERO } else { changes_at };
         let (delay, past) = (propagation.initial(), 0);
+        let overtaking = overtaking.then(Box::default);
         Self { under_way: VecDeque::new(), last_arrival: Time::ZERO, delay, plain_until, propagation, past, overtaking }
     }
 
@@ -59,18 +63,11 @@ impl<P> Wire<P> {
             self.past += 1;
         }
         let arrival = leaves_at + self.delay + extra;
-        if self.overtaking {
-            return self.insert(arrival, packet);
+        if let Some(overtaking) = &mut self.overtaking {
+            return overtaking.push(&mut self.under_way, arrival, packet);
         }
         self.plain_until = later.get(self.past).map_or(Time::NEVER, |step| step.0);
         self.append(arrival, packet)
-    }
-
-    /// Behind all that arrive no later. Mostly that is near the end, where inserting is cheap.
-    fn insert(&mut self, arrival: Time, packet: P) -> bool {
-        let at = self.under_way.partition_point(|&(other, _)| other <= arrival);
-        self.under_way.insert(at, (arrival, packet));
-        at == 0
     }
 
     /// When the next packet arrives. `None`: none will.
@@ -82,7 +79,11 @@ impl<P> Wire<P> {
     /// Takes the next packet off the wire, whenever it arrives.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
-        self.under_way.pop_front().map(|(_, packet)| packet)
+        let packet = self.under_way.pop_front().map(|(_, packet)| packet);
+        if let Some(overtaking) = &mut self.overtaking {
+            overtaking.advance(&mut self.under_way);
+        }
+        packet
     }
 
     /// Takes the next packet off the wire if it has arrived by `now`.
@@ -94,9 +95,81 @@ impl<P> Wire<P> {
     /// How many packets are under way.
     #[inline]
     pub fn packets(&self) -> usize {
-        self.under_way.len()
+        self.under_way.len() + self.overtaking.as_ref().map_or(0, |overtaking| overtaking.later.len())
     }
 }
+
+/// Packets under way that may overtake each other, but for the next one to arrive.
+#[derive(Clone, Debug)]
+struct Overtaking<P> {
+    later: BinaryHeap<Numbered<P>>,
+    /// The number of the next one to arrive.
+    next: u64,
+    /// How many have left.
+    left: u64,
+}
+
+impl<P> Default for Overtaking<P> {
+    fn default() -> Self {
+        Self { later: BinaryHeap::new(), next: 0, left: 0 }
+    }
+}
+
+impl<P> Overtaking<P> {
+    /// Behind all that arrive no later; says whether it is `next`, which holds one packet at most.
+    #[inline(never)]
+    fn push(&mut self, next: &mut VecDeque<(Time, P)>, arrival: Time, packet: P) -> bool {
+        let number = self.left;
+        self.left += 1;
+        if next.front().is_some_and(|first| first.0 <= arrival) {
+            self.later.push(Numbered { arrival, number, packet });
+            return false;
+        }
+        if let Some((arrival, packet)) = next.pop_front() {
+            self.later.push(Numbered { arrival, number: self.next, packet });
+        }
+        next.push_back((arrival, packet));
+        self.next = number;
+        true
+    }
+
+    /// The one that was `next` has arrived.
+    #[inline(never)]
+    fn advance(&mut self, next: &mut VecDeque<(Time, P)>) {
+        if let Some(Numbered { arrival, number, packet }) = self.later.pop() {
+            next.push_back((arrival, packet));
+            self.next = number;
+        }
+    }
+}
+
+/// A packet under way; the greatest arrives first, of those that arrive together the one that left first.
+#[derive(Clone, Debug)]
+struct Numbered<P> {
+    arrival: Time,
+    number: u64,
+    packet: P,
+}
+
+impl<P> Ord for Numbered<P> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.arrival, other.number).cmp(&(self.arrival, self.number))
+    }
+}
+
+impl<P> PartialOrd for Numbered<P> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<P> PartialEq for Numbered<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<P> Eq for Numbered<P> {}
 
 /// The random part of the delay behind a link, uniform from zero to below a limit for each packet.
 #[derive(Clone, Debug)]
@@ -183,6 +256,28 @@ mod tests {
         wire.push(at(0), MS(2), 'a');
         wire.push(at(1), MS(1), 'b');
         assert_eq!(arrivals(wire), [('a', 22), ('b', 22)]);
+    }
+
+    #[test]
+    fn of_many_packets_that_overtake_the_earliest_arrives_first_and_of_equals_the_one_that_left_first() {
+        let mut random = Random::stream(1, "test", 0);
+        let mut wire = Wire::new(Span::ZERO.into(), true);
+        // A plain list to compare with: each packet goes behind all that arrive no later.
+        let mut list: Vec<(Time, u32)> = Vec::new();
+        for packet in 0..20_000u32 {
+            let now = at(u64::from(packet / 4));
+            let extra = MS((random.uniform() * 500.0) as u64);
+            let place = list.partition_point(|&(arrival, _)| arrival <= now + extra);
+            list.insert(place, (now + extra, packet));
+            assert_eq!(wire.push(now, extra, packet), place == 0);
+            while let Some(arrived) = wire.pop_due(now) {
+                assert_eq!(arrived, list.remove(0).1);
+            }
+            assert_eq!((wire.packets(), wire.next_arrival()), (list.len(), list.first().map(|&(arrival, _)| arrival)));
+        }
+        let rest: Vec<u32> = std::iter::from_fn(|| wire.pop()).collect();
+        assert!(rest.len() > 500, "{}", rest.len());
+        assert_eq!(rest, list.iter().map(|&(_, packet)| packet).collect::<Vec<_>>());
     }
 
     #[test]

@@ -182,6 +182,11 @@ fn explain(error: &toml::de::Error, text: &str) -> (String, String) {
     let named: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if message.starts_with("unknown field") {
         let (name, known) = named.split_first().unwrap_or((&"", &[]));
+        if key.ends_with(".reverse.reorder") {
+            let message = "there is no such key here: `reorder` stands beside `reverse` and is for both directions; for \
+                           this one alone there is `jitter = { uniform = \"3ms\", reorder = true }`";
+            return (key, message.to_owned());
+        }
         return (key, format!("there is no such key here; {}", suggestion(name, known)));
     }
     if message.starts_with("missing field") {

@@ -11,8 +11,8 @@ use crate::values::{Paced, Sampling, Source};
 const FLOW: u64 = 8_000;
 /// What remains of one of many connections that has ended: its row, and its events.
 const ENDED_FLOW: u64 = 1_000;
-/// Connections that begin within this time of each other overlap, unless more is offered than passes: then all do.
-const OVERLAP: Span = Span::from_secs(10);
+/// Connections last so many times as long as without losses, at most, where they are many.
+const PROLONGED: f64 = 2.0;
 /// A packet in a queue or on the wire, with what the sender remembers of it.
 const PACKET: u64 = 200;
 /// A row of the series of flows, with room for the growth of its columns.
@@ -113,9 +113,31 @@ impl Plan {
     /// How many connections of `flow` there are at a time.
     fn at_once(&self, flow: &PlannedFlow) -> u64 {
         let (Some(every), Some(bytes)) = (flow.every, flow.bytes) else { return 1 };
-        let passes = self.bottleneck(flow).is_none_or(|(rate, _)| bytes.mean() < rate.bytes_in(every.mean()));
-        let overlapping = OVERLAP.as_nanos() / every.mean().as_nanos().max(1) + 1;
-        if passes { flow.connections().min(overlapping) } else { flow.connections() }
+        let (every, bytes) = (every.mean(), bytes.mean());
+        let overlapping = PROLONGED * self.lasting(flow, every, bytes) / every.as_nanos().max(1) as f64;
+        flow.connections().min((overlapping + 1.0) as u64)
+    }
+
+    /// How many nanoseconds a connection of `bytes` of `flow` lasts, if one begins `every` so often: the round trips of its slow start,
+    /// through full queues, and its time at the bottleneck. Infinite where more is offered than passes.
+    fn lasting(&self, flow: &PlannedFlow, every: Span, bytes: Bytes) -> f64 {
+        if matches!(flow.source, Source::Paced(_)) {
+            return f64::INFINITY; // As long as the application likes.
+        }
+        let options = &flow.options;
+        let segments = bytes.get().div_ceil(options.segment_size.get());
+        let links = flow.forward.iter().chain(&flow.reverse).filter_map(|hop| hop.link);
+        let waiting: Span = links.map(|link| self.links[link].jitter + longest_wait(&self.links[link])).sum();
+        let round_trip = round_trip(flow, Propagation::longest) + waiting;
+        let rounds = slow_start_rounds(segments, options.initial_window, options.receive_window);
+        let rate = flow.forward.iter().filter_map(|hop| lowest(&self.links[hop.link?])).min();
+        let passing = rate.map_or(0.0, |rate| {
+            // All that are there share the rate (processor sharing): the fuller the link, the longer each.
+            let offered = bytes.get().saturating_add(segments.saturating_mul(options.data_overhead().get())) as f64;
+            let passes = rate.bits_per_second() as f64 * every.as_secs_f64() / 8.0;
+            if offered < passes { every.as_nanos() as f64 * offered / (passes - offered) } else { f64::INFINITY }
+        });
+        round_trip.as_nanos() as f64 * rounds as f64 + passing
     }
 
     /// What `flow` does on a path without limits.
@@ -186,6 +208,37 @@ fn peak(link: &PlannedLink) -> Option<Rate> {
         Service::Steps(steps) => steps.iter().map(|&(_, rate)| rate).max(),
         Service::Unlimited | Service::Fixed(_) | Service::Trace(_) => link.rate,
     }
+}
+
+/// The lowest rate of a link, `None` for unlimited.
+fn lowest(link: &PlannedLink) -> Option<Rate> {
+    match &link.settings.service {
+        Service::Steps(steps) => steps.iter().map(|&(_, rate)| rate).min(),
+        Service::Unlimited | Service::Fixed(_) | Service::Trace(_) => link.rate,
+    }
+}
+
+/// How long a packet waits in the full queue before a link. Of one without limit nobody knows; flows that all pass leave it short.
+fn longest_wait(link: &PlannedLink) -> Span {
+    match (link.settings.queue.limit, lowest(link)) {
+        (Limit::Infinite, _) | (_, None) => Span::ZERO,
+        (Limit::Delay(span), _) => span,
+        (Limit::Packets(_) | Limit::Bytes(_), Some(rate)) => {
+            rate.time_for(Bytes::new(queue_room(link).saturating_mul(PACKET_SIZE)))
+        }
+    }
+}
+
+/// The round trips in which so many segments leave, if the window doubles in each from `initial` to `most`.
+fn slow_start_rounds(segments: u64, initial: u32, most: u32) -> u64 {
+    let (mut window, most) = (u64::from(initial.min(most)), u64::from(most));
+    let (mut left, mut rounds) = (segments, 0);
+    while left > 0 && window < most {
+        left = left.saturating_sub(window);
+        window = most.min(2 * window);
+        rounds += 1;
+    }
+    rounds + left.div_ceil(most)
 }
 
 /// How many packets may wait before a link.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use control::registry;
+use control::{Counting, registry};
 use network::Propagation;
 use serde_json::Value;
 use transport::{Options, PROFILES};
@@ -30,6 +30,9 @@ const SOURCE: &str = ".bpf.c";
 const LARGEST_PACKET: u64 = 65_535;
 /// A datagram carries at least the headers of IP and UDP.
 const SMALLEST_DATAGRAM: u64 = 28;
+
+/// A timeout below that would come again and again while nothing else happens.
+const SHORTEST_TIMEOUT: Span = Span::from_micros(1);
 
 /// Headers of IPv4 and TCP with room for the options in use.
 const HEADERS: u64 = 60;
@@ -320,12 +323,17 @@ fn check_option(name: &str, options: &Options) -> Result<(), String> {
         "ack_every" => at_least_one(options.ack_every),
         "rto_min" | "rto_max" | "rto_initial" => {
             let Options { rto_min, rto_max, rto_initial, .. } = options;
-            if rto_min.is_zero() || rto_initial.is_zero() {
-                Some("must be above 0".to_owned())
+            let shortest = rto_min.min(rto_max).min(rto_initial);
+            if *shortest < SHORTEST_TIMEOUT {
+                Some(format!("`{shortest}` is too short for a timeout: at least {SHORTEST_TIMEOUT}"))
             } else {
                 (rto_min > rto_max).then(|| format!("rto_min `{rto_min}` is above rto_max `{rto_max}`"))
             }
         }
+        "forward_acknowledgment" => (options.forward_acknowledgment && !options.sack)
+            .then(|| "needs selective acknowledgements: `sack` is false".to_owned()),
+        "counting" => (options.counting == Counting::Bytes { limit: 0 })
+            .then(|| "`limit` must be at least 1, or slow start would not grow".to_owned()),
         _ => None,
     };
     problem.map_or(Ok(()), Err)

@@ -59,6 +59,14 @@ fn flow(line: &str) -> String {
     sentence(&format!("{DUMBBELL}{line}\n"))
 }
 
+/// Panics unless the flow with `line` is planned.
+fn accepted(line: &str) {
+    let text = format!("{DUMBBELL}{line}\n");
+    if let Err(error) = scenario::from_toml(&text, "demo.toml").and_then(|scenario| scenario.plan()) {
+        panic!("{line}: {error}");
+    }
+}
+
 fn parking_lot(line: &str, replacement: &str) -> String {
     with(PARKING_LOT, line, replacement)
 }
@@ -359,6 +367,32 @@ fn an_unknown_profile_or_option() {
         flow("transport = { rto_max = \"100ms\" }"),
         "demo.toml, line 10: flows.0.transport.rto_max: rto_min `200ms` is above rto_max `100ms`"
     );
+    for name in ["rto_initial", "rto_min", "rto_max"] {
+        for value in ["0s", "999ns"] {
+            assert_eq!(
+                flow(&format!("transport = {{ {name} = \"{value}\" }}")),
+                format!(
+                    "demo.toml, line 10: flows.0.transport.{name}: `{value}` is too short for a timeout: at least 1us"
+                )
+            );
+        }
+    }
+    accepted("transport = { rto_initial = \"1us\", rto_min = \"1us\", rto_max = \"1us\" }");
+    let sack = "needs selective acknowledgements: `sack` is false";
+    for transport in ["profile = \"real-1992\"\ntransport = {", "profile = \"linux\"\ntransport = { sack = false,"] {
+        assert_eq!(
+            flow(&format!("{transport} forward_acknowledgment = true }}")),
+            format!("demo.toml, line 11: flows.0.transport.forward_acknowledgment: {sack}")
+        );
+    }
+    // What the profile sets is without effect then.
+    accepted("profile = \"linux-3.5\"\ntransport = { sack = false }");
+    accepted("profile = \"real-1992\"\ntransport = { sack = true, forward_acknowledgment = true }");
+    assert_eq!(
+        flow("transport = { counting = { bytes = { limit = 0 } } }"),
+        "demo.toml, line 10: flows.0.transport.counting: `limit` must be at least 1, or slow start would not grow"
+    );
+    accepted("transport = { counting = { bytes = { limit = 1 } } }");
 }
 
 #[test]
@@ -594,6 +628,20 @@ fn jitter_that_is_none() {
 }
 
 #[test]
+fn reordering_in_the_reverse_direction() {
+    let there = "there is no such key here: `reorder` stands beside `reverse` and is for both directions; for this one \
+                 alone there is `jitter = { uniform = \"3ms\", reorder = true }`";
+    assert_eq!(
+        dumbbell("queue = \"84p\"", "queue = \"84p\"\nreverse = { reorder = true }"),
+        format!("demo.toml, line 7: path.reverse.reorder: {there}")
+    );
+    assert_eq!(
+        parking_lot("duplex = true\n\n[[flows]]", "reverse = { reorder = true }\n\n[[flows]]"),
+        format!("demo.toml, line 17: links.1.reverse.reorder: {there}")
+    );
+}
+
+#[test]
 fn distributions_that_are_none() {
     let every = |value: &str| flow(&format!("bytes = \"1MB\"\nevery = {value}"));
     let every_at = "demo.toml, line 11: flows.0.every";
@@ -696,21 +744,34 @@ fn a_source_that_pauses_without_end() {
 }
 
 #[test]
-fn many_short_flows_take_memory_as_if_all_were_at_once_only_where_more_is_offered_than_passes() {
-    let estimate = |bytes: &str| {
+fn short_flows_take_memory_while_they_last_and_all_at_once_only_where_more_is_offered_than_passes() {
+    let estimate = |settings: &[(&str, &str)]| {
         let mut document = Document::from_toml(DUMBBELL, "demo.toml").unwrap();
-        for (key, value) in [("flows.0.every", "1ms"), ("flows.0.bytes", bytes), ("record.flow_series", "off")] {
-            document.set(key, value).unwrap();
-        }
-        for (key, value) in [("record.probes", "off"), ("record.events", "false"), ("record.link_series", "off")] {
-            document.set(key, value).unwrap();
-        }
-        document.scenario().unwrap().plan().unwrap().estimated_memory().get() / 1_000_000
+        let off = ["flow_series", "probes", "link_series"].map(|series| (format!("record.{series}"), "off"));
+        off.iter().for_each(|(key, value)| document.set(key, value).unwrap());
+        document.set("record.events", "false").unwrap();
+        settings.iter().for_each(|(key, value)| document.set(key, value).unwrap());
+        document.scenario().unwrap().plan().unwrap().estimated_memory().get()
     };
-    // 10 Mbit/s pass 1250 bytes in a millisecond. Of 60,001 connections there remain 60 MB; 10,001 overlap, 80 MB, with up to
-    // 10 segments of 200 B each, as many as there are: 1448 bytes a segment, so one each, 12 MB of 60,001; all are 480 MB.
-    assert_eq!(estimate("1kB"), 60 + 80 + 12);
-    assert_eq!(estimate("1300B"), 60 + 480 + 12);
+    let dense = |bytes| [("flows.0.every", "1ms"), ("flows.0.bytes", bytes)];
+    // 10 Mbit/s pass 1250 bytes in a millisecond, of which 1000 with 52 of headers leave 198: a connection needs 1052/198 ms
+    // for its bytes and one RTT, 40 ms and 100.8 ms in the full queue. 146.1 ms, and twice that: 293 connections overlap, 8000 B
+    // each. Of all 60,001 there remain 1000 B each. In the network are 236 packets and 10 a connection, of 200 B.
+    assert_eq!(estimate(&dense("1kB")), 60_001_000 + 293 * 8_000 + (236 + 2930) * 200);
+    // 1252 bytes are too many: all 60,001 connections are there at once, of one segment each.
+    assert_eq!(estimate(&dense("1200B")), 60_001 * (1_000 + 8_000 + 200));
+    // So they are on a link that is down for a while, or if the application of each takes its time.
+    let down = ("path.rate", r#"[["0s", "10mbit"], ["9s", "0bit"], ["10s", "10mbit"]]"#);
+    assert!(estimate(&[&dense("1kB")[..], &[down]].concat()) > 60_001 * 9_000);
+    assert!(estimate(&[&dense("1kB")[..], &[("flows.0.source", r#"{ rate = "1kbit" }"#)]].concat()) > 60_001 * 9_000);
+    // 300 kB are 208 segments, 310,816 B of 1.25 MB a second: 0.331 s. 10, 20, 40, 80 and 58 leave in 5 RTTs, 0.704 s: of the 61
+    // connections 3 overlap. A window of 20 makes that 11 RTTs, 1.549 s: 4 overlap, which 80 packets are of.
+    let long = [("flows.0.every", "1s"), ("flows.0.bytes", "300kB")];
+    assert_eq!(estimate(&long), 61_000 + 3 * 8_000 + (236 + 30) * 200);
+    assert_eq!(
+        estimate(&[&long[..], &[("flows.0.transport.receive_window", "20")]].concat()),
+        61_000 + 4 * 8_000 + 80 * 200
+    );
 }
 
 #[test]

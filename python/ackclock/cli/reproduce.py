@@ -71,11 +71,11 @@ def reproduce(
             page.write(done, catalogue, work)
         notes.print(f"report: {folder / 'index.html'}", markup=False, soft_wrap=True)
     output.show(_table(done), as_json=as_json)
+    if as_json:
+        output.print_json(done.as_json())
     if done.interrupted or (done.live is not None and done.live.interrupted):
         notes.print("interrupted: judged on what had finished")
         raise typer.Exit(INTERRUPTED)
-    if as_json:
-        output.print_json(done.as_json())
     if done.missed:
         raise typer.Exit(CLAIM_FAILED)
 

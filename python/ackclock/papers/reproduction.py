@@ -82,6 +82,8 @@ class Reproduction:
             "experiments": [
                 {
                     "id": result.experiment.id,
+                    "runs": result.runs,
+                    "runs_done": result.runs_done,
                     "seconds": round(result.seconds, 3),
                     "claims": [j.as_json() | self._beside(j) for j in result.judgements],
                 }

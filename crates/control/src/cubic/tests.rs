@@ -257,3 +257,18 @@ fn the_first_loss_may_halve() {
     cubic.on_loss(&mut world.context(), &loss());
     assert_eq!(cubic.window(), 40.0);
 }
+
+#[test]
+fn a_spurious_first_loss_leaves_the_next_one_to_halve() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(Settings { halve_first: true, beta: 0.8, ..Settings::default() });
+    cubic.state.reno.window = 100.0;
+    cubic.on_loss(&mut world.context(), &loss());
+    cubic.on_spurious(&mut world.context());
+    assert_eq!(cubic.window(), 100.0);
+    cubic.on_timeout(&mut world.context(), &loss());
+    assert_eq!(cubic.slow_start_threshold(), 50.0);
+    cubic.on_spurious(&mut world.context());
+    cubic.on_loss(&mut world.context(), &loss());
+    assert_eq!(cubic.window(), 50.0);
+}

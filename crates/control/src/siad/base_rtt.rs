@@ -64,6 +64,15 @@ impl BaseRtt {
     pub(super) fn guard_against_creeping(&mut self) {
         self.minimum = self.guard.check(self.minimum);
     }
+
+    /// The last congestion event, until which all was as `before`, was spurious: only what was measured since then stays.
+    pub(super) fn take_event_back(&mut self, before: &Self) {
+        if self.guard.last() == Some(self.minimum) {
+            self.minimum = before.minimum;
+        }
+        self.guard = before.guard;
+        self.of_epoch = before.of_epoch;
+    }
 }
 
 /// Whether `a <= b` on the clock.
@@ -79,9 +88,14 @@ struct Guard {
 }
 
 impl Guard {
+    /// The base RTT that the last event was given.
+    fn last(&self) -> Option<Span> {
+        self.count.checked_sub(1).map(|n| self.risen[n])
+    }
+
     /// The base RTT to use from an event on, of which `minimum` is the estimate.
     fn check(&mut self, minimum: Span) -> Span {
-        let last = self.count.checked_sub(1).map(|n| self.risen[n]);
+        let last = self.last();
         match last {
             Some(last) if minimum == last => minimum,
             Some(last) if minimum > last && self.count == self.risen.len() => {

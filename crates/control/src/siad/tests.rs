@@ -552,6 +552,23 @@ fn a_spurious_loss_gives_the_epoch_back() {
 }
 
 #[test]
+fn a_spurious_loss_does_not_count_for_the_guard() {
+    let mut flow = Flow::cruising(Settings { min_guard: true, ..default() }, 126.0, 84.0, 130.0);
+    let mut lose = |millis: u64, spurious: bool| {
+        flow.siad.rtt.minimum = Span::from_millis(millis);
+        flow.siad.rtt.of_epoch = Span::from_millis(millis);
+        flow.lose_at(150);
+        if spurious {
+            flow.siad.on_spurious(&mut flow.world.context());
+        }
+        flow.probe("rtt_min_ms")
+    };
+    // Without the spurious 104, 106 is the third in a row; 108 is the fourth, spurious first.
+    let events = [(100, false), (102, false), (104, true), (106, false), (108, true), (108, false)];
+    assert_eq!(events.map(|(millis, spurious)| lose(millis, spurious)), [100.0, 102.0, 104.0, 106.0, 108.0, 100.0]);
+}
+
+#[test]
 fn after_idle_the_flow_starts_slowly_from_the_initial_window() {
     let mut flow = Flow::cruising(default(), 126.0, 84.0, 130.0);
     flow.siad.on_idle_restart(&mut flow.world.context());
