@@ -129,8 +129,9 @@ def trajectories(of_path: Sequence[Pair]) -> Figure:
             strict=True,
         )
         series = [
-            Series(f"{curve.name} {label}", curve.cc, curve.times, curve.values, look=look)
-            for curves in both
+            # One legend is enough for all flows: what begins with _ has none.
+            Series(f"_{label}" if flow else label, curve.cc, curve.times, curve.values, look=look)
+            for flow, curves in enumerate(both)
             for curve, label, look in zip(curves, ("live", "simulated"), ("line", "model"), strict=True)
         ]
         mark = "" if pair.live.valid else " (invalid)"

@@ -382,7 +382,7 @@ def test_every_experiment_that_ships_can_be_planned_whole_and_quick():
     assert shipped
     for experiment in shipped:
         for one in (experiment, experiment.reduced()):
-            work = Work(one, None)
+            work = Work(one, None, Simulator())
             assert sum(1 for _ in work.jobs()) >= one.repetitions * bool(work.samples.cells())
 
 
