@@ -16,6 +16,9 @@ class ScenarioError(ValueError):
     key: str
     """The dotted key (``path.rate``, ``flows.0.cc``); empty for the document as a whole."""
 
+class MachineError(RuntimeError):
+    """This machine cannot do it: the message is one sentence with what is missing."""
+
 def version() -> str:
     """The version of the engine."""
 
@@ -31,15 +34,20 @@ def controllers() -> list[dict[str, Any]]:
 def profiles() -> list[dict[str, Any]]:
     """Every profile: ``name``, ``summary`` and ``options``, the TCP options by name."""
 
-def resolve(text: str, file: str, overrides: Sequence[tuple[str, str]]) -> str:
+def resolve(
+    text: str, file: str, overrides: Sequence[tuple[str, str]], *, any_controller: bool = False
+) -> str:
     """Resolves a scenario in TOML: sets overrides, fills in defaults, checks everything.
 
     An override is a dotted key and a value as TOML writes it, or plain text. ``file`` names the scenario in
-    errors, and traces are looked up beside it. Returns the complete scenario as JSON.
+    errors, and traces are looked up beside it. With ``any_controller`` flows may name controllers that are
+    not in the list: an engine that knows them runs it. Returns the complete scenario as JSON.
     Raises ScenarioError.
     """
 
-def resolve_json(document: str, overrides: Sequence[tuple[str, str]]) -> str:
+def resolve_json(
+    document: str, overrides: Sequence[tuple[str, str]], *, any_controller: bool = False
+) -> str:
     """The same for JSON of the shape of the TOML document; traces are relative to the current directory."""
 
 def inspect(resolved: str) -> dict[str, Any]:
@@ -72,7 +80,11 @@ class Run:
 
     @property
     def engine(self) -> dict[str, Any]:
-        """``kind`` ("sim"), ``events``, ``data_packets``, ``cpu_s`` and ``wall_s``."""
+        """``kind`` ("sim" or "live"), ``events``, ``data_packets``, ``cpu_s`` and ``wall_s``.
+
+        Of a live run also ``kernel``, ``valid``, ``reasons``, ``lateness_us``, ``stalls``, ``drops_outside``,
+        ``emulator_cpu_s``, ``trains``, ``scheduling``, ``rtt_source`` and ``sysctls``.
+        """
 
 @final
 class Batch:
@@ -95,8 +107,8 @@ class Batch:
     def next(self, timeout_s: float | None = None) -> tuple[int, Run] | None:
         """The next run that finishes and the index of its job; None if none does in time, or none is left.
 
-        Raises what made a run fail: the exception of a controller written in Python, ScenarioError, or
-        RuntimeError. The other runs go on.
+        Raises what made a run fail: the exception of a controller written in Python, ScenarioError,
+        MachineError, or RuntimeError. The other runs go on.
         """
 
     @property
@@ -104,10 +116,52 @@ class Batch:
         """Whether all runs are handed out (or stopped)."""
 
     def progress(self) -> float:
-        """The share of the simulated time of all jobs that is behind, 0 to 1."""
+        """The share of the time of all jobs that is behind, 0 to 1."""
 
     def cancel(self) -> None:
         """Stops every run; those that have not finished are not handed out."""
+
+def live(resolved: str, seed: int) -> Batch:
+    """Starts a live run, as a batch of one. This and what follows is missing where live runs are not built in."""
+
+def live_check(resolved: str) -> None:
+    """Refuses a resolved scenario that cannot run live on this machine. Raises ScenarioError."""
+
+def become_root() -> None:
+    """Moves the process into a user namespace in which ``shell`` works for those who are not root.
+
+    To be called before there is a second thread. Raises MachineError.
+    """
+
+def shell(
+    resolved: str,
+    seed: int,
+    near: Sequence[str],
+    far: Sequence[str],
+    meter: Callable[[float, int, int, int], None] | None = None,
+) -> tuple[int, Run]:
+    """Runs the command ``near``, and ``far`` at the other end unless empty, across the path of a scenario.
+
+    ``meter`` is called once a second with the seconds since the start, the IP bytes delivered to the far and to
+    the near end, and the packets that wait. Returns the exit status of ``near``, and the tables of the links.
+    Raises ScenarioError or MachineError.
+    """
+
+def kernel_load(controller: str, parameters: str) -> str:
+    """Loads a controller into the kernel and keeps it there; ``parameters`` is a JSON object.
+
+    ``controller`` is a name or the path of a source that ends in ``.bpf.c``. Returns what TCP_CONGESTION takes.
+    Raises MachineError, as the other functions on the kernel do.
+    """
+
+def kernel_unload(name: str) -> None:
+    """Takes a controller out of the kernel."""
+
+def kernel_list() -> list[dict[str, Any]]:
+    """The controllers that are kept: ``name`` and ``parameters``."""
+
+def kernel_set(name: str, parameter: str, value: str) -> None:
+    """Sets a parameter, as JSON, of a controller that is kept, for the flows that run and those to come."""
 
 @final
 class Context:

@@ -57,7 +57,15 @@ class Run:
         self.seed = seed
         """The seed of this run, which need not be that of the scenario."""
         self.engine: dict[str, Any] = dict(engine)
-        """What the run cost: ``kind``, ``events``, ``data_packets``, ``cpu_s``, ``wall_s``."""
+        """What the run cost: ``kind``, ``events``, ``data_packets``, ``cpu_s``, ``wall_s``.
+
+        Of a live run also how far it can be trusted: ``valid``, ``reasons``, ``lateness_us`` and more.
+        """
+
+    @property
+    def valid(self) -> bool:
+        """Whether the run kept within its error budget. A simulation always does."""
+        return bool(self.engine.get("valid", True))
 
     @classmethod
     def from_engine(cls, run: _engine.Run, resolved: str, seed: int) -> Self:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal, overload
 
 from ackclock.controller import Controller
-from ackclock.jobs import LARGEST_SEED, Job, finished
+from ackclock.jobs import LARGEST_SEED, Job, Simulator
 from ackclock.result import Run, Runs
 from ackclock.scenario import Flow, Path, Scenario
 
@@ -86,6 +86,6 @@ def simulate(
             f"at most {LARGEST_SEED} is allowed"
         )
     jobs = [Job(resolved, first + index) for index in range(repeat)]
-    runs = dict(finished(jobs, threads=threads, controllers=factories, progress=progress))
+    runs = dict(Simulator(threads, factories).finished(jobs, progress))
     ordered = Runs(runs[index] for index in range(repeat))
     return ordered[0] if repeat == 1 else ordered

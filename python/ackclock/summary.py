@@ -101,8 +101,39 @@ def links_table(summaries: Sequence[Summary]) -> Table:
 
 
 def engine_line(summaries: Sequence[Summary]) -> str:
-    """How much was simulated, and how fast."""
+    """How much was run, and how fast; of live runs, how punctually."""
     packets = sum(s["engine"]["data_packets"] for s in summaries)
     cpu = sum(s["engine"]["cpu_s"] for s in summaries)
+    live = [s["engine"] for s in summaries if s["engine"]["kind"] == "live"]
+    if live:
+        late = [max(engine["lateness_us"][key] for engine in live) / 1e3 for key in ("p50", "p99", "max")]
+        return (
+            f"{packets} data packets on the TCP of Linux {live[0]['kernel']}, {cpu:.2f} CPU seconds\n"
+            f"deliveries were late by {late[0]:.3f} ms (median), {late[1]:.3f} ms (99 %), {late[2]:.3f} ms (most)"
+        )
     rate = f", {packets / cpu / 1e6:.2f} million packets per CPU second" if cpu > 0 else ""
     return f"{packets} data packets in {cpu:.2f} CPU seconds{rate}"
+
+
+def marked(summaries: Sequence[Summary]) -> dict[str, str]:
+    """Each label as tables and figures show it: with a mark where runs went past their error budget."""
+    groups: dict[str, list[bool]] = {}
+    for s in summaries:
+        groups.setdefault(str(s["label"]), []).append(bool(s["engine"].get("valid", True)))
+    return {label: _mark(label, valid) for label, valid in groups.items()}
+
+
+def _mark(label: str, valid: Sequence[bool]) -> str:
+    if all(valid):
+        return label
+    count = "" if len(valid) == 1 else f"{valid.count(False)} of {len(valid)} "
+    return f"{label} ({count}invalid)"
+
+
+def reservations(summaries: Sequence[Summary]) -> list[str]:
+    """Why runs are not valid, one sentence for each such run."""
+    return [
+        f"{s['label']}, seed {s['seed']} is not valid: {'; '.join(s['engine']['reasons'])}"
+        for s in summaries
+        if not s["engine"].get("valid", True)
+    ]

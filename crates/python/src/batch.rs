@@ -1,58 +1,59 @@
 //! Many runs at once, on threads of their own.
 
 use std::collections::VecDeque;
-use std::fs::OpenOptions;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use arrow_array::RecordBatch;
-use control::Parameters;
-use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use scenario::Error;
-use sim::{Engine, Job, Watch};
 
-use crate::controller::{Factories, Guard, build, factory};
-use crate::language::{available_memory, exception, plan};
-use crate::table::{Table, record_batch};
+use crate::controller::Factories;
+use crate::language::exception;
+use crate::run::Run;
+use crate::simulation::Simulation;
 
-/// How long [`Batch::next`] waits before it looks for signals such as Ctrl-C.
-const PATIENCE: Duration = Duration::from_millis(100);
+create_exception!(ackclock._engine, MachineError, PyRuntimeError);
 
-/// One run that is asked for.
-struct Task {
-    resolved: String,
-    seed: u64,
-    pcap: Option<PathBuf>,
-    watch: Arc<Watch>,
-    /// Simulated time in all; 0 until the scenario is planned.
-    duration_nanos: AtomicU64,
-    finished: AtomicBool,
-}
+/// How long a call waits before it looks for signals such as Ctrl-C.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What the threads share.
-struct Work {
-    tasks: Vec<Task>,
-    /// The first task that no thread has taken.
-    next: AtomicUsize,
-    factories: Arc<Factories>,
+/// One run that is asked for, of whatever engine.
+pub(crate) trait Task: Send + Sync {
+    /// Runs it to its end.
+    fn run(&self) -> Result<Run, Failure>;
+    /// The share of its time that is behind.
+    fn progress(&self) -> f64;
+    /// Lets [`Task::run`] end soon.
+    fn stop(&self);
 }
 
 /// Why a run gave no tables.
-enum Failure {
+pub(crate) enum Failure {
     Scenario(Error),
     Raised(PyErr),
     /// Stopped on request.
     Interrupted,
     /// A packet capture that cannot be written.
     Capture(PathBuf, std::io::Error),
+    /// The machine cannot do it.
+    #[cfg_attr(not(feature = "live"), expect(dead_code, reason = "a simulation asks nothing of the machine"))]
+    Machine(String),
     /// A fault of the engine.
     Fault(String),
+}
+
+/// What the threads share.
+struct Work {
+    tasks: Vec<Box<dyn Task>>,
+    finished: Vec<AtomicBool>,
+    /// The first task that no thread has taken.
+    next: AtomicUsize,
 }
 
 type Answer = (usize, Result<Run, Failure>);
@@ -88,26 +89,10 @@ impl Batch {
             let message = format!("pcap has {} entries for {} jobs: one each is needed", pcap.len(), jobs.len());
             return Err(PyValueError::new_err(message));
         }
-        let tasks = jobs.into_iter().zip(pcap).map(|((resolved, seed), pcap)| Task {
-            resolved,
-            seed,
-            pcap,
-            watch: Arc::default(),
-            duration_nanos: AtomicU64::new(0),
-            finished: AtomicBool::new(false),
-        });
-        let work = Arc::new(Work {
-            tasks: tasks.collect(),
-            next: AtomicUsize::new(0),
-            factories: Arc::new(controllers.unwrap_or_default()),
-        });
-        let (sender, receiver) = channel();
+        let factories = Arc::new(controllers.unwrap_or_default());
+        let task = |(job, pcap)| Box::new(Simulation::new(job, pcap, factories.clone())) as Box<dyn Task>;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        for index in 0..threads.unwrap_or(cores).min(work.tasks.len()) {
-            let (work, sender) = (work.clone(), sender.clone());
-            std::thread::Builder::new().name(format!("ackclock-{index}")).spawn(move || work.execute(&sender))?;
-        }
-        Ok(Self { work, inbox: Mutex::new(Inbox { receiver, waiting: VecDeque::new() }) })
+        Self::start(jobs.into_iter().zip(pcap).map(task).collect(), threads.unwrap_or(cores))
     }
 
     /// The next run that finishes, with the index of its job.
@@ -153,17 +138,11 @@ impl Batch {
         false
     }
 
-    /// The share of the simulated time that is behind.
+    /// The share of the time of all runs that is behind.
     fn progress(&self) -> f64 {
-        let share = |task: &Task| {
-            let duration = task.duration_nanos.load(Ordering::Relaxed);
-            match (task.finished.load(Ordering::Relaxed), duration) {
-                (true, _) => 1.0,
-                (false, 0) => 0.0,
-                _ => task.watch.simulated_nanos.load(Ordering::Relaxed) as f64 / duration as f64,
-            }
-        };
-        self.work.tasks.iter().map(share).sum::<f64>() / self.work.tasks.len().max(1) as f64
+        let both = self.work.tasks.iter().zip(&self.work.finished);
+        let share = both.map(|(task, finished)| if finished.load(Ordering::Relaxed) { 1.0 } else { task.progress() });
+        share.sum::<f64>() / self.work.tasks.len().max(1) as f64
     }
 
     /// Stops every run; those that have not finished are not handed out.
@@ -173,6 +152,18 @@ impl Batch {
 }
 
 impl Batch {
+    /// Starts `tasks` on at most so many threads.
+    pub(crate) fn start(tasks: Vec<Box<dyn Task>>, threads: usize) -> PyResult<Self> {
+        let finished = tasks.iter().map(|_| AtomicBool::new(false)).collect();
+        let work = Arc::new(Work { tasks, finished, next: AtomicUsize::new(0) });
+        let (sender, receiver) = channel();
+        for index in 0..threads.min(work.tasks.len()) {
+            let (work, sender) = (work.clone(), sender.clone());
+            std::thread::Builder::new().name(format!("ackclock-{index}")).spawn(move || work.execute(&sender))?;
+        }
+        Ok(Self { work, inbox: Mutex::new(Inbox { receiver, waiting: VecDeque::new() }) })
+    }
+
     fn receive(&self, wait: Duration) -> Result<Answer, RecvTimeoutError> {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         match inbox.waiting.pop_front() {
@@ -191,9 +182,7 @@ impl Drop for Batch {
 impl Work {
     fn cancel(&self) {
         self.next.store(self.tasks.len(), Ordering::Relaxed);
-        for task in &self.tasks {
-            task.watch.stop.store(true, Ordering::Relaxed);
-        }
+        self.tasks.iter().for_each(|task| task.stop());
     }
 
     /// Takes one task after the other until there is none left.
@@ -201,68 +190,18 @@ impl Work {
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(task) = self.tasks.get(index) else { return };
-            let answer = catch_unwind(AssertUnwindSafe(|| self.run(task)))
+            let answer = catch_unwind(AssertUnwindSafe(|| task.run()))
                 .unwrap_or_else(|panic| Err(Failure::Fault(panic_message(&*panic))));
-            task.finished.store(true, Ordering::Relaxed);
+            self.finished[index].store(true, Ordering::Relaxed);
             if sender.send((index, answer)).is_err() {
                 return;
             }
         }
     }
-
-    fn run(&self, task: &Task) -> Result<Run, Failure> {
-        let plan = plan(&task.resolved).map_err(Failure::Scenario)?;
-        if let Some(available) = available_memory() {
-            plan.check_memory(available).map_err(Failure::Scenario)?;
-        }
-        if let Some(flow) = plan
-            .flows
-            .iter()
-            .find(|flow| flow.cc.starts_with("python:") && factory(&self.factories, &flow.cc).is_none())
-        {
-            let message = format!(
-                "the controller `{}` is one written in Python, and only a program that brings it can run it",
-                flow.cc
-            );
-            let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name);
-            return Err(Failure::Scenario(Error { file, line: None, key: "cc".to_owned(), message }));
-        }
-        task.duration_nanos.store(plan.duration.as_nanos(), Ordering::Relaxed);
-        let guard = Arc::new(Guard::new(task.watch.clone()));
-        let factories = self.factories.clone();
-        let job = Job {
-            plan: Arc::new(plan),
-            seed: task.seed,
-            controllers: Some(Arc::new({
-                let guard = guard.clone();
-                move |name: &str, _: &Parameters| build(&factories, name, &guard)
-            })),
-            capture: task.pcap.clone(),
-        };
-        let outcome = sim::run(&job, &task.watch);
-        if let (Err(_), Some(path)) = (&outcome, &task.pcap) {
-            discard(path);
-        }
-        if let Some(error) = guard.take() {
-            return Err(Failure::Raised(error));
-        }
-        let outcome = outcome.map_err(|failure| match failure {
-            sim::Failure::Interrupted => Failure::Interrupted,
-            sim::Failure::Scenario(error) => Failure::Scenario(error),
-            sim::Failure::Capture(path, error) => Failure::Capture(path, error),
-            other => Failure::Fault(other.to_string()),
-        })?;
-        let tables = outcome.tables.into_tables().map(|table| {
-            let name = table.name;
-            record_batch(table).map(|batch| (name, batch))
-        });
-        let tables = tables.into_iter().collect::<Result<_, _>>();
-        Ok(Run { tables: tables.map_err(|error| Failure::Fault(error.to_string()))?, engine: outcome.engine })
-    }
 }
 
 impl Failure {
-    fn into_exception(self, py: Python<'_>) -> PyErr {
+    pub(crate) fn into_exception(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Scenario(error) => exception(py, &error),
             Self::Raised(error) => error,
@@ -273,53 +212,13 @@ impl Failure {
                 PyOSError::new_err((error.raw_os_error(), reason, path))
             }
             Self::Interrupted => PyRuntimeError::new_err("the run was stopped"),
+            Self::Machine(message) => MachineError::new_err(message),
             Self::Fault(message) => PyRuntimeError::new_err(message),
         }
-    }
-}
-
-/// Removes the beginning of a packet capture. What is no regular file, such as a pipe, stays, and so does what could not
-/// have been written to.
-fn discard(path: &Path) {
-    let regular = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
-    if regular && OpenOptions::new().write(true).open(path).is_ok() {
-        // There is nothing to tell: the run has failed for another reason already.
-        let _ = std::fs::remove_file(path);
     }
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     format!("the engine failed: {}", text.unwrap_or("for an unknown reason"))
-}
-
-/// The tables of one run.
-#[pyclass(frozen, module = "ackclock._engine")]
-pub(crate) struct Run {
-    tables: Vec<(&'static str, RecordBatch)>,
-    engine: Engine,
-}
-
-#[pymethods]
-impl Run {
-    /// The table called `name`.
-    fn table(&self, name: &str) -> PyResult<Table> {
-        let found = self.tables.iter().find(|(known, _)| *known == name);
-        found.map(|(_, batch)| Table(batch.clone())).ok_or_else(|| {
-            let known = self.tables.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
-            PyKeyError::new_err(format!("there is no table `{name}`; there are {known}"))
-        })
-    }
-
-    /// What the run cost.
-    #[getter]
-    fn engine<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let engine = PyDict::new(py);
-        engine.set_item("kind", "sim")?;
-        engine.set_item("events", self.engine.events)?;
-        engine.set_item("data_packets", self.engine.data_packets)?;
-        engine.set_item("cpu_s", self.engine.cpu_s)?;
-        engine.set_item("wall_s", self.engine.wall_s)?;
-        Ok(engine)
-    }
 }

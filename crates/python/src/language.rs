@@ -29,26 +29,45 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
 
 /// The resolved scenario, as JSON, that the TOML document `text` of `file` describes once `overrides` are set in it.
 #[pyfunction]
-pub(crate) fn resolve(py: Python<'_>, text: &str, file: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
-    resolved(Document::from_toml(text, file), file, &overrides).map_err(|error| exception(py, &error))
+#[pyo3(signature = (text, file, overrides, *, any_controller=false))]
+pub(crate) fn resolve(
+    py: Python<'_>,
+    text: &str,
+    file: &str,
+    overrides: Vec<(String, String)>,
+    any_controller: bool,
+) -> PyResult<String> {
+    let document = Document::from_toml(text, file);
+    resolved(document, file, &overrides, any_controller).map_err(|error| exception(py, &error))
 }
 
 /// The same from a JSON document.
 #[pyfunction]
-pub(crate) fn resolve_json(py: Python<'_>, document: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
+#[pyo3(signature = (document, overrides, *, any_controller=false))]
+pub(crate) fn resolve_json(
+    py: Python<'_>,
+    document: &str,
+    overrides: Vec<(String, String)>,
+    any_controller: bool,
+) -> PyResult<String> {
     let document = json_value(document).and_then(|value| Document::from_json(&value, NO_FILE));
-    resolved(document, "", &overrides).map_err(|error| exception(py, &error))
+    resolved(document, "", &overrides, any_controller).map_err(|error| exception(py, &error))
 }
 
-/// The plan of a resolved scenario.
-pub(crate) fn plan(resolved: &str) -> Result<Plan, Error> {
-    scenario::from_json(&json_value(resolved)?, NO_FILE)?.plan()
+/// The plan of a resolved scenario, with `any_controller` of one whose controllers the registry need not know.
+pub(crate) fn plan(resolved: &str, any_controller: bool) -> Result<Plan, Error> {
+    plan_of(&scenario::from_json(&json_value(resolved)?, NO_FILE)?, any_controller)
+}
+
+fn plan_of(scenario: &Scenario, any_controller: bool) -> Result<Plan, Error> {
+    if any_controller { scenario.plan_live() } else { scenario.plan() }
 }
 
 /// What the plan of a resolved scenario says.
 #[pyfunction]
 pub(crate) fn inspect<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'py, PyAny>> {
-    let plan = plan(resolved).map_err(|error| exception(py, &error))?;
+    // Whoever resolved it has looked at the names.
+    let plan = plan(resolved, true).map_err(|error| exception(py, &error))?;
     let flows = plan.flows.iter().map(|flow| {
         json!({
             "name": flow.name,
@@ -87,14 +106,19 @@ pub(crate) fn available_memory() -> Option<Bytes> {
     Some(Bytes::new(kibibytes * 1024))
 }
 
-fn resolved(document: Result<Document, Error>, file: &str, overrides: &[(String, String)]) -> Result<String, Error> {
+fn resolved(
+    document: Result<Document, Error>,
+    file: &str,
+    overrides: &[(String, String)],
+    any_controller: bool,
+) -> Result<String, Error> {
     let mut document = document?;
     for (key, value) in overrides {
         document.set(key, value)?;
     }
     let scenario = document.scenario()?;
     // Only the plan finds what one key alone cannot tell.
-    scenario.plan()?;
+    plan_of(&scenario, any_controller)?;
     let mut value = as_json(&scenario)?;
     let directory = Path::new(file).parent().unwrap_or(Path::new(""));
     let directory = std::path::absolute(directory.join(".")).map_err(|error| failure(error.to_string()))?;

@@ -7,20 +7,41 @@ mod batch;
 mod catalogue;
 mod controller;
 mod event;
+#[cfg(feature = "live")]
+mod kept;
 mod language;
+#[cfg(feature = "live")]
+mod live;
+mod run;
+#[cfg(feature = "live")]
+mod shell;
+mod simulation;
 mod table;
+#[cfg(feature = "live")]
+mod twins;
 
 /// What Python may ask of the engine. The documentation of its names is in `_engine.pyi`.
 #[pyo3::pymodule]
 mod _engine {
     #[pymodule_export]
-    use crate::batch::{Batch, Run};
+    use crate::batch::{Batch, MachineError};
     #[pymodule_export]
     use crate::catalogue::{controllers, profiles, schema, version};
     #[pymodule_export]
     use crate::event::{Ack, Context, Loss, Marks, RateSample};
+    #[cfg(feature = "live")]
+    #[pymodule_export]
+    use crate::kept::{kernel_list, kernel_load, kernel_set, kernel_unload};
     #[pymodule_export]
     use crate::language::{ScenarioError, inspect, resolve, resolve_json};
+    #[cfg(feature = "live")]
+    #[pymodule_export]
+    use crate::live::{live_check, live_run};
+    #[pymodule_export]
+    use crate::run::Run;
+    #[cfg(feature = "live")]
+    #[pymodule_export]
+    use crate::shell::{become_root, shell};
     #[pymodule_export]
     use crate::table::Table;
 }

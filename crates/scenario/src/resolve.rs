@@ -34,12 +34,24 @@ const HEADERS: u64 = 60;
 /// An error of one flow: the key below the flow, and the message.
 type Wrong = (String, String);
 
+/// Whether a controller is not looked for in the registry.
+type Foreign<'a> = &'a dyn Fn(&str) -> bool;
+
 impl Scenario {
     /// Resolves and validates everything, traces included. A controller named `python:…` is taken as it is.
     pub fn plan(&self) -> Result<Plan, Error> {
+        self.plan_with(&|cc| cc.starts_with(PYTHON))
+    }
+
+    /// The same for a live run: a controller that the registry does not know is taken as it is, as the kernel may know it.
+    pub fn plan_live(&self) -> Result<Plan, Error> {
+        self.plan_with(&|cc| registry::find(cc).is_err())
+    }
+
+    fn plan_with(&self, foreign: Foreign<'_>) -> Result<Plan, Error> {
         self.check_run()?;
         let network = Network::of(self)?;
-        let flows = self.plan_flows(&network)?;
+        let flows = self.plan_flows(&network, foreign)?;
         let carries_data = |link: usize| flows.iter().any(|f| f.forward.iter().any(|hop| hop.link == Some(link)));
         let measured_link = (0..network.links.len())
             .filter(|&link| carries_data(link))
@@ -83,13 +95,13 @@ impl Scenario {
         Ok(())
     }
 
-    fn plan_flows(&self, network: &Network) -> Result<Vec<PlannedFlow>, Error> {
+    fn plan_flows(&self, network: &Network, foreign: Foreign<'_>) -> Result<Vec<PlannedFlow>, Error> {
         let mut planned: Vec<PlannedFlow> = Vec::new();
         let mut names = BTreeSet::new();
         let mut connections = 0u64;
         for (i, flow) in self.flows.iter().enumerate() {
             let at = |(key, message): Wrong| self.origin.error(&format!("flows.{i}.{key}"), message);
-            let first = self.plan_flow(flow, network).map_err(at)?;
+            let first = self.plan_flow(flow, network, foreign).map_err(at)?;
             connections = connections.saturating_add(first.connections().saturating_mul(u64::from(flow.count)));
             if connections > MOST_FLOWS {
                 let message = format!("there are about {connections} flows; at most {MOST_FLOWS} are allowed");
@@ -126,11 +138,11 @@ impl Scenario {
         Ok(planned)
     }
 
-    fn plan_flow(&self, flow: &Flow, network: &Network) -> Result<PlannedFlow, Wrong> {
+    fn plan_flow(&self, flow: &Flow, network: &Network, foreign: Foreign<'_>) -> Result<PlannedFlow, Wrong> {
         if flow.count == 0 {
             return Err(wrong("count", "must be at least 1"));
         }
-        check_controller(flow)?;
+        check_controller(flow, foreign)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
         let options = options(profile(name).map_err(|message| wrong("profile", message))?, &flow.transport)?;
         let end = Time::ZERO + self.duration;
@@ -176,8 +188,8 @@ fn wrong(key: impl Into<String>, message: impl Into<String>) -> Wrong {
     (key.into(), message.into())
 }
 
-fn check_controller(flow: &Flow) -> Result<(), Wrong> {
-    if flow.cc.starts_with(PYTHON) {
+fn check_controller(flow: &Flow, foreign: Foreign<'_>) -> Result<(), Wrong> {
+    if foreign(&flow.cc) {
         return Ok(());
     }
     registry::find(&flow.cc).map_err(|error| wrong("cc", error.to_string()))?;

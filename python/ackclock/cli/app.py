@@ -16,8 +16,8 @@ from typing import Annotated, Any
 import typer
 
 from ackclock import _engine
-from ackclock._engine import ScenarioError
-from ackclock.cli import INTERRUPTED, bench, compare, controllers, reproduce, run
+from ackclock._engine import MachineError, ScenarioError
+from ackclock.cli import INTERRUPTED, bench, compare, controllers, kernel, live, parity, reproduce, run, shell
 from ackclock.mistakes import InputError
 
 BAD_INPUT = 2
@@ -36,10 +36,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(run.run)
+app.command("live")(live.live)
+app.command("shell", context_settings=shell.CONTEXT)(shell.shell)
 app.command("compare")(compare.compare)
+app.command("parity")(parity.parity)
 app.command("reproduce")(reproduce.reproduce)
 app.command("controllers")(controllers.controllers)
 app.command("bench")(bench.bench)
+app.add_typer(kernel.app)
 
 
 def _print_version(asked: bool) -> None:
@@ -76,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(status or 0)
     except UsageError as error:
         return _end(BAD_INPUT, error.format_message())
-    except (ScenarioError, InputError) as error:
+    except (ScenarioError, MachineError, InputError) as error:
         return _end(BAD_INPUT, str(error))
     except (KeyboardInterrupt, typer.Abort):
         return _end(INTERRUPTED, "interrupted")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ackclock import _engine
 from ackclock.cli import output
-from ackclock.jobs import Job
+from ackclock.jobs import Engine, Job, Simulator
+from ackclock.live import Live, check_built_in
 from ackclock.mistakes import InputError
 from ackclock.report import check_folder
 
@@ -30,6 +32,8 @@ def compare(
     seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,
     threads: output.ThreadsOption = None,
+    live: Annotated[bool, typer.Option("--live", help="Run on the kernel's TCP, in real time.")] = False,
+    retries: output.RetriesOption = 0,
     out: output.OutOption = None,
     force: output.ForceOption = False,
     csv: output.CsvOption = False,
@@ -42,6 +46,7 @@ def compare(
     """
     if len(set(controllers)) < len(controllers):
         raise InputError(f"{' '.join(controllers)}: a controller is named twice")
+    engine = _engine_of(live, retries, threads, pcap)
     output.check_csv(csv, out)
     if out is not None:
         check_folder(out, force)
@@ -50,12 +55,14 @@ def compare(
     scenarios = []
     for cc in controllers:
         document = {"name": cc, "flows": [{"cc": cc, "count": flows}]} | common
-        resolved = _engine.resolve_json(json.dumps(document), output.overrides(settings))
+        resolved = _engine.resolve_json(
+            json.dumps(document), output.overrides(settings), any_controller=engine.any_controller
+        )
         if any(flow["cc"] != cc for flow in json.loads(resolved)["flows"]):
             raise InputError("--set flows.0.cc: what is compared are the controllers named as arguments")
         scenarios.append(resolved)
     seeds = output.seeds(int(json.loads(scenarios[0])["seed"]) if seed is None else seed, repeat)
-    output.look_over(scenarios, repeat)
+    output.look_over(scenarios, repeat, engine)
     every = [(cc, resolved, s) for cc, resolved in zip(controllers, scenarios, strict=True) for s in seeds]
     labels = [cc for cc, _, _ in every]
     files = output.captures(pcap, [f"{cc}-seed-{s}" for cc, _, s in every])
@@ -64,4 +71,17 @@ def compare(
     from ackclock.cli.finish import OVER_TIME, PLANE, Ending
 
     ending = Ending(title, [*OVER_TIME, PLANE], out, force, csv, as_json)
-    ending.run(labels, jobs, threads)
+    ending.run(labels, jobs, engine)
+
+
+def _engine_of(live: bool, retries: int, threads: int | None, pcap: Path | None) -> Engine:
+    """What runs them. Options of the other one are refused."""
+    if not live:
+        if retries:
+            raise InputError("--retries: only live runs are repeated, with --live")
+        return Simulator(threads)
+    check_built_in()
+    for option, given in (("--threads", threads), ("--pcap", pcap)):
+        if given is not None:
+            raise InputError(f"{option}: cannot be combined with --live")
+    return Live(retries)

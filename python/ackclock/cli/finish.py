@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import typer
+from rich.table import Table
 
 from ackclock import summary
 from ackclock.cli import INTERRUPTED
 from ackclock.cli.output import notes, print_json, run_all, show
-from ackclock.jobs import Job
+from ackclock.jobs import Engine, Job
 from ackclock.report import Page, host, new_folder, number, png, write_json
 from ackclock.result import Run
 
@@ -45,24 +46,25 @@ class Ending:
     csv: bool
     as_json: bool
 
-    def run(self, labels: Sequence[str], jobs: Sequence[Job], threads: int | None) -> None:
+    def run(self, labels: Sequence[str], jobs: Sequence[Job], engine: Engine) -> None:
         """Runs the jobs and ends the command; leaves with the status of an interrupted one if it was."""
         if self.out is None:
-            runs, interrupted = run_all(labels, jobs, threads, lambda _label, _run: None)
+            runs, interrupted = run_all(labels, jobs, engine, lambda _label, _run: None)
         else:
-            runs, interrupted = self._run_into(self.out, labels, jobs, threads)
+            runs, interrupted = self._run_into(self.out, labels, jobs, engine)
         if interrupted:
             kept = f"; {len(runs)} finished runs are in {self.out}" if runs and self.out is not None else ""
             notes.print(f"interrupted{kept}", markup=False, soft_wrap=True)
             raise typer.Exit(INTERRUPTED)
         summaries = _summaries(runs)
-        tables = (summary.flows_table(summaries), summary.links_table(summaries))
-        show(*tables, summary.engine_line(summaries), as_json=self.as_json)
+        show(*_tables(summaries), summary.engine_line(summaries), as_json=self.as_json)
+        for sentence in summary.reservations(summaries):
+            notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
         if self.as_json:
             print_json(summary.document(summaries))
 
     def _run_into(
-        self, out: Path, labels: Sequence[str], jobs: Sequence[Job], threads: int | None
+        self, out: Path, labels: Sequence[str], jobs: Sequence[Job], engine: Engine
     ) -> tuple[list[tuple[str, Run]], bool]:
         """Runs the jobs into a new folder: the tables of each as it finishes, the report at the end."""
         with new_folder(out, self.force) as folder:
@@ -74,7 +76,7 @@ class Ending:
                 if self.csv:
                     run.to_csv(place / "csv")
 
-            runs, interrupted = run_all(labels, jobs, threads, keep)
+            runs, interrupted = run_all(labels, jobs, engine, keep)
             if not runs:
                 notes.print("interrupted")
                 raise typer.Exit(INTERRUPTED)  # and the folder goes with it
@@ -85,11 +87,12 @@ class Ending:
 
     def _report(self, runs: Sequence[tuple[str, Run]], folder: Path, figures: Sequence[Drawn]) -> None:
         summaries = _summaries(runs)
+        marked = summary.marked(summaries)
         by_label: dict[str, list[Run]] = {}
         for label, run in runs:
-            by_label.setdefault(label, []).append(run)
+            by_label.setdefault(marked[label], []).append(run)
         page = Page(self.title)
-        _tables(page, summaries)
+        _tabulate(page, summaries)
         if figures:
             _draw(page, figures, by_label, folder)
         else:
@@ -130,9 +133,19 @@ def _can_draw(name: str, by_label: Mapping[str, Sequence[Run]]) -> bool:
     return all(getattr(run, needs).num_rows for repetitions in by_label.values() for run in repetitions[:1])
 
 
-def _tables(page: Page, summaries: Sequence[summary.Summary]) -> None:
-    for table in (summary.flows_table(summaries), summary.links_table(summaries)):
+def _tables(summaries: Sequence[summary.Summary]) -> tuple[Table, Table]:
+    marked = summary.marked(summaries)
+    shown = [{**s, "label": marked[s["label"]]} for s in summaries]
+    return summary.flows_table(shown), summary.links_table(shown)
+
+
+def _tabulate(page: Page, summaries: Sequence[summary.Summary]) -> None:
+    for table in _tables(summaries):
         rows = [[str(cell) for cell in row] for row in zip(*(c.cells for c in table.columns), strict=True)]
         page.table([str(c.header).replace("-\n", "").replace("\n", " ") for c in table.columns], rows)
     jain = [s["fairness"]["jain"] for s in summaries]
     page.paragraph(f"Jain's index of the goodputs: {', '.join(number(j) for j in jain)}.")
+    for sentence in summary.reservations(summaries):
+        page.paragraph(f"{sentence}.", "miss")
+    if any(s["engine"]["kind"] == "live" for s in summaries):
+        page.paragraph(f"Live: {summary.engine_line(summaries)}.".replace("\n", "; "))

@@ -16,13 +16,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from ackclock import _engine
-from ackclock.jobs import LARGEST_SEED, Job, finished
+from ackclock.jobs import LARGEST_SEED, Engine, Job
 from ackclock.mistakes import InputError
 from ackclock.result import Run
 
 SHOW_PROGRESS_AFTER_S = 0.5
 MOST_REPETITIONS = 100_000
 MOST_THREADS = 1024
+MOST_RETRIES = 100
 
 notes = Console(stderr=True, highlight=False)
 """Prose and progress."""
@@ -52,6 +53,10 @@ OutOption = Annotated[
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace a folder that is not empty.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="Write the tables as CSV too (with --out).")]
 PcapOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a packet capture (pcapng).")]
+RetriesOption = Annotated[
+    int,
+    typer.Option(min=0, max=MOST_RETRIES, help="How often a live run past its error budget is repeated."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 
 
@@ -121,7 +126,7 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
 
 
 def run_all(
-    labels: Sequence[str], jobs: Sequence[Job], threads: int | None, keep: Callable[[str, Run], None]
+    labels: Sequence[str], jobs: Sequence[Job], engine: Engine, keep: Callable[[str, Run], None]
 ) -> tuple[list[tuple[str, Run]], bool]:
     """Runs the jobs; gives the finished runs with their labels, in order, and whether it was interrupted.
 
@@ -131,7 +136,7 @@ def run_all(
     interrupted = False
     with progress(f"{len(jobs)} runs" if len(jobs) > 1 else "run") as at:
         try:
-            for index, run in finished(jobs, threads=threads, progress=at):
+            for index, run in engine.finished(jobs, at):
                 keep(labels[index], run)
                 runs[index] = run
         except KeyboardInterrupt:
@@ -151,11 +156,13 @@ def captures(pcap: Path | None, names: Sequence[str]) -> list[str | None]:
     return [str(pcap.with_name(f"{pcap.stem}-{name}{pcap.suffix}")) for name in names]
 
 
-def look_over(scenarios: Sequence[str], repeat: int) -> None:
-    """Prints the warnings about scenarios, and refuses them if all runs together would exhaust the memory."""
+def look_over(scenarios: Sequence[str], repeat: int, engine: Engine) -> None:
+    """Prints the warnings about scenarios, and refuses what the engine cannot run, or the memory not hold."""
     seen = [_engine.inspect(resolved) for resolved in scenarios]
     for warning in dict.fromkeys(w for one in seen for w in one["warnings"]):
         notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
+    for resolved in scenarios:
+        engine.check(resolved)
     needed = sum(one["estimated_memory_bytes"] for one in seen) * repeat
     available = seen[0]["available_memory_bytes"]
     runs = len(scenarios) * repeat

@@ -10,7 +10,7 @@ import typer
 
 from ackclock import _engine
 from ackclock.cli import output
-from ackclock.jobs import Job
+from ackclock.jobs import Engine, Job, Simulator
 from ackclock.mistakes import InputError
 from ackclock.report import check_folder
 
@@ -31,19 +31,40 @@ def run(
 
     Example: `ackclock run examples/quickstart.toml --set path.queue=1bdp --repeat 5 --out results`
     """
+    run_scenario(
+        file, Simulator(threads), settings, seed, repeat, pcap=pcap, out=out, force=force, csv=csv, as_json=as_json
+    )
+
+
+def run_scenario(
+    file: Path,
+    engine: Engine,
+    settings: list[str] | None,
+    seed: int | None,
+    repeat: int,
+    *,
+    pcap: Path | None = None,
+    out: Path | None,
+    force: bool,
+    csv: bool,
+    as_json: bool,
+) -> None:
+    """Runs the scenario of a file with an engine, and ends the command."""
     output.check_csv(csv, out)
     if out is not None:
         check_folder(out, force)
-    resolved = _engine.resolve(_read(file), str(file), output.overrides(settings))
+    resolved = _engine.resolve(
+        _read(file), str(file), output.overrides(settings), any_controller=engine.any_controller
+    )
     scenario = json.loads(resolved)
     seeds = output.seeds(int(scenario["seed"]) if seed is None else seed, repeat)
-    output.look_over([resolved], repeat)
+    output.look_over([resolved], repeat, engine)
     label = str(scenario.get("name") or file.stem)
     files = output.captures(pcap, [f"seed-{s}" for s in seeds])
     jobs = [Job(resolved, s, capture) for s, capture in zip(seeds, files, strict=True)]
     from ackclock.cli.finish import OVER_TIME, Ending
 
-    Ending(label, OVER_TIME, out, force, csv, as_json).run([label] * len(jobs), jobs, threads)
+    Ending(label, OVER_TIME, out, force, csv, as_json).run([label] * len(jobs), jobs, engine)
 
 
 def _read(file: Path) -> str:

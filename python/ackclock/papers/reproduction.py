@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ackclock import _engine
-from ackclock.jobs import Job, finished
+from ackclock.jobs import Job, Simulator
 from ackclock.papers import figures
 from ackclock.papers.catalogue import Claim, Experiment
 from ackclock.papers.judgement import Judgement, Measures, expressions, judge
@@ -176,7 +176,7 @@ def reproduce(
     jobs = list(users)
     interrupted = False
     try:
-        for index, run in finished(jobs, threads=threads, progress=progress):
+        for index, run in Simulator(threads).finished(jobs, progress):
             for work, cell, repetition in users[jobs[index]]:
                 work.samples.add(cell, repetition, run)
                 work.done += 1

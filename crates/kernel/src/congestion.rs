@@ -1,0 +1,334 @@
+//! Controllers in the kernel: loading, naming, parameters, probes.
+
+use std::collections::BTreeMap;
+
+use control::{Parameters, registry};
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::{MemberAttr, Struct};
+use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, MapType, Object, ObjectBuilder, OpenObject};
+use serde_json::Value;
+use units::Span;
+
+use crate::error::{LoadError, refused};
+use crate::layout::{Slot, probe_names, variables};
+use crate::ring::{Fields, drain};
+use crate::{messages, object, requirements};
+
+/// What `TCP_CONGESTION` takes, with its final zero.
+const NAME_SIZE: usize = 16;
+
+/// More controllers of one name than this are a mistake.
+const MOST_INSTANCES: u32 = 999;
+
+/// Controllers that can be loaded into the kernel.
+#[derive(Debug)]
+pub struct Congestion;
+
+impl Congestion {
+    /// Loads the controller `name`, one of [`crate::BUILT_IN`] or the path of a source that ends in `.bpf.c`, with `parameters`, the rest
+    /// at their defaults. It is registered as `ack_name`, or with a number at the end: `instance`, if that is above 1, or the next one
+    /// that is free.
+    ///
+    /// # Errors
+    /// One sentence: what the machine lacks, the parameter that is wrong, the compiler's first error, or what the verifier refused.
+    pub fn load(name: &str, parameters: &Parameters, instance: u32) -> Result<Loaded, LoadError> {
+        let bytes = object::find(name)?;
+        requirements::check()?;
+        // Where the simulator has it, its ranges hold.
+        if let Ok(entry) = registry::find(name) {
+            (entry.build)(parameters)?;
+        }
+        messages::keep();
+        let taken = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+        for instance in instance.max(1)..=MOST_INSTANCES {
+            let mut opened = Opened::new(name, &bytes)?;
+            let called = numbered(&opened.name()?, instance);
+            if taken.split_whitespace().any(|one| one == called) {
+                continue;
+            }
+            opened.rename(&called)?;
+            opened.set_parameters(parameters)?;
+            if let Some(loaded) = opened.load(called)? {
+                return Ok(loaded);
+            }
+        }
+        Err(LoadError::Refused(format!("`{name}` is loaded into the kernel {MOST_INSTANCES} times already")))
+    }
+}
+
+/// `name`, for the second instance on with the number at its end, within what the kernel takes.
+fn numbered(name: &str, instance: u32) -> String {
+    let suffix = if instance > 1 { format!("_{instance}") } else { String::new() };
+    let room = NAME_SIZE - 1 - suffix.len();
+    name.chars().take(room).chain(suffix.chars()).collect()
+}
+
+/// An object before it is loaded.
+struct Opened<'a> {
+    controller: &'a str,
+    object: OpenObject,
+    types: Btf<'a>,
+}
+
+impl<'a> Opened<'a> {
+    fn new(controller: &'a str, bytes: &'a [u8]) -> Result<Self, LoadError> {
+        let failed = format!("`{controller}` is no BPF object that can be opened");
+        let object = ObjectBuilder::default().open_memory(bytes).map_err(refused(&failed))?;
+        let types = Btf::from_raw("controller", bytes).map_err(refused(&failed))?;
+        let types =
+            types.ok_or_else(|| LoadError::Refused(format!("`{controller}` has no types: compile it with -g")))?;
+        Ok(Self { controller, object, types })
+    }
+
+    /// Does `change` to the bytes of the name in the callbacks.
+    fn with_name<T>(&mut self, change: impl FnOnce(&mut [u8]) -> T) -> Result<T, LoadError> {
+        let missing = || LoadError::Refused(format!("`{}` declares no CONTROLLER(...)", self.controller));
+        let callbacks = self.types.type_by_name::<Struct<'_>>("tcp_congestion_ops").ok_or_else(missing)?;
+        let member = callbacks.iter().find(|m| m.name.is_some_and(|name| name == "name")).ok_or_else(missing)?;
+        let MemberAttr::Normal { offset } = member.attr else { return Err(missing()) };
+        let at = offset as usize / 8;
+        let mut map = self.object.maps_mut().find(|map| map.map_type() == MapType::StructOps).ok_or_else(missing)?;
+        let bytes = map.initial_value_mut().and_then(|all| all.get_mut(at..at + NAME_SIZE)).ok_or_else(missing)?;
+        Ok(change(bytes))
+    }
+
+    fn name(&mut self) -> Result<String, LoadError> {
+        self.with_name(|bytes| bytes.iter().take_while(|&&b| b != 0).map(|&b| b as char).collect())
+    }
+
+    fn rename(&mut self, to: &str) -> Result<(), LoadError> {
+        self.with_name(|bytes| {
+            bytes.fill(0);
+            bytes[..to.len()].copy_from_slice(to.as_bytes());
+        })
+    }
+
+    fn set_parameters(&mut self, given: &Parameters) -> Result<(), LoadError> {
+        let slots = variables(&self.types, ".data");
+        if given.is_empty() {
+            return Ok(());
+        }
+        let Some(mut map) = self.object.maps_mut().find(|map| is_parameters(&map.name().to_string_lossy())) else {
+            return Err(unknown(self.controller, &slots, given.keys().next().map_or("", String::as_str)));
+        };
+        let data = map.initial_value_mut().unwrap_or_default();
+        for (name, value) in given {
+            let slot = slots.iter().find(|slot| slot.name == *name);
+            slot.ok_or_else(|| unknown(self.controller, &slots, name))?.write(self.controller, value, data)?;
+        }
+        Ok(())
+    }
+
+    /// Loads and registers; `None` if somebody else took the name meanwhile.
+    fn load(self, called: String) -> Result<Option<Loaded>, LoadError> {
+        let Self { controller, object, types } = self;
+        let (slots, probes) = (variables(&types, ".data"), probe_names(&types));
+        let mut object = object.load().map_err(|error| {
+            LoadError::Refused(format!("the kernel refuses `{controller}`: {}", messages::why(&error)))
+        })?;
+        let link =
+            object.maps_mut().find(|map| map.map_type() == MapType::StructOps).map(|mut map| map.attach_struct_ops());
+        match link {
+            Some(Ok(link)) => {
+                let controller = controller.to_string();
+                Ok(Some(Loaded { link, object, name: called, controller, slots, probes }))
+            }
+            Some(Err(error)) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+            Some(Err(error)) => {
+                Err(LoadError::Refused(format!("the kernel does not register `{controller}`: {error:#}")))
+            }
+            None => Err(LoadError::Refused(format!("`{controller}` declares no CONTROLLER(...)"))),
+        }
+    }
+}
+
+fn unknown(controller: &str, slots: &[Slot], name: &str) -> LoadError {
+    let known: Vec<String> = slots.iter().map(|slot| format!("`{}`", slot.name)).collect();
+    LoadError::Refused(if known.is_empty() {
+        format!("`{controller}` has no parameters in the kernel, so `{name}` cannot be set")
+    } else {
+        format!("`{controller}` has no parameter `{name}` in the kernel (there are {})", known.join(", "))
+    })
+}
+
+/// Whether the map `name` is the section of the parameters; libbpf puts the object's name before it.
+pub(crate) fn is_parameters(name: &str) -> bool {
+    name.ends_with(".data")
+}
+
+/// Sets the parameter `name` in `map`, the section of the parameters, for the flows that run and those to come.
+pub(crate) fn set_in(
+    map: &dyn MapCore,
+    controller: &str,
+    slots: &[Slot],
+    name: &str,
+    value: &Value,
+) -> Result<(), LoadError> {
+    let slot = slots.iter().find(|slot| slot.name == name).ok_or_else(|| unknown(controller, slots, name))?;
+    let mut data = read_section(map)?;
+    slot.write(controller, value, &mut data)?;
+    map.update(&0u32.to_ne_bytes(), &data, MapFlags::ANY)
+        .map_err(refused(format!("`{controller}`, parameter `{name}` cannot be set")))
+}
+
+/// The values of `slots` in `map`.
+pub(crate) fn values_in(map: &dyn MapCore, slots: &[Slot]) -> Result<BTreeMap<String, Value>, LoadError> {
+    let data = read_section(map)?;
+    Ok(slots.iter().filter_map(|slot| Some((slot.name.clone(), slot.read(&data)?))).collect())
+}
+
+pub(crate) fn read_section(map: &dyn MapCore) -> Result<Vec<u8>, LoadError> {
+    let data =
+        map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(refused("parameters cannot be read from the kernel"))?;
+    data.ok_or_else(|| LoadError::Refused("the kernel has no parameters of this controller".into()))
+}
+
+/// One value that a controller showed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Probe<'a> {
+    /// Microseconds on CLOCK_MONOTONIC.
+    pub time_us: u64,
+    /// The network namespace of the connection; see [`crate::namespace_cookie`].
+    pub net_cookie: u64,
+    /// The sender's port.
+    pub local_port: u16,
+    /// The receiver's port.
+    pub remote_port: u16,
+    /// Its name, as in the simulator.
+    pub name: &'a str,
+    /// Its value, in the unit that it has in the simulator.
+    pub value: f64,
+}
+
+/// A controller in the kernel. When this is dropped its name vanishes; connections that use it keep it until they are closed.
+#[derive(Debug)]
+pub struct Loaded {
+    // Goes before the object.
+    link: Link,
+    object: Object,
+    name: String,
+    controller: String,
+    slots: Vec<Slot>,
+    probes: Vec<String>,
+}
+
+impl Loaded {
+    /// What the socket option `TCP_CONGESTION` takes.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What was loaded: the name or path given to [`Congestion::load`].
+    pub fn controller(&self) -> &str {
+        &self.controller
+    }
+
+    /// Sets a parameter while flows run.
+    ///
+    /// # Errors
+    /// The sentence for a parameter that is unknown or out of range.
+    pub fn set(&self, name: &str, value: &Value) -> Result<(), LoadError> {
+        if let Ok(entry) = registry::find(&self.controller) {
+            (entry.build)(&Parameters::from([(name.to_string(), value.clone())]))?;
+        }
+        set_in(&self.map(".data", is_parameters)?, &self.controller, &self.slots, name, value)
+    }
+
+    /// The parameters as they are now.
+    ///
+    /// # Errors
+    /// The kernel does not answer.
+    pub fn parameters(&self) -> Result<BTreeMap<String, Value>, LoadError> {
+        if self.slots.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        values_in(&self.map(".data", is_parameters)?, &self.slots)
+    }
+
+    /// The names of the probes that this controller shows.
+    pub fn probe_names(&self) -> &[String] {
+        &self.probes
+    }
+
+    /// Asks for probes of each connection on ACKs at least `interval` apart; zero is every ACK. Without this there are none.
+    ///
+    /// # Errors
+    /// The kernel does not take it.
+    pub fn show_probes(&self, interval: Span) -> Result<(), LoadError> {
+        if self.probes.is_empty() {
+            return Ok(());
+        }
+        let map = self.map(".data.probe", |name| name.ends_with(".data.probe"))?;
+        let mut data = read_section(&map)?;
+        if let Some(first) = data.first_chunk_mut::<8>() {
+            *first = interval.as_nanos().to_ne_bytes();
+        }
+        map.update(&0u32.to_ne_bytes(), &data, MapFlags::ANY).map_err(refused("probes cannot be asked for"))
+    }
+
+    /// Hands the probes since the last call to `take`, oldest first.
+    ///
+    /// # Errors
+    /// The kernel's ring buffer cannot be read.
+    pub fn probes(&self, mut take: impl FnMut(Probe<'_>)) -> Result<(), LoadError> {
+        if self.probes.is_empty() {
+            return Ok(());
+        }
+        let map = self.map("probes", |name| name == "probes")?;
+        drain(&map, |record| {
+            let _ = self.read_probes(record, &mut take);
+        })
+    }
+
+    /// `None` if the record ends early.
+    fn read_probes(&self, record: &[u8], take: &mut impl FnMut(Probe<'_>)) -> Option<()> {
+        let mut fields = Fields(record);
+        let (time_us, net_cookie) = (fields.u64()?, fields.u64()?);
+        let (local_port, remote_port) = (fields.u16()?, fields.u16()?);
+        let _count = fields.u32()?;
+        for name in &self.probes {
+            let (value, divisor) = (fields.i64()?, fields.u64()?);
+            let value = value as f64 / divisor as f64;
+            take(Probe { time_us, net_cookie, local_port, remote_port, name, value });
+        }
+        Some(())
+    }
+
+    /// Records of probes that found no room, since the start.
+    ///
+    /// # Errors
+    /// The kernel does not answer.
+    pub fn probes_missed(&self) -> Result<u64, LoadError> {
+        if self.probes.is_empty() {
+            return Ok(0);
+        }
+        let data = read_section(&self.map(".data.probe", |name| name.ends_with(".data.probe"))?)?;
+        Ok(data.get(8..16).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes))
+    }
+
+    pub(crate) fn link_mut(&mut self) -> &mut Link {
+        &mut self.link
+    }
+
+    pub(crate) fn object_mut(&mut self) -> &mut Object {
+        &mut self.object
+    }
+
+    fn map(&self, what: &str, is: impl Fn(&str) -> bool) -> Result<libbpf_rs::Map<'_>, LoadError> {
+        let found = self.object.maps().find(|map| is(&map.name().to_string_lossy()));
+        found.ok_or_else(|| LoadError::Refused(format!("`{}` has no {what}", self.controller)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_an_instance_fits_the_fifteen_characters_of_the_kernel() {
+        assert_eq!(numbered("ack_cdg", 1), "ack_cdg");
+        assert_eq!(numbered("ack_cdg", 2), "ack_cdg_2");
+        assert_eq!(numbered("ack_newreno", 123), "ack_newreno_123");
+        assert_eq!(numbered("ack_fifteen_cha", 12), "ack_fifteen__12");
+    }
+}

@@ -1,0 +1,99 @@
+//! Compiled controllers: those of the house, embedded, and the user's, compiled when asked for.
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::clang;
+use crate::error::{LoadError, refused};
+
+/// The controllers that come with the crate, by their names in scenarios.
+pub const BUILT_IN: &[&str] = &["cdg", "da", "newreno", "siad"];
+
+pub(crate) static TRACE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/trace.o"));
+
+/// The headers that a controller includes.
+const HEADERS: &[(&str, &str)] = &[
+    ("ack.h", include_str!("../../../kernel/ack.h")),
+    ("bpf.h", include_str!("../../../kernel/bpf.h")),
+    ("events.h", include_str!("../../../kernel/events.h")),
+    ("callbacks.h", include_str!("../../../kernel/callbacks.h")),
+];
+
+/// The object for `name`: one of [`BUILT_IN`], or the path of a source that ends in `.bpf.c`.
+pub(crate) fn find(name: &str) -> Result<Cow<'static, [u8]>, LoadError> {
+    Ok(Cow::Borrowed(match name {
+        "cdg" => include_bytes!(concat!(env!("OUT_DIR"), "/cdg.o")).as_slice(),
+        "da" => include_bytes!(concat!(env!("OUT_DIR"), "/da.o")),
+        "newreno" => include_bytes!(concat!(env!("OUT_DIR"), "/newreno.o")),
+        "siad" => include_bytes!(concat!(env!("OUT_DIR"), "/siad.o")),
+        path if path.ends_with(".bpf.c") => return compile(Path::new(path)).map(Cow::Owned),
+        _ => {
+            return Err(LoadError::Refused(format!(
+                "there is no controller `{name}` for the kernel (there are {}, and any file that ends in .bpf.c)",
+                BUILT_IN.join(", ")
+            )));
+        }
+    }))
+}
+
+fn compile(source: &Path) -> Result<Vec<u8>, LoadError> {
+    if !source.is_file() {
+        return Err(LoadError::Refused(format!("there is no file {}", source.display())));
+    }
+    let folder = Folder::new().map_err(refused("a temporary folder cannot be made"))?;
+    for (name, text) in HEADERS {
+        fs::write(folder.0.join(name), text).map_err(refused(format!("{name} cannot be written")))?;
+    }
+    let output = folder.0.join("controller.o");
+    clang::compile(source, &folder.0, &output).map_err(LoadError::Refused)?;
+    fs::read(&output).map_err(refused("the compiled controller cannot be read"))
+}
+
+/// A temporary folder of this process; it goes when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> std::io::Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("ackclock-kernel-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A folder that is left behind harms nobody.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_and_a_missing_file_are_named() {
+        assert_eq!(
+            find("bbr9").unwrap_err().to_string(),
+            "there is no controller `bbr9` for the kernel (there are cdg, da, newreno, siad, and any file that ends in .bpf.c)"
+        );
+        assert_eq!(find("nowhere/mine.bpf.c").unwrap_err().to_string(), "there is no file nowhere/mine.bpf.c");
+    }
+
+    #[test]
+    fn a_source_with_an_error_gives_its_first_line_and_leaves_no_folder() {
+        let folder = Folder::new().unwrap();
+        let source = folder.0.join("mine.bpf.c");
+        fs::write(&source, "#include \"ack.h\"\nint x = y;\n").unwrap();
+        let said = find(source.to_str().unwrap()).unwrap_err().to_string();
+        assert!(said.starts_with("clang cannot compile ") && said.contains("mine.bpf.c:2:9: error:"), "{said}");
+        let ours = format!("ackclock-kernel-{}-", std::process::id());
+        let left = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+        let left = left.filter(|e| e.file_name().to_string_lossy().starts_with(&ours) && e.path() != folder.0);
+        assert_eq!(left.count(), 0);
+    }
+}

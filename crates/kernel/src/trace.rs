@@ -1,0 +1,212 @@
+//! What the kernel's TCP does, segment by segment, under any controller.
+
+use std::ops::RangeInclusive;
+use std::os::fd::{AsFd, AsRawFd};
+
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::{DataSec, Var};
+use libbpf_rs::{Link, MapCore, Object, ObjectBuilder};
+
+use crate::congestion::{is_parameters, read_section};
+use crate::error::{LoadError, refused};
+use crate::ring::{Fields, drain};
+use crate::{messages, object, requirements};
+
+/// Which connections to trace: the tracepoints see those of the whole machine.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    /// Network namespaces by [`namespace_cookie`], at most four; with none, all.
+    pub namespaces: Vec<u64>,
+    /// Local ports.
+    pub ports: RangeInclusive<u16>,
+}
+
+impl Filter {
+    const MOST: usize = 4;
+}
+
+/// What a record tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A segment arrived; windows and RTTs are those before it is processed.
+    Arrived,
+    /// A segment was sent again.
+    Retransmitted,
+    /// The connection goes into another state.
+    State,
+}
+
+/// One record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Nanoseconds on CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// The network namespace.
+    pub net_cookie: u64,
+    /// The port at this end.
+    pub local_port: u16,
+    /// The port at the other end.
+    pub remote_port: u16,
+    /// What happened.
+    pub kind: Kind,
+    /// The state, for [`Kind::State`] the new one: 0 open, 1 disorder, 2 reducing for a mark, 3 recovery, 4 loss (timeout).
+    pub state: u8,
+    /// Bytes that the segment carries.
+    pub data: u32,
+    /// Congestion window, segments.
+    pub snd_cwnd: u32,
+    /// Slow-start threshold, segments; 2147483647 before the first congestion event.
+    pub ssthresh: u32,
+    /// Smoothed RTT, microseconds.
+    pub srtt_us: u32,
+    /// RTT of the segment acknowledged last, microseconds.
+    pub rtt_us: u32,
+    /// Segments in flight.
+    pub in_flight: u32,
+    /// First sequence number that is not acknowledged.
+    pub snd_una: u32,
+    /// Next sequence number to send.
+    pub snd_nxt: u32,
+    /// Segments delivered since the start.
+    pub delivered: u32,
+    /// Segments deemed lost since the start.
+    pub lost: u32,
+}
+
+/// A running trace. It ends when dropped.
+#[derive(Debug)]
+pub struct Trace {
+    // Go before the object.
+    _links: Vec<Link>,
+    object: Object,
+}
+
+impl Trace {
+    /// Starts to trace.
+    ///
+    /// # Errors
+    /// What the machine lacks, more namespaces than four, or what the kernel refuses.
+    pub fn open(filter: &Filter) -> Result<Self, LoadError> {
+        requirements::check()?;
+        if filter.namespaces.len() > Filter::MOST {
+            return Err(LoadError::Refused(format!(
+                "{} network namespaces cannot be traced at once (allowed: up to {})",
+                filter.namespaces.len(),
+                Filter::MOST
+            )));
+        }
+        messages::keep();
+        let failed = "the kernel's TCP cannot be traced";
+        let mut open = ObjectBuilder::default().open_memory(object::TRACE).map_err(refused(failed))?;
+        let types = Btf::from_raw("trace", object::TRACE).map_err(refused(failed))?;
+        let offset = |name: &str| types.as_ref().and_then(|types| offset_of(types, name));
+        for mut map in open.maps_mut().filter(|map| is_parameters(&map.name().to_string_lossy())) {
+            let data = map.initial_value_mut().unwrap_or_default();
+            let mut put = |name: &str, bytes: &[u8]| {
+                let at =
+                    offset(name).ok_or_else(|| LoadError::Refused(format!("{failed}: its object has no `{name}`")))?;
+                data[at..at + bytes.len()].copy_from_slice(bytes);
+                Ok::<(), LoadError>(())
+            };
+            let cookies: Vec<u8> = filter.namespaces.iter().flat_map(|cookie| cookie.to_ne_bytes()).collect();
+            put("namespaces", &cookies)?;
+            put("namespace_count", &(filter.namespaces.len() as u32).to_ne_bytes())?;
+            put("first_port", &filter.ports.start().to_ne_bytes())?;
+            put("last_port", &filter.ports.end().to_ne_bytes())?;
+        }
+        let object = open.load().map_err(|error| LoadError::Refused(format!("{failed}: {}", messages::why(&error))))?;
+        let links =
+            object.progs_mut().map(|program| program.attach()).collect::<Result<_, _>>().map_err(refused(failed))?;
+        Ok(Self { _links: links, object })
+    }
+
+    /// Hands the records since the last call to `take`, oldest first.
+    ///
+    /// # Errors
+    /// The kernel's ring buffer cannot be read.
+    pub fn drain(&self, mut take: impl FnMut(Segment)) -> Result<(), LoadError> {
+        let map = self.map("records")?;
+        drain(&map, |record| {
+            if let Some(segment) = read(record) {
+                take(segment);
+            }
+        })
+    }
+
+    /// Records that found no room, since the start.
+    ///
+    /// # Errors
+    /// The kernel does not answer.
+    pub fn missed(&self) -> Result<u64, LoadError> {
+        let types = Btf::from_raw("trace", object::TRACE).map_err(refused("the trace has no types"))?;
+        let at = types.as_ref().and_then(|types| offset_of(types, "missed")).unwrap_or(0);
+        let data = read_section(&self.map(".data")?)?;
+        Ok(data.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes))
+    }
+
+    fn map(&self, suffix: &str) -> Result<libbpf_rs::Map<'_>, LoadError> {
+        let found = self.object.maps().find(|map| map.name().to_string_lossy().ends_with(suffix));
+        found.ok_or_else(|| LoadError::Refused(format!("the trace has no {suffix}")))
+    }
+}
+
+/// Where the variable `name` lies in its section.
+fn offset_of(types: &Btf<'_>, name: &str) -> Option<usize> {
+    let data = types.type_by_name::<DataSec<'_>>(".data")?;
+    let found = data.iter().find(|info| {
+        types.type_by_id::<Var<'_>>(info.ty).and_then(|var| var.name().map(|its| its == name)).unwrap_or(false)
+    });
+    found.map(|info| info.offset as usize)
+}
+
+fn read(record: &[u8]) -> Option<Segment> {
+    let mut fields = Fields(record);
+    let (time_ns, net_cookie) = (fields.u64()?, fields.u64()?);
+    let (local_port, remote_port) = (fields.u16()?, fields.u16()?);
+    let kind = match fields.u8()? {
+        0 => Kind::Arrived,
+        1 => Kind::Retransmitted,
+        _ => Kind::State,
+    };
+    let state = fields.u8()?;
+    let _unused = fields.u16()?;
+    Some(Segment {
+        time_ns,
+        net_cookie,
+        local_port,
+        remote_port,
+        kind,
+        state,
+        data: fields.u32()?,
+        snd_cwnd: fields.u32()?,
+        ssthresh: fields.u32()?,
+        srtt_us: fields.u32()?,
+        rtt_us: fields.u32()?,
+        in_flight: fields.u32()?,
+        snd_una: fields.u32()?,
+        snd_nxt: fields.u32()?,
+        delivered: fields.u32()?,
+        lost: fields.u32()?,
+    })
+}
+
+/// The number by which BPF programs know the network namespace in which `socket` was made.
+///
+/// # Errors
+/// The system's, where it has no such number (before Linux 5.14).
+pub fn namespace_cookie(socket: impl AsFd) -> std::io::Result<u64> {
+    let mut cookie = 0u64;
+    let mut length = size_of::<u64>() as libc::socklen_t;
+    #[expect(unsafe_code, reason = "the standard library has no such socket option")]
+    // SAFETY: the kernel writes at most `length` bytes to `cookie`, and both live as long as the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 { Ok(cookie) } else { Err(std::io::Error::last_os_error()) }
+}

@@ -1,0 +1,35 @@
+//! Runs a scenario file live, and prints its flows, its links and the honesty record: `live FILE.toml [SEED]`.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use live::{InKernel, Job, Watch};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    let mut arguments = std::env::args().skip(1);
+    let file = arguments.next().ok_or("which scenario? live FILE.toml [SEED]")?;
+    let scenario = scenario::from_path(&file).map_err(|error| error.to_string())?;
+    let plan = scenario.plan_live().map_err(|error| error.to_string())?;
+    let seed = arguments.next().map_or(Ok(plan.seed), |seed| seed.parse().map_err(|_| format!("`{seed}`: no seed")))?;
+    let job = Job { plan: Arc::new(plan), seed, algorithms: Arc::new(InKernel) };
+    let outcome = live::run(&job, &Watch::default()).map_err(|error| error.to_string())?;
+    for flow in &outcome.tables.flows {
+        println!("{flow:?}");
+    }
+    for link in &outcome.tables.links {
+        println!("{link:?}");
+    }
+    println!("{:?}", outcome.engine);
+    println!("{}", serde_json::to_string_pretty(&outcome.honesty).map_err(|error| error.to_string())?);
+    Ok(())
+}

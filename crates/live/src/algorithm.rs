@@ -1,0 +1,134 @@
+//! Where the congestion controllers of flows come from: the kernel's own here, others from whoever loads them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::{Mutex, PoisonError};
+
+use control::Parameters;
+use units::Span;
+
+/// The kernel's controllers for the names of a scenario.
+pub trait Algorithms: Send + Sync {
+    /// Whether flows may name `cc` with `parameters`. Nothing is loaded. An error completes "flow `x`: …".
+    fn check(&self, cc: &str, parameters: &Parameters) -> Result<(), String>;
+
+    /// The controller, in the kernel as long as the answer lives.
+    fn load(&self, cc: &str, parameters: &Parameters) -> Result<Box<dyn Algorithm>, String>;
+}
+
+/// A controller in the kernel.
+pub trait Algorithm: Send {
+    /// What TCP_CONGESTION takes.
+    fn name(&self) -> &str;
+
+    /// Whether it sets the pacing rate. The kernel computes one for every flow.
+    fn paces(&self) -> bool;
+
+    /// Asks its flows to tell of themselves so often.
+    fn show(&mut self, every: Span) {
+        let _ = every;
+    }
+
+    /// Hands out what they have told since the last time.
+    fn drain(&mut self, out: &mut dyn FnMut(Internal<'_>)) {
+        let _ = out;
+    }
+}
+
+/// The value of a named internal of a controller.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Internal<'a> {
+    /// The port from which the flow sends.
+    pub port: u16,
+    /// Nanoseconds of the monotonic clock.
+    pub at: u64,
+    /// Its name.
+    pub name: &'a str,
+    /// Its value, in the unit that the controller documents.
+    pub value: f64,
+}
+
+/// `name` for ever. There are few, the same in every run.
+pub(crate) fn lasting(name: &str) -> &'static str {
+    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(lasting) = known.get(name) {
+        return lasting;
+    }
+    let lasting: &'static str = Box::leak(name.into());
+    known.insert(lasting);
+    lasting
+}
+
+/// The controllers that the kernel has already: `newreno`, and every other by its name in the kernel.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InKernel;
+
+/// What the kernel has.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+impl Algorithms for InKernel {
+    fn check(&self, cc: &str, parameters: &Parameters) -> Result<(), String> {
+        let available = fs::read_to_string(AVAILABLE).unwrap_or_default();
+        let name = name_in_kernel(cc);
+        if !available.split_whitespace().any(|known| known == name) {
+            return Err(format!("the kernel has no congestion controller `{name}`; it has {}", list(&available)));
+        }
+        match parameters.keys().next() {
+            Some(key) => Err(format!("the kernel's `{name}` takes no parameters, and `{key}` is given")),
+            None => Ok(()),
+        }
+    }
+
+    fn load(&self, cc: &str, parameters: &Parameters) -> Result<Box<dyn Algorithm>, String> {
+        self.check(cc, parameters)?;
+        Ok(Box::new(Known(name_in_kernel(cc).to_owned())))
+    }
+}
+
+/// One that stays when nobody uses it.
+struct Known(String);
+
+impl Algorithm for Known {
+    fn name(&self) -> &str {
+        &self.0
+    }
+
+    fn paces(&self) -> bool {
+        self.0 == "bbr"
+    }
+}
+
+fn name_in_kernel(cc: &str) -> &str {
+    if cc == "newreno" { "reno" } else { cc }
+}
+
+/// Names in words: `reno`, `cubic` and `bbr`.
+fn list(names: &str) -> String {
+    let mut names: Vec<String> = names.split_whitespace().map(|name| format!("`{name}`")).collect();
+    match names.pop() {
+        None => "none that can be named".to_owned(),
+        Some(last) if names.is_empty() => last,
+        Some(last) => format!("{} and {last}", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_as_words() {
+        assert_eq!(list("reno cubic bbr\n"), "`reno`, `cubic` and `bbr`");
+        assert_eq!(list("reno"), "`reno`");
+        assert_eq!(list(""), "none that can be named");
+    }
+
+    #[test]
+    fn what_the_kernel_has_not_and_parameters_are_refused() {
+        let none = Parameters::new();
+        assert_eq!(InKernel.load("newreno", &none).unwrap().name(), "reno");
+        let message = InKernel.check("fictitious", &none).unwrap_err();
+        assert!(message.starts_with("the kernel has no congestion controller `fictitious`; it has `"), "{message}");
+    }
+}

@@ -1,0 +1,102 @@
+//! What a live run can do, and what it refuses before anything starts.
+
+use std::fmt;
+
+use scenario::{Kind, Plan, PlannedFlow, Sampling};
+use transport::Options;
+
+use crate::algorithm::Algorithms;
+
+/// As many connections as one run may have.
+pub const MOST_FLOWS: usize = 64;
+/// The profile that the kernel's TCP stands for.
+const PROFILE: &str = "linux";
+
+/// Why a plan cannot run live. Displays as one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(String);
+
+impl Refusal {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Whether `plan` can run live with `algorithms`. Names the first flow or key that cannot.
+pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
+    for flow in &plan.flows {
+        let refuse = |message: String| Refusal(format!("flow `{}`: {message}", flow.name));
+        check_flow(flow).map_err(refuse)?;
+        algorithms.check(&flow.cc, &flow.parameters).map_err(refuse)?;
+        let first = &plan.flows[0];
+        if per_namespace(&flow.options) != per_namespace(&first.options) {
+            return Err(refuse(format!(
+                "its segment_size, sack, timestamps, ecn and slow_start_restart must be those of `{}`: in a live run they hold for \
+                 all flows",
+                first.name
+            )));
+        }
+    }
+    for (key, sampling) in [("flow_series", plan.record.flow_series), ("probes", plan.record.probes)] {
+        if let Sampling::Acks(_) = sampling {
+            return Err(Refusal(format!(
+                "record.{key}: `{sampling}` cannot run live; write a time like `10ms`, or `off`"
+            )));
+        }
+    }
+    let connections: u64 = plan.flows.iter().map(PlannedFlow::connections).sum();
+    if connections > MOST_FLOWS as u64 {
+        return Err(too_many(connections));
+    }
+    Ok(())
+}
+
+pub(crate) fn too_many(connections: u64) -> Refusal {
+    Refusal(format!("flows: {connections} connections are too many for a live run, which has at most {MOST_FLOWS}"))
+}
+
+fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
+    if let Kind::Datagram { .. } = flow.kind {
+        return Err("kind `datagram` cannot run live; only `tcp` can".to_owned());
+    }
+    if flow.cc.starts_with("python:") {
+        return Err(format!("cc `{}` cannot run live: the kernel cannot call Python", flow.cc));
+    }
+    if flow.profile != PROFILE {
+        return Err(format!("profile `{}` cannot run live: the kernel's TCP is that of `{PROFILE}`", flow.profile));
+    }
+    if let Some(option) = foreign_option(&flow.options) {
+        return Err(format!("transport.{option} cannot be changed in a live run"));
+    }
+    check_route(flow)
+}
+
+pub(crate) fn check_route(flow: &PlannedFlow) -> Result<(), String> {
+    if flow.forward.len() > 1 || flow.reverse.len() > 1 {
+        return Err("it passes several links one after the other, which cannot run live; one each way can".to_owned());
+    }
+    Ok(())
+}
+
+/// The options that are settings of a namespace or of its device.
+fn per_namespace(options: &Options) -> (u64, [bool; 4]) {
+    let Options { segment_size, sack, timestamps, ecn, slow_start_restart, .. } = options;
+    (segment_size.get(), [*sack, *timestamps, *ecn, *slow_start_restart])
+}
+
+/// The name of an option that differs from the kernel's and cannot be set.
+fn foreign_option(options: &Options) -> Option<String> {
+    let Options { segment_size, sack, timestamps, ecn, slow_start_restart, .. } = *options;
+    let possible = Options { segment_size, sack, timestamps, ecn, slow_start_restart, ..transport::linux() };
+    let [given, possible] = [options, &possible].map(|options| serde_json::to_value(options).unwrap_or_default());
+    let differs = |(name, value): (&String, &serde_json::Value)| (possible[name] != *value).then(|| name.clone());
+    given.as_object()?.iter().find_map(differs)
+}

@@ -1,0 +1,414 @@
+//! The emulator: moves packets between the devices of the two ends and the [`Path`], at the right time.
+//!
+//! One thread. Writing to a device runs the TCP that receives, and what that sends in return is there to be read at once.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use record::{EventKind, EventRow, FlowMeter, Histogram, seconds};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, read, write};
+use units::{Span, Time};
+
+use crate::header::{self, Header};
+use crate::path::{Held, LinkTables, Path};
+use crate::pool::Pool;
+use crate::system;
+use crate::tracker::Tracker;
+
+/// Packets read from one device before what is due is looked at again.
+const BATCH: usize = 64;
+/// A delivery that is later than this is a stall: the machine was busy elsewhere.
+const STALL: Span = Span::from_millis(5);
+/// Packets of a flow that are read within this time of each other, and without an ACK in between, left TCP as one train.
+const TRAIN_GAP: Span = Span::from_micros(50);
+/// The longest sleep, after which the wish to stop is noticed.
+const LONGEST_SLEEP: Span = Span::from_millis(50);
+/// The emulator runs before the endpoints, and both before everything else.
+pub(crate) const PRIORITY: i32 = 2;
+
+/// The clock of the path, which all threads of a run read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    opened: u64,
+}
+
+impl Clock {
+    /// A clock that starts now.
+    pub(crate) fn start() -> Self {
+        Self { opened: system::monotonic() }
+    }
+
+    pub(crate) fn now(self) -> Time {
+        self.at(system::monotonic())
+    }
+
+    /// What it showed when the monotonic clock of the machine showed `nanos`.
+    pub(crate) fn at(self, nanos: u64) -> Time {
+        Time::from_nanos(nanos.saturating_sub(self.opened))
+    }
+}
+
+/// Which ports belong to which flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Flows<'a> {
+    /// Flow i sends from port [`SENDER_PORT`] + i; the plan's flow behind each.
+    ByPort(&'a [usize]),
+    /// Everything takes the way of the first flow of the plan.
+    One,
+}
+
+/// The port from which flow 0 sends.
+pub(crate) const SENDER_PORT: u16 = 10_000;
+/// Flows by hash, where programs of the user's own send.
+const HASHED: u32 = 1024;
+
+/// What other threads may know about a flow while it runs; under [`Flows::One`] about a direction.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) sent: AtomicU64,
+    pub(crate) retransmitted: AtomicU64,
+    /// Data packets; under [`Flows::One`] bytes.
+    pub(crate) arrived: AtomicU64,
+    /// Packets in the queues of the path.
+    pub(crate) waiting: AtomicU64,
+    /// The latest round-trip time in nanoseconds; 0 before the first.
+    pub(crate) latest_rtt: AtomicU64,
+}
+
+/// One flow as the emulator sees it.
+#[derive(Default)]
+struct Flow {
+    meter: FlowMeter,
+    tracker: Tracker,
+    /// What arrives later counts for nothing.
+    stop: Time,
+    last_read: Time,
+    /// An ACK was delivered since.
+    clocked: bool,
+    /// Data packets of the present train.
+    train: u32,
+}
+
+/// What the emulator is told.
+pub(crate) struct Settings<'a> {
+    pub(crate) clock: Clock,
+    pub(crate) flows: Flows<'a>,
+    pub(crate) seen: &'a [Seen],
+    /// When each flow stops, from the start of the run.
+    pub(crate) stops: Vec<Time>,
+    /// Payload of a full segment, by which segments are numbered.
+    pub(crate) segment: u64,
+    pub(crate) warmup: Time,
+    /// When the run ends, if not before by a halt; [`Time::NEVER`] for no other end.
+    pub(crate) end: Time,
+    pub(crate) events: bool,
+    /// Set when all threads are to end.
+    pub(crate) halt: &'a AtomicBool,
+}
+
+/// What the emulator has to say in the end.
+pub(crate) struct Report {
+    /// When the run ended.
+    pub(crate) ended: Time,
+    pub(crate) links: LinkTables,
+    pub(crate) meters: Vec<FlowMeter>,
+    pub(crate) events: Vec<EventRow>,
+    /// Nanoseconds by which deliveries were late.
+    pub(crate) lateness: Histogram,
+    pub(crate) stalls: u64,
+    pub(crate) dropped: u64,
+    /// Lengths of the trains in which data packets came.
+    pub(crate) trains: Histogram,
+    /// Packets taken in and delivered.
+    pub(crate) moved: u64,
+    pub(crate) cpu_nanos: u64,
+    pub(crate) first: bool,
+}
+
+pub(crate) struct Emulator<'a> {
+    settings: Settings<'a>,
+    /// Near the senders and far from them.
+    devices: [&'a OwnedFd; 2],
+    path: Path,
+    pool: Pool,
+    flows: Vec<Flow>,
+    measuring: bool,
+    events: Vec<EventRow>,
+    lateness: Histogram,
+    stalls: u64,
+    dropped: u64,
+    trains: Histogram,
+    moved: u64,
+}
+
+impl<'a> Emulator<'a> {
+    pub(crate) fn new(settings: Settings<'a>, devices: [&'a OwnedFd; 2], path: Path, pool: Pool) -> Self {
+        let flow = |&stop: &Time| Flow { stop, ..Flow::default() };
+        Self {
+            flows: settings.stops.iter().map(flow).collect(),
+            settings,
+            devices,
+            path,
+            pool,
+            measuring: false,
+            events: Vec::new(),
+            lateness: Histogram::new(),
+            stalls: 0,
+            dropped: 0,
+            trains: Histogram::new(),
+            moved: 0,
+        }
+    }
+
+    /// Runs on the calling thread until the end, or until told to halt.
+    pub(crate) fn run(mut self, plan: &scenario::Plan) -> Report {
+        let first = system::run_first(PRIORITY);
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let cpu = system::thread_cpu();
+        let end = self.path.start() + self.settings.end.since(Time::ZERO);
+        let ended = loop {
+            let now = self.settings.clock.now();
+            if now >= end || self.settings.halt.load(Ordering::Relaxed) {
+                break self.run_time(now).min(self.settings.end);
+            }
+            self.path.advance(now);
+            let delivered = self.deliver(now);
+            let read = self.take_in(false) + self.take_in(true);
+            if delivered + read == 0 {
+                self.sleep(end);
+            }
+        };
+        self.begin_measuring(ended);
+        for flow in &self.flows {
+            self.trains.record(u64::from(flow.train), u64::from(flow.train > 0));
+        }
+        Report {
+            links: self.path.finish(ended, plan),
+            ended,
+            meters: self.flows.into_iter().map(|flow| flow.meter).collect(),
+            events: self.events,
+            lateness: self.lateness,
+            stalls: self.stalls,
+            dropped: self.dropped,
+            trains: self.trains,
+            moved: self.moved,
+            cpu_nanos: system::thread_cpu() - cpu,
+            first,
+        }
+    }
+
+    /// Until a packet comes, or something is due.
+    fn sleep(&self, end: Time) {
+        let until = self.path.poll_timeout().min(end);
+        let span = until.since(self.settings.clock.now()).min(LONGEST_SLEEP);
+        let mut devices = self.devices.map(|device| PollFd::new(device, PollFlags::IN));
+        // Interrupted or not, the loop looks again.
+        let _ = poll(&mut devices, Some(&timespec(span)));
+    }
+
+    /// Delivers what is due by `now`: how many packets.
+    fn deliver(&mut self, now: Time) -> usize {
+        let (mut delivered, mut stalled) = (0, false);
+        while let Some((packet, due)) = self.path.pop_due(now) {
+            let at = self.settings.clock.now();
+            let late = at.since(due);
+            if due >= self.path.start() {
+                self.lateness.record(late.as_nanos(), 1);
+                stalled |= late > STALL;
+            }
+            self.arrive(at, &packet);
+            self.moved += 1;
+            self.pool.release(packet.place);
+            delivered += 1;
+            if packet.reverse {
+                // What the ACK let out is there already, and its time of arrival is now.
+                delivered += self.take_in(false);
+            }
+        }
+        self.stalls += u64::from(stalled);
+        delivered
+    }
+
+    /// `packet` comes out of the path.
+    fn arrive(&mut self, now: Time, packet: &Held) {
+        let bytes = &mut self.pool.at(packet.place)[..packet.size as usize];
+        if packet.marked {
+            header::mark_congestion(bytes);
+        }
+        match self.settings.flows {
+            Flows::ByPort(_) => self.see_arrival(now, packet),
+            Flows::One => {
+                let seen = &self.settings.seen[usize::from(packet.reverse)];
+                seen.arrived.fetch_add(u64::from(packet.size), Ordering::Relaxed);
+                seen.waiting.store(u64::from(self.path.queued_packets()), Ordering::Relaxed);
+            }
+        }
+        let device = self.devices[usize::from(!packet.reverse)];
+        let bytes = &self.pool.at(packet.place)[..packet.size as usize];
+        self.dropped += u64::from(write(device, bytes) != Ok(bytes.len()));
+    }
+
+    fn see_arrival(&mut self, now: Time, packet: &Held) {
+        self.begin_measuring(self.run_time(now));
+        let flow = &mut self.flows[packet.flow as usize];
+        let seen = &self.settings.seen[packet.flow as usize];
+        if packet.reverse {
+            flow.clocked = true;
+            let bytes = &self.pool.at(packet.place)[..packet.size as usize];
+            let segment = Header::read(bytes).and_then(|header| header.segment);
+            let sample = segment
+                .filter(|segment| !segment.synchronize)
+                .and_then(|segment| flow.tracker.acknowledge(now, segment.acknowledgement?));
+            if let Some(rtt) = sample {
+                flow.meter.rtt(rtt);
+                seen.latest_rtt.store(rtt.as_nanos(), Ordering::Relaxed);
+            }
+        } else if packet.sequence.is_some() && now <= self.path.start() + flow.stop.since(Time::ZERO) {
+            let counters = &mut flow.meter.counters;
+            counters.arrived_packets += 1;
+            counters.arrived_bytes += u64::from(packet.size);
+            counters.marked_packets += u64::from(packet.marked);
+            seen.arrived.store(counters.arrived_packets, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads what has come from one end: how many packets.
+    fn take_in(&mut self, reverse: bool) -> usize {
+        for taken in 0..BATCH {
+            let Some(place) = self.pool.take() else {
+                return self.take_in_and_drop(reverse) + taken;
+            };
+            let device = self.devices[usize::from(reverse)];
+            let length = match read(device, self.pool.at(place)) {
+                Ok(length) => length,
+                Err(error) => {
+                    self.pool.release(place);
+                    if error != Errno::AGAIN && error != Errno::INTR {
+                        self.dropped += 1;
+                    }
+                    return taken;
+                }
+            };
+            let now = self.settings.clock.now();
+            self.moved += 1;
+            match self.identify(now, place, length, reverse) {
+                Some(packet) => self.path.offer(now, packet),
+                None => self.pool.release(place),
+            }
+            while let Some(packet) = self.path.poll_gone() {
+                self.pool.release(packet.place);
+                // One that left before the measured interval is not among those sent in it.
+                let counts = packet.sequence.is_some() && self.run_time(packet.sent) >= self.settings.warmup;
+                if counts && let Some(flow) = self.flows.get_mut(packet.flow as usize) {
+                    flow.meter.counters.dropped_packets += 1;
+                }
+            }
+        }
+        BATCH
+    }
+
+    /// There is no place for what has come.
+    #[cold]
+    fn take_in_and_drop(&mut self, reverse: bool) -> usize {
+        let mut nowhere = [0u8; 64];
+        let read = read(self.devices[usize::from(reverse)], &mut nowhere).is_ok();
+        self.dropped += u64::from(read);
+        usize::from(read)
+    }
+
+    /// The packet in `place`, read at `now`. `None` for what does not belong on the path.
+    fn identify(&mut self, now: Time, place: u32, length: usize, reverse: bool) -> Option<Held> {
+        let bytes = &self.pool.at(place)[..length];
+        let header = Header::read(bytes)?;
+        let mut packet = Held {
+            place,
+            size: length as u32,
+            flow: 0,
+            route: 0,
+            reverse,
+            ecn_capable: header.ecn_capable,
+            marked: false,
+            sequence: None,
+            sent: now,
+        };
+        match self.settings.flows {
+            Flows::One => packet.flow = hash(&header),
+            Flows::ByPort(routes) => {
+                let segment = header.segment?;
+                // The ends of a connection are closed by hand at the end of the flow: that is not part of the run.
+                if segment.reset {
+                    return None;
+                }
+                let port = if reverse { header.destination } else { header.source };
+                packet.flow = u32::from(port.checked_sub(SENDER_PORT)?);
+                packet.route = *routes.get(packet.flow as usize)? as u32;
+                if !reverse {
+                    packet.sequence = self.see_departure(now, packet.flow, &segment);
+                }
+            }
+        }
+        Some(packet)
+    }
+
+    /// A segment leaves its sender: its number, if it carries data.
+    fn see_departure(&mut self, now: Time, index: u32, segment: &header::Segment) -> Option<u64> {
+        let at = self.run_time(now);
+        self.begin_measuring(at);
+        let flow = &mut self.flows[index as usize];
+        if segment.synchronize {
+            flow.tracker.synchronize(segment.sequence);
+        }
+        if segment.payload == 0 {
+            return None;
+        }
+        let sending = flow.tracker.send(now, segment.sequence, segment.payload);
+        let sequence = sending.offset / self.settings.segment;
+        let counters = &mut flow.meter.counters;
+        counters.data_packets += 1;
+        let seen = &self.settings.seen[index as usize];
+        seen.sent.store(counters.data_packets, Ordering::Relaxed);
+        if sending.again {
+            counters.retransmitted_packets += 1;
+            // The kernel does not tell how many segments it deemed lost; each of these was.
+            counters.lost_packets += 1;
+            seen.retransmitted.store(counters.retransmitted_packets, Ordering::Relaxed);
+            if self.settings.events {
+                let (time_s, kind, value) = (seconds(at), EventKind::Retransmission, f64::NAN);
+                self.events.push(EventRow { time_s, kind, flow: index, link: u32::MAX, sequence, value });
+            }
+        }
+        if flow.train > 0 && (flow.clocked || now.since(flow.last_read) > TRAIN_GAP) {
+            self.trains.record(u64::from(flow.train), 1);
+            flow.train = 0;
+        }
+        flow.clocked = false;
+        flow.train += 1;
+        flow.last_read = now;
+        Some(sequence)
+    }
+
+    fn run_time(&self, now: Time) -> Time {
+        Time::ZERO + now.since(self.path.start())
+    }
+
+    /// The measured interval has begun, if it has.
+    #[inline]
+    fn begin_measuring(&mut self, now: Time) {
+        if !self.measuring && now >= self.settings.warmup {
+            self.measuring = true;
+            self.flows.iter_mut().for_each(|flow| flow.meter.restart(self.settings.warmup));
+        }
+    }
+}
+
+/// A number for queues that are fair to flows (stochastic fairness queueing, McKenney 1990).
+fn hash(header: &Header) -> u32 {
+    let mixed = u32::from(header.source) ^ u32::from(header.destination).rotate_left(16) ^ u32::from(header.protocol);
+    mixed.wrapping_mul(0x9e37_79b1) >> 16 & (HASHED - 1)
+}
+
+pub(crate) fn timespec(span: Span) -> Timespec {
+    let nanos = span.as_nanos();
+    Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as _ }
+}

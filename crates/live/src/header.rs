@@ -1,0 +1,156 @@
+//! What the emulator reads of a packet, and the one thing it writes: the congestion mark.
+
+/// The headers of an IPv4 packet, as far as they matter on the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) protocol: u8,
+    pub(crate) source: u16,
+    pub(crate) destination: u16,
+    /// ECT(0), ECT(1) or CE (RFC 3168, section 5).
+    pub(crate) ecn_capable: bool,
+    /// Of a TCP segment.
+    pub(crate) segment: Option<Segment>,
+}
+
+/// What a TCP segment says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) sequence: u32,
+    /// Where the ACK flag is set.
+    pub(crate) acknowledgement: Option<u32>,
+    pub(crate) synchronize: bool,
+    pub(crate) reset: bool,
+    /// Bytes of payload.
+    pub(crate) payload: u32,
+}
+
+pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
+
+const SYN: u8 = 2;
+const RST: u8 = 4;
+const ACK: u8 = 16;
+
+impl Header {
+    /// Reads `packet`; `None` if it is not a whole IPv4 packet.
+    pub(crate) fn read(packet: &[u8]) -> Option<Self> {
+        let first = *packet.first()?;
+        let ip = usize::from(first & 15) * 4;
+        let length = usize::from(word(packet, 2)?);
+        if first >> 4 != 4 || ip < 20 || length > packet.len() || length < ip {
+            return None;
+        }
+        let protocol = packet[9];
+        let transport = &packet[ip..length];
+        let ports = matches!(protocol, TCP | UDP) && transport.len() >= 4;
+        Some(Self {
+            protocol,
+            source: if ports { word(transport, 0)? } else { 0 },
+            destination: if ports { word(transport, 2)? } else { 0 },
+            ecn_capable: packet[1] & 3 != 0,
+            segment: if protocol == TCP { segment(transport) } else { None },
+        })
+    }
+}
+
+fn segment(transport: &[u8]) -> Option<Segment> {
+    let header = usize::from(transport.get(12)? >> 4) * 4;
+    let flags = *transport.get(13)?;
+    Some(Segment {
+        sequence: double(transport, 4)?,
+        acknowledgement: if flags & ACK == 0 { None } else { Some(double(transport, 8)?) },
+        synchronize: flags & SYN != 0,
+        reset: flags & RST != 0,
+        payload: transport.len().checked_sub(header)? as u32,
+    })
+}
+
+/// Marks the IPv4 packet: congestion experienced (CE, RFC 3168, section 5), and the checksum brought up to date (RFC 1624, equation 3).
+pub(crate) fn mark_congestion(packet: &mut [u8]) {
+    let before = u16::from_be_bytes([packet[0], packet[1]]);
+    packet[1] |= 3;
+    let after = u16::from_be_bytes([packet[0], packet[1]]);
+    let checksum = u16::from_be_bytes([packet[10], packet[11]]);
+    let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    packet[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn double(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 10.0.0.1:10000 to 10.0.0.2:20000, ECT(0), sequence 1000, acknowledgement 2000, ACK, 12 bytes of options, 4 of payload.
+    fn packet() -> Vec<u8> {
+        let mut packet = vec![0x45, 2, 0, 56, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        packet.extend([0x27, 0x10, 0x4e, 0x20, 0, 0, 0x03, 0xe8, 0, 0, 0x07, 0xd0, 0x80, ACK, 1, 0, 0, 0, 0, 0]);
+        packet.extend([1; 12]);
+        packet.extend([7; 4]);
+        let sum = checksum(&packet[..20]);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet
+    }
+
+    /// The one's complement of the one's complement sum (RFC 791).
+    fn checksum(header: &[u8]) -> u16 {
+        let mut sum: u32 = header.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        !(sum as u16)
+    }
+
+    #[test]
+    fn a_segment_is_read_with_ports_numbers_and_payload() {
+        let header = Header::read(&packet()).unwrap();
+        assert_eq!(
+            (header.protocol, header.source, header.destination, header.ecn_capable),
+            (TCP, 10_000, 20_000, true)
+        );
+        let expected =
+            Segment { sequence: 1000, acknowledgement: Some(2000), synchronize: false, reset: false, payload: 4 };
+        assert_eq!(header.segment, Some(expected));
+    }
+
+    #[test]
+    fn what_is_cut_short_or_not_ipv4_is_not_read() {
+        let whole = packet();
+        for length in 0..whole.len() {
+            assert_eq!(Header::read(&whole[..length]), None, "{length}");
+        }
+        assert_eq!(Header::read(&[0x60; 56]), None);
+    }
+
+    #[test]
+    fn a_marked_packet_has_a_valid_checksum() {
+        for identification in 0..=u16::MAX {
+            let mut packet = packet();
+            packet[4..6].copy_from_slice(&identification.to_be_bytes());
+            packet[10..12].fill(0);
+            let sum = checksum(&packet[..20]);
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+            mark_congestion(&mut packet);
+            assert_eq!(packet[1], 3);
+            assert_eq!(checksum(&packet[..20]), 0, "{identification}");
+        }
+    }
+
+    #[test]
+    fn flags_of_a_segment_are_told_apart() {
+        for (flags, synchronize, reset) in [(SYN, true, false), (RST, false, true), (1, false, false)] {
+            let mut packet = packet();
+            packet[33] = flags;
+            let segment = Header::read(&packet).unwrap().segment.unwrap();
+            assert_eq!((segment.synchronize, segment.reset, segment.acknowledgement), (synchronize, reset, None));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! How far a live run can be trusted.
+
+use std::collections::BTreeMap;
+
+use network::{Limit, Service};
+use record::Histogram;
+use scenario::{Plan, PlannedLink};
+use serde::Serialize;
+use units::{Bytes, Rate, Span};
+
+/// No delivery of a valid run is later than this.
+const LATEST: Span = Span::from_millis(15);
+/// Nor than the buffer takes to drain, divided by this.
+const PART_OF_BUFFER: u64 = 4;
+/// The size of packets where a queue is counted in them.
+const PACKET: Bytes = Bytes::new(1500);
+
+/// What kept a live run from being what the scenario says, and on what it ran.
+#[derive(Clone, Debug, Serialize)]
+pub struct Honesty {
+    /// The release of the kernel.
+    pub kernel: String,
+    /// Whether the run kept within its error budget.
+    pub valid: bool,
+    /// Why not, one sentence each.
+    pub reasons: Vec<String>,
+    /// By how much deliveries were late.
+    pub lateness_us: Lateness,
+    /// Times at which the machine was busy elsewhere for more than 5 ms while something was due.
+    pub stalls: u64,
+    /// Packets that were dropped elsewhere than in the plan's queues.
+    pub drops_outside: u64,
+    /// CPU time of the emulator, in which the TCP that receives runs as well.
+    pub emulator_cpu_s: f64,
+    /// How many data packets of a flow came at once.
+    pub trains: Trains,
+    /// Whether the emulator ran before everything else (`fifo`, SCHED_FIFO) or had to wait its turn (`other`).
+    pub scheduling: &'static str,
+    /// Where the round-trip times of the table `flows` come from.
+    pub rtt_source: &'static str,
+    /// Settings of the kernel's network at both ends.
+    pub sysctls: BTreeMap<&'static str, String>,
+}
+
+/// Lateness of deliveries against the instant at which the path would have delivered, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Lateness {
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// Lengths of trains, in packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Trains {
+    /// Mean.
+    pub mean: f64,
+    /// Longest.
+    pub max: u64,
+}
+
+impl Lateness {
+    pub(crate) fn of(nanos: &Histogram) -> Self {
+        let micros = |q| nanos.quantile(q).unwrap_or(0.0) / 1e3;
+        Self { p50: micros(0.5), p99: micros(0.99), max: nanos.max().unwrap_or(0) as f64 / 1e3 }
+    }
+}
+
+impl Trains {
+    pub(crate) fn of(lengths: &Histogram) -> Self {
+        Self { mean: lengths.mean().unwrap_or(0.0), max: lengths.max().unwrap_or(0) }
+    }
+}
+
+/// Why a run of `plan` with this lateness and so many drops outside is not valid.
+pub(crate) fn reasons(plan: &Plan, lateness: &Lateness, drops_outside: u64) -> Vec<String> {
+    let drain = plan.links.get(plan.measured_link).and_then(drain_time);
+    let (budget, whose) = match drain.map(|drain| drain / PART_OF_BUFFER) {
+        Some(part) if part < LATEST => (part, format!("a quarter of what the buffer takes to drain ({part})")),
+        _ => (LATEST, LATEST.to_string()),
+    };
+    let mut reasons = Vec::new();
+    if lateness.max > budget.as_nanos() as f64 / 1e3 {
+        reasons.push(format!("a delivery was {:.1} ms late, more than {whose}", lateness.max / 1e3));
+    }
+    if drops_outside > 0 {
+        reasons.push(format!("{drops_outside} packets were dropped outside the queues of the scenario"));
+    }
+    reasons
+}
+
+/// How long a full queue takes to drain at the nominal rate; `None` where it has no end.
+fn drain_time(link: &PlannedLink) -> Option<Span> {
+    let rate: Rate = link.rate.filter(|rate| !rate.is_zero() && link.settings.service != Service::Unlimited)?;
+    match link.settings.queue.limit {
+        Limit::Infinite => None,
+        Limit::Packets(packets) => Some(rate.time_for(PACKET * u64::from(packets))),
+        Limit::Bytes(bytes) => Some(rate.time_for(bytes)),
+        Limit::Delay(span) => Some(span),
+    }
+}

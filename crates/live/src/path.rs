@@ -1,0 +1,311 @@
+//! The emulated path: the links, queues and wires of a plan, around packets that lie in a [`Pool`](crate::pool::Pool).
+//!
+//! Its clock begins [`Path::new`]'s `lead` before the run. Until then connections are opened, over wires without links: the simulator's
+//! have no handshake. What happens at a link is accounted for at its own instant, however late the emulator looks.
+
+use network::{Departure, Jitter, Link, Packet, Propagation, Verdict, Wire};
+use record::{EventKind, EventRow, LinkMeter, LinkRow, LinkSample, LinkSeries, seconds};
+use scenario::{Hop, Plan, Sampling};
+use units::{Bytes, Random, Span, Time};
+
+/// A packet on the path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Held {
+    /// Its place in the pool.
+    pub(crate) place: u32,
+    /// Its size in bytes.
+    pub(crate) size: u32,
+    /// The index of its flow in the tables, by which queues tell flows apart.
+    pub(crate) flow: u32,
+    /// The flow of the plan whose route it takes.
+    pub(crate) route: u32,
+    /// It goes the way of the ACKs.
+    pub(crate) reverse: bool,
+    pub(crate) ecn_capable: bool,
+    pub(crate) marked: bool,
+    /// Number of the segment; `None` for what carries no data.
+    pub(crate) sequence: Option<u64>,
+    /// When it was read, on the clock of the path.
+    pub(crate) sent: Time,
+}
+
+impl Packet for Held {
+    fn size(&self) -> Bytes {
+        Bytes::new(u64::from(self.size))
+    }
+    fn ecn_capable(&self) -> bool {
+        self.ecn_capable
+    }
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+    fn mark_congestion(&mut self) {
+        self.marked = true;
+    }
+}
+
+/// The links and wires of a plan at work.
+pub(crate) struct Path {
+    lead: Span,
+    links: Vec<Busy>,
+    wires: Vec<Wire<Held>>,
+    /// Data and ACKs of each flow of the plan.
+    routes: Vec<[Route; 2]>,
+    warmup: Option<Time>,
+    sample_every: Option<Span>,
+    next_sample: Time,
+    /// The earlier of the two.
+    next_due: Time,
+    series: LinkSeries,
+    events: Option<Vec<EventRow>>,
+    /// Lost or dropped, and not yet handed out.
+    gone: Vec<Held>,
+}
+
+/// A link with what belongs to it.
+struct Busy {
+    link: Link<Held>,
+    jitter: Jitter,
+    meter: LinkMeter,
+    /// The shortest delay behind it.
+    shortest: Span,
+}
+
+#[derive(Clone, Copy)]
+struct Route {
+    link: Option<usize>,
+    wire: usize,
+}
+
+/// What the links recorded.
+pub(crate) struct LinkTables {
+    pub(crate) links: Vec<LinkRow>,
+    pub(crate) series: LinkSeries,
+    pub(crate) events: Vec<EventRow>,
+}
+
+impl Path {
+    /// The path of `plan` under `seed`. Every route of the plan has one hop.
+    pub(crate) fn new(plan: &Plan, seed: u64, lead: Span) -> Self {
+        let mut links: Vec<Busy> = Vec::with_capacity(plan.links.len());
+        for (i, link) in (0u64..).zip(&plan.links) {
+            links.push(Busy {
+                link: Link::new(link.settings.clone(), Random::stream(seed, "loss", i)),
+                jitter: Jitter::new(link.jitter, Random::stream(seed, "jitter", i)),
+                meter: LinkMeter::new(),
+                shortest: Span::MAX,
+            });
+        }
+        let sample_every = match plan.record.link_series {
+            Sampling::Every(span) => Some(span),
+            Sampling::Off | Sampling::Acks(_) => None,
+        };
+        let mut path = Self {
+            lead,
+            links,
+            wires: Vec::new(),
+            routes: Vec::with_capacity(plan.flows.len()),
+            warmup: Some(Time::ZERO + plan.warmup),
+            next_sample: sample_every.map_or(Time::NEVER, |_| Time::ZERO),
+            next_due: Time::ZERO,
+            sample_every,
+            series: LinkSeries::default(),
+            events: plan.record.events.then(Vec::new),
+            gone: Vec::new(),
+        };
+        let mut known = Vec::new();
+        for flow in &plan.flows {
+            let [forward, reverse] = [(&flow.forward, false), (&flow.reverse, true)]
+                .map(|(hops, reverse)| path.route(plan, &hops[0], reverse, &mut known));
+            path.routes.push([forward, reverse]);
+        }
+        path
+    }
+
+    /// Packets that leave one link for one delay share a wire, as in the simulator.
+    fn route(&mut self, plan: &Plan, hop: &Hop, reverse: bool, known: &mut Vec<(Hop, bool)>) -> Route {
+        let wire = known.iter().position(|(other, back)| (other, *back) == (hop, reverse)).unwrap_or_else(|| {
+            let varies = !hop.delay.is_constant() || hop.link.is_some_and(|l| !plan.links[l].jitter.is_zero());
+            let later = hop.delay.later().iter().map(|&(at, delay)| (at + self.lead, delay));
+            self.wires.push(Wire::new(Propagation::steps(hop.delay.initial(), later), hop.reorder && varies));
+            known.push((hop.clone(), reverse));
+            known.len() - 1
+        });
+        if let Some(link) = hop.link {
+            let shortest = &mut self.links[link].shortest;
+            *shortest = (*shortest).min(hop.delay.shortest());
+        }
+        Route { link: hop.link, wire }
+    }
+
+    /// The run begins at this instant of the path's clock.
+    pub(crate) fn start(&self) -> Time {
+        Time::ZERO + self.lead
+    }
+
+    /// `packet` enters at `now`, after everything earlier.
+    pub(crate) fn offer(&mut self, now: Time, packet: Held) {
+        let route = self.routes[packet.route as usize][usize::from(packet.reverse)];
+        match route.link {
+            Some(link) if now >= self.start() => self.offer_to_link(self.run_time(now), link, packet),
+            _ => {
+                self.wires[route.wire].push(now, Span::ZERO, packet);
+            }
+        }
+    }
+
+    fn run_time(&self, now: Time) -> Time {
+        Time::ZERO + now.since(self.start())
+    }
+
+    fn offer_to_link(&mut self, now: Time, index: usize, packet: Held) {
+        self.settle(now);
+        let Busy { link, jitter, meter, .. } = &mut self.links[index];
+        let (wires, routes, lead) = (&mut self.wires, &self.routes, self.lead);
+        let mut out = |packet, departure| depart(packet, departure, meter, jitter, wires, routes, lead);
+        let verdict = link.offer(now, packet, &mut out);
+        let queued = link.queued_packets();
+        meter.counters.arrived_packets += 1;
+        if queued > 0 && matches!(verdict, Verdict::Taken { .. }) {
+            meter.queue(now, queued);
+        }
+        while let Some(evicted) = self.links[index].link.poll_evicted() {
+            let Busy { link, meter, .. } = &mut self.links[index];
+            let queued = link.queued_packets();
+            meter.queue(now, queued);
+            meter.counters.dropped_packets += 1;
+            self.gone.push(evicted);
+            self.note(now, EventKind::Drop, index, &evicted, f64::from(queued));
+        }
+        let counters = &mut self.links[index].meter.counters;
+        match verdict {
+            Verdict::Taken { marked: false } => {}
+            Verdict::Taken { marked: true } => {
+                counters.marked_packets += 1;
+                self.note(now, EventKind::Mark, index, &packet, f64::from(queued));
+            }
+            Verdict::Lost(packet) => {
+                counters.lost_packets += 1;
+                self.gone.push(packet);
+                self.note(now, EventKind::Lost, index, &packet, f64::NAN);
+            }
+            Verdict::Dropped(packet) => {
+                counters.dropped_packets += 1;
+                self.gone.push(packet);
+                self.note(now, EventKind::Drop, index, &packet, f64::from(queued));
+            }
+        }
+    }
+
+    fn note(&mut self, at: Time, kind: EventKind, link: usize, packet: &Held, value: f64) {
+        if let Some(events) = &mut self.events {
+            let sequence = packet.sequence.unwrap_or(u64::MAX);
+            events.push(EventRow { time_s: seconds(at), kind, flow: packet.flow, link: link as u32, sequence, value });
+        }
+    }
+
+    /// A packet that the links lost or dropped.
+    pub(crate) fn poll_gone(&mut self) -> Option<Held> {
+        self.gone.pop()
+    }
+
+    /// Brings the links up to `now`.
+    pub(crate) fn advance(&mut self, now: Time) {
+        if now >= self.start() {
+            let now = self.run_time(now);
+            self.settle(now);
+            self.advance_links(now);
+        }
+    }
+
+    /// The packet that arrives first, with the instant at which it should, if that has come by `now`.
+    pub(crate) fn pop_due(&mut self, now: Time) -> Option<(Held, Time)> {
+        let next = |wire: &Wire<Held>| wire.next_arrival().unwrap_or(Time::NEVER);
+        let first = self.wires.iter_mut().min_by_key(|wire| next(wire))?;
+        let due = next(first);
+        Some((first.pop_due(now)?, due))
+    }
+
+    /// Packets waiting at all links.
+    pub(crate) fn queued_packets(&self) -> u32 {
+        self.links.iter().map(|busy| busy.link.queued_packets()).sum()
+    }
+
+    /// When to look again, if nothing enters until then.
+    pub(crate) fn poll_timeout(&self) -> Time {
+        let arrivals = self.wires.iter().filter_map(Wire::next_arrival);
+        let services = self.links.iter().filter_map(|busy| Some(busy.link.poll_timeout()? + self.lead + busy.shortest));
+        arrivals.chain(services).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Takes the samples that are due by `now` (of the run), and begins to measure if that is due.
+    fn settle(&mut self, now: Time) {
+        while self.next_due <= now {
+            let due = self.next_due;
+            self.advance_links(due);
+            if self.warmup == Some(due) {
+                self.links.iter_mut().for_each(|busy| busy.meter.restart(due));
+                self.warmup = None;
+            }
+            if self.next_sample == due {
+                self.sample(due);
+                self.next_sample = self.sample_every.map_or(Time::NEVER, |span| due + span);
+            }
+            self.next_due = self.next_sample.min(self.warmup.unwrap_or(Time::NEVER));
+        }
+    }
+
+    fn sample(&mut self, at: Time) {
+        for (link, busy) in (0u32..).zip(&mut self.links) {
+            let counters = busy.meter.counters_at(at);
+            self.series.push(LinkSample {
+                time_s: seconds(at),
+                link,
+                queue_packets: busy.link.queued_packets(),
+                queue_bytes: busy.link.queued_bytes().get(),
+                departed_bytes: counters.departed_bytes,
+                dropped_packets: counters.dropped_packets,
+                lost_packets: counters.lost_packets,
+                marked_packets: counters.marked_packets,
+            });
+        }
+    }
+
+    fn advance_links(&mut self, now: Time) {
+        let (wires, routes, lead) = (&mut self.wires, &self.routes, self.lead);
+        for Busy { link, jitter, meter, .. } in &mut self.links {
+            link.advance(now, &mut |packet, departure| {
+                depart(packet, departure, meter, jitter, wires, routes, lead);
+            });
+        }
+    }
+
+    /// Ends the run at `end` (of the run): what the links recorded.
+    pub(crate) fn finish(mut self, end: Time, plan: &Plan) -> LinkTables {
+        self.settle(end);
+        self.advance_links(end);
+        let rows = (0u32..).zip(&mut self.links).zip(&plan.links);
+        LinkTables {
+            links: rows.map(|((i, busy), link)| busy.meter.finish(end, i, &link.name, link.rate)).collect(),
+            series: self.series,
+            events: self.events.unwrap_or_default(),
+        }
+    }
+}
+
+/// The service of `packet` starts: it goes on its wire, on which it arrives after its last bit has left.
+fn depart(
+    packet: Held,
+    departure: Departure,
+    meter: &mut LinkMeter,
+    jitter: &mut Jitter,
+    wires: &mut [Wire<Held>],
+    routes: &[[Route; 2]],
+    lead: Span,
+) {
+    let waited = departure.start.since(departure.arrived);
+    meter.queue(departure.start, departure.queued_packets);
+    meter.service(departure.start, departure.finish, waited, packet.size());
+    let route = routes[packet.route as usize][usize::from(packet.reverse)];
+    wires[route.wire].push(departure.finish + lead, jitter.draw(), packet);
+}

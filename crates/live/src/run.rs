@@ -1,0 +1,399 @@
+//! One live run from plan to tables.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use network::Limit;
+use record::{EventRow, Events, FlowDescription, FlowMeter, Tables};
+use scenario::{DrawnFlow, Plan, PlannedLink};
+use transport::Options;
+use units::{Rate, Span, Time};
+
+use crate::algorithm::{Algorithm, Algorithms};
+use crate::check::{self, MOST_FLOWS, Refusal};
+use crate::emulator::{self, Clock, Emulator, Flows, Seen};
+use crate::endpoints::{self, Endpoints, FAR, NEAR, Sockets};
+use crate::honesty::{Honesty, Lateness, Trains, reasons};
+use crate::namespace::{End, Setting};
+use crate::path::Path;
+use crate::pool::Pool;
+use crate::system;
+
+/// What to run.
+#[derive(Clone)]
+pub struct Job {
+    /// The scenario, resolved.
+    pub plan: Arc<Plan>,
+    /// Master seed of this run; in place of the plan's.
+    pub seed: u64,
+    /// Where the controllers come from.
+    pub algorithms: Arc<dyn Algorithms>,
+}
+
+/// Lets others watch a run and stop it.
+#[derive(Debug, Default)]
+pub struct Watch {
+    /// Set to stop the run soon.
+    pub stop: AtomicBool,
+    /// How far the run has come, in nanoseconds.
+    pub elapsed_nanos: AtomicU64,
+}
+
+/// What a run gives.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The tables.
+    pub tables: Tables,
+    /// What it cost.
+    pub engine: Engine,
+    /// How far it can be trusted.
+    pub honesty: Honesty,
+}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Engine {
+    /// Packets taken in and delivered by the emulator.
+    pub events: u64,
+    /// Data packets sent.
+    pub data_packets: u64,
+    /// CPU time of the threads of the run, seconds; what TCP computes for them is part of it.
+    pub cpu_s: f64,
+    /// Wall-clock time, seconds.
+    pub wall_s: f64,
+}
+
+/// Why a run gave no tables. Displays as one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Stopped through [`Watch::stop`].
+    Interrupted,
+    /// The plan cannot run live.
+    Refused(Refusal),
+    /// The machine does not do what is needed.
+    Machine(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupted => f.write_str("the run was interrupted"),
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Machine(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Places in the pool beyond what queues and wires hold: what TCP sends at once.
+const SPARE_PLACES: u64 = 4096;
+/// 300 MB at 1500 bytes.
+const MOST_PLACES: u64 = 200_000;
+/// The smallest packets that are counted on: TCP fills its segments.
+const PLACE_FOR: u64 = 1500;
+/// Room for the headers of IPv4 and TCP with timestamps, beyond the payload of a segment.
+const TIMESTAMPS: u64 = 12;
+const HEADERS: u64 = 40;
+/// From the start of the clock to the first connection: the threads have to start.
+pub(crate) const SETTLING: Span = Span::from_millis(50);
+
+/// Runs `job` from start to end, in real time.
+pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
+    let wall = system::monotonic();
+    let plan = job.plan.as_ref();
+    check::check(plan, job.algorithms.as_ref()).map_err(Failure::Refused)?;
+    let drawn = plan.draw(job.seed).map_err(|error| Failure::Refused(Refusal::new(error.to_string())))?;
+    if drawn.len() > MOST_FLOWS {
+        return Err(Failure::Refused(check::too_many(drawn.len() as u64)));
+    }
+    let mut loaded = Loaded::new(job)?;
+    let mut laboratory = Laboratory::build(plan, &loaded.names(&drawn)).map_err(Failure::Machine)?;
+    let sockets = std::mem::take(&mut laboratory.sockets);
+    let threads = run_threads(job, watch, &drawn, &mut loaded, &laboratory, sockets)?;
+    if watch.stop.load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
+    Ok(outcome(plan, &drawn, &laboratory, threads, wall))
+}
+
+/// The controllers of the flows, in the kernel while this lives.
+struct Loaded {
+    algorithms: Vec<Box<dyn Algorithm>>,
+    /// The algorithm of each flow of the plan.
+    of_flow: Vec<usize>,
+}
+
+impl Loaded {
+    /// Flows with the same controller and parameters share one.
+    fn new(job: &Job) -> Result<Self, Failure> {
+        let mut loaded = Self { algorithms: Vec::new(), of_flow: Vec::new() };
+        let flows = &job.plan.flows;
+        for (index, flow) in flows.iter().enumerate() {
+            let same = (0..index).find(|&i| (&flows[i].cc, &flows[i].parameters) == (&flow.cc, &flow.parameters));
+            let algorithm = match same {
+                Some(other) => loaded.of_flow[other],
+                None => {
+                    let refuse = |message| Failure::Machine(format!("flow `{}`: {message}", flow.name));
+                    loaded.algorithms.push(job.algorithms.load(&flow.cc, &flow.parameters).map_err(refuse)?);
+                    loaded.algorithms.len() - 1
+                }
+            };
+            loaded.of_flow.push(algorithm);
+        }
+        Ok(loaded)
+    }
+
+    /// What TCP_CONGESTION takes, for each of `drawn`.
+    fn names(&self, drawn: &[DrawnFlow]) -> Vec<String> {
+        drawn.iter().map(|flow| self.algorithms[self.of_flow[flow.of]].name().to_owned()).collect()
+    }
+}
+
+/// Both ends of the path, and the sockets in them. Sockets are closed before the devices.
+pub(crate) struct Laboratory {
+    sockets: Vec<Sockets>,
+    pub(crate) near: End,
+    pub(crate) far: End,
+    pub(crate) settings: Vec<Setting>,
+}
+
+impl Laboratory {
+    /// Makes the namespaces on a thread of its own, which leaves that of the caller as it is. Each flow has its name of `algorithms`.
+    pub(crate) fn build(plan: &Plan, algorithms: &[String]) -> Result<Self, String> {
+        let build = || {
+            let settings = settings(plan);
+            let mtu = place_size(plan) as u32;
+            let ahead = endpoints::ahead(plan.links.get(plan.measured_link).and_then(|link| link.rate));
+            let near = End::create(NEAR, mtu, &settings)?;
+            let senders = algorithms.iter().enumerate().map(|(i, name)| Sockets::sender(i, name, ahead));
+            let mut sockets: Vec<Sockets> = senders.collect::<Result<_, _>>()?;
+            let far = End::create(FAR, mtu, &settings)?;
+            for (i, (sockets, name)) in sockets.iter_mut().zip(algorithms).enumerate() {
+                sockets.listen(i, name)?;
+            }
+            Ok(Self { sockets, near, far, settings })
+        };
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, build).map_err(|error| error.to_string())?;
+            thread.join().unwrap_or_else(|_| Err("making the namespaces failed".to_owned()))
+        })
+    }
+
+    pub(crate) fn dropped(&self) -> u64 {
+        [&self.near, &self.far].into_iter().map(|end| end.dropped().unwrap_or(0)).sum()
+    }
+}
+
+/// Settings of a namespace that make its TCP what the profile `linux` stands for, whatever the machine's own are.
+fn settings(plan: &Plan) -> Vec<Setting> {
+    let flag = |name, on: bool| (name, u8::from(on).to_string());
+    let options = plan.flows.first().map_or_else(transport::linux, |flow| flow.options.clone());
+    vec![
+        // Buffers never limit the window: the simulator's have no end.
+        ("tcp_rmem", "4096 8388608 268435456".to_owned()),
+        ("tcp_wmem", "4096 4194304 268435456".to_owned()),
+        // What one flow learnt of the path is not told to the next.
+        ("tcp_no_metrics_save", "1".to_owned()),
+        flag("tcp_sack", options.sack),
+        flag("tcp_timestamps", options.timestamps),
+        flag("tcp_ecn", options.ecn),
+        flag("tcp_slow_start_after_idle", options.slow_start_restart),
+        ("tcp_reordering", options.duplicate_threshold.to_string()),
+        ("tcp_recovery", "1".to_owned()),
+        ("tcp_early_retrans", "3".to_owned()),
+        ("tcp_window_scaling", "1".to_owned()),
+        ("tcp_moderate_rcvbuf", "1".to_owned()),
+        ("tcp_rto_min_us", (options.rto_min.as_nanos() / 1000).to_string()),
+    ]
+}
+
+/// The largest packet: a full segment with its headers.
+pub(crate) fn place_size(plan: &Plan) -> u64 {
+    let largest = |flow: &scenario::PlannedFlow| {
+        let Options { segment_size, timestamps, .. } = &flow.options;
+        segment_size.get() + HEADERS + if *timestamps { TIMESTAMPS } else { 0 }
+    };
+    plan.flows.iter().map(largest).max().unwrap_or(PLACE_FOR)
+}
+
+/// Places for all that queues and wires can hold, both ways.
+pub(crate) fn places(plan: &Plan) -> usize {
+    let longest = plan.flows.iter().map(|flow| flow.base_rtt).max().unwrap_or(Span::ZERO);
+    let of_link = |link: &PlannedLink| {
+        let rate = link.rate.unwrap_or(Rate::from_mbit(1000));
+        let packets = |span| rate.bytes_in(span).get() / PLACE_FOR;
+        let waiting = match link.settings.queue.limit {
+            Limit::Infinite => MOST_PLACES,
+            Limit::Packets(packets) => u64::from(packets),
+            Limit::Bytes(bytes) => bytes.get() / HEADERS,
+            Limit::Delay(span) => packets(span),
+        };
+        waiting.saturating_add(packets(longest)).saturating_mul(2)
+    };
+    let all = plan.links.iter().map(of_link).fold(SPARE_PLACES, u64::saturating_add);
+    all.min(MOST_PLACES) as usize
+}
+
+/// What the threads of a run have to say in the end.
+struct Threads {
+    emulator: emulator::Report,
+    endpoints: endpoints::Report,
+}
+
+/// Sets `halt` when dropped: a thread that ends, however it does, takes the other with it.
+pub(crate) struct HaltAll<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for HaltAll<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn run_threads(
+    job: &Job,
+    watch: &Watch,
+    drawn: &[DrawnFlow],
+    loaded: &mut Loaded,
+    laboratory: &Laboratory,
+    sockets: Vec<Sockets>,
+) -> Result<Threads, Failure> {
+    let plan = job.plan.as_ref();
+    let early =
+        |flow: &DrawnFlow| endpoints::opening_lead(&plan.flows[flow.of]).saturating_sub(flow.start.since(Time::ZERO));
+    let lead = SETTLING + drawn.iter().map(early).max().unwrap_or_default();
+    let routes: Vec<usize> = drawn.iter().map(|flow| flow.of).collect();
+    let seen: Vec<Seen> = drawn.iter().map(|_| Seen::default()).collect();
+    let path = Path::new(plan, job.seed, lead);
+    let pool = Pool::new(places(plan), place_size(plan) as usize);
+    let halt = AtomicBool::new(false);
+    let clock = Clock::start();
+    let emulator = Emulator::new(
+        emulator::Settings {
+            clock,
+            flows: Flows::ByPort(&routes),
+            seen: &seen,
+            stops: drawn.iter().map(|flow| flow.stop).collect(),
+            segment: plan.flows.first().map_or(1, |flow| flow.options.segment_size.get()),
+            warmup: Time::ZERO + plan.warmup,
+            end: Time::ZERO + plan.duration,
+            events: plan.record.events,
+            halt: &halt,
+        },
+        [&laboratory.near.tun, &laboratory.far.tun],
+        path,
+        pool,
+    );
+    let endpoints = Endpoints::new(
+        endpoints::Settings {
+            clock,
+            plan,
+            drawn,
+            seed: job.seed,
+            lead,
+            seen: &seen,
+            halt: &halt,
+            stop: &watch.stop,
+            elapsed: &watch.elapsed_nanos,
+        },
+        sockets,
+        &mut loaded.algorithms,
+        &loaded.of_flow,
+    );
+    std::thread::scope(|scope| {
+        let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        let emulator = named("ack-emulator").spawn_scoped(scope, || {
+            let _halt = HaltAll(&halt);
+            emulator.run(plan)
+        });
+        let endpoints = named("ack-endpoints").spawn_scoped(scope, || {
+            let _halt = HaltAll(&halt);
+            endpoints.run()
+        });
+        if emulator.is_err() || endpoints.is_err() {
+            halt.store(true, Ordering::Relaxed);
+        }
+        let failed = |()| Failure::Machine("a thread of the run could not be started or broke down".to_owned());
+        let endpoints = endpoints.map_err(|_| ()).and_then(|thread| thread.join().map_err(|_| ()));
+        let emulator = emulator.map_err(|_| ()).and_then(|thread| thread.join().map_err(|_| ()));
+        Ok(Threads { emulator: emulator.map_err(failed)?, endpoints: endpoints.map_err(failed)? })
+    })
+}
+
+fn outcome(plan: &Plan, drawn: &[DrawnFlow], laboratory: &Laboratory, threads: Threads, wall: u64) -> Outcome {
+    let Threads { emulator, endpoints } = threads;
+    let data_packets = emulator.meters.iter().map(|meter| meter.counters.data_packets).sum();
+    let honesty = honesty(plan, &emulator, laboratory, endpoints.broken);
+    let engine = Engine {
+        events: emulator.moved,
+        data_packets,
+        cpu_s: (emulator.cpu_nanos + endpoints.cpu_nanos) as f64 / 1e9,
+        wall_s: (system::monotonic() - wall) as f64 / 1e9,
+    };
+    let flows = emulator.meters.into_iter().zip(endpoints.flows).zip(drawn).enumerate();
+    let rows = flows.map(|(index, ((meter, told), drawn))| row(plan, index as u32, drawn, meter, &told));
+    let tables = Tables {
+        flows: rows.collect(),
+        links: emulator.links.links,
+        flow_series: endpoints.series,
+        link_series: emulator.links.series,
+        probes: endpoints.probes,
+        events: in_order([emulator.links.events, emulator.events, endpoints.events].concat()),
+    };
+    Outcome { tables, engine, honesty }
+}
+
+/// How far what `emulator` did can be trusted, with what went wrong beside it.
+pub(crate) fn honesty(
+    plan: &Plan,
+    emulator: &emulator::Report,
+    laboratory: &Laboratory,
+    wrong: Vec<String>,
+) -> Honesty {
+    let lateness = Lateness::of(&emulator.lateness);
+    let drops_outside = emulator.dropped + laboratory.dropped();
+    let mut reasons = reasons(plan, &lateness, drops_outside);
+    reasons.extend(wrong);
+    Honesty {
+        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        valid: reasons.is_empty(),
+        reasons,
+        lateness_us: lateness,
+        stalls: emulator.stalls,
+        drops_outside,
+        emulator_cpu_s: emulator.cpu_nanos as f64 / 1e9,
+        trains: Trains::of(&emulator.trains),
+        scheduling: if emulator.first { "fifo" } else { "other" },
+        rtt_source: "ack",
+        sysctls: laboratory.settings.iter().cloned().collect(),
+    }
+}
+
+fn row(plan: &Plan, flow: u32, drawn: &DrawnFlow, mut meter: FlowMeter, told: &endpoints::Told) -> record::FlowRow {
+    let planned = &plan.flows[drawn.of];
+    let end = Time::ZERO + plan.duration;
+    // The meter's own interval begins with zeros for what the endpoints count.
+    meter.counters.delivered_bytes = told.counts.delivered;
+    meter.counters.timeouts = told.counts.timeouts;
+    meter.counters.recoveries = told.counts.recoveries;
+    let description = FlowDescription {
+        flow,
+        name: &drawn.name(plan),
+        cc: &planned.cc,
+        profile: &planned.profile,
+        start: drawn.start,
+        stop: told.completed.unwrap_or(drawn.stop).min(end),
+        base_rtt: planned.base_rtt,
+        completion: told.completed.map(|at| at.since(drawn.start)),
+    };
+    meter.finish(end, description)
+}
+
+/// All events in the order of time; at one instant as given.
+pub(crate) fn in_order(mut rows: Vec<EventRow>) -> Events {
+    rows.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
+    let mut events = Events::default();
+    rows.into_iter().for_each(|row| events.push(row));
+    events
+}

@@ -1,0 +1,212 @@
+//! Programs of the user's own across the path of a plan.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use record::Tables;
+use rustix::event::poll;
+use scenario::Plan;
+use units::{Span, Time};
+
+use crate::check::{Refusal, check_route};
+use crate::emulator::{Clock, Emulator, Flows, Report, Seen, Settings, timespec};
+use crate::honesty::Honesty;
+use crate::namespace::End;
+use crate::path::Path;
+use crate::pool::Pool;
+use crate::run::{Failure, HaltAll, Laboratory, SETTLING, Watch, honesty, in_order, place_size, places};
+use crate::system;
+
+/// What to run, and across which path.
+#[derive(Clone, Debug)]
+pub struct Shell {
+    /// The scenario: its links, and the way of its first flow, which everything takes.
+    pub plan: Arc<Plan>,
+    /// Master seed of the losses.
+    pub seed: u64,
+    /// The command at the near end, 10.0.0.1: what it sends goes the way of the data. All is over when it ends.
+    pub near: Vec<OsString>,
+    /// The command at the far end, 10.0.0.2; none if empty. It is started first.
+    pub far: Vec<OsString>,
+}
+
+/// What a shell gives.
+#[derive(Clone, Debug)]
+pub struct ShellOutcome {
+    /// The exit status of the command at the near end; 128 and the number of the signal that ended it.
+    pub status: i32,
+    /// How long it ran.
+    pub elapsed: Span,
+    /// The tables of the links, and drops, losses and marks; their flow is a hash of the ports.
+    pub tables: Tables,
+    /// How far the path can be trusted.
+    pub honesty: Honesty,
+}
+
+/// What a meter shows while the commands run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reading {
+    /// Since the start.
+    pub elapsed: Span,
+    /// IP bytes delivered to the far end since the start, and to the near one.
+    pub delivered_bytes: [u64; 2],
+    /// Packets waiting in the queues.
+    pub queue_packets: u64,
+}
+
+/// The commands are looked at so often.
+const TICK: Span = Span::from_millis(20);
+/// The meter is read so often.
+const METER: Span = Span::from_secs(1);
+
+/// Moves the whole process into a user namespace in which it may make network namespaces: for those who are not root. To be called
+/// before the process has a second thread.
+pub fn become_root() -> Result<(), Refusal> {
+    system::unshare_user().map_err(|error| {
+        let why = match error.raw_os_error() {
+            Some(libc::EINVAL) => "the process has several threads".to_owned(),
+            _ => error.to_string(),
+        };
+        Refusal::new(format!("a network namespace needs root, and a user namespace cannot be made: {why}"))
+    })
+}
+
+/// Runs the commands of `shell` until the one at the near end is over, and calls `meter` once a second.
+pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Result<ShellOutcome, Failure> {
+    let plan = shell.plan.as_ref();
+    let Some(flow) = plan.flows.first() else {
+        return Err(Failure::Refused(Refusal::new("a shell needs a flow whose way its packets take")));
+    };
+    check_route(flow).map_err(|message| Failure::Refused(Refusal::new(format!("flow `{}`: {message}", flow.name))))?;
+    if shell.near.is_empty() {
+        return Err(Failure::Refused(Refusal::new("a shell needs a command")));
+    }
+    let laboratory = Laboratory::build(plan, &[]).map_err(Failure::Machine)?;
+    let seen = [Seen::default(), Seen::default()];
+    let halt = AtomicBool::new(false);
+    let clock = Clock::start();
+    let settings = Settings {
+        clock,
+        flows: Flows::One,
+        seen: &seen,
+        stops: Vec::new(),
+        segment: 1,
+        warmup: Time::ZERO + plan.warmup,
+        end: Time::NEVER,
+        events: plan.record.events,
+        halt: &halt,
+    };
+    let path = Path::new(plan, shell.seed, SETTLING);
+    let pool = Pool::new(places(plan), place_size(plan) as usize);
+    let emulator = Emulator::new(settings, [&laboratory.near.tun, &laboratory.far.tun], path, pool);
+    std::thread::scope(|scope| {
+        let emulator = std::thread::Builder::new()
+            .name("ack-emulator".to_owned())
+            .spawn_scoped(scope, || {
+                let _halt = HaltAll(&halt);
+                emulator.run(plan)
+            })
+            .map_err(|error| Failure::Machine(error.to_string()))?;
+        let status = {
+            let _halt = HaltAll(&halt);
+            let mut look = |now: Time| {
+                let arrived = |i: usize| seen[i].arrived.load(Ordering::Relaxed);
+                meter(Reading {
+                    elapsed: now.since(Time::ZERO + SETTLING),
+                    delivered_bytes: [arrived(0), arrived(1)],
+                    queue_packets: seen[0].waiting.load(Ordering::Relaxed),
+                });
+            };
+            run_commands(shell, &laboratory, watch, &halt, clock, &mut look)
+        };
+        let report = emulator.join().map_err(|_| Failure::Machine("the emulator broke down".to_owned()))?;
+        let status = status.map_err(Failure::Machine)?.ok_or(Failure::Interrupted)?;
+        Ok(outcome(plan, &laboratory, report, status))
+    })
+}
+
+/// The status of the command at the near end; `None` if it was stopped from outside.
+fn run_commands(
+    shell: &Shell,
+    laboratory: &Laboratory,
+    watch: &Watch,
+    halt: &AtomicBool,
+    clock: Clock,
+    look: &mut dyn FnMut(Time),
+) -> Result<Option<i32>, String> {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let over = &over;
+        let ends = move || [over, halt, &watch.stop].iter().any(|flag| flag.load(Ordering::Relaxed));
+        let start = |end, command| {
+            let run = move || {
+                let result = run_command(end, command, &ends);
+                // A command that cannot be run takes the other with it.
+                over.fetch_or(result.is_err(), Ordering::Relaxed);
+                result
+            };
+            std::thread::Builder::new().spawn_scoped(scope, run).map_err(|error| error.to_string())
+        };
+        let far = if shell.far.is_empty() { None } else { Some(start(&laboratory.far, &shell.far)?) };
+        let near = start(&laboratory.near, &shell.near)?;
+        let mut next = Time::ZERO + SETTLING + METER;
+        while !near.is_finished() {
+            let _ = poll(&mut [], Some(&timespec(TICK)));
+            let now = clock.now();
+            watch.elapsed_nanos.store(now.since(Time::ZERO + SETTLING).as_nanos(), Ordering::Relaxed);
+            if now >= next {
+                look(now);
+                next += METER;
+            }
+        }
+        let status = near.join().unwrap_or_else(|_| Err("a thread broke down".to_owned()));
+        over.store(true, Ordering::Relaxed);
+        if let Some(far) = far {
+            far.join().unwrap_or_else(|_| Err("a thread broke down".to_owned()))?;
+        }
+        let status = status?;
+        Ok(status.filter(|_| !watch.stop.load(Ordering::Relaxed)))
+    })
+}
+
+/// Runs `command` in the namespace of `end` until it ends, or until `over`: then its status is `None`. Belongs to a thread of its own, whose
+/// namespaces it changes.
+fn run_command(end: &End, command: &[OsString], over: &dyn Fn() -> bool) -> Result<Option<i32>, String> {
+    let named = |error: io::Error| format!("`{}` cannot be run: {error}", command[0].to_string_lossy());
+    end.enter().and_then(|()| system::unshare_processes()).map_err(named)?;
+    let mut prepared = Command::new(&command[0]);
+    prepared.args(&command[1..]);
+    system::contain(&mut prepared);
+    let mut child = prepared.spawn().map_err(named)?;
+    loop {
+        if let Some(status) = child.try_wait().map_err(named)? {
+            return Ok(Some(code(status)));
+        }
+        if over() {
+            return kill(&mut child).map(|()| None).map_err(named);
+        }
+        let _ = poll(&mut [], Some(&timespec(TICK)));
+    }
+}
+
+/// Ends the first process of a space, and so all of them.
+fn kill(child: &mut Child) -> io::Result<()> {
+    child.kill()?;
+    child.wait().map(|_| ())
+}
+
+fn code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+fn outcome(plan: &Plan, laboratory: &Laboratory, report: Report, status: i32) -> ShellOutcome {
+    let honesty = honesty(plan, &report, laboratory, Vec::new());
+    let Report { ended, links, .. } = report;
+    let tables =
+        Tables { links: links.links, link_series: links.series, events: in_order(links.events), ..Tables::default() };
+    ShellOutcome { status, elapsed: ended.since(Time::ZERO), tables, honesty }
+}

@@ -1,0 +1,270 @@
+//! The system calls for which no library of ours has a safe wrapper, and the clock.
+#![allow(unsafe_code, reason = "each call is checked here, once, and safe to call from outside")]
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Nanoseconds of the monotonic clock.
+pub(crate) fn monotonic() -> u64 {
+    nanos(ClockId::Monotonic)
+}
+
+/// Nanoseconds that the calling thread has computed.
+pub(crate) fn thread_cpu() -> u64 {
+    nanos(ClockId::ThreadCPUTime)
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Moves the calling thread, and no other, into a network namespace of its own.
+pub(crate) fn unshare_network() -> io::Result<()> {
+    // SAFETY: the hazard of this call is `FILES`, which is not among the flags.
+    Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
+}
+
+/// Makes the processes that the calling thread starts from now on numbers of a space of their own. When the first of them
+/// ends, all do.
+pub(crate) fn unshare_processes() -> io::Result<()> {
+    // SAFETY: as above.
+    Ok(unsafe { unshare_unsafe(UnshareFlags::NEWPID) }?)
+}
+
+/// Moves the process, which must have one thread only, into a user namespace in which it is root.
+pub(crate) fn unshare_user() -> io::Result<()> {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    // SAFETY: as above.
+    unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("0 {} 1", user.as_raw()))?;
+    fs::write("/proc/self/gid_map", format!("0 {} 1", group.as_raw()))
+}
+
+/// Prepares `command` for a thread that has called [`unshare_processes`]: what it starts ends with that thread, and so does all that
+/// this starts in turn.
+///
+/// The first process of such a space is not ended by ordinary signals, as an interrupt from the terminal. So it only waits, and the
+/// command is the second.
+pub(crate) fn contain(command: &mut Command) {
+    let prepare = || {
+        // SAFETY: only calls that are safe after a fork; what the first process needs no more it closes, as somebody waits for the
+        // end of it, and it never returns.
+        unsafe {
+            succeeded(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            let child = libc::fork();
+            succeeded(child.min(0))?;
+            if child > 0 {
+                libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
+                libc::_exit(wait_for(child));
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: `prepare` keeps to calls that are safe after a fork.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Waits for all children until `child` has ended: its status as a shell tells it.
+fn wait_for(child: libc::pid_t) -> libc::c_int {
+    loop {
+        let mut status = 0;
+        // SAFETY: `status` outlives the call.
+        let ended = unsafe { libc::waitpid(-1, &raw mut status, 0) };
+        if ended == child && libc::WIFEXITED(status) {
+            return libc::WEXITSTATUS(status);
+        }
+        if ended == child {
+            return 128 + libc::WTERMSIG(status);
+        }
+        if ended < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return 1;
+        }
+    }
+}
+
+/// Lets the calling thread run before all ordinary ones (SCHED_FIFO) at `priority`. False where that is not permitted.
+pub(crate) fn run_first(priority: i32) -> bool {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: `parameters` outlives the call, and 0 is the calling thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
+}
+
+/// A network interface that is changed through `control`, any socket of its namespace.
+pub(crate) struct Interface<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) control: &'a OwnedFd,
+}
+
+impl Interface<'_> {
+    /// Sets its IPv4 address and the length of the prefix.
+    pub(crate) fn set_address(&self, address: [u8; 4], prefix: u32) -> io::Result<()> {
+        let mask = (u32::MAX << (32 - prefix)).to_be_bytes();
+        for (request, address) in [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, mask)] {
+            self.change(request, |ifreq| ifreq.ifr_ifru.ifru_addr = internet(address))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn set_mtu(&self, mtu: i32) -> io::Result<()> {
+        self.change(libc::SIOCSIFMTU, |ifreq| ifreq.ifr_ifru.ifru_mtu = mtu)
+    }
+
+    /// How many packets may wait for the reader of a TUN device.
+    pub(crate) fn set_queue_length(&self, packets: i32) -> io::Result<()> {
+        // `ifr_qlen` shares its place with the other integers of the union.
+        self.change(libc::SIOCSIFTXQLEN, |ifreq| ifreq.ifr_ifru.ifru_mtu = packets)
+    }
+
+    pub(crate) fn bring_up(&self) -> io::Result<()> {
+        let flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        self.change(libc::SIOCSIFFLAGS, |ifreq| ifreq.ifr_ifru.ifru_flags = flags)
+    }
+
+    fn change(&self, request: libc::Ioctl, set: impl FnOnce(&mut libc::ifreq)) -> io::Result<()> {
+        let mut ifreq = named(self.name);
+        set(&mut ifreq);
+        // SAFETY: these requests read an `ifreq`, which outlives the call.
+        succeeded(unsafe { libc::ioctl(self.control.as_raw_fd(), request, &raw const ifreq) })
+    }
+}
+
+/// Makes the TUN device `name` in the namespace of the calling thread: packets without any header in front, reads that do not block.
+pub(crate) fn open_tun(name: &str) -> io::Result<OwnedFd> {
+    // SAFETY: the path is terminated, and what comes back is owned by nobody else.
+    let tun = unsafe {
+        let fd: RawFd = libc::open(c"/dev/net/tun".as_ptr(), libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC);
+        succeeded(fd.min(0))?;
+        OwnedFd::from_raw_fd(fd)
+    };
+    let mut ifreq = named(name);
+    ifreq.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes an `ifreq`, which outlives the call.
+    succeeded(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETIFF, &raw mut ifreq) })?;
+    Ok(tun)
+}
+
+/// Bounds what waits in the send buffer and was never sent (TCP_NOTSENT_LOWAT), in bytes.
+pub(crate) fn set_not_sent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    // SAFETY: the option reads a 32-bit number, which outlives the call.
+    succeeded(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_NOTSENT_LOWAT,
+            (&raw const bytes).cast(),
+            size_of::<u32>() as libc::socklen_t,
+        )
+    })
+}
+
+/// What the kernel tells of a connection (`struct tcp_info` of linux/tcp.h), as much of it as is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct TcpInfo {
+    /// The state of congestion control: open, disorder, CWR, recovery, loss.
+    pub(crate) congestion_state: u8,
+    /// Segments sent and not acknowledged; of those SACKed, deemed lost, sent again.
+    pub(crate) unacknowledged: u32,
+    pub(crate) sacked: u32,
+    pub(crate) lost: u32,
+    pub(crate) retransmitted: u32,
+    /// Smoothed round-trip time, microseconds.
+    pub(crate) smoothed_rtt_us: u32,
+    /// Smallest round-trip time, microseconds; the largest number before there is one.
+    pub(crate) min_rtt_us: u32,
+    pub(crate) threshold: u32,
+    pub(crate) window: u32,
+    /// Bytes a second.
+    pub(crate) pacing_rate: u64,
+    /// Expiries of the retransmission timer.
+    pub(crate) timeouts: u16,
+}
+
+impl TcpInfo {
+    /// As much as is used ends here.
+    const SIZE: usize = 244;
+
+    /// Asks the kernel about `socket`.
+    pub(crate) fn of(socket: BorrowedFd<'_>) -> io::Result<Self> {
+        let mut bytes = [0u8; Self::SIZE];
+        let mut length = Self::SIZE as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` bytes to `bytes`.
+        succeeded(unsafe {
+            libc::getsockopt(
+                socket.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                bytes.as_mut_ptr().cast(),
+                &raw mut length,
+            )
+        })?;
+        Ok(Self::read(&bytes))
+    }
+
+    fn read(bytes: &[u8; Self::SIZE]) -> Self {
+        let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let wide = |at: usize| {
+            let (a, b) = (u64::from(word(at)), u64::from(word(at + 4)));
+            if cfg!(target_endian = "little") { a | b << 32 } else { a << 32 | b }
+        };
+        Self {
+            congestion_state: bytes[1],
+            unacknowledged: word(24),
+            sacked: word(28),
+            lost: word(32),
+            retransmitted: word(36),
+            smoothed_rtt_us: word(68),
+            threshold: word(76),
+            window: word(80),
+            pacing_rate: wide(104),
+            min_rtt_us: word(148),
+            timeouts: u16::from_ne_bytes([bytes[240], bytes[241]]),
+        }
+    }
+}
+
+fn named(name: &str) -> libc::ifreq {
+    // SAFETY: all zeros are a valid `ifreq`.
+    let mut ifreq: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in ifreq.ifr_name.iter_mut().zip(name.bytes().take(libc::IFNAMSIZ - 1)) {
+        *to = from as libc::c_char;
+    }
+    ifreq
+}
+
+fn internet(address: [u8; 4]) -> libc::sockaddr {
+    let mut data = [0; 14];
+    for (to, from) in data[2..6].iter_mut().zip(address) {
+        *to = from as libc::c_char;
+    }
+    libc::sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data: data }
+}
+
+fn succeeded(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_from_their_places_in_tcp_info() {
+        let mut bytes = [0; TcpInfo::SIZE];
+        bytes[1] = 3;
+        bytes[24..28].copy_from_slice(&40u32.to_ne_bytes());
+        bytes[80..84].copy_from_slice(&41u32.to_ne_bytes());
+        bytes[104..112].copy_from_slice(&(5u64 << 32 | 7).to_ne_bytes());
+        bytes[240..242].copy_from_slice(&9u16.to_ne_bytes());
+        let info = TcpInfo::read(&bytes);
+        assert_eq!((info.congestion_state, info.unacknowledged, info.window), (3, 40, 41));
+        assert_eq!((info.pacing_rate, info.timeouts), (5 << 32 | 7, 9));
+    }
+}

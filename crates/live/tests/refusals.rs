@@ -1,0 +1,77 @@
+//! The whole sentence of every refusal.
+
+mod common;
+
+use common::job;
+
+fn refused(toml: &str) -> String {
+    let job = job(&format!("duration = \"1s\"\n{toml}"));
+    live::check(&job.plan, job.algorithms.as_ref()).unwrap_err().to_string()
+}
+
+const PATH: &str = "path = { rate = \"10mbit\", rtt = \"40ms\", queue = \"1bdp\" }\n";
+
+fn flow(text: &str) -> String {
+    refused(&format!("{PATH}flows = [{{ name = \"a\", {text} }}]"))
+}
+
+#[test]
+fn what_cannot_run_live_is_named() {
+    let datagrams = r#"cc = "newreno", kind = "datagram", source = { rate = "1mbit" }"#;
+    assert_eq!(flow(datagrams), "flow `a`: kind `datagram` cannot run live; only `tcp` can");
+    assert_eq!(flow(r#"cc = "python:0""#), "flow `a`: cc `python:0` cannot run live: the kernel cannot call Python");
+    assert_eq!(
+        flow(r#"cc = "newreno", profile = "linux-3.5""#),
+        "flow `a`: profile `linux-3.5` cannot run live: the kernel's TCP is that of `linux`"
+    );
+    assert_eq!(
+        flow(r#"cc = "newreno", transport = { initial_window = 3 }"#),
+        "flow `a`: transport.initial_window cannot be changed in a live run"
+    );
+    assert_eq!(
+        flow(r#"cc = "newreno", count = 65"#),
+        "flows: 65 connections are too many for a live run, which has at most 64"
+    );
+    let message = flow(r#"cc = "fictitious""#);
+    assert!(
+        message.starts_with("flow `a`: the kernel has no congestion controller `fictitious`; it has "),
+        "{message}"
+    );
+    assert_eq!(
+        flow(r#"cc = "cubic", parameters = { beta = 0.8 }"#),
+        "flow `a`: the kernel's `cubic` takes no parameters, and `beta` is given"
+    );
+}
+
+#[test]
+fn what_holds_for_all_flows_must_be_the_same_for_all() {
+    let flows = r#"flows = [{ cc = "newreno" }, { cc = "cubic", transport = { sack = false } }]"#;
+    assert_eq!(
+        refused(&format!("{PATH}{flows}")),
+        "flow `cubic-1`: its segment_size, sack, timestamps, ecn and slow_start_restart must be those of `newreno-0`: in a live \
+         run they hold for all flows"
+    );
+}
+
+#[test]
+fn a_way_over_several_links_is_refused() {
+    let links = r#"
+        links = [
+            { from = "a", to = "b", rate = "10mbit", delay = "1ms", queue = "10p", duplex = true },
+            { from = "b", to = "c", rate = "10mbit", delay = "1ms", queue = "10p", duplex = true },
+        ]
+        flows = [{ cc = "newreno", from = "a", to = "c" }]
+    "#;
+    assert_eq!(
+        refused(links),
+        "flow `newreno-0`: it passes several links one after the other, which cannot run live; one each way can"
+    );
+}
+
+#[test]
+fn rows_for_each_ack_are_refused() {
+    assert_eq!(
+        refused(&format!("{PATH}flows = [{{ cc = \"newreno\" }}]\nrecord = {{ flow_series = \"1ack\" }}")),
+        "record.flow_series: `1ack` cannot run live; write a time like `10ms`, or `off`"
+    );
+}

@@ -1,0 +1,231 @@
+//! Live runs against what their scenarios say. Only what the path decides is asserted, never how well the machine kept up.
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{alone, job, possible, run};
+use live::{Failure, Outcome, Watch};
+use record::EventKind;
+
+fn count(outcome: &Outcome, kind: EventKind) -> u64 {
+    outcome.tables.events.kind.iter().filter(|&&other| other == kind).count() as u64
+}
+
+#[test]
+fn reno_fills_ten_megabits_and_sees_the_round_trip_time_of_the_path() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let outcome = run(r#"
+        duration = "4s"
+        warmup = "1s"
+        path = { rate = "10mbit", rtt = "40ms", queue = "1bdp" }
+        flows = [{ cc = "newreno" }]
+        record = { flow_series = "10ms" }
+    "#);
+    let (flow, link) = (&outcome.tables.flows[0], &outcome.tables.links[0]);
+    assert!(link.utilization > 0.93, "{link:?}");
+    // A segment takes 1.2 ms, so no sample is below 41.2 ms.
+    assert!(flow.rtt_min_ms >= 41.2, "{flow:?}");
+    assert!(flow.rtt_max_ms > 60.0, "the queue of 40 ms fills: {flow:?}");
+    // 1448 of 1500 bytes are payload.
+    assert!((flow.goodput_bps / link.throughput_bps / (1448.0 / 1500.0) - 1.0).abs() < 0.02, "{flow:?}");
+    assert_eq!(count(&outcome, EventKind::Start), 1);
+    let series = &outcome.tables.flow_series;
+    let first = series.smoothed_rtt_ms.iter().find(|rtt| !rtt.is_nan()).unwrap();
+    assert!((40.0..41.2).contains(first), "the handshake finds the path empty: {first}");
+    assert!(series.window_segments.iter().any(|&window| window > 40.0));
+    assert!(series.time_s.windows(2).all(|pair| pair[0] <= pair[1]));
+}
+
+#[test]
+fn every_packet_is_accounted_for_and_drops_are_those_of_the_queue() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let outcome = run(r#"
+        duration = "4s"
+        path = { rate = "10mbit", rtt = "40ms", queue = "20p" }
+        flows = [{ cc = "cubic", bytes = "2MB" }, { cc = "newreno", start = "1s", stop = "3s" }]
+    "#);
+    let link = &outcome.tables.links[0];
+    assert!(link.dropped_packets > 0, "{link:?}");
+    assert_eq!(count(&outcome, EventKind::Drop), link.dropped_packets);
+    let of_flows: f64 = outcome.tables.flows.iter().map(|f| f.loss_rate * f.data_packets as f64).sum();
+    assert_eq!(of_flows.round() as u64, link.dropped_packets);
+    let sent: u64 = outcome.tables.flows.iter().map(|flow| flow.data_packets).sum();
+    assert_eq!(outcome.engine.data_packets, sent);
+    // Beside data there are only the segments that open the connection of the second flow.
+    assert!((sent..sent + 5).contains(&link.arrived_packets), "{sent} {link:?}");
+    assert_eq!(link.arrived_packets, link.departed_packets + link.dropped_packets, "all is over before the end");
+    let complete = &outcome.tables.flows[0];
+    assert_eq!((complete.delivered_bytes, complete.completion_s.is_finite()), (2_000_000, true), "{complete:?}");
+    let stopped = &outcome.tables.flows[1];
+    assert_eq!((stopped.start_s, stopped.stop_s, stopped.measured_s), (1.0, 3.0, 2.0));
+    assert_eq!((count(&outcome, EventKind::Stop), count(&outcome, EventKind::Complete)), (1, 1));
+    let retransmitted: u64 = outcome.tables.flows.iter().map(|flow| flow.retransmitted_packets).sum();
+    assert_eq!(count(&outcome, EventKind::Retransmission), retransmitted);
+}
+
+#[test]
+fn random_loss_takes_its_share() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let outcome = run(r#"
+        duration = "5s"
+        path = { rate = "20mbit", rtt = "10ms", queue = "100p", loss = "2%" }
+        flows = [{ cc = "cubic" }]
+    "#);
+    let link = &outcome.tables.links[0];
+    let (n, lost) = (link.arrived_packets as f64, link.lost_packets as f64);
+    // Four standard deviations of a binomial distribution.
+    assert!((lost - 0.02 * n).abs() < 4.0 * (n * 0.02 * 0.98).sqrt(), "{link:?}");
+    assert_eq!(count(&outcome, EventKind::Lost), link.lost_packets);
+    assert!(outcome.tables.flows[0].recoveries > 0);
+}
+
+#[test]
+fn a_rate_step_and_a_stop_show_in_the_series_of_the_link() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let outcome = run(r#"
+        duration = "5s"
+        path = { rate = [["0s", "20mbit"], ["2s", "5mbit"]], rtt = "20ms", queue = "100ms" }
+        flows = [{ cc = "cubic", stop = "4s" }]
+        record = { link_series = "500ms" }
+    "#);
+    let series = &outcome.tables.link_series;
+    let forward: Vec<(f64, u64)> = (0..series.time_s.len())
+        .filter(|&i| series.link[i] == 0)
+        .map(|i| (series.time_s[i], series.departed_bytes[i]))
+        .collect();
+    let times: Vec<f64> = forward.iter().map(|&(at, _)| at).collect();
+    assert_eq!(times, [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0]);
+    let rate = |from: usize, to: usize| (forward[to].1 - forward[from].1) as f64 * 8.0 / 0.5 / (to - from) as f64;
+    // A full queue ahead of it, the link sends at its rate, to one packet in half a second.
+    assert!((rate(5, 8) / 5e6 - 1.0).abs() < 0.01, "{forward:?}");
+    assert!(rate(2, 4) > 15e6, "{forward:?}");
+    assert_eq!(rate(9, 10), 0.0);
+}
+
+#[test]
+fn a_trace_serves_at_its_opportunities() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let path = std::env::temp_dir().join(format!("ackclock-live-{}.trace", std::process::id()));
+    // One packet each 2 ms: 6 Mbit/s.
+    std::fs::write(&path, (1..=500).map(|i| format!("{}\n", 2 * i)).collect::<String>()).unwrap();
+    let outcome = run(&format!(
+        r#"
+        duration = "3s"
+        warmup = "1s"
+        path = {{ rate = {{ trace = {path:?} }}, rtt = "20ms", queue = "50p" }}
+        flows = [{{ cc = "newreno" }}]
+        "#
+    ));
+    std::fs::remove_file(path).unwrap();
+    let link = &outcome.tables.links[0];
+    assert!((link.throughput_bps / 6e6 - 1.0).abs() < 0.05, "{link:?}");
+}
+
+#[test]
+fn each_flow_has_its_own_round_trip_time() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let outcome = run(r#"
+        duration = "3s"
+        path = { rate = "20mbit", rtt = "20ms", queue = "50p" }
+        flows = [
+            { cc = "newreno", source = { rate = "1mbit" } },
+            { cc = "cubic", rtt = "100ms", source = { rate = "1mbit" } },
+        ]
+    "#);
+    let [near, far] = &outcome.tables.flows[..] else { panic!() };
+    assert_eq!((near.base_rtt_ms, far.base_rtt_ms), (20.0, 100.0));
+    // A segment takes 0.6 ms, and two may meet; the delayed ACK of a single segment waits for 40 ms.
+    assert!((20.6..62.0).contains(&near.rtt_min_ms), "{near:?}");
+    assert!((100.6..142.0).contains(&far.rtt_min_ms), "{far:?}");
+    // 1 Mbit/s of payload for 3 s, but for what is under way.
+    for flow in [near, far] {
+        assert!((340_000..=380_000).contains(&flow.delivered_bytes), "{flow:?}");
+    }
+}
+
+#[test]
+fn marks_are_seen_by_the_kernel() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let outcome = run(r#"
+        duration = "3s"
+        path = { rate = "10mbit", rtt = "20ms", queue = { limit = "100p", mark_above = "10p" } }
+        flows = [{ cc = "newreno", transport = { ecn = true } }]
+    "#);
+    let (flow, link) = (&outcome.tables.flows[0], &outcome.tables.links[0]);
+    assert!(link.marked_packets > 0 && link.dropped_packets == 0, "{link:?}");
+    assert_eq!(count(&outcome, EventKind::Mark), link.marked_packets);
+    assert!(flow.marked_packets > 0 && flow.marked_packets <= link.marked_packets, "{flow:?}");
+    // The window comes down for each round with marks: the queue never grows to its end.
+    assert!(link.queue_packets_max < 90.0, "{link:?}");
+    assert!(count(&outcome, EventKind::Ecn) > 0);
+}
+
+#[test]
+fn two_runs_at_once_do_not_meet() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let scenario = |rate: &str| {
+        format!(
+            "duration = \"2s\"\npath = {{ rate = \"{rate}\", rtt = \"20ms\", queue = \"50p\" }}\nflows = [{{ cc = \"cubic\" }}]"
+        )
+    };
+    std::thread::scope(|scope| {
+        let slow = std::thread::Builder::new().spawn_scoped(scope, || run(&scenario("5mbit"))).unwrap();
+        let fast = run(&scenario("20mbit"));
+        let slow = slow.join().unwrap();
+        for (outcome, rate) in [(slow, 5e6), (fast, 20e6)] {
+            let flow = &outcome.tables.flows[0];
+            assert!((0.8 * rate..rate).contains(&flow.goodput_bps), "{flow:?}");
+        }
+    });
+}
+
+#[test]
+fn a_run_that_is_stopped_says_so_at_once() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let job = job(
+        "duration = \"60s\"\npath = { rate = \"5mbit\", rtt = \"20ms\", queue = \"50p\" }\nflows = [{ cc = \"cubic\" }]",
+    );
+    let watch = Arc::new(Watch::default());
+    std::thread::scope(|scope| {
+        let stopper = Arc::clone(&watch);
+        std::thread::Builder::new()
+            .spawn_scoped(scope, move || {
+                while stopper.elapsed_nanos.load(std::sync::atomic::Ordering::Relaxed) < 500_000_000 {
+                    std::thread::park_timeout(Duration::from_millis(10));
+                }
+                stopper.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            })
+            .unwrap();
+        assert_eq!(live::run(&job, &watch).err(), Some(Failure::Interrupted));
+    });
+    assert!(watch.elapsed_nanos.load(std::sync::atomic::Ordering::Relaxed) < 30_000_000_000);
+}

@@ -1,0 +1,194 @@
+//! What a live run leaves behind: nothing, however it ends.
+
+mod common;
+
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{alone, job, namespaces, possible, threads_and_files};
+use live::{Shell, Watch};
+
+const SCENARIO: &str = "duration = \"1s\"\npath = { rate = \"10mbit\", rtt = \"40ms\", queue = \"1bdp\" }\nflows = [{ cc = \"newreno\", count = 4 }]";
+
+/// Waits until there are no more namespaces than `before`: the kernel takes its time, and others may come and go.
+fn settles_to(before: Option<u64>) -> bool {
+    let Some(before) = before else { return true };
+    (0..300).any(|_| {
+        std::thread::park_timeout(Duration::from_millis(100));
+        namespaces().is_some_and(|now| now <= before)
+    })
+}
+
+/// This test program, to run only `test`, which is ignored otherwise.
+fn myself(test: &str) -> Vec<std::ffi::OsString> {
+    let arguments = [test, "--exact", "--ignored", "--nocapture"].map(Into::into);
+    std::iter::once(std::env::current_exe().unwrap().into()).chain(arguments).collect()
+}
+
+#[test]
+fn a_run_leaves_no_namespace_thread_or_file() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let before = (namespaces(), std::fs::read_link("/proc/thread-self/ns/net").unwrap());
+    let own = threads_and_files("self");
+    common::run(SCENARIO);
+    let (_, files) = threads_and_files("self");
+    assert_eq!(files, own.1);
+    assert_eq!(std::fs::read_link("/proc/thread-self/ns/net").unwrap(), before.1);
+    assert!(settles_to(before.0), "{:?} network namespaces, {:?} before", namespaces(), before.0);
+}
+
+#[test]
+#[ignore = "run by the next test, which kills it"]
+fn a_run_of_a_minute() {
+    let job = job(&SCENARIO.replace("1s", "60s"));
+    let watch = Arc::new(Watch::default());
+    let shown = Arc::clone(&watch);
+    std::thread::Builder::new()
+        .spawn(move || {
+            while shown.elapsed_nanos.load(std::sync::atomic::Ordering::Relaxed) < 500_000_000 {
+                std::thread::park_timeout(Duration::from_millis(10));
+            }
+            println!("under way");
+        })
+        .unwrap();
+    live::run(&job, &watch).unwrap();
+}
+
+/// Runs `test` of this program until it prints `under way`, and kills it.
+fn killed(test: &str) -> u32 {
+    let program = myself(test);
+    let mut child = Command::new(&program[0]).args(&program[1..]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("under way") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut said, &mut line).unwrap() > 0, "it ended by itself");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    child.id()
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_no_namespace() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let before = namespaces();
+    let id = killed("a_run_of_a_minute");
+    assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
+    assert!(settles_to(before), "{:?} network namespaces, {before:?} before", namespaces());
+}
+
+fn shell(near: Vec<std::ffi::OsString>, far: Vec<std::ffi::OsString>) -> Shell {
+    let job = job(SCENARIO);
+    Shell { plan: job.plan, seed: 1, near, far }
+}
+
+fn sh(script: &str) -> Vec<std::ffi::OsString> {
+    ["sh", "-c", script].map(Into::into).into()
+}
+
+#[test]
+fn the_status_of_a_command_is_that_of_the_shell() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let run = |near, far| live::shell(&shell(near, far), &Watch::default(), &mut |_| {});
+    assert_eq!(run(sh("exit 7"), Vec::new()).unwrap().status, 7);
+    assert_eq!(run(sh("kill -TERM $$"), sh("sleep 60")).unwrap().status, 143);
+    let message = run(sh("sleep 60"), vec!["/does/not/exist".into()]).unwrap_err().to_string();
+    assert!(message.starts_with("`/does/not/exist` cannot be run: "), "{message}");
+}
+
+#[test]
+#[ignore = "the near end of the next test"]
+fn sends_datagrams_at_twice_the_rate() {
+    let socket = UdpSocket::bind("10.0.0.1:0").unwrap();
+    socket.connect("10.0.0.2:5000").unwrap();
+    // 1500 bytes with headers, in 2.5 s; the rest is dropped.
+    for _ in 0..250 {
+        for _ in 0..17 {
+            let _ = socket.send(&[0; 1472]);
+        }
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+#[test]
+#[ignore = "the far end of the next test"]
+fn counts_datagrams() {
+    let socket = UdpSocket::bind("10.0.0.2:5000").unwrap();
+    let mut buffer = [0; 2000];
+    loop {
+        assert_eq!(socket.recv(&mut buffer).unwrap(), 1472);
+    }
+}
+
+#[test]
+fn a_blast_of_datagrams_leaves_at_the_rate_of_the_link() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let shell = shell(myself("sends_datagrams_at_twice_the_rate"), myself("counts_datagrams"));
+    let mut readings = Vec::new();
+    let outcome = live::shell(&shell, &Watch::default(), &mut |reading| readings.push(reading)).unwrap();
+    assert_eq!(outcome.status, 0);
+    let [first, .., last] = readings[..] else { panic!("{readings:?}") };
+    // Between two readings, with the queue full, up to the lateness of a delivery and of the reading.
+    let seconds = last.elapsed.saturating_sub(first.elapsed).as_secs_f64();
+    let rate = (last.delivered_bytes[0] - first.delivered_bytes[0]) as f64 * 8.0 / seconds;
+    eprintln!("{rate} bit/s over {seconds} s");
+    let series = &outcome.tables.link_series;
+    let at = |time: f64| (0..series.time_s.len()).find(|&i| series.time_s[i] == time && series.link[i] == 0).unwrap();
+    let sent = series.departed_bytes[at(2.0)] - series.departed_bytes[at(1.0)];
+    assert!((sent as f64 * 8.0 / 1e7 - 1.0).abs() < 0.001 + 12_000.0 / 1e7, "{sent}");
+    assert!(outcome.tables.links[0].dropped_packets > 1000);
+}
+
+#[test]
+#[ignore = "run by the next test, which kills it"]
+fn a_shell_for_a_minute() {
+    let script = "echo under way; sleep 61 & sleep 62";
+    let _ = live::shell(&shell(sh(script), Vec::new()), &Watch::default(), &mut |_| {});
+}
+
+#[test]
+fn a_shell_that_is_killed_takes_all_its_processes_with_it() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let before = namespaces();
+    killed("a_shell_for_a_minute");
+    assert!(settles_to(before), "{:?} network namespaces, {before:?} before", namespaces());
+    let sleeping = |id: &str| {
+        let command = std::fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        command.starts_with("sleep\x0061") || command.starts_with("sleep\x0062")
+    };
+    let ids = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    assert_eq!(ids.filter(|id| sleeping(id)).count(), 0);
+}
+
+#[test]
+fn the_ends_reach_each_other_and_nobody_else() {
+    if !possible() {
+        return;
+    }
+    let _alone = alone();
+    let outside = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = outside.local_addr().unwrap().port();
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port}");
+    let bash = ["bash", "-c", &script].map(Into::into).into();
+    let outcome = live::shell(&shell(bash, Vec::new()), &Watch::default(), &mut |_| {}).unwrap();
+    assert_ne!(outcome.status, 0);
+}

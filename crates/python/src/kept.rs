@@ -1,0 +1,43 @@
+//! Controllers that stay in the kernel.
+
+use kernel::{LoadError, machine};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::batch::MachineError;
+use crate::catalogue::to_python;
+
+/// Loads a controller with `parameters` (a JSON object) and keeps it; returns what TCP_CONGESTION takes.
+#[pyfunction]
+pub(crate) fn kernel_load(controller: &str, parameters: &str) -> PyResult<String> {
+    machine::pin(controller, &from_json(parameters)?).map_err(|error| exception(&error))
+}
+
+/// Takes a controller out of the kernel.
+#[pyfunction]
+pub(crate) fn kernel_unload(name: &str) -> PyResult<()> {
+    machine::unpin(name).map_err(|error| exception(&error))
+}
+
+/// The controllers that are kept.
+#[pyfunction]
+pub(crate) fn kernel_list(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let kept = machine::list().map_err(|error| exception(&error))?;
+    let kept = kept.into_iter().map(|one| json!({ "name": one.name, "parameters": one.parameters }));
+    to_python(py, &kept.collect())
+}
+
+/// Sets a parameter, given as JSON, of a controller that is kept.
+#[pyfunction]
+pub(crate) fn kernel_set(name: &str, parameter: &str, value: &str) -> PyResult<()> {
+    machine::set(name, parameter, &from_json::<Value>(value)?).map_err(|error| exception(&error))
+}
+
+fn exception(error: &LoadError) -> PyErr {
+    MachineError::new_err(error.to_string())
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("{text} is not JSON for this: {error}")))
+}

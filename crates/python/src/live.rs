@@ -1,0 +1,93 @@
+//! A live run as a task of a batch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use live::{Algorithms as _, Honesty, Job, Watch};
+use pyo3::prelude::*;
+use scenario::{Error, Plan};
+use serde_json::{Value, json};
+
+use crate::batch::{Batch, Failure, Task};
+use crate::language::{exception, plan};
+use crate::run::Run;
+use crate::twins::Controllers;
+
+/// Starts a live run of a resolved scenario.
+#[pyfunction]
+#[pyo3(name = "live")]
+pub(crate) fn live_run(resolved: String, seed: u64) -> PyResult<Batch> {
+    let run = LiveRun { resolved, seed, watch: Watch::default(), duration_nanos: AtomicU64::new(0) };
+    Batch::start(vec![Box::new(run)], 1)
+}
+
+/// Refuses a resolved scenario that cannot run live on this machine.
+#[pyfunction]
+pub(crate) fn live_check(py: Python<'_>, resolved: &str) -> PyResult<()> {
+    let plan = plan(resolved, true).map_err(|error| exception(py, &error))?;
+    check(&plan).map_err(|message| exception(py, &refusal(&plan, message)))
+}
+
+/// Checks the plan, and that its controllers can be loaded.
+fn check(plan: &Plan) -> Result<(), String> {
+    live::check(plan, &Controllers).map_err(|refusal| refusal.to_string())?;
+    for (index, flow) in plan.flows.iter().enumerate() {
+        let seen = plan.flows[..index].iter().any(|one| (&one.cc, &one.parameters) == (&flow.cc, &flow.parameters));
+        if !seen {
+            let loaded = Controllers.load(&flow.cc, &flow.parameters);
+            loaded.map_err(|message| format!("flow `{}`: {message}", flow.name))?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn refusal(plan: &Plan, message: String) -> Error {
+    Error { file: format!("scenario `{}`", plan.name), line: None, key: String::new(), message }
+}
+
+struct LiveRun {
+    resolved: String,
+    seed: u64,
+    watch: Watch,
+    /// How long the run is in all; 0 until the scenario is planned.
+    duration_nanos: AtomicU64,
+}
+
+impl Task for LiveRun {
+    fn stop(&self) {
+        self.watch.stop.store(true, Ordering::Relaxed);
+    }
+
+    fn progress(&self) -> f64 {
+        match self.duration_nanos.load(Ordering::Relaxed) {
+            0 => 0.0,
+            duration => self.watch.elapsed_nanos.load(Ordering::Relaxed) as f64 / duration as f64,
+        }
+    }
+
+    fn run(&self) -> Result<Run, Failure> {
+        let plan = Arc::new(plan(&self.resolved, true).map_err(Failure::Scenario)?);
+        self.duration_nanos.store(plan.duration.as_nanos(), Ordering::Relaxed);
+        let job = Job { plan: plan.clone(), seed: self.seed, algorithms: Arc::new(Controllers) };
+        let outcome = live::run(&job, &self.watch).map_err(|failure| match failure {
+            live::Failure::Interrupted => Failure::Interrupted,
+            live::Failure::Refused(why) => Failure::Scenario(refusal(&plan, why.to_string())),
+            live::Failure::Machine(message) => Failure::Machine(message),
+        })?;
+        let engine = engine_of(outcome.engine, &outcome.honesty)?;
+        Run::new(outcome.tables, engine)
+    }
+}
+
+/// What a run cost, and how far it can be trusted.
+pub(crate) fn engine_of(cost: live::Engine, honesty: &Honesty) -> Result<Value, Failure> {
+    let live::Engine { events, data_packets, cpu_s, wall_s } = cost;
+    let mut engine = json!({
+        "kind": "live", "events": events, "data_packets": data_packets, "cpu_s": cpu_s, "wall_s": wall_s,
+    });
+    let honesty = serde_json::to_value(honesty).map_err(|error| Failure::Fault(error.to_string()))?;
+    if let (Value::Object(engine), Value::Object(honesty)) = (&mut engine, honesty) {
+        engine.extend(honesty);
+    }
+    Ok(engine)
+}

@@ -1,0 +1,73 @@
+//! Programs of the user's own across an emulated path.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+
+use live::{Failure, Shell, ShellOutcome, Watch};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::batch::{MachineError, PATIENCE};
+use crate::language::{exception, plan};
+use crate::live::{engine_of, refusal};
+use crate::run::Run;
+
+/// Moves the process into a user namespace in which it may make network namespaces.
+#[pyfunction]
+pub(crate) fn become_root() -> PyResult<()> {
+    live::become_root().map_err(|refusal| MachineError::new_err(refusal.to_string()))
+}
+
+/// Runs `near`, and `far` at the other end, across the path of a resolved scenario; returns the exit status of `near` and the tables.
+#[pyfunction]
+#[pyo3(signature = (resolved, seed, near, far, meter=None))]
+pub(crate) fn shell(
+    py: Python<'_>,
+    resolved: &str,
+    seed: u64,
+    near: Vec<OsString>,
+    far: Vec<OsString>,
+    meter: Option<Py<PyAny>>,
+) -> PyResult<(i32, Run)> {
+    let plan = Arc::new(plan(resolved, true).map_err(|error| exception(py, &error))?);
+    let shell = Shell { plan: plan.clone(), seed, near, far };
+    let watch = Watch::default();
+    let (sender, mut readings) = channel();
+    let outcome = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            live::shell(&shell, &watch, &mut move |reading| {
+                // Nobody listens where there is no meter.
+                let _ = sender.send(reading);
+            })
+        });
+        let mut interrupted = Ok(());
+        while interrupted.is_ok() {
+            let readings = &mut readings;
+            match py.detach(move || readings.recv_timeout(PATIENCE)) {
+                Ok(reading) => {
+                    if let Some(meter) = &meter {
+                        let [to_far, to_near] = reading.delivered_bytes;
+                        let told = (reading.elapsed.as_secs_f64(), to_far, to_near, reading.queue_packets);
+                        interrupted = meter.call1(py, told).map(drop);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => interrupted = py.check_signals(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        watch.stop.fetch_or(interrupted.is_err(), Ordering::Relaxed);
+        let outcome = py.detach(|| thread.join());
+        interrupted.map(|()| outcome)
+    })?;
+    let failed = |failure| match failure {
+        Failure::Refused(why) => exception(py, &refusal(&plan, why.to_string())),
+        other => MachineError::new_err(other.to_string()),
+    };
+    let outcome = outcome.map_err(|_| PyRuntimeError::new_err("the engine failed"))?.map_err(failed)?;
+    let ShellOutcome { status, elapsed, tables, honesty } = outcome;
+    let cost = live::Engine { events: 0, data_packets: 0, cpu_s: honesty.emulator_cpu_s, wall_s: elapsed.as_secs_f64() };
+    let run = engine_of(cost, &honesty).and_then(|engine| Run::new(tables, engine));
+    Ok((status, run.map_err(|failure| failure.into_exception(py))?))
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Turns the kernel's callbacks into the events of crates/control, so that a controller reads like its file there. The kernel asks
+ * for a threshold (ssthresh) before it says what for; what for shows in the callback that follows at once, and that is where the
+ * one event that it was is told:
+ *
+ * | kernel | event |
+ * | --- | --- |
+ * | pkts_acked | on_signals: every ACK |
+ * | cong_avoid | on_ack: the only event on which the window may grow |
+ * | ssthresh, set_state(Recovery) | on_loss; also set_state(CWR) where no mark was echoed: a tail loss probe repaired a loss |
+ * | ssthresh, set_state(CWR) after an ACK with ECE | on_mark |
+ * | set_state(Open) after Recovery or CWR | on_recovered |
+ * | ssthresh, cwnd_event(LOSS) | on_timeout, the first of a row |
+ * | set_state(Loss) without these | on_timeout again, or in a window of data that was already reduced |
+ * | undo_cwnd | on_spurious |
+ * | cwnd_event(CWND_RESTART) | on_idle_restart |
+ *
+ * After on_loss and on_mark the controller's window is what the stack reduces to. Differences from the transport of the
+ * simulator: the ACK that ends recovery may grow the window; after a timeout the window is that of the kernel, one more than
+ * is in flight; after idle time it is halved for each timeout that passed.
+ *
+ * The controller defines these as functions of (struct sock *sk, struct controller *s): on_start, on_signals, on_ack(..., u32
+ * delivered), on_loss, on_mark, on_recovered, on_timeout(..., bool again), on_spurious, on_idle_restart, on_moved (the stack
+ * changed the window), show (probes).
+ */
+#ifndef ACK_CALLBACKS_H
+#define ACK_CALLBACKS_H
+
+#include "events.h"
+
+STORED_STATE(struct controller);
+
+inline_always u32 whole(segments w) { return (u32)most(1, w >> 16); }
+
+/* Window and threshold to the kernel; not to be called while the stack reduces. */
+inline_always void publish(struct sock *sk, struct controller *s)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	s->events.window = whole(s->reno.window);
+	s->events.threshold = whole(most(s->reno.threshold, MINIMUM));
+	tp->snd_cwnd = s->events.window;
+	tp->snd_ssthresh = s->events.threshold;
+}
+
+/* The stack now reduces to the controller's window. */
+inline_always void publish_target(struct sock *sk, struct controller *s)
+{
+	tcp_sk(sk)->snd_ssthresh = whole(least(s->reno.window, s->reno.threshold));
+}
+
+/* What the stack changed since the last ACK holds. */
+inline_always void adopt(struct sock *sk, struct controller *s)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	bool moved = false;
+	if (tp->snd_cwnd != s->events.window) {
+		s->reno.window = WHOLE(tp->snd_cwnd);
+		s->events.window = tp->snd_cwnd;
+		moved = true;
+	}
+	if (tp->snd_ssthresh != s->events.threshold) {
+		s->reno.threshold = WHOLE(tp->snd_ssthresh);
+		s->events.threshold = tp->snd_ssthresh;
+		moved = true;
+	}
+	if (moved)
+		on_moved(sk, s);
+}
+
+CALLBACK_1(void, ack_init, struct sock *, sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct controller *s = state(sk);
+	if (!s)
+		return;
+	/* A connection may come from another controller, and come back. */
+	CLEAR(s);
+	s->reno.window = WHOLE(tp->snd_cwnd);
+	s->reno.threshold = WHOLE(tp->snd_ssthresh);
+	s->events.round_end = tp->snd_nxt;
+	on_start(sk, s);
+	publish(sk, s);
+}
+
+CALLBACK_2(void, ack_pkts_acked, struct sock *, sk, const struct ack_sample *, sample)
+{
+	struct controller *s = state(sk);
+	if (!s)
+		return;
+	bool reducing = is_reducing(sk);
+	if (!reducing)
+		adopt(sk, s);
+	s->events.rtt = rtt_sample(&s->events.sampler, sk, sample);
+	s->events.round_start = is_after(delivered_to(sk), s->events.round_end);
+	if (s->events.round_start)
+		s->events.round_end = tcp_sk(sk)->snd_nxt;
+	on_signals(sk, s);
+	if (!reducing)
+		publish(sk, s);
+	show(sk, s);
+}
+
+CALLBACK_2(void, ack_in_ack_event, struct sock *, sk, u32, flags)
+{
+	struct controller *s = state(sk);
+	if (s)
+		s->events.echo = flags & CA_ACK_ECE;
+}
+
+CALLBACK_3(void, ack_cong_avoid, struct sock *, sk, u32, ack, u32, acked)
+{
+	struct controller *s = state(sk);
+	if (!s)
+		return;
+	adopt(sk, s);
+	on_ack(sk, s, acked);
+	publish(sk, s);
+}
+
+CALLBACK_1(u32, ack_ssthresh, struct sock *, sk)
+{
+	struct controller *s = state(sk);
+	if (s)
+		s->events.pending = true;
+	return most(tcp_sk(sk)->snd_cwnd / 2, 2);
+}
+
+CALLBACK_2(void, ack_set_state, struct sock *, sk, u8, next)
+{
+	struct controller *s = state(sk);
+	if (!s)
+		return;
+	struct events *events = &s->events;
+	bool pending = events->pending;
+	events->pending = false;
+	if (next == TCP_CA_Loss) {
+		if (!events->timed_out) {
+			on_timeout(sk, s, true);
+			events->window = whole(s->reno.window);
+		}
+		events->timed_out = false;
+	} else if (next == TCP_CA_CWR || next == TCP_CA_Recovery) {
+		if (!pending)
+			return;
+		events->undone = false;
+		if (next == TCP_CA_CWR && events->echo)
+			on_mark(sk, s);
+		else
+			on_loss(sk, s);
+		publish_target(sk, s);
+	} else if (is_reducing(sk) && !events->undone) {
+		on_recovered(sk, s);
+	}
+}
+
+CALLBACK_2(void, ack_cwnd_event, struct sock *, sk, u32, event)
+{
+	struct controller *s = state(sk);
+	if (!s)
+		return;
+	if (event == CA_EVENT_LOSS && s->events.pending) {
+		s->events.pending = false;
+		s->events.undone = false;
+		s->events.timed_out = true;
+		on_timeout(sk, s, false);
+		publish(sk, s);
+	} else if (event == CA_EVENT_COMPLETE_CWR) {
+		publish(sk, s);
+	} else if (event == CA_EVENT_CWND_RESTART) {
+		on_idle_restart(sk, s);
+	}
+}
+
+CALLBACK_1(u32, ack_undo_cwnd, struct sock *, sk)
+{
+	u32 window = tcp_sk(sk)->snd_cwnd;
+	struct controller *s = state(sk);
+	if (!s)
+		return window;
+	on_spurious(sk, s);
+	s->events.pending = false;
+	s->events.undone = true;
+	publish(sk, s);
+	return s->events.window;
+}
+
+#define EVENT_CONTROLLER(called)                                                                                               \
+	CONTROLLER(called, .init = ack_init, .pkts_acked = ack_pkts_acked, .in_ack_event = ack_in_ack_event,                   \
+		   .cong_avoid = ack_cong_avoid, .ssthresh = ack_ssthresh, .set_state = ack_set_state,                         \
+		   .cwnd_event = ack_cwnd_event, .undo_cwnd = ack_undo_cwnd)
+
+#endif

@@ -1,0 +1,91 @@
+"""``ackclock kernel``: controllers that stay in this machine's kernel, for any application."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ackclock import _engine
+from ackclock.cli import output
+from ackclock.live import check_built_in
+from ackclock.mistakes import InputError
+
+app = typer.Typer(
+    name="kernel",
+    help="Keep controllers in this machine's kernel, for any application.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+NameArgument = Annotated[str, typer.Argument(help="What `ackclock kernel list` shows, such as ack_cdg.")]
+SettingsArgument = Annotated[list[str], typer.Argument(metavar="KEY=VALUE…", help="Parameters.")]
+
+
+@app.command()
+def load(
+    controller: Annotated[
+        str, typer.Argument(metavar="NAME", help="newreno, cdg, siad, da, or a source FILE.bpf.c.")
+    ],
+    settings: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE…]", help="Parameters.")
+    ] = None,
+) -> None:
+    """Load a controller and keep it until it is unloaded or the machine starts anew.
+
+    Prints its name for the socket option TCP_CONGESTION. Example: `ackclock kernel load cdg beta_d=0.8`
+    """
+    check_built_in()
+    name = _engine.kernel_load(controller, json.dumps(_parameters(settings or [])))
+    output.show(name, as_json=False)
+
+
+@app.command()
+def unload(name: NameArgument) -> None:
+    """Take a controller out of the kernel; connections that use it keep it until they are closed."""
+    check_built_in()
+    _engine.kernel_unload(name)
+
+
+@app.command("list")
+def list_(as_json: output.JsonOption = False) -> None:
+    """List the controllers that ackclock keeps in the kernel, with their parameters."""
+    check_built_in()
+    kept = _engine.kernel_list()
+    if as_json:
+        output.print_json({"controllers": kept})
+        return
+    table = Table("name", "parameters")
+    for one in kept:
+        shown = ", ".join(f"{key}={json.dumps(value)}" for key, value in one["parameters"].items())
+        table.add_row(one["name"], shown or "-")
+    output.show(table if kept else "There is none.", as_json=False)
+
+
+@app.command("set")
+def set_(name: NameArgument, settings: SettingsArgument) -> None:
+    """Set parameters of a controller, for the connections that run and those to come.
+
+    Example: `ackclock kernel set ack_cdg beta_d=0.8`
+    """
+    check_built_in()
+    for key, value in _parameters(settings).items():
+        _engine.kernel_set(name, key, json.dumps(value))
+
+
+def _parameters(settings: Sequence[str]) -> dict[str, Any]:
+    """Parameters by name; values as TOML writes them, or plain text."""
+    values: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = (part.strip() for part in setting.partition("="))
+        if not equals or not key:
+            raise InputError(f"{setting}: must be KEY=VALUE, as in beta_d=0.8")
+        try:
+            values[key] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            values[key] = value
+    return values

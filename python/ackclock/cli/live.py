@@ -1,0 +1,33 @@
+"""``ackclock live``: one scenario on this machine's own TCP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli import output
+from ackclock.cli.run import run_scenario
+from ackclock.live import Live, check_built_in
+
+
+def live(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The scenario.")],
+    settings: output.SetOption = None,
+    seed: output.SeedOption = None,
+    repeat: output.RepeatOption = 1,
+    retries: output.RetriesOption = 0,
+    out: output.OutOption = None,
+    force: output.ForceOption = False,
+    csv: output.CsvOption = False,
+    as_json: output.JsonOption = False,
+) -> None:
+    """Run one scenario on the kernel's TCP, in real time.
+
+    Example: `ackclock live examples/quickstart.toml --set duration=20s --out results`
+    """
+    check_built_in()
+    run_scenario(
+        file, Live(retries), settings, seed, repeat, out=out, force=force, csv=csv, as_json=as_json
+    )

@@ -1,0 +1,113 @@
+"""``ackclock shell``: any program across an emulated path."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ackclock import _engine, summary
+from ackclock.cli import output
+from ackclock.cli.output import notes
+from ackclock.live import check_built_in
+from ackclock.mistakes import InputError
+from ackclock.result import Run
+
+CONTEXT = {"allow_interspersed_args": False}
+"""What follows the command's name belongs to the command."""
+
+
+def shell(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND…]", help="What to run at the near end, 10.0.0.1; default: $SHELL."),
+    ] = None,
+    rate: Annotated[str, typer.Option(help="Rate of the bottleneck, on the way from near to far.")] = "10mbit",
+    rtt: Annotated[str | None, typer.Option(help="Base RTT, without queueing. Default: 40ms.")] = None,
+    delay: Annotated[str | None, typer.Option(help="One-way delay, in place of --rtt.")] = None,
+    queue: Annotated[str, typer.Option(help="Queue limit: 84p, 64kB, 100ms, 1bdp, infinite.")] = "1bdp",
+    loss: Annotated[str, typer.Option(help="Random loss on the way from near to far.")] = "0%",
+    trace: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="An mm-link trace in place of --rate.")
+    ] = None,
+    far: Annotated[
+        str, typer.Option(metavar="COMMAND", help="What to run at the far end, 10.0.0.2, as one word.")
+    ] = "",
+    settings: output.SetOption = None,
+    seed: output.SeedOption = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write queues, departures and losses over time (CSV).")
+    ] = None,
+    meter: Annotated[bool, typer.Option("--meter", help="Tell rates and queue once a second.")] = False,
+) -> None:
+    """Run programs across an emulated path.
+
+    The near end has the address 10.0.0.1, the far end 10.0.0.2. The exit status is that of the command.
+    Example: `ackclock shell --rate 10mbit --queue 50p --far "iperf3 -s" -- iperf3 -c 10.0.0.2`
+    """
+    check_built_in()
+    if rtt is not None and delay is not None:
+        raise InputError("--rtt and --delay: only one of them can be given")
+    if log is not None and (log.is_dir() or not os.access(log.absolute().parent, os.W_OK)):
+        raise InputError(f"--log {log}: cannot be written")
+    path: dict[str, Any] = {"rate": rate if trace is None else {"trace": str(trace)}, "queue": queue, "loss": loss}
+    path |= {"delay": delay} if delay is not None else {"rtt": rtt or "40ms"}
+    # How long it runs is for the command to say; the language wants a duration.
+    document = {"name": "shell", "duration": "60s", "path": path, "flows": [{"cc": "newreno"}]}
+    resolved = _engine.resolve_json(json.dumps(document), output.overrides(settings))
+    if os.geteuid() != 0:
+        _engine.become_root()
+    # Ctrl-C is for the command.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    near = command or [os.environ.get("SHELL", "/bin/sh")]
+    first = int(json.loads(resolved)["seed"]) if seed is None else seed
+    status, ran = _engine.shell(resolved, first, near, _words(far), _Meter() if meter else None)
+    run = Run.from_engine(ran, resolved, first)
+    if log is not None:
+        _write(run, log)
+    if meter:
+        _tell(run)
+    raise typer.Exit(status)
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"--far {command}: {error}") from None
+
+
+class _Meter:
+    """Tells the rates of the last second and the queue."""
+
+    def __init__(self) -> None:
+        self._before = (0.0, 0, 0)
+
+    def __call__(self, elapsed_s: float, to_far: int, to_near: int, queue: int) -> None:
+        past, far, near = self._before
+        self._before = (elapsed_s, to_far, to_near)
+        span = max(elapsed_s - past, 1e-9)
+        rates = [8e-6 * (now - then) / span for now, then in ((to_far, far), (to_near, near))]
+        sys.stderr.write(
+            f"{elapsed_s:8.1f} s  to far {rates[0]:9.3f} Mbit/s  to near {rates[1]:9.3f} Mbit/s  "
+            f"queue {queue} packets\n"
+        )
+
+
+def _write(run: Run, log: Path) -> None:
+    import pyarrow.csv as pacsv
+
+    pacsv.write_csv(run.link_series, log)
+
+
+def _tell(run: Run) -> None:
+    whole = run.summary("shell")
+    output.show(summary.links_table([whole]), as_json=True)
+    for sentence in summary.reservations([whole]):
+        notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
