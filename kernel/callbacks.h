@@ -33,6 +33,13 @@ STORED_STATE(struct controller);
 
 inline_always u32 whole(segments w) { return (u32)most(1, w >> 16); }
 
+/* The state of a connection that was started; while it is established, the kernel calls already. */
+inline_always struct controller *started(struct sock *sk)
+{
+	struct controller *s = state(sk);
+	return s && s->events.started ? s : 0;
+}
+
 /* Window and threshold to the kernel; not to be called while the stack reduces. */
 inline_always void publish(struct sock *sk, struct controller *s)
 {
@@ -79,13 +86,14 @@ CALLBACK_1(void, ack_init, struct sock *, sk)
 	s->reno.window = WHOLE(tp->snd_cwnd);
 	s->reno.threshold = WHOLE(tp->snd_ssthresh);
 	s->events.round_end = tp->snd_nxt;
+	s->events.started = true;
 	on_start(sk, s);
 	publish(sk, s);
 }
 
 CALLBACK_2(void, ack_pkts_acked, struct sock *, sk, const struct ack_sample *, sample)
 {
-	struct controller *s = state(sk);
+	struct controller *s = started(sk);
 	if (!s)
 		return;
 	bool reducing = is_reducing(sk);
@@ -103,14 +111,14 @@ CALLBACK_2(void, ack_pkts_acked, struct sock *, sk, const struct ack_sample *, s
 
 CALLBACK_2(void, ack_in_ack_event, struct sock *, sk, u32, flags)
 {
-	struct controller *s = state(sk);
+	struct controller *s = started(sk);
 	if (s)
 		s->events.echo = flags & CA_ACK_ECE;
 }
 
 CALLBACK_3(void, ack_cong_avoid, struct sock *, sk, u32, ack, u32, acked)
 {
-	struct controller *s = state(sk);
+	struct controller *s = started(sk);
 	if (!s)
 		return;
 	adopt(sk, s);
@@ -120,7 +128,7 @@ CALLBACK_3(void, ack_cong_avoid, struct sock *, sk, u32, ack, u32, acked)
 
 CALLBACK_1(u32, ack_ssthresh, struct sock *, sk)
 {
-	struct controller *s = state(sk);
+	struct controller *s = started(sk);
 	if (s)
 		s->events.pending = true;
 	return most(tcp_sk(sk)->snd_cwnd / 2, 2);
@@ -128,7 +136,7 @@ CALLBACK_1(u32, ack_ssthresh, struct sock *, sk)
 
 CALLBACK_2(void, ack_set_state, struct sock *, sk, u8, next)
 {
-	struct controller *s = state(sk);
+	struct controller *s = started(sk);
 	if (!s)
 		return;
 	struct events *events = &s->events;
@@ -156,7 +164,7 @@ CALLBACK_2(void, ack_set_state, struct sock *, sk, u8, next)
 
 CALLBACK_2(void, ack_cwnd_event, struct sock *, sk, u32, event)
 {
-	struct controller *s = state(sk);
+	struct controller *s = started(sk);
 	if (!s)
 		return;
 	if (event == CA_EVENT_LOSS && s->events.pending) {
@@ -175,7 +183,7 @@ CALLBACK_2(void, ack_cwnd_event, struct sock *, sk, u32, event)
 CALLBACK_1(u32, ack_undo_cwnd, struct sock *, sk)
 {
 	u32 window = tcp_sk(sk)->snd_cwnd;
-	struct controller *s = state(sk);
+	struct controller *s = started(sk);
 	if (!s)
 		return window;
 	on_spurious(sk, s);

@@ -27,6 +27,7 @@ inline_always void restore(struct reno *reno, const struct reno *before)
 }
 
 struct events {
+	bool started;
 	struct rtt_sampler sampler;
 	/* The sample of the present ACK; 0 if it has none. */
 	span rtt;

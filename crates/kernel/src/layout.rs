@@ -98,7 +98,7 @@ impl Slot {
         })?;
         let place = data.get_mut(self.offset..self.offset + self.size);
         let bytes = number.to_ne_bytes();
-        // The low bytes are the first: the kernel's BPF here and clang's -target bpf are little-endian alike.
+        // The low bytes are the first on the machines that there are: x86-64 and aarch64 are little-endian.
         match place {
             Some(place) if self.size <= bytes.len() => place.copy_from_slice(&bytes[..self.size]),
             _ => {
@@ -133,7 +133,7 @@ impl Slot {
         let number = u64::from_ne_bytes(bytes);
         Some(match &self.kind {
             Type::Span => Span::from_nanos(number).to_string().into(),
-            // Twelve digits: 0.7 comes back as 0.7.
+            // Nine decimals: 0.7 comes back as 0.7.
             Type::Real => (((number as f64 / 4_294_967_296.0) * 1e9).round() / 1e9).into(),
             Type::Count => number.into(),
             Type::Flag => (number != 0).into(),
