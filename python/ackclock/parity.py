@@ -64,7 +64,7 @@ class Cell:
         return f"{self.flows} x {self.cc}"
 
     def resolved(self, duration: str, warmup: str, simulated: bool = False) -> str:
-        """Its scenario, resolved. ``simulated``: with the parameters of what the kernel has under the controller's name."""
+        """Its scenario, resolved. ``simulated``: with the parameters of the kernel's controller."""
         parameters = KERNEL.get(self.cc, {}) if simulated else {}
         document = {
             "name": f"{self.path}, {self.name}",
@@ -192,15 +192,14 @@ def write(done: Sequence[Pair], folder: Path, interrupted: bool) -> None:
 
 
 def markdown(done: Sequence[Pair]) -> str:
-    """The comparison as Markdown: what ran, and a table with both values and the difference of each quantity."""
-    engine = done[0].live.engine
-    when = datetime.now(UTC).date().isoformat()
-    head = f"ackclock {_engine.version()} and Linux {engine['kernel']}, {when}: simulated / live (difference)\n\n"
+    """The comparison as Markdown: what ran, and a table of both values and their difference."""
+    kernel, today = done[0].live.engine["kernel"], datetime.now(UTC).date().isoformat()
+    head = f"ackclock {_engine.version()}, Linux {kernel}, {today}: simulated / live (difference)\n\n"
     rows = []
     for pair in done:
-        one = pair.as_json()
+        simulated, live = measured(pair.simulated), measured(pair.live)
         values = [
-            f"{number(one['simulated'][key])} / {number(one['live'][key])} ({one['difference'][key]:+.{digits}f})"
+            f"{number(simulated[key])} / {number(live[key])} ({live[key] - simulated[key]:+.{digits}f})"
             for key, digits in zip(QUANTITIES, (4, 1, 0, 1, 0), strict=True)
         ]
         rows.append([pair.cell.path, pair.cell.name, *values, "" if pair.live.valid else "invalid"])

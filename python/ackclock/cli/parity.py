@@ -51,7 +51,9 @@ def parity(
     from ackclock import parity as both
 
     cells = both.grid(_list(rates), _list(rtts), _list(queues), _numbers(flows), _list(controllers))
-    scenarios = [(cell.resolved(duration, warmup, simulated=True), cell.resolved(duration, warmup)) for cell in cells]
+    scenarios = [
+        (cell.resolved(duration, warmup, simulated=True), cell.resolved(duration, warmup)) for cell in cells
+    ]
     live = Live(retries)
     output.look_over([one for _, one in scenarios], 1, live)
     done: list[Pair] = []
