@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from ackclock import _engine, metrics
 from ackclock.jobs import Engine, Job, Progress
+from ackclock.papers import tables
 from ackclock.report import Page, host, number, png, write_json
 from ackclock.result import Run
 
@@ -27,6 +29,18 @@ QUANTITIES = {
     "dropped_packets": "dropped",
 }
 """What is compared, with its heading."""
+
+KERNEL = {
+    "cubic": {
+        "C": 0.4004,
+        "beta": 0.7002,
+        "reno_alpha_one": False,
+        "look_ahead": "minimum",
+        "growth_before_loss": 0.05,
+        "whole_segments": True,
+    }
+}
+"""Parameters with which a controller simulates that of the kernel, which has none to set."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +63,15 @@ class Cell:
         """The cell in words."""
         return f"{self.flows} x {self.cc}"
 
-    def resolved(self, duration: str, warmup: str) -> str:
-        """Its scenario, resolved."""
+    def resolved(self, duration: str, warmup: str, simulated: bool = False) -> str:
+        """Its scenario, resolved. ``simulated``: with the parameters of the kernel's controller."""
+        parameters = KERNEL.get(self.cc, {}) if simulated else {}
         document = {
             "name": f"{self.path}, {self.name}",
             "duration": duration,
             "warmup": warmup,
             "path": {"rate": self.rate, "rtt": self.rtt, "queue": self.queue},
-            "flows": [{"cc": self.cc, "count": self.flows}],
+            "flows": [{"cc": self.cc, "count": self.flows, "parameters": parameters}],
             "record": {"flow_series": "20ms", "events": False},
         }
         return _engine.resolve_json(json.dumps(document), [])
@@ -104,16 +119,18 @@ def measured(run: Run) -> dict[str, float]:
 
 def pairs(
     cells: Sequence[Cell],
-    resolved: Sequence[str],
+    scenarios: Sequence[tuple[str, str]],
     seed: int,
     simulator: Engine,
     live: Engine,
     progress: Progress | None = None,
 ) -> Iterator[Pair]:
-    """Runs every cell, first all simulated, then one by one live, and yields each as it is complete."""
-    jobs = [Job(one, seed) for one in resolved]
-    simulated = dict(simulator.finished(jobs))
-    for index, run in live.finished(jobs, progress):
+    """Runs every cell, first all of them simulated, then one by one live, and yields each as it is complete.
+
+    ``scenarios`` has two for each cell, resolved: the one to simulate and the live one.
+    """
+    simulated = dict(simulator.finished([Job(one, seed) for one, _ in scenarios]))
+    for index, run in live.finished([Job(one, seed) for _, one in scenarios], progress):
         yield Pair(cells[index], simulated[index], run)
 
 
@@ -174,6 +191,22 @@ def write(done: Sequence[Pair], folder: Path, interrupted: bool) -> None:
     page.details("versions and host", json.dumps(host(), indent=2))
     page.write(folder / "index.html")
     write_json(folder / "parity.json", document(done))
+    (folder / "parity.md").write_text(markdown(done), "utf-8")
+
+
+def markdown(done: Sequence[Pair]) -> str:
+    """The comparison as Markdown: what ran, and a table of both values and their difference."""
+    kernel, today = done[0].live.engine["kernel"], datetime.now(UTC).date().isoformat()
+    head = f"ackclock {_engine.version()}, Linux {kernel}, {today}: simulated / live (difference)\n\n"
+    rows = []
+    for pair in done:
+        simulated, live = measured(pair.simulated), measured(pair.live)
+        values = [
+            f"{number(simulated[key])} / {number(live[key])} ({live[key] - simulated[key]:+.{digits}f})"
+            for key, digits in zip(QUANTITIES, (4, 1, 0, 1, 0), strict=True)
+        ]
+        rows.append([pair.cell.path, pair.cell.name, *values, "" if pair.live.valid else "invalid"])
+    return head + tables.markdown(("path", "flows", *QUANTITIES.values(), ""), rows)
 
 
 def _by_path(done: Sequence[Pair]) -> Iterator[tuple[str, list[Pair]]]:

@@ -21,7 +21,8 @@
 //!
 //! What older implementations did otherwise is a parameter, by default as in the RFC. Linux 3.5: `C = 0.4004`, `beta = 0.7002`,
 //! `reno_alpha_one = false`, `look_ahead = "minimum"`, `growth_before_loss = 0.05`, `count_segments = true`,
-//! `hystart_delay_divisor = 16`. FreeBSD 9: `beta = 0.8`, `halve_first = true`, `hystart = false`.
+//! `hystart_delay_divisor = 16`. Linux 6: `C = 0.4004`, `beta = 0.7002`, `reno_alpha_one = false`, `look_ahead = "minimum"`,
+//! `growth_before_loss = 0.05`, `whole_segments = true`. FreeBSD 9: `beta = 0.8`, `halve_first = true`, `hystart = false`.
 //!
 //! Probes: `w_max`, `w_est` and `cwnd_prior` in segments, `k` in seconds; `hystart_found` is 0 nothing, 1 ACK
 //! train, 2 delay.
@@ -113,6 +114,15 @@ const PARAMETERS: &[Parameter] = &[
         source: "true in Linux 3.5, which divides by the measured number of segments per ACK",
     },
     Parameter {
+        name: "whole_segments",
+        default: "false",
+        unit: "",
+        range: "true or false",
+        meaning: "Windows and targets are whole segments, and the window grows by one for the fewest counted that the cubic, Reno \
+                  or growth_before_loss ask for",
+        source: "true in Linux 6",
+    },
+    Parameter {
         name: "halve_first",
         default: "false",
         unit: "",
@@ -178,6 +188,7 @@ pub struct Settings {
     pub look_ahead: LookAhead,
     pub growth_before_loss: f64,
     pub count_segments: bool,
+    pub whole_segments: bool,
     pub halve_first: bool,
     pub hystart: bool,
     pub hystart_ack_train: bool,
@@ -196,6 +207,7 @@ impl Default for Settings {
             look_ahead: LookAhead::Smoothed,
             growth_before_loss: 0.0,
             count_segments: false,
+            whole_segments: false,
             halve_first: false,
             hystart: true,
             hystart_ack_train: true,
@@ -288,7 +300,7 @@ impl Cubic {
 
     /// Congestion avoidance begins.
     fn begin_epoch(&mut self, now: Time) -> Epoch {
-        let cwnd_epoch = self.state.reno.window;
+        let cwnd_epoch = self.counted(self.state.reno.window);
         self.state.w_est = cwnd_epoch;
         let k = if self.state.w_max > cwnd_epoch {
             libm::cbrt((self.state.w_max - cwnd_epoch) / self.settings.c)
@@ -315,19 +327,42 @@ impl Cubic {
         let alpha = if below { self.settings.alpha_cubic() } else { 1.0 };
         self.state.w_est += alpha * share(credit);
 
-        if self.settings.reno_friendly && self.w_cubic(epoch, t) < self.state.w_est {
+        let ahead = match self.settings.look_ahead {
+            LookAhead::Smoothed => ack.smoothed_rtt,
+            LookAhead::Minimum => ack.min_rtt.min(ack.smoothed_rtt),
+        };
+        if self.settings.whole_segments {
+            self.grow_by_whole_segments(self.w_cubic(epoch, t + ahead.as_secs_f64()), credit);
+        } else if self.settings.reno_friendly && self.w_cubic(epoch, t) < self.state.w_est {
             self.state.reno.window = cwnd.max(self.state.w_est);
         } else {
-            let ahead = match self.settings.look_ahead {
-                LookAhead::Smoothed => ack.smoothed_rtt,
-                LookAhead::Minimum => ack.min_rtt.min(ack.smoothed_rtt),
-            };
             let target = self.w_cubic(epoch, t + ahead.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
             let counted =
                 if self.settings.count_segments { f64::from(ack.newly_acknowledged).max(credit) } else { credit };
             let least = if self.state.loss_seen { 0.0 } else { self.settings.growth_before_loss * cwnd };
             self.state.reno.window += (target - cwnd).max(least) * share(counted);
         }
+    }
+
+    /// One segment for each so many counted, as Linux does it: Reno's window is approached over a round trip, not taken.
+    fn grow_by_whole_segments(&mut self, target: f64, credit: f64) {
+        let cwnd = self.state.reno.window.floor();
+        // What lies between the target and W_max is rounded down.
+        let target = if target < self.state.w_max { target.ceil() } else { target.floor() };
+        let per_segment = |rise: f64| if rise > 0.0 { (cwnd / rise).floor() } else { f64::INFINITY };
+        let mut count = per_segment(target - cwnd).min(100.0 * cwnd);
+        if !self.state.loss_seen {
+            count = count.min(1.0 / self.settings.growth_before_loss);
+        }
+        if self.settings.reno_friendly {
+            count = count.min(per_segment(self.state.w_est.floor() - cwnd));
+        }
+        self.state.reno.window += credit / count.max(2.0);
+    }
+
+    /// A number of segments in the unit in which this CUBIC counts them.
+    fn counted(&self, segments: f64) -> f64 {
+        if self.settings.whole_segments { segments.floor() } else { segments }
     }
 
     /// Slow start. Returns the credit left for congestion avoidance.
@@ -358,11 +393,13 @@ impl Cubic {
     /// Multiplicative decrease, to no window below `minimum`.
     fn reduce(&mut self, minimum: f64) {
         let Settings { beta, fast_convergence, .. } = self.settings;
-        let cwnd = self.state.reno.window;
-        self.state.w_max = if fast_convergence && cwnd < self.state.w_max { cwnd * (1.0 + beta) / 2.0 } else { cwnd };
+        let cwnd = self.counted(self.state.reno.window);
+        let converges = fast_convergence && cwnd < self.state.w_max;
+        self.state.w_max = if converges { self.counted(cwnd * (1.0 + beta) / 2.0) } else { cwnd };
         self.state.cwnd_prior = cwnd;
         self.state.epoch = None;
-        let kept = cwnd * self.kept();
+        let share = self.kept();
+        let kept = self.counted(cwnd * share);
         self.state.loss_seen = true;
         self.state.reno = Reno { window: kept.max(minimum).min(cwnd), threshold: kept.max(Reno::MINIMUM) };
     }

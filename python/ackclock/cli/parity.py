@@ -50,15 +50,17 @@ def parity(
     from ackclock import parity as both
 
     cells = both.grid(_list(rates), _list(rtts), _list(queues), _numbers(flows), _list(controllers))
-    resolved = [cell.resolved(duration, warmup) for cell in cells]
+    scenarios = [
+        (cell.resolved(duration, warmup, simulated=True), cell.resolved(duration, warmup)) for cell in cells
+    ]
     live = Live(retries)
-    output.look_over(resolved, 1, live)
+    output.look_over([one for _, one in scenarios], 1, live)
     first = 1 if seed is None else seed
     done: list[Pair] = []
     interrupted = False
     with output.progress(f"{len(cells)} cells") as at:
         try:
-            for pair in both.pairs(cells, resolved, first, Simulator(threads), live, at):
+            for pair in both.pairs(cells, scenarios, first, Simulator(threads), live, at):
                 done.append(pair)  # noqa: PERF402
         except KeyboardInterrupt:
             interrupted = True

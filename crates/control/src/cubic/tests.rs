@@ -272,3 +272,68 @@ fn a_spurious_first_loss_leaves_the_next_one_to_halve() {
     cubic.on_loss(&mut world.context(), &loss());
     assert_eq!(cubic.window(), 50.0);
 }
+
+/// As in Linux 6.
+fn linux() -> Settings {
+    Settings {
+        c: 0.4004,
+        beta: 0.7002,
+        reno_alpha_one: false,
+        look_ahead: LookAhead::Minimum,
+        growth_before_loss: 0.05,
+        whole_segments: true,
+        ..Settings::default()
+    }
+}
+
+#[test]
+fn linux_keeps_whole_segments_after_a_loss() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(linux());
+    cubic.state.reno = Reno { window: 126.9, threshold: 2.0 };
+    cubic.on_loss(&mut world.context(), &loss());
+    // 126 * 0.7002 = 88.2.
+    assert_eq!((cubic.window(), cubic.slow_start_threshold(), cubic.state.w_max), (88.0, 88.0, 126.0));
+    cubic.on_loss(&mut world.context(), &loss());
+    // Fast convergence: 88 * 1.7002/2 = 74.8.
+    assert_eq!(cubic.state.w_max, 74.0);
+}
+
+#[test]
+fn linux_grows_by_a_twentieth_before_the_first_loss_even_where_reno_would_be_faster_than_the_cubic() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(linux());
+    cubic.state.reno = Reno { window: 100.0, threshold: 50.0 };
+    cubic.on_ack(&mut world.context(), &segments(10));
+    world.pass(Span::from_millis(40));
+    // The cubic rises by 0.4004 * 0.08^3 segments and Reno by 0.05: one segment for every 20 remains, 30/20 in all.
+    cubic.on_ack(&mut world.context(), &segments(20));
+    assert_eq!(cubic.window(), 101.5);
+}
+
+#[test]
+fn linux_rounds_the_target_towards_the_plateau_and_the_count_down() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(linux());
+    cubic.state.reno = Reno { window: 1000.0, threshold: 2.0 };
+    cubic.on_loss(&mut world.context(), &loss());
+    cubic.on_ack(&mut world.context(), &Ack { window_limited: false, ..segments(1) });
+    // From 700 on, K = cbrt(300/0.4004) = 9.0826; the target 40 ms ahead is 1000 - floor(0.4004 * 9.0426^3 = 296.05) = 704,
+    // so a segment for every 700/4 = 175 counted.
+    cubic.on_ack(&mut world.context(), &segments(35));
+    assert!((cubic.window() - 700.2).abs() < 1e-9, "{}", cubic.window());
+}
+
+#[test]
+fn linux_approaches_the_window_of_reno_over_a_round_trip() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(linux());
+    cubic.state = State { w_max: 20.0, loss_seen: true, ..cubic.state };
+    cubic.state.reno = Reno { window: 20.0, threshold: 2.0 };
+    cubic.on_ack(&mut world.context(), &segments(1));
+    // On the plateau the cubic asks for a segment in 100 windows. Reno is four ahead, and a bit: a segment for every 20/4 = 5.
+    cubic.state.reno.window = 20.0;
+    cubic.state.w_est = 24.0;
+    cubic.on_ack(&mut world.context(), &segments(2));
+    assert!((cubic.window() - 20.4).abs() < 1e-9, "{}", cubic.window());
+}

@@ -147,6 +147,24 @@ fn after_a_loss_cubic_climbs_along_its_cubic() {
 }
 
 #[test]
+fn cubic_leaves_slow_start_at_the_window_at_which_linux_does() {
+    // Seen in Linux 6.18: an ACK train ends slow start, on the slow paths thanks to quick ACKs.
+    for (rate, rtt, linux) in [(10, 40, 38.0), (10, 100, 123.0), (50, 40, 247.0), (50, 100, 532.0)] {
+        let tables = run(&format!(
+            r#"
+            duration = "1s"
+            path = {{ rate = "{rate}mbit", rtt = "{rtt}ms", queue = "1bdp" }}
+            flows = [{{ cc = "cubic" }}]
+            record = {{ flow_series = "1ack", probes = "off" }}
+            "#
+        ));
+        let thresholds = &tables.flow_series.threshold_segments;
+        let left = thresholds.iter().find(|threshold| threshold.is_finite()).copied();
+        assert_near(left.unwrap_or(0.0), linux, 0.02);
+    }
+}
+
+#[test]
 fn vegas_keeps_alpha_to_beta_of_its_segments_waiting() {
     for (alpha, beta) in [(1, 3), (2, 4), (6, 10)] {
         let tables = run(&format!(

@@ -39,6 +39,17 @@ fn quick_acks_come_first() {
 }
 
 #[test]
+fn linux_acknowledges_segments_one_by_one_until_its_receive_window_is_open() {
+    // Counted on the wire, with a receive buffer of 8 MiB.
+    let mut r = ReceiverScript::new(&Options { delayed_ack_timeout: ms(100), ..transport::linux() });
+    for n in 0..380 {
+        r.arrives(n).acks(n + 1);
+    }
+    r.arrives(380).no_ack();
+    r.arrives(381).acks(382);
+}
+
+#[test]
 fn a_segment_out_of_order_and_one_that_fills_a_hole_are_acknowledged_at_once() {
     let mut r = ReceiverScript::new(&delaying());
     r.arrives(2).acks_blocks(0, &[(2, 3)]);
