@@ -44,7 +44,8 @@ def shell(
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
     log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write queues, departures and losses over time (CSV).")
+        Path | None,
+        typer.Option(metavar="FILE", help="Log each packet at the queue from near to far, as mm-link does."),
     ] = None,
     meter: Annotated[bool, typer.Option("--meter", help="Tell rates and queue once a second.")] = False,
 ) -> None:
@@ -56,8 +57,6 @@ def shell(
     check_built_in()
     if rtt is not None and delay is not None:
         raise InputError("--rtt and --delay: only one of them can be given")
-    if log is not None and (log.is_dir() or not os.access(log.absolute().parent, os.W_OK)):
-        raise InputError(f"--log {log}: cannot be written")
     service: Any = rate if trace is None else {"trace": str(trace)}
     path: dict[str, Any] = {"rate": service, "queue": queue, "loss": loss}
     path |= {"delay": delay} if delay is not None else {"rtt": rtt or "40ms"}
@@ -71,14 +70,16 @@ def shell(
     # Ctrl-C is for the command.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        status, ran = _engine.shell(resolved, first, near, _words(far), _Meter() if meter else None)
+        status, ran, log_failed = _engine.shell(
+            resolved, first, near, _words(far), log, _Meter() if meter else None
+        )
     finally:
         signal.signal(signal.SIGINT, before)
-    run = Run.from_engine(ran, resolved, first)
-    if log is not None:
-        _write(run, log)
     if meter:
-        _tell(run)
+        _tell(Run.from_engine(ran, resolved, first))
+    if log_failed is not None:
+        notes.print(f"error: --log {log}: it is not whole: {log_failed}", markup=False, soft_wrap=True)
+        status = status or 2
     raise typer.Exit(status)
 
 
@@ -104,12 +105,6 @@ class _Meter:
             f"{elapsed_s:8.1f} s  to far {rates[0]:9.3f} Mbit/s  to near {rates[1]:9.3f} Mbit/s  "
             f"queue {queue} packets\n"
         )
-
-
-def _write(run: Run, log: Path) -> None:
-    import pyarrow.csv as pacsv
-
-    pacsv.write_csv(run.link_series, log)
 
 
 def _tell(run: Run) -> None:
