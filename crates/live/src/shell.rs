@@ -183,6 +183,10 @@ fn run_commands(
     look: &mut dyn FnMut(Time),
 ) -> Result<Option<i32>, String> {
     let over = AtomicBool::new(false);
+    // What is sent before the run begins passes no link.
+    while clock.now() < Time::ZERO + SETTLING {
+        let _ = poll(&mut [], Some(&timespec(SETTLING)));
+    }
     std::thread::scope(|scope| {
         let over = &over;
         let ends = move || [over, halt, &watch.stop].iter().any(|flag| flag.load(Ordering::Relaxed));

@@ -7,6 +7,8 @@ import os
 import shlex
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,20 +69,36 @@ def shell(
         _engine.become_root()
     near = command or [os.environ.get("SHELL", "/bin/sh")]
     first = int(json.loads(resolved)["seed"]) if seed is None else seed
-    # Ctrl-C is for the command.
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
+    with _lent_terminal():
         status, ran, log_failed = _engine.shell(
             resolved, first, near, _words(far), log, _Meter() if meter else None
         )
-    finally:
-        signal.signal(signal.SIGINT, before)
     if meter:
         _tell(Run.from_engine(ran, resolved, first))
     if log_failed is not None:
-        notes.print(f"error: --log {log}: it is not whole: {log_failed}", markup=False, soft_wrap=True)
+        notes.print(f"ackclock: --log {log}: it is not whole: {log_failed}", markup=False, soft_wrap=True)
         status = status or 2
     raise typer.Exit(status)
+
+
+@contextmanager
+def _lent_terminal() -> Iterator[None]:
+    """Ctrl-C is for the command. An interactive one makes the terminal its own, so it is taken back."""
+    interrupt = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        owner = os.tcgetpgrp(0)
+    except OSError:
+        # Standard input is no terminal of ours.
+        owner = None
+    try:
+        yield
+    finally:
+        if owner is not None:
+            output_stop = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+            with suppress(OSError):
+                os.tcsetpgrp(0, owner)
+            signal.signal(signal.SIGTTOU, output_stop)
+        signal.signal(signal.SIGINT, interrupt)
 
 
 def _words(command: str) -> list[str]:
