@@ -115,20 +115,17 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
     });
     let pool = Pool::new(places(plan), place_size(plan) as usize);
     let emulator = Emulator::new(settings, [&laboratory.near.tun, &laboratory.far.tun], path, pool);
-    let head = head(shell);
+    let head = head(shell, clock);
     std::thread::scope(|scope| {
-        let start = |writer: Writer<File>| {
-            let head = &head;
-            std::thread::Builder::new().name("ack-log".to_owned()).spawn_scoped(scope, move || writer.run(head))
+        let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        let failed = |error: io::Error| Failure::Machine(error.to_string());
+        let start = |writer: Writer<File>| named("ack-log").spawn_scoped(scope, || writer.run(&head));
+        let writer = writer.map(start).transpose().map_err(failed)?;
+        let run = || {
+            let _halt = HaltAll(&halt);
+            emulator.run(plan)
         };
-        let writer = writer.map(start).transpose().map_err(|error| Failure::Machine(error.to_string()))?;
-        let emulator = std::thread::Builder::new()
-            .name("ack-emulator".to_owned())
-            .spawn_scoped(scope, || {
-                let _halt = HaltAll(&halt);
-                emulator.run(plan)
-            })
-            .map_err(|error| Failure::Machine(error.to_string()))?;
+        let emulator = named("ack-emulator").spawn_scoped(scope, run).map_err(failed)?;
         let status = {
             let _halt = HaltAll(&halt);
             let mut look = |now: Time| {
@@ -142,13 +139,11 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
             run_commands(shell, &laboratory, watch, &halt, clock, &mut look)
         };
         let report = emulator.join().map_err(|_| Failure::Machine("the emulator broke down".to_owned()))?;
-        let written = writer.map_or(Ok(Ok(())), |writer| writer.join());
-        let status = status.map_err(Failure::Machine)?.ok_or(Failure::Interrupted)?;
-        let log_failed = match written {
-            Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(error.to_string()),
+        let log_failed = writer.and_then(|writer| match writer.join() {
+            Ok(written) => written.err().map(|error| error.to_string()),
             Err(_) => Some("its thread broke down".to_owned()),
-        };
+        });
+        let status = status.map_err(Failure::Machine)?.ok_or(Failure::Interrupted)?;
         Ok(outcome(plan, &laboratory, report, status, log_failed))
     })
 }
@@ -163,9 +158,9 @@ fn open_log(file: &std::path::Path, plan: &Plan) -> Result<(usize, Log, Writer<F
 }
 
 /// What the log begins with: commands, and when the clock of the log began, in milliseconds since 1970.
-fn head(shell: &Shell) -> Vec<String> {
+fn head(shell: &Shell, clock: Clock) -> Vec<String> {
     let words = |command: &[OsString]| command.join(OsStr::new(" ")).to_string_lossy().into_owned();
-    let started = (system::wall_clock() + SETTLING.as_nanos()) / 1_000_000;
+    let started = (system::wall_clock() - clock.now().as_nanos() + SETTLING.as_nanos()) / 1_000_000;
     vec![
         format!("ackclock shell (near to far) {}", words(&shell.near)),
         format!("seed: {}", shell.seed),
