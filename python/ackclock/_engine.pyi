@@ -3,6 +3,7 @@
 Times are seconds, rates bits per second, windows segments, unless a name says otherwise.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
@@ -136,13 +137,15 @@ def shell(
     seed: int,
     near: Sequence[str],
     far: Sequence[str],
+    log: str | os.PathLike[str] | None = None,
     meter: Callable[[float, int, int, int], None] | None = None,
-) -> tuple[int, Run]:
+) -> tuple[int, Run, str | None]:
     """Runs the command ``near``, and ``far`` at the other end unless empty, across the path of a scenario.
 
+    What passes the queue from near to far is written to ``log``, as Mahimahi's mm-link does.
     ``meter`` is called once a second with the seconds since the start, the IP bytes delivered to the far and
-    to the near end, and the packets that wait. Returns the exit status of ``near``, and the tables of the
-    links.
+    to the near end, and the packets that wait. Returns the exit status of ``near``, the tables of the
+    links, and why the log is not whole if it is not.
     Raises ScenarioError or MachineError.
     """
 

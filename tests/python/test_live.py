@@ -234,12 +234,13 @@ def test_a_shell_runs_a_command_across_the_path(capfd, tmp_path):
         "time.sleep(0.3)\n"
         "raise SystemExit(7)"
     )
-    arguments = ["--rtt", "20ms", "--log", str(tmp_path / "log.csv"), "--meter"]
+    arguments = ["--rtt", "20ms", "--log", str(tmp_path / "queue.log"), "--meter"]
     status = main(["shell", *arguments, "--", sys.executable, "-c", client])
     out, err = capfd.readouterr()
     assert (status, out) == (7, "10.0.0.1\n"), err
     assert "bottleneck" in err
-    assert (tmp_path / "log.csv").read_text().startswith('"time_s"')
+    # With 28 bytes of headers.
+    assert " + 128\n" in (tmp_path / "queue.log").read_text()
 
 
 @pytest.mark.usefixtures("bpf")

@@ -13,6 +13,7 @@ mod emulator;
 mod endpoints;
 mod header;
 mod honesty;
+mod log;
 mod namespace;
 mod path;
 mod pool;

@@ -8,6 +8,8 @@ use record::{EventKind, EventRow, LinkMeter, LinkRow, LinkSample, LinkSeries, se
 use scenario::{Hop, Plan, Sampling};
 use units::{Bytes, Random, Span, Time};
 
+use crate::log::{Entry, Log};
+
 /// A packet on the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Held {
@@ -66,9 +68,25 @@ pub(crate) struct Path {
 struct Busy {
     link: Link<Held>,
     jitter: Jitter,
-    meter: LinkMeter,
+    books: Books,
     /// The shortest delay behind it.
     shortest: Span,
+}
+
+/// What is kept of a link.
+struct Books {
+    meter: LinkMeter,
+    log: Option<Log>,
+}
+
+impl Books {
+    #[inline]
+    fn log(&self, entry: Entry) {
+        if let Some(log) = &self.log {
+            // Its writer may have met a full disk, and tells of it in the end.
+            let _ = log.send(entry);
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -92,7 +110,7 @@ impl Path {
             links.push(Busy {
                 link: Link::new(link.settings.clone(), Random::stream(seed, "loss", i)),
                 jitter: Jitter::new(link.jitter, Random::stream(seed, "jitter", i)),
-                meter: LinkMeter::new(),
+                books: Books { meter: LinkMeter::new(), log: None },
                 shortest: Span::MAX,
             });
         }
@@ -120,6 +138,11 @@ impl Path {
             path.routes.push([forward, reverse]);
         }
         path
+    }
+
+    /// What happens at the link `index` from now on is sent to `log`.
+    pub(crate) fn log_link(&mut self, index: usize, log: Log) {
+        self.links[index].books.log = Some(log);
     }
 
     /// Packets that leave one link for one delay share a wire, as in the simulator.
@@ -160,24 +183,29 @@ impl Path {
 
     fn offer_to_link(&mut self, now: Time, index: usize, packet: Held) {
         self.settle(now);
-        let Busy { link, jitter, meter, .. } = &mut self.links[index];
+        let Busy { link, jitter, books, .. } = &mut self.links[index];
         let (wires, routes, lead) = (&mut self.wires, &self.routes, self.lead);
-        let mut out = |packet, departure| depart(packet, departure, meter, jitter, wires, routes, lead);
+        let mut out = |packet, departure| depart(packet, departure, books, jitter, wires, routes, lead);
         let verdict = link.offer(now, packet, &mut out);
         let queued = link.queued_packets();
-        meter.counters.arrived_packets += 1;
+        books.meter.counters.arrived_packets += 1;
+        if !matches!(verdict, Verdict::Lost(_)) {
+            books.log(Entry::Arrival { at: now, size: packet.size() });
+        }
         if queued > 0 && matches!(verdict, Verdict::Taken { .. }) {
-            meter.queue(now, queued);
+            books.meter.queue(now, queued);
         }
         while let Some(evicted) = self.links[index].link.poll_evicted() {
-            let Busy { link, meter, .. } = &mut self.links[index];
+            let Busy { link, books, .. } = &mut self.links[index];
             let queued = link.queued_packets();
-            meter.queue(now, queued);
-            meter.counters.dropped_packets += 1;
+            books.meter.queue(now, queued);
+            books.meter.counters.dropped_packets += 1;
+            books.log(Entry::Drop { at: now, size: evicted.size() });
             self.gone.push(evicted);
             self.note(now, EventKind::Drop, index, &evicted, f64::from(queued));
         }
-        let counters = &mut self.links[index].meter.counters;
+        let books = &mut self.links[index].books;
+        let counters = &mut books.meter.counters;
         match verdict {
             Verdict::Taken { marked: false } => {}
             Verdict::Taken { marked: true } => {
@@ -191,6 +219,7 @@ impl Path {
             }
             Verdict::Dropped(packet) => {
                 counters.dropped_packets += 1;
+                books.log(Entry::Drop { at: now, size: packet.size() });
                 self.gone.push(packet);
                 self.note(now, EventKind::Drop, index, &packet, f64::from(queued));
             }
@@ -244,7 +273,7 @@ impl Path {
             let due = self.next_due;
             self.advance_links(due);
             if self.warmup == Some(due) {
-                self.links.iter_mut().for_each(|busy| busy.meter.restart(due));
+                self.links.iter_mut().for_each(|busy| busy.books.meter.restart(due));
                 self.warmup = None;
             }
             if self.next_sample == due {
@@ -257,7 +286,7 @@ impl Path {
 
     fn sample(&mut self, at: Time) {
         for (link, busy) in (0u32..).zip(&mut self.links) {
-            let counters = busy.meter.counters_at(at);
+            let counters = busy.books.meter.counters_at(at);
             self.series.push(LinkSample {
                 time_s: seconds(at),
                 link,
@@ -273,9 +302,9 @@ impl Path {
 
     fn advance_links(&mut self, now: Time) {
         let (wires, routes, lead) = (&mut self.wires, &self.routes, self.lead);
-        for Busy { link, jitter, meter, .. } in &mut self.links {
+        for Busy { link, jitter, books, .. } in &mut self.links {
             link.advance(now, &mut |packet, departure| {
-                depart(packet, departure, meter, jitter, wires, routes, lead);
+                depart(packet, departure, books, jitter, wires, routes, lead);
             });
         }
     }
@@ -284,9 +313,10 @@ impl Path {
     pub(crate) fn finish(mut self, end: Time, plan: &Plan) -> LinkTables {
         self.settle(end);
         self.advance_links(end);
+        self.links.iter().for_each(|busy| busy.books.log(Entry::End { at: end }));
         let rows = (0u32..).zip(&mut self.links).zip(&plan.links);
         LinkTables {
-            links: rows.map(|((i, busy), link)| busy.meter.finish(end, i, &link.name, link.rate)).collect(),
+            links: rows.map(|((i, busy), link)| busy.books.meter.finish(end, i, &link.name, link.rate)).collect(),
             series: self.series,
             events: self.events.unwrap_or_default(),
         }
@@ -297,15 +327,16 @@ impl Path {
 fn depart(
     packet: Held,
     departure: Departure,
-    meter: &mut LinkMeter,
+    books: &mut Books,
     jitter: &mut Jitter,
     wires: &mut [Wire<Held>],
     routes: &[[Route; 2]],
     lead: Span,
 ) {
     let waited = departure.start.since(departure.arrived);
-    meter.queue(departure.start, departure.queued_packets);
-    meter.service(departure.start, departure.finish, waited, packet.size());
+    books.meter.queue(departure.start, departure.queued_packets);
+    books.meter.service(departure.start, departure.finish, waited, packet.size());
+    books.log(Entry::Departure { arrived: departure.arrived, finish: departure.finish, size: packet.size() });
     let route = routes[packet.route as usize][usize::from(packet.reverse)];
     wires[route.wire].push(departure.finish + lead, jitter.draw(), packet);
 }

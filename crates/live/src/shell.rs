@@ -1,8 +1,10 @@
 //! Programs of the user's own across the path of a plan.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +17,7 @@ use units::{Span, Time};
 use crate::check::{Refusal, check_route};
 use crate::emulator::{Clock, Emulator, Flows, Report, Seen, Settings, timespec};
 use crate::honesty::Honesty;
+use crate::log::{Log, Writer};
 use crate::namespace::End;
 use crate::path::Path;
 use crate::pool::Pool;
@@ -32,6 +35,8 @@ pub struct Shell {
     pub near: Vec<OsString>,
     /// The command at the far end, 10.0.0.2; none if empty. It is started first.
     pub far: Vec<OsString>,
+    /// Where to log what passes the queue from near to far, as Mahimahi's `mm-link` does. A file that is there is replaced.
+    pub log: Option<PathBuf>,
 }
 
 /// What a shell gives.
@@ -45,6 +50,8 @@ pub struct ShellOutcome {
     pub tables: Tables,
     /// How far the path can be trusted.
     pub honesty: Honesty,
+    /// Why the log is not whole: a sentence without final stop. The commands ran on.
+    pub log_failed: Option<String>,
 }
 
 /// What a meter shows while the commands run.
@@ -85,6 +92,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
     if shell.near.is_empty() {
         return Err(Failure::Refused(Refusal::new("a shell needs a command")));
     }
+    let log = shell.log.as_deref().map(|file| open_log(file, plan)).transpose().map_err(Failure::Machine)?;
     let laboratory = Laboratory::build(plan, &[]).map_err(Failure::Machine)?;
     let seen = [Seen::default(), Seen::default()];
     let halt = AtomicBool::new(false);
@@ -100,17 +108,24 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
         events: plan.record.events,
         halt: &halt,
     };
-    let path = Path::new(plan, shell.seed, SETTLING);
+    let mut path = Path::new(plan, shell.seed, SETTLING);
+    let writer = log.map(|(link, log, writer)| {
+        path.log_link(link, log);
+        writer
+    });
     let pool = Pool::new(places(plan), place_size(plan) as usize);
     let emulator = Emulator::new(settings, [&laboratory.near.tun, &laboratory.far.tun], path, pool);
+    let head = head(shell, clock);
     std::thread::scope(|scope| {
-        let emulator = std::thread::Builder::new()
-            .name("ack-emulator".to_owned())
-            .spawn_scoped(scope, || {
-                let _halt = HaltAll(&halt);
-                emulator.run(plan)
-            })
-            .map_err(|error| Failure::Machine(error.to_string()))?;
+        let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        let failed = |error: io::Error| Failure::Machine(error.to_string());
+        let start = |writer: Writer<File>| named("ack-log").spawn_scoped(scope, || writer.run(&head));
+        let writer = writer.map(start).transpose().map_err(failed)?;
+        let run = || {
+            let _halt = HaltAll(&halt);
+            emulator.run(plan)
+        };
+        let emulator = named("ack-emulator").spawn_scoped(scope, run).map_err(failed)?;
         let status = {
             let _halt = HaltAll(&halt);
             let mut look = |now: Time| {
@@ -124,9 +139,33 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
             run_commands(shell, &laboratory, watch, &halt, clock, &mut look)
         };
         let report = emulator.join().map_err(|_| Failure::Machine("the emulator broke down".to_owned()))?;
+        let log_failed = writer.and_then(|writer| match writer.join() {
+            Ok(written) => written.err().map(|error| error.to_string()),
+            Err(_) => Some("its thread broke down".to_owned()),
+        });
         let status = status.map_err(Failure::Machine)?.ok_or(Failure::Interrupted)?;
-        Ok(outcome(plan, &laboratory, report, status))
+        Ok(outcome(plan, &laboratory, report, status, log_failed))
     })
+}
+
+/// The link whose queue is logged, the way to its log, and what writes to `file`, which is there and empty.
+fn open_log(file: &std::path::Path, plan: &Plan) -> Result<(usize, Log, Writer<File>), String> {
+    let link = plan.flows.first().and_then(|flow| flow.forward.first()?.link);
+    let link = link.ok_or("there is no queue to log: the way from near to far has no link")?;
+    let opened = File::create(file).map_err(|error| format!("{}: cannot be written: {error}", file.display()))?;
+    let (log, writer) = Writer::new(opened, &plan.links[link].settings.service);
+    Ok((link, log, writer))
+}
+
+/// What the log begins with: commands, and when the clock of the log began, in milliseconds since 1970.
+fn head(shell: &Shell, clock: Clock) -> Vec<String> {
+    let words = |command: &[OsString]| command.join(OsStr::new(" ")).to_string_lossy().into_owned();
+    let started = (system::wall_clock() - clock.now().as_nanos() + SETTLING.as_nanos()) / 1_000_000;
+    vec![
+        format!("ackclock shell (near to far) {}", words(&shell.near)),
+        format!("seed: {}", shell.seed),
+        format!("init timestamp: {started}"),
+    ]
 }
 
 /// The status of the command at the near end; `None` if it was stopped from outside.
@@ -139,6 +178,10 @@ fn run_commands(
     look: &mut dyn FnMut(Time),
 ) -> Result<Option<i32>, String> {
     let over = AtomicBool::new(false);
+    // What is sent before the run begins passes no link.
+    while clock.now() < Time::ZERO + SETTLING {
+        let _ = poll(&mut [], Some(&timespec(SETTLING)));
+    }
     std::thread::scope(|scope| {
         let over = &over;
         let ends = move || [over, halt, &watch.stop].iter().any(|flag| flag.load(Ordering::Relaxed));
@@ -203,10 +246,16 @@ fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-fn outcome(plan: &Plan, laboratory: &Laboratory, report: Report, status: i32) -> ShellOutcome {
+fn outcome(
+    plan: &Plan,
+    laboratory: &Laboratory,
+    report: Report,
+    status: i32,
+    log_failed: Option<String>,
+) -> ShellOutcome {
     let honesty = honesty(plan, &report, laboratory, Vec::new());
     let Report { ended, links, .. } = report;
     let tables =
         Tables { links: links.links, link_series: links.series, events: in_order(links.events), ..Tables::default() };
-    ShellOutcome { status, elapsed: ended.since(Time::ZERO), tables, honesty }
+    ShellOutcome { status, elapsed: ended.since(Time::ZERO), tables, honesty, log_failed }
 }

@@ -15,6 +15,11 @@ pub(crate) fn monotonic() -> u64 {
     nanos(ClockId::Monotonic)
 }
 
+/// Nanoseconds since 1970.
+pub(crate) fn wall_clock() -> u64 {
+    nanos(ClockId::Realtime)
+}
+
 /// Nanoseconds that the calling thread has computed.
 pub(crate) fn thread_cpu() -> u64 {
     nanos(ClockId::ThreadCPUTime)

@@ -105,6 +105,15 @@ impl Trace {
         Span::from_nanos(self.period)
     }
 
+    /// When the link could send [`OPPORTUNITY`], since the start, period after period, for ever.
+    pub fn times(trace: Arc<Self>) -> impl Iterator<Item = Time> {
+        let count = trace.times.len();
+        (0..).map(move |i: usize| {
+            let period = Time::from_nanos(trace.period.saturating_mul((i / count) as u64));
+            period + Span::from_nanos(trace.times[i % count])
+        })
+    }
+
     /// The rate at which a sender that always has data gets through.
     pub fn mean_rate(&self) -> Rate {
         let bits = self.times.len() as u128 * u128::from(OPPORTUNITY.get()) * 8;
@@ -202,6 +211,13 @@ mod tests {
 
     fn opportunities(text: &str) -> Opportunities {
         Opportunities::of(Arc::new(Trace::parse(text).unwrap()))
+    }
+
+    #[test]
+    fn times_go_on_in_the_next_period() {
+        let trace = Arc::new(Trace::parse("0\n2\n5").unwrap());
+        let millis = Trace::times(trace).map(|time| time.as_nanos() / 1_000_000);
+        assert_eq!(millis.take(7).collect::<Vec<_>>(), [0, 2, 5, 5, 7, 10, 10]);
     }
 
     #[test]

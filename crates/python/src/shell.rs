@@ -1,6 +1,7 @@
 //! Programs of the user's own across an emulated path.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -20,19 +21,21 @@ pub(crate) fn become_root() -> PyResult<()> {
     live::become_root().map_err(|refusal| MachineError::new_err(refusal.to_string()))
 }
 
-/// Runs `near`, and `far` at the other end, across the path of a resolved scenario; returns the exit status of `near` and the tables.
+/// Runs `near`, and `far` at the other end, across the path of a resolved scenario; returns the exit status of `near`, the tables, and
+/// why the log is not whole.
 #[pyfunction]
-#[pyo3(signature = (resolved, seed, near, far, meter=None))]
+#[pyo3(signature = (resolved, seed, near, far, log=None, meter=None))]
 pub(crate) fn shell(
     py: Python<'_>,
     resolved: &str,
     seed: u64,
     near: Vec<OsString>,
     far: Vec<OsString>,
+    log: Option<PathBuf>,
     meter: Option<Py<PyAny>>,
-) -> PyResult<(i32, Run)> {
+) -> PyResult<(i32, Run, Option<String>)> {
     let plan = Arc::new(plan(resolved, true).map_err(|error| exception(py, &error))?);
-    let shell = Shell { plan: plan.clone(), seed, near, far };
+    let shell = Shell { plan: plan.clone(), seed, near, far, log };
     let watch = Watch::default();
     let (sender, mut readings) = channel();
     let outcome = std::thread::scope(|scope| {
@@ -66,9 +69,9 @@ pub(crate) fn shell(
         other => MachineError::new_err(other.to_string()),
     };
     let outcome = outcome.map_err(|_| PyRuntimeError::new_err("the engine failed"))?.map_err(failed)?;
-    let ShellOutcome { status, elapsed, tables, honesty } = outcome;
+    let ShellOutcome { status, elapsed, tables, honesty, log_failed } = outcome;
     let cost =
         live::Engine { events: 0, data_packets: 0, cpu_s: honesty.emulator_cpu_s, wall_s: elapsed.as_secs_f64() };
     let run = engine_of(cost, &honesty).and_then(|engine| Run::new(tables, engine));
-    Ok((status, run.map_err(|failure| failure.into_exception(py))?))
+    Ok((status, run.map_err(|failure| failure.into_exception(py))?, log_failed))
 }

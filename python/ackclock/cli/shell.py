@@ -7,6 +7,8 @@ import os
 import shlex
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,7 +46,8 @@ def shell(
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
     log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write queues, departures and losses over time (CSV).")
+        Path | None,
+        typer.Option(metavar="FILE", help="Log each packet at the queue from near to far, as mm-link does."),
     ] = None,
     meter: Annotated[bool, typer.Option("--meter", help="Tell rates and queue once a second.")] = False,
 ) -> None:
@@ -56,8 +59,6 @@ def shell(
     check_built_in()
     if rtt is not None and delay is not None:
         raise InputError("--rtt and --delay: only one of them can be given")
-    if log is not None and (log.is_dir() or not os.access(log.absolute().parent, os.W_OK)):
-        raise InputError(f"--log {log}: cannot be written")
     service: Any = rate if trace is None else {"trace": str(trace)}
     path: dict[str, Any] = {"rate": service, "queue": queue, "loss": loss}
     path |= {"delay": delay} if delay is not None else {"rtt": rtt or "40ms"}
@@ -68,18 +69,36 @@ def shell(
         _engine.become_root()
     near = command or [os.environ.get("SHELL", "/bin/sh")]
     first = int(json.loads(resolved)["seed"]) if seed is None else seed
-    # Ctrl-C is for the command.
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        status, ran = _engine.shell(resolved, first, near, _words(far), _Meter() if meter else None)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    run = Run.from_engine(ran, resolved, first)
-    if log is not None:
-        _write(run, log)
+    with _lent_terminal():
+        status, ran, log_failed = _engine.shell(
+            resolved, first, near, _words(far), log, _Meter() if meter else None
+        )
     if meter:
-        _tell(run)
+        _tell(Run.from_engine(ran, resolved, first))
+    if log_failed is not None:
+        notes.print(f"ackclock: --log {log}: it is not whole: {log_failed}", markup=False, soft_wrap=True)
+        status = status or 2
     raise typer.Exit(status)
+
+
+@contextmanager
+def _lent_terminal() -> Iterator[None]:
+    """Ctrl-C is for the command. An interactive one makes the terminal its own, so it is taken back."""
+    interrupt = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        owner = os.tcgetpgrp(0)
+    except OSError:
+        # Standard input is no terminal of ours.
+        owner = None
+    try:
+        yield
+    finally:
+        if owner is not None:
+            output_stop = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+            with suppress(OSError):
+                os.tcsetpgrp(0, owner)
+            signal.signal(signal.SIGTTOU, output_stop)
+        signal.signal(signal.SIGINT, interrupt)
 
 
 def _words(command: str) -> list[str]:
@@ -104,12 +123,6 @@ class _Meter:
             f"{elapsed_s:8.1f} s  to far {rates[0]:9.3f} Mbit/s  to near {rates[1]:9.3f} Mbit/s  "
             f"queue {queue} packets\n"
         )
-
-
-def _write(run: Run, log: Path) -> None:
-    import pyarrow.csv as pacsv
-
-    pacsv.write_csv(run.link_series, log)
 
 
 def _tell(run: Run) -> None:

@@ -1,0 +1,191 @@
+"""Programs across an emulated path: the log of its queue, users who are not root, and the terminal."""
+
+import json
+import os
+import pty
+import select
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from ackclock import _engine
+from ackclock.cli import main
+from ackclock.result import Run
+from calling import refused
+from test_live import live  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("live")
+
+SEND = (
+    "import socket\n"
+    "near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+    "for _ in range(100): near.sendto(b'x' * 1472, ('10.0.0.2', 9))\n"
+)
+"""100 packets of 1500 bytes at once: 20 wait, one is sent, the rest is dropped."""
+
+ACKCLOCK = [sys.executable, "-c", "import sys; from ackclock.cli import main; sys.exit(main())"]
+
+
+def resolved(**path):
+    document = {
+        "name": "shell",
+        "duration": "60s",
+        "path": {"rate": "10mbit", "rtt": "20ms", "queue": "20p"} | path,
+        "flows": [{"cc": "newreno"}],
+    }
+    return _engine.resolve_json(json.dumps(document), [])
+
+
+def logged(tmp_path, resolved):
+    """The fields of the log of one burst, line by line, and the row of the link."""
+    log = tmp_path / "queue.log"
+    command = [sys.executable, "-c", SEND + "import time; time.sleep(0.3)"]
+    status, ran, failed = _engine.shell(resolved, 1, command, [], log)
+    assert (status, failed) == (0, None)
+    lines = log.read_text().splitlines()
+    comments = [line for line in lines if line.startswith("#")]
+    assert comments[-1] == "# base timestamp: 0"
+    (row,) = Run.from_engine(ran, resolved, 1).links.to_pylist()
+    return [line.split() for line in lines[len(comments) :]], row
+
+
+def test_the_log_agrees_with_the_counters_of_the_link(tmp_path):
+    lines, row = logged(tmp_path, resolved())
+    count = Counter(kind for _, kind, *_ in lines)
+    assert row["arrived_packets"] >= 100
+    assert row["dropped_packets"] > 50
+    assert count == {
+        "+": row["arrived_packets"],
+        "-": row["departed_packets"],
+        "d": row["dropped_packets"],
+    }
+    times = [int(line[0]) for line in lines]
+    assert times == sorted(times)
+    assert sum(int(size) for _, kind, size, *_ in lines if kind == "-") == row["departed_bytes"]
+    # 1.2 ms each; the last of those that wait leaves after 20 to 21 of them, rounded down.
+    delays = [int(line[3]) for line in lines if line[1] == "-"]
+    assert 24 <= max(delays) <= 26
+    assert all(line[2] == "1" for line in lines if line[1] == "d")
+
+
+def test_the_log_of_a_trace_has_its_opportunities(tmp_path):
+    trace = tmp_path / "link.trace"
+    trace.write_text("3\n10\n")
+    lines, row = logged(tmp_path, resolved(rate={"trace": str(trace)}))
+    opportunities = [int(at) for at, kind, *_ in lines if kind == "#"]
+    assert opportunities[:4] == [3, 10, 13, 20]
+    departures = [int(at) for at, kind, size, *_ in lines if (kind, size) == ("-", "1500")]
+    assert len(departures) == row["departed_packets"]
+    assert set(departures) <= set(opportunities)
+
+
+def test_what_is_lost_at_random_never_reaches_the_queue(tmp_path):
+    lines, row = logged(tmp_path, resolved(loss="50%", queue="infinite"))
+    assert row["lost_packets"] > 20
+    count = Counter(kind for _, kind, *_ in lines)
+    assert count["+"] == row["arrived_packets"] - row["lost_packets"]
+    assert count["d"] == 0
+
+
+def test_a_log_that_cannot_be_written_is_told_in_one_sentence(capfd, tmp_path):
+    assert "missing" in refused(capfd, "shell", "--log", tmp_path / "missing" / "log", "--", "true")
+    # The command runs on, and its status is kept unless it is 0.
+    for command, status in (("true", 2), ("exit 7", 7)):
+        assert main(["shell", "--log", "/dev/full", "--", "sh", "-c", f"echo done; {command}"]) == status
+        out, err = capfd.readouterr()
+        assert out == "done\n"
+        assert err.startswith("ackclock: --log /dev/full: it is not whole: No space left on device")
+        assert err.count("\n") == 1
+
+
+def test_a_user_who_is_not_root_has_a_shell_as_well():
+    for tool in ("setpriv", "unshare", "mount", "mknod"):
+        if os.geteuid() != 0 or shutil.which(tool) is None:
+            pytest.skip(f"becoming nobody needs root and {tool}")
+    # In a mount namespace of its own there is a device that all may use, as on most machines.
+    script = (
+        "mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200 && cd / && "
+        'exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"'
+    )
+    nobody = ["unshare", "--mount", "sh", "-c", script, "sh"]
+    if subprocess.run([*nobody, "unshare", "-Urn", "true"], capture_output=True).returncode != 0:
+        pytest.skip("users may not make namespaces here")
+    if subprocess.run([*nobody, *ACKCLOCK, "--version"], capture_output=True).returncode != 0:
+        pytest.skip("nobody may not read this installation")
+    command = ["bash", "-c", "for i in {1..100}; do echo > /dev/udp/10.0.0.2/9; done; id -u; exit 7"]
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "queue.log"
+        log.parent.chmod(0o777)
+        shell = [*ACKCLOCK, "shell", "--rtt", "20ms", "--log", log, "--meter", "--", *command]
+        ran = subprocess.run([*nobody, *shell], capture_output=True, text=True, timeout=60)
+        assert (ran.returncode, ran.stdout) == (7, "0\n"), ran.stderr
+        assert "bottleneck" in ran.stderr
+        # An empty line, with 28 bytes of headers.
+        assert log.read_text().count(" + 29\n") == 100
+        assert log.stat().st_uid == 65534
+
+
+class Terminal:
+    """A program at a terminal of its own."""
+
+    def __init__(self, arguments):
+        self.process, self.descriptor = pty.fork()
+        if self.process == 0:
+            os.execvp(arguments[0], arguments)
+
+    def type(self, text):
+        os.write(self.descriptor, text.encode())
+
+    def read_until(self, text, seconds=30):
+        """What it shows until `text` is among it."""
+        shown, end = "", time.monotonic() + seconds
+        while text not in shown:
+            assert select.select([self.descriptor], [], [], max(0, end - time.monotonic()))[0], shown
+            shown += os.read(self.descriptor, 4096).decode(errors="replace")
+        return shown
+
+    def status(self):
+        """Its exit status, when it has ended."""
+        with suppress(OSError):
+            # The terminal of a program that has ended is an error to read from.
+            while os.read(self.descriptor, 4096):
+                pass
+        os.close(self.descriptor)
+        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+
+
+def test_an_interrupt_from_the_terminal_reaches_the_command():
+    script = "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.1; done"
+    terminal = Terminal([*ACKCLOCK, "shell", "--", "sh", "-c", script])
+    terminal.read_until("ready\r\n")
+    terminal.type("\x03")
+    terminal.read_until("caught")
+    assert terminal.status() == 5
+
+
+def test_an_interactive_shell_has_the_terminal_and_gives_it_back():
+    inner = shlex.join([*ACKCLOCK, "shell", "--", "bash", "--norc", "--noprofile", "-i"])
+    terminal = Terminal(["sh", "-c", f"{inner}; echo left $?; read answer; echo got $answer"])
+    terminal.type("PS1='at$((1))$ '\n")
+    shown = terminal.read_until("at1$ ")
+    assert "no job control" not in shown
+    terminal.type("echo under way; sleep 60\n")
+    terminal.read_until("under way\r\n")
+    time.sleep(0.2)
+    terminal.type("\x03")
+    terminal.read_until("at1$ ")
+    terminal.type("echo status $?\n")
+    terminal.read_until("status 130")
+    terminal.type("exit 9\n")
+    terminal.read_until("left 9")
+    terminal.type("yes\n")
+    terminal.read_until("got yes")
+    assert terminal.status() == 0
