@@ -39,8 +39,8 @@ fn a_run_leaves_no_namespace_thread_or_file() {
         live::run(&job(SCENARIO), &watch).unwrap();
         looking.join().unwrap()
     });
-    // The emulator, the endpoints, and the one that looks; devices, namespaces and sockets.
-    assert!(seen.1.0 >= before.0 + 3 && seen.1.1 >= before.1 + 4 + 3 * 4, "{before:?} {:?}", seen.1);
+    // The emulator and the endpoints; devices, namespaces and sockets.
+    assert!(seen.1.0 == before.0 + 2 && seen.1.1 >= before.1 + 4 + 3 * 4, "{before:?} {:?}", seen.1);
     assert_eq!(threads_and_files("self"), before);
     assert_eq!(std::fs::read_link("/proc/thread-self/ns/net").unwrap(), own);
     if let Some(mut namespaces) = seen.0 {

@@ -98,8 +98,10 @@ pub(crate) fn namespaces(id: &str) -> Option<Vec<Namespace>> {
     Some(found)
 }
 
-/// Threads and open files of process `id`.
+/// Threads that a run started, and open files, of process `id`. Threads of the test program come and go.
 pub(crate) fn threads_and_files(id: &str) -> (usize, usize) {
-    let count = |what: &str| fs::read_dir(format!("/proc/{id}/{what}")).map_or(0, Iterator::count);
-    (count("task"), count("fd"))
+    let entries = |what: &str| fs::read_dir(format!("/proc/{id}/{what}")).into_iter().flatten().flatten();
+    let ours =
+        |task: &fs::DirEntry| fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.starts_with("ack-"));
+    (entries("task").filter(ours).count(), entries("fd").count())
 }
