@@ -79,11 +79,19 @@ impl<P> Wire<P> {
     /// Takes the next packet off the wire, whenever it arrives.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
-        let packet = self.under_way.pop_front().map(|(_, packet)| packet);
+        if self.overtaking.is_some() {
+            return self.pop_overtaking();
+        }
+        self.under_way.pop_front().map(|(_, packet)| packet)
+    }
+
+    #[inline(never)]
+    fn pop_overtaking(&mut self) -> Option<P> {
+        let (_, packet) = self.under_way.pop_front()?;
         if let Some(overtaking) = &mut self.overtaking {
             overtaking.advance(&mut self.under_way);
         }
-        packet
+        Some(packet)
     }
 
     /// Takes the next packet off the wire if it has arrived by `now`.

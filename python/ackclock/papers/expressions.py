@@ -24,6 +24,7 @@ leaves out are left out.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -48,16 +49,16 @@ from ackclock.papers.measure import (
 )
 
 
-class Expression:
+class Expression(ABC):
     """Something that has a value once the runs are done."""
 
+    @abstractmethod
     def demands(self) -> Iterator[tuple[Cell, Sample]]:
         """The samples that it needs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def value(self, samples: Samples) -> float:
         """Its value; raises ``MetricError`` where it has none."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
