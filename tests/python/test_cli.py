@@ -8,8 +8,7 @@ from itertools import islice
 
 import pytest
 
-from ackclock.jobs import finished
-from ackclock.papers import reproduction
+from ackclock.jobs import Simulator
 from calling import refused, run
 
 SCENARIO = """
@@ -147,11 +146,13 @@ def test_reproduce_writes_a_report_and_one_json_object(capsys, tmp_path):
 def test_an_interrupted_reproduction_prints_one_json_object_of_what_had_finished(
     capsys, tmp_path, monkeypatch, finishing
 ):
-    def interrupted(*arguments, **options):
-        yield from islice(finished(*arguments, **options), finishing)
+    finished = Simulator.finished
+
+    def interrupted(*arguments):
+        yield from islice(finished(*arguments), finishing)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(reproduction, "finished", interrupted)
+    monkeypatch.setattr(Simulator, "finished", interrupted)
     ids = ("cdg2011-fig7", "cdg2011-fig4")
     status, out, err = run(
         capsys, "reproduce", *ids, "--quick", "--json", "--threads", 1, "--out", tmp_path / "report"
