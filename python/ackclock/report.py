@@ -253,15 +253,20 @@ class Page:
         self._parts.append(f'<p class="{css}">{escape(text)}</p>')
 
     def table(
-        self, headings: Sequence[str], rows: Sequence[Sequence[str]], css_column: int | None = None
+        self,
+        headings: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        css_column: int | None = None,
+        numbers: bool = True,
     ) -> None:
-        """A table; numbers stand right, the cells of ``css_column`` take their text as CSS class."""
+        """A table; ``numbers`` stand right, the cells of ``css_column`` take their text as CSS class."""
         head = "".join(f"<th>{escape(h)}</th>" for h in headings)
         body = []
         for row in rows:
             cells = []
             for i, cell in enumerate(row):
-                css = cell if i == css_column else "number" if cell[:1].isdigit() or cell[:1] == "-" else ""
+                number = numbers and (cell[:1].isdigit() or cell[:1] == "-")
+                css = cell if i == css_column else "number" if number else ""
                 cells.append(f'<td class="{escape(css)}">{escape(cell)}</td>')
             body.append(f"<tr>{''.join(cells)}</tr>")
         self._parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>")

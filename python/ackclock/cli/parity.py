@@ -16,6 +16,8 @@ from ackclock.mistakes import InputError
 if TYPE_CHECKING:
     from ackclock.parity import Comparison, Grid, Kept
 
+MOST_AT_ONCE = 64
+
 QUICK = {"rates": "10mbit", "rtts": "40ms", "queues": "1bdp", "flows": "1", "duration": "10s", "warmup": "2s"}
 """What ``--quick`` leaves of the grid."""
 
@@ -37,6 +39,9 @@ def parity(
         int, typer.Option(min=2, max=output.MOST_REPETITIONS, help="Simulated runs of each, for the spread.")
     ] = 10,
     threads: output.ThreadsOption = None,
+    at_once: Annotated[
+        int, typer.Option(min=1, max=MOST_AT_ONCE, help="Live runs at the same time; each wants a core.")
+    ] = 1,
     retries: output.RetriesOption = 1,
     out: output.OutOption = None,
     force: output.ForceOption = False,
@@ -45,7 +50,8 @@ def parity(
     """Run a grid of scenarios simulated and live, and compare.
 
     Lists are separated by commas. What has run is kept in the folder of `--out`, and the same command,
-    after an interruption, goes on from there. Example: `ackclock parity --quick --controllers newreno,cdg --out results`
+    after an interruption, goes on from there.
+    Example: `ackclock parity --quick --controllers newreno,cdg --out results`
     """
     check_built_in()
     if quick:
@@ -57,7 +63,7 @@ def parity(
     output.seeds(first, max(repeat, simulations))
     lists = _list("rates", rates), _list("rtts", rtts), _list("queues", queues), _numbers(flows)
     grid = both.Grid(*lists, _list("controllers", controllers), duration, warmup, first, repeat)
-    live = Live(retries)
+    live = Live(retries, at_once)
     output.look_over([cell.resolved(duration, warmup) for cell in grid.cells()], 1, live)
     with both.Kept.opened(grid, out, force) as kept:
         if kept.runs:

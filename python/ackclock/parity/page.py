@@ -47,8 +47,8 @@ def legend(done: Sequence[Comparison]) -> str:
     live = max(len(comparison.live) for comparison in done)
     return (
         f"Simulated / live. Simulated is the mean (and range) of {simulations} seeds, live that of {live}; "
-        f"flows start within {START_JITTER}, as the seed draws. {MARK.strip()} marks means that differ by more "
-        f"than {SPREAD_LIMIT:g} standard errors, which other seeds do not explain. Near is within "
+        f"flows start within {START_JITTER}, as the seed draws. {MARK.strip()} marks means that differ by "
+        f"more than {SPREAD_LIMIT:g} standard errors, which other seeds do not explain. Near is within "
         f"{100 * NEAR_UTILIZATION:g} point of utilization and {100 * NEAR_QUEUE:g} % of the mean queue."
     )
 
@@ -121,10 +121,10 @@ def write(done: Sequence[Comparison], cells: int, folder: Path, finished: bool) 
         page.paragraph(f"Not finished: {len(done)} of {cells} cells, without figures.", "miss")
     if done:
         page.paragraph(legend(done))
-        page.table(SUMMARY_HEADINGS, summary(done))
+        page.table(SUMMARY_HEADINGS, summary(done), numbers=False)
     for number_of_path, (path, of_path) in enumerate(by_path(done)):
         page.heading(path)
-        page.table(HEADINGS, rows(of_path))
+        page.table(HEADINGS, rows(of_path), numbers=False)
         for comparison in of_path:
             for run in comparison.live:
                 if not run.valid:
