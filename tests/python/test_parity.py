@@ -63,7 +63,7 @@ def test_an_interrupted_grid_goes_on_where_it_stopped(capsys, tmp_path, kernel):
     assert "interrupted; the same command goes on" in err
     assert len(json.loads(out)["cells"]) == 3
     page = (tmp_path / "out" / "index.html").read_text()
-    assert "Not finished: 3 of 8 cells" in page
+    assert "Not finished: 3 of 8 live runs" in page
     assert "<img" not in page
 
     # As a process that was killed while it wrote a run leaves it.

@@ -96,7 +96,7 @@ def _run(
 
     def report(finished: bool) -> None:
         if kept.folder is not None:
-            both.write(done, len(cells), kept.folder, finished)
+            both.write(done, len(cells) * grid.repeat, kept.folder, finished)
 
     try:
         if not kept.runs:

@@ -114,11 +114,15 @@ def document(done: Sequence[Comparison]) -> dict[str, Any]:
     return {"version": _engine.version(), "cells": [comparison.as_json() for comparison in done]}
 
 
-def write(done: Sequence[Comparison], cells: int, folder: Path, finished: bool) -> None:
-    """Writes the report into ``folder``, over what is there; of an unfinished grid without figures."""
+def write(done: Sequence[Comparison], runs: int, folder: Path, finished: bool) -> None:
+    """Writes the report of a grid of so many live runs into ``folder``, over what is there.
+
+    That of an unfinished grid has no figures.
+    """
     page = Page("Simulated and live")
     if not finished:
-        page.paragraph(f"Not finished: {len(done)} of {cells} cells, without figures.", "miss")
+        have = sum(len(comparison.live) for comparison in done)
+        page.paragraph(f"Not finished: {have} of {runs} live runs, without figures.", "miss")
     if done:
         page.paragraph(legend(done))
         page.table(SUMMARY_HEADINGS, summary(done), numbers=False)
