@@ -132,10 +132,11 @@ def lasting_folder(folder: Path, settings: Mapping[str, Any], force: bool = Fals
 def _locked(folder: Path, target: Path) -> Iterator[None]:
     descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FolderError(f"--out {folder}: another ackclock is at work in it") from None
         yield
-    except BlockingIOError:
-        raise FolderError(f"--out {folder}: another ackclock is at work in it") from None
     finally:
         os.close(descriptor)
 
