@@ -208,8 +208,8 @@ def test_an_invalid_run_is_marked_in_tables_and_report(capsys, scenario, tmp_pat
 
 
 @pytest.mark.usefixtures("live")
-@pytest.mark.parametrize(("ended_by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 130)])
-def test_a_live_run_ends_soon_when_it_is_asked_to(scenario, tmp_path, ended_by, status):
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_live_run_ends_soon_when_it_is_asked_to(scenario, tmp_path, ended_by):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "ackclock.cli", "live", scenario, "--set", "duration=60s", "--out", out]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -219,7 +219,7 @@ def test_a_live_run_ends_soon_when_it_is_asked_to(scenario, tmp_path, ended_by, 
     assert holds_devices(process)
     process.send_signal(ended_by)
     _, err = process.communicate(timeout=10)
-    assert (process.returncode, err) == (status, "interrupted\n")
+    assert (process.returncode, err) == (130, "interrupted\n")
     assert [p.name for p in tmp_path.iterdir()] == ["small.toml"]
 
 
@@ -273,8 +273,10 @@ def test_parity_puts_both_engines_side_by_side(capsys, tmp_path):
     assert cell["live"]["utilization"] == pytest.approx(cell["simulated"]["utilization"], abs=0.1)
     difference = cell["live"]["rtt_mean_ms"] - cell["simulated"]["rtt_mean_ms"]
     assert cell["difference"]["rtt_mean_ms"] == pytest.approx(difference)
-    assert {p.name for p in (tmp_path / "out").iterdir()} == {"index.html", "parity.json", "window-0.png"}
+    written = {"index.html", "parity.json", "parity.md", "window-0.png"}
+    assert {p.name for p in (tmp_path / "out").iterdir()} == written
     assert "whole numbers" in refused(capsys, "parity", "--flows", "x")
+    assert "each needs at least one value" in refused(capsys, "parity", "--controllers", ",")
 
 
 def test_an_experiment_goes_live_with_the_endpoints_of_the_kernel(tmp_path):

@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _prepare_process() -> None:
-    """Sees to it that standard streams are open and take any text, and that SIGTERM ends as Ctrl-C does."""
+    """Opens closed standard streams, lets them take any text; SIGTERM and SIGHUP end as Ctrl-C does."""
     for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(descriptor)
@@ -113,6 +113,9 @@ def _prepare_process() -> None:
         if reconfigure is not None:
             reconfigure(errors="replace")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Under nohup it is to be ignored.
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
     if not sys.warnoptions:
         # Those of libraries, such as matplotlib on a name too long for its figure, tell the user nothing.
         warnings.simplefilter("ignore")

@@ -50,6 +50,8 @@ def parity(
     from ackclock import parity as both
 
     cells = both.grid(_list(rates), _list(rtts), _list(queues), _numbers(flows), _list(controllers))
+    if not cells:
+        raise InputError("--rates, --rtts, --queues, --flows, --controllers: each needs at least one value")
     scenarios = [
         (cell.resolved(duration, warmup, simulated=True), cell.resolved(duration, warmup)) for cell in cells
     ]
