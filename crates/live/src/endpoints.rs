@@ -242,7 +242,9 @@ impl<'a> Endpoints<'a> {
             }
         }
         if !begun {
-            return self.flows[index].accept();
+            // What goes wrong now goes wrong again below.
+            let _ = self.flows[index].accept();
+            return;
         }
         let flow = &mut self.flows[index];
         if flow.stage == Stage::Opened && at >= flow.start {
@@ -269,8 +271,8 @@ impl<'a> Endpoints<'a> {
     /// Writes, reads, and looks at the state of flow `index`.
     fn serve(&mut self, at: Time, index: usize) {
         let flow = &mut self.flows[index];
-        flow.accept();
-        let result = flow.write(at, &self.buffer).and_then(|()| flow.read(&mut self.buffer));
+        let result = flow.accept().and_then(|()| flow.write(at, &self.buffer));
+        let result = result.and_then(|()| flow.read(&mut self.buffer));
         if let Err(error) = result {
             return self.give_up(at, index, error);
         }
@@ -400,12 +402,16 @@ impl<'a> Endpoints<'a> {
 }
 
 impl Flow {
-    fn accept(&mut self) {
+    fn accept(&mut self) -> Result<(), Errno> {
         let listener = self.sockets.as_ref().and_then(|sockets| sockets.listener.as_ref());
         if let (None, Some(listener)) = (&self.sink, listener) {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            self.sink = accept_with(listener, flags).ok();
+            match accept_with(listener, flags) {
+                Ok(sink) => self.sink = Some(sink),
+                Err(error) => return unless_later(error),
+            }
         }
+        Ok(())
     }
 
     /// Writes what the application has at `at`.
