@@ -322,13 +322,48 @@ def test_parity_puts_both_engines_side_by_side(capsys):
     status, out, err = run(capsys, "parity", *path, *flows, "--simulations", 2, "--repeat", 2, "--json")
     assert status == 0, err
     (cell,) = json.loads(out)["cells"]
-    assert cell["live"]["utilization"] == pytest.approx(cell["simulated"]["utilization"], abs=0.1)
-    difference = cell["live"]["rtt_mean_ms"] - cell["simulated"]["rtt_mean_ms"]
-    assert cell["difference"]["rtt_mean_ms"] == pytest.approx(difference)
-    written = {"index.html", "parity.json", "parity.md", "window-0.png"}
-    assert {p.name for p in (tmp_path / "out").iterdir()} == written
-    assert "whole numbers" in refused(capsys, "parity", "--flows", "x")
-    assert "each needs at least one value" in refused(capsys, "parity", "--controllers", ",")
+    live, simulated = cell["live"]["utilization"], cell["simulated"]["utilization"]
+    assert live["mean"] == pytest.approx(simulated["mean"], abs=0.1)
+    assert cell["difference"]["utilization"] == pytest.approx(live["mean"] - simulated["mean"])
+    assert [one["seed"] for one in cell["runs"]] == [1, 2]
+
+
+@pytest.mark.usefixtures("live")
+@pytest.mark.parametrize(
+    ("ended_by", "status"), [(signal.SIGKILL, -9), (signal.SIGTERM, 130), (signal.SIGHUP, 130)]
+)
+def test_a_grid_that_is_ended_in_the_background_keeps_what_has_run(capsys, tmp_path, ended_by, status):
+    arguments = ["parity", "--rates", "10mbit", "--rtts", "40ms", "--queues", "1bdp", "--flows", "1"]
+    arguments += [
+        "--controllers",
+        "newreno,cubic",
+        "--simulations",
+        "2",
+        "--duration",
+        "3s",
+        "--warmup",
+        "1s",
+    ]
+    arguments += ["--out", str(tmp_path / "out")]
+
+    def in_background():
+        # As a shell without job control starts it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    command = [sys.executable, "-m", "ackclock.cli", *arguments]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=in_background)
+    first = tmp_path / "out" / "live" / "001-10mbit-40ms-1bdp-1-x-newreno-seed-1"
+    deadline = time.monotonic() + 30
+    while not first.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(ended_by)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == status, err
+    assert [p.name for p in first.parent.glob("[!.]*")] == [first.name]
+    written = (first / "run.json").stat().st_mtime_ns
+    assert run(capsys, *arguments)[0] == 0
+    assert (first / "run.json").stat().st_mtime_ns == written
+    assert len(list(first.parent.iterdir())) == 2
 
 
 def test_an_experiment_goes_live_with_the_endpoints_of_the_kernel(tmp_path):
