@@ -266,9 +266,9 @@ impl<'a> Emulator<'a> {
             flow.clocked = true;
             let bytes = &self.pool.at(packet.place)[..packet.size as usize];
             let segment = Header::read(bytes).and_then(|header| header.segment);
-            let sample = segment
-                .filter(|segment| !segment.synchronize)
-                .and_then(|segment| flow.tracker.acknowledge(now, segment.acknowledgement?));
+            let sample = segment.filter(|segment| !segment.synchronize).and_then(|segment| {
+                flow.tracker.acknowledge(now, segment.acknowledgement?, header::sack_blocks(bytes))
+            });
             if let Some(rtt) = sample {
                 flow.meter.rtt(rtt);
                 seen.latest_rtt.store(rtt.as_nanos(), Ordering::Relaxed);
