@@ -15,11 +15,12 @@
  *
  * Notable differences from the paper: those of crates/control/src/siad.rs.
  * Notable differences from crates/control/src/siad.rs:
- * - alpha, targets and windows at the loss are in units of 2^-16 segments; divisions round down, (7) to the nearest with a relative
- *   error below 2^-31. `margin` is in units of 2^-32.
+ * - alpha, targets, windows at the loss and `margin` are in units of 2^-32 segments, and what an increase costs in units of 2^-24;
+ *   products and quotients round to the nearest. What is smaller by the rounding of a 64-bit float there is a whole number here.
  * - The random number of `trend = random` has 32 bits.
  *
- * Ranges: RTTs are below an hour, windows below 2^31 segments.
+ * Ranges: RTTs are below an hour, windows and targets below 2^31 segments. (7) is exact but for its rounding for RTTs below 4 s, and
+ * has a relative error below 2^-30 beyond; the cost of an increase has one below 2^-38 where alpha exceeds 256 segments.
  */
 #include "events.h"
 
@@ -39,6 +40,13 @@ PROBES(alpha, incthresh, cmax, num_rtt, rtt_min_ms, rtt_curr_ms, cnt_dec, draine
 #define TOLERANCE 999
 /* No epoch is shorter, in RTTs. */
 #define MIN_RTTS 2
+/* In units of 2^-32 segments; below 2^31 segments. */
+typedef u64 fine;
+#define FINE(n) ((fine)(n) << 32)
+/* Segments acknowledged, in units of 2^-24. */
+typedef u64 credit;
+#define CREDIT(n) ((credit)(n) << 24)
+
 /* A span that is not known yet. */
 #define UNKNOWN (~0ull)
 #define LONGEST_RTT (3600 * SECOND)
@@ -50,11 +58,11 @@ enum region { SLOW_START = 1, LINEAR_INCREMENT, FAST_INCREASE };
 /* What belongs to the running congestion epoch, and what a spurious loss gives back. */
 struct epoch {
 	/* The target: below it Linear Increment, from it on Fast Increase. */
-	segments incthresh;
+	fine incthresh;
 	/* Segments per RTT. */
-	segments alpha;
+	fine alpha;
 	/* cwnd_max: the window at the last congestion event. */
-	segments cmax;
+	fine cmax;
 	/* Num_RTT. */
 	u32 rtts;
 	/* Additional Decreases so far. */
@@ -83,7 +91,7 @@ struct controller {
 	u32 rises;
 
 	/* Segments acknowledged that have not yet grown the window. */
-	segments credit;
+	credit credit;
 
 	/* Before the last loss event. */
 	bool can_restore;
@@ -93,14 +101,19 @@ struct controller {
 
 	/* The last regular decrease, for probes. */
 	u32 event_case;
-	segments overestimate;
+	fine overestimate;
 	s64 deviation;
 	segments ssthresh_at_event;
 	u64 decreases;
 	u64 additional_decreases;
 };
 
-inline_always segments whole_down(segments w) { return w & ~(SEGMENT - 1); }
+/* A window as fine, and back, rounded down. */
+inline_always fine refined(segments w) { return w << 16; }
+inline_always segments whole_down(fine w) { return WHOLE(w >> 32); }
+
+/* x/n, rounded to the nearest. */
+inline_always fine share(fine x, u32 n) { return n ? (x + n / 2) / n : x; }
 
 /* Whether a <= b on the clock. */
 inline_always bool at_most(span a, span b) { return a <= b || a - b <= TOLERANCE; }
@@ -157,29 +170,29 @@ inline_always void guard_against_creeping(struct controller *s)
 }
 
 /* What of `window` the path itself holds: (7), window * RTT_min/RTT_curr, not rounded down. Not without a sample. */
-inline_always segments without_backlog(const struct controller *s, segments window)
+inline_always fine without_backlog(const struct controller *s, fine window)
 {
-	return scaled(window, fraction(s->minimum, s->current));
+	return proportional(window, s->minimum, s->current);
 }
 
 /* (target - from)/round_trips, at least one segment. */
-inline_always segments climb(segments target, segments from, u32 round_trips)
+inline_always fine climb(fine target, fine from, u32 round_trips)
 {
-	return target > from && round_trips ? most((target - from) / round_trips, SEGMENT) : SEGMENT;
+	return target > from ? most(share(target - from, round_trips), FINE(1)) : FINE(1);
 }
 
 /* (3): from ssthresh to the target in Num_RTT round trips, at least one segment in each and at most as in slow start. */
-inline_always segments scalable_increase(const struct controller *s)
+inline_always fine scalable_increase(const struct controller *s)
 {
-	segments threshold = s->reno.threshold;
-	return least(climb(s->epoch.incthresh, threshold, s->epoch.rtts), most(threshold, SEGMENT));
+	fine threshold = refined(s->reno.threshold);
+	return least(climb(s->epoch.incthresh, threshold, s->epoch.rtts), most(threshold, FINE(1)));
 }
 
 /* In slow start alpha is the window. */
 inline_always void double_in_slow_start(struct controller *s)
 {
 	if (in_slow_start(&s->reno))
-		s->epoch.alpha = s->reno.window;
+		s->epoch.alpha = refined(s->reno.window);
 }
 
 /* Puts window and threshold where a reduction leaves them, with the alpha that goes with that. */
@@ -191,6 +204,25 @@ inline_always void set_window(struct controller *s, segments window, segments th
 	double_in_slow_start(s);
 }
 
+/* What one segment more costs: window/alpha, rounded to the nearest, but a segment at least. */
+inline_always credit cost(fine window, fine alpha)
+{
+	if (alpha >= window || alpha == 0)
+		return CREDIT(1);
+	credit whole = CREDIT(window / alpha);
+	fine rest = window % alpha;
+	/* Brings alpha below 2^40, so that rest * 2^24 does not overflow. */
+	if (alpha >> 48) {
+		alpha >>= 16;
+		rest >>= 16;
+	}
+	if (alpha >> 40) {
+		alpha >>= 8;
+		rest >>= 8;
+	}
+	return whole + ((rest << 24) + alpha / 2) / alpha;
+}
+
 struct growth {
 	struct controller *s;
 };
@@ -200,21 +232,21 @@ static long grow_by_one(u32 index, void *context)
 {
 	struct controller *s = ((struct growth *)context)->s;
 	struct epoch *e = &s->epoch;
-	segments old = s->reno.window, threshold = s->reno.threshold, window = old + SEGMENT;
-	segments step = e->alpha ? most((old << 16) / e->alpha, SEGMENT) : SEGMENT;
-	if (s->credit < step)
+	fine old = refined(s->reno.window), threshold = refined(s->reno.threshold), window = old + FINE(1);
+	credit price = cost(old, e->alpha);
+	if (s->credit < price)
 		return 1;
-	s->credit -= step;
-	s->reno.window = window;
+	s->credit -= price;
+	s->reno.window += SEGMENT;
 	e->grew = true;
 	if (window < threshold)
 		e->alpha = window; /* slow start: doubles in a round trip */
 	else if (old < threshold)
-		e->alpha = e->incthresh > threshold ? scalable_increase(s) : SEGMENT;
+		e->alpha = e->incthresh > threshold ? scalable_increase(s) : FINE(1);
 	else if (old < e->incthresh && window >= e->incthresh)
-		e->alpha = SEGMENT; /* Fast Increase begins */
+		e->alpha = FINE(1); /* Fast Increase begins */
 	else if (window > e->incthresh)
-		e->alpha = least(e->alpha + SEGMENT, most(window / 2, SEGMENT)); /* (6) */
+		e->alpha = least(e->alpha + FINE(1), most(window / 2, FINE(1))); /* (6) */
 	return 0;
 }
 
@@ -222,25 +254,25 @@ static long grow_by_one(u32 index, void *context)
 inline_always void grow(struct controller *s, u32 delivered)
 {
 	struct growth growth = {s};
-	s->credit += WHOLE(delivered);
+	s->credit += CREDIT(delivered);
 	loop(BURST, grow_by_one, &growth);
 }
 
 /* (10) to (14): cwnd_max, the window about one RTT ago, when the loss happened. */
-inline_always segments window_at_loss(struct controller *s)
+inline_always fine window_at_loss(struct controller *s)
 {
 	const struct epoch *e = &s->epoch;
-	segments window = s->reno.window, threshold = s->reno.threshold, grown;
+	fine window = refined(s->reno.window), threshold = refined(s->reno.threshold), grown;
 	if (!e->grew) {
 		s->event_case = 0;
 		grown = 0;
 	} else if (window <= threshold || e->alpha >= window) {
 		s->event_case = 5;
 		grown = window / 2;
-	} else if (window > e->incthresh && e->alpha >= whole_down(window / 2)) {
+	} else if (window > e->incthresh && e->alpha >= refined(whole_down(window / 2))) {
 		s->event_case = 4;
-		grown = window / 3;
-	} else if (window >= e->incthresh && e->incthresh > threshold && e->alpha == SEGMENT) {
+		grown = share(window, 3);
+	} else if (window >= e->incthresh && e->incthresh > threshold && e->alpha == FINE(1)) {
 		s->event_case = 3;
 		grown = climb(e->incthresh, threshold, e->rtts);
 	} else if (window > e->incthresh) {
@@ -250,17 +282,17 @@ inline_always segments window_at_loss(struct controller *s)
 		s->event_case = 1;
 		grown = e->alpha;
 	}
-	return most(window > grown ? window - grown : 0, WHOLE(min_cwnd));
+	return most(window > grown ? window - grown : 0, FINE(min_cwnd));
 }
 
 /* What is added to cwnd_max, now `cmax`, to give the next target, after a decrease to `threshold`: (5), or what stands in for it. */
-inline_always s64 deviation(const struct controller *s, segments cmax, segments threshold)
+inline_always s64 deviation(const struct controller *s, fine cmax, fine threshold)
 {
 	if (trend == trend_none)
 		return 0;
 	if (trend == trend_paper)
 		return (s64)cmax - (s64)s->epoch.cmax;
-	segments range = cmax > threshold ? cmax - threshold : 0;
+	fine range = cmax > threshold ? cmax - threshold : 0;
 	return (s64)scaled(range, random_u32()) - (s64)(range / 2);
 }
 
@@ -275,26 +307,27 @@ inline_always void regular_decrease(struct controller *s)
 	s->credit = 0;
 	if (min_guard)
 		guard_against_creeping(s);
-	segments cmax = window_at_loss(s);
-	segments threshold = cmax / 2;
+	fine cmax = window_at_loss(s);
+	fine reduced = cmax / 2;
 	if (s->current != UNKNOWN) {
-		segments left = whole_down(without_backlog(s, cmax)), less = margin >> 16;
-		threshold = left > less ? left - less : 0; /* (8) */
+		fine left = refined(whole_down(without_backlog(s, cmax)));
+		reduced = left > margin ? left - margin : 0; /* (8) */
 	}
-	threshold = most(whole_down(threshold), WHOLE(min_cwnd));
+	segments threshold = most(whole_down(reduced), WHOLE(min_cwnd));
 	if (num_ms == 0) {
 		e->rtts = most(num_rtt, MIN_RTTS);
 	} else if (s->current != UNKNOWN) {
 		span mean = (s->minimum + s->current) / 2;
 		e->rtts = most(least(num_ms / most(mean, 1), ~0u), MIN_RTTS);
 	}
-	s64 rise = deviation(s, cmax, threshold);
-	s->overestimate = s->reno.window > cmax ? s->reno.window - cmax : 0;
+	fine base = refined(threshold), window = refined(s->reno.window);
+	s64 rise = deviation(s, cmax, base);
+	s->overestimate = window > cmax ? window - cmax : 0;
 	s->deviation = rise;
 	s->ssthresh_at_event = threshold;
 	s->decreases += 1;
 	s64 target = (s64)cmax + rise; /* (4) */
-	e->incthresh = target > (s64)threshold ? (segments)target : threshold;
+	e->incthresh = target > (s64)base ? (fine)target : base;
 	e->cmax = cmax;
 	set_window(s, least(s->reno.window, threshold), threshold);
 }
@@ -312,35 +345,35 @@ inline_always void begin_epoch(struct controller *s, bool drained)
 inline_always bool calls_for_additional_decrease(const struct controller *s)
 {
 	const struct epoch *e = &s->epoch;
-	return !e->drained && s->reno.window > s->reno.threshold + e->alpha + WHOLE(2) && e->cnt_dec + 1 < e->rtts &&
-	       s->reno.window > WHOLE(min_cwnd);
+	bool late = refined(s->reno.window) > refined(s->reno.threshold) + e->alpha + FINE(2);
+	return late && !e->drained && e->cnt_dec + 1 < e->rtts && s->reno.window > WHOLE(min_cwnd);
 }
 
 /* Additional Decrease, by which the window loses its backlog and so much more that it can grow for a round trip with an empty
  * queue. `left` is what the path itself holds of the window about one RTT ago. */
-inline_always void additional_decrease(struct controller *s, segments left)
+inline_always void additional_decrease(struct controller *s, fine left)
 {
 	struct epoch *e = &s->epoch;
-	segments floor = WHOLE(min_cwnd), less = margin >> 16, window, alpha;
+	fine floor = FINE(min_cwnd), window, alpha;
 	s->credit = 0;
 	s->additional_decreases += 1;
 	e->cnt_dec += 1;
 	u32 remaining = e->rtts > e->cnt_dec ? e->rtts - e->cnt_dec : 1; /* round trips to the target */
-	if (left <= floor + less) {
+	if (left <= floor + margin) {
 		window = floor;
 		alpha = climb(e->incthresh, floor, remaining);
 	} else {
-		segments lower = left - less;                                                    /* (15) */
-		segments red = lower / remaining;                                                /* (17) */
-		segments alpha_new = climb(e->incthresh, lower, most(remaining - 1, 1));         /* (18) */
-		segments off = most(red, alpha_new);
-		window = most(whole_down(lower > off ? lower - off : 0), floor);                 /* (16) */
+		fine lower = left - margin;                                                      /* (15) */
+		fine red = share(lower, remaining);                                              /* (17) */
+		fine alpha_new = climb(e->incthresh, lower, most(remaining - 1, 1));             /* (18) */
+		fine off = most(red, alpha_new);
+		window = most(refined(whole_down(lower > off ? lower - off : 0)), floor);        /* (16) */
 		alpha = alpha_new > red ? alpha_new : climb(e->incthresh, window, remaining);    /* (19) */
 	}
 	e->drained = window == floor || alpha > window;
 	e->alpha = clamp_after_ad && alpha > window ? window : alpha;
-	s->reno.window = window;
-	s->reno.threshold = window - SEGMENT;
+	s->reno.window = whole_down(window);
+	s->reno.threshold = s->reno.window - SEGMENT;
 }
 
 /* ---- events ---- */
@@ -348,7 +381,7 @@ inline_always void additional_decrease(struct controller *s, segments left)
 inline_always void on_start(struct sock *sk, struct controller *s)
 {
 	/* All at the initial window: the first phase is a slow start. */
-	s->epoch.incthresh = s->epoch.alpha = s->epoch.cmax = s->reno.window;
+	s->epoch.incthresh = s->epoch.alpha = s->epoch.cmax = refined(s->reno.window);
 	s->epoch.rtts = most(num_rtt, MIN_RTTS);
 	s->epoch.drained = true;
 	s->minimum = s->of_epoch = s->current = s->previous = UNKNOWN;
@@ -361,16 +394,16 @@ inline_always void on_ack(struct sock *sk, struct controller *s, u32 delivered)
 	struct epoch *e = &s->epoch;
 	span sample = rtt_now(sk);
 	if (sample) {
-		bool grown = s->reno.window > s->reno.threshold + e->alpha + SEGMENT;
+		bool grown = refined(s->reno.window) > refined(s->reno.threshold) + e->alpha + FINE(1);
 		if (observe(s, sample, grown))
 			e->drained = true;
 	}
-	if (in_slow_start(&s->reno) || s->reno.window > e->incthresh)
+	if (in_slow_start(&s->reno) || refined(s->reno.window) > e->incthresh)
 		e->drained = true;
 	if (!is_window_limited(sk))
 		return;
 	if (calls_for_additional_decrease(s) && s->current != UNKNOWN)
-		additional_decrease(s, without_backlog(s, s->reno.threshold));
+		additional_decrease(s, without_backlog(s, refined(s->reno.threshold)));
 	else
 		grow(s, delivered);
 }
@@ -413,11 +446,11 @@ inline_always void show(struct sock *sk, struct controller *s)
 		return;
 	const struct epoch *e = &s->epoch;
 	u32 region = in_slow_start(&s->reno)             ? SLOW_START
-		     : s->reno.window < e->incthresh ? LINEAR_INCREMENT
+		     : refined(s->reno.window) < e->incthresh ? LINEAR_INCREMENT
 						     : FAST_INCREASE;
-	probe(out, alpha, e->alpha, SEGMENT);
-	probe(out, incthresh, e->incthresh, SEGMENT);
-	probe(out, cmax, e->cmax, SEGMENT);
+	probe(out, alpha, e->alpha, FINE(1));
+	probe(out, incthresh, e->incthresh, FINE(1));
+	probe(out, cmax, e->cmax, FINE(1));
 	probe(out, num_rtt, e->rtts, 1);
 	probe(out, rtt_min_ms, s->minimum == UNKNOWN ? 0 : s->minimum, MILLISECOND);
 	probe(out, rtt_curr_ms, s->current == UNKNOWN ? 0 : s->current, MILLISECOND);
@@ -425,8 +458,8 @@ inline_always void show(struct sock *sk, struct controller *s)
 	probe(out, drained, e->drained, 1);
 	probe(out, region, region, 1);
 	probe(out, event_case, s->event_case, 1);
-	probe(out, overestimate, s->overestimate, SEGMENT);
-	probe(out, trend, s->deviation, SEGMENT);
+	probe(out, overestimate, s->overestimate, FINE(1));
+	probe(out, trend, s->deviation, FINE(1));
 	probe(out, ssthresh_at_event, s->ssthresh_at_event, SEGMENT);
 	probe(out, events, s->decreases, 1);
 	probe(out, additional_decreases, s->additional_decreases, 1);
