@@ -110,38 +110,22 @@ inline_always u64 scaled(u64 x, real factor)
 	return ((x1 * f1) << 32) + x1 * f0 + x0 * f1 + ((x0 * f0 + (1ull << 31)) >> 32);
 }
 
-/* By how many bits b is too long for 32. */
-inline_always u32 beyond_32_bits(u64 b)
+/* a/b for a <= b, as a real, with a relative error below 2^-31; 1 where b is 0. */
+inline_always real fraction(u64 a, u64 b)
 {
+	/* Brings b below 2^32, so that a * 2^32 does not overflow. */
 	u32 shift = 0;
 #pragma unroll
 	for (u32 step = 16; step > 0; step /= 2)
 		if (b >> (32 + shift + step - 1))
 			shift += step;
-	return b >> (32 + shift) ? shift + 1 : shift;
-}
-
-/* a/b for a <= b, as a real, with a relative error below 2^-31; 1 where b is 0. */
-inline_always real fraction(u64 a, u64 b)
-{
-	u32 shift = beyond_32_bits(b);
+	if (b >> (32 + shift))
+		shift += 1;
 	a >>= shift;
 	b >>= shift;
 	if (b == 0 || a >= b)
 		return 1ull << 32;
 	return ((a << 32) + b / 2) / b;
-}
-
-/* x * a/b for a <= b, rounded to the nearest; exact but for that if b is below 2^32, else with a relative error below 2^-30. x where
- * b is 0. */
-inline_always u64 proportional(u64 x, u64 a, u64 b)
-{
-	u32 shift = beyond_32_bits(b);
-	a >>= shift;
-	b >>= shift;
-	if (b == 0 || a >= b)
-		return x;
-	return x / b * a + (x % b * a + b / 2) / b;
 }
 
 #endif
