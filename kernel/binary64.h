@@ -90,12 +90,13 @@ FUNCTION(binary64, over, binary64, a, binary64, b)
 	u64 divisor = mantissa(b);
 	if (divisor == 0)
 		return a;
-	u64 quotient = mantissa(a) / divisor, rest = mantissa(a) % divisor;
+	u64 quotient = mantissa(a) / divisor, rest = mantissa(a) - quotient * divisor;
 #pragma unroll
 	for (u32 digit = 0; digit < 5; digit++) {
 		rest <<= 11;
-		quotient = quotient << 11 | rest / divisor;
-		rest %= divisor;
+		u64 eleven_bits = rest / divisor;
+		rest -= eleven_bits * divisor;
+		quotient = quotient << 11 | eleven_bits;
 	}
 	return rounded(quotient | (rest != 0), exponent(a) - exponent(b) - 55);
 }

@@ -228,7 +228,9 @@ inline_always void grow(struct controller *s, u32 delivered)
 {
 	struct growth growth = {s};
 	s->credit = plus(s->credit, from_whole(delivered));
-	loop(BURST, grow_by_one, &growth);
+	/* Mostly it is by far not enough. Only within some units of the last place does the quotient decide. */
+	if (times(s->credit, s->epoch.alpha) + 8 >= exact(s->reno.window))
+		loop(BURST, grow_by_one, &growth);
 }
 
 /* (10) to (14): cwnd_max, the window about one RTT ago, when the loss happened. */
