@@ -121,9 +121,14 @@ inline_always span rtt_now(const struct sock *sk)
 	return smoothed ? most(smoothed / tick * tick, tick) : 0;
 }
 
-/* Takes a sample; `grown` says that the window has grown for about one RTT since it was reduced. Returns whether the sample shows
- * that the queue has been empty (section III.B). */
-inline_always bool observe(struct controller *s, span sample, bool grown)
+/* Whether the window exceeds the threshold by more than alpha and `more`: by about one RTT of growth since it was reduced. */
+inline_always bool has_grown(const struct controller *s, binary64 more)
+{
+	return exact(s->reno.window) > plus(plus(exact(s->reno.threshold), s->epoch.alpha), more);
+}
+
+/* Takes a sample. Returns whether it shows that the queue has been empty (section III.B). */
+inline_always bool observe(struct controller *s, span sample)
 {
 	s->current = least(sample, s->previous);
 	s->previous = sample;
@@ -134,7 +139,7 @@ inline_always bool observe(struct controller *s, span sample, bool grown)
 	}
 	if (at_most(sample, s->of_epoch)) {
 		s->of_epoch = least(sample, s->of_epoch);
-		if (grown) {
+		if (has_grown(s, ONE)) {
 			s->minimum = s->of_epoch;
 			return true;
 		}
@@ -318,9 +323,7 @@ inline_always void begin_epoch(struct controller *s, bool drained)
 inline_always bool calls_for_additional_decrease(const struct controller *s)
 {
 	const struct epoch *e = &s->epoch;
-	binary64 round_trip_later = plus(plus(exact(s->reno.threshold), e->alpha), TWO);
-	return !e->drained && exact(s->reno.window) > round_trip_later && e->cnt_dec + 1 < e->rtts &&
-	       s->reno.window > WHOLE(min_cwnd);
+	return !e->drained && has_grown(s, TWO) && e->cnt_dec + 1 < e->rtts && s->reno.window > WHOLE(min_cwnd);
 }
 
 /* Additional Decrease, by which the window loses its backlog and so much more that it can grow for a round trip with an empty
@@ -365,11 +368,8 @@ inline_always void on_ack(struct sock *sk, struct controller *s, u32 delivered)
 {
 	struct epoch *e = &s->epoch;
 	span sample = rtt_now(sk);
-	if (sample) {
-		bool grown = exact(s->reno.window) > plus(plus(exact(s->reno.threshold), e->alpha), ONE);
-		if (observe(s, sample, grown))
-			e->drained = true;
-	}
+	if (sample && observe(s, sample))
+		e->drained = true;
 	if (in_slow_start(&s->reno) || exact(s->reno.window) > e->incthresh)
 		e->drained = true;
 	if (!is_window_limited(sk))
