@@ -5,6 +5,7 @@
  *
  *   struct sock, tcp_sk(sk), inet_csk(sk)   the connection, with the kernel's names for its fields
  *   CALLBACK_n(...), CONTROLLER(...)         the callbacks of struct tcp_congestion_ops, and what it is called
+ *   FUNCTION(...)                            a function of two numbers that is too long to be put in wherever it is called
  *   PRIVATE_STATE(type), STORED_STATE(type)  state of a connection: state(sk)
  *   PARAMETER(...), CHOICE(...)              parameters: settable by name, before and while flows run
  *   PROBES(...), probe_begin, probe, probe_end   named internals for traces

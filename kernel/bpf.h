@@ -227,6 +227,11 @@ inline_always s64 timestamp_rtt(const struct sock *sk)
 /* The smoothed RTT (RFC 6298) in nanoseconds; 0 before the first sample. */
 inline_always u64 smoothed_rtt(const struct sock *sk) { return (u64)(tcp_sk(sk)->srtt_us >> 3) * 1000; }
 
+/* ---- functions ---- */
+
+/* FUNCTION(type, name, type of argument, argument, ...) { body } of two numbers, which the verifier looks at once, not at each call. */
+#define FUNCTION(result, name, t0, a0, t1, a1) __attribute__((noinline)) result name(t0 a0, t1 a1)
+
 /* ---- callbacks ---- */
 
 /* CALLBACK_n(type, name, type of argument, argument, ...) { body } */

@@ -7,7 +7,7 @@
  * | --- | --- |
  * | (1), (6): increase per ACK, Fast Increase | grow |
  * | (3): Scalable Increase | scalable_increase |
- * | (4), (5): trend | deviation, regular_decrease |
+ * | (4), (5): target and trend | target_after |
  * | (7) to (9): Adaptive Decrease | without_backlog, regular_decrease |
  * | (10) to (14): window at the loss | window_at_loss |
  * | (15) to (19): Additional Decrease | additional_decrease |
@@ -15,12 +15,12 @@
  *
  * Notable differences from the paper: those of crates/control/src/siad.rs.
  * Notable differences from crates/control/src/siad.rs:
- * - alpha, targets and windows at the loss are in units of 2^-16 segments; divisions round down, (7) to the nearest with a relative
- *   error below 2^-31. `margin` is in units of 2^-32.
- * - The random number of `trend = random` has 32 bits.
+ * - `margin` is in units of 2^-32 segments, and the random number of `trend = random` has 32 bits. All else is computed as there, in
+ *   the order given there: windows and thresholds meet alpha, targets and sums of both exactly, where the last bit decides.
  *
  * Ranges: RTTs are below an hour, windows below 2^31 segments.
  */
+#include "binary64.h"
 #include "events.h"
 
 PARAMETER(u32, num_rtt, 20);
@@ -50,11 +50,11 @@ enum region { SLOW_START = 1, LINEAR_INCREMENT, FAST_INCREASE };
 /* What belongs to the running congestion epoch, and what a spurious loss gives back. */
 struct epoch {
 	/* The target: below it Linear Increment, from it on Fast Increase. */
-	segments incthresh;
+	binary64 incthresh;
 	/* Segments per RTT. */
-	segments alpha;
+	binary64 alpha;
 	/* cwnd_max: the window at the last congestion event. */
-	segments cmax;
+	binary64 cmax;
 	/* Num_RTT. */
 	u32 rtts;
 	/* Additional Decreases so far. */
@@ -83,7 +83,7 @@ struct controller {
 	u32 rises;
 
 	/* Segments acknowledged that have not yet grown the window. */
-	segments credit;
+	binary64 credit;
 
 	/* Before the last loss event. */
 	bool can_restore;
@@ -93,14 +93,19 @@ struct controller {
 
 	/* The last regular decrease, for probes. */
 	u32 event_case;
-	segments overestimate;
-	s64 deviation;
+	binary64 overestimate;
+	s64 trend;
 	segments ssthresh_at_event;
 	u64 decreases;
 	u64 additional_decreases;
 };
 
-inline_always segments whole_down(segments w) { return w & ~(SEGMENT - 1); }
+/* A window or threshold, which are whole numbers, as such a number, and back, rounded down. */
+inline_always binary64 exact(segments w) { return from_whole(w >> 16); }
+inline_always segments whole_down(binary64 w) { return WHOLE(floor_of(w)); }
+
+/* For probes: in units of 2^-16. */
+inline_always segments in_segments(binary64 w) { return floor_of(times(w, POWER(16))); }
 
 /* Whether a <= b on the clock. */
 inline_always bool at_most(span a, span b) { return a <= b || a - b <= TOLERANCE; }
@@ -116,9 +121,14 @@ inline_always span rtt_now(const struct sock *sk)
 	return smoothed ? most(smoothed / tick * tick, tick) : 0;
 }
 
-/* Takes a sample; `grown` says that the window has grown for about one RTT since it was reduced. Returns whether the sample shows
- * that the queue has been empty (section III.B). */
-inline_always bool observe(struct controller *s, span sample, bool grown)
+/* Whether the window exceeds the threshold by more than alpha and `more`: by about one RTT of growth since it was reduced. */
+inline_always bool has_grown(const struct controller *s, binary64 more)
+{
+	return exact(s->reno.window) > plus(plus(exact(s->reno.threshold), s->epoch.alpha), more);
+}
+
+/* Takes a sample. Returns whether it shows that the queue has been empty (section III.B). */
+inline_always bool observe(struct controller *s, span sample)
 {
 	s->current = least(sample, s->previous);
 	s->previous = sample;
@@ -129,7 +139,7 @@ inline_always bool observe(struct controller *s, span sample, bool grown)
 	}
 	if (at_most(sample, s->of_epoch)) {
 		s->of_epoch = least(sample, s->of_epoch);
-		if (grown) {
+		if (has_grown(s, ONE)) {
 			s->minimum = s->of_epoch;
 			return true;
 		}
@@ -157,29 +167,29 @@ inline_always void guard_against_creeping(struct controller *s)
 }
 
 /* What of `window` the path itself holds: (7), window * RTT_min/RTT_curr, not rounded down. Not without a sample. */
-inline_always segments without_backlog(const struct controller *s, segments window)
+inline_always binary64 without_backlog(const struct controller *s, binary64 window)
 {
-	return scaled(window, fraction(s->minimum, s->current));
+	return least(over(times(window, from_whole(s->minimum)), from_whole(s->current)), window);
 }
 
 /* (target - from)/round_trips, at least one segment. */
-inline_always segments climb(segments target, segments from, u32 round_trips)
+inline_always binary64 climb(binary64 target, binary64 from, u32 round_trips)
 {
-	return target > from && round_trips ? most((target - from) / round_trips, SEGMENT) : SEGMENT;
+	return most(over(minus(target, from), from_whole(round_trips)), ONE);
 }
 
 /* (3): from ssthresh to the target in Num_RTT round trips, at least one segment in each and at most as in slow start. */
-inline_always segments scalable_increase(const struct controller *s)
+inline_always binary64 scalable_increase(const struct controller *s)
 {
-	segments threshold = s->reno.threshold;
-	return least(climb(s->epoch.incthresh, threshold, s->epoch.rtts), most(threshold, SEGMENT));
+	binary64 threshold = exact(s->reno.threshold);
+	return least(climb(s->epoch.incthresh, threshold, s->epoch.rtts), most(threshold, ONE));
 }
 
 /* In slow start alpha is the window. */
 inline_always void double_in_slow_start(struct controller *s)
 {
 	if (in_slow_start(&s->reno))
-		s->epoch.alpha = s->reno.window;
+		s->epoch.alpha = exact(s->reno.window);
 }
 
 /* Puts window and threshold where a reduction leaves them, with the alpha that goes with that. */
@@ -200,21 +210,21 @@ static long grow_by_one(u32 index, void *context)
 {
 	struct controller *s = ((struct growth *)context)->s;
 	struct epoch *e = &s->epoch;
-	segments old = s->reno.window, threshold = s->reno.threshold, window = old + SEGMENT;
-	segments step = e->alpha ? most((old << 16) / e->alpha, SEGMENT) : SEGMENT;
+	binary64 old = exact(s->reno.window), threshold = exact(s->reno.threshold), window = plus(old, ONE);
+	binary64 step = e->alpha < old ? over(old, e->alpha) : ONE;
 	if (s->credit < step)
 		return 1;
-	s->credit -= step;
-	s->reno.window = window;
+	s->credit = minus(s->credit, step);
+	s->reno.window += SEGMENT;
 	e->grew = true;
 	if (window < threshold)
 		e->alpha = window; /* slow start: doubles in a round trip */
 	else if (old < threshold)
-		e->alpha = e->incthresh > threshold ? scalable_increase(s) : SEGMENT;
+		e->alpha = e->incthresh > threshold ? scalable_increase(s) : ONE;
 	else if (old < e->incthresh && window >= e->incthresh)
-		e->alpha = SEGMENT; /* Fast Increase begins */
+		e->alpha = ONE; /* Fast Increase begins */
 	else if (window > e->incthresh)
-		e->alpha = least(e->alpha + SEGMENT, most(window / 2, SEGMENT)); /* (6) */
+		e->alpha = least(plus(e->alpha, ONE), most(over(window, TWO), ONE)); /* (6) */
 	return 0;
 }
 
@@ -222,46 +232,53 @@ static long grow_by_one(u32 index, void *context)
 inline_always void grow(struct controller *s, u32 delivered)
 {
 	struct growth growth = {s};
-	s->credit += WHOLE(delivered);
-	loop(BURST, grow_by_one, &growth);
+	s->credit = plus(s->credit, from_whole(delivered));
+	/* Mostly it is by far not enough. Only within some units of the last place does the quotient decide. */
+	if (times(s->credit, s->epoch.alpha) + 8 >= exact(s->reno.window))
+		loop(BURST, grow_by_one, &growth);
 }
 
 /* (10) to (14): cwnd_max, the window about one RTT ago, when the loss happened. */
-inline_always segments window_at_loss(struct controller *s)
+inline_always binary64 window_at_loss(struct controller *s)
 {
 	const struct epoch *e = &s->epoch;
-	segments window = s->reno.window, threshold = s->reno.threshold, grown;
+	binary64 window = exact(s->reno.window), threshold = exact(s->reno.threshold), grown;
 	if (!e->grew) {
 		s->event_case = 0;
 		grown = 0;
 	} else if (window <= threshold || e->alpha >= window) {
 		s->event_case = 5;
-		grown = window / 2;
-	} else if (window > e->incthresh && e->alpha >= whole_down(window / 2)) {
+		grown = over(window, TWO);
+	} else if (window > e->incthresh && e->alpha >= from_whole(floor_of(over(window, TWO)))) {
 		s->event_case = 4;
-		grown = window / 3;
-	} else if (window >= e->incthresh && e->incthresh > threshold && e->alpha == SEGMENT) {
+		grown = over(window, from_whole(3));
+	} else if (window >= e->incthresh && e->incthresh > threshold && e->alpha == ONE) {
 		s->event_case = 3;
 		grown = climb(e->incthresh, threshold, e->rtts);
 	} else if (window > e->incthresh) {
 		s->event_case = 2;
-		grown = e->alpha / 2;
+		grown = over(e->alpha, TWO);
 	} else {
 		s->event_case = 1;
 		grown = e->alpha;
 	}
-	return most(window > grown ? window - grown : 0, WHOLE(min_cwnd));
+	return most(minus(window, grown), from_whole(min_cwnd));
 }
 
-/* What is added to cwnd_max, now `cmax`, to give the next target, after a decrease to `threshold`: (5), or what stands in for it. */
-inline_always s64 deviation(const struct controller *s, segments cmax, segments threshold)
+/* (4): the next target, after a decrease to `threshold`: cwnd_max, now `cmax`, and (5), or what stands in for it. */
+inline_always binary64 target_after(struct controller *s, binary64 cmax, binary64 threshold)
 {
-	if (trend == trend_none)
-		return 0;
-	if (trend == trend_paper)
-		return (s64)cmax - (s64)s->epoch.cmax;
-	segments range = cmax > threshold ? cmax - threshold : 0;
-	return (s64)scaled(range, random_u32()) - (s64)(range / 2);
+	binary64 up = 0, down = 0;
+	if (trend == trend_paper) {
+		up = minus(cmax, s->epoch.cmax);
+		down = minus(s->epoch.cmax, cmax);
+	} else if (trend == trend_random) {
+		binary64 range = minus(cmax, threshold), random = rounded(random_u32(), -32);
+		up = times(minus(random, POWER(-1)), range);
+		down = times(minus(POWER(-1), random), range);
+	}
+	s->trend = (s64)in_segments(up) - (s64)in_segments(down);
+	return most(minus(plus(cmax, up), down), threshold);
 }
 
 /* A regular decrease: threshold and window, target, and the increase that leads there. */
@@ -275,26 +292,20 @@ inline_always void regular_decrease(struct controller *s)
 	s->credit = 0;
 	if (min_guard)
 		guard_against_creeping(s);
-	segments cmax = window_at_loss(s);
-	segments threshold = cmax / 2;
-	if (s->current != UNKNOWN) {
-		segments left = whole_down(without_backlog(s, cmax)), less = margin >> 16;
-		threshold = left > less ? left - less : 0; /* (8) */
-	}
-	threshold = most(whole_down(threshold), WHOLE(min_cwnd));
+	binary64 cmax = window_at_loss(s), left = over(cmax, TWO);
+	if (s->current != UNKNOWN)
+		left = minus(from_whole(floor_of(without_backlog(s, cmax))), rounded(margin, -32)); /* (8) */
+	segments threshold = most(whole_down(left), WHOLE(min_cwnd));
 	if (num_ms == 0) {
 		e->rtts = most(num_rtt, MIN_RTTS);
 	} else if (s->current != UNKNOWN) {
 		span mean = (s->minimum + s->current) / 2;
 		e->rtts = most(least(num_ms / most(mean, 1), ~0u), MIN_RTTS);
 	}
-	s64 rise = deviation(s, cmax, threshold);
-	s->overestimate = s->reno.window > cmax ? s->reno.window - cmax : 0;
-	s->deviation = rise;
+	s->overestimate = minus(exact(s->reno.window), cmax);
 	s->ssthresh_at_event = threshold;
 	s->decreases += 1;
-	s64 target = (s64)cmax + rise; /* (4) */
-	e->incthresh = target > (s64)threshold ? (segments)target : threshold;
+	e->incthresh = target_after(s, cmax, exact(threshold));
 	e->cmax = cmax;
 	set_window(s, least(s->reno.window, threshold), threshold);
 }
@@ -312,35 +323,32 @@ inline_always void begin_epoch(struct controller *s, bool drained)
 inline_always bool calls_for_additional_decrease(const struct controller *s)
 {
 	const struct epoch *e = &s->epoch;
-	return !e->drained && s->reno.window > s->reno.threshold + e->alpha + WHOLE(2) && e->cnt_dec + 1 < e->rtts &&
-	       s->reno.window > WHOLE(min_cwnd);
+	return !e->drained && has_grown(s, TWO) && e->cnt_dec + 1 < e->rtts && s->reno.window > WHOLE(min_cwnd);
 }
 
 /* Additional Decrease, by which the window loses its backlog and so much more that it can grow for a round trip with an empty
  * queue. `left` is what the path itself holds of the window about one RTT ago. */
-inline_always void additional_decrease(struct controller *s, segments left)
+inline_always void additional_decrease(struct controller *s, binary64 left)
 {
 	struct epoch *e = &s->epoch;
-	segments floor = WHOLE(min_cwnd), less = margin >> 16, window, alpha;
 	s->credit = 0;
 	s->additional_decreases += 1;
 	e->cnt_dec += 1;
 	u32 remaining = e->rtts > e->cnt_dec ? e->rtts - e->cnt_dec : 1; /* round trips to the target */
-	if (left <= floor + less) {
+	binary64 floor = from_whole(min_cwnd), lower = minus(left, rounded(margin, -32)), window, alpha; /* (15) */
+	if (lower <= floor) {
 		window = floor;
 		alpha = climb(e->incthresh, floor, remaining);
 	} else {
-		segments lower = left - less;                                                    /* (15) */
-		segments red = lower / remaining;                                                /* (17) */
-		segments alpha_new = climb(e->incthresh, lower, most(remaining - 1, 1));         /* (18) */
-		segments off = most(red, alpha_new);
-		window = most(whole_down(lower > off ? lower - off : 0), floor);                 /* (16) */
+		binary64 red = over(lower, from_whole(remaining));                               /* (17) */
+		binary64 alpha_new = climb(e->incthresh, lower, most(remaining - 1, 1));         /* (18) */
+		window = most(from_whole(floor_of(minus(lower, most(red, alpha_new)))), floor);  /* (16) */
 		alpha = alpha_new > red ? alpha_new : climb(e->incthresh, window, remaining);    /* (19) */
 	}
 	e->drained = window == floor || alpha > window;
 	e->alpha = clamp_after_ad && alpha > window ? window : alpha;
-	s->reno.window = window;
-	s->reno.threshold = window - SEGMENT;
+	s->reno.window = whole_down(window);
+	s->reno.threshold = s->reno.window - SEGMENT;
 }
 
 /* ---- events ---- */
@@ -348,7 +356,7 @@ inline_always void additional_decrease(struct controller *s, segments left)
 inline_always void on_start(struct sock *sk, struct controller *s)
 {
 	/* All at the initial window: the first phase is a slow start. */
-	s->epoch.incthresh = s->epoch.alpha = s->epoch.cmax = s->reno.window;
+	s->epoch.incthresh = s->epoch.alpha = s->epoch.cmax = exact(s->reno.window);
 	s->epoch.rtts = most(num_rtt, MIN_RTTS);
 	s->epoch.drained = true;
 	s->minimum = s->of_epoch = s->current = s->previous = UNKNOWN;
@@ -360,17 +368,14 @@ inline_always void on_ack(struct sock *sk, struct controller *s, u32 delivered)
 {
 	struct epoch *e = &s->epoch;
 	span sample = rtt_now(sk);
-	if (sample) {
-		bool grown = s->reno.window > s->reno.threshold + e->alpha + SEGMENT;
-		if (observe(s, sample, grown))
-			e->drained = true;
-	}
-	if (in_slow_start(&s->reno) || s->reno.window > e->incthresh)
+	if (sample && observe(s, sample))
+		e->drained = true;
+	if (in_slow_start(&s->reno) || exact(s->reno.window) > e->incthresh)
 		e->drained = true;
 	if (!is_window_limited(sk))
 		return;
 	if (calls_for_additional_decrease(s) && s->current != UNKNOWN)
-		additional_decrease(s, without_backlog(s, s->reno.threshold));
+		additional_decrease(s, without_backlog(s, exact(s->reno.threshold)));
 	else
 		grow(s, delivered);
 }
@@ -412,12 +417,12 @@ inline_always void show(struct sock *sk, struct controller *s)
 	if (!out)
 		return;
 	const struct epoch *e = &s->epoch;
-	u32 region = in_slow_start(&s->reno)             ? SLOW_START
-		     : s->reno.window < e->incthresh ? LINEAR_INCREMENT
-						     : FAST_INCREASE;
-	probe(out, alpha, e->alpha, SEGMENT);
-	probe(out, incthresh, e->incthresh, SEGMENT);
-	probe(out, cmax, e->cmax, SEGMENT);
+	u32 region = in_slow_start(&s->reno)                    ? SLOW_START
+		     : exact(s->reno.window) < e->incthresh ? LINEAR_INCREMENT
+							    : FAST_INCREASE;
+	probe(out, alpha, in_segments(e->alpha), SEGMENT);
+	probe(out, incthresh, in_segments(e->incthresh), SEGMENT);
+	probe(out, cmax, in_segments(e->cmax), SEGMENT);
 	probe(out, num_rtt, e->rtts, 1);
 	probe(out, rtt_min_ms, s->minimum == UNKNOWN ? 0 : s->minimum, MILLISECOND);
 	probe(out, rtt_curr_ms, s->current == UNKNOWN ? 0 : s->current, MILLISECOND);
@@ -425,8 +430,8 @@ inline_always void show(struct sock *sk, struct controller *s)
 	probe(out, drained, e->drained, 1);
 	probe(out, region, region, 1);
 	probe(out, event_case, s->event_case, 1);
-	probe(out, overestimate, s->overestimate, SEGMENT);
-	probe(out, trend, s->deviation, SEGMENT);
+	probe(out, overestimate, in_segments(s->overestimate), SEGMENT);
+	probe(out, trend, s->trend, SEGMENT);
 	probe(out, ssthresh_at_event, s->ssthresh_at_event, SEGMENT);
 	probe(out, events, s->decreases, 1);
 	probe(out, additional_decreases, s->additional_decreases, 1);

@@ -223,6 +223,10 @@ inline_always s64 timestamp_rtt(const struct sock *sk) { return ack_connection(s
 
 inline_always u64 smoothed_rtt(const struct sock *sk) { return ack_connection(sk)->smoothed_rtt; }
 
+/* ---- functions ---- */
+
+#define FUNCTION(result, name, t0, a0, t1, a1) __attribute__((unused)) static result name(t0 a0, t1 a1)
+
 /* ---- callbacks ---- */
 
 #define CALLBACK_1(result, name, t0, a0)                                                                                       \

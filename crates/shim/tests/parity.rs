@@ -5,13 +5,7 @@
 //! | --- | --- | --- |
 //! | newreno | 2 segments | C counts acknowledged segments up to a window and rounds each halving down |
 //! | cdg, da | 0 | both round down a fraction, C one of 16 bits, and draw the same random numbers |
-//! | siad | 1 segment, or an event apart | alpha and targets have 16 fractional bits; a whole segment is added when their sum is full |
-//!
-//! A window one segment apart passes the threshold of an Additional Decrease one ACK apart, so SIAD's windows may also agree with those of the
-//! event before or after.
-//!
-//! SIAD compares, and rounds down, values that in made-up flows are whole numbers but for rounding: 56/3 * 21/28 is 14 in C and just less in
-//! Rust. In up to one of twenty such flows, whose RTTs are whole milliseconds, that tells the windows apart; in recorded ones it does not.
+//! | siad | 0 | C computes with the bits of a 64-bit float: in both, sums meet windows exactly where they do in the other |
 //!
 //! Left out: what follows an idle restart, where the kernel raises the threshold to three quarters of the window (RFC 2861) and the
 //! simulator's controllers do not (RFC 5681).
@@ -21,7 +15,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use control::{Ack, Controller, Counting, Loss, Marks, Parameters, RttSample, registry};
 use proptest::prelude::*;
-use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::{RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use shim::Source;
 use shim::tape::{Event, Recorder, Tape};
 use sim::{Job, Watch};
@@ -33,18 +27,14 @@ struct Twins {
     source: Source,
     /// The most that windows differ by.
     rounding: f64,
-    /// So many events apart a decision may fall.
-    apart: usize,
-    /// The share of made-up tapes in which a decision falls differently, and the windows part.
-    boundaries: f64,
 }
 
 static TWINS: LazyLock<Vec<Twins>> = LazyLock::new(|| {
-    let twins = |(name, rounding, apart, boundaries)| {
+    let twins = |(name, rounding)| {
         let file = format!("{}/../../kernel/{name}.bpf.c", env!("CARGO_MANIFEST_DIR"));
-        Twins { name, source: Source::open(Path::new(&file)).unwrap(), rounding, apart, boundaries }
+        Twins { name, source: Source::open(Path::new(&file)).unwrap(), rounding }
     };
-    [("newreno", 2.0, 0, 0.0), ("cdg", 0.0, 0, 0.0), ("da", 0.0, 0, 0.0), ("siad", 1.0, 1, 0.05)].map(twins).into()
+    [("newreno", 2.0), ("cdg", 0.0), ("da", 0.0), ("siad", 0.0)].map(twins).into()
 });
 
 /// Settings that lead through every rule, with the controllers they belong to.
@@ -69,11 +59,7 @@ const SETTINGS: &[(&str, &str)] = &[
 fn difference(twins: &Twins, parameters: &Parameters, tape: &Tape, seed: u64) -> Option<String> {
     let rust = tape.play(registry::build(twins.name, parameters).unwrap().as_mut(), seed);
     let c = tape.play(twins.source.build(parameters).unwrap().as_mut(), seed);
-    let close = |i: usize, j: usize| (c[i].0 - rust[j].0.floor().max(1.0)).abs() <= twins.rounding;
-    let differs = |&i: &usize| {
-        let (from, to) = (i.saturating_sub(twins.apart), (i + twins.apart).min(rust.len() - 1));
-        !(from..=to).any(|j| close(i, j))
-    };
+    let differs = |&i: &usize| (c[i].0 - rust[i].0.floor().max(1.0)).abs() > twins.rounding;
     (0..rust.len()).find(differs).map(|i| {
         let told = (i.saturating_sub(12)..=i).map(|i| {
             let (at, event) = &tape.events[i];
@@ -297,16 +283,11 @@ fn made_up_flows_have_the_same_windows_in_both_languages() {
     for twins in TWINS.iter() {
         let settings: Vec<Parameters> =
             SETTINGS.iter().filter(|(name, _)| *name == twins.name).map(|(_, text)| parameters(text)).collect();
-        let parted: Mutex<Vec<String>> = Mutex::default();
         let outcome = runner.run(&steps, |(steps, seed)| {
             let tape = Connection::tape(&steps);
-            let found = settings.iter().filter_map(|parameters| difference(twins, parameters, &tape, seed));
-            parted.lock().unwrap().extend(found);
-            Ok(())
+            let found = settings.iter().find_map(|parameters| difference(twins, parameters, &tape, seed));
+            found.map_or(Ok(()), |found| Err(TestCaseError::fail(found)))
         });
         assert_eq!(outcome, Ok(()));
-        let (parted, tapes) = (parted.into_inner().unwrap(), settings.len() * CASES as usize);
-        let most = tapes as f64 * twins.boundaries;
-        assert!(parted.len() as f64 <= most, "{} of {tapes} tapes, such as {}", parted.len(), parted[0]);
     }
 }
