@@ -1,17 +1,15 @@
-//! The delayed-ACK timers of all receivers.
+//! The timers of all receivers, until which ACKs wait.
 
 use std::collections::VecDeque;
 
 use units::{Span, Time};
 
-/// Timers that are set and taken back with every other packet. All timers of one length expire in the order in which they were set, so a
-/// queue for each length does what a heap would, at a fraction of the cost. One that is taken back stays in its queue until somebody looks:
+/// Timers that are set and taken back with every other packet, and have few lengths. All timers of one length expire in the order in
+/// which they were set, so a queue for each length does what a heap would, at a fraction of the cost. One that is taken back stays in its queue until somebody looks:
 /// [`Alarms::next`] may be too early, never too late.
 #[derive(Clone, Debug)]
 pub(crate) struct Alarms {
     lines: Vec<Line>,
-    /// The line of each flow.
-    line_of: Vec<u32>,
     /// When the timer of each flow expires; [`Time::NEVER`] if it is not set.
     expires: Vec<Time>,
     next: Time,
@@ -25,18 +23,9 @@ struct Line {
 }
 
 impl Alarms {
-    /// A timer for each flow, of the given length.
-    pub(crate) fn new(lengths: impl Iterator<Item = Span>) -> Self {
-        let mut alarms = Self { lines: Vec::new(), line_of: Vec::new(), expires: Vec::new(), next: Time::NEVER };
-        for length in lengths {
-            let line = alarms.lines.iter().position(|l| l.length == length).unwrap_or_else(|| {
-                alarms.lines.push(Line { length, timers: VecDeque::new() });
-                alarms.lines.len() - 1
-            });
-            alarms.line_of.push(line as u32);
-            alarms.expires.push(Time::NEVER);
-        }
-        alarms
+    /// A timer for each of `flows`.
+    pub(crate) fn new(flows: usize) -> Self {
+        Self { lines: Vec::new(), expires: vec![Time::NEVER; flows], next: Time::NEVER }
     }
 
     /// When to look for a timer that is [`due`](Self::due); [`Time::NEVER`] if none is set.
@@ -45,9 +34,9 @@ impl Alarms {
         self.next
     }
 
-    /// The timer of `flow` expires at `at`, as long after it is set as its length says; [`Time::NEVER`]: it is not set.
+    /// The timer of `flow`, which is set at `now`, expires at `at`; [`Time::NEVER`]: it is not set.
     #[inline]
-    pub(crate) fn set(&mut self, flow: u32, at: Time) {
+    pub(crate) fn set(&mut self, now: Time, flow: u32, at: Time) {
         let expires = &mut self.expires[flow as usize];
         if *expires == at {
             return;
@@ -57,7 +46,11 @@ impl Alarms {
             return;
         }
         self.next = self.next.min(at);
-        let timers = &mut self.lines[self.line_of[flow as usize] as usize].timers;
+        let length = at.since(now);
+        let timers = match self.lines.iter().position(|line| line.length == length) {
+            Some(line) => &mut self.lines[line].timers,
+            None => self.new_line(length),
+        };
         debug_assert!(timers.back().is_none_or(|&(last, _)| last <= at), "timers of a line are in order");
         timers.push_back((at, flow));
         // Those that were taken back must not pile up.
@@ -65,6 +58,17 @@ impl Alarms {
             let expires = &self.expires;
             timers.retain(|&(at, flow)| expires[flow as usize] == at);
         }
+    }
+
+    /// The timer of `flow` is not set any more.
+    pub(crate) fn clear(&mut self, flow: u32) {
+        self.expires[flow as usize] = Time::NEVER;
+    }
+
+    #[cold]
+    fn new_line(&mut self, length: Span) -> &mut VecDeque<(Time, u32)> {
+        self.lines.push(Line { length, timers: VecDeque::new() });
+        &mut self.lines.last_mut().expect("it was just added").timers
     }
 
     /// The flow whose timer expires at `now`, which is not set any more; `None`: no timer expires before the new
@@ -95,10 +99,10 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn timers_expire_in_the_order_of_a_plain_list_however_they_are_set_and_taken_back(
-            operations in proptest::collection::vec((0u64..30, 0u32..6, proptest::bool::ANY), 1..200)
+            operations in proptest::collection::vec((0u64..30, 0u32..6, proptest::option::of(0usize..3)), 1..200)
         ) {
-            let lengths: Vec<Span> = (0..6).map(|f| Span::from_millis(if f < 4 { 40 } else { 100 })).collect();
-            let mut alarms = Alarms::new(lengths.iter().copied());
+            let lengths = [1, 40, 100].map(Span::from_millis);
+            let mut alarms = Alarms::new(6);
             let mut model = [Time::NEVER; 6];
             let mut now = Time::ZERO;
             for (wait, flow, set) in operations {
@@ -114,12 +118,12 @@ mod tests {
                 }
                 let entry = &mut model[flow as usize];
                 // A timer that is set stays until it is taken back.
-                if !set {
-                    *entry = Time::NEVER;
-                } else if *entry == Time::NEVER {
-                    *entry = now + lengths[flow as usize];
+                match set {
+                    None => *entry = Time::NEVER,
+                    // One that is set earlier than it was is set anew.
+                    Some(length) => *entry = (*entry).min(now + lengths[length]),
                 }
-                alarms.set(flow, *entry);
+                alarms.set(now, flow, *entry);
                 proptest::prop_assert!(alarms.next() <= model.into_iter().min().unwrap());
             }
         }

@@ -57,7 +57,7 @@ impl Ends {
                     (None, None) => Application::Greedy,
                 };
                 Self::Tcp {
-                    receiver: Box::new(Receiver::new(&options)),
+                    receiver: Box::new(Receiver::new(&options, plan.base_rtt)),
                     ecn: options.ecn,
                     sender: Box::new(Sender::new(options, controller, application, random)),
                 }

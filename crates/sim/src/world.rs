@@ -88,7 +88,7 @@ impl<'a> World<'a> {
         let mut world = Self {
             traffic: Agenda::new(routes.wire_link.len() + plan.links.len()),
             timers: Agenda::new(drawn.len()),
-            alarms: Alarms::new(drawn.iter().map(|f| plan.flows[f.of].options.delayed_ack_timeout)),
+            alarms: Alarms::new(drawn.len()),
             wires: routes.delays.iter().map(|(delay, overtaking)| Wire::new(delay.clone(), *overtaking)).collect(),
             samples: Samples::new(plan),
             recorder: Recorder::new(plan, drawn),
@@ -364,7 +364,7 @@ impl<'a> World<'a> {
             remove(&mut self.active, packet.flow);
             self.recorder.event(now, EventKind::Complete, packet.flow, None, None, None);
         }
-        self.alarms.set(packet.flow, or_never(ends.receiver_deadline()));
+        self.alarms.set(now, packet.flow, or_never(ends.receiver_deadline()));
         if let Some(ack) = ack {
             self.acknowledge(now, packet.flow, ack);
         }
@@ -418,7 +418,7 @@ impl<'a> World<'a> {
         let Some(index) = self.alarms.due(now) else { return };
         let Some(ends) = &mut self.flows[index as usize].ends else { return };
         let ack = ends.on_receiver_timeout(now);
-        self.alarms.set(index, or_never(ends.receiver_deadline()));
+        self.alarms.set(now, index, or_never(ends.receiver_deadline()));
         if let Some(ack) = ack {
             self.acknowledge(now, index, ack);
         }
@@ -475,7 +475,7 @@ impl<'a> World<'a> {
             self.recorder.leave(self.plan, index, &self.drawn[index as usize], flow);
             flow.ends = None;
             self.timers.set(index, Time::NEVER);
-            self.alarms.set(index, Time::NEVER);
+            self.alarms.clear(index);
         }
     }
 

@@ -82,6 +82,9 @@ pub struct Options {
     /// Segments acknowledged one by one at the start of a connection (quick ACKs of Linux): 16, and in Linux while the
     /// receive window opens, which it does by two segments for each that arrives.
     pub quick_acks: u32,
+    /// SACK compression (Linux since 4.18): how long an ACK of out-of-order data may wait for more of it, at most a twentieth of the
+    /// base RTT. Not the first three since the last advance, nor where a third SACK block changes. Zero is none.
+    pub sack_compression: Span,
 }
 
 impl Options {
@@ -167,6 +170,7 @@ pub fn linux() -> Options {
         delayed_ack_timeout: Span::from_millis(40),
         // 16, and 2^20 bytes by which the window of a receive buffer of 8 MiB opens: seen in Linux 6.18.
         quick_acks: 380,
+        sack_compression: Span::from_millis(1),
     }
 }
 
@@ -181,6 +185,7 @@ pub fn linux_3_5() -> Options {
         counting: Counting::PerAck,
         slow_start_at_threshold: true,
         quick_acks: 16,
+        sack_compression: Span::ZERO,
         ..linux()
     }
 }
@@ -201,6 +206,7 @@ pub fn freebsd_9() -> Options {
         rto_slack: Span::from_millis(200),
         delayed_ack_timeout: Span::from_millis(100),
         quick_acks: 0,
+        sack_compression: Span::ZERO,
         ..linux()
     }
 }
@@ -219,6 +225,7 @@ pub fn ns2_linux() -> Options {
         slow_start_at_threshold: true,
         ack_every: 1,
         quick_acks: 0,
+        sack_compression: Span::ZERO,
         ..linux()
     }
 }
@@ -245,6 +252,7 @@ pub fn real_1992() -> Options {
         slow_start_restart: false,
         ack_every: 1,
         quick_acks: 0,
+        sack_compression: Span::ZERO,
         ..linux()
     }
 }

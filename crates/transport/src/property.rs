@@ -86,7 +86,7 @@ impl World {
         Self {
             now: Time::ZERO,
             sender: Sender::new(options.clone(), controller, application, Random::stream(seed, "flow", 0)),
-            receiver: Receiver::new(&options),
+            receiver: Receiver::new(&options, channel.delay * 2),
             options,
             channel,
             random: Random::stream(seed, "channel", 0),
@@ -215,7 +215,7 @@ prop_compose! {
         ],
         ack_every in 1u32..4,
         (receive_window, initial_window) in (prop_oneof![2u32..20, Just(1000)], 1u32..20),
-        (duplicate_threshold, quick_acks) in (1u32..6, 0u32..8),
+        (duplicate_threshold, quick_acks, compression) in (1u32..6, 0u32..8, 0u64..3),
         clock_tick in prop_oneof![Just(Span::ZERO), Just(Span::from_millis(1)), Just(Span::from_millis(500))],
     ) -> Options {
         let [sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, ecn, slow_start_restart, ..] = switches;
@@ -223,7 +223,7 @@ prop_compose! {
         Options {
             segment_size: Bytes::new(SEGMENT), sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, ecn,
             slow_start_restart, fast_recovery, forward_acknowledgment, counting, reduction, ack_every, receive_window,
-            initial_window, duplicate_threshold, quick_acks, clock_tick,
+            initial_window, duplicate_threshold, quick_acks, clock_tick, sack_compression: Span::from_millis(compression),
             rto_max: Span::from_secs(4),
             ..linux()
         }

@@ -6,11 +6,20 @@ use crate::Options;
 use crate::ranges::Ranges;
 use crate::segment::{Acknowledgement, Data, SackBlocks};
 
+/// ACKs of out-of-order data that leave at once after each advance, before SACK compression begins (Linux: TCP_FASTRETRANS_THRESH).
+const UNCOMPRESSED: u32 = 3;
+/// The most out-of-order segments that one ACK waits for (Linux: tcp_comp_sack_nr).
+const MOST_COMPRESSED: u32 = 44;
+/// SACK blocks whose changes may wait (Linux: TCP_SACK_BLOCKS_EXPECTED): no ACK has room for many more.
+const EXPECTED_BLOCKS: usize = 2;
+
 /// The receiver of one connection.
 pub struct Receiver {
     ack_every: u32,
     timeout: Span,
     quick_acks: u32,
+    /// How long an ACK of out-of-order data may wait; zero: not at all.
+    compression: Span,
     sack: bool,
     timestamps: bool,
     max_blocks: usize,
@@ -29,6 +38,11 @@ pub struct Receiver {
     unacknowledged: u32,
     deadline: Option<Time>,
     due: bool,
+    /// Out-of-order segments that the next ACK has waited for, and until when.
+    compressed: u32,
+    compressed_until: Option<Time>,
+    /// ACKs of out-of-order data that left uncompressed, and the next segment in order then.
+    uncompressed: (u32, u64),
     /// TS.Recent (RFC 7323, section 4.3).
     echo: Time,
     last_ack_sent: u64,
@@ -38,12 +52,13 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that has seen nothing.
-    pub fn new(options: &Options) -> Self {
+    /// A receiver that has seen nothing, on a path of `base_rtt`, as its handshake would have measured it.
+    pub fn new(options: &Options, base_rtt: Span) -> Self {
         Self {
             ack_every: options.ack_every.max(1),
             timeout: options.delayed_ack_timeout,
             quick_acks: options.quick_acks,
+            compression: if options.sack { options.sack_compression.min(base_rtt / 20) } else { Span::ZERO },
             sack: options.sack,
             timestamps: options.timestamps,
             max_blocks: if options.timestamps { 3 } else { 4 },
@@ -59,6 +74,9 @@ impl Receiver {
             unacknowledged: 0,
             deadline: None,
             due: false,
+            compressed: 0,
+            compressed_until: None,
+            uncompressed: (0, 0),
             echo: Time::NEVER,
             last_ack_sent: 0,
             duplicate: None,
@@ -91,8 +109,8 @@ impl Receiver {
             }
         } else if data.sequence > self.next {
             self.early.insert(data.sequence, data.sequence + 1, |_, _| {});
-            self.remember(data.sequence);
-            self.due = true; // out of order: at once (RFC 5681, section 4.2)
+            let place = self.remember(data.sequence);
+            self.out_of_order(now, place);
         } else {
             self.accept(now);
         }
@@ -129,20 +147,45 @@ impl Receiver {
         }
     }
 
-    fn remember(&mut self, number: u64) {
+    /// A segment out of order, in the block at this place: to be acknowledged at once (RFC 5681, section 4.2), but for SACK compression.
+    fn out_of_order(&mut self, now: Time, place: usize) {
+        if self.uncompressed.1 != self.next {
+            self.uncompressed = (0, self.next);
+        }
+        let at_once = self.compression.is_zero()
+            || self.quick_acks > 0
+            || place >= EXPECTED_BLOCKS
+            || self.compressed >= MOST_COMPRESSED;
+        if at_once {
+            self.due = true;
+        } else if self.uncompressed.0 < UNCOMPRESSED {
+            self.uncompressed.0 += 1;
+            self.due = true;
+        } else {
+            self.compressed += 1;
+            self.compressed_until.get_or_insert(now + self.compression);
+        }
+    }
+
+    /// The range around `number` is the newest: the place that it, or the part of it that was there, had among those to report.
+    fn remember(&mut self, number: u64) -> usize {
         // The newest first; older numbers of the same range would only repeat its block.
         let range = self.early.containing(number);
         let mut kept = [number, 0, 0, 0];
         let mut count = 1;
-        for &old in &self.recent[..self.recent_count] {
+        let mut place = self.recent_count;
+        for (i, &old) in self.recent[..self.recent_count].iter().enumerate() {
             let same = range.is_some_and(|(start, end)| (start..end).contains(&old));
-            if !same && old >= self.next && count < 4 {
+            if same {
+                place = place.min(i);
+            } else if old >= self.next && count < 4 {
                 kept[count] = old;
                 count += 1;
             }
         }
         self.recent = kept;
         self.recent_count = count;
+        place
     }
 
     /// The acknowledgement that leaves now, if one does.
@@ -153,6 +196,7 @@ impl Receiver {
         self.due = false;
         self.unacknowledged = 0;
         self.deadline = None;
+        (self.compressed, self.compressed_until) = (0, None);
         let duplicate = self.duplicate.take().filter(|_| self.sack);
         let mut sack = SackBlocks::default();
         if self.sack && !self.early.is_empty() {
@@ -181,15 +225,15 @@ impl Receiver {
 
     /// When to call [`on_timeout`](Self::on_timeout), at the latest.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.deadline
+        match (self.deadline, self.compressed_until) {
+            (Some(delayed), Some(compressed)) => Some(delayed.min(compressed)),
+            (deadline, compressed_until) => deadline.or(compressed_until),
+        }
     }
 
-    /// The delayed ACK is due.
+    /// An ACK that waited is due.
     pub fn on_timeout(&mut self, now: Time) {
-        if self.deadline.is_some_and(|at| at <= now) {
-            self.deadline = None;
-            self.due = true;
-        }
+        self.due |= self.poll_timeout().is_some_and(|at| at <= now);
     }
 
     /// Application bytes delivered in order.

@@ -38,6 +38,7 @@ pub(crate) fn plain() -> Options {
         reduction: Reduction::Pipe,
         undo: false,
         quick_acks: 0,
+        sack_compression: Span::ZERO,
         ..linux()
     }
 }
@@ -344,8 +345,12 @@ pub(crate) struct ReceiverScript {
 
 impl ReceiverScript {
     pub(crate) fn new(options: &Options) -> Self {
+        Self::on_a_path(options, ms(100))
+    }
+
+    pub(crate) fn on_a_path(options: &Options, base_rtt: Span) -> Self {
         let transcript = Transcript::default();
-        Self { receiver: Receiver::new(options), now: Time::ZERO, answer: None, transcript }
+        Self { receiver: Receiver::new(options, base_rtt), now: Time::ZERO, answer: None, transcript }
     }
 
     #[track_caller]

@@ -1,7 +1,7 @@
 //! The receiver: when it acknowledges, and what it says.
 
 use transport::{Data, Options};
-use units::{Bytes, Time};
+use units::{Bytes, Span, Time};
 
 use crate::harness::{ReceiverScript, at, ms, plain};
 
@@ -154,4 +154,73 @@ fn bytes_count_once_they_are_in_order_and_the_last_segment_is_short() {
     assert_eq!(r.receiver().delivered(), Bytes::new(1000));
     r.arrives(1).acks(3);
     assert_eq!((r.receiver().delivered(), r.receiver().delivered_segments()), (Bytes::new(2300), 3));
+}
+
+fn compressing() -> Options {
+    Options { sack_compression: ms(1), ..delaying() }
+}
+
+// net/ipv4/tcp_input.c, __tcp_ack_snd_check, Linux 6.
+#[test]
+fn the_fourth_segment_out_of_order_waits_for_more_of_them() {
+    let mut r = ReceiverScript::new(&compressing());
+    r.arrives(1).acks_blocks(0, &[(1, 2)]);
+    r.arrives(2).acks_blocks(0, &[(1, 3)]);
+    r.arrives(3).acks_blocks(0, &[(1, 4)]);
+    r.arrives(4).no_ack().timer_at(1);
+    r.arrives(5).no_ack().timer_at(1);
+    r.at(1).acks_blocks(0, &[(1, 6)]);
+    r.arrives(6).no_ack().timer_at(2);
+    // What advances the cumulative point leaves at once, and three more after it.
+    r.arrives(0).acks(7);
+    for n in 8..11 {
+        r.arrives(n).acks_blocks(7, &[(8, n + 1)]);
+    }
+    r.arrives(11).no_ack().timer_at(2);
+}
+
+#[test]
+fn no_more_than_44_segments_wait() {
+    let mut r = ReceiverScript::new(&compressing());
+    for n in 1..4 {
+        r.arrives(n).acks_blocks(0, &[(1, n + 1)]);
+    }
+    for n in 4..48 {
+        r.arrives(n).no_ack();
+    }
+    r.arrives(48).acks_blocks(0, &[(1, 49)]);
+}
+
+#[test]
+fn a_third_block_does_not_wait() {
+    let mut r = ReceiverScript::new(&compressing());
+    r.arrives(1).acks_blocks(0, &[(1, 2)]);
+    r.arrives(5).acks_blocks(0, &[(5, 6), (1, 2)]);
+    r.arrives(9).acks_blocks(0, &[(9, 10), (5, 6), (1, 2)]);
+    // Growth of the newest two blocks waits, that of the third does not.
+    r.arrives(10).no_ack();
+    r.arrives(6).no_ack();
+    r.arrives(2).acks_blocks(0, &[(1, 3), (5, 7), (9, 11)]);
+    r.arrives(12).acks_blocks(0, &[(12, 13), (1, 3), (5, 7)]);
+}
+
+#[test]
+fn a_duplicate_does_not_wait_and_tells_of_what_did() {
+    let mut r = ReceiverScript::new(&compressing());
+    for n in 1..4 {
+        r.arrives(n).acks_blocks(0, &[(1, n + 1)]);
+    }
+    r.arrives(4).no_ack().timer_at(1);
+    assert_eq!(r.arrives(2).acks_blocks(0, &[(1, 5)]).duplicate, Some(2));
+    assert_eq!(r.receiver().poll_timeout(), None);
+}
+
+#[test]
+fn on_a_short_path_acks_wait_for_a_twentieth_of_its_round_trip() {
+    let mut r = ReceiverScript::on_a_path(&compressing(), Span::from_millis(10));
+    for n in 1..4 {
+        r.arrives(n).acks_blocks(0, &[(1, n + 1)]);
+    }
+    r.arrives(4).no_ack();
+    assert_eq!(r.receiver().poll_timeout(), Some(Time::ZERO + Span::from_micros(500)));
 }
