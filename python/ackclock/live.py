@@ -26,6 +26,8 @@ class Live:
 
     retries: int = 0
     """How often a run that went past its error budget is repeated."""
+    gso_max_segs: int | None = None
+    """How many segments TCP sends at once, at most; none leaves it to the kernel."""
     any_controller = True
 
     def check(self, resolved: str) -> None:
@@ -43,7 +45,7 @@ class Live:
 
         for index, job in enumerate(jobs):
             for attempt in range(1, self.retries + 2):
-                ((_, found),) = drained(_engine.live(job.resolved, job.seed), at)
+                ((_, found),) = drained(_engine.live(job.resolved, job.seed, self.gso_max_segs), at)
                 run = Run.from_engine(found, job.resolved, job.seed)
                 run.engine["attempts"] = attempt
                 if run.valid:

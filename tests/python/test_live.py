@@ -133,6 +133,7 @@ def test_what_cannot_run_live_is_refused_by_name_before_anything_starts(capsys, 
 @pytest.mark.usefixtures("live")
 def test_options_of_the_other_engine_are_refused(capsys, tmp_path):
     assert "only live runs" in refused(capsys, "compare", "newreno", "--retries", 1)
+    assert "only live runs" in refused(capsys, "compare", "newreno", "--gso-max-segs", 1)
     assert "with --live" in refused(capsys, "compare", "newreno", "--live", "--threads", 1)
     assert "with --live" in refused(capsys, "compare", "newreno", "--live", "--pcap", tmp_path / "a.pcapng")
 
@@ -195,7 +196,7 @@ def test_an_invalid_run_is_marked_in_tables_and_report(capsys, scenario, tmp_pat
                 one.engine |= {"reasons": ["a delivery was 20.0 ms late"]}
                 yield index, one
 
-    monkeypatch.setattr("ackclock.cli.live.Live", lambda _retries: Late())
+    monkeypatch.setattr("ackclock.cli.live.Live", lambda *_: Late())
     monkeypatch.setattr("ackclock.cli.live.check_built_in", lambda: None)
     status, out, err = run(capsys, "live", scenario, "--out", tmp_path / "out")
     assert status == 0

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{alone, job, possible, run};
+use common::{alone, job, kernel_tells, possible, run};
 use live::{Algorithms, Failure, Outcome, Twins, Watch};
 use record::EventKind;
 
@@ -181,6 +181,38 @@ fn marks_are_seen_by_the_kernel() {
     // The window comes down for each round with marks: the queue never grows to its end.
     assert!(link.queue_packets_max < 90.0, "{link:?}");
     assert!(count(&outcome, EventKind::Ecn) > 0);
+}
+
+#[test]
+fn rows_at_acks_tell_the_window_as_each_ack_left_it() {
+    if !possible() || !kernel_tells() {
+        return;
+    }
+    let _alone = alone();
+    let outcome = run(r#"
+        duration = "3s"
+        path = { rate = "10mbit", rtt = "40ms", queue = "100p" }
+        flows = [{ cc = "newreno" }, { cc = "newreno", start = "1s" }]
+        record = { flow_series = "1ack" }
+    "#);
+    assert_eq!((outcome.honesty.state_source, outcome.honesty.missed_records), ("tracepoint", 0));
+    let series = &outcome.tables.flow_series;
+    assert!(series.time_s.windows(2).all(|pair| pair[0] <= pair[1]), "rows are in the order of time");
+    let first: Vec<usize> = (0..series.flow.len()).filter(|&row| series.flow[row] == 0).collect();
+    // Ten segments leave at once, and are acknowledged one by one 40 ms later: each lets the window grow by one.
+    let at_first: Vec<f64> = first.iter().take(10).map(|&row| series.window_segments[row]).collect();
+    assert_eq!(at_first, [11.0, 12.0, 13.0, 14.0, 15.0, 16.0, 17.0, 18.0, 19.0, 20.0]);
+    let times: Vec<f64> = first.iter().take(10).map(|&row| series.time_s[row]).collect();
+    assert!((0.0412..0.06).contains(&times[0]), "{times:?}");
+    // A segment takes 1.2 ms, so do the ACKs after each other: 10.8 ms, some of them late.
+    assert!((times[9] - times[0] - 0.0108).abs() < 0.005, "{times:?}");
+    let rtt = series.latest_rtt_ms[first[0]];
+    assert!((41.0..60.0).contains(&rtt), "{rtt}");
+    // Every ACK has a row: those of the second flow begin when it does.
+    let second = (0..series.flow.len()).find(|&row| series.flow[row] == 1).unwrap();
+    assert!(series.time_s[second] > 1.0412, "{}", series.time_s[second]);
+    let acks = outcome.tables.links[1].departed_packets;
+    assert!((series.flow.len() as u64).abs_diff(acks) < 10, "{} rows, {acks} ACKs", series.flow.len());
 }
 
 #[test]

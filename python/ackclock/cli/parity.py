@@ -33,6 +33,7 @@ def parity(
     seed: output.SeedOption = None,
     threads: output.ThreadsOption = None,
     retries: output.RetriesOption = 1,
+    gso_max_segs: output.GsoOption = None,
     out: output.OutOption = None,
     force: output.ForceOption = False,
     as_json: output.JsonOption = False,
@@ -53,7 +54,7 @@ def parity(
     scenarios = [
         (cell.resolved(duration, warmup, simulated=True), cell.resolved(duration, warmup)) for cell in cells
     ]
-    live = Live(retries)
+    live = Live(retries, gso_max_segs)
     output.look_over([one for _, one in scenarios], 1, live)
     first = 1 if seed is None else seed
     done: list[Pair] = []
