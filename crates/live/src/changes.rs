@@ -53,11 +53,11 @@ pub(crate) fn compare(before: &TcpInfo, now: &TcpInfo, counts: &mut Counts, note
     turn(state(before.congestion_state), state(now.congestion_state), window, counts, note);
 }
 
-/// What the kernel's trace tells of a connection.
+/// What the kernel's trace tells of a connection, whose `window` was this when it was looked at before.
 pub(crate) fn hear(
     told: &kernel::Segment,
     was: &mut FlowState,
-    looked: &TcpInfo,
+    window: u32,
     counts: &mut Counts,
     note: &mut dyn FnMut(Change),
 ) {
@@ -66,8 +66,8 @@ pub(crate) fn hear(
             let is = state(told.state);
             if told.state == LOSS {
                 counts.timeouts += 1;
-                // The window has been reduced already; the last look at it was less than any timeout ago.
-                note((EventKind::Timeout, f64::from(looked.window)));
+                // By now it is reduced, and nothing has come for longer than from one look to the next.
+                note((EventKind::Timeout, f64::from(window)));
             }
             turn(*was, is, f64::from(told.snd_cwnd), counts, note);
             *was = is;
@@ -128,7 +128,6 @@ mod tests {
 
     #[test]
     fn a_loss_a_timeout_in_its_repair_and_the_end_of_both_are_told_one_by_one() {
-        let looked = TcpInfo { window: 30, ..TcpInfo::default() };
         let (mut was, mut counts, mut noted) = (FlowState::Open, Counts::default(), Vec::new());
         let records = [
             (Kind::State, 1, 40),
@@ -138,7 +137,7 @@ mod tests {
             (Kind::State, 0, 20),
         ];
         for (kind, state, window) in records {
-            hear(&told(kind, state, window), &mut was, &looked, &mut counts, &mut |(kind, value)| {
+            hear(&told(kind, state, window), &mut was, 30, &mut counts, &mut |(kind, value)| {
                 noted.push((kind, if value.is_nan() { 0.0 } else { value }));
             });
         }
@@ -152,7 +151,7 @@ mod tests {
         let (mut was, mut counts, mut noted) = (FlowState::Open, Counts::default(), 0);
         for state in [0, 2, 3, 4] {
             let told = told(Kind::Retransmitted, state, 10);
-            hear(&told, &mut was, &TcpInfo::default(), &mut counts, &mut |(kind, _)| {
+            hear(&told, &mut was, 10, &mut counts, &mut |(kind, _)| {
                 assert_eq!(kind, EventKind::TailLossProbe);
                 noted += 1;
             });

@@ -120,8 +120,10 @@ struct Flow {
     stop: Time,
     application: Application,
     total: Option<u64>,
-    /// The last look at the connection.
+    /// The last look at the connection, when it was, and the window at the one before.
     info: TcpInfo,
+    looked: Time,
+    window_before: u32,
     /// What the trace told last.
     state: FlowState,
     counts: Counts,
@@ -173,6 +175,8 @@ impl<'a> Endpoints<'a> {
                 application: Application::new(planned, drawn, settings.seed),
                 total: drawn.bytes.map(|bytes| bytes.get()),
                 info: TcpInfo::default(),
+                looked: Time::ZERO,
+                window_before: 0,
                 state: FlowState::Open,
                 counts: Counts::default(),
                 base: Counts::default(),
@@ -303,8 +307,10 @@ impl<'a> Endpoints<'a> {
     fn look(&mut self, at: Time, index: usize) {
         let flow = &mut self.flows[index];
         let Some(sockets) = &flow.sockets else { return };
+        let looked = self.settings.run_time(system::monotonic());
         let Ok(info) = TcpInfo::of(sockets.sender.as_fd()) else { return };
         let before = std::mem::replace(&mut flow.info, info);
+        (flow.looked, flow.window_before) = (looked, before.window);
         if self.trace.is_none() {
             let mut changes = Vec::new();
             compare(&before, &info, &mut flow.counts, &mut |change| changes.push(change));
@@ -335,7 +341,8 @@ impl<'a> Endpoints<'a> {
         let Some(flow) = self.flows.get_mut(index).filter(|flow| flow.stage == Stage::Sending) else { return };
         if told.kind != kernel::Kind::Arrived {
             let mut changes = Vec::new();
-            hear(told, &mut flow.state, &flow.info, &mut flow.counts, &mut |change| changes.push(change));
+            let window = if at < flow.looked { flow.window_before } else { flow.info.window };
+            hear(told, &mut flow.state, window, &mut flow.counts, &mut |change| changes.push(change));
             return changes.into_iter().for_each(|(kind, value)| self.note(at, kind, index, value));
         }
         let Some(mut rows) = self.ack_rows.take() else { return };
