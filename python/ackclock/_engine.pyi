@@ -122,7 +122,10 @@ class Batch:
         """Stops every run; those that have not finished are not handed out."""
 
 def live(resolved: str, seed: int, gso_max_segs: int | None = None) -> Batch:
-    """Starts a live run, as a batch of one. TCP sends at most ``gso_max_segs`` segments at once. Like what follows, only where live runs are built in."""
+    """Starts a live run, as a batch of one. Like what follows, only where live runs are built in.
+
+    TCP sends at most ``gso_max_segs`` segments at once.
+    """
 
 def live_check(resolved: str) -> None:
     """Refuses a resolved scenario that cannot run live on this machine. Raises ScenarioError."""

@@ -104,7 +104,7 @@ const HEADERS: u64 = 40;
 pub(crate) const SETTLING: Span = Span::from_millis(50);
 
 /// What is done before and after a run takes no longer than this, on a machine that does anything at all.
-const AROUND: Span = Span::from_secs(20);
+const AROUND: Span = Span::from_secs(30);
 
 /// Runs `job` from start to end, in real time.
 pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
