@@ -126,7 +126,7 @@ def test_what_cannot_run_live_is_refused_by_name_before_anything_starts(capsys, 
 
     assert "flow `newreno-0`: profile `freebsd-9` cannot run live" in said("profile=freebsd-9")
     assert "flow `vigas-0`: the kernel has no congestion controller `vigas`" in said("flows.0.cc=vigas")
-    assert "record.flow_series: `1ack` cannot run live" in said("record.flow_series=1ack")
+    assert "record.probes: `1ack` cannot run live" in said("record.probes=1ack")
     assert "65 connections are too many for a live run" in said("flows.0.count=65")
 
 
@@ -159,14 +159,15 @@ def test_a_run_past_its_budget_is_repeated_and_then_handed_out_as_it_is(monkeypa
         def cancel(self):
             pass
 
-    def start(_resolved, seed):
+    def start(_resolved, seed, gso_max_segs):
+        assert gso_max_segs == 2
         starts.append(seed)
         return Batch()
 
     monkeypatch.setattr(_engine, "live", start, raising=False)
     seen = []
     jobs = [Job(resolved(), 3), Job(resolved(), 4)]
-    runs = dict(Live(retries=2).finished(jobs, seen.append))
+    runs = dict(Live(retries=2, gso_max_segs=2).finished(jobs, seen.append))
     assert starts == [3, 3, 3, 4, 4, 4]
     assert seen == [0.25] * 3 + [0.75] * 3
     assert [run.engine["attempts"] for run in runs.values()] == [3, 3]
