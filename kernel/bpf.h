@@ -181,6 +181,10 @@ extern u32 tcp_slow_start(struct tcp_sock *tp, u32 acked) KFUNC;
 extern void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked) KFUNC;
 extern u32 tcp_reno_undo_cwnd(struct sock *sk) KFUNC;
 
+/* The kernel divides by `w`, and a zero would bring the machine down. */
+inline_always void ack_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked) { tcp_cong_avoid_ai(tp, w ? w : 1, acked); }
+#define tcp_cong_avoid_ai ack_cong_avoid_ai
+
 /* ---- measurements ---- */
 
 /* What rtt_sample has learnt: whether the receiver delays ACKs. */

@@ -6,12 +6,15 @@ Describe a network path and the flows on it once, simulate it packet by packet, 
 
     run = ackclock.simulate(ackclock.Path("10mbit", rtt="40ms", queue="84p"), ["cdg", "newreno"])
     print(run.flows.select(["name", "goodput_bps", "rtt_mean_ms"]))
+
+``ackclock.live`` runs the same on this machine's own TCP.
 """
 
 from ackclock._engine import (
     Ack,
     Context,
     Loss,
+    MachineError,
     Marks,
     RateSample,
     ScenarioError,
@@ -21,6 +24,7 @@ from ackclock._engine import (
     version,
 )
 from ackclock.controller import Controller
+from ackclock.live import live
 from ackclock.result import ResultError, Run, Runs
 from ackclock.scenario import Flow, Link, Path, Record, Reverse, Scenario
 from ackclock.simulate import simulate
@@ -34,6 +38,7 @@ __all__ = [
     "Flow",
     "Link",
     "Loss",
+    "MachineError",
     "Marks",
     "Path",
     "RateSample",
@@ -45,6 +50,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "controllers",
+    "live",
     "profiles",
     "schema",
     "simulate",

@@ -167,8 +167,8 @@ def kernel_unload(name: str) -> None:
 def kernel_list() -> list[dict[str, Any]]:
     """The controllers that are kept: ``name`` and ``parameters``."""
 
-def kernel_set(name: str, parameter: str, value: str) -> None:
-    """Sets a parameter, as JSON, of a controller that is kept, for the flows that run and those to come."""
+def kernel_set(name: str, parameters: str) -> None:
+    """Sets parameters (a JSON object) of a controller that is kept, all or none, also for flows that run."""
 
 @final
 class Context:

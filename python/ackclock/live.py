@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal, NamedTuple, overload
 
 from ackclock import _engine
-from ackclock.jobs import Job, Progress, drained
-from ackclock.mistakes import InputError
-from ackclock.result import Run
+from ackclock.jobs import POLL_S, Job, Progress
+from ackclock.result import Run, Runs
+from ackclock.scenario import Path, Scenario
+from ackclock.simulate import Flows, compiled, in_order, repetitions
 
 
 def check_built_in() -> None:
-    """Refuses where ackclock was built without live runs."""
+    """Refuses where ackclock was built without live runs. Raises MachineError."""
     if not hasattr(_engine, "live"):
-        raise InputError(
+        raise _engine.MachineError(
             "this ackclock was built without live runs: on Linux install clang, pkg-config, and libelf and "
             "zlib with their headers (Debian: clang pkg-config libelf-dev zlib1g-dev), and run `make build`"
         )
@@ -22,10 +26,12 @@ def check_built_in() -> None:
 
 @dataclass(frozen=True)
 class Live:
-    """Runs jobs in real time, one after the other."""
+    """Runs jobs in real time."""
 
     retries: int = 0
     """How often a run that went past its error budget is repeated."""
+    at_once: int = 1
+    """How many run at the same time. They take time from each other, as each run's lateness tells."""
     gso_max_segs: int | None = None
     """How many segments TCP sends at once, at most; none leaves it to the kernel."""
     any_controller = True
@@ -38,16 +44,100 @@ class Live:
     def finished(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
         """See ``Engine.finished``. A run that stays past its budget is handed out, marked as invalid."""
         check_built_in()
+        waiting = deque((index, 1) for index in range(len(jobs)))
+        running: dict[int, _Attempt] = {}
+        done = 0
+        try:
+            while waiting or running:
+                while waiting and len(running) < self.at_once:
+                    index, number = waiting.popleft()
+                    job = jobs[index]
+                    batch = _engine.live(job.resolved, job.seed, self.gso_max_segs)
+                    running[index] = _Attempt(number, batch)
+                for index, attempt in list(running.items()):
+                    found = attempt.batch.next(POLL_S / len(running))
+                    if progress is not None:
+                        under_way = sum(one.batch.progress() for one in running.values())
+                        progress((done + under_way) / len(jobs))
+                    if found is None:
+                        continue
+                    del running[index]
+                    run = Run.from_engine(found[1], jobs[index].resolved, jobs[index].seed)
+                    run.engine["attempts"] = attempt.number
+                    if not run.valid and attempt.number <= self.retries:
+                        waiting.appendleft((index, attempt.number + 1))
+                        continue
+                    done += 1
+                    yield index, run
+        finally:
+            for attempt in running.values():
+                attempt.batch.cancel()
 
-        def at(fraction: float) -> None:
-            if progress is not None:
-                progress((index + fraction) / len(jobs))
 
-        for index, job in enumerate(jobs):
-            for attempt in range(1, self.retries + 2):
-                ((_, found),) = drained(_engine.live(job.resolved, job.seed, self.gso_max_segs), at)
-                run = Run.from_engine(found, job.resolved, job.seed)
-                run.engine["attempts"] = attempt
-                if run.valid:
-                    break
-            yield index, run
+class _Attempt(NamedTuple):
+    """A run that is under way, the first or a repetition."""
+
+    number: int
+    batch: _engine.Batch
+
+
+@overload
+def live(
+    scenario: Scenario | Path | str | os.PathLike[str],
+    flows: Flows | None = None,
+    *,
+    duration: str | None = None,
+    warmup: str | None = None,
+    seed: int | None = None,
+    repeat: Literal[1] = 1,
+    retries: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Run: ...
+
+
+@overload
+def live(
+    scenario: Scenario | Path | str | os.PathLike[str],
+    flows: Flows | None = None,
+    *,
+    duration: str | None = None,
+    warmup: str | None = None,
+    seed: int | None = None,
+    repeat: int,
+    retries: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Run | Runs: ...
+
+
+def live(
+    scenario: Scenario | Path | str | os.PathLike[str],
+    flows: Flows | None = None,
+    *,
+    duration: str | None = None,
+    warmup: str | None = None,
+    seed: int | None = None,
+    repeat: int = 1,
+    retries: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Run | Runs:
+    """Runs on the TCP of this machine's kernel what :func:`ackclock.simulate` simulates, in real time::
+
+        run = ackclock.live(ackclock.Path("10mbit", "40ms", "84p"), ["cdg", "bbr"], duration="20s", retries=2)
+        print(run.valid, run.engine["lateness_us"])
+
+    Arguments and result are those of ``simulate``, without threads: repetitions run one after the other.
+    Flows may name any controller that the kernel has. A run that goes past its error budget is repeated up to
+    ``retries`` times; one that stays past it is handed out all the same, with ``run.valid`` false and the
+    reasons in ``run.engine["reasons"]``.
+
+    Raises ScenarioError for a scenario that cannot run live, MachineError where this machine, or this build
+    of ackclock, lacks something for it.
+    """
+    check_built_in()
+    if retries < 0:
+        raise ValueError(f"retries is {retries}: must not be negative")
+    engine = Live(retries)
+    given = {"duration": duration, "warmup": warmup, "seed": seed}
+    resolved, _ = compiled(scenario, flows, given, any_controller=True)
+    engine.check(resolved)
+    return in_order(repetitions(resolved, repeat), engine, progress)

@@ -99,6 +99,69 @@ def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
             shutil.rmtree(work, ignore_errors=True)
 
 
+SETTINGS = "settings.json"
+"""What a lasting folder was begun with."""
+
+
+@contextmanager
+def lasting_folder(folder: Path, settings: Mapping[str, Any], force: bool = False) -> Iterator[Path]:
+    """A folder that is there from the start and stays, whatever ends the block, so that work can go on in it.
+
+    It is locked meanwhile. One that was begun with the same ``settings`` is taken as it is; any other that
+    holds something is refused, or gives way to a new one with ``force`` if it is a report.
+    """
+    target = Path(os.path.realpath(folder))
+    if force or not (target / SETTINGS).exists():
+        check_folder(folder, force)
+    with _in_words(folder):
+        if force and target.exists():
+            with _locked(folder, target):
+                old = Path(tempfile.mkdtemp(prefix=f".{target.name}.ackclock-", dir=target.parent))
+                target.rename(old)
+            shutil.rmtree(old, ignore_errors=True)
+        target.mkdir(parents=True, exist_ok=True)
+        with _locked(folder, target):
+            if (target / SETTINGS).exists():
+                _check_settings(folder, target / SETTINGS, settings)
+            else:
+                write_json(target / SETTINGS, settings)
+            yield target
+
+
+@contextmanager
+def _locked(folder: Path, target: Path) -> Iterator[None]:
+    descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FolderError(f"--out {folder}: another ackclock is at work in it") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _check_settings(folder: Path, file: Path, settings: Mapping[str, Any]) -> None:
+    """Refuses a folder that was begun with other settings than these."""
+    try:
+        begun = json.loads(file.read_text("utf-8"))
+    except ValueError:
+        begun = None
+    if not isinstance(begun, dict):
+        raise FolderError(f"--out {folder}: {file.name} does not hold the settings of a report")
+    for key, value in settings.items():
+        if begun.get(key) != value:
+            then, now = (_listed(one) for one in (begun.get(key), value))
+            raise FolderError(
+                f"--out {folder}: was begun with {key} {then}, and now it is {now}: "
+                "repeat the same, name another folder, or replace this one with --force"
+            )
+
+
+def _listed(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 @contextmanager
 def _in_words(folder: Path) -> Iterator[None]:
     """Turns an error of the file system into one sentence."""
@@ -162,7 +225,17 @@ def host() -> dict[str, Any]:
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
     """Writes a JSON file that people can read."""
-    path.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    write_whole(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes or replaces a file; its name never stands for half of the text, even if the power fails."""
+    unfinished = path.with_name(f".{path.name}.part")
+    with unfinished.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(path)
 
 
 class Page:
@@ -181,15 +254,20 @@ class Page:
         self._parts.append(f'<p class="{css}">{escape(text)}</p>')
 
     def table(
-        self, headings: Sequence[str], rows: Sequence[Sequence[str]], css_column: int | None = None
+        self,
+        headings: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        css_column: int | None = None,
+        numbers: bool = True,
     ) -> None:
-        """A table; numbers stand right, the cells of ``css_column`` take their text as CSS class."""
+        """A table; ``numbers`` stand right, the cells of ``css_column`` take their text as CSS class."""
         head = "".join(f"<th>{escape(h)}</th>" for h in headings)
         body = []
         for row in rows:
             cells = []
             for i, cell in enumerate(row):
-                css = cell if i == css_column else "number" if cell[:1].isdigit() or cell[:1] == "-" else ""
+                number = numbers and (cell[:1].isdigit() or cell[:1] == "-")
+                css = cell if i == css_column else "number" if number else ""
                 cells.append(f'<td class="{escape(css)}">{escape(cell)}</td>')
             body.append(f"<tr>{''.join(cells)}</tr>")
         self._parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>")
@@ -212,8 +290,8 @@ class Page:
         """Writes the page."""
         head = f'<meta charset="utf-8">{GENERATOR}<title>{escape(self.title)}</title><style>{CSS}</style>'
         body = "\n".join(self._parts)
-        path.write_text(
-            f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n', "utf-8"
+        write_whole(
+            path, f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
         )
 
 

@@ -190,13 +190,25 @@ class Scenario:
     """What is written down."""
 
     @classmethod
-    def load(cls, file: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None) -> Self:
+    def load(
+        cls,
+        file: str | os.PathLike[str],
+        overrides: Mapping[str, Any] | None = None,
+        *,
+        any_controller: bool = False,
+    ) -> Self:
         """Reads a scenario file, with the values at the dotted keys of ``overrides`` in place of its own.
 
-        Raises ScenarioError, or OSError if the file cannot be read.
+        With ``any_controller`` flows may name controllers that only the kernel has, for a live run. Raises
+        ScenarioError, or OSError if the file cannot be read.
         """
-        text = _read(pathlib.Path(file))
-        return cls.from_document(json.loads(_engine.resolve(text, os.fspath(file), override_list(overrides))))
+        resolved = _engine.resolve(
+            _read(pathlib.Path(file)),
+            os.fspath(file),
+            override_list(overrides),
+            any_controller=any_controller,
+        )
+        return cls.from_document(json.loads(resolved))
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
@@ -219,10 +231,12 @@ class Scenario:
         resolved: dict[str, Any] = json.loads(document)
         return resolved
 
-    def compiled(self, overrides: Mapping[str, Any] | None = None) -> tuple[str, list[Factory]]:
+    def compiled(
+        self, overrides: Mapping[str, Any] | None = None, *, any_controller: bool = False
+    ) -> tuple[str, list[Factory]]:
         """What the engine takes: the resolved document as JSON, and makers of its controllers in Python.
 
-        Raises ScenarioError.
+        ``any_controller``: see :meth:`load`. Raises ScenarioError.
         """
         document = _document(self)
         factories: list[Factory] = []
@@ -238,7 +252,8 @@ class Scenario:
                     described["name"] = f"{flow.cc.__name__}-{_index_of(self.flows, flow)}"
                 factories.append(_factory(flow.cc, dict(flow.parameters or {})))
         text = json.dumps(document, default=str)
-        return _engine.resolve_json(text, override_list(overrides)), factories
+        resolved = _engine.resolve_json(text, override_list(overrides), any_controller=any_controller)
+        return resolved, factories
 
 
 def shown(cc: str) -> str:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Literal, overload
 
 from ackclock.controller import Controller
-from ackclock.jobs import LARGEST_SEED, Job, Simulator
+from ackclock.jobs import LARGEST_SEED, Engine, Job, Progress, Simulator
 from ackclock.result import Run, Runs
-from ackclock.scenario import Flow, Path, Scenario
+from ackclock.scenario import Factory, Flow, Path, Scenario
 
 Flows = Sequence[Flow | str | type[Controller]]
 """Flows, or just their controllers."""
@@ -69,23 +69,43 @@ def simulate(
     Raises ScenarioError for a scenario that cannot be run, and whatever a controller written in Python
     raises.
     """
-    if repeat < 1:
-        raise ValueError(f"repeat is {repeat}: at least 1 is needed")
+    resolved, factories = compiled(scenario, flows, {"duration": duration, "warmup": warmup, "seed": seed})
+    return in_order(repetitions(resolved, repeat), Simulator(threads, factories), progress)
+
+
+def compiled(
+    scenario: Scenario | Path | str | os.PathLike[str],
+    flows: Flows | None,
+    given: Mapping[str, object],
+    *,
+    any_controller: bool = False,
+) -> tuple[str, list[Factory]]:
+    """What the engine takes, see ``Scenario.compiled``, with what is given (not None) in place of its own."""
     if isinstance(scenario, Path):
         scenario = Scenario(path=scenario)
     elif not isinstance(scenario, Scenario):
-        scenario = Scenario.load(scenario)
+        scenario = Scenario.load(scenario, any_controller=any_controller)
     if flows is not None:
         scenario = replace(scenario, flows=[flow if isinstance(flow, Flow) else Flow(flow) for flow in flows])
-    given: Mapping[str, object] = {"duration": duration, "warmup": warmup, "seed": seed}
-    resolved, factories = scenario.compiled({key: value for key, value in given.items() if value is not None})
+    overrides = {key: value for key, value in given.items() if value is not None}
+    return scenario.compiled(overrides, any_controller=any_controller)
+
+
+def repetitions(resolved: str, repeat: int) -> list[Job]:
+    """A job for each of ``repeat`` seeds, counted up from that of the scenario. Raises ValueError."""
+    if repeat < 1:
+        raise ValueError(f"repeat is {repeat}: at least 1 is needed")
     first: int = json.loads(resolved)["seed"]
     if first + repeat - 1 > LARGEST_SEED:
         raise ValueError(
             f"repeat is {repeat} from seed {first}: the last seed would be {first + repeat - 1}, "
             f"at most {LARGEST_SEED} is allowed"
         )
-    jobs = [Job(resolved, first + index) for index in range(repeat)]
-    runs = dict(Simulator(threads, factories).finished(jobs, progress))
-    ordered = Runs(runs[index] for index in range(repeat))
-    return ordered[0] if repeat == 1 else ordered
+    return [Job(resolved, first + index) for index in range(repeat)]
+
+
+def in_order(jobs: Sequence[Job], engine: Engine, progress: Progress | None) -> Run | Runs:
+    """Runs the jobs and gives their runs in order, a single one as it is."""
+    runs = dict(engine.finished(jobs, progress))
+    ordered = Runs(runs[index] for index in range(len(jobs)))
+    return ordered[0] if len(ordered) == 1 else ordered

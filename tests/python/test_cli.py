@@ -1,5 +1,7 @@
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -8,8 +10,7 @@ from itertools import islice
 
 import pytest
 
-from ackclock.jobs import finished
-from ackclock.papers import reproduction
+from ackclock.jobs import Simulator
 from calling import refused, run
 
 SCENARIO = """
@@ -147,11 +148,13 @@ def test_reproduce_writes_a_report_and_one_json_object(capsys, tmp_path):
 def test_an_interrupted_reproduction_prints_one_json_object_of_what_had_finished(
     capsys, tmp_path, monkeypatch, finishing
 ):
+    finished = Simulator.finished
+
     def interrupted(*arguments, **options):
         yield from islice(finished(*arguments, **options), finishing)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(reproduction, "finished", interrupted)
+    monkeypatch.setattr(Simulator, "finished", interrupted)
     ids = ("cdg2011-fig7", "cdg2011-fig4")
     status, out, err = run(
         capsys, "reproduce", *ids, "--quick", "--json", "--threads", 1, "--out", tmp_path / "report"
@@ -191,6 +194,33 @@ def test_bench_measures_a_case_in_a_process_of_its_own(capsys):
     }
     # 100 Mbit/s for 60 s are 500 000 packets of 1500 bytes.
     assert 400_000 < result["data_packets"] < 510_000
+
+
+def test_a_terminal_that_goes_away_does_not_cost_the_finished_runs(scenario, tmp_path):
+    arguments = [
+        "--set",
+        "duration=1800s",
+        "--set",
+        "record.flow_series=off",
+        "--repeat",
+        "400",
+        "--threads",
+        "1",
+    ]
+    command = [sys.executable, "-m", "ackclock.cli", "run", str(scenario), *arguments]
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [*command, "--out", str(tmp_path / "out")])
+    os.set_blocking(terminal, False)
+    until = time.monotonic() + 5.0
+    while time.monotonic() < until:
+        with contextlib.suppress(BlockingIOError):
+            # Its progress bar must not fill the terminal.
+            os.read(terminal, 65536)
+        time.sleep(0.05)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["runs"]
 
 
 def test_ctrl_c_keeps_the_finished_runs_and_ends_within_a_second(scenario, tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import ackclock
 from ackclock import _engine, papers, summary
 from ackclock.cli import main
 from ackclock.jobs import Job, Simulator, drained
@@ -173,6 +174,57 @@ def test_a_run_past_its_budget_is_repeated_and_then_handed_out_as_it_is(monkeypa
     assert [run.engine["attempts"] for run in runs.values()] == [3, 3]
     assert not runs[0].valid
 
+    starts.clear()
+    assert set(dict(Live(retries=1, at_once=2).finished(jobs))) == {0, 1}
+    assert (starts[:2], sorted(starts[2:])) == ([3, 4], [3, 4])
+
+
+@pytest.mark.usefixtures("live")
+def test_several_run_at_once():
+    begun = time.monotonic()
+    runs = dict(Live(at_once=2).finished([Job(resolved(), 1), Job(resolved(), 2)]))
+    assert time.monotonic() - begun < 1.9
+    assert {index: run.seed for index, run in runs.items()} == {0: 1, 1: 2}
+
+
+@pytest.mark.usefixtures("live")
+def test_python_runs_live_what_it_simulates():
+    path = ackclock.Path("10mbit", rtt="20ms", queue="1bdp")
+    seen = []
+    ran = ackclock.live(path, ["newreno", "reno"], duration="1s", seed=7, retries=1, progress=seen.append)
+    assert (ran.seed, ran.engine["kind"], ran.flows["name"].to_pylist()) == (
+        7,
+        "live",
+        ["newreno-0", "reno-1"],
+    )
+    assert ran.flows.schema.names == ackclock.simulate(path, ["newreno"], duration="1s").flows.schema.names
+    assert 0.0 < max(seen) <= 1.0
+    runs = ackclock.live(path, ["newreno"], duration="1s", repeat=2)
+    assert [one.seed for one in runs] == [1, 2]
+
+
+@pytest.mark.usefixtures("live")
+def test_python_is_refused_what_cannot_run_live(scenario):
+    class Own(ackclock.Controller):
+        def on_ack(self, context, ack):
+            pass
+
+    path = ackclock.Path("10mbit", rtt="20ms", queue="1bdp")
+    with pytest.raises(ackclock.ScenarioError, match="the kernel has no congestion controller `vigas`"):
+        ackclock.live(path, ["vigas"])
+    with pytest.raises(ackclock.ScenarioError, match="Python"):
+        ackclock.live(path, [Own])
+    with pytest.raises(ValueError, match="retries is -1: must not be negative"):
+        ackclock.live(scenario, retries=-1)
+    with pytest.raises(ValueError, match="repeat is 0"):
+        ackclock.live(scenario, repeat=0)
+
+
+def test_python_is_told_what_live_runs_need(monkeypatch):
+    monkeypatch.delattr(_engine, "live", raising=False)
+    with pytest.raises(ackclock.MachineError, match="libelf-dev"):
+        ackclock.live(ackclock.Path("10mbit", rtt="20ms", queue="1bdp"), ["newreno"])
+
 
 def of_label(label, seed, valid, reasons=()):
     engine = {"kind": "live", "valid": valid, "reasons": list(reasons)}
@@ -197,7 +249,7 @@ def test_an_invalid_run_is_marked_in_tables_and_report(capsys, scenario, tmp_pat
                 one.engine |= {"reasons": ["a delivery was 20.0 ms late"]}
                 yield index, one
 
-    monkeypatch.setattr("ackclock.cli.live.Live", lambda *_: Late())
+    monkeypatch.setattr("ackclock.cli.live.Live", lambda *_, **__: Late())
     monkeypatch.setattr("ackclock.cli.live.check_built_in", lambda: None)
     status, out, err = run(capsys, "live", scenario, "--out", tmp_path / "out")
     assert status == 0
@@ -210,8 +262,8 @@ def test_an_invalid_run_is_marked_in_tables_and_report(capsys, scenario, tmp_pat
 
 
 @pytest.mark.usefixtures("live")
-@pytest.mark.parametrize(("ended_by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 130)])
-def test_a_live_run_ends_soon_when_it_is_asked_to(scenario, tmp_path, ended_by, status):
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_live_run_ends_soon_when_it_is_asked_to(scenario, tmp_path, ended_by):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "ackclock.cli", "live", scenario, "--set", "duration=60s", "--out", out]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -221,7 +273,7 @@ def test_a_live_run_ends_soon_when_it_is_asked_to(scenario, tmp_path, ended_by, 
     assert holds_devices(process)
     process.send_signal(ended_by)
     _, err = process.communicate(timeout=10)
-    assert (process.returncode, err) == (status, "interrupted\n")
+    assert (process.returncode, err) == (130, "interrupted\n")
     assert [p.name for p in tmp_path.iterdir()] == ["small.toml"]
 
 
@@ -266,17 +318,54 @@ def test_controllers_stay_in_the_kernel_until_they_are_unloaded(capsys):
 
 
 @pytest.mark.usefixtures("live")
-def test_parity_puts_both_engines_side_by_side(capsys, tmp_path):
+def test_parity_puts_both_engines_side_by_side(capsys):
     path = ("--rates", "10mbit", "--rtts", "40ms", "--queues", "1bdp")
-    flows = ("--flows", "1", "--controllers", "newreno", "--duration", "4s", "--warmup", "1s")
-    status, out, err = run(capsys, "parity", *path, *flows, "--json", "--out", tmp_path / "out")
+    flows = ("--flows", "1", "--controllers", "newreno", "--duration", "4s", "--warmup", "2s")
+    status, out, err = run(capsys, "parity", *path, *flows, "--simulations", 2, "--repeat", 2, "--json")
     assert status == 0, err
     (cell,) = json.loads(out)["cells"]
-    assert cell["live"]["utilization"] == pytest.approx(cell["simulated"]["utilization"], abs=0.1)
-    difference = cell["live"]["rtt_mean_ms"] - cell["simulated"]["rtt_mean_ms"]
-    assert cell["difference"]["rtt_mean_ms"] == pytest.approx(difference)
-    assert {p.name for p in (tmp_path / "out").iterdir()} == {"index.html", "parity.json", "window-0.png"}
-    assert "whole numbers" in refused(capsys, "parity", "--flows", "x")
+    live, simulated = cell["live"]["utilization"], cell["simulated"]["utilization"]
+    assert live["mean"] == pytest.approx(simulated["mean"], abs=0.1)
+    assert cell["difference"]["utilization"] == pytest.approx(live["mean"] - simulated["mean"])
+    assert [one["seed"] for one in cell["runs"]] == [1, 2]
+
+
+@pytest.mark.usefixtures("live")
+@pytest.mark.parametrize(
+    ("ended_by", "status"), [(signal.SIGKILL, -9), (signal.SIGTERM, 130), (signal.SIGHUP, 130)]
+)
+def test_a_grid_that_is_ended_in_the_background_keeps_what_has_run(capsys, tmp_path, ended_by, status):
+    arguments = ["parity", "--rates", "10mbit", "--rtts", "40ms", "--queues", "1bdp", "--flows", "1"]
+    arguments += [
+        "--controllers",
+        "newreno,cubic",
+        "--simulations",
+        "2",
+        "--duration",
+        "3s",
+        "--warmup",
+        "1s",
+    ]
+    arguments += ["--out", str(tmp_path / "out")]
+
+    def in_background():
+        # As a shell without job control starts it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    command = [sys.executable, "-m", "ackclock.cli", *arguments]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=in_background)
+    first = tmp_path / "out" / "live" / "001-10mbit-40ms-1bdp-1-x-newreno-seed-1"
+    deadline = time.monotonic() + 30
+    while not first.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(ended_by)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == status, err
+    assert [p.name for p in first.parent.glob("[!.]*")] == [first.name]
+    written = (first / "run.json").stat().st_mtime_ns
+    assert run(capsys, *arguments)[0] == 0
+    assert (first / "run.json").stat().st_mtime_ns == written
+    assert len(list(first.parent.iterdir())) == 2
 
 
 def test_an_experiment_goes_live_with_the_endpoints_of_the_kernel(tmp_path):

@@ -189,3 +189,13 @@ def test_an_interactive_shell_has_the_terminal_and_gives_it_back():
     terminal.type("yes\n")
     terminal.read_until("got yes")
     assert terminal.status() == 0
+
+
+@pytest.mark.skipif(shutil.which("ip") is None, reason="needs `ip` to remove the device")
+def test_a_device_that_the_command_removes_spoils_the_run_and_takes_no_cpu():
+    scenario = resolved()
+    command = ["sh", "-c", "ip link del path && sleep 2"]
+    status, ran, _ = _engine.shell(scenario, 1, command, [], None)
+    run = Run.from_engine(ran, scenario, 1)
+    assert (status, run.valid, run.engine["drops_outside"]) == (0, False, 1)
+    assert run.engine["emulator_cpu_s"] < 1

@@ -25,7 +25,8 @@ use units::Span;
 
 use crate::parameters::{read, require};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about CARD.
 pub const ENTRY: Entry = Entry {
@@ -94,7 +95,7 @@ pub struct Card {
     last_rtt: Option<Span>,
     /// Round trips since the last decision.
     rounds: u32,
-    before_loss: Option<Reno>,
+    undo: Undo,
     gradient: f64,
     decreases: u64,
 }
@@ -108,7 +109,7 @@ impl Card {
             rtt: None,
             last_rtt: None,
             rounds: 0,
-            before_loss: None,
+            undo: Undo::default(),
             gradient: 0.0,
             decreases: 0,
         }
@@ -147,9 +148,7 @@ impl Card {
 }
 
 impl Controller for Card {
-    fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.reno.start(cx);
-    }
+    delegate!(reno: on_start, on_spurious, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         let due = self.due(ack);
@@ -165,36 +164,20 @@ impl Controller for Card {
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.before_loss = Some(self.reno);
+        self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(BETA_LOSS);
         self.forget();
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.before_loss = Some(self.reno);
-        }
+        self.undo.remember_first(loss, self.reno);
         self.reno.timeout(BETA_LOSS, loss.again);
         self.forget();
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some(before) = self.before_loss.take() {
-            self.reno.restore(before);
-        }
     }
 
     fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
         self.reno.idle_restart(cx);
         self.forget();
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
     }
 
     fn probe(&self, out: &mut dyn Probe) {

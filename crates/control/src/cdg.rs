@@ -36,7 +36,8 @@ use units::Span;
 use crate::gradient::{CAPACITY, DelayGradient, Gradients, Interval, Queue};
 use crate::parameters::{read, require};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Marks, Parameter, ParameterError, Parameters, Probe, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Marks, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about CDG.
 pub const ENTRY: Entry = Entry {
@@ -265,7 +266,7 @@ pub struct Cdg {
     /// is not seen.
     relieved_until: Option<u64>,
     in_recovery: bool,
-    before_loss: Option<(Reno, f64)>,
+    undo: Undo<(Reno, f64)>,
     counts: Counts,
 }
 
@@ -280,7 +281,7 @@ impl Cdg {
             indications: 0,
             relieved_until: None,
             in_recovery: false,
-            before_loss: None,
+            undo: Undo::default(),
             counts: Counts::default(),
         }
     }
@@ -401,6 +402,8 @@ impl Cdg {
 }
 
 impl Controller for Cdg {
+    delegate!(reno: window, slow_start_threshold);
+
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);
         self.shadow = self.reno.window;
@@ -419,7 +422,7 @@ impl Controller for Cdg {
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.before_loss = Some((self.reno, self.shadow));
+        self.undo.remember((self.reno, self.shadow));
         self.in_recovery = true;
         self.counts.losses_full += u64::from(self.gradient.queue() == Queue::Full);
         if self.tolerates_loss() {
@@ -435,7 +438,7 @@ impl Controller for Cdg {
     }
 
     fn on_ecn(&mut self, _cx: &mut Context<'_>, marks: &Marks) {
-        self.before_loss = None;
+        self.undo.forget();
         self.reduce(self.reno.window);
         self.relieved_until = Some(marks.sent_to);
     }
@@ -447,7 +450,7 @@ impl Controller for Cdg {
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         if !loss.again {
-            self.before_loss = Some((self.reno, self.shadow));
+            self.undo.remember((self.reno, self.shadow));
             self.shadow *= NEWRENO_BETA;
         }
         self.reno.timeout(NEWRENO_BETA, loss.again);
@@ -458,7 +461,7 @@ impl Controller for Cdg {
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some((reno, shadow)) = self.before_loss.take() {
+        if let Some((reno, shadow)) = self.undo.take() {
             self.reno.restore(reno);
             self.shadow = self.shadow.max(shadow);
         }
@@ -468,14 +471,6 @@ impl Controller for Cdg {
         self.reno.idle_restart(cx);
         // What others did to the queue meanwhile is no gradient of one round trip.
         self.gradient.skip_next();
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
     }
 
     fn probe(&self, out: &mut dyn Probe) {

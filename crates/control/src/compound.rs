@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameters::{read, require};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about Compound TCP.
 pub const ENTRY: Entry = Entry {
@@ -132,7 +133,7 @@ struct State {
 pub struct Compound {
     settings: Settings,
     state: State,
-    before_loss: Option<State>,
+    undo: Undo<State>,
     /// diff.
     waiting: f64,
 }
@@ -141,7 +142,7 @@ impl Compound {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
         let state = State { reno: Reno::new(), delay_window: 0.0 };
-        Self { settings, state, before_loss: None, waiting: 0.0 }
+        Self { settings, state, undo: Undo::default(), waiting: 0.0 }
     }
 
     /// A round trip ends.
@@ -171,7 +172,7 @@ impl Compound {
 
     /// A loss: the sum keeps 1 - beta, the window of standard TCP a half.
     fn reduce(&mut self) {
-        self.before_loss = Some(self.state);
+        self.undo.remember(self.state);
         let loss_window = self.state.reno.window - self.state.delay_window;
         self.state.reno.multiplicative_decrease(1.0 - self.settings.beta);
         self.state.delay_window = (self.state.reno.window - BETA_LOSS_WINDOW * loss_window).max(0.0);
@@ -179,9 +180,7 @@ impl Compound {
 }
 
 impl Controller for Compound {
-    fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.state.reno.start(cx);
-    }
+    delegate!(state.reno: on_start, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         if ack.round_start && ack.window_limited && !self.state.reno.in_slow_start() {
@@ -195,15 +194,13 @@ impl Controller for Compound {
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.before_loss = Some(self.state);
-        }
+        self.undo.remember_first(loss, self.state);
         self.state.reno.timeout(1.0 - self.settings.beta, loss.again);
         self.state.delay_window = 0.0;
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some(before) = self.before_loss.take() {
+        if let Some(before) = self.undo.take() {
             let loss_window = self.state.reno.window - self.state.delay_window;
             self.state.reno.restore(before.reno);
             self.state.delay_window =
@@ -214,14 +211,6 @@ impl Controller for Compound {
     fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
         self.state.reno.idle_restart(cx);
         self.state.delay_window = 0.0;
-    }
-
-    fn window(&self) -> f64 {
-        self.state.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.state.reno.threshold
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -33,7 +33,8 @@ use units::Time;
 use crate::hystart::HyStart;
 use crate::parameters::{read, require};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Marks, Parameter, ParameterError, Parameters, Probe, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Marks, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about CUBIC.
 pub const ENTRY: Entry = Entry {
@@ -267,7 +268,7 @@ struct State {
 pub struct Cubic {
     settings: Settings,
     state: State,
-    undo: Option<State>,
+    undo: Undo<State>,
     hystart: HyStart,
     last_ack: Time,
 }
@@ -286,7 +287,7 @@ impl Cubic {
                 loss_seen: false,
                 reduced: false,
             },
-            undo: None,
+            undo: Undo::default(),
             hystart: HyStart::new(settings.hystart_ack_train, settings.hystart_delay, settings.hystart_delay_divisor),
             last_ack: Time::ZERO,
         }
@@ -406,6 +407,8 @@ impl Cubic {
 }
 
 impl Controller for Cubic {
+    delegate!(state.reno: window, slow_start_threshold);
+
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.state.reno.start(cx);
         self.hystart.restart(cx.now);
@@ -425,18 +428,18 @@ impl Controller for Cubic {
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.undo = Some(self.state);
+        self.undo.remember(self.state);
         self.reduce(Reno::MINIMUM);
     }
 
     fn on_ecn(&mut self, _cx: &mut Context<'_>, _marks: &Marks) {
-        self.undo = None;
+        self.undo.forget();
         self.reduce(MINIMUM_AFTER_MARK);
     }
 
     fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
         if !loss.again {
-            self.undo = Some(self.state);
+            self.undo.remember(self.state);
             self.state.cwnd_prior = self.state.reno.window;
         }
         let kept = self.kept();
@@ -460,14 +463,6 @@ impl Controller for Cubic {
         self.discount_unused_time(cx.now);
         self.last_ack = cx.now;
         self.state.reno.idle_restart(cx);
-    }
-
-    fn window(&self) -> f64 {
-        self.state.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.state.reno.threshold
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -40,7 +40,8 @@ use units::Span;
 use self::reference::Reference;
 pub use self::settings::{NdgSign, ReferenceRule, Settings, UpdateEpochs};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about DA.
 pub const ENTRY: Entry = Entry {
@@ -87,7 +88,7 @@ pub struct Da {
     last_delay: Option<Span>,
     /// Decreases in a row.
     reductions: u32,
-    before_loss: Option<(Reno, Phase)>,
+    undo: Undo<(Reno, Phase)>,
     delay: Span,
     ndg: f64,
     counts: Counts,
@@ -110,7 +111,7 @@ impl Da {
             settling: false,
             last_delay: None,
             reductions: 0,
-            before_loss: None,
+            undo: Undo::default(),
             delay: Span::ZERO,
             ndg: 0.0,
             counts: Counts::default(),
@@ -218,10 +219,6 @@ impl Da {
         window * reference.as_nanos() as f64 / delay.as_nanos() as f64 + self.settings.min_buffer
     }
 
-    fn remember(&mut self) {
-        self.before_loss = Some((self.reno, self.phase));
-    }
-
     fn lose(&mut self) {
         self.counts.losses += 1;
         self.reno.tahoe();
@@ -230,6 +227,8 @@ impl Da {
 }
 
 impl Controller for Da {
+    delegate!(reno: window, slow_start_threshold);
+
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);
         self.reno.window = self.reno.window.min(self.max_window());
@@ -252,19 +251,17 @@ impl Controller for Da {
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.remember();
+        self.undo.remember((self.reno, self.phase));
         self.lose();
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.remember();
-        }
+        self.undo.remember_first(loss, (self.reno, self.phase));
         self.lose();
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some((reno, phase)) = self.before_loss.take() {
+        if let Some((reno, phase)) = self.undo.take() {
             self.reno.restore(reno);
             self.phase = phase;
             self.head = None;
@@ -274,14 +271,6 @@ impl Controller for Da {
     fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
         self.reno.idle_restart(cx);
         self.enter_slow_start();
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -25,7 +25,8 @@ use units::Span;
 
 use crate::parameters::{read, require};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about DUAL.
 pub const ENTRY: Entry = Entry {
@@ -107,14 +108,22 @@ pub struct Dual {
     rtt: Span,
     /// Round trips since the last comparison.
     rounds: u32,
-    before_loss: Option<Reno>,
+    undo: Undo,
     decreases: u64,
 }
 
 impl Dual {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, reno: Reno::new(), range: None, rtt: Span::ZERO, rounds: 0, before_loss: None, decreases: 0 }
+        Self {
+            settings,
+            reno: Reno::new(),
+            range: None,
+            rtt: Span::ZERO,
+            rounds: 0,
+            undo: Undo::default(),
+            decreases: 0,
+        }
     }
 
     fn observe(&mut self, ack: &Ack) {
@@ -143,9 +152,7 @@ impl Dual {
 }
 
 impl Controller for Dual {
-    fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.reno.start(cx);
-    }
+    delegate!(reno: on_start, on_spurious, on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
@@ -162,34 +169,14 @@ impl Controller for Dual {
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.before_loss = Some(self.reno);
+        self.undo.remember(self.reno);
         self.reno.tahoe();
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.before_loss = Some(self.reno);
-        }
+        self.undo.remember_first(loss, self.reno);
         self.reno.tahoe();
         self.range = self.range.map(|range| Range { max: range.min, ..range });
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some(before) = self.before_loss.take() {
-            self.reno.restore(before);
-        }
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameters::{read, require};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Reno, Undo};
 
 /// What the registry tells about E-TCP.
 pub const ENTRY: Entry = Entry {
@@ -85,7 +86,7 @@ impl Settings {
 pub struct ETcp {
     settings: Settings,
     reno: Reno,
-    before_loss: Option<Reno>,
+    undo: Undo,
     /// In a recovery that did not end slow start.
     charging: bool,
 }
@@ -93,7 +94,7 @@ pub struct ETcp {
 impl ETcp {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, reno: Reno::new(), before_loss: None, charging: false }
+        Self { settings, reno: Reno::new(), undo: Undo::default(), charging: false }
     }
 
     /// Takes D(w) off the window for each of `lost` segments.
@@ -111,9 +112,7 @@ impl ETcp {
 }
 
 impl Controller for ETcp {
-    fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.reno.start(cx);
-    }
+    delegate!(reno: on_start, on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.reno.grow_by(ack, self.settings.a * self.reno.window);
@@ -126,7 +125,7 @@ impl Controller for ETcp {
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.before_loss = Some(self.reno);
+        self.undo.remember(self.reno);
         self.charging = !self.reno.in_slow_start();
         if self.charging {
             self.charge(loss.newly_lost.max(1));
@@ -140,30 +139,14 @@ impl Controller for ETcp {
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.before_loss = Some(self.reno);
-        }
+        self.undo.remember_first(loss, self.reno);
         self.charging = false;
         self.reno.timeout(BETA_RENO, loss.again);
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {
         self.charging = false;
-        if let Some(before) = self.before_loss.take() {
-            self.reno.restore(before);
-        }
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
+        self.undo.restore(&mut self.reno);
     }
 }
 

@@ -26,7 +26,8 @@ use units::Span;
 
 use crate::parameters::{read, require};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about FAST.
 pub const ENTRY: Entry = Entry {
@@ -92,7 +93,7 @@ impl Settings {
 pub struct Fast {
     settings: Settings,
     reno: Reno,
-    before_loss: Option<Reno>,
+    undo: Undo,
     /// In seconds; 0 before the first sample.
     average_rtt: f64,
     base_rtt: f64,
@@ -103,7 +104,7 @@ pub struct Fast {
 impl Fast {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, reno: Reno::new(), before_loss: None, average_rtt: 0.0, base_rtt: 0.0, updates: false }
+        Self { settings, reno: Reno::new(), undo: Undo::default(), average_rtt: 0.0, base_rtt: 0.0, updates: false }
     }
 
     fn observe(&mut self, ack: &Ack) {
@@ -153,9 +154,7 @@ impl Fast {
 }
 
 impl Controller for Fast {
-    fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.reno.start(cx);
-    }
+    delegate!(reno: on_start, on_spurious, on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
@@ -175,35 +174,15 @@ impl Controller for Fast {
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.before_loss = Some(self.reno);
+        self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(BETA_LOSS);
         self.updates = false;
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.before_loss = Some(self.reno);
-        }
+        self.undo.remember_first(loss, self.reno);
         self.reno.timeout(BETA_LOSS, loss.again);
         self.updates = false;
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some(before) = self.before_loss.take() {
-            self.reno.restore(before);
-        }
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -23,7 +23,8 @@ use units::Span;
 
 use crate::parameters::{read, require};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about HD.
 pub const ENTRY: Entry = Entry {
@@ -111,7 +112,7 @@ impl Settings {
 pub struct Hd {
     settings: Settings,
     reno: Reno,
-    before_loss: Option<Reno>,
+    undo: Undo,
     queueing_delay: Span,
     max_rtt: Span,
     min_rtt: Span,
@@ -126,7 +127,7 @@ impl Hd {
         Self {
             settings,
             reno: Reno::new(),
-            before_loss: None,
+            undo: Undo::default(),
             queueing_delay: Span::ZERO,
             max_rtt: Span::ZERO,
             min_rtt: Span::ZERO,
@@ -154,9 +155,7 @@ impl Hd {
 }
 
 impl Controller for Hd {
-    fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.reno.start(cx);
-    }
+    delegate!(reno: on_start, on_spurious, on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let may_back_off = self.observe(ack) && ack.acknowledged_to >= self.relieved_until;
@@ -174,34 +173,14 @@ impl Controller for Hd {
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.before_loss = Some(self.reno);
+        self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(BETA);
         self.relieved_until = loss.sent_to;
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.before_loss = Some(self.reno);
-        }
+        self.undo.remember_first(loss, self.reno);
         self.reno.timeout(BETA, loss.again);
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some(before) = self.before_loss.take() {
-            self.reno.restore(before);
-        }
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
     }
 
     fn probe(&self, out: &mut dyn Probe) {

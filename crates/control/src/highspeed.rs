@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameters::read;
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about HighSpeed TCP.
 pub const ENTRY: Entry = Entry {
@@ -95,7 +96,7 @@ impl Settings {
 pub struct HighSpeed {
     settings: Settings,
     reno: Reno,
-    before_loss: Option<Reno>,
+    undo: Undo,
     /// a(w), and the whole segments it was worked out for.
     a: f64,
     a_at: f64,
@@ -104,7 +105,7 @@ pub struct HighSpeed {
 impl HighSpeed {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, reno: Reno::new(), before_loss: None, a: 1.0, a_at: 0.0 }
+        Self { settings, reno: Reno::new(), undo: Undo::default(), a: 1.0, a_at: 0.0 }
     }
 
     /// The row of the table for the present window: the first not below it.
@@ -138,9 +139,7 @@ impl HighSpeed {
 }
 
 impl Controller for HighSpeed {
-    fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.reno.start(cx);
-    }
+    delegate!(reno: on_start, on_spurious, on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         let a = if self.reno.in_slow_start() { 1.0 } else { self.a() };
@@ -148,33 +147,13 @@ impl Controller for HighSpeed {
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.before_loss = Some(self.reno);
+        self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(1.0 - self.b());
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.before_loss = Some(self.reno);
-        }
+        self.undo.remember_first(loss, self.reno);
         self.reno.timeout(1.0 - self.b(), loss.again);
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some(before) = self.before_loss.take() {
-            self.reno.restore(before);
-        }
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -29,7 +29,8 @@ use units::{Span, Time};
 
 use crate::parameters::{read, require};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about H-TCP.
 pub const ENTRY: Entry = Entry {
@@ -230,7 +231,7 @@ struct State {
 pub struct HTcp {
     settings: Settings,
     state: State,
-    before_loss: Option<State>,
+    undo: Undo<State>,
     in_recovery: bool,
     rtt_min: Span,
     alpha: f64,
@@ -247,7 +248,7 @@ impl HTcp {
             rtt_max: Span::ZERO,
             throughput: Throughput::default(),
         };
-        Self { settings, state, before_loss: None, in_recovery: false, rtt_min: Span::ZERO, alpha: 1.0 }
+        Self { settings, state, undo: Undo::default(), in_recovery: false, rtt_min: Span::ZERO, alpha: 1.0 }
     }
 
     /// The increase function, `since` seconds after the last congestion event.
@@ -282,7 +283,7 @@ impl HTcp {
 
     /// A congestion event: works out the share to keep, and begins a new epoch.
     fn adapt(&mut self, now: Time) {
-        self.before_loss = Some(self.state);
+        self.undo.remember(self.state);
         let s = &self.settings;
         let Throughput { most, before, .. } = self.state.throughput;
         let changed = before == 0.0 || (most - before).abs() > s.delta_b * before;
@@ -306,6 +307,8 @@ impl HTcp {
 }
 
 impl Controller for HTcp {
+    delegate!(state.reno: on_idle_restart, window, slow_start_threshold);
+
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.state.reno.start(cx);
         self.restart(cx.now);
@@ -363,24 +366,12 @@ impl Controller for HTcp {
 
     fn on_spurious(&mut self, cx: &mut Context<'_>) {
         self.in_recovery = false;
-        if let Some(before) = self.before_loss.take() {
+        if let Some(before) = self.undo.take() {
             let mut reno = self.state.reno;
             reno.restore(before.reno);
             self.state = State { reno, ..before };
             self.state.throughput.begin_round(cx.now);
         }
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.state.reno.idle_restart(cx);
-    }
-
-    fn window(&self) -> f64 {
-        self.state.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.state.reno.threshold
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -23,7 +23,8 @@ use units::Span;
 
 use crate::parameters::{read, require};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about TCP-Illinois.
 pub const ENTRY: Entry = Entry {
@@ -197,7 +198,7 @@ struct Samples {
 pub struct Illinois {
     settings: Settings,
     reno: Reno,
-    before_loss: Option<Reno>,
+    undo: Undo,
     alpha: f64,
     beta: f64,
     /// The queue was longer than d_1 since the increase last was alpha_max.
@@ -217,7 +218,7 @@ impl Illinois {
         Self {
             settings,
             reno: Reno::new(),
-            before_loss: None,
+            undo: Undo::default(),
             alpha: settings.alpha_max,
             beta: BETA_BASE,
             above: false,
@@ -268,9 +269,7 @@ impl Illinois {
 }
 
 impl Controller for Illinois {
-    fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.reno.start(cx);
-    }
+    delegate!(reno: on_start, on_spurious, on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
@@ -285,36 +284,16 @@ impl Controller for Illinois {
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.before_loss = Some(self.reno);
+        self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(1.0 - self.beta);
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.before_loss = Some(self.reno);
-        }
+        self.undo.remember_first(loss, self.reno);
         self.reno.timeout(1.0 - self.beta, loss.again);
         (self.alpha, self.beta) = (ALPHA_BASE, BETA_BASE);
         (self.low, self.above) = (0, false);
         self.samples = Samples::default();
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some(before) = self.before_loss.take() {
-            self.reno.restore(before);
-        }
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -18,7 +18,8 @@ use serde_json::Value;
 
 use crate::parameters::{read, require};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Reno, Undo};
 
 /// What the registry tells about JK.
 pub const ENTRY: Entry = Entry {
@@ -112,7 +113,7 @@ impl Settings {
 pub struct Jk {
     max_window: f64,
     reno: Reno,
-    before_loss: Option<Reno>,
+    undo: Undo,
 }
 
 impl Jk {
@@ -123,11 +124,13 @@ impl Jk {
         if let InitialThreshold::Segments(segments) = settings.initial_threshold {
             reno.threshold = f64::from(segments);
         }
-        Self { max_window: f64::from(settings.max_window), reno, before_loss: None }
+        Self { max_window: f64::from(settings.max_window), reno, undo: Undo::default() }
     }
 }
 
 impl Controller for Jk {
+    delegate!(reno: on_spurious, on_idle_restart, window, slow_start_threshold);
+
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);
         self.reno.window = self.reno.window.min(self.max_window);
@@ -139,33 +142,13 @@ impl Controller for Jk {
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.before_loss = Some(self.reno);
+        self.undo.remember(self.reno);
         self.reno.tahoe();
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.before_loss = Some(self.reno);
-        }
+        self.undo.remember_first(loss, self.reno);
         self.reno.tahoe();
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some(before) = self.before_loss.take() {
-            self.reno.restore(before);
-        }
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
     }
 }
 

@@ -14,6 +14,7 @@ pub mod registry;
 mod reno;
 #[cfg(test)]
 mod testing;
+mod undo;
 
 pub mod aimd;
 pub mod card;
@@ -42,6 +43,7 @@ pub mod vegas;
 pub use ack::{Ack, Counting, Loss, Marks, RateSample, RttSample};
 pub use parameters::{Parameter, ParameterError, Parameters};
 pub use reno::Reno;
+pub use undo::Undo;
 use units::{Bytes, Random, Rate, Span, Time};
 
 /// The world as a controller sees it while it handles one event.

@@ -11,7 +11,8 @@
 //! | RFC 5681 (4), ssthresh = max(FlightSize/2, 2*SMSS) | [`Reno::multiplicative_decrease`] |
 
 use crate::registry::{Entry, no_parameters};
-use crate::{Ack, Context, Controller, Loss, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
 /// What the registry tells about NewReno.
 pub const ENTRY: Entry = Entry {
@@ -30,46 +31,24 @@ const BETA: f64 = 0.5;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewReno {
     reno: Reno,
-    before_loss: Option<Reno>,
+    undo: Undo,
 }
 
 impl Controller for NewReno {
-    fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.reno.start(cx);
-    }
+    delegate!(reno: on_start, on_spurious, on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.reno.grow(ack);
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.before_loss = Some(self.reno);
+        self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(BETA);
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.before_loss = Some(self.reno);
-        }
+        self.undo.remember_first(loss, self.reno);
         self.reno.timeout(BETA, loss.again);
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some(before) = self.before_loss.take() {
-            self.reno.restore(before);
-        }
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
     }
 }
 
@@ -81,7 +60,7 @@ mod tests {
     #[test]
     fn ten_segments_acknowledged_add_one_to_a_window_of_ten() {
         let mut world = World::new();
-        let mut newreno = NewReno { reno: Reno { window: 10.0, threshold: 10.0 }, before_loss: None };
+        let mut newreno = NewReno { reno: Reno { window: 10.0, threshold: 10.0 }, undo: Undo::default() };
         for _ in 0..10 {
             newreno.on_ack(&mut world.context(), &ack());
         }
@@ -92,7 +71,7 @@ mod tests {
     #[test]
     fn a_spurious_loss_gives_window_and_threshold_back() {
         let mut world = World::new();
-        let mut newreno = NewReno { reno: Reno { window: 30.0, threshold: 20.0 }, before_loss: None };
+        let mut newreno = NewReno { reno: Reno { window: 30.0, threshold: 20.0 }, undo: Undo::default() };
         newreno.on_loss(&mut world.context(), &loss());
         assert_eq!((newreno.window(), newreno.slow_start_threshold()), (15.0, 15.0));
         newreno.on_spurious(&mut world.context());

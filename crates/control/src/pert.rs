@@ -23,7 +23,8 @@ use units::Span;
 
 use crate::parameters::{read, require};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about PERT.
 pub const ENTRY: Entry = Entry {
@@ -130,7 +131,7 @@ impl Settings {
 pub struct Pert {
     settings: Settings,
     reno: Reno,
-    before_loss: Option<Reno>,
+    undo: Undo,
     /// srtt0.99 in milliseconds.
     smoothed_rtt: Option<f64>,
     min_rtt: Span,
@@ -145,7 +146,7 @@ impl Pert {
         Self {
             settings,
             reno: Reno::new(),
-            before_loss: None,
+            undo: Undo::default(),
             smoothed_rtt: None,
             min_rtt: Span::ZERO,
             responded_until: 0,
@@ -172,9 +173,7 @@ impl Pert {
 }
 
 impl Controller for Pert {
-    fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.reno.start(cx);
-    }
+    delegate!(reno: on_start, on_spurious, on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
@@ -192,34 +191,14 @@ impl Controller for Pert {
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.before_loss = Some(self.reno);
+        self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(BETA_LOSS);
         self.responded_until = loss.sent_to;
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.before_loss = Some(self.reno);
-        }
+        self.undo.remember_first(loss, self.reno);
         self.reno.timeout(BETA_LOSS, loss.again);
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some(before) = self.before_loss.take() {
-            self.reno.restore(before);
-        }
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -14,7 +14,8 @@
 //! Probe: `lost`, the segments by which the last recovery has lowered the window.
 
 use crate::registry::{Entry, no_parameters};
-use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
 
 /// What the registry tells about Relentless TCP.
 pub const ENTRY: Entry = Entry {
@@ -33,7 +34,7 @@ const BETA_TIMEOUT: f64 = 0.5;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Relentless {
     reno: Reno,
-    before_loss: Option<Reno>,
+    undo: Undo,
     in_recovery: bool,
     /// Segments lost in the last recovery.
     lost: u32,
@@ -42,7 +43,7 @@ pub struct Relentless {
 impl Relentless {
     /// A recovery begins with so many segments lost.
     fn recover(&mut self, lost: u32) {
-        self.before_loss = Some(self.reno);
+        self.undo.remember(self.reno);
         self.in_recovery = true;
         self.lost = 0;
         self.charge(lost);
@@ -58,9 +59,7 @@ impl Relentless {
 }
 
 impl Controller for Relentless {
-    fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.reno.start(cx);
-    }
+    delegate!(reno: on_start, on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.reno.grow(ack);
@@ -85,30 +84,14 @@ impl Controller for Relentless {
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.before_loss = Some(self.reno);
-        }
+        self.undo.remember_first(loss, self.reno);
         self.in_recovery = false;
         self.reno.timeout(BETA_TIMEOUT, loss.again);
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {
         self.in_recovery = false;
-        if let Some(before) = self.before_loss.take() {
-            self.reno.restore(before);
-        }
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
+        self.undo.restore(&mut self.reno);
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -108,6 +108,42 @@ impl Reno {
     }
 }
 
+/// Methods of [`Controller`](crate::Controller) that `$reno`, a field of the controller, answers as NewReno does. `on_spurious` needs a
+/// field `undo` beside it, an [`Undo`](crate::Undo).
+macro_rules! delegate {
+    ($($reno:ident).+:) => {};
+    ($($reno:ident).+: $method:ident $(, $others:ident)*) => {
+        delegate!(@$method $($reno).+);
+        delegate!($($reno).+: $($others),*);
+    };
+    (@on_start $($reno:tt)+) => {
+        fn on_start(&mut self, cx: &mut $crate::Context<'_>) {
+            self.$($reno)+.start(cx);
+        }
+    };
+    (@on_spurious $($reno:tt)+) => {
+        fn on_spurious(&mut self, _cx: &mut $crate::Context<'_>) {
+            self.undo.restore(&mut self.$($reno)+);
+        }
+    };
+    (@on_idle_restart $($reno:tt)+) => {
+        fn on_idle_restart(&mut self, cx: &mut $crate::Context<'_>) {
+            self.$($reno)+.idle_restart(cx);
+        }
+    };
+    (@window $($reno:tt)+) => {
+        fn window(&self) -> f64 {
+            self.$($reno)+.window
+        }
+    };
+    (@slow_start_threshold $($reno:tt)+) => {
+        fn slow_start_threshold(&self) -> f64 {
+            self.$($reno)+.threshold
+        }
+    };
+}
+pub(crate) use delegate;
+
 impl Default for Reno {
     fn default() -> Self {
         Self::new()

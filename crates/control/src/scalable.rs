@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameters::{read, require};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Reno, Undo};
 
 /// What the registry tells about Scalable TCP.
 pub const ENTRY: Entry = Entry {
@@ -99,13 +100,13 @@ impl Settings {
 pub struct Scalable {
     settings: Settings,
     reno: Reno,
-    before_loss: Option<Reno>,
+    undo: Undo,
 }
 
 impl Scalable {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, reno: Reno::new(), before_loss: None }
+        Self { settings, reno: Reno::new(), undo: Undo::default() }
     }
 
     fn is_legacy(&self) -> bool {
@@ -124,42 +125,20 @@ impl Scalable {
 }
 
 impl Controller for Scalable {
-    fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.reno.start(cx);
-    }
+    delegate!(reno: on_start, on_spurious, on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.reno.grow_by(ack, self.increase());
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.before_loss = Some(self.reno);
+        self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(self.kept());
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.before_loss = Some(self.reno);
-        }
+        self.undo.remember_first(loss, self.reno);
         self.reno.timeout(self.kept(), loss.again);
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some(before) = self.before_loss.take() {
-            self.reno.restore(before);
-        }
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
     }
 }
 

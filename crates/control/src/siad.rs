@@ -41,7 +41,7 @@ use self::base_rtt::BaseRtt;
 use self::settings::MIN_RTTS;
 pub use self::settings::{RttSource, Settings, Trend};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Probe, RESOLUTION, Reno};
+use crate::{Ack, Context, Controller, Loss, Probe, RESOLUTION, Reno, Undo};
 
 /// What the registry tells about SIAD.
 pub const ENTRY: Entry = Entry {
@@ -100,7 +100,7 @@ pub struct Siad {
     /// Segments acknowledged that have not yet grown the window.
     credit: f64,
     /// What was before the last loss event.
-    before_loss: Option<(Epoch, BaseRtt)>,
+    undo: Undo<(Epoch, BaseRtt)>,
     last: Event,
     events: u64,
     additional_decreases: u64,
@@ -124,7 +124,7 @@ impl Siad {
             },
             rtt: BaseRtt::UNKNOWN,
             credit: 0.0,
-            before_loss: None,
+            undo: Undo::default(),
             last: Event::default(),
             events: 0,
             additional_decreases: 0,
@@ -217,7 +217,7 @@ impl Siad {
 
     /// A regular decrease: threshold and window, target, and the increase that leads there.
     fn decrease(&mut self, cx: &mut Context<'_>) {
-        self.before_loss = Some((self.epoch, self.rtt));
+        self.undo.remember((self.epoch, self.rtt));
         self.credit = 0.0;
         if self.settings.min_guard {
             self.rtt.guard_against_creeping();
@@ -346,7 +346,7 @@ impl Controller for Siad {
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some((before, rtt)) = self.before_loss.take() {
+        if let Some((before, rtt)) = self.undo.take() {
             let window = self.epoch.reno.window.max(before.reno.window);
             self.epoch = Epoch { reno: Reno { window, ..before.reno }, ..before };
             self.rtt.take_event_back(&rtt);

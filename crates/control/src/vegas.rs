@@ -29,7 +29,8 @@ use units::Span;
 
 use crate::parameters::{read, require};
 use crate::registry::Entry;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno};
+use crate::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about Vegas.
 pub const ENTRY: Entry = Entry {
@@ -93,7 +94,7 @@ impl Settings {
 pub struct Vegas {
     settings: Settings,
     reno: Reno,
-    before_loss: Option<Reno>,
+    undo: Undo,
     /// The window grows by NewReno's rules in this round trip.
     growing: bool,
     /// The window when this round trip began.
@@ -111,7 +112,7 @@ impl Vegas {
         Self {
             settings,
             reno: Reno::new(),
-            before_loss: None,
+            undo: Undo::default(),
             growing: true,
             window_at_start: 1.0,
             rtt: None,
@@ -178,6 +179,8 @@ impl Vegas {
 }
 
 impl Controller for Vegas {
+    delegate!(reno: on_spurious, on_idle_restart, window, slow_start_threshold);
+
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);
         self.begin_round();
@@ -208,35 +211,15 @@ impl Controller for Vegas {
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.before_loss = Some(self.reno);
+        self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(BETA_LOSS);
         self.growing = self.reno.in_slow_start();
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        if !loss.again {
-            self.before_loss = Some(self.reno);
-        }
+        self.undo.remember_first(loss, self.reno);
         self.reno.timeout(BETA_LOSS, loss.again);
         self.growing = true;
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some(before) = self.before_loss.take() {
-            self.reno.restore(before);
-        }
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-    }
-
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
     }
 
     fn probe(&self, out: &mut dyn Probe) {

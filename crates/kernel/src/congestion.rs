@@ -63,6 +63,17 @@ fn numbered(name: &str, instance: u32) -> String {
     name.chars().take(room).chain(suffix.chars()).collect()
 }
 
+/// `bytes` as the name of a controller: settings of the machine list names with blanks between, and folders are called by them. The error is
+/// what it looks like.
+fn named(bytes: Vec<u8>) -> Result<String, String> {
+    let allowed = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    match String::from_utf8(bytes) {
+        Ok(name) if (1..NAME_SIZE).contains(&name.len()) && name.bytes().all(|b| allowed(&b)) => Ok(name),
+        Ok(name) => Err(name),
+        Err(error) => Err(String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    }
+}
+
 /// An object before it is loaded.
 struct Opened<'a> {
     controller: &'a str,
@@ -93,7 +104,14 @@ impl<'a> Opened<'a> {
     }
 
     fn name(&mut self) -> Result<String, LoadError> {
-        self.with_name(|bytes| bytes.iter().take_while(|&&b| b != 0).map(|&b| b as char).collect())
+        let name = self.with_name(|bytes| bytes.iter().take_while(|&&b| b != 0).copied().collect::<Vec<_>>())?;
+        named(name).map_err(|name| {
+            LoadError::Refused(format!(
+                "`{}`: the name in CONTROLLER(\"{name}\", ...) is not allowed (allowed: 1 to {} letters, digits and underscores)",
+                self.controller,
+                NAME_SIZE - 1
+            ))
+        })
     }
 
     fn rename(&mut self, to: &str) -> Result<(), LoadError> {
@@ -111,12 +129,7 @@ impl<'a> Opened<'a> {
         let Some(mut map) = self.object.maps_mut().find(|map| is_parameters(&map.name().to_string_lossy())) else {
             return Err(unknown(self.controller, &slots, given.keys().next().map_or("", String::as_str)));
         };
-        let data = map.initial_value_mut().unwrap_or_default();
-        for (name, value) in given {
-            let slot = slots.iter().find(|slot| slot.name == *name);
-            slot.ok_or_else(|| unknown(self.controller, &slots, name))?.write(self.controller, value, data)?;
-        }
-        Ok(())
+        write_all(self.controller, &slots, given, map.initial_value_mut().unwrap_or_default())
     }
 
     /// Loads and registers; `None` if somebody else took the name meanwhile.
@@ -156,19 +169,20 @@ pub(crate) fn is_parameters(name: &str) -> bool {
     name.ends_with(".data")
 }
 
-/// Sets the parameter `name` in `map`, the section of the parameters, for the flows that run and those to come.
-pub(crate) fn set_in(
-    map: &dyn MapCore,
-    controller: &str,
-    slots: &[Slot],
-    name: &str,
-    value: &Value,
-) -> Result<(), LoadError> {
-    let slot = slots.iter().find(|slot| slot.name == name).ok_or_else(|| unknown(controller, slots, name))?;
+/// Puts the parameters `given` into `data`, the section.
+fn write_all(controller: &str, slots: &[Slot], given: &Parameters, data: &mut [u8]) -> Result<(), LoadError> {
+    given.iter().try_for_each(|(name, value)| {
+        let slot = slots.iter().find(|slot| slot.name == *name).ok_or_else(|| unknown(controller, slots, name))?;
+        slot.write(controller, value, data)
+    })
+}
+
+/// Sets the parameters `given` in `map`, the section of the parameters, for the flows that run and those to come: all or none.
+pub(crate) fn set_in(map: &dyn MapCore, controller: &str, slots: &[Slot], given: &Parameters) -> Result<(), LoadError> {
     let mut data = read_section(map)?;
-    slot.write(controller, value, &mut data)?;
+    write_all(controller, slots, given, &mut data)?;
     map.update(&0u32.to_ne_bytes(), &data, MapFlags::ANY)
-        .map_err(refused(format!("`{controller}`, parameter `{name}` cannot be set")))
+        .map_err(refused(format!("parameters of `{controller}` cannot be set")))
 }
 
 /// The values of `slots` in `map`.
@@ -228,10 +242,11 @@ impl Loaded {
     /// # Errors
     /// The sentence for a parameter that is unknown or out of range.
     pub fn set(&self, name: &str, value: &Value) -> Result<(), LoadError> {
+        let given = Parameters::from([(name.to_string(), value.clone())]);
         if let Ok(entry) = registry::find(&self.controller) {
-            (entry.build)(&Parameters::from([(name.to_string(), value.clone())]))?;
+            (entry.build)(&given)?;
         }
-        set_in(&self.map(".data", is_parameters)?, &self.controller, &self.slots, name, value)
+        set_in(&self.map(".data", is_parameters)?, &self.controller, &self.slots, &given)
     }
 
     /// The parameters as they are now.
@@ -330,5 +345,14 @@ mod tests {
         assert_eq!(numbered("ack_cdg", 2), "ack_cdg_2");
         assert_eq!(numbered("ack_newreno", 123), "ack_newreno_123");
         assert_eq!(numbered("ack_fifteen_cha", 12), "ack_fifteen__12");
+    }
+
+    #[test]
+    fn a_name_is_a_word_that_fits() {
+        assert_eq!(named(b"ack_fifteen_cha".to_vec()), Ok("ack_fifteen_cha".to_string()));
+        for wrong in ["", "ack_sixteen_char", "..", "../mine", "a b", "ack_\u{e4}"] {
+            assert_eq!(named(wrong.as_bytes().to_vec()), Err(wrong.to_string()));
+        }
+        assert_eq!(named(vec![b'a', 0xff]), Err("a\u{fffd}".to_string()));
     }
 }

@@ -86,7 +86,7 @@ impl Slot {
         let allowed = match &self.kind {
             Type::Span => "a time such as \"3ms\"".to_string(),
             Type::Real => "a number from 0, below 4294967296".to_string(),
-            Type::Count => "a whole number from 0, below 4294967296".to_string(),
+            Type::Count => format!("a whole number from 0 to {}", self.most()),
             Type::Flag => "true or false".to_string(),
             Type::Choice(names) => names.iter().map(|name| name.replace('_', "-")).collect::<Vec<_>>().join(", "),
         };
@@ -111,12 +111,17 @@ impl Slot {
         Ok(())
     }
 
+    /// The largest whole number that it takes.
+    fn most(&self) -> u64 {
+        if self.size < 4 { (1 << (8 * self.size)) - 1 } else { u64::from(u32::MAX) }
+    }
+
     fn encode(&self, value: &Value) -> Option<u64> {
         const BEYOND: f64 = 4_294_967_296.0;
         match &self.kind {
             Type::Span => value.as_str()?.parse::<Span>().ok().map(Span::as_nanos),
             Type::Real => value.as_f64().filter(|x| (0.0..BEYOND).contains(x)).map(|x| (x * BEYOND).round() as u64),
-            Type::Count => value.as_u64().filter(|&x| x < 1 << 32),
+            Type::Count => value.as_u64().filter(|&x| x <= self.most()),
             Type::Flag => value.as_bool().map(u64::from),
             Type::Choice(names) => {
                 let text = value.as_str().map_or_else(|| value.to_string(), |s| s.replace('-', "_"));
@@ -179,6 +184,11 @@ mod tests {
             "`da`, parameter `x`: 3 is not allowed (allowed: 1, 2)"
         );
         assert!(slot(Type::Count, 4).write("da", &serde_json::json!(-1), &mut data).is_err());
+        assert_eq!(
+            slot(Type::Count, 1).write("da", &serde_json::json!(256), &mut data).unwrap_err().to_string(),
+            "`da`, parameter `x`: 256 is not allowed (allowed: a whole number from 0 to 255)"
+        );
+        assert!(slot(Type::Count, 4).write("da", &serde_json::json!(1u64 << 32), &mut data).is_err());
         assert!(slot(Type::Real, 8).write("da", &serde_json::json!(5e9), &mut data).is_err());
         assert!(slot(Type::Span, 8).write("da", &serde_json::json!(3), &mut data).is_err());
         assert_eq!(data, [0; 24]);

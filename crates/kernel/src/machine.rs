@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use control::{Parameters, registry};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::{MapCore, MapHandle, ProgramHandle};
-use rustix::fs::statfs;
+use rustix::fs::{FlockOperation, flock, statfs};
 use rustix::mount::{MountFlags, mount};
 use serde_json::Value;
 
@@ -41,9 +42,12 @@ pub fn pin(controller: &str, parameters: &Parameters) -> Result<String, LoadErro
     ensure_mounted()?;
     let name = loaded.name().to_string();
     let folder = Path::new(FOLDER).join(&name);
-    // The name was free in the kernel: what is there was left by an attempt that was cut short.
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).map_err(refused(format!("{} cannot be made", folder.display())))?;
+    fs::create_dir_all(FOLDER).map_err(refused(format!("{FOLDER} cannot be made")))?;
+    // Gives way when dropped, or the process ends.
+    let lock = fs::File::open(FOLDER).and_then(|all| Ok(flock(&all, FlockOperation::LockExclusive).map(|()| all)?));
+    let _lock = lock.map_err(refused(format!("{FOLDER} cannot be locked")))?;
+    remove_remainders();
+    fs::create_dir(&folder).map_err(refused(format!("{} cannot be made", folder.display())))?;
     let failed = || refused::<libbpf_rs::Error>(format!("`{name}` cannot be kept in {}", folder.display()));
     let result = (|| {
         let object = loaded.object_mut();
@@ -62,6 +66,15 @@ pub fn pin(controller: &str, parameters: &Parameters) -> Result<String, LoadErro
     result.map(|()| name)
 }
 
+/// Removes what an attempt to load or to unload left that was cut short: nothing is registered by it, but it takes memory. Nobody else may
+/// be loading.
+fn remove_remainders() {
+    let folders = fs::read_dir(FOLDER).into_iter().flatten().flatten().map(|entry| entry.path());
+    for folder in folders.filter(|folder| !folder.join("link").exists()) {
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
 /// Takes the controller `name` out of the kernel; connections that use it keep it until they are closed.
 ///
 /// # Errors
@@ -78,45 +91,51 @@ pub fn unpin(name: &str) -> Result<(), LoadError> {
 /// # Errors
 /// The kernel does not answer.
 pub fn list() -> Result<Vec<Kept>, LoadError> {
-    let mut names: Vec<String> = fs::read_dir(FOLDER)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.path().join("link").exists())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
+    let folders = match fs::read_dir(FOLDER) {
+        Ok(folders) => folders,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return Err(LoadError::Unavailable(format!("{FOLDER} cannot be read: run it as root")));
+        }
+        Err(error) => return Err(LoadError::Refused(format!("{FOLDER} cannot be read: {error}"))),
+    };
+    let is_kept = |name: &String| Path::new(FOLDER).join(name).join("link").exists();
+    let mut names: Vec<String> =
+        folders.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(is_kept).collect();
     names.sort_unstable();
     if !names.is_empty() {
         requirements::check()?;
     }
-    names
-        .into_iter()
-        .map(|name| {
-            let parameters = match open(&name)? {
-                Some((map, slots)) => values_in(&map, &slots)?,
-                None => BTreeMap::new(),
-            };
-            Ok(Kept { name, parameters })
-        })
-        .collect()
+    let mut all = Vec::new();
+    for name in names {
+        match open(&name).and_then(|opened| opened.map_or(Ok(BTreeMap::new()), |(map, slots)| values_in(&map, &slots)))
+        {
+            Ok(parameters) => all.push(Kept { name, parameters }),
+            // Unloaded meanwhile.
+            Err(_) if !is_kept(&name) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(all)
 }
 
-/// Sets a parameter of the controller `name`, for the flows that run and those to come.
+/// Sets parameters of the controller `name`, all or none, for the flows that run and those to come.
 ///
 /// # Errors
-/// There is no such controller or parameter, or the value is not allowed.
-pub fn set(name: &str, parameter: &str, value: &Value) -> Result<(), LoadError> {
+/// There is no such controller or parameter, or a value is not allowed.
+pub fn set(name: &str, parameters: &Parameters) -> Result<(), LoadError> {
     folder(name)?;
     requirements::check()?;
     // `ack_cdg_2` is cdg: where the simulator has it, its ranges hold.
     let plain = name.trim_start_matches("ack_").trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
     if let Ok(entry) = registry::find(plain) {
-        (entry.build)(&Parameters::from([(parameter.to_string(), value.clone())]))?;
+        (entry.build)(parameters)?;
     }
+    let Some(first) = parameters.keys().next() else { return Ok(()) };
     match open(name)? {
-        Some((map, slots)) => set_in(&map, name, &slots, parameter, value),
+        Some((map, slots)) => set_in(&map, name, &slots, parameters),
         None => {
-            Err(LoadError::Refused(format!("`{name}` has no parameters in the kernel, so `{parameter}` cannot be set")))
+            Err(LoadError::Refused(format!("`{name}` has no parameters in the kernel, so `{first}` cannot be set")))
         }
     }
 }
@@ -153,7 +172,9 @@ fn ensure_mounted() -> Result<(), LoadError> {
     if statfs(BPFFS).is_ok_and(|fs| fs.f_type as u32 == MAGIC) {
         return Ok(());
     }
-    mount("bpf", BPFFS, "bpf", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None).map_err(|error| {
+    // As systemd mounts it: otherwise everybody may make folders in it.
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("bpf", BPFFS, "bpf", flags, c"mode=700").map_err(|error| {
         LoadError::Unavailable(format!(
             "keeping a controller in the kernel needs a BPF file system at {BPFFS}, and it cannot be mounted: {error} (it takes \
              CAP_SYS_ADMIN and a kernel with CONFIG_BPF_SYSCALL)"

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Once;
 
-use libbpf_rs::{Error, PrintLevel, set_print};
+use libbpf_rs::{Error, ErrorKind, PrintLevel, set_print};
 
 thread_local! {
     static SAID: RefCell<String> = const { RefCell::new(String::new()) };
@@ -20,7 +20,13 @@ pub(crate) fn keep() {
 
 /// Why a program was not loaded: the verifier's last line before its statistics, otherwise `error`.
 pub(crate) fn why(error: &Error) -> String {
-    SAID.with_borrow(|said| verdict(said)).unwrap_or_else(|| format!("{error:#}"))
+    SAID.with_borrow(|said| verdict(said)).unwrap_or_else(|| match error.kind() {
+        // The kernel's tcp_validate_congestion_control says no more.
+        ErrorKind::InvalidInput => {
+            format!("{error:#}; it needs the callbacks ssthresh, undo_cwnd, and cong_avoid or cong_control")
+        }
+        _ => format!("{error:#}"),
+    })
 }
 
 fn verdict(said: &str) -> Option<String> {

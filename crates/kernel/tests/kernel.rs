@@ -284,12 +284,15 @@ fn a_kept_controller_is_listed_set_and_taken_out() {
         let kept = |name: &str| machine::list().unwrap().into_iter().find(|kept| kept.name == name);
         assert!(registered(&name));
         assert_eq!(kept(&name).unwrap().parameters["G"], json!("5ms"));
-        machine::set(&name, "G", &json!("7ms")).unwrap();
-        machine::set(&name, "shadow_resync", &json!("after")).unwrap();
+        let set = |given: &[(&str, Value)]| {
+            machine::set(&name, &given.iter().map(|(key, value)| (key.to_string(), value.clone())).collect())
+        };
+        set(&[("G", json!("7ms")), ("shadow_resync", json!("after"))]).unwrap();
         let parameters = kept(&name).unwrap().parameters;
         assert_eq!((&parameters["G"], &parameters["shadow_resync"]), (&json!("7ms"), &json!("after")));
-        let said = machine::set(&name, "Q", &json!(1)).unwrap_err().to_string();
+        let said = set(&[("G", json!("9ms")), ("Q", json!(1))]).unwrap_err().to_string();
         assert!(said.starts_with("`cdg` has no parameter `Q`"), "{said}");
+        assert_eq!(kept(&name).unwrap().parameters["G"], json!("7ms"));
         machine::unpin(&name).unwrap();
         assert!(!registered(&name));
         assert_eq!(kept(&name), None);

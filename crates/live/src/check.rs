@@ -11,6 +11,8 @@ use crate::algorithm::Algorithms;
 pub const MOST_FLOWS: usize = 64;
 /// The profile that the kernel's TCP stands for.
 const PROFILE: &str = "linux";
+/// The kernel sends no smaller segments (its setting tcp_min_snd_mss).
+const SMALLEST_SEGMENT: u64 = 48;
 
 /// Why a plan cannot run live. Displays as one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +82,12 @@ fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     }
     if flow.profile != PROFILE {
         return Err(format!("profile `{}` cannot run live: the kernel's TCP is that of `{PROFILE}`", flow.profile));
+    }
+    if flow.options.segment_size.get() < SMALLEST_SEGMENT {
+        return Err(format!(
+            "transport.segment_size `{}` cannot run live: the kernel's TCP sends at least {SMALLEST_SEGMENT} bytes",
+            flow.options.segment_size
+        ));
     }
     if let Some(option) = foreign_option(&flow.options) {
         return Err(format!("transport.{option} cannot be changed in a live run"));

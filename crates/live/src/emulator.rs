@@ -130,6 +130,8 @@ pub(crate) struct Emulator<'a> {
     settings: Settings<'a>,
     /// Near the senders and far from them.
     devices: [&'a OwnedFd; 2],
+    /// Devices that can no more be read, as a command of the user's has removed them: to wait for one would never end the waiting.
+    broken: [bool; 2],
     path: Path,
     pool: Pool,
     flows: Vec<Flow>,
@@ -149,6 +151,7 @@ impl<'a> Emulator<'a> {
             flows: settings.stops.iter().map(flow).collect(),
             settings,
             devices,
+            broken: [false; 2],
             path,
             pool,
             measuring: false,
@@ -203,8 +206,14 @@ impl<'a> Emulator<'a> {
         let until = self.path.poll_timeout().min(end);
         let span = until.since(self.settings.clock.now()).min(LONGEST_SLEEP);
         let mut devices = self.devices.map(|device| PollFd::new(device, PollFlags::IN));
+        let waited_for = match self.broken {
+            [false, false] => &mut devices[..],
+            [false, true] => &mut devices[..1],
+            [true, false] => &mut devices[1..],
+            [true, true] => &mut [],
+        };
         // Interrupted or not, the loop looks again.
-        let _ = poll(&mut devices, Some(&timespec(span)));
+        let _ = poll(waited_for, Some(&timespec(span)));
     }
 
     /// Delivers what is due by `now`: how many packets.
@@ -257,9 +266,9 @@ impl<'a> Emulator<'a> {
             flow.clocked = true;
             let bytes = &self.pool.at(packet.place)[..packet.size as usize];
             let segment = Header::read(bytes).and_then(|header| header.segment);
-            let sample = segment
-                .filter(|segment| !segment.synchronize)
-                .and_then(|segment| flow.tracker.acknowledge(now, segment.acknowledgement?));
+            let sample = segment.filter(|segment| !segment.synchronize).and_then(|segment| {
+                flow.tracker.acknowledge(now, segment.acknowledgement?, header::sack_blocks(bytes))
+            });
             if let Some(rtt) = sample {
                 flow.meter.rtt(rtt);
                 seen.latest_rtt.store(rtt.as_nanos(), Ordering::Relaxed);
@@ -275,6 +284,9 @@ impl<'a> Emulator<'a> {
 
     /// Reads what has come from one end: how many packets.
     fn take_in(&mut self, reverse: bool) -> usize {
+        if self.broken[usize::from(reverse)] {
+            return 0;
+        }
         for taken in 0..BATCH {
             let Some(place) = self.pool.take() else {
                 return self.take_in_and_drop(reverse) + taken;
@@ -285,6 +297,7 @@ impl<'a> Emulator<'a> {
                 Err(error) => {
                     self.pool.release(place);
                     if error != Errno::AGAIN && error != Errno::INTR {
+                        self.broken[usize::from(reverse)] = true;
                         self.dropped += 1;
                     }
                     return taken;

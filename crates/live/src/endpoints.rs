@@ -264,7 +264,9 @@ impl<'a> Endpoints<'a> {
             }
         }
         if !begun {
-            return self.flows[index].accept();
+            // What goes wrong now goes wrong again below.
+            let _ = self.flows[index].accept();
+            return;
         }
         let flow = &mut self.flows[index];
         if flow.stage == Stage::Opened && at >= flow.start {
@@ -289,8 +291,7 @@ impl<'a> Endpoints<'a> {
     /// Writes, reads, and looks at the state of flow `index`.
     fn serve(&mut self, at: Time, index: usize) {
         let flow = &mut self.flows[index];
-        flow.accept();
-        let result = flow.exchange(at, &mut self.buffer);
+        let result = flow.accept().and_then(|()| flow.exchange(at, &mut self.buffer));
         if let Err(error) = result {
             return self.give_up(at, index, error);
         }
@@ -444,12 +445,16 @@ impl<'a> Endpoints<'a> {
 }
 
 impl Flow {
-    fn accept(&mut self) {
+    fn accept(&mut self) -> Result<(), Errno> {
         let listener = self.sockets.as_ref().and_then(|sockets| sockets.listener.as_ref());
         if let (None, Some(listener)) = (&self.sink, listener) {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            self.sink = accept_with(listener, flags).ok();
+            match accept_with(listener, flags) {
+                Ok(sink) => self.sink = Some(sink),
+                Err(error) => return unless_later(error),
+            }
         }
+        Ok(())
     }
 
     /// Writes what the application has at `at`, and takes what was delivered.

@@ -31,6 +31,11 @@ const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
 
+/// Kinds of TCP options.
+const END: u8 = 0;
+const PADDING: u8 = 1;
+const SACK: u8 = 5;
+
 impl Header {
     /// Reads `packet`; `None` if it is not a whole IPv4 packet.
     pub(crate) fn read(packet: &[u8]) -> Option<Self> {
@@ -63,6 +68,29 @@ fn segment(transport: &[u8]) -> Option<Segment> {
         reset: flags & RST != 0,
         payload: transport.len().checked_sub(header)? as u32,
     })
+}
+
+/// The SACK blocks of a TCP segment in the whole IPv4 packet `packet` (RFC 2018): first byte, and the one behind the last.
+pub(crate) fn sack_blocks(packet: &[u8]) -> impl Iterator<Item = (u32, u32)> {
+    let transport = packet.get(usize::from(packet[0] & 15) * 4..).unwrap_or_default();
+    let header = usize::from(transport.get(12).copied().unwrap_or(0) >> 4) * 4;
+    let mut options = transport.get(20..header).unwrap_or_default();
+    let mut blocks: &[u8] = &[];
+    while let Some((&kind, rest)) = options.split_first() {
+        options = match (kind, rest) {
+            (END, _) => break,
+            (PADDING, rest) => rest,
+            (kind, &[length, ..]) if length >= 2 && usize::from(length) <= options.len() => {
+                let (option, rest) = options.split_at(usize::from(length));
+                if kind == SACK {
+                    blocks = &option[2..];
+                }
+                rest
+            }
+            _ => break,
+        };
+    }
+    blocks.chunks_exact(8).filter_map(|block| Some((double(block, 0)?, double(block, 4)?)))
 }
 
 /// Marks the IPv4 packet: congestion experienced (CE, RFC 3168, section 5), and the checksum brought up to date (RFC 1624, equation 3).
@@ -128,6 +156,26 @@ mod tests {
             assert_eq!(Header::read(&whole[..length]), None, "{length}");
         }
         assert_eq!(Header::read(&[0x60; 56]), None);
+    }
+
+    #[test]
+    fn sack_blocks_are_found_among_other_options() {
+        let mut packet = packet();
+        assert_eq!(sack_blocks(&packet).count(), 0, "padding alone");
+        // A header of 52 bytes: timestamps, padding and two blocks.
+        packet.truncate(40);
+        packet[32] = 0xd0;
+        packet.extend([8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 5, 18]);
+        packet.extend([0, 0, 0x10, 0, 0, 0, 0x20, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 9]);
+        packet.extend([0, 0]);
+        packet[3] = packet.len() as u8;
+        assert_eq!(sack_blocks(&packet).collect::<Vec<_>>(), [(0x1000, 0x2000), (0xffff_ffff, 9)]);
+        // Cut short, or with a length that is none.
+        for length in 20..packet.len() {
+            assert!(sack_blocks(&packet[..length]).count() <= 2);
+        }
+        packet[41] = 0;
+        assert_eq!(sack_blocks(&packet).count(), 0);
     }
 
     #[test]

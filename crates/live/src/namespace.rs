@@ -57,6 +57,10 @@ impl End {
             set(name, value)?;
         }
         let tun = system::open_tun(DEVICE).map_err(|error| match error.kind() {
+            // Opening it gives EACCES; EPERM comes of what is asked of it then.
+            ErrorKind::PermissionDenied if error.raw_os_error() == Some(libc::EPERM) => {
+                "making a TUN device needs root (CAP_NET_ADMIN)".to_owned()
+            }
             ErrorKind::PermissionDenied => {
                 "/dev/net/tun cannot be opened: it needs root, or a device that others may read and write".to_owned()
             }

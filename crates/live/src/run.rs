@@ -1,6 +1,7 @@
 //! One live run from plan to tables.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -227,8 +228,9 @@ impl Laboratory {
         })
     }
 
-    pub(crate) fn dropped(&self) -> u64 {
-        [&self.near, &self.far].into_iter().map(|end| end.dropped().unwrap_or(0)).sum()
+    /// Packets that either device dropped.
+    pub(crate) fn dropped(&self) -> io::Result<u64> {
+        Ok(self.near.dropped()? + self.far.dropped()?)
     }
 }
 
@@ -405,8 +407,10 @@ pub(crate) fn honesty(
     wrong: Vec<String>,
 ) -> Honesty {
     let lateness = Lateness::of(&emulator.lateness);
-    let drops_outside = emulator.dropped + laboratory.dropped();
+    let dropped = laboratory.dropped();
+    let drops_outside = emulator.dropped + dropped.as_ref().copied().unwrap_or(0);
     let mut reasons = reasons(plan, &lateness, drops_outside);
+    reasons.extend(dropped.err().map(|error| format!("what the devices dropped cannot be read: {error}")));
     reasons.extend(wrong);
     if traced.missed > 0 {
         reasons.push(format!("{} records of the kernel's trace found no room", traced.missed));

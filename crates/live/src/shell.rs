@@ -95,8 +95,9 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
     if shell.near.is_empty() {
         return Err(Failure::Refused(Refusal::new("a shell needs a command")));
     }
-    let log = shell.log.as_deref().map(|file| open_log(file, plan)).transpose().map_err(Failure::Machine)?;
     let laboratory = Laboratory::build(plan, &[], shell.gso_max_segs).map_err(Failure::Machine)?;
+    // After all that can fail: an older log is replaced.
+    let log = shell.log.as_deref().map(|file| open_log(file, plan)).transpose().map_err(Failure::Machine)?;
     let seen = [Seen::default(), Seen::default()];
     let halt = AtomicBool::new(false);
     let clock = Clock::start();
@@ -198,7 +199,8 @@ fn run_commands(
             std::thread::Builder::new().spawn_scoped(scope, run).map_err(|error| error.to_string())
         };
         let far = if shell.far.is_empty() { None } else { Some(start(&laboratory.far, &shell.far)?) };
-        let near = start(&laboratory.near, &shell.near)?;
+        // The far one runs, and would go on.
+        let near = start(&laboratory.near, &shell.near).inspect_err(|_| over.store(true, Ordering::Relaxed))?;
         let mut next = Time::ZERO + SETTLING + METER;
         while !near.is_finished() {
             let _ = poll(&mut [], Some(&timespec(TICK)));

@@ -32,6 +32,10 @@ fn what_cannot_run_live_is_named() {
         flow(r#"cc = "newreno", count = 65"#),
         "flows: 65 connections are too many for a live run, which has at most 64"
     );
+    assert_eq!(
+        flow(r#"cc = "newreno", transport = { segment_size = "47B" }"#),
+        "flow `a`: transport.segment_size `47B` cannot run live: the kernel's TCP sends at least 48 bytes"
+    );
     let message = flow(r#"cc = "fictitious""#);
     assert!(
         message.starts_with("flow `a`: the kernel has no congestion controller `fictitious`; it has "),

@@ -3,7 +3,7 @@
 use kernel::{LoadError, machine};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::batch::MachineError;
 use crate::catalogue::to_python;
@@ -28,10 +28,10 @@ pub(crate) fn kernel_list(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     to_python(py, &kept.collect())
 }
 
-/// Sets a parameter, given as JSON, of a controller that is kept.
+/// Sets `parameters` (a JSON object) of a controller that is kept.
 #[pyfunction]
-pub(crate) fn kernel_set(name: &str, parameter: &str, value: &str) -> PyResult<()> {
-    machine::set(name, parameter, &from_json::<Value>(value)?).map_err(|error| exception(&error))
+pub(crate) fn kernel_set(name: &str, parameters: &str) -> PyResult<()> {
+    machine::set(name, &from_json(parameters)?).map_err(|error| exception(&error))
 }
 
 fn exception(error: &LoadError) -> PyErr {

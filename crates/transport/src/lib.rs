@@ -23,6 +23,7 @@ pub use application::{Application, Pace, Periods};
 pub use datagram::{DatagramSink, DatagramSource};
 pub use journal::{Event, Journal};
 pub use options::{Options, PROFILES, Profile, Reduction, freebsd_9, linux, linux_3_5, ns2_linux, real_1992};
+pub use ranges::Ranges;
 pub use receiver::Receiver;
 pub use segment::{Acknowledgement, Data, SackBlocks};
 pub use sender::{Phase, Sender, SenderCounters};

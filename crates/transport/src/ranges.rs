@@ -1,10 +1,10 @@
-//! A set of segment numbers as disjoint, sorted ranges.
+//! A set of numbers, of segments or bytes, as disjoint, sorted ranges.
 
 use std::collections::VecDeque;
 
 /// Sorted, disjoint, non-adjacent half-open ranges. What arrives near either end costs O(1), elsewhere a binary search.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ranges(VecDeque<(u64, u64)>);
+pub struct Ranges(VecDeque<(u64, u64)>);
 
 impl Ranges {
     pub(crate) fn is_empty(&self) -> bool {
@@ -33,7 +33,7 @@ impl Ranges {
     }
 
     /// Adds [start, end) and calls `gained` for each part that was not in the set, in ascending order.
-    pub(crate) fn insert(&mut self, start: u64, end: u64, mut gained: impl FnMut(u64, u64)) {
+    pub fn insert(&mut self, start: u64, end: u64, mut gained: impl FnMut(u64, u64)) {
         debug_assert!(start < end);
         // Most often: inside or right behind the last range.
         if let Some(last) = self.0.back_mut() {
@@ -80,7 +80,7 @@ impl Ranges {
     }
 
     /// Forgets everything below `number`.
-    pub(crate) fn remove_below(&mut self, number: u64) {
+    pub fn remove_below(&mut self, number: u64) {
         while let Some(first) = self.0.front_mut() {
             if first.1 <= number {
                 self.0.pop_front();

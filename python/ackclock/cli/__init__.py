@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 INTERRUPTED = 130
-"""Exit status after Ctrl-C or SIGTERM."""
+"""Exit status after Ctrl-C, SIGTERM or SIGHUP."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import sys
 import warnings
 from collections.abc import Sequence
@@ -100,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _prepare_process() -> None:
-    """Sees to it that standard streams are open and take any text, and that SIGTERM ends as Ctrl-C does."""
+    """Sees to it that standard streams are open and take any text, and that signals to end act as Ctrl-C."""
     for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(descriptor)
@@ -113,9 +114,20 @@ def _prepare_process() -> None:
         if reconfigure is not None:
             reconfigure(errors="replace")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        # Otherwise it runs under nohup.
+        signal.signal(signal.SIGHUP, _hung_up)
     if not sys.warnoptions:
         # Those of libraries, such as matplotlib on a name too long for its figure, tell the user nothing.
         warnings.simplefilter("ignore")
+
+
+def _hung_up(*_: Any) -> None:
+    """Ends as Ctrl-C does; what would be written to the terminal that is gone goes nowhere."""
+    for stream in (sys.stdout, sys.stderr):
+        if stat.S_ISCHR(os.fstat(stream.fileno()).st_mode):
+            _discard(stream)
+    raise KeyboardInterrupt
 
 
 def _discard(stream: Any) -> None:

@@ -50,7 +50,7 @@ def compare(
     names = [shown(cc) for cc in controllers]
     if len(set(names)) < len(names):
         raise InputError(f"{' '.join(controllers)}: a controller is named twice")
-    engine = _engine_of(live, Live(retries, gso_max_segs), threads, pcap)
+    engine = _engine_of(live, Live(retries, gso_max_segs=gso_max_segs), threads, pcap)
     output.check_csv(csv, out)
     if out is not None:
         check_folder(out, force)

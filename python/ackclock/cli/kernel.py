@@ -66,13 +66,12 @@ def list_(as_json: output.JsonOption = False) -> None:
 
 @app.command("set")
 def set_(name: NameArgument, settings: SettingsArgument) -> None:
-    """Set parameters of a controller, for the connections that run and those to come.
+    """Set parameters of a controller, all or none, for the connections that run and those to come.
 
     Example: `ackclock kernel set ack_cdg beta_d=0.8`
     """
     check_built_in()
-    for key, value in _parameters(settings).items():
-        _engine.kernel_set(name, key, json.dumps(value))
+    _engine.kernel_set(name, json.dumps(_parameters(settings)))
 
 
 def _parameters(settings: Sequence[str]) -> dict[str, Any]:
@@ -82,8 +81,15 @@ def _parameters(settings: Sequence[str]) -> dict[str, Any]:
         key, equals, value = (part.strip() for part in setting.partition("="))
         if not equals or not key:
             raise InputError(f"{setting}: must be KEY=VALUE, as in beta_d=0.8")
-        try:
-            values[key] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            values[key] = value
+        values[key] = _value(value)
     return values
+
+
+def _value(text: str) -> Any:
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+        # Dates and NaN are none that a parameter has.
+        json.dumps(value, allow_nan=False)
+    except (ValueError, TypeError):
+        return text
+    return value

@@ -29,5 +29,5 @@ def live(
     Example: `ackclock live examples/quickstart.toml --set duration=20s --out results`
     """
     check_built_in()
-    engine = Live(retries, gso_max_segs)
+    engine = Live(retries, gso_max_segs=gso_max_segs)
     run_scenario(file, engine, settings, seed, repeat, out=out, force=force, csv=csv, as_json=as_json)

@@ -12,10 +12,11 @@ from ackclock.cli.output import notes
 from ackclock.jobs import Simulator
 from ackclock.live import Live, check_built_in
 from ackclock.mistakes import InputError
-from ackclock.report import check_folder, new_folder
 
 if TYPE_CHECKING:
-    from ackclock.parity import Pair
+    from ackclock.parity import Comparison, Grid, Kept
+
+MOST_AT_ONCE = 64
 
 QUICK = {"rates": "10mbit", "rtts": "40ms", "queues": "1bdp", "flows": "1", "duration": "10s", "warmup": "2s"}
 """What ``--quick`` leaves of the grid."""
@@ -31,71 +32,111 @@ def parity(
     warmup: Annotated[str, typer.Option(help="Left out of the statistics at the start.")] = "5s",
     quick: Annotated[bool, typer.Option("--quick", help="One path, one flow, runs of 10 s.")] = False,
     seed: output.SeedOption = None,
+    repeat: Annotated[
+        int, typer.Option(min=1, max=output.MOST_REPETITIONS, help="Live runs of each cell.")
+    ] = 1,
+    simulations: Annotated[
+        int, typer.Option(min=2, max=output.MOST_REPETITIONS, help="Simulated runs of each, for the spread.")
+    ] = 10,
     threads: output.ThreadsOption = None,
+    at_once: Annotated[
+        int, typer.Option(min=1, max=MOST_AT_ONCE, help="Live runs at the same time; each wants a core.")
+    ] = 1,
     retries: output.RetriesOption = 1,
-    gso_max_segs: output.GsoOption = None,
     out: output.OutOption = None,
     force: output.ForceOption = False,
     as_json: output.JsonOption = False,
 ) -> None:
     """Run a grid of scenarios simulated and live, and compare.
 
-    Lists are separated by commas. Example: `ackclock parity --quick --controllers newreno,cdg --out results`
+    Lists are separated by commas. What has run is kept in the folder of `--out`, and the same command,
+    after an interruption, goes on from there.
+    Example: `ackclock parity --quick --controllers newreno,cdg --out results`
     """
     check_built_in()
-    if out is not None:
-        check_folder(out, force)
     if quick:
         rates, rtts, queues, flows = (QUICK[key] for key in ("rates", "rtts", "queues", "flows"))
         duration, warmup = QUICK["duration"], QUICK["warmup"]
     from ackclock import parity as both
 
-    cells = both.grid(_list(rates), _list(rtts), _list(queues), _numbers(flows), _list(controllers))
-    scenarios = [
-        (cell.resolved(duration, warmup, simulated=True), cell.resolved(duration, warmup)) for cell in cells
-    ]
-    live = Live(retries, gso_max_segs)
-    output.look_over([one for _, one in scenarios], 1, live)
     first = 1 if seed is None else seed
-    done: list[Pair] = []
-    interrupted = False
-    with output.progress(f"{len(cells)} cells") as at:
-        try:
-            for pair in both.pairs(cells, scenarios, first, Simulator(threads), live, at):
-                done.append(pair)  # noqa: PERF402
-        except KeyboardInterrupt:
-            interrupted = True
-    if done and out is not None:
-        with new_folder(out, force) as folder:
-            both.write(done, folder, interrupted)
+    output.seeds(first, max(repeat, simulations))
+    lists = _list("rates", rates), _list("rtts", rtts), _list("queues", queues), _numbers(flows)
+    grid = both.Grid(*lists, _list("controllers", controllers), duration, warmup, first, repeat)
+    live = Live(retries, at_once)
+    output.look_over([cell.resolved(duration, warmup) for cell in grid.cells()], 1, live)
+    with both.Kept.opened(grid, out, force) as kept:
+        if kept.runs:
+            notes.print(
+                f"{len(kept.runs)} of {len(grid.cells()) * repeat} live runs are those kept in {out}",
+                markup=False,
+                soft_wrap=True,
+            )
+        done, interrupted = _run(grid, kept, simulations, Simulator(threads), live)
+    if out is not None:
         notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
-    if interrupted:
-        notes.print("interrupted")
-        raise typer.Exit(INTERRUPTED)
-    output.show(_table(done), as_json=as_json)
+    if done:
+        output.show(*_tables(done), as_json=as_json)
     if as_json:
         output.print_json(both.document(done))
+    if interrupted:
+        kept_there = "" if out is None else f"; the same command goes on with what is in {out}"
+        notes.print(f"interrupted{kept_there}", markup=False, soft_wrap=True)
+        raise typer.Exit(INTERRUPTED)
 
 
-def _list(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+def _run(
+    grid: Grid, kept: Kept, simulations: int, simulator: Simulator, live: Live
+) -> tuple[list[Comparison], bool]:
+    """Runs the grid, with a report after every live run; gives the cells, and whether it was interrupted."""
+    from ackclock import parity as both
+
+    cells = grid.cells()
+    done: list[Comparison] = []
+
+    def report(finished: bool) -> None:
+        if kept.folder is not None:
+            both.write(done, len(cells) * grid.repeat, kept.folder, finished)
+
+    try:
+        if not kept.runs:
+            report(finished=False)
+        with output.progress("simulated") as at:
+            simulated = both.simulate(cells, grid, simulations, simulator, at)
+        done = both.compared(cells, simulated, kept)
+        with output.progress(f"{len(cells)} cells live") as at:
+            for _ in both.run_live(grid, kept, live, at):
+                done = both.compared(cells, simulated, kept)
+                report(finished=False)
+        report(finished=True)
+    except KeyboardInterrupt:
+        return done, True
+    return done, False
+
+
+def _list(option: str, text: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise InputError(f"--{option} {text}: must be values separated by commas")
+    return parts
 
 
 def _numbers(text: str) -> list[int]:
     try:
-        return [int(part) for part in _list(text)]
+        return [int(part) for part in _list("flows", text)]
     except ValueError:
         raise InputError(f"--flows {text}: must be whole numbers separated by commas, like 1,2") from None
 
 
-def _table(done: list[Pair]) -> Table:
+def _tables(done: list[Comparison]) -> tuple[Table, Table, str]:
     from ackclock import parity as both
 
-    table = Table(title="simulated / live", title_justify="left")
-    for heading in ("path", "flows", *both.QUANTITIES.values(), ""):
-        table.add_column(heading)
-    for pair in done:
-        path, flows, *values, mark = both.row(pair)
-        shown = [f"{simulated} / {live}" for simulated, live in zip(values[::2], values[1::2], strict=True)]
-        table.add_row(path, flows, *shown, mark)
-    return table
+    cells = Table("path", *both.HEADINGS, title="simulated / live", title_justify="left")
+    for path, of_path in both.by_path(done):
+        for index, row in enumerate(both.rows(of_path, ranges=False)):
+            cells.add_row("" if index else path, *row)
+        cells.add_section()
+    flows = Table(*both.SUMMARY_HEADINGS)
+    for row in both.summary(done):
+        flows.add_row(*row)
+    return cells, flows, both.legend(done)

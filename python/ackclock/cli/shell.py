@@ -68,7 +68,7 @@ def shell(
     resolved = _engine.resolve_json(json.dumps(document), output.overrides(settings))
     if os.geteuid() != 0:
         _engine.become_root()
-    near = command or [os.environ.get("SHELL", "/bin/sh")]
+    near = command or [os.environ.get("SHELL") or "/bin/sh"]
     first = int(json.loads(resolved)["seed"]) if seed is None else seed
     with _lent_terminal():
         status, ran, log_failed = _engine.shell(

@@ -1,18 +1,22 @@
 //! A sender or a receiver under a script. Time is in milliseconds. Every action and expectation writes itself into a
 //! transcript; what leaves must be expected before the next action.
 
+mod wire;
+
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use control::newreno::NewReno;
-use control::{Ack, Context, Controller, Loss, Marks};
+use control::{Ack, Controller};
 use transport::{
-    Acknowledgement, Application, Data, Event, Options, Phase, Receiver, Reduction, SackBlocks, Sender, SenderCounters,
-    linux,
+    Acknowledgement, Application, Data, Event, Options, Phase, Receiver, Reduction, Sender, SenderCounters, linux,
 };
-use units::{Bytes, Random, Rate, Span, Time};
+use units::{Bytes, Random, Span, Time};
+
+use self::wire::{ProbeController, Tape};
+pub(crate) use self::wire::{Reply, Told, ack};
 
 /// A point in time.
 pub(crate) fn at(ms: u64) -> Time {
@@ -35,163 +39,6 @@ pub(crate) fn plain() -> Options {
         undo: false,
         quick_acks: 0,
         ..linux()
-    }
-}
-
-/// What a controller was told.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Told {
-    Ack(Ack),
-    Duplicate(Ack),
-    Loss(Loss),
-    Ecn(Marks),
-    Recovered,
-    Timeout(Loss),
-    Spurious,
-    IdleRestart,
-}
-
-/// What the probe controller and its script share.
-#[derive(Debug)]
-struct Tape {
-    window: f64,
-    threshold: f64,
-    before: f64,
-    pacing: Option<Rate>,
-    told: Vec<Told>,
-}
-
-/// A controller whose window the script sets: it never grows, halves on loss and mark, is 1 after a timeout.
-struct ProbeController(Arc<Mutex<Tape>>);
-
-impl ProbeController {
-    fn tape(&self) -> MutexGuard<'_, Tape> {
-        self.0.lock().unwrap()
-    }
-
-    fn note(&self, told: Told, window: impl FnOnce(f64) -> f64) {
-        let mut tape = self.tape();
-        tape.told.push(told);
-        tape.before = tape.window;
-        tape.window = window(tape.window);
-    }
-}
-
-impl Controller for ProbeController {
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.tape().told.push(Told::Ack(*ack));
-    }
-
-    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.tape().told.push(Told::Duplicate(*ack));
-    }
-
-    fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.note(Told::Loss(*loss), |window| window / 2.0);
-    }
-
-    fn on_ecn(&mut self, _cx: &mut Context<'_>, marks: &Marks) {
-        self.note(Told::Ecn(*marks), |window| window / 2.0);
-    }
-
-    fn on_recovered(&mut self, _cx: &mut Context<'_>) {
-        self.tape().told.push(Told::Recovered);
-    }
-
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.note(Told::Timeout(*loss), |_| 1.0);
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        let mut tape = self.tape();
-        tape.told.push(Told::Spurious);
-        tape.window = tape.before;
-    }
-
-    fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {
-        self.note(Told::IdleRestart, |window| window);
-    }
-
-    fn window(&self) -> f64 {
-        self.tape().window
-    }
-
-    fn slow_start_threshold(&self) -> f64 {
-        self.tape().threshold
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.tape().pacing
-    }
-}
-
-/// An ACK in the making.
-#[derive(Clone, Copy)]
-pub(crate) struct Reply(Acknowledgement);
-
-/// An ACK for everything below `cumulative`.
-pub(crate) fn ack(cumulative: u64) -> Reply {
-    Reply(Acknowledgement {
-        cumulative,
-        timestamp: Time::ZERO,
-        echo: Time::NEVER,
-        one_way_delay: Span::ZERO,
-        window: u32::MAX,
-        congestion_echo: false,
-        sack: SackBlocks::default(),
-        duplicate: None,
-    })
-}
-
-impl Reply {
-    /// With the SACK block [start, end).
-    pub(crate) fn sack(mut self, start: u64, end: u64) -> Self {
-        self.0.sack.push(self.0.cumulative, start, end);
-        self
-    }
-
-    /// With a duplicate SACK of `number`.
-    pub(crate) fn duplicate(mut self, number: u64) -> Self {
-        self.0.duplicate = Some(number);
-        self
-    }
-
-    /// Echoing a timestamp of `ms`.
-    pub(crate) fn echo(mut self, ms: u64) -> Self {
-        self.0.echo = at(ms);
-        self
-    }
-
-    /// With an ECN echo.
-    pub(crate) fn marked(mut self) -> Self {
-        self.0.congestion_echo = true;
-        self
-    }
-
-    /// With a receive window of `segments`.
-    pub(crate) fn window(mut self, segments: u32) -> Self {
-        self.0.window = segments;
-        self
-    }
-}
-
-impl Display for Reply {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ack = &self.0;
-        write!(f, "ACK {}", ack.cumulative)?;
-        if let Some(number) = ack.duplicate {
-            write!(f, ", twice {number}")?;
-        }
-        for (start, end) in ack.sack.iter(ack.cumulative) {
-            write!(f, ", [{start}, {end})")?;
-        }
-        if ack.congestion_echo {
-            write!(f, ", marked")?;
-        }
-        if ack.echo != Time::NEVER {
-            write!(f, ", echo {}", ack.echo)?;
-        }
-        Ok(())
     }
 }
 

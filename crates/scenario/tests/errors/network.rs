@@ -1,0 +1,311 @@
+//! Keys of the network: `path`, `links`, and the nodes that flows name.
+
+use crate::{DUMBBELL, PARKING_LOT, dumbbell, flow, parking_lot, sentence, with};
+
+#[test]
+fn a_rate_without_unit_in_kbps_or_of_zero() {
+    assert_eq!(
+        dumbbell("\"10mbit\"", "\"10\""),
+        "demo.toml, line 4: path.rate: `10` has no unit: write `10mbit` or `10kbit`"
+    );
+    assert_eq!(
+        dumbbell("\"10mbit\"", "10"),
+        "demo.toml, line 4: path.rate: invalid type: integer `10`, expected a rate like \"10mbit\", \"unlimited\", \
+         steps like [[\"0s\", \"10mbit\"], [\"20s\", \"5mbit\"]] or { trace = \"FILE\" }"
+    );
+    assert_eq!(
+        dumbbell("\"10mbit\"", "\"10kbps\""),
+        "demo.toml, line 4: path.rate: `10kbps`: `kbps` is ambiguous (tc reads bytes, others bits); write bit, kbit, \
+         mbit or gbit"
+    );
+    assert_eq!(
+        dumbbell("\"10mbit\"", "\"0mbit\""),
+        "demo.toml, line 4: path.rate: a rate of 0 never sends; for an outage write steps like [[\"0s\", \"10mbit\"], \
+         [\"20s\", \"0bit\"]]"
+    );
+}
+
+#[test]
+fn steps_out_of_order_late_empty_or_all_zero() {
+    assert_eq!(
+        dumbbell("\"10mbit\"", r#"[["0s", "10mbit"], ["20s", "5mbit"], ["20s", "1mbit"]]"#),
+        "demo.toml, line 4: path.rate: a step at `20s` follows one at `20s`: their times must increase"
+    );
+    assert_eq!(
+        dumbbell("\"10mbit\"", r#"[["1s", "10mbit"]]"#),
+        "demo.toml, line 4: path.rate: the first step is at `1s`: it must be at `0s`"
+    );
+    assert_eq!(
+        dumbbell("\"10mbit\"", "[]"),
+        "demo.toml, line 4: path.rate: there is no step: write steps like [[\"0s\", \"10mbit\"], [\"20s\", \"5mbit\"]]"
+    );
+    assert_eq!(
+        dumbbell("\"10mbit\"", r#"[["0s", "0bit"]]"#),
+        "demo.toml, line 4: path.rate: a rate of 0 never sends: at least one step must be above 0"
+    );
+    assert_eq!(
+        dumbbell("\"10mbit\"", "[[\"0s\", \"10mbit\"],\n[\"20s\", \"5\"]]"),
+        "demo.toml, line 5: path.rate.1.1: `5` has no unit: write `5mbit` or `5kbit`"
+    );
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_or_is_none() {
+    assert_eq!(
+        dumbbell("\"10mbit\"", "{ trace = \"missing.down\" }"),
+        "demo.toml, line 4: path.rate: the trace `missing.down` cannot be read: No such file or directory (os error 2)"
+    );
+    let directory = env!("CARGO_TARGET_TMPDIR");
+    std::fs::write(format!("{directory}/bad.down"), "0\nfast\n").unwrap();
+    let text = DUMBBELL.replace("\"10mbit\"", "{ trace = \"bad.down\" }");
+    let file = format!("{directory}/demo.toml");
+    let error = scenario::from_toml(&text, &file).unwrap().plan().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        format!(
+            "{file}, line 4: path.rate: the trace `bad.down`, line 2: `fast` is not a time in milliseconds: a trace has \
+             one number, zero or more, a line"
+        )
+    );
+}
+
+#[test]
+fn a_queue_of_nothing_without_unit_or_in_bdp_of_no_rate() {
+    assert_eq!(
+        dumbbell("\"84p\"", "\"0p\""),
+        "demo.toml, line 6: path.queue: `0p`: a queue must have room for something"
+    );
+    assert_eq!(
+        dumbbell("\"84p\"", "\"84\""),
+        "demo.toml, line 6: path.queue: `84` has no unit: a queue is `84p`, `64kB`, `100ms`, `1bdp` or `infinite`"
+    );
+    assert_eq!(
+        dumbbell("\"84p\"", "\"84 cells\""),
+        "demo.toml, line 6: path.queue: `84 cells` is no limit of a queue: write `84p`, `64kB`, `100ms`, `1bdp` or \
+         `infinite`"
+    );
+    assert_eq!(
+        dumbbell("\"84p\"", "\"1.5p\""),
+        "demo.toml, line 6: path.queue: `1.5p` is not a whole number of packets, like `84p`"
+    );
+    assert_eq!(
+        dumbbell("\"84p\"", "\"0.01bdp\""),
+        "demo.toml, line 6: path.queue: `0.01bdp` is no whole packet at 10mbit and 40ms: a queue must have room for one"
+    );
+    assert_eq!(
+        dumbbell(
+            "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"",
+            "rate = \"unlimited\"\nrtt = \"40ms\"\nqueue = \"1bdp\""
+        ),
+        "demo.toml, line 6: path.queue: `1bdp` needs a rate, but this link is unlimited"
+    );
+}
+
+#[test]
+fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
+    let queue = |keys: &str| dumbbell("\"84p\"", &format!("{{ limit = \"84p\", {keys} }}"));
+    assert_eq!(
+        queue("discipline = \"fair\""),
+        "demo.toml, line 6: path.queue.discipline: unknown variant `fair`, expected one of `fifo`, `fq`, `drr`"
+    );
+    let stray = "demo.toml, line 6: path.queue: `quantum` belongs to the discipline `drr`";
+    assert_eq!(queue("quantum = \"1500B\""), stray);
+    assert_eq!(queue("discipline = \"fq\", quantum = \"1500B\""), stray);
+    assert_eq!(
+        queue("discipline = \"drr\", quantum = \"0B\""),
+        "demo.toml, line 6: path.queue: `quantum` must be above 0, like `1500B`"
+    );
+}
+
+#[test]
+fn a_loss_above_one_or_of_no_model() {
+    assert_eq!(dumbbell("[path]", "[path]\nloss = \"150%\""), "demo.toml, line 4: path.loss: `150%` is above 100%");
+    assert_eq!(dumbbell("[path]", "[path]\nloss = 1.5"), "demo.toml, line 4: path.loss: 1.5 is not between 0 and 1");
+    assert_eq!(
+        dumbbell("[path]", "[path]\nloss = { model = \"gilbert-elliott\", good_to_bad = \"1%\" }"),
+        "demo.toml, line 4: path.loss: a table of loss is { model = \"gilbert-elliott\", good_to_bad = \"1%\", \
+         bad_to_good = \"30%\" }, with loss_good and loss_bad if wanted, or { packets = [10, 11] }"
+    );
+    assert_eq!(
+        dumbbell("[path]", "[path]\nloss = { model = \"gilbert\" }"),
+        "demo.toml, line 4: path.loss.model: unknown variant `gilbert`, expected `gilbert-elliott`"
+    );
+}
+
+#[test]
+fn rtt_and_delay_both_or_neither() {
+    assert_eq!(
+        dumbbell("rtt = \"40ms\"", "rtt = \"40ms\"\ndelay = \"20ms\""),
+        "demo.toml, line 6: path.delay: there is an `rtt` too: give either `rtt` or `delay`"
+    );
+    assert_eq!(
+        dumbbell("rtt = \"40ms\"", ""),
+        "demo.toml, line 3: path: give either `rtt` or `delay`, like `rtt = \"40ms\"`"
+    );
+    assert_eq!(
+        dumbbell("rtt = \"40ms\"", "delay = { forward = \"20ms\" }"),
+        "demo.toml, line 5: path.delay.reverse: is missing"
+    );
+}
+
+#[test]
+fn a_path_without_rate_and_without_delay_on_which_no_time_passes() {
+    assert_eq!(
+        dumbbell("rate = \"10mbit\"\nrtt = \"40ms\"", "rate = \"unlimited\"\nrtt = \"0s\""),
+        "demo.toml, line 8: flows.0.rtt: is 0 on an unlimited path: no time would pass; give a delay or a rate"
+    );
+}
+
+#[test]
+fn no_network_or_two_of_them() {
+    assert_eq!(
+        sentence("duration = \"1s\"\nflows = [{ cc = \"newreno\" }]"),
+        "demo.toml: there is no network: give either [path] or [[links]]"
+    );
+    assert_eq!(
+        parking_lot("[[flows]]", "[path]\nrate = \"1mbit\"\nrtt = \"1ms\"\nqueue = \"9p\"\n[[flows]]"),
+        "demo.toml, line 3: links: there is a [path] too: a scenario has either [path] or [[links]]"
+    );
+}
+
+#[test]
+fn a_node_that_is_not_there_or_cannot_be_reached() {
+    let flow = "cc = \"newreno\"\nfrom = \"a\"\nto = \"c\"";
+    assert_eq!(
+        parking_lot(flow, "cc = \"newreno\"\nfrom = \"a\"\nto = \"d\""),
+        "demo.toml, line 22: flows.0.to: there is no node `d`; did you mean `c`? (there are `a`, `b`, `c`)"
+    );
+    assert_eq!(
+        parking_lot(flow, "cc = \"newreno\"\nfrom = \"a\"\nto = \"a\""),
+        "demo.toml, line 22: flows.0.to: `a` is where the flow starts: it must lead to another node"
+    );
+    assert_eq!(
+        parking_lot(flow, "cc = \"newreno\"\nfrom = \"a\""),
+        "demo.toml, line 19: flows.0.to: is missing: the node of the receiver"
+    );
+    assert_eq!(
+        parking_lot(flow, "cc = \"newreno\"\nvia = [\"a\", \"c\"]"),
+        "demo.toml, line 21: flows.0.via: no link leads from `a` to `c`"
+    );
+    assert_eq!(
+        parking_lot(flow, "cc = \"newreno\"\nvia = [\"a\"]"),
+        "demo.toml, line 21: flows.0.via: needs at least the two nodes of sender and receiver"
+    );
+    assert_eq!(
+        parking_lot(flow, "cc = \"newreno\"\nfrom = \"a\"\nvia = [\"a\", \"b\"]"),
+        "demo.toml, line 22: flows.0.via: names all nodes: give either `from` and `to`, or `via`"
+    );
+    let one_way = PARKING_LOT.replacen("duplex = true", "", 1);
+    assert_eq!(
+        sentence(&one_way),
+        "demo.toml, line 21: flows.0.from: ACKs have no way back: no links lead from `c` to `a`"
+    );
+    assert_eq!(
+        with(&one_way, flow, "cc = \"newreno\"\nfrom = \"c\"\nto = \"a\""),
+        "demo.toml, line 22: flows.0.to: no links lead from `c` to `a`"
+    );
+}
+
+#[test]
+fn a_link_to_itself_of_one_name_or_with_two_reverse_directions() {
+    assert_eq!(
+        parking_lot("to = \"b\"", "to = \"a\""),
+        "demo.toml, line 5: links.0.to: the link leads from `a` to itself"
+    );
+    assert_eq!(
+        parking_lot("from = \"a\"\nto = \"b\"", "from = \"a\"\nto = \"b\"\nname = \"b-c\""),
+        "demo.toml, line 3: links: two links are named `b-c`: names must differ"
+    );
+    assert_eq!(
+        parking_lot("from = \"a\"\nto = \"b\"", "from = \"a\"\nto = \"b\"\nreverse = { rate = \"1mbit\" }"),
+        "demo.toml, line 6: links.0.reverse: `duplex` makes the reverse direction like the forward one: give either of \
+         the two"
+    );
+}
+
+#[test]
+fn delays_whose_steps_are_none() {
+    let rtt = |value: &str| dumbbell("rtt = \"40ms\"", &format!("rtt = {value}"));
+    assert_eq!(
+        rtt("40"),
+        "demo.toml, line 5: path.rtt: invalid type: integer `40`, expected a time like \"40ms\", or steps like \
+         [[\"0s\", \"100ms\"], [\"30s\", \"40ms\"]]"
+    );
+    assert_eq!(
+        rtt("[]"),
+        "demo.toml, line 5: path.rtt: there is no step: write steps like [[\"0s\", \"100ms\"], [\"30s\", \"40ms\"]]"
+    );
+    assert_eq!(
+        rtt(r#"[["1s", "40ms"]]"#),
+        "demo.toml, line 5: path.rtt: the first step is at `1s`: it must be at `0s`"
+    );
+    assert_eq!(
+        rtt(r#"[["0s", "40ms"], ["2s", "30ms"], ["2s", "50ms"]]"#),
+        "demo.toml, line 5: path.rtt: a step at `2s` follows one at `2s`: their times must increase"
+    );
+    assert_eq!(
+        rtt(r#"[["0s"]]"#),
+        "demo.toml, line 5: path.rtt.0: invalid length 1, expected a time and a delay, like [\"30s\", \"40ms\"]"
+    );
+    assert_eq!(
+        flow("rtt = true"),
+        "demo.toml, line 10: flows.0.rtt: invalid type: boolean `true`, expected a time like \"40ms\", or steps like \
+         [[\"0s\", \"100ms\"], [\"30s\", \"40ms\"]]"
+    );
+    assert_eq!(
+        dumbbell("rtt = \"40ms\"", "delay = 20"),
+        "demo.toml, line 5: path.delay: invalid type: integer `20`, expected a time like \"20ms\", steps like \
+         [[\"0s\", \"50ms\"], [\"30s\", \"20ms\"]], or { forward = \"20ms\", reverse = \"30ms\" }"
+    );
+}
+
+#[test]
+fn a_path_on_which_no_time_passes_for_a_while() {
+    let path = "rate = \"unlimited\"\nrtt = [[\"0s\", \"40ms\"], [\"2s\", \"0s\"]]";
+    assert_eq!(
+        dumbbell("rate = \"10mbit\"\nrtt = \"40ms\"", path),
+        "demo.toml, line 8: flows.0.rtt: is 0 on an unlimited path: no time would pass; give a delay or a rate"
+    );
+}
+
+#[test]
+fn jitter_that_is_none() {
+    let path = |line: &str| dumbbell("queue = \"84p\"", &format!("queue = \"84p\"\n{line}"));
+    assert_eq!(
+        path("jitter = 3"),
+        "demo.toml, line 7: path.jitter: invalid type: integer `3`, expected a time like \"3ms\", or \
+         { uniform = \"3ms\", reorder = true }"
+    );
+    assert_eq!(path("jitter = { reorder = true }"), "demo.toml, line 7: path.jitter.uniform: is missing");
+    assert_eq!(
+        path("reverse = { jitter = { uniform = \"3ms\", order = true } }"),
+        "demo.toml, line 7: path.reverse.jitter.order: there is no such key here; did you mean `reorder`? \
+         (there are `uniform`, `reorder`)"
+    );
+    assert_eq!(
+        path("reorder = 1"),
+        "demo.toml, line 7: path.reorder: invalid type: integer `1`, expected true or false"
+    );
+}
+
+#[test]
+fn reordering_in_the_reverse_direction() {
+    let there = "there is no such key here: `reorder` stands beside `reverse` and is for both directions; for this one \
+                 alone there is `jitter = { uniform = \"3ms\", reorder = true }`";
+    assert_eq!(
+        dumbbell("queue = \"84p\"", "queue = \"84p\"\nreverse = { reorder = true }"),
+        format!("demo.toml, line 7: path.reverse.reorder: {there}")
+    );
+    assert_eq!(
+        parking_lot("duplex = true\n\n[[flows]]", "reverse = { reorder = true }\n\n[[flows]]"),
+        format!("demo.toml, line 17: links.1.reverse.reorder: {there}")
+    );
+}
+
+#[test]
+fn a_step_of_more_than_time_and_rate() {
+    assert_eq!(
+        dumbbell("rate = \"10mbit\"", r#"rate = [["0s", "10mbit", "5ms"]]"#),
+        "demo.toml, line 4: path.rate.0: invalid length 3, expected a time and a rate, like [\"20s\", \"5mbit\"]"
+    );
+}

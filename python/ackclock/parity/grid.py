@@ -1,0 +1,91 @@
+"""The scenarios that both engines run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ackclock import _engine
+from ackclock.scenario import shown
+
+KERNEL = {
+    "cubic": {
+        "C": 0.4004,
+        "beta": 0.7002,
+        "reno_alpha_one": False,
+        "look_ahead": "minimum",
+        "growth_before_loss": 0.05,
+        "whole_segments": True,
+    }
+}
+"""Parameters with which a controller simulates that of the kernel, which has none to set."""
+
+START_JITTER = "1s"
+"""Flows start within this, at instants that the seed draws for both engines. Without it all simulated runs of
+a controller that draws nothing itself are the same, and there is no spread to compare with."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of the grid."""
+
+    rate: str
+    rtt: str
+    queue: str
+    flows: int
+    cc: str
+
+    @property
+    def path(self) -> str:
+        """Its path in words."""
+        return f"{self.rate}, {self.rtt}, {self.queue}"
+
+    @property
+    def name(self) -> str:
+        """Its flows in words."""
+        return f"{self.flows} x {shown(self.cc)}"
+
+    def resolved(self, duration: str, warmup: str, simulated: bool = False) -> str:
+        """Its scenario, resolved. ``simulated``: with the parameters of the kernel's controller."""
+        parameters = KERNEL.get(self.cc, {}) if simulated else {}
+        flow = {
+            "cc": self.cc,
+            "count": self.flows,
+            "start_jitter": START_JITTER,
+            "parameters": parameters,
+        }
+        document = {
+            "name": f"{self.path}, {self.name}",
+            "duration": duration,
+            "warmup": warmup,
+            "path": {"rate": self.rate, "rtt": self.rtt, "queue": self.queue},
+            "flows": [flow],
+            "record": {"flow_series": "20ms", "events": False},
+        }
+        return _engine.resolve_json(json.dumps(document), [])
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every combination of paths, numbers of flows and controllers, and how they are run live."""
+
+    rates: Sequence[str]
+    rtts: Sequence[str]
+    queues: Sequence[str]
+    flows: Sequence[int]
+    controllers: Sequence[str]
+    duration: str
+    warmup: str
+    seed: int
+    repeat: int
+
+    def cells(self) -> list[Cell]:
+        """The cells, those of a path together."""
+        every = itertools.product(self.rates, self.rtts, self.queues, self.flows, self.controllers)
+        return list(dict.fromkeys(Cell(*values) for values in every))
+
+    def seeds(self) -> range:
+        """The seeds of the live runs of each cell."""
+        return range(self.seed, self.seed + self.repeat)
