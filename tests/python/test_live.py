@@ -175,7 +175,7 @@ def test_a_run_past_its_budget_is_repeated_and_then_handed_out_as_it_is(monkeypa
     assert not runs[0].valid
 
     starts.clear()
-    assert set(dict(Live(retries=1, at_once=2).finished(jobs))) == {0, 1}
+    assert set(dict(Live(retries=1, at_once=2, gso_max_segs=2).finished(jobs))) == {0, 1}
     assert (starts[:2], sorted(starts[2:])) == ([3, 4], [3, 4])
 
 
