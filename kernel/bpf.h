@@ -71,6 +71,7 @@ struct tcp_sock {
 	u32 lost_out;
 	u32 retrans_out;
 	u32 max_packets_out;
+	u32 undo_marker;
 	u32 delivered;
 	u32 lost;
 	u32 mss_cache;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A record of every segment that arrives, of every retransmission and of every change of state, of the chosen connections: whatever
- * their congestion control is. Windows and RTTs are those before the segment is processed.
+ * A record of every change of state, of every retransmission, of every reduction that is undone and, where they are asked for, of every
+ * segment that arrives, of the chosen connections: whatever their congestion control is. Windows and RTTs are those before the segment
+ * is processed.
  */
 #include "ack.h"
 
@@ -11,10 +12,15 @@ u32 namespace_count SEC(".data") = 0;
 /* Local ports. */
 u16 first_port SEC(".data") = 0;
 u16 last_port SEC(".data") = 65535;
+/* Whether every segment that arrives is recorded. */
+u8 segments_too SEC(".data") = 1;
 /* Records that found no room. */
 u64 missed SEC(".data") = 0;
 
-enum kind { ARRIVED, RETRANSMITTED, STATE };
+/* Of each local port, whether its connection had a reduction that can be undone, when a segment arrived last. */
+u8 undoable[65536] SEC(".bss");
+
+enum kind { ARRIVED, RETRANSMITTED, STATE, UNDONE };
 
 struct record {
 	u64 time_ns;
@@ -36,7 +42,6 @@ struct record {
 	u32 lost;
 };
 
-
 struct {
 	u32 (*type)[27]; /* BPF_MAP_TYPE_RINGBUF */
 	u32 (*max_entries)[1 << 24];
@@ -46,6 +51,9 @@ struct sk_buff {
 	unsigned int len;
 	unsigned char *data;
 } KERNEL_TYPE;
+
+/* Nobody waits for records: they are fetched from time to time. */
+#define NO_WAKEUP 1 /* BPF_RB_NO_WAKEUP */
 
 static long (*const bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
 
@@ -93,7 +101,22 @@ inline_always void note(struct sock *sk, u8 kind, u8 next, u32 data)
 	r->snd_nxt = tp->snd_nxt;
 	r->delivered = tp->delivered;
 	r->lost = tp->lost;
-	bpf_ringbuf_submit(r, 0);
+	bpf_ringbuf_submit(r, NO_WAKEUP);
+}
+
+/* TCP forgets where a reduction began when it undoes it, and when a mark makes it reduce for another reason. */
+inline_always void look_for_undo(struct sock *sk)
+{
+	u16 port = sk->__sk_common.skc_num;
+	if (!is_chosen(sk->__sk_common.skc_net.net->net_cookie, port))
+		return;
+	const struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return;
+	u8 now = tp->undo_marker != 0;
+	if (undoable[port] && !now && ca_state((const struct sock *)tp) != TCP_CA_CWR)
+		note(sk, UNDONE, 0, 0);
+	undoable[port] = now;
 }
 
 /* The length of the TCP header is in the upper half of its thirteenth byte (RFC 9293, section 3.1). */
@@ -101,6 +124,9 @@ SEC("tp_btf/tcp_probe") int arrived(u64 *arguments)
 {
 	struct sock *sk = (struct sock *)arguments[0];
 	const struct sk_buff *skb = (const struct sk_buff *)arguments[1];
+	look_for_undo(sk);
+	if (!segments_too)
+		return 0;
 	u8 offset = 0;
 	bpf_probe_read_kernel(&offset, 1, skb->data + 12);
 	u32 header = (u32)(offset >> 4) * 4;

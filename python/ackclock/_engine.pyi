@@ -82,7 +82,8 @@ class Run:
         """``kind`` ("sim" or "live"), ``events``, ``data_packets``, ``cpu_s`` and ``wall_s``.
 
         Of a live run also ``kernel``, ``valid``, ``reasons``, ``lateness_us``, ``stalls``, ``drops_outside``,
-        ``emulator_cpu_s``, ``trains``, ``scheduling``, ``rtt_source`` and ``sysctls``.
+        ``emulator_cpu_s``, ``trains``, ``scheduling``, ``rtt_source``, ``state_source``, ``missed_records``,
+        ``gso_max_segs`` and ``sysctls``.
         """
 
 @final
@@ -120,8 +121,11 @@ class Batch:
     def cancel(self) -> None:
         """Stops every run; those that have not finished are not handed out."""
 
-def live(resolved: str, seed: int) -> Batch:
-    """Starts a live run, as a batch of one. Like what follows, only where live runs are built in."""
+def live(resolved: str, seed: int, gso_max_segs: int | None = None) -> Batch:
+    """Starts a live run, as a batch of one. Like what follows, only where live runs are built in.
+
+    TCP sends at most ``gso_max_segs`` segments at once.
+    """
 
 def live_check(resolved: str) -> None:
     """Refuses a resolved scenario that cannot run live on this machine. Raises ScenarioError."""
@@ -139,6 +143,7 @@ def shell(
     far: Sequence[str],
     log: str | os.PathLike[str] | None = None,
     meter: Callable[[float, int, int, int], None] | None = None,
+    gso_max_segs: int | None = None,
 ) -> tuple[int, Run, str | None]:
     """Runs the command ``near``, and ``far`` at the other end unless empty, across the path of a scenario.
 

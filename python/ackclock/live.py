@@ -32,6 +32,8 @@ class Live:
     """How often a run that went past its error budget is repeated."""
     at_once: int = 1
     """How many run at the same time. They take time from each other, as each run's lateness tells."""
+    gso_max_segs: int | None = None
+    """How many segments TCP sends at once, at most; none leaves it to the kernel."""
     any_controller = True
 
     def check(self, resolved: str) -> None:
@@ -49,7 +51,9 @@ class Live:
             while waiting or running:
                 while waiting and len(running) < self.at_once:
                     index, number = waiting.popleft()
-                    running[index] = _Attempt(number, _engine.live(jobs[index].resolved, jobs[index].seed))
+                    job = jobs[index]
+                    batch = _engine.live(job.resolved, job.seed, self.gso_max_segs)
+                    running[index] = _Attempt(number, batch)
                 for index, attempt in list(running.items()):
                     found = attempt.batch.next(POLL_S / len(running))
                     if progress is not None:

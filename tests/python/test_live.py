@@ -127,13 +127,14 @@ def test_what_cannot_run_live_is_refused_by_name_before_anything_starts(capsys, 
 
     assert "flow `newreno-0`: profile `freebsd-9` cannot run live" in said("profile=freebsd-9")
     assert "flow `vigas-0`: the kernel has no congestion controller `vigas`" in said("flows.0.cc=vigas")
-    assert "record.flow_series: `1ack` cannot run live" in said("record.flow_series=1ack")
+    assert "record.probes: `1ack` cannot run live" in said("record.probes=1ack")
     assert "65 connections are too many for a live run" in said("flows.0.count=65")
 
 
 @pytest.mark.usefixtures("live")
 def test_options_of_the_other_engine_are_refused(capsys, tmp_path):
     assert "only live runs" in refused(capsys, "compare", "newreno", "--retries", 1)
+    assert "only live runs" in refused(capsys, "compare", "newreno", "--gso-max-segs", 1)
     assert "with --live" in refused(capsys, "compare", "newreno", "--live", "--threads", 1)
     assert "with --live" in refused(capsys, "compare", "newreno", "--live", "--pcap", tmp_path / "a.pcapng")
 
@@ -159,21 +160,22 @@ def test_a_run_past_its_budget_is_repeated_and_then_handed_out_as_it_is(monkeypa
         def cancel(self):
             pass
 
-    def start(_resolved, seed):
+    def start(_resolved, seed, gso_max_segs):
+        assert gso_max_segs == 2
         starts.append(seed)
         return Batch()
 
     monkeypatch.setattr(_engine, "live", start, raising=False)
     seen = []
     jobs = [Job(resolved(), 3), Job(resolved(), 4)]
-    runs = dict(Live(retries=2).finished(jobs, seen.append))
+    runs = dict(Live(retries=2, gso_max_segs=2).finished(jobs, seen.append))
     assert starts == [3, 3, 3, 4, 4, 4]
     assert seen == [0.25] * 3 + [0.75] * 3
     assert [run.engine["attempts"] for run in runs.values()] == [3, 3]
     assert not runs[0].valid
 
     starts.clear()
-    assert set(dict(Live(retries=1, at_once=2).finished(jobs))) == {0, 1}
+    assert set(dict(Live(retries=1, at_once=2, gso_max_segs=2).finished(jobs))) == {0, 1}
     assert (starts[:2], sorted(starts[2:])) == ([3, 4], [3, 4])
 
 
@@ -247,7 +249,7 @@ def test_an_invalid_run_is_marked_in_tables_and_report(capsys, scenario, tmp_pat
                 one.engine |= {"reasons": ["a delivery was 20.0 ms late"]}
                 yield index, one
 
-    monkeypatch.setattr("ackclock.cli.live.Live", lambda _retries: Late())
+    monkeypatch.setattr("ackclock.cli.live.Live", lambda *_, **__: Late())
     monkeypatch.setattr("ackclock.cli.live.check_built_in", lambda: None)
     status, out, err = run(capsys, "live", scenario, "--out", tmp_path / "out")
     assert status == 0

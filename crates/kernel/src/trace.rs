@@ -1,15 +1,17 @@
 //! What the kernel's TCP does, segment by segment, under any controller.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{DataSec, Var};
-use libbpf_rs::{Link, MapCore, Object, ObjectBuilder};
+use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, RingBuffer, RingBufferBuilder};
 
 use crate::congestion::{is_parameters, read_section};
 use crate::error::{LoadError, refused};
-use crate::ring::{Fields, drain};
+use crate::ring::Fields;
 use crate::{messages, object, requirements};
 
 /// Which connections to trace: the tracepoints see those of the whole machine.
@@ -19,6 +21,8 @@ pub struct Filter {
     pub namespaces: Vec<u64>,
     /// Local ports.
     pub ports: RangeInclusive<u16>,
+    /// Whether every segment that arrives is recorded, and not only what changes.
+    pub segments: bool,
 }
 
 impl Filter {
@@ -32,8 +36,10 @@ pub enum Kind {
     Arrived,
     /// A segment was sent again.
     Retransmitted,
-    /// The connection goes into another state.
+    /// The connection goes into a state, perhaps the one in which it is: every expiry of the retransmission timer leads to 4.
     State,
+    /// A reduction of the window was found to be spurious, and undone: noticed when the next segment arrives.
+    Undone,
 }
 
 /// One record.
@@ -74,11 +80,13 @@ pub struct Segment {
 }
 
 /// A running trace. It ends when dropped.
-#[derive(Debug)]
 pub struct Trace {
     // Go before the object.
+    ring: RingBuffer<'static>,
     _links: Vec<Link>,
     object: Object,
+    /// What the ring buffer gave.
+    drained: Arc<Mutex<Vec<Segment>>>,
 }
 
 impl Trace {
@@ -113,24 +121,25 @@ impl Trace {
             put("namespace_count", &(filter.namespaces.len() as u32).to_ne_bytes())?;
             put("first_port", &filter.ports.start().to_ne_bytes())?;
             put("last_port", &filter.ports.end().to_ne_bytes())?;
+            put("segments_too", &[u8::from(filter.segments)])?;
         }
         let object = open.load().map_err(|error| LoadError::Refused(format!("{failed}: {}", messages::why(&error))))?;
         let links =
             object.progs_mut().map(|program| program.attach()).collect::<Result<_, _>>().map_err(refused(failed))?;
-        Ok(Self { _links: links, object })
+        let drained = Arc::new(Mutex::new(Vec::new()));
+        let ring = ring_of(&object, Arc::clone(&drained))?;
+        Ok(Self { ring, _links: links, object, drained })
     }
 
     /// Hands the records since the last call to `take`, oldest first.
     ///
     /// # Errors
     /// The kernel's ring buffer cannot be read.
-    pub fn drain(&self, mut take: impl FnMut(Segment)) -> Result<(), LoadError> {
-        let map = self.map("records")?;
-        drain(&map, |record| {
-            if let Some(segment) = read(record) {
-                take(segment);
-            }
-        })
+    pub fn drain(&self, take: impl FnMut(Segment)) -> Result<(), LoadError> {
+        self.ring.consume().map_err(refused("records from the kernel cannot be read"))?;
+        let mut drained = self.drained.lock().unwrap_or_else(PoisonError::into_inner);
+        drained.drain(..).for_each(take);
+        Ok(())
     }
 
     /// Records that found no room, since the start.
@@ -140,14 +149,33 @@ impl Trace {
     pub fn missed(&self) -> Result<u64, LoadError> {
         let types = Btf::from_raw("trace", object::TRACE).map_err(refused("the trace has no types"))?;
         let at = types.as_ref().and_then(|types| offset_of(types, "missed")).unwrap_or(0);
-        let data = read_section(&self.map(".data")?)?;
+        let data = read_section(&map(&self.object, ".data")?)?;
         Ok(data.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes))
     }
+}
 
-    fn map(&self, suffix: &str) -> Result<libbpf_rs::Map<'_>, LoadError> {
-        let found = self.object.maps().find(|map| map.name().to_string_lossy().ends_with(suffix));
-        found.ok_or_else(|| LoadError::Refused(format!("the trace has no {suffix}")))
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trace").finish_non_exhaustive()
     }
+}
+
+/// A reader of the records of `object`, which puts them into `drained`.
+fn ring_of(object: &Object, drained: Arc<Mutex<Vec<Segment>>>) -> Result<RingBuffer<'static>, LoadError> {
+    let records = map(object, "records")?;
+    let mut builder = RingBufferBuilder::new();
+    let take = move |record: &[u8]| {
+        drained.lock().unwrap_or_else(PoisonError::into_inner).extend(read(record));
+        0
+    };
+    let failed = "records from the kernel cannot be read";
+    builder.add(&records, take).map_err(refused(failed))?;
+    builder.build().map_err(refused(failed))
+}
+
+fn map<'a>(object: &'a Object, suffix: &str) -> Result<libbpf_rs::Map<'a>, LoadError> {
+    let found = object.maps().find(|map| map.name().to_string_lossy().ends_with(suffix));
+    found.ok_or_else(|| LoadError::Refused(format!("the trace has no {suffix}")))
 }
 
 /// Where the variable `name` lies in its section.
@@ -166,7 +194,8 @@ fn read(record: &[u8]) -> Option<Segment> {
     let kind = match fields.u8()? {
         0 => Kind::Arrived,
         1 => Kind::Retransmitted,
-        _ => Kind::State,
+        2 => Kind::State,
+        _ => Kind::Undone,
     };
     let state = fields.u8()?;
     let _unused = fields.u16()?;

@@ -116,7 +116,11 @@ fn each_controller_moves_data_and_its_window_moves() {
             loaded.show_probes(Span::ZERO).unwrap();
             let mut transfer = Transfer::open(loaded.name());
             let port = transfer.port();
-            let filter = Filter { namespaces: vec![namespace_cookie(&transfer.stream).unwrap()], ports: port..=port };
+            let filter = Filter {
+                namespaces: vec![namespace_cookie(&transfer.stream).unwrap()],
+                ports: port..=port,
+                segments: true,
+            };
             let trace = Trace::open(&filter).unwrap();
             transfer.send(bytes);
             assert_eq!(transfer.close(), bytes, "{name}");
@@ -189,7 +193,7 @@ fn last_window(trace: &Trace) -> u32 {
 }
 
 fn traced(transfer: &Transfer) -> Trace {
-    Trace::open(&Filter { namespaces: vec![], ports: transfer.port()..=transfer.port() }).unwrap()
+    Trace::open(&Filter { namespaces: vec![], ports: transfer.port()..=transfer.port(), segments: true }).unwrap()
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn run() -> Result<(), String> {
     let scenario = scenario::from_path(&file).map_err(|error| error.to_string())?;
     let plan = scenario.plan_live().map_err(|error| error.to_string())?;
     let seed = arguments.next().map_or(Ok(plan.seed), |seed| seed.parse().map_err(|_| format!("`{seed}`: no seed")))?;
-    let job = Job { plan: Arc::new(plan), seed, algorithms: Arc::new(Twins) };
+    let job = Job { plan: Arc::new(plan), seed, algorithms: Arc::new(Twins), gso_max_segs: None };
     let outcome = live::run(&job, &Watch::default()).map_err(|error| error.to_string())?;
     for flow in &outcome.tables.flows {
         println!("{flow:?}");

@@ -47,18 +47,26 @@ pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
             )));
         }
     }
-    for (key, sampling) in [("flow_series", plan.record.flow_series), ("probes", plan.record.probes)] {
-        if let Sampling::Acks(_) = sampling {
-            return Err(Refusal(format!(
-                "record.{key}: `{sampling}` cannot run live; write a time like `10ms`, or `off`"
-            )));
-        }
+    if let sampling @ Sampling::Acks(_) = plan.record.probes {
+        return Err(Refusal(format!(
+            "record.probes: `{sampling}` cannot run live; write a time like `10ms`, or `off`"
+        )));
+    }
+    if let sampling @ Sampling::Acks(_) = plan.record.flow_series {
+        kernel::check().map_err(|error| Refusal(no_rows(sampling, &error.to_string())))?;
     }
     let connections: u64 = plan.flows.iter().map(PlannedFlow::connections).sum();
     if connections > MOST_FLOWS as u64 {
         return Err(too_many(connections));
     }
     Ok(())
+}
+
+/// Why there are no rows at ACKs.
+pub(crate) fn no_rows(sampling: Sampling, why: &str) -> String {
+    format!(
+        "record.flow_series: `{sampling}` needs the kernel's trace in a live run, write a time like `10ms` instead: {why}"
+    )
 }
 
 pub(crate) fn too_many(connections: u64) -> Refusal {

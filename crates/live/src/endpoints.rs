@@ -1,4 +1,4 @@
-//! The two ends of every flow: the kernel's TCP sockets, the application above them, and what it tells while the run goes on.
+//! The two ends of every flow: the kernel's TCP sockets, and what they tell while the run goes on.
 //!
 //! One thread looks at all sockets a thousand times a second. Send buffers hold more than is sent in between, so nobody waits for it,
 //! and no packet wakes it: a wake-up would delay the emulator.
@@ -10,13 +10,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use record::{EventKind, EventRow, FlowSample, FlowSeries, FlowState, Probes, seconds};
 use rustix::event::poll;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, connect, recv, send};
-use scenario::{Arrivals, DrawnFlow, Plan, PlannedFlow, Sampling, Source};
-use transport::{Pace, Periods};
-use units::{Random, Span, Time};
+use rustix::net::{SocketFlags, accept_with, connect};
+use scenario::{DrawnFlow, Plan, PlannedFlow, Sampling};
+use units::{Span, Time};
 
 use crate::algorithm::{Algorithm, lasting};
+use crate::application::{Application, take, unless_later};
+use crate::changes::{Counts, compare, hear, state};
 use crate::emulator::{Clock, PRIORITY, SENDER_PORT, Seen, timespec};
+use crate::rows::AckRows;
 use crate::sockets::{FAR, RECEIVER_PORT, Sockets};
 use crate::system::{self, TcpInfo};
 
@@ -52,6 +54,27 @@ pub(crate) struct Settings<'a> {
     pub(crate) elapsed: &'a AtomicU64,
 }
 
+impl Settings<'_> {
+    /// The time of the run at which the machine's monotonic clock showed `nanos`.
+    fn run_time(&self, nanos: u64) -> Time {
+        Time::ZERO + self.clock.at(nanos).since(Time::ZERO + self.lead)
+    }
+}
+
+/// Where the states of flows come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traced {
+    pub(crate) source: &'static str,
+    /// Records that found no room.
+    pub(crate) missed: u64,
+}
+
+impl Default for Traced {
+    fn default() -> Self {
+        Self { source: "tcp_info", missed: 0 }
+    }
+}
+
 /// What the endpoints have to say in the end.
 #[derive(Default)]
 pub(crate) struct Report {
@@ -61,7 +84,8 @@ pub(crate) struct Report {
     pub(crate) events: Vec<EventRow>,
     /// Connections that broke, one sentence each.
     pub(crate) broken: Vec<String>,
-    /// What the controllers could not tell of themselves, one sentence each.
+    pub(crate) traced: Traced,
+    /// What controllers and the kernel's trace could not tell, one sentence each.
     pub(crate) untold: Vec<String>,
     pub(crate) cpu_nanos: u64,
 }
@@ -72,14 +96,6 @@ pub(crate) struct Told {
     /// In the measured interval.
     pub(crate) counts: Counts,
     pub(crate) completed: Option<Time>,
-}
-
-/// Counted since the start of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Counts {
-    pub(crate) delivered: u64,
-    pub(crate) timeouts: u64,
-    pub(crate) recoveries: u64,
 }
 
 /// What a flow is doing.
@@ -93,13 +109,6 @@ enum Stage {
     Over,
 }
 
-/// What the application writes.
-enum Writing {
-    Greedy,
-    Finite(u64),
-    Paced { pace: Pace, unit: u64, total: u64 },
-}
-
 struct Flow {
     index: u32,
     of: usize,
@@ -109,10 +118,14 @@ struct Flow {
     open_at: Time,
     start: Time,
     stop: Time,
-    writing: Writing,
-    written: u64,
+    application: Application,
     total: Option<u64>,
+    /// The last look at the connection, when it was, and the window at the one before.
     info: TcpInfo,
+    looked: Time,
+    window_before: u32,
+    /// What the trace told last.
+    state: FlowState,
     counts: Counts,
     /// The counts at the start of the measured interval.
     base: Counts,
@@ -123,6 +136,8 @@ struct Flow {
 pub(crate) struct Endpoints<'a> {
     settings: Settings<'a>,
     flows: Vec<Flow>,
+    /// The kernel's trace of the connections, where there is one.
+    trace: Option<kernel::Trace>,
     /// Each with the flows of the plan that use it.
     algorithms: &'a mut [Box<dyn Algorithm>],
     /// The algorithm of each flow of the plan.
@@ -131,6 +146,8 @@ pub(crate) struct Endpoints<'a> {
     measuring: bool,
     next_sample: Time,
     next_drain: Time,
+    /// Where rows are due at ACKs.
+    ack_rows: Option<AckRows>,
     report: Report,
 }
 
@@ -138,6 +155,7 @@ impl<'a> Endpoints<'a> {
     pub(crate) fn new(
         settings: Settings<'a>,
         sockets: Vec<Sockets>,
+        trace: Option<kernel::Trace>,
         algorithms: &'a mut [Box<dyn Algorithm>],
         of_flow: &'a [usize],
     ) -> Self {
@@ -154,10 +172,12 @@ impl<'a> Endpoints<'a> {
                 open_at: Time::ZERO + start.since(Time::ZERO).saturating_sub(opening_lead(planned)),
                 start: drawn.start,
                 stop: drawn.stop,
-                writing: writing(planned, drawn, settings.seed),
-                written: 0,
+                application: Application::new(planned, drawn, settings.seed),
                 total: drawn.bytes.map(|bytes| bytes.get()),
                 info: TcpInfo::default(),
+                looked: Time::ZERO,
+                window_before: 0,
+                state: FlowState::Open,
                 counts: Counts::default(),
                 base: Counts::default(),
                 completed: None,
@@ -170,12 +190,17 @@ impl<'a> Endpoints<'a> {
         Self {
             flows: flows.map(flow).collect(),
             settings,
+            trace,
             algorithms,
             of_flow,
             buffer: vec![0; CHUNK],
             measuring: false,
             next_sample: if sampled { Time::ZERO } else { Time::NEVER },
             next_drain: Time::ZERO,
+            ack_rows: match settings.plan.record.flow_series {
+                Sampling::Acks(every) => Some(AckRows::new(every, settings.drawn.len())),
+                Sampling::Off | Sampling::Every(_) => None,
+            },
             report: Report::default(),
         }
     }
@@ -196,6 +221,7 @@ impl<'a> Endpoints<'a> {
                 self.tend(now, at.min(end), now >= begin, index);
             }
             if now >= begin {
+                self.hear(at.min(end));
                 self.note_samples(at.min(end));
             }
             if at >= end || [self.settings.halt, self.settings.stop].iter().any(|flag| flag.load(Ordering::Relaxed)) {
@@ -204,16 +230,12 @@ impl<'a> Endpoints<'a> {
             self.sleep(begin, end);
         }
         self.drain();
-        self.report.untold = self.algorithms.iter_mut().filter_map(|algorithm| algorithm.finish()).collect();
-        let counted = |flow: &Flow| Told {
-            counts: Counts {
-                delivered: flow.counts.delivered - flow.base.delivered,
-                timeouts: flow.counts.timeouts - flow.base.timeouts,
-                recoveries: flow.counts.recoveries - flow.base.recoveries,
-            },
-            completed: flow.completed,
-        };
+        self.report.untold.extend(self.algorithms.iter_mut().filter_map(|algorithm| algorithm.finish()));
+        let counted = |flow: &Flow| Told { counts: flow.counts.since(&flow.base), completed: flow.completed };
         self.report.flows = self.flows.iter().map(counted).collect();
+        if let Some(trace) = &self.trace {
+            self.report.traced = Traced { source: "tracepoint", missed: trace.missed().unwrap_or(0) };
+        }
         self.report.cpu_nanos = system::thread_cpu() - cpu;
         self.report
     }
@@ -249,9 +271,7 @@ impl<'a> Endpoints<'a> {
         let flow = &mut self.flows[index];
         if flow.stage == Stage::Opened && at >= flow.start {
             flow.stage = Stage::Sending;
-            if let Writing::Paced { pace, .. } = &mut flow.writing {
-                pace.start(flow.start);
-            }
+            flow.application.start(flow.start);
             let start = flow.start;
             self.note(start, EventKind::Start, index, f64::NAN);
         }
@@ -271,8 +291,7 @@ impl<'a> Endpoints<'a> {
     /// Writes, reads, and looks at the state of flow `index`.
     fn serve(&mut self, at: Time, index: usize) {
         let flow = &mut self.flows[index];
-        let result = flow.accept().and_then(|()| flow.write(at, &self.buffer));
-        let result = result.and_then(|()| flow.read(&mut self.buffer));
+        let result = flow.accept().and_then(|()| flow.exchange(at, &mut self.buffer));
         if let Err(error) = result {
             return self.give_up(at, index, error);
         }
@@ -285,30 +304,54 @@ impl<'a> Endpoints<'a> {
         self.look(at, index);
     }
 
-    /// Notes what has changed in the state of flow `index`.
+    /// Looks at the connection of flow `index`, and notes what has changed unless the trace tells.
     fn look(&mut self, at: Time, index: usize) {
         let flow = &mut self.flows[index];
         let Some(sockets) = &flow.sockets else { return };
+        let looked = self.settings.run_time(system::monotonic());
         let Ok(info) = TcpInfo::of(sockets.sender.as_fd()) else { return };
         let before = std::mem::replace(&mut flow.info, info);
-        let window = f64::from(before.window);
-        let timeouts = u64::from(info.timeouts.wrapping_sub(before.timeouts));
-        flow.counts.timeouts += timeouts;
-        let (was, is) = (state(&before), state(&info));
-        let repairs = |state| matches!(state, FlowState::Recovery | FlowState::Loss);
-        let recovery = was != is && is == FlowState::Recovery;
-        flow.counts.recoveries += u64::from(recovery);
-        for _ in 0..timeouts {
-            self.note(at, EventKind::Timeout, index, window);
+        (flow.looked, flow.window_before) = (looked, before.window);
+        if self.trace.is_none() {
+            let mut changes = Vec::new();
+            compare(&before, &info, &mut flow.counts, &mut |change| changes.push(change));
+            changes.into_iter().for_each(|(kind, value)| self.note(at, kind, index, value));
         }
-        if recovery {
-            self.note(at, EventKind::LossEvent, index, window);
-        } else if repairs(was) && !repairs(is) {
-            self.note(at, EventKind::Recovered, index, f64::NAN);
+    }
+
+    /// Takes in what the kernel's trace has told, all flows having been looked at after `at`.
+    fn hear(&mut self, at: Time) {
+        let Some(trace) = self.trace.take() else { return };
+        match trace.drain(|told| self.take_in(&told)) {
+            Ok(()) => self.trace = Some(trace),
+            Err(error) => self.report.untold.push(error.to_string()),
         }
-        if was != is && is == FlowState::Reduced {
-            self.note(at, EventKind::Ecn, index, window);
+        let Some(mut rows) = self.ack_rows.take() else { return };
+        for index in 0..self.flows.len() {
+            if let Some(due) = rows.due(index).filter(|&due| due <= at) {
+                rows.complete(index, self.row(due, index));
+            }
         }
+        rows.hand_out(at, |row| self.report.series.push(row));
+        self.ack_rows = Some(rows);
+    }
+
+    fn take_in(&mut self, told: &kernel::Segment) {
+        let index = usize::from(told.local_port.wrapping_sub(SENDER_PORT));
+        let at = self.settings.run_time(told.time_ns);
+        let Some(flow) = self.flows.get_mut(index).filter(|flow| flow.stage == Stage::Sending) else { return };
+        if told.kind != kernel::Kind::Arrived {
+            let mut changes = Vec::new();
+            let window = if at < flow.looked { flow.window_before } else { flow.info.window };
+            hear(told, &mut flow.state, window, &mut flow.counts, &mut |change| changes.push(change));
+            return changes.into_iter().for_each(|(kind, value)| self.note(at, kind, index, value));
+        }
+        let Some(mut rows) = self.ack_rows.take() else { return };
+        if let Some(due) = rows.due(index) {
+            rows.complete(index, with(told, self.row(due, index)));
+        }
+        rows.ack(at, index);
+        self.ack_rows = Some(rows);
     }
 
     /// Flow `index` stops: what is under way counts for nothing.
@@ -350,37 +393,37 @@ impl<'a> Endpoints<'a> {
             let due = self.next_sample;
             for index in 0..self.flows.len() {
                 if self.flows[index].stage == Stage::Sending {
-                    self.sample(due, index);
+                    self.report.series.push(self.row(due, index));
                 }
             }
             self.next_sample += span;
         }
     }
 
-    fn sample(&mut self, at: Time, index: usize) {
+    /// The row of flow `index` at `at`, as the last look found it.
+    fn row(&self, at: Time, index: usize) -> FlowSample {
         let flow = &self.flows[index];
         let seen = &self.settings.seen[index];
         let info = &flow.info;
         let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        let micros = |us: u32| if us == 0 || us == u32::MAX { f64::NAN } else { f64::from(us) / 1e3 };
         let latest = count(&seen.latest_rtt);
         let paces = self.algorithms[self.of_flow[flow.of]].paces();
-        self.report.series.push(FlowSample {
+        FlowSample {
             time_s: seconds(at),
             flow: flow.index,
             window_segments: f64::from(info.window),
-            threshold_segments: if info.threshold >= NO_THRESHOLD { f64::INFINITY } else { f64::from(info.threshold) },
+            threshold_segments: threshold(info.threshold),
             in_flight_segments: (info.unacknowledged + info.retransmitted).saturating_sub(info.sacked + info.lost),
             latest_rtt_ms: if latest == 0 { f64::NAN } else { latest as f64 / 1e6 },
-            smoothed_rtt_ms: micros(info.smoothed_rtt_us),
-            min_rtt_ms: micros(info.min_rtt_us),
+            smoothed_rtt_ms: millis(info.smoothed_rtt_us),
+            min_rtt_ms: millis(info.min_rtt_us),
             delivered_bytes: flow.counts.delivered,
             arrived_packets: count(&seen.arrived),
             sent_packets: count(&seen.sent),
             retransmitted_packets: count(&seen.retransmitted),
             pacing_rate_bps: if paces { info.pacing_rate as f64 * 8.0 } else { f64::NAN },
-            state: state(info),
-        });
+            state: state(info.congestion_state),
+        }
     }
 
     /// Fetches what the controllers tell of themselves.
@@ -388,13 +431,13 @@ impl<'a> Endpoints<'a> {
         if self.settings.plan.record.probes == Sampling::Off {
             return;
         }
-        let (flows, clock, lead) = (self.flows.len(), self.settings.clock, self.settings.lead);
-        for algorithm in self.algorithms.iter_mut() {
+        let Self { algorithms, settings, flows, report, .. } = self;
+        for algorithm in algorithms.iter_mut() {
             algorithm.drain(&mut |internal| {
                 let flow = internal.port.wrapping_sub(SENDER_PORT);
-                let at = Time::ZERO + clock.at(internal.at).since(Time::ZERO + lead);
-                if usize::from(flow) < flows {
-                    self.report.probes.push(at, u32::from(flow), lasting(internal.name), internal.value);
+                let at = settings.run_time(internal.at);
+                if usize::from(flow) < flows.len() {
+                    report.probes.push(at, u32::from(flow), lasting(internal.name), internal.value);
                 }
             });
         }
@@ -414,70 +457,33 @@ impl Flow {
         Ok(())
     }
 
-    /// Writes what the application has at `at`.
-    fn write(&mut self, at: Time, zeros: &[u8]) -> Result<(), Errno> {
-        let Some(sockets) = &self.sockets else { return Ok(()) };
-        let offered = match &mut self.writing {
-            Writing::Greedy => u64::MAX,
-            Writing::Finite(total) => *total,
-            Writing::Paced { pace, unit, total } => (pace.written(at, u64::MAX - 1) * *unit).min(*total),
-        };
-        while self.written < offered {
-            let length = (offered - self.written).min(zeros.len() as u64) as usize;
-            match send(&sockets.sender, &zeros[..length], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-                Ok(written) => self.written += written as u64,
-                Err(error) => return unless_later(error),
-            }
+    /// Writes what the application has at `at`, and takes what was delivered.
+    fn exchange(&mut self, at: Time, buffer: &mut [u8]) -> Result<(), Errno> {
+        if let Some(sockets) = &self.sockets {
+            self.application.write(at, &sockets.sender, buffer)?;
         }
-        Ok(())
-    }
-
-    /// Takes what was delivered, and forgets it.
-    fn read(&mut self, buffer: &mut [u8]) -> Result<(), Errno> {
-        let Some(sink) = &self.sink else { return Ok(()) };
-        loop {
-            match recv(sink, &mut *buffer, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
-                Ok((_, 0)) => return Ok(()),
-                Ok((_, length)) => self.counts.delivered += length as u64,
-                Err(error) => return unless_later(error),
-            }
-        }
+        self.sink.as_ref().map_or(Ok(()), |sink| take(sink, buffer, &mut self.counts.delivered))
     }
 }
 
-/// An error that only says that there is nothing to do yet is none.
-fn unless_later(error: Errno) -> Result<(), Errno> {
-    match error {
-        Errno::AGAIN | Errno::INPROGRESS | Errno::INTR | Errno::NOTCONN => Ok(()),
-        error => Err(error),
+/// `row`, of which `told` knows more.
+fn with(told: &kernel::Segment, row: FlowSample) -> FlowSample {
+    FlowSample {
+        window_segments: f64::from(told.snd_cwnd),
+        threshold_segments: threshold(told.ssthresh),
+        in_flight_segments: told.in_flight,
+        latest_rtt_ms: millis(told.rtt_us),
+        smoothed_rtt_ms: millis(told.srtt_us),
+        state: state(told.state),
+        ..row
     }
 }
 
-/// `tcpi_ca_state` (enum tcp_ca_state of linux/tcp.h).
-fn state(info: &TcpInfo) -> FlowState {
-    match info.congestion_state {
-        1 => FlowState::Disorder,
-        2 => FlowState::Reduced,
-        3 => FlowState::Recovery,
-        4 => FlowState::Loss,
-        _ => FlowState::Open,
-    }
+fn threshold(segments: u32) -> f64 {
+    if segments >= NO_THRESHOLD { f64::INFINITY } else { f64::from(segments) }
 }
 
-fn writing(planned: &PlannedFlow, drawn: &DrawnFlow, seed: u64) -> Writing {
-    let total = drawn.bytes.map(|bytes| bytes.get());
-    let Source::Paced(paced) = &planned.source else {
-        return total.map_or(Writing::Greedy, Writing::Finite);
-    };
-    // The streams of the simulator: the same units at the same instants.
-    let stream = |name| Random::stream(seed, name, drawn.stream());
-    let unit = planned.options.segment_size;
-    let mut pace = Pace::new(paced.rate.clone(), unit, drawn.bytes);
-    if paced.arrivals == Arrivals::Poisson {
-        pace = pace.poisson(stream("source"));
-    }
-    if let Some(periods) = paced.periods {
-        pace = pace.with_periods(Periods::new(periods.on, periods.off, stream("periods"), drawn.stop));
-    }
-    Writing::Paced { pace, unit: unit.get(), total: total.unwrap_or(u64::MAX) }
+/// No number where there was no sample yet.
+fn millis(micros: u32) -> f64 {
+    if micros == 0 || micros == u32::MAX { f64::NAN } else { f64::from(micros) / 1e3 }
 }

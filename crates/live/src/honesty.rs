@@ -38,6 +38,13 @@ pub struct Honesty {
     pub scheduling: &'static str,
     /// Where the round-trip times of the table `flows` come from.
     pub rtt_source: &'static str,
+    /// Where the states of flows, and their timeouts and recoveries, come from: `tracepoint`, which tells of each when it happens, or
+    /// `tcp_info`, which is asked each millisecond and knows of no spurious reductions.
+    pub state_source: &'static str,
+    /// Records of the tracepoint that found no room.
+    pub missed_records: u64,
+    /// The most segments that TCP hands down at once; none where that is left to the kernel.
+    pub gso_max_segs: Option<u16>,
     /// Settings of the kernel's network at both ends.
     pub sysctls: BTreeMap<&'static str, String>,
 }

@@ -8,6 +8,8 @@
 compile_error!("live runs need Linux");
 
 mod algorithm;
+mod application;
+mod changes;
 mod check;
 mod emulator;
 mod endpoints;
@@ -15,14 +17,17 @@ mod header;
 mod honesty;
 mod log;
 mod namespace;
+mod netlink;
 mod path;
 mod pool;
+mod rows;
 mod run;
 mod shell;
 mod sockets;
 mod system;
 mod tracker;
 mod twins;
+mod watchdog;
 
 pub use algorithm::{Algorithm, Algorithms, InKernel, Internal};
 pub use check::{MOST_FLOWS, Refusal, check};

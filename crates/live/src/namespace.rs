@@ -11,6 +11,7 @@ use std::path::Path;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use crate::netlink;
 use crate::system::{self, Interface};
 
 /// The device in either namespace.
@@ -33,7 +34,13 @@ pub(crate) struct End {
 
 impl End {
     /// A namespace of its own for the calling thread, which stays in it, with `settings` and a device at `address`.
-    pub(crate) fn create(address: Ipv4Addr, mtu: u32, settings: &[Setting]) -> Result<Self, String> {
+    /// TCP hands it at most `gso_max_segs` segments at once, if that is given.
+    pub(crate) fn create(
+        address: Ipv4Addr,
+        mtu: u32,
+        gso_max_segs: Option<u16>,
+        settings: &[Setting],
+    ) -> Result<Self, String> {
         system::unshare_network().map_err(|error| match error.kind() {
             ErrorKind::PermissionDenied => {
                 "making a network namespace needs root (CAP_SYS_ADMIN); run as root, or under `unshare -r`".to_owned()
@@ -61,6 +68,10 @@ impl End {
             _ => format!("a TUN device cannot be made: {error}"),
         })?;
         configure(address, mtu).map_err(|error| format!("the TUN device cannot be configured: {error}"))?;
+        if let Some(segments) = gso_max_segs {
+            netlink::set_gso_max_segs(DEVICE, segments)
+                .map_err(|error| format!("gso_max_segs of the TUN device cannot be set to {segments}: {error}"))?;
+        }
         Ok(Self { tun, namespace: namespace.into() })
     }
 

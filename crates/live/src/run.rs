@@ -7,20 +7,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use network::Limit;
 use record::{EventRow, Events, FlowDescription, FlowMeter, Tables};
-use scenario::{DrawnFlow, Plan, PlannedLink};
+use scenario::{DrawnFlow, Plan, PlannedLink, Sampling};
 use transport::Options;
 use units::{Rate, Span, Time};
 
 use crate::algorithm::{Algorithm, Algorithms};
 use crate::check::{self, MOST_FLOWS, Refusal};
-use crate::emulator::{self, Clock, Emulator, Flows, Seen};
-use crate::endpoints::{self, Endpoints};
+use crate::emulator::{self, Clock, Emulator, Flows, SENDER_PORT, Seen};
+use crate::endpoints::{self, Endpoints, Traced};
 use crate::honesty::{Honesty, Lateness, Trains, reasons};
 use crate::namespace::{End, Setting};
 use crate::path::Path;
 use crate::pool::Pool;
 use crate::sockets::{FAR, NEAR, Sockets, ahead};
 use crate::system;
+use crate::watchdog::{self, Late};
 
 /// What to run.
 #[derive(Clone)]
@@ -31,6 +32,8 @@ pub struct Job {
     pub seed: u64,
     /// Where the controllers come from.
     pub algorithms: Arc<dyn Algorithms>,
+    /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device); the kernel's choice if none.
+    pub gso_max_segs: Option<u16>,
 }
 
 /// Lets others watch a run and stop it.
@@ -101,8 +104,29 @@ const HEADERS: u64 = 40;
 /// From the start of the clock to the first connection: the threads have to start.
 pub(crate) const SETTLING: Span = Span::from_millis(50);
 
+/// What is done before and after a run takes no longer than this, on a machine that does anything at all.
+const AROUND: Span = Span::from_secs(30);
+
 /// Runs `job` from start to end, in real time.
 pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
+    let (job, own) = (job.clone(), Arc::new(Watch::default()));
+    let limit = job.plan.duration + AROUND;
+    let watched = Arc::clone(&own);
+    // Whoever waits passes on what is wished, and what is told.
+    let mut look = || {
+        own.stop.fetch_or(watch.stop.load(Ordering::Relaxed), Ordering::Relaxed);
+        watch.elapsed_nanos.store(own.elapsed_nanos.load(Ordering::Relaxed), Ordering::Relaxed);
+    };
+    watchdog::within(limit, &mut look, move || run_job(&job, &watched)).unwrap_or_else(|late| {
+        own.stop.store(true, Ordering::Relaxed);
+        Err(Failure::Machine(match late {
+            Late::Hangs => format!("the run was not over after {limit}: a thread of it hangs, or gets no CPU"),
+            Late::Broke => "a thread of the run could not be started or broke down".to_owned(),
+        }))
+    })
+}
+
+fn run_job(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
     let wall = system::monotonic();
     let plan = job.plan.as_ref();
     check::check(plan, job.algorithms.as_ref()).map_err(Failure::Refused)?;
@@ -111,13 +135,33 @@ pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
         return Err(Failure::Refused(check::too_many(drawn.len() as u64)));
     }
     let mut loaded = Loaded::new(job)?;
-    let mut laboratory = Laboratory::build(plan, &loaded.names(&drawn)).map_err(Failure::Machine)?;
+    let names = loaded.names(&drawn);
+    let mut laboratory = Laboratory::build(plan, &names, job.gso_max_segs).map_err(Failure::Machine)?;
     let sockets = std::mem::take(&mut laboratory.sockets);
-    let threads = run_threads(job, watch, &drawn, &mut loaded, &laboratory, sockets)?;
+    let trace = trace(plan, &sockets)?;
+    let threads = run_threads(job, watch, &drawn, &mut loaded, &laboratory, sockets, trace)?;
     if watch.stop.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
     Ok(outcome(plan, &drawn, &laboratory, threads, wall))
+}
+
+/// The kernel's trace of the connections from `sockets`; none where the kernel has none to give and the plan does without.
+fn trace(plan: &Plan, sockets: &[Sockets]) -> Result<Option<kernel::Trace>, Failure> {
+    let Some(first) = sockets.first() else { return Ok(None) };
+    let sampling = plan.record.flow_series;
+    let segments = matches!(sampling, Sampling::Acks(_));
+    let open = || {
+        let namespace = kernel::namespace_cookie(&first.sender).map_err(|error| error.to_string())?;
+        let ports = SENDER_PORT..=SENDER_PORT + (sockets.len() - 1) as u16;
+        let filter = kernel::Filter { namespaces: vec![namespace], ports, segments };
+        kernel::Trace::open(&filter).map_err(|error| error.to_string())
+    };
+    match open() {
+        Ok(trace) => Ok(Some(trace)),
+        Err(why) if segments => Err(Failure::Machine(check::no_rows(sampling, &why))),
+        Err(_) => Ok(None),
+    }
 }
 
 /// The controllers of the flows, in the kernel while this lives.
@@ -159,23 +203,24 @@ pub(crate) struct Laboratory {
     pub(crate) near: End,
     pub(crate) far: End,
     pub(crate) settings: Vec<Setting>,
+    gso_max_segs: Option<u16>,
 }
 
 impl Laboratory {
     /// Makes the namespaces on a thread of its own, which leaves that of the caller as it is. Each flow has its name of `algorithms`.
-    pub(crate) fn build(plan: &Plan, algorithms: &[String]) -> Result<Self, String> {
+    pub(crate) fn build(plan: &Plan, algorithms: &[String], gso_max_segs: Option<u16>) -> Result<Self, String> {
         let build = || {
             let settings = settings(plan);
             let mtu = place_size(plan) as u32;
             let ahead = ahead(plan.links.get(plan.measured_link).and_then(|link| link.rate));
-            let near = End::create(NEAR, mtu, &settings)?;
+            let near = End::create(NEAR, mtu, gso_max_segs, &settings)?;
             let senders = algorithms.iter().enumerate().map(|(i, name)| Sockets::sender(i, name, ahead));
             let mut sockets: Vec<Sockets> = senders.collect::<Result<_, _>>()?;
-            let far = End::create(FAR, mtu, &settings)?;
+            let far = End::create(FAR, mtu, gso_max_segs, &settings)?;
             for (i, (sockets, name)) in sockets.iter_mut().zip(algorithms).enumerate() {
                 sockets.listen(i, name)?;
             }
-            Ok(Self { sockets, near, far, settings })
+            Ok(Self { sockets, near, far, settings, gso_max_segs })
         };
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().spawn_scoped(scope, build).map_err(|error| error.to_string())?;
@@ -261,6 +306,7 @@ fn run_threads(
     loaded: &mut Loaded,
     laboratory: &Laboratory,
     sockets: Vec<Sockets>,
+    trace: Option<kernel::Trace>,
 ) -> Result<Threads, Failure> {
     let plan = job.plan.as_ref();
     let early =
@@ -301,6 +347,7 @@ fn run_threads(
             elapsed: &watch.elapsed_nanos,
         },
         sockets,
+        trace,
         &mut loaded.algorithms,
         &loaded.of_flow,
     );
@@ -330,7 +377,8 @@ fn side_by_side(emulator: Emulator<'_>, endpoints: Endpoints<'_>, plan: &Plan, h
 fn outcome(plan: &Plan, drawn: &[DrawnFlow], laboratory: &Laboratory, threads: Threads, wall: u64) -> Outcome {
     let Threads { emulator, endpoints } = threads;
     let data_packets = emulator.meters.iter().map(|meter| meter.counters.data_packets).sum();
-    let honesty = honesty(plan, &emulator, laboratory, [endpoints.broken, endpoints.untold].concat());
+    let honesty =
+        honesty(plan, &emulator, laboratory, &endpoints.traced, [endpoints.broken, endpoints.untold].concat());
     let engine = Engine {
         events: emulator.moved,
         data_packets,
@@ -355,6 +403,7 @@ pub(crate) fn honesty(
     plan: &Plan,
     emulator: &emulator::Report,
     laboratory: &Laboratory,
+    traced: &Traced,
     wrong: Vec<String>,
 ) -> Honesty {
     let lateness = Lateness::of(&emulator.lateness);
@@ -363,6 +412,9 @@ pub(crate) fn honesty(
     let mut reasons = reasons(plan, &lateness, drops_outside);
     reasons.extend(dropped.err().map(|error| format!("what the devices dropped cannot be read: {error}")));
     reasons.extend(wrong);
+    if traced.missed > 0 {
+        reasons.push(format!("{} records of the kernel's trace found no room", traced.missed));
+    }
     Honesty {
         kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
         valid: reasons.is_empty(),
@@ -374,6 +426,9 @@ pub(crate) fn honesty(
         trains: Trains::of(&emulator.trains),
         scheduling: if emulator.first { "fifo" } else { "other" },
         rtt_source: "ack",
+        state_source: traced.source,
+        missed_records: traced.missed,
+        gso_max_segs: laboratory.gso_max_segs,
         sysctls: laboratory.settings.iter().cloned().collect(),
     }
 }
@@ -385,6 +440,7 @@ fn row(plan: &Plan, flow: u32, drawn: &DrawnFlow, mut meter: FlowMeter, told: &e
     meter.counters.delivered_bytes = told.counts.delivered;
     meter.counters.timeouts = told.counts.timeouts;
     meter.counters.recoveries = told.counts.recoveries;
+    meter.counters.spurious = told.counts.spurious;
     let description = FlowDescription {
         flow,
         name: &drawn.name(plan),

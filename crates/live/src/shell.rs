@@ -16,6 +16,7 @@ use units::{Span, Time};
 
 use crate::check::{Refusal, check_route};
 use crate::emulator::{Clock, Emulator, Flows, Report, Seen, Settings, timespec};
+use crate::endpoints::Traced;
 use crate::honesty::Honesty;
 use crate::log::{Log, Writer};
 use crate::namespace::End;
@@ -37,6 +38,8 @@ pub struct Shell {
     pub far: Vec<OsString>,
     /// Where to log what passes the queue from near to far, as Mahimahi's `mm-link` does. A file that is there is replaced.
     pub log: Option<PathBuf>,
+    /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device); the kernel's choice if none.
+    pub gso_max_segs: Option<u16>,
 }
 
 /// What a shell gives.
@@ -92,7 +95,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
     if shell.near.is_empty() {
         return Err(Failure::Refused(Refusal::new("a shell needs a command")));
     }
-    let laboratory = Laboratory::build(plan, &[]).map_err(Failure::Machine)?;
+    let laboratory = Laboratory::build(plan, &[], shell.gso_max_segs).map_err(Failure::Machine)?;
     // After all that can fail: an older log is replaced.
     let log = shell.log.as_deref().map(|file| open_log(file, plan)).transpose().map_err(Failure::Machine)?;
     let seen = [Seen::default(), Seen::default()];
@@ -255,7 +258,8 @@ fn outcome(
     status: i32,
     log_failed: Option<String>,
 ) -> ShellOutcome {
-    let honesty = honesty(plan, &report, laboratory, Vec::new());
+    // Nobody looks into the connections of others.
+    let honesty = honesty(plan, &report, laboratory, &Traced { source: "none", missed: 0 }, Vec::new());
     let Report { ended, links, .. } = report;
     let tables =
         Tables { links: links.links, link_series: links.series, events: in_order(links.events), ..Tables::default() };

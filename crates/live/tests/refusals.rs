@@ -73,9 +73,9 @@ fn a_way_over_several_links_is_refused() {
 }
 
 #[test]
-fn rows_for_each_ack_are_refused() {
+fn internals_at_acks_are_refused() {
     assert_eq!(
-        refused(&format!("{PATH}flows = [{{ cc = \"newreno\" }}]\nrecord = {{ flow_series = \"1ack\" }}")),
-        "record.flow_series: `1ack` cannot run live; write a time like `10ms`, or `off`"
+        refused(&format!("{PATH}flows = [{{ cc = \"newreno\" }}]\nrecord = {{ probes = \"1ack\" }}")),
+        "record.probes: `1ack` cannot run live; write a time like `10ms`, or `off`"
     );
 }

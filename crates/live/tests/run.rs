@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{alone, job, possible, run};
+use common::{alone, job, kernel_tells, possible, run};
 use live::{Algorithms, Failure, Outcome, Twins, Watch};
 use record::EventKind;
 
@@ -181,6 +181,43 @@ fn marks_are_seen_by_the_kernel() {
     // The window comes down for each round with marks: the queue never grows to its end.
     assert!(link.queue_packets_max < 90.0, "{link:?}");
     assert!(count(&outcome, EventKind::Ecn) > 0);
+}
+
+#[test]
+fn rows_at_acks_tell_the_window_as_each_ack_left_it() {
+    if !possible() || !kernel_tells() {
+        return;
+    }
+    let _alone = alone();
+    let mut job = job(r#"
+        duration = "2s"
+        path = { rate = "50mbit", rtt = "40ms", queue = "500p" }
+        flows = [{ cc = "newreno" }, { cc = "newreno", start = "200ms" }]
+        record = { flow_series = "1ack" }
+    "#);
+    job.gso_max_segs = Some(1);
+    let outcome = live::run(&job, &Watch::default()).unwrap();
+    assert_eq!(outcome.honesty.gso_max_segs, Some(1));
+    // What one ACK lets out; the kernel's own choice makes 2.5 of it here.
+    assert!(outcome.honesty.trains.mean < 2.3, "{:?}", outcome.honesty.trains);
+    assert_eq!((outcome.honesty.state_source, outcome.honesty.missed_records), ("tracepoint", 0));
+    let series = &outcome.tables.flow_series;
+    assert!(series.time_s.windows(2).all(|pair| pair[0] <= pair[1]), "rows are in the order of time");
+    let first: Vec<usize> = (0..series.flow.len()).filter(|&row| series.flow[row] == 0).collect();
+    // Ten segments leave at once, and are acknowledged one by one 40 ms later: each lets the window grow by one.
+    let at_first: Vec<f64> = first.iter().take(10).map(|&row| series.window_segments[row]).collect();
+    assert_eq!(at_first, [11.0, 12.0, 13.0, 14.0, 15.0, 16.0, 17.0, 18.0, 19.0, 20.0]);
+    let times: Vec<f64> = first.iter().take(10).map(|&row| series.time_s[row]).collect();
+    assert!((0.04024..0.06).contains(&times[0]), "{times:?}");
+    // A segment takes 0.24 ms, so do the ACKs after each other: 2.16 ms, some of them late.
+    assert!((times[9] - times[0] - 0.00216).abs() < 0.005, "{times:?}");
+    let rtt = series.latest_rtt_ms[first[0]];
+    assert!((40.2..60.0).contains(&rtt), "{rtt}");
+    let second = (0..series.flow.len()).find(|&row| series.flow[row] == 1).unwrap();
+    assert!(series.time_s[second] > 0.24024, "{}", series.time_s[second]);
+    // Every ACK has a row, and is for one segment or two.
+    let (rows, arrived) = (first.len() as u64, series.arrived_packets[*first.last().unwrap()]);
+    assert!((arrived / 2..=arrived).contains(&rows), "{rows} rows, {arrived} packets");
 }
 
 #[test]

@@ -12,11 +12,11 @@ use crate::batch::{Batch, Failure, Task};
 use crate::language::{exception, plan};
 use crate::run::Run;
 
-/// Starts a live run of a resolved scenario.
+/// Starts a live run of a resolved scenario, whose TCP sends at most `gso_max_segs` segments at once.
 #[pyfunction]
-#[pyo3(name = "live")]
-pub(crate) fn live_run(resolved: String, seed: u64) -> PyResult<Batch> {
-    let run = LiveRun { resolved, seed, watch: Watch::default(), duration_nanos: AtomicU64::new(0) };
+#[pyo3(name = "live", signature = (resolved, seed, gso_max_segs=None))]
+pub(crate) fn live_run(resolved: String, seed: u64, gso_max_segs: Option<u16>) -> PyResult<Batch> {
+    let run = LiveRun { resolved, seed, gso_max_segs, watch: Watch::default(), duration_nanos: AtomicU64::new(0) };
     Batch::start(vec![Box::new(run)], 1)
 }
 
@@ -47,6 +47,7 @@ pub(crate) fn refusal(plan: &Plan, message: String) -> Error {
 struct LiveRun {
     resolved: String,
     seed: u64,
+    gso_max_segs: Option<u16>,
     watch: Watch,
     /// How long the run is in all; 0 until the scenario is planned.
     duration_nanos: AtomicU64,
@@ -67,7 +68,8 @@ impl Task for LiveRun {
     fn run(&self) -> Result<Run, Failure> {
         let plan = Arc::new(plan(&self.resolved, true).map_err(Failure::Scenario)?);
         self.duration_nanos.store(plan.duration.as_nanos(), Ordering::Relaxed);
-        let job = Job { plan: plan.clone(), seed: self.seed, algorithms: Arc::new(Twins) };
+        let (seed, gso_max_segs) = (self.seed, self.gso_max_segs);
+        let job = Job { plan: plan.clone(), seed, algorithms: Arc::new(Twins), gso_max_segs };
         let outcome = live::run(&job, &self.watch).map_err(|failure| match failure {
             live::Failure::Interrupted => Failure::Interrupted,
             live::Failure::Refused(why) => Failure::Scenario(refusal(&plan, why.to_string())),

@@ -23,8 +23,9 @@ pub(crate) fn become_root() -> PyResult<()> {
 
 /// Runs `near`, and `far` at the other end, across the path of a resolved scenario; returns the exit status of `near`, the tables, and
 /// why the log is not whole.
+#[expect(clippy::too_many_arguments, reason = "in Python they have names")]
 #[pyfunction]
-#[pyo3(signature = (resolved, seed, near, far, log=None, meter=None))]
+#[pyo3(signature = (resolved, seed, near, far, log=None, meter=None, gso_max_segs=None))]
 pub(crate) fn shell(
     py: Python<'_>,
     resolved: &str,
@@ -33,9 +34,10 @@ pub(crate) fn shell(
     far: Vec<OsString>,
     log: Option<PathBuf>,
     meter: Option<Py<PyAny>>,
+    gso_max_segs: Option<u16>,
 ) -> PyResult<(i32, Run, Option<String>)> {
     let plan = Arc::new(plan(resolved, true).map_err(|error| exception(py, &error))?);
-    let shell = Shell { plan: plan.clone(), seed, near, far, log };
+    let shell = Shell { plan: plan.clone(), seed, near, far, log, gso_max_segs };
     let watch = Watch::default();
     let (sender, mut readings) = channel();
     let outcome = std::thread::scope(|scope| {

@@ -36,6 +36,7 @@ def compare(
     threads: output.ThreadsOption = None,
     live: Annotated[bool, typer.Option("--live", help="Run on the kernel's TCP, in real time.")] = False,
     retries: output.RetriesOption = 0,
+    gso_max_segs: output.GsoOption = None,
     out: output.OutOption = None,
     force: output.ForceOption = False,
     csv: output.CsvOption = False,
@@ -49,7 +50,7 @@ def compare(
     names = [shown(cc) for cc in controllers]
     if len(set(names)) < len(names):
         raise InputError(f"{' '.join(controllers)}: a controller is named twice")
-    engine = _engine_of(live, retries, threads, pcap)
+    engine = _engine_of(live, Live(retries, gso_max_segs=gso_max_segs), threads, pcap)
     output.check_csv(csv, out)
     if out is not None:
         check_folder(out, force)
@@ -77,14 +78,16 @@ def compare(
     ending.run(labels, jobs, engine)
 
 
-def _engine_of(live: bool, retries: int, threads: int | None, pcap: Path | None) -> Engine:
+def _engine_of(live: bool, engine: Live, threads: int | None, pcap: Path | None) -> Engine:
     """What runs them. Options of the other one are refused."""
     if not live:
-        if retries:
+        if engine.retries:
             raise InputError("--retries: only live runs are repeated, with --live")
+        if engine.gso_max_segs is not None:
+            raise InputError("--gso-max-segs: only live runs send in trains, with --live")
         return Simulator(threads)
     check_built_in()
     for option, given in (("--threads", threads), ("--pcap", pcap)):
         if given is not None:
             raise InputError(f"{option}: cannot be combined with --live")
-    return Live(retries)
+    return engine

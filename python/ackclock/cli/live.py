@@ -18,6 +18,7 @@ def live(
     seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,
     retries: output.RetriesOption = 0,
+    gso_max_segs: output.GsoOption = None,
     out: output.OutOption = None,
     force: output.ForceOption = False,
     csv: output.CsvOption = False,
@@ -28,4 +29,5 @@ def live(
     Example: `ackclock live examples/quickstart.toml --set duration=20s --out results`
     """
     check_built_in()
-    run_scenario(file, Live(retries), settings, seed, repeat, out=out, force=force, csv=csv, as_json=as_json)
+    engine = Live(retries, gso_max_segs=gso_max_segs)
+    run_scenario(file, engine, settings, seed, repeat, out=out, force=force, csv=csv, as_json=as_json)

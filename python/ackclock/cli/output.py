@@ -24,6 +24,7 @@ SHOW_PROGRESS_AFTER_S = 0.5
 MOST_REPETITIONS = 100_000
 MOST_THREADS = 1024
 MOST_RETRIES = 100
+MOST_SEGMENTS = 65_535
 
 notes = Console(stderr=True, highlight=False)
 """Prose and progress."""
@@ -56,6 +57,14 @@ PcapOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a p
 RetriesOption = Annotated[
     int,
     typer.Option(min=0, max=MOST_RETRIES, help="How often a live run past its error budget is repeated."),
+]
+GsoOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=MOST_SEGMENTS,
+        help="How many segments TCP sends at once, at most, in a live run. Default: the kernel's choice.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 

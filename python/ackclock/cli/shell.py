@@ -49,6 +49,7 @@ def shell(
         Path | None,
         typer.Option(metavar="FILE", help="Log each packet at the queue from near to far, as mm-link does."),
     ] = None,
+    gso_max_segs: output.GsoOption = None,
     meter: Annotated[bool, typer.Option("--meter", help="Tell rates and queue once a second.")] = False,
 ) -> None:
     """Run programs across an emulated path.
@@ -71,7 +72,7 @@ def shell(
     first = int(json.loads(resolved)["seed"]) if seed is None else seed
     with _lent_terminal():
         status, ran, log_failed = _engine.shell(
-            resolved, first, near, _words(far), log, _Meter() if meter else None
+            resolved, first, near, _words(far), log, _Meter() if meter else None, gso_max_segs
         )
     if meter:
         _tell(Run.from_engine(ran, resolved, first))

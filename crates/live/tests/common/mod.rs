@@ -26,9 +26,14 @@ pub(crate) fn possible() -> bool {
     root && tun
 }
 
+/// Whether programs can be loaded into this kernel.
+pub(crate) fn kernel_tells() -> bool {
+    kernel::check().map_err(|error| eprintln!("skipped: {error}")).is_ok()
+}
+
 pub(crate) fn job(toml: &str) -> Job {
     let plan = scenario::from_toml(toml, "test.toml").unwrap().plan_live().unwrap();
-    Job { seed: plan.seed, plan: Arc::new(plan), algorithms: Arc::new(InKernel) }
+    Job { seed: plan.seed, plan: Arc::new(plan), algorithms: Arc::new(InKernel), gso_max_segs: None }
 }
 
 /// So often a run is repeated that the machine was too busy for.

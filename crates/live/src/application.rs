@@ -1,0 +1,89 @@
+//! The application of a flow: what it writes at one end and takes at the other.
+
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use scenario::{Arrivals, DrawnFlow, PlannedFlow, Source};
+use transport::{Pace, Periods};
+use units::{Random, Time};
+
+/// What is written by when.
+enum Writing {
+    Greedy,
+    Finite(u64),
+    Paced { pace: Pace, unit: u64, total: u64 },
+}
+
+/// Writes into the socket of the sender.
+pub(crate) struct Application {
+    writing: Writing,
+    written: u64,
+}
+
+impl Application {
+    pub(crate) fn new(planned: &PlannedFlow, drawn: &DrawnFlow, seed: u64) -> Self {
+        Self { writing: writing(planned, drawn, seed), written: 0 }
+    }
+
+    /// The flow starts at `at`.
+    pub(crate) fn start(&mut self, at: Time) {
+        if let Writing::Paced { pace, .. } = &mut self.writing {
+            pace.start(at);
+        }
+    }
+
+    /// Writes what there is at `at`, in pieces of `zeros`, as far as `socket` takes it.
+    pub(crate) fn write(&mut self, at: Time, socket: &OwnedFd, zeros: &[u8]) -> Result<(), Errno> {
+        let offered = match &mut self.writing {
+            Writing::Greedy => u64::MAX,
+            Writing::Finite(total) => *total,
+            Writing::Paced { pace, unit, total } => (pace.written(at, u64::MAX - 1) * *unit).min(*total),
+        };
+        while self.written < offered {
+            let length = (offered - self.written).min(zeros.len() as u64) as usize;
+            match send(socket, &zeros[..length], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(written) => self.written += written as u64,
+                Err(error) => return unless_later(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes what was delivered to `sink`, forgets it, and adds its length to `delivered`.
+pub(crate) fn take(sink: &OwnedFd, buffer: &mut [u8], delivered: &mut u64) -> Result<(), Errno> {
+    loop {
+        match recv(sink, &mut *buffer, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
+            Ok((_, 0)) => return Ok(()),
+            Ok((_, length)) => *delivered += length as u64,
+            Err(error) => return unless_later(error),
+        }
+    }
+}
+
+/// An error that only says that there is nothing to do yet is none.
+pub(crate) fn unless_later(error: Errno) -> Result<(), Errno> {
+    match error {
+        Errno::AGAIN | Errno::INPROGRESS | Errno::INTR | Errno::NOTCONN => Ok(()),
+        error => Err(error),
+    }
+}
+
+fn writing(planned: &PlannedFlow, drawn: &DrawnFlow, seed: u64) -> Writing {
+    let total = drawn.bytes.map(|bytes| bytes.get());
+    let Source::Paced(paced) = &planned.source else {
+        return total.map_or(Writing::Greedy, Writing::Finite);
+    };
+    // The streams of the simulator: the same units at the same instants.
+    let stream = |name| Random::stream(seed, name, drawn.stream());
+    let unit = planned.options.segment_size;
+    let mut pace = Pace::new(paced.rate.clone(), unit, drawn.bytes);
+    if paced.arrivals == Arrivals::Poisson {
+        pace = pace.poisson(stream("source"));
+    }
+    if let Some(periods) = paced.periods {
+        pace = pace.with_periods(Periods::new(periods.on, periods.off, stream("periods"), drawn.stop));
+    }
+    Writing::Paced { pace, unit: unit.get(), total: total.unwrap_or(u64::MAX) }
+}

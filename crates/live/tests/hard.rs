@@ -1,0 +1,152 @@
+//! Hard times for a connection: silence, heavy loss, marks, overtaking. Under every controller of this project in the kernel, and two of the
+//! kernel's own.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{alone, job, kernel_tells, possible, threads_and_files};
+use live::{Outcome, Twins, Watch};
+use record::{EventKind, FlowState};
+
+const TWINS: &str = r#"{ cc = "cdg" }, { cc = "siad" }, { cc = "da" }"#;
+const ALL: &str = r#"{ cc = "newreno" }, { cc = "cubic" }, { cc = "cdg" }, { cc = "siad" }, { cc = "da" }"#;
+
+fn run(toml: &str) -> Outcome {
+    let mut job = job(toml);
+    job.algorithms = Arc::new(Twins);
+    let before = threads_and_files("self");
+    let outcome = live::run(&job, &Watch::default()).unwrap();
+    assert_eq!(threads_and_files("self"), before, "programs, links and sockets are gone");
+    eprintln!("{}", serde_json::to_string(&outcome.honesty).unwrap());
+    assert_eq!((outcome.honesty.state_source, outcome.honesty.missed_records), ("tracepoint", 0));
+    outcome
+}
+
+/// When something happened to a flow, and the value.
+fn events(outcome: &Outcome, flow: usize, kind: EventKind) -> Vec<(f64, f64)> {
+    let events = &outcome.tables.events;
+    let of_flow = |&i: &usize| events.flow[i] as usize == flow && events.kind[i] == kind;
+    (0..events.kind.len()).filter(of_flow).map(|i| (events.time_s[i], events.value[i])).collect()
+}
+
+#[test]
+fn a_silent_second_runs_into_timeouts_that_turn_out_to_be_spurious() {
+    if !possible() || !kernel_tells() {
+        return;
+    }
+    let _alone = alone();
+    let path = std::env::temp_dir().join(format!("ackclock-silent-{}.trace", std::process::id()));
+    // 12 Mbit/s for a second, and nothing for another: what waits is late, not lost.
+    let opportunities = (1..=1000).chain([2000]).map(|i| format!("{i}\n"));
+    std::fs::write(&path, opportunities.collect::<String>()).unwrap();
+    let outcome = run(&format!(
+        r#"
+        duration = "3s"
+        path = {{ rate = {{ trace = {path:?} }}, rtt = "40ms", queue = "100p" }}
+        flows = [{ALL}, {{ cc = "cdg", parameters = {{ beta_d = 0.5 }} }}]
+        record = {{ flow_series = "1ms" }}
+        "#
+    ));
+    std::fs::remove_file(path).unwrap();
+    let series = &outcome.tables.flow_series;
+    // What Reno, CUBIC and CDG keep of the window on a timeout.
+    let kept = [Some(0.5), Some(717.0 / 1024.0), Some(0.5), None, None, Some(0.5)];
+    for (flow, kept) in kept.into_iter().enumerate() {
+        let row = &outcome.tables.flows[flow];
+        let timeouts = events(&outcome, flow, EventKind::Timeout);
+        assert_eq!((timeouts.len() as u64, row.timeouts > 0), (row.timeouts, true), "{row:?}");
+        let rows: Vec<usize> = (0..series.flow.len()).filter(|&i| series.flow[i] as usize == flow).collect();
+        let near = |at: f64| rows.iter().copied().find(|&i| series.time_s[i] > at).unwrap();
+        for &(at, window) in timeouts.iter().filter(|timeout| timeout.0 < 2.9) {
+            let after = near(at);
+            assert_eq!((series.state[after], series.window_segments[after]), (FlowState::Loss, 1.0), "{row:?} at {at}");
+            let (threshold, was) = (series.threshold_segments[after], series.state[near(at - 0.01)]);
+            if let (Some(kept), FlowState::Open) = (kept, was) {
+                assert!(
+                    (threshold - (kept * window).max(2.0)).abs() <= 1.0,
+                    "{row:?} at {at}: {threshold} of {window}"
+                );
+            }
+        }
+        let delivered = |at| series.delivered_bytes[near(at)];
+        assert!(delivered(2.9) > delivered(1.9), "it goes on: {row:?}");
+    }
+    let spurious = outcome.tables.flows.iter().map(|flow| flow.spurious).sum::<u64>();
+    assert!(spurious > 0);
+    // Windows are as they were.
+    for flow in 0..6 {
+        for (at, _) in events(&outcome, flow, EventKind::Spurious) {
+            let rows = (0..series.flow.len()).filter(|&i| series.flow[i] as usize == flow && series.time_s[i] > at);
+            let window = series.window_segments[rows.into_iter().nth(1).unwrap()];
+            assert!(window > 1.0, "flow {flow} at {at}: {window}");
+        }
+    }
+}
+
+#[test]
+fn a_flow_that_loses_three_of_ten_packets_times_out_and_goes_on() {
+    if !possible() || !kernel_tells() {
+        return;
+    }
+    let _alone = alone();
+    let outcome = run(&format!(
+        r#"
+        duration = "3s"
+        path = {{ rate = "20mbit", rtt = "20ms", queue = "100p", loss = "30%" }}
+        flows = [{ALL}]
+        "#
+    ));
+    for (flow, row) in outcome.tables.flows.iter().enumerate() {
+        assert!(row.timeouts > 0 && row.delivered_bytes > 10_000, "{row:?}");
+        assert_eq!(events(&outcome, flow, EventKind::Timeout).len() as u64, row.timeouts);
+        assert_eq!(events(&outcome, flow, EventKind::LossEvent).len() as u64, row.recoveries);
+    }
+}
+
+#[test]
+fn marks_bring_the_windows_of_twins_down_before_anything_is_dropped() {
+    if !possible() || !kernel_tells() {
+        return;
+    }
+    let _alone = alone();
+    let ecn = TWINS.replace(" }", ", transport = { ecn = true } }");
+    let outcome = run(&format!(
+        r#"
+        duration = "2s"
+        path = {{ rate = "10mbit", rtt = "20ms", queue = {{ limit = "200p", mark_above = "10p" }} }}
+        flows = [{ecn}]
+        "#
+    ));
+    let link = &outcome.tables.links[0];
+    assert!(link.dropped_packets == 0 && link.queue_packets_max < 150.0, "{link:?}");
+    for (flow, row) in outcome.tables.flows.iter().enumerate() {
+        let echoes = events(&outcome, flow, EventKind::Ecn);
+        assert!(row.marked_packets > 0 && echoes.len() > 2, "{row:?}");
+        // At most one reduction a round trip.
+        assert!(echoes.windows(2).all(|pair| pair[1].0 - pair[0].0 > 0.02), "{row:?} {echoes:?}");
+        assert_eq!((row.timeouts, row.recoveries, row.spurious), (0, 0, 0), "{row:?}");
+    }
+}
+
+#[test]
+fn what_overtaking_made_the_sender_believe_lost_is_taken_back() {
+    if !possible() || !kernel_tells() {
+        return;
+    }
+    let _alone = alone();
+    let outcome = run(&format!(
+        r#"
+        duration = "2s"
+        path = {{ rate = "20mbit", rtt = "40ms", queue = "infinite", jitter = {{ uniform = "15ms", reorder = true }} }}
+        flows = [{ALL}]
+        "#
+    ));
+    let sum = |of: fn(&record::FlowRow) -> u64| outcome.tables.flows.iter().map(of).sum::<u64>();
+    assert!(outcome.tables.links[0].dropped_packets == 0 && sum(|row| row.recoveries) > 0);
+    assert!(sum(|row| row.spurious) > 0, "{:?}", outcome.tables.flows);
+    for (flow, row) in outcome.tables.flows.iter().enumerate() {
+        assert_eq!(events(&outcome, flow, EventKind::Spurious).len() as u64, row.spurious);
+        assert!(row.delivered_bytes > 50_000, "{row:?}");
+    }
+}
