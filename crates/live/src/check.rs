@@ -4,6 +4,7 @@ use std::fmt;
 
 use scenario::{Kind, Plan, PlannedFlow, Sampling};
 use transport::Options;
+use units::Span;
 
 use crate::algorithm::Algorithms;
 
@@ -41,8 +42,8 @@ pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
         let first = &plan.flows[0];
         if per_namespace(&flow.options) != per_namespace(&first.options) {
             return Err(refuse(format!(
-                "its segment_size, sack, timestamps, ecn and slow_start_restart must be those of `{}`: in a live run they hold for \
-                 all flows",
+                "its segment_size, sack, timestamps, ecn, slow_start_restart and sack_compression must be those of `{}`: in a live \
+                 run they hold for all flows",
                 first.name
             )));
         }
@@ -103,15 +104,16 @@ pub(crate) fn check_route(flow: &PlannedFlow) -> Result<(), String> {
 }
 
 /// The options that are settings of a namespace or of its device.
-fn per_namespace(options: &Options) -> (u64, [bool; 4]) {
-    let Options { segment_size, sack, timestamps, ecn, slow_start_restart, .. } = options;
-    (segment_size.get(), [*sack, *timestamps, *ecn, *slow_start_restart])
+fn per_namespace(options: &Options) -> (u64, [bool; 4], Span) {
+    let Options { segment_size, sack, timestamps, ecn, slow_start_restart, sack_compression, .. } = options;
+    (segment_size.get(), [*sack, *timestamps, *ecn, *slow_start_restart], *sack_compression)
 }
 
 /// The name of an option that differs from the kernel's and cannot be set.
 fn foreign_option(options: &Options) -> Option<String> {
-    let Options { segment_size, sack, timestamps, ecn, slow_start_restart, .. } = *options;
-    let possible = Options { segment_size, sack, timestamps, ecn, slow_start_restart, ..transport::linux() };
+    let Options { segment_size, sack, timestamps, ecn, slow_start_restart, sack_compression, .. } = *options;
+    let possible =
+        Options { segment_size, sack, timestamps, ecn, slow_start_restart, sack_compression, ..transport::linux() };
     let [given, possible] = [options, &possible].map(|options| serde_json::to_value(options).unwrap_or_default());
     let differs = |(name, value): (&String, &serde_json::Value)| (possible[name] != *value).then(|| name.clone());
     given.as_object()?.iter().find_map(differs)

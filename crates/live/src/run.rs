@@ -249,6 +249,8 @@ fn settings(plan: &Plan) -> Vec<Setting> {
         flag("tcp_ecn", options.ecn),
         flag("tcp_slow_start_after_idle", options.slow_start_restart),
         ("tcp_reordering", options.duplicate_threshold.to_string()),
+        ("tcp_comp_sack_delay_ns", options.sack_compression.as_nanos().to_string()),
+        ("tcp_comp_sack_nr", "44".to_owned()),
         ("tcp_recovery", "1".to_owned()),
         ("tcp_early_retrans", "3".to_owned()),
         ("tcp_window_scaling", "1".to_owned()),

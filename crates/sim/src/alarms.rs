@@ -47,10 +47,8 @@ impl Alarms {
         }
         self.next = self.next.min(at);
         let length = at.since(now);
-        let timers = match self.lines.iter().position(|line| line.length == length) {
-            Some(line) => &mut self.lines[line].timers,
-            None => self.new_line(length),
-        };
+        let line = self.lines.iter().position(|line| line.length == length).unwrap_or_else(|| self.new_line(length));
+        let timers = &mut self.lines[line].timers;
         debug_assert!(timers.back().is_none_or(|&(last, _)| last <= at), "timers of a line are in order");
         timers.push_back((at, flow));
         // Those that were taken back must not pile up.
@@ -66,9 +64,9 @@ impl Alarms {
     }
 
     #[cold]
-    fn new_line(&mut self, length: Span) -> &mut VecDeque<(Time, u32)> {
+    fn new_line(&mut self, length: Span) -> usize {
         self.lines.push(Line { length, timers: VecDeque::new() });
-        &mut self.lines.last_mut().expect("it was just added").timers
+        self.lines.len() - 1
     }
 
     /// The flow whose timer expires at `now`, which is not set any more; `None`: no timer expires before the new

@@ -64,9 +64,9 @@ fn a_finished_run_has_come_to_its_end_and_says_what_it_cost() {
     let outcome = sim::run(&job(), &watch).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(watch.simulated_nanos.load(Ordering::Relaxed), 10_000_000_000);
     assert_eq!(outcome.engine.data_packets, outcome.tables.flows[0].data_packets);
-    // A packet arrives, every second one's ACK arrives; timers and samples are few.
+    // A packet arrives, every second one's ACK arrives; timers, quick ACKs and samples are few.
     let per_packet = outcome.engine.events as f64 / outcome.engine.data_packets as f64;
-    assert!((1.5..1.6).contains(&per_packet), "{per_packet}");
+    assert!((1.5..1.65).contains(&per_packet), "{per_packet}");
     assert!(outcome.engine.cpu_s > 0.0 && outcome.engine.wall_s > 0.0);
 }
 

@@ -152,14 +152,12 @@ impl Receiver {
         if self.uncompressed.1 != self.next {
             self.uncompressed = (0, self.next);
         }
-        let at_once = self.compression.is_zero()
-            || self.quick_acks > 0
-            || place >= EXPECTED_BLOCKS
-            || self.compressed >= MOST_COMPRESSED;
-        if at_once {
+        if self.compression.is_zero() || self.quick_acks > 0 {
             self.due = true;
         } else if self.uncompressed.0 < UNCOMPRESSED {
             self.uncompressed.0 += 1;
+            self.due = true;
+        } else if place >= EXPECTED_BLOCKS || self.compressed >= MOST_COMPRESSED {
             self.due = true;
         } else {
             self.compressed += 1;

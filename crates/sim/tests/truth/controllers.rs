@@ -122,7 +122,7 @@ fn after_a_loss_cubic_climbs_along_its_cubic() {
     let tables = run(r#"
         duration = "13s"
         path = { rate = "1gbit", rtt = "100ms", queue = "infinite", loss = { packets = [400] } }
-        flows = [{ cc = "cubic", parameters = { hystart = false }, transport = { ack_every = 1 } }]
+        flows = [{ cc = "cubic", parameters = { hystart = false }, transport = { ack_every = 1, sack_compression = "0s" } }]
         record = { flow_series = "1ack", probes = "off" }
         "#);
     let series = &tables.flow_series;

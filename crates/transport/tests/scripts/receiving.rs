@@ -201,7 +201,7 @@ fn a_third_block_does_not_wait() {
     r.arrives(10).no_ack();
     r.arrives(6).no_ack();
     r.arrives(2).acks_blocks(0, &[(1, 3), (5, 7), (9, 11)]);
-    r.arrives(12).acks_blocks(0, &[(12, 13), (1, 3), (5, 7)]);
+    r.arrives(12).acks_blocks(0, &[(12, 13), (1, 3), (5, 7), (9, 11)]);
 }
 
 #[test]
