@@ -91,6 +91,7 @@ def live(
     seed: int | None = None,
     repeat: Literal[1] = 1,
     retries: int = 0,
+    gso_max_segs: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Run: ...
 
@@ -105,6 +106,7 @@ def live(
     seed: int | None = None,
     repeat: int,
     retries: int = 0,
+    gso_max_segs: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Run | Runs: ...
 
@@ -118,6 +120,7 @@ def live(
     seed: int | None = None,
     repeat: int = 1,
     retries: int = 0,
+    gso_max_segs: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Run | Runs:
     """Runs on the TCP of this machine's kernel what :func:`ackclock.simulate` simulates, in real time::
@@ -128,7 +131,7 @@ def live(
     Arguments and result are those of ``simulate``, without threads: repetitions run one after the other.
     Flows may name any controller that the kernel has. A run that goes past its error budget is repeated up to
     ``retries`` times; one that stays past it is handed out all the same, with ``run.valid`` false and the
-    reasons in ``run.engine["reasons"]``.
+    reasons in ``run.engine["reasons"]``. ``gso_max_segs`` bounds how many segments TCP sends at once.
 
     Raises ScenarioError for a scenario that cannot run live, MachineError where this machine, or this build
     of ackclock, lacks something for it.
@@ -136,7 +139,9 @@ def live(
     check_built_in()
     if retries < 0:
         raise ValueError(f"retries is {retries}: must not be negative")
-    engine = Live(retries)
+    if gso_max_segs is not None and gso_max_segs < 1:
+        raise ValueError(f"gso_max_segs is {gso_max_segs}: must be at least 1")
+    engine = Live(retries, gso_max_segs=gso_max_segs)
     given = {"duration": duration, "warmup": warmup, "seed": seed}
     resolved, _ = compiled(scenario, flows, given, any_controller=True)
     engine.check(resolved)
