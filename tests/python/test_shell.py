@@ -106,6 +106,29 @@ def test_a_log_that_cannot_be_written_is_told_in_one_sentence(capfd, tmp_path):
         assert err.count("\n") == 1
 
 
+def test_both_ends_have_names_that_nobody_else_sees(tmp_path):
+    hosts, temporary = Path("/etc/hosts").read_text(), {path.name for path in Path("/tmp").iterdir()}
+    lookup = (
+        "import socket, sys\n"
+        "with open(sys.argv[1], 'w') as found:\n"
+        "    print([socket.gethostbyname(name) for name in sys.argv[2:]], file=found)\n"
+    )
+    near, far = tmp_path / "near", tmp_path / "far"
+    words = [sys.executable, "-c", lookup]
+    look_up = shlex.join([*words, str(near), "near", "server"])
+    wait = f"until [ -s {far} ]; do sleep 0.01; done; exec {look_up}"
+    told = "echo $MAHIMAHI_BASE > base"
+    command = ["sh", "-c", f"cd {tmp_path}; {told}; ls /tmp > there; {wait}"]
+    status, _, _ = _engine.shell(resolved(), 1, command, [*words, str(far), "far", "near", "localhost"])
+    assert status == 0
+    assert near.read_text() == "['10.0.0.1', '10.0.0.2']\n"
+    assert far.read_text() == "['10.0.0.2', '10.0.0.1', '127.0.0.1']\n"
+    assert (tmp_path / "base").read_text() == "10.0.0.2\n"
+    # The folder that was covered for a moment is as it was.
+    assert temporary & set((tmp_path / "there").read_text().split("\n"))
+    assert Path("/etc/hosts").read_text() == hosts
+
+
 def test_a_user_who_is_not_root_has_a_shell_as_well():
     for tool in ("setpriv", "unshare", "mount", "mknod"):
         if os.geteuid() != 0 or shutil.which(tool) is None:
@@ -120,7 +143,7 @@ def test_a_user_who_is_not_root_has_a_shell_as_well():
         pytest.skip("users may not make namespaces here")
     if subprocess.run([*nobody, *ACKCLOCK, "--version"], capture_output=True).returncode != 0:
         pytest.skip("nobody may not read this installation")
-    command = ["bash", "-c", "for i in {1..100}; do echo > /dev/udp/10.0.0.2/9; done; id -u; exit 7"]
+    command = ["bash", "-c", "for i in {1..100}; do echo > /dev/udp/far/9; done; id -u; exit 7"]
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "queue.log"
         log.parent.chmod(0o777)

@@ -15,6 +15,7 @@ mod emulator;
 mod endpoints;
 mod header;
 mod honesty;
+mod hosts;
 mod log;
 mod namespace;
 mod netlink;

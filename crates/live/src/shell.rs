@@ -18,11 +18,13 @@ use crate::check::{Refusal, check_route};
 use crate::emulator::{Clock, Emulator, Flows, Report, Seen, Settings, timespec};
 use crate::endpoints::Traced;
 use crate::honesty::Honesty;
+use crate::hosts;
 use crate::log::{Log, Writer};
 use crate::namespace::End;
 use crate::path::Path;
 use crate::pool::Pool;
 use crate::run::{Failure, HaltAll, Laboratory, SETTLING, Watch, honesty, in_order, place_size, places};
+use crate::sockets::FAR;
 use crate::system;
 
 /// What to run, and across which path.
@@ -68,6 +70,8 @@ pub struct Reading {
     pub queue_packets: u64,
 }
 
+/// The variable in which commands find the address of the far end: that of Mahimahi, whose scripts look for it.
+const FAR_ADDRESS: &str = "MAHIMAHI_BASE";
 /// The commands are looked at so often.
 const TICK: Span = Span::from_millis(20);
 /// The meter is read so often.
@@ -226,8 +230,10 @@ fn run_commands(
 fn run_command(end: &End, command: &[OsString], over: &dyn Fn() -> bool) -> Result<Option<i32>, String> {
     let named = |error: io::Error| format!("`{}` cannot be run: {error}", command[0].to_string_lossy());
     end.enter().and_then(|()| system::unshare_processes()).map_err(named)?;
+    // Where mounts cannot be changed, the ends have their addresses.
+    let _ = hosts::name_the_ends();
     let mut prepared = Command::new(&command[0]);
-    prepared.args(&command[1..]);
+    prepared.args(&command[1..]).env(FAR_ADDRESS, FAR.to_string());
     system::contain(&mut prepared);
     let mut child = prepared.spawn().map_err(named)?;
     loop {

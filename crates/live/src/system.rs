@@ -43,6 +43,12 @@ pub(crate) fn unshare_processes() -> io::Result<()> {
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWPID) }?)
 }
 
+/// Gives the calling thread, and what it starts, mounts of its own.
+pub(crate) fn unshare_mounts() -> io::Result<()> {
+    // SAFETY: as above.
+    Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?)
+}
+
 /// Moves the process, which must have one thread only, into a user namespace in which it is root.
 pub(crate) fn unshare_user() -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());

@@ -54,8 +54,8 @@ def shell(
 ) -> None:
     """Run programs across an emulated path.
 
-    The near end has the address 10.0.0.1, the far end 10.0.0.2. The exit status is that of the command.
-    Example: `ackclock shell --rate 10mbit --queue 50p --far "iperf3 -s" -- iperf3 -c 10.0.0.2`
+    The near end is 10.0.0.1, or `near`, the far end 10.0.0.2, `far`, or `server`. The exit status is that
+    of the command. Example: `ackclock shell --rate 10mbit --queue 50p --far "iperf3 -s" -- iperf3 -c server`
     """
     check_built_in()
     if rtt is not None and delay is not None:
