@@ -24,6 +24,7 @@ SHOW_PROGRESS_AFTER_S = 0.5
 MOST_REPETITIONS = 100_000
 MOST_THREADS = 1024
 MOST_RETRIES = 100
+MOST_AT_ONCE = 64
 MOST_SEGMENTS = 65_535
 
 notes = Console(stderr=True, highlight=False)
@@ -57,6 +58,9 @@ PcapOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a p
 RetriesOption = Annotated[
     int,
     typer.Option(min=0, max=MOST_RETRIES, help="How often a live run past its error budget is repeated."),
+]
+AtOnceOption = Annotated[
+    int, typer.Option(min=1, max=MOST_AT_ONCE, help="Live runs at the same time; each wants a core.")
 ]
 GsoOption = Annotated[
     int | None,

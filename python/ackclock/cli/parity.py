@@ -16,8 +16,6 @@ from ackclock.mistakes import InputError
 if TYPE_CHECKING:
     from ackclock.parity import Comparison, Grid, Kept
 
-MOST_AT_ONCE = 64
-
 QUICK = {"rates": "10mbit", "rtts": "40ms", "queues": "1bdp", "flows": "1", "duration": "10s", "warmup": "2s"}
 """What ``--quick`` leaves of the grid."""
 
@@ -39,9 +37,7 @@ def parity(
         int, typer.Option(min=2, max=output.MOST_REPETITIONS, help="Simulated runs of each, for the spread.")
     ] = 10,
     threads: output.ThreadsOption = None,
-    at_once: Annotated[
-        int, typer.Option(min=1, max=MOST_AT_ONCE, help="Live runs at the same time; each wants a core.")
-    ] = 1,
+    at_once: output.AtOnceOption = 1,
     retries: output.RetriesOption = 1,
     out: output.OutOption = None,
     force: output.ForceOption = False,

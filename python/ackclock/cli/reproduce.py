@@ -34,6 +34,7 @@ def reproduce(
     live: Annotated[
         bool, typer.Option("--live", help="Run them on the kernel's TCP as well, in real time.")
     ] = False,
+    at_once: output.AtOnceOption = 1,
     retries: output.RetriesOption = 0,
     out: Annotated[
         Path | None,
@@ -65,7 +66,7 @@ def reproduce(
     with output.progress(f"{len(chosen)} experiments" if len(chosen) > 1 else chosen[0].id) as at:
         done = papers.reproduce(chosen, engine=Simulator(threads), seed=seed, progress=at)
     if live and not done.interrupted:
-        done.live = _live(chosen, seed, retries)
+        done.live = _live(chosen, seed, Live(retries, at_once))
     if any(result.runs_done for result in done.results):
         with new_folder(folder, force) as work:
             page.write(done, catalogue, work)
@@ -80,15 +81,13 @@ def reproduce(
         raise typer.Exit(CLAIM_FAILED)
 
 
-def _live(chosen: list[papers.Experiment], seed: int | None, retries: int) -> papers.Reproduction:
+def _live(chosen: list[papers.Experiment], seed: int | None, engine: Live) -> papers.Reproduction:
     """The experiments on the kernel's TCP, as far as they can run there."""
     from ackclock import papers
     from ackclock.papers.live import as_live
 
     with output.progress("live") as at:
-        done = papers.reproduce(
-            [as_live(one) for one in chosen], engine=Live(retries), seed=seed, progress=at
-        )
+        done = papers.reproduce([as_live(one) for one in chosen], engine=engine, seed=seed, progress=at)
     for sentence in done.refused:
         notes.print(f"not live: {sentence}", markup=False, soft_wrap=True)
     for sentence in done.invalid:
