@@ -3,7 +3,7 @@
 //!
 //! | controller | the windows of C and Rust, that one in whole segments, differ by at most | because |
 //! | --- | --- | --- |
-//! | newreno | 2 segments | C counts acknowledged segments up to a window and rounds each halving down |
+//! | newreno | 2 segments (once 3, of 1500 made-up flows) | C counts acknowledged segments up to a window and rounds each halving down |
 //! | cdg, da | 0 | both round down a fraction, C one of 16 bits, and draw the same random numbers |
 //! | siad | 0 | C computes with the bits of a 64-bit float: in both, sums meet windows exactly where they do in the other |
 //!
