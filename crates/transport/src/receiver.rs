@@ -36,11 +36,11 @@ pub struct Receiver {
     short: Option<(u64, u32)>,
     segment_size: u64,
     unacknowledged: u32,
+    /// Until when the next ACK may wait, for whatever it waits.
     deadline: Option<Time>,
     due: bool,
-    /// Out-of-order segments that the next ACK has waited for, and until when.
+    /// Out-of-order segments for which the next ACK has waited.
     compressed: u32,
-    compressed_until: Option<Time>,
     /// ACKs of out-of-order data that left uncompressed, and the next segment in order then.
     uncompressed: (u32, u64),
     /// TS.Recent (RFC 7323, section 4.3).
@@ -75,7 +75,6 @@ impl Receiver {
             deadline: None,
             due: false,
             compressed: 0,
-            compressed_until: None,
             uncompressed: (0, 0),
             echo: Time::NEVER,
             last_ack_sent: 0,
@@ -161,7 +160,8 @@ impl Receiver {
             self.due = true;
         } else {
             self.compressed += 1;
-            self.compressed_until.get_or_insert(now + self.compression);
+            let until = now + self.compression;
+            self.deadline = Some(self.deadline.map_or(until, |deadline| deadline.min(until)));
         }
     }
 
@@ -194,7 +194,7 @@ impl Receiver {
         self.due = false;
         self.unacknowledged = 0;
         self.deadline = None;
-        (self.compressed, self.compressed_until) = (0, None);
+        self.compressed = 0;
         let duplicate = self.duplicate.take().filter(|_| self.sack);
         let mut sack = SackBlocks::default();
         if self.sack && !self.early.is_empty() {
@@ -223,15 +223,12 @@ impl Receiver {
 
     /// When to call [`on_timeout`](Self::on_timeout), at the latest.
     pub fn poll_timeout(&self) -> Option<Time> {
-        match (self.deadline, self.compressed_until) {
-            (Some(delayed), Some(compressed)) => Some(delayed.min(compressed)),
-            (deadline, compressed_until) => deadline.or(compressed_until),
-        }
+        self.deadline
     }
 
     /// An ACK that waited is due.
     pub fn on_timeout(&mut self, now: Time) {
-        self.due |= self.poll_timeout().is_some_and(|at| at <= now);
+        self.due |= self.deadline.is_some_and(|at| at <= now);
     }
 
     /// Application bytes delivered in order.
