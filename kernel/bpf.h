@@ -12,16 +12,7 @@
 #define KERNEL_TYPE __attribute__((preserve_access_index))
 #define inline_always static inline __attribute__((always_inline))
 
-typedef __UINT8_TYPE__ u8;
-typedef __UINT16_TYPE__ u16;
-typedef __UINT32_TYPE__ u32;
-typedef unsigned long long u64;
-typedef __INT32_TYPE__ s32;
-typedef long long s64;
-typedef u16 be16;
-typedef _Bool bool;
-#define true 1
-#define false 0
+#include "tcp.h"
 
 /* ---- types of the kernel ---- */
 
@@ -96,36 +87,6 @@ struct rate_sample {
 	bool is_app_limited;
 	bool is_retrans;
 } KERNEL_TYPE;
-
-enum tcp_ca_state { TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss };
-
-enum tcp_ca_event {
-	CA_EVENT_TX_START,
-	CA_EVENT_CWND_RESTART,
-	CA_EVENT_COMPLETE_CWR,
-	CA_EVENT_LOSS,
-	CA_EVENT_ECN_NO_CE,
-	CA_EVENT_ECN_IS_CE,
-};
-
-enum tcp_ca_ack_event_flags { CA_ACK_SLOWPATH = 1, CA_ACK_WIN_UPDATE = 2, CA_ACK_ECE = 4 };
-
-/* The callbacks as the loader sees them: programs that find their arguments in an array. */
-struct tcp_congestion_ops {
-	u32 (*ssthresh)(u64 *);
-	void (*cong_avoid)(u64 *);
-	void (*set_state)(u64 *);
-	void (*cwnd_event)(u64 *);
-	void (*in_ack_event)(u64 *);
-	void (*pkts_acked)(u64 *);
-	u32 (*min_tso_segs)(u64 *);
-	void (*cong_control)(u64 *);
-	u32 (*undo_cwnd)(u64 *);
-	u32 (*sndbuf_expand)(u64 *);
-	char name[16];
-	void (*init)(u64 *);
-	void (*release)(u64 *);
-};
 
 /* ---- reaching into a socket ---- */
 

@@ -196,18 +196,12 @@ def test_bench_measures_a_case_in_a_process_of_its_own(capsys):
     assert 400_000 < result["data_packets"] < 510_000
 
 
+LONG = "--set duration=1800s --set record.flow_series=off --repeat 400 --threads 1".split()
+"""Repetitions of half an hour: the first take a moment, all of them much longer than a test waits."""
+
+
 def test_a_terminal_that_goes_away_does_not_cost_the_finished_runs(scenario, tmp_path):
-    arguments = [
-        "--set",
-        "duration=1800s",
-        "--set",
-        "record.flow_series=off",
-        "--repeat",
-        "400",
-        "--threads",
-        "1",
-    ]
-    command = [sys.executable, "-m", "ackclock.cli", "run", str(scenario), *arguments]
+    command = [sys.executable, "-m", "ackclock.cli", "run", str(scenario), *LONG]
     child, terminal = pty.fork()
     if child == 0:
         os.execv(sys.executable, [*command, "--out", str(tmp_path / "out")])
@@ -224,17 +218,6 @@ def test_a_terminal_that_goes_away_does_not_cost_the_finished_runs(scenario, tmp
 
 
 def test_ctrl_c_keeps_the_finished_runs_and_ends_within_a_second(scenario, tmp_path):
-    # Repetitions of half an hour: the first take a moment, all of them much longer than the test waits.
-    arguments = [
-        "--set",
-        "duration=1800s",
-        "--set",
-        "record.flow_series=off",
-        "--repeat",
-        "400",
-        "--threads",
-        "1",
-    ]
     out_folder = tmp_path / "out"
     command = [
         sys.executable,
@@ -242,7 +225,7 @@ def test_ctrl_c_keeps_the_finished_runs_and_ends_within_a_second(scenario, tmp_p
         "ackclock.cli",
         "run",
         str(scenario),
-        *arguments,
+        *LONG,
         "--out",
         str(out_folder),
     ]

@@ -17,6 +17,7 @@ pub(crate) static TRACE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/trace
 /// The headers that a controller includes.
 const HEADERS: &[(&str, &str)] = &[
     ("ack.h", include_str!("../../../kernel/ack.h")),
+    ("tcp.h", include_str!("../../../kernel/tcp.h")),
     ("bpf.h", include_str!("../../../kernel/bpf.h")),
     ("binary64.h", include_str!("../../../kernel/binary64.h")),
     ("events.h", include_str!("../../../kernel/events.h")),

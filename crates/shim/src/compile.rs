@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::Error;
 
 /// What a controller includes.
-const HEADERS: [(&str, &str); 5] = [
+const HEADERS: [(&str, &str); 6] = [
     ("ack.h", include_str!("../../../kernel/ack.h")),
+    ("tcp.h", include_str!("../../../kernel/tcp.h")),
     ("binary64.h", include_str!("../../../kernel/binary64.h")),
     ("events.h", include_str!("../../../kernel/events.h")),
     ("callbacks.h", include_str!("../../../kernel/callbacks.h")),
