@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use common::{alone, job, kernel_tells, possible, threads_and_files};
@@ -36,7 +37,7 @@ fn a_silent_second_runs_into_timeouts_that_turn_out_to_be_spurious() {
         return;
     }
     let _alone = alone();
-    let path = std::env::temp_dir().join(format!("ackclock-silent-{}.trace", std::process::id()));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("silent-second.trace");
     // 12 Mbit/s for a second, and nothing for another: what waits is late, not lost.
     let opportunities = (1..=1000).chain([2000]).map(|i| format!("{i}\n"));
     std::fs::write(&path, opportunities.collect::<String>()).unwrap();
@@ -48,7 +49,6 @@ fn a_silent_second_runs_into_timeouts_that_turn_out_to_be_spurious() {
         record = {{ flow_series = "1ms" }}
         "#
     ));
-    std::fs::remove_file(path).unwrap();
     let series = &outcome.tables.flow_series;
     // What Reno, CUBIC and CDG keep of the window on a timeout.
     let kept = [Some(0.5), Some(717.0 / 1024.0), Some(0.5), None, None, Some(0.5)];
