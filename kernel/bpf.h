@@ -258,10 +258,27 @@ struct probe_value {
 	u64 divisor;
 };
 
-/* Shortest time between two records of a flow, in nanoseconds; off at the start. */
-u64 probe_interval SEC(".data.probe") = ~0ull;
-/* Records that found no room. */
-u64 probes_missed SEC(".data.probe") = 0;
+/* What the loader asks for, and is told. */
+struct probe_control {
+	/* Shortest time between two records of a flow, in nanoseconds; off at the start. */
+	u64 interval;
+	/* A record at every so-manieth ACK of a flow instead, from the first on; 0 for none. */
+	u64 acks;
+	/* Records that found no room. */
+	u64 missed;
+} probe_control SEC(".data.probe") = {.interval = ~0ull};
+
+/* Whether a flow's turn has come; `turn` is the time of its last record, or how many ACKs it had. */
+inline_always bool probe_due(struct sock *sk, u64 *turn)
+{
+	if (probe_control.acks)
+		return (*turn)++ % probe_control.acks == 0;
+	u64 now = tcp_sk(sk)->tcp_mstamp;
+	if (probe_control.interval == ~0ull || (now - *turn) * 1000 < probe_control.interval)
+		return false;
+	*turn = now;
+	return true;
+}
 
 #define PROBES(...)                                                                                                            \
 	enum probe_name { ENUMERATE(PROBE_, __VA_ARGS__) PROBE_COUNT };                                                        \
@@ -279,20 +296,16 @@ u64 probes_missed SEC(".data.probe") = 0;
 		u32 (*type)[27];                /* BPF_MAP_TYPE_RINGBUF */                                                     \
 		u32 (*max_entries)[1 << 22];                                                                                   \
 	} probes SEC(".maps");                                                                                                 \
-	inline_always struct probe_record *probe_begin(struct sock *sk, u64 *last)                                             \
+	inline_always struct probe_record *probe_begin(struct sock *sk, u64 *turn)                                             \
 	{                                                                                                                      \
-		if (probe_interval == ~0ull)                                                                                   \
+		if (!probe_due(sk, turn))                                                                                      \
 			return 0;                                                                                              \
-		u64 now = tcp_sk(sk)->tcp_mstamp;                                                                              \
-		if ((now - *last) * 1000 < probe_interval)                                                                     \
-			return 0;                                                                                              \
-		*last = now;                                                                                                   \
 		struct probe_record *record = bpf_ringbuf_reserve(&probes, sizeof(struct probe_record), 0);                    \
 		if (!record) {                                                                                                 \
-			__sync_fetch_and_add(&probes_missed, 1);                                                               \
+			__sync_fetch_and_add(&probe_control.missed, 1);                                                        \
 			return 0;                                                                                              \
 		}                                                                                                              \
-		record->time_us = now;                                                                                         \
+		record->time_us = tcp_sk(sk)->tcp_mstamp;                                                                      \
 		record->net_cookie = sk->__sk_common.skc_net.net->net_cookie;                                                  \
 		record->local_port = sk->__sk_common.skc_num;                                                                  \
 		record->remote_port = __builtin_bswap16(sk->__sk_common.skc_dport);                                            \

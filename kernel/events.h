@@ -42,7 +42,7 @@ struct events {
 	/* Window and threshold as this controller last left them to the kernel: others mean that the stack changed them. */
 	u32 window;
 	u32 threshold;
-	u64 probed_at;
+	u64 probe_turn;
 };
 
 #endif

@@ -298,9 +298,8 @@ struct probe_value {
 		struct probe_value values[PROBE_COUNT];                                                                        \
 	};                                                                                                                     \
 	static const char *ack_probe_names = #__VA_ARGS__;                                                                     \
-	inline_always struct probe_record *probe_begin(struct sock *sk, u64 *last)                                             \
+	inline_always struct probe_record *probe_begin(struct sock *sk, u64 *turn)                                             \
 	{                                                                                                                      \
-		*last = tcp_sk(sk)->tcp_mstamp;                                                                                \
 		return ack_connection(sk)->record;                                                                             \
 	}                                                                                                                      \
 	_Static_assert(1, "")

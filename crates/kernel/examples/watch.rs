@@ -29,7 +29,7 @@ fn run() -> Result<(), String> {
         parameters.insert(key.into(), value);
     }
     let loaded = kernel::Congestion::load(&name, &parameters, 1).map_err(|error| error.to_string())?;
-    loaded.show_probes(interval).map_err(|error| error.to_string())?;
+    loaded.show_probes(kernel::ProbeTurns::Every(interval)).map_err(|error| error.to_string())?;
     println!("{}", loaded.name());
     loop {
         std::thread::sleep(Duration::from_millis(50));

@@ -197,6 +197,15 @@ pub(crate) fn read_section(map: &dyn MapCore) -> Result<Vec<u8>, LoadError> {
     data.ok_or_else(|| LoadError::Refused("the kernel has no parameters of this controller".into()))
 }
 
+/// On which ACKs a connection shows its probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeTurns {
+    /// At least this far apart.
+    Every(Span),
+    /// Every so-manieth, from the first on; 1 is each.
+    Acks(u32),
+}
+
 /// One value that a controller showed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Probe<'a> {
@@ -265,18 +274,22 @@ impl Loaded {
         &self.probes
     }
 
-    /// Asks for probes of each connection on ACKs at least `interval` apart; zero is every ACK. Without this there are none.
+    /// Asks for probes of each connection. Without this there are none.
     ///
     /// # Errors
     /// The kernel does not take it.
-    pub fn show_probes(&self, interval: Span) -> Result<(), LoadError> {
+    pub fn show_probes(&self, turns: ProbeTurns) -> Result<(), LoadError> {
         if self.probes.is_empty() {
             return Ok(());
         }
         let map = self.map(".data.probe", |name| name.ends_with(".data.probe"))?;
         let mut data = read_section(&map)?;
-        if let Some(first) = data.first_chunk_mut::<8>() {
-            *first = interval.as_nanos().to_ne_bytes();
+        let (interval, acks) = match turns {
+            ProbeTurns::Every(interval) => (interval.as_nanos(), 0),
+            ProbeTurns::Acks(acks) => (0, u64::from(acks)),
+        };
+        for (place, number) in data.chunks_exact_mut(8).zip([interval, acks]) {
+            place.copy_from_slice(&number.to_ne_bytes());
         }
         map.update(&0u32.to_ne_bytes(), &data, MapFlags::ANY).map_err(refused("probes cannot be asked for"))
     }
@@ -318,7 +331,7 @@ impl Loaded {
             return Ok(0);
         }
         let data = read_section(&self.map(".data.probe", |name| name.ends_with(".data.probe"))?)?;
-        Ok(data.get(8..16).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes))
+        Ok(data.get(16..24).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes))
     }
 
     pub(crate) fn link_mut(&mut self) -> &mut Link {

@@ -15,7 +15,7 @@ mod requirements;
 mod ring;
 mod trace;
 
-pub use congestion::{Congestion, Loaded, Probe};
+pub use congestion::{Congestion, Loaded, Probe, ProbeTurns};
 pub use error::LoadError;
 pub use object::BUILT_IN;
 pub use requirements::check;

@@ -8,10 +8,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use control::Parameters;
-use kernel::{BUILT_IN, Congestion, Filter, Kind, LoadError, Loaded, Trace, check, machine, namespace_cookie};
+use kernel::{
+    BUILT_IN, Congestion, Filter, Kind, LoadError, Loaded, ProbeTurns, Trace, check, machine, namespace_cookie,
+};
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 use serde_json::{Value, json};
-use units::Span;
 
 /// Bytes of a short transfer.
 const SHORT: usize = 8 << 20;
@@ -113,7 +114,7 @@ fn each_controller_moves_data_and_its_window_moves() {
             // Delays of microseconds and delayed ACKs bring DA down to a window of one segment: some thousand of them take long.
             let bytes = if *name == "da" { SHORT / 64 } else { SHORT };
             let loaded = load(name, &[]);
-            loaded.show_probes(Span::ZERO).unwrap();
+            loaded.show_probes(ProbeTurns::Acks(1)).unwrap();
             let mut transfer = Transfer::open(loaded.name());
             let port = transfer.port();
             let filter = Filter {

@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::{Mutex, PoisonError};
 
 use control::Parameters;
-use units::Span;
+use scenario::Sampling;
 
 /// The kernel's controllers for the names of a scenario.
 pub trait Algorithms: Send + Sync {
@@ -24,9 +24,9 @@ pub trait Algorithm: Send {
     /// Whether it sets the pacing rate. The kernel computes one for every flow.
     fn paces(&self) -> bool;
 
-    /// Asks its flows to tell of themselves so often.
-    fn show(&mut self, every: Span) {
-        let _ = every;
+    /// Asks its flows to tell of themselves.
+    fn show(&mut self, sampling: Sampling) {
+        let _ = sampling;
     }
 
     /// Hands out what they have told since the last time.

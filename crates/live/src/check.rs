@@ -48,11 +48,6 @@ pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
             )));
         }
     }
-    if let sampling @ Sampling::Acks(_) = plan.record.probes {
-        return Err(Refusal(format!(
-            "record.probes: `{sampling}` cannot run live; write a time like `10ms`, or `off`"
-        )));
-    }
     if let sampling @ Sampling::Acks(_) = plan.record.flow_series {
         kernel::check().map_err(|error| Refusal(no_rows(sampling, &error.to_string())))?;
     }

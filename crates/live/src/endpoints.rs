@@ -7,7 +7,7 @@ use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use record::{EventKind, EventRow, FlowSample, FlowSeries, FlowState, Probes, seconds};
+use record::{EventKind, EventRow, FlowSample, FlowSeries, FlowState, seconds};
 use rustix::event::poll;
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, connect};
@@ -80,7 +80,8 @@ impl Default for Traced {
 pub(crate) struct Report {
     pub(crate) flows: Vec<Told>,
     pub(crate) series: FlowSeries,
-    pub(crate) probes: Probes,
+    /// As controllers told it, one controller after the other.
+    pub(crate) shown: Vec<Shown>,
     pub(crate) events: Vec<EventRow>,
     /// Connections that broke, one sentence each.
     pub(crate) broken: Vec<String>,
@@ -88,6 +89,14 @@ pub(crate) struct Report {
     /// What controllers and the kernel's trace could not tell, one sentence each.
     pub(crate) untold: Vec<String>,
     pub(crate) cpu_nanos: u64,
+}
+
+/// The value of an internal of a flow's controller.
+pub(crate) struct Shown {
+    pub(crate) at: Time,
+    pub(crate) flow: u32,
+    pub(crate) name: &'static str,
+    pub(crate) value: f64,
 }
 
 /// What the endpoints tell of a flow.
@@ -184,9 +193,7 @@ impl<'a> Endpoints<'a> {
             }
         };
         let sampled = matches!(settings.plan.record.flow_series, Sampling::Every(_));
-        if let Sampling::Every(span) = settings.plan.record.probes {
-            algorithms.iter_mut().for_each(|algorithm| algorithm.show(span));
-        }
+        algorithms.iter_mut().for_each(|algorithm| algorithm.show(settings.plan.record.probes));
         Self {
             flows: flows.map(flow).collect(),
             settings,
@@ -437,7 +444,8 @@ impl<'a> Endpoints<'a> {
                 let flow = internal.port.wrapping_sub(SENDER_PORT);
                 let at = settings.run_time(internal.at);
                 if usize::from(flow) < flows.len() {
-                    report.probes.push(at, u32::from(flow), lasting(internal.name), internal.value);
+                    let (name, value) = (lasting(internal.name), internal.value);
+                    report.shown.push(Shown { at, flow: u32::from(flow), name, value });
                 }
             });
         }

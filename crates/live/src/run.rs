@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use network::Limit;
-use record::{EventRow, Events, FlowDescription, FlowMeter, Tables};
+use record::{EventRow, Events, FlowDescription, FlowMeter, Probes, Tables};
 use scenario::{DrawnFlow, Plan, PlannedLink, Sampling};
 use transport::Options;
 use units::{Rate, Span, Time};
@@ -14,7 +14,7 @@ use units::{Rate, Span, Time};
 use crate::algorithm::{Algorithm, Algorithms};
 use crate::check::{self, MOST_FLOWS, Refusal};
 use crate::emulator::{self, Clock, Emulator, Flows, SENDER_PORT, Seen};
-use crate::endpoints::{self, Endpoints, Traced};
+use crate::endpoints::{self, Endpoints, Shown, Traced};
 use crate::honesty::{Honesty, Lateness, Trains, reasons};
 use crate::namespace::{End, Setting};
 use crate::path::Path;
@@ -394,7 +394,7 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], laboratory: &Laboratory, threads: T
         links: emulator.links.links,
         flow_series: endpoints.series,
         link_series: emulator.links.series,
-        probes: endpoints.probes,
+        probes: told_in_order(endpoints.shown),
         events: in_order([emulator.links.events, emulator.events, endpoints.events].concat()),
     };
     Outcome { tables, engine, honesty }
@@ -454,6 +454,14 @@ fn row(plan: &Plan, flow: u32, drawn: &DrawnFlow, mut meter: FlowMeter, told: &e
         completion: told.completed.map(|at| at.since(drawn.start)),
     };
     meter.finish(end, description)
+}
+
+/// What controllers told of themselves in the order of time.
+fn told_in_order(mut shown: Vec<Shown>) -> Probes {
+    shown.sort_by_key(|one| one.at);
+    let mut probes = Probes::default();
+    shown.into_iter().for_each(|one| probes.push(one.at, one.flow, one.name, one.value));
+    probes
 }
 
 /// All events in the order of time; at one instant as given.

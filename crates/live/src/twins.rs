@@ -3,7 +3,8 @@
 use std::mem;
 
 use control::Parameters;
-use units::Span;
+use kernel::ProbeTurns;
+use scenario::Sampling;
 
 use crate::algorithm::{Algorithm, Algorithms, InKernel, Internal};
 
@@ -49,8 +50,13 @@ impl Algorithm for Twin {
         false
     }
 
-    fn show(&mut self, every: Span) {
-        self.problem = self.loaded.show_probes(every).err().map(|error| error.to_string());
+    fn show(&mut self, sampling: Sampling) {
+        let turns = match sampling {
+            Sampling::Off => return,
+            Sampling::Every(span) => ProbeTurns::Every(span),
+            Sampling::Acks(acks) => ProbeTurns::Acks(acks),
+        };
+        self.problem = self.loaded.show_probes(turns).err().map(|error| error.to_string());
     }
 
     fn drain(&mut self, out: &mut dyn FnMut(Internal<'_>)) {

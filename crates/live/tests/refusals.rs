@@ -71,11 +71,3 @@ fn a_way_over_several_links_is_refused() {
         "flow `newreno-0`: it passes several links one after the other, which cannot run live; one each way can"
     );
 }
-
-#[test]
-fn internals_at_acks_are_refused() {
-    assert_eq!(
-        refused(&format!("{PATH}flows = [{{ cc = \"newreno\" }}]\nrecord = {{ probes = \"1ack\" }}")),
-        "record.probes: `1ack` cannot run live; write a time like `10ms`, or `off`"
-    );
-}

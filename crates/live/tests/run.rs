@@ -221,6 +221,41 @@ fn rows_at_acks_tell_the_window_as_each_ack_left_it() {
 }
 
 #[test]
+fn controllers_of_this_project_tell_of_themselves_at_every_so_manieth_ack() {
+    if !possible() || !kernel_tells() {
+        return;
+    }
+    let _alone = alone();
+    let outcome = |probes: &str| {
+        let mut job = job(&format!(
+            r#"
+            duration = "2s"
+            path = {{ rate = "20mbit", rtt = "20ms", queue = "100p" }}
+            flows = [{{ cc = "cdg" }}, {{ cc = "da" }}]
+            record = {{ flow_series = "1ack", probes = "{probes}" }}
+            "#
+        ));
+        job.algorithms = Arc::new(Twins);
+        live::run(&job, &Watch::default()).unwrap()
+    };
+    for (probes, every) in [("1ack", 1), ("20acks", 20)] {
+        let tables = outcome(probes).tables;
+        assert!(tables.probes.time_s.is_sorted(), "rows of all controllers are in the order of time");
+        for (flow, name) in [(0, "backoffs"), (1, "epoch")] {
+            let acks = tables.flow_series.flow.iter().filter(|&&of| of == flow).count();
+            let probes = &tables.probes;
+            let named =
+                |row: &usize| probes.names()[usize::from(probes.code[*row])] == name && probes.flow[*row] == flow;
+            let rows: Vec<f64> = (0..probes.flow.len()).filter(named).map(|row| probes.value[row]).collect();
+            // An ACK that acknowledges nothing new is none for a controller.
+            let turns = acks.div_ceil(every);
+            assert!((9 * turns / 10..=turns + 1).contains(&rows.len()), "{name}: {} rows of {turns}", rows.len());
+            assert!(rows.is_sorted(), "{name}: {rows:?}");
+        }
+    }
+}
+
+#[test]
 fn two_runs_at_once_do_not_meet() {
     if !possible() {
         return;
