@@ -107,9 +107,12 @@ SETTINGS = "settings.json"
 def lasting_folder(folder: Path, settings: Mapping[str, Any], force: bool = False) -> Iterator[Path]:
     """A folder that is there from the start and stays, whatever ends the block, so that work can go on in it.
 
-    It is locked meanwhile. One that was begun with the same ``settings`` is taken as it is; any other that
-    holds something is refused, or gives way to a new one with ``force`` if it is a report.
+    It is locked meanwhile. One that was begun with the same ``settings``, kernel and version of ackclock is
+    taken as it is; any other that holds something is refused, or gives way to a new one with ``force`` if it
+    is a report.
     """
+    made_with = {"ackclock": _engine.version(), "kernel": platform.release()}
+    settings = json.loads(json.dumps(made_with | dict(settings)))
     target = Path(os.path.realpath(folder))
     if force or not (target / SETTINGS).exists():
         check_folder(folder, force)

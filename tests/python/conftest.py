@@ -1,6 +1,11 @@
-"""What holds for all tests."""
+"""What holds for all tests, and what several files of them use."""
 
 import signal
+from itertools import islice
+
+import pytest
+
+from ackclock.jobs import Simulator
 
 
 def pytest_configure():
@@ -8,3 +13,28 @@ def pytest_configure():
     for number in (signal.SIGHUP, signal.SIGINT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
+
+
+@pytest.fixture
+def kernel(monkeypatch):
+    """A simulator in place of the kernel: ``started`` counts its runs; it is interrupted after ``left``."""
+
+    class Kernel(Simulator):
+        started = 0
+        left = 1000
+
+        def __init__(self, *_):
+            super().__init__()
+
+        def finished(self, jobs, progress=None):
+            for index, one in islice(super().finished(jobs, progress), Kernel.left):
+                Kernel.started += 1
+                one.engine |= {"kind": "live", "kernel": "6.0", "valid": True}
+                yield index, one
+            if len(jobs) > Kernel.left:
+                raise KeyboardInterrupt
+
+    for command in ("parity", "reproduce"):
+        monkeypatch.setattr(f"ackclock.cli.{command}.Live", Kernel)
+        monkeypatch.setattr(f"ackclock.cli.{command}.check_built_in", lambda: None)
+    return Kernel

@@ -169,6 +169,31 @@ def test_an_interrupted_reproduction_prints_one_json_object_of_what_had_finished
     assert (tmp_path / "report").exists() == (finishing > 0)
 
 
+def test_an_interrupted_live_reproduction_goes_on_where_it_stopped(capsys, tmp_path, kernel):
+    folder = tmp_path / "out"
+    command = ("reproduce", "cdg2011-fig7", "--live", "--quick", "--json", "--out", folder)
+    kernel.left = 2
+    status, out, err = run(capsys, *command)
+    assert status == 130
+    assert f"the same command goes on with what is in {folder}" in err
+    (experiment,) = json.loads(out)["experiments"]
+    assert experiment["runs_done"] == experiment["runs"]
+    assert len(list((folder / "live").iterdir())) == 2
+    assert "Live: 2 runs" in (folder / "index.html").read_text()
+
+    kernel.left = 1000
+    status, out, err = run(capsys, *command)
+    assert status in (0, 1), err
+    assert "2 live runs are those kept" in err
+    assert kernel.started == experiment["runs"]
+    (whole,) = json.loads(out)["experiments"]
+    assert all(claim["live"] is not None for claim in whole["claims"])
+    assert f"Live: {whole['runs']} runs" in (folder / "index.html").read_text()
+    assert "was begun with quick True, and now it is False" in refused(
+        capsys, "reproduce", "cdg2011-fig7", "--live", "--out", folder
+    )
+
+
 def test_the_tables_of_a_paper_stand_in_the_report(capsys, tmp_path):
     status, _, _ = run(capsys, "reproduce", "da1992-table1", "--out", tmp_path / "report")
     assert status == 0

@@ -17,7 +17,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from ackclock import _engine
 from ackclock.jobs import LARGEST_SEED, Engine, Job
+from ackclock.kept import Keeping
 from ackclock.mistakes import InputError
+from ackclock.report import lasting_folder
 from ackclock.result import Run
 
 SHOW_PROGRESS_AFTER_S = 0.5
@@ -155,6 +157,18 @@ def run_all(
         except KeyboardInterrupt:
             interrupted = True
     return [(labels[i], runs[i]) for i in sorted(runs)], interrupted
+
+
+@contextmanager
+def kept(
+    engine: Engine, out: Path, settings: Mapping[str, Any], force: bool
+) -> Iterator[tuple[Keeping, Path]]:
+    """The engine with its runs kept in the folder of the report, which is there from the start, and that."""
+    with lasting_folder(out, settings, force) as folder:
+        keeping = Keeping(engine, folder / "live")
+        if count := keeping.count():
+            notes.print(f"{count} live runs are those kept in {out}", markup=False, soft_wrap=True)
+        yield keeping, folder
 
 
 def captures(pcap: Path | None, names: Sequence[str]) -> list[str | None]:

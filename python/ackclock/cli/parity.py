@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import time
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,15 +13,19 @@ from rich.table import Table
 
 from ackclock.cli import INTERRUPTED, output
 from ackclock.cli.output import notes
-from ackclock.jobs import Simulator
+from ackclock.jobs import Engine, Simulator
 from ackclock.live import Live, check_built_in
 from ackclock.mistakes import InputError
+from ackclock.result import Run
 
 if TYPE_CHECKING:
-    from ackclock.parity import Comparison, Grid, Kept
+    from ackclock.parity import Comparison, Grid
 
 QUICK = {"rates": "10mbit", "rtts": "40ms", "queues": "1bdp", "flows": "1", "duration": "10s", "warmup": "2s"}
 """What ``--quick`` leaves of the grid."""
+
+REPORT_S = 1.0
+"""The report of what has finished is written so often at most."""
 
 
 def parity(
@@ -61,15 +69,12 @@ def parity(
     grid = both.Grid(*lists, _list("controllers", controllers), duration, warmup, first, repeat)
     live = Live(retries, at_once)
     output.look_over([cell.resolved(duration, warmup) for cell in grid.cells()], 1, live)
-    with both.Kept.opened(grid, out, force) as kept:
-        if kept.runs:
-            notes.print(
-                f"{len(kept.runs)} of {len(grid.cells()) * repeat} live runs are those kept in {out}",
-                markup=False,
-                soft_wrap=True,
-            )
-        done, interrupted = _run(grid, kept, simulations, Simulator(threads), live)
-    if out is not None:
+    simulator = Simulator(threads)
+    if out is None:
+        done, interrupted = _run(grid, simulations, simulator, live)
+    else:
+        with output.kept(live, out, asdict(grid), force) as (keeping, folder):
+            done, interrupted = _run(grid, simulations, simulator, keeping, folder)
         notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
     if done:
         output.show(*_tables(done), as_json=as_json)
@@ -82,30 +87,37 @@ def parity(
 
 
 def _run(
-    grid: Grid, kept: Kept, simulations: int, simulator: Simulator, live: Live
+    grid: Grid, simulations: int, simulator: Engine, live: Engine, folder: Path | None = None
 ) -> tuple[list[Comparison], bool]:
-    """Runs the grid, with a report after every live run; gives the cells, and whether it was interrupted."""
+    """Runs the grid, with a report of what has finished; gives the cells, and whether it was interrupted."""
     from ackclock import parity as both
 
-    cells = grid.cells()
+    cells, planned = grid.cells(), grid.live()
+    found: dict[int, list[Run]] = {}
     done: list[Comparison] = []
+    reported = -math.inf
 
-    def report(finished: bool) -> None:
-        if kept.folder is not None:
-            both.write(done, len(cells) * grid.repeat, kept.folder, finished)
+    def report(finished: bool = False) -> None:
+        nonlocal reported
+        if folder is not None:
+            both.write(done, len(planned), folder, finished)
+        reported = time.monotonic()
 
     try:
-        if not kept.runs:
-            report(finished=False)
+        if folder is not None and not (folder / "index.html").exists():
+            report()
         with output.progress("simulated") as at:
             simulated = both.simulate(cells, grid, simulations, simulator, at)
-        done = both.compared(cells, simulated, kept)
         with output.progress(f"{len(cells)} cells live") as at:
-            for _ in both.run_live(grid, kept, live, at):
-                done = both.compared(cells, simulated, kept)
-                report(finished=False)
+            for number, run in live.finished([job for _, job in planned], at):
+                found.setdefault(planned[number][0], []).append(run)
+                done = both.compared(cells, simulated, found)
+                if time.monotonic() > reported + REPORT_S:
+                    report()
         report(finished=True)
     except KeyboardInterrupt:
+        if done:
+            report()
         return done, True
     return done, False
 

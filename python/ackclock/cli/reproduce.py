@@ -11,7 +11,7 @@ from rich.table import Column, Table
 
 from ackclock.cli import INTERRUPTED, output
 from ackclock.cli.output import notes
-from ackclock.jobs import Simulator
+from ackclock.jobs import Engine, Simulator
 from ackclock.live import Live, check_built_in
 from ackclock.report import check_folder, new_folder
 
@@ -62,26 +62,42 @@ def reproduce(
     for experiment in chosen:
         output.seeds(experiment.seed if seed is None else seed, experiment.repetitions)
     folder = out or Path("reports") / f"reproduce-{datetime.now():%Y%m%d-%H%M%S}"
-    check_folder(folder, force)
-    with output.progress(f"{len(chosen)} experiments" if len(chosen) > 1 else chosen[0].id) as at:
-        done = papers.reproduce(chosen, engine=Simulator(threads), seed=seed, progress=at)
-    if live and not done.interrupted:
-        done.live = _live(chosen, seed, Live(retries, at_once))
-    if any(result.runs_done for result in done.results):
-        with new_folder(folder, force) as work:
-            page.write(done, catalogue, work)
+    if live:
+        begun_with = {"experiments": [one.id for one in chosen], "quick": quick, "seed": seed}
+        with output.kept(Live(retries, at_once), folder, begun_with, force) as (engine, work):
+            done = _simulated(chosen, seed, threads)
+            if not (work / "index.html").exists():
+                page.write(done, catalogue, work)
+            if not done.interrupted:
+                done.live = _live(chosen, seed, engine)
+                page.write(done, catalogue, work)
+    else:
+        check_folder(folder, force)
+        done = _simulated(chosen, seed, threads)
+        if done.begun:
+            with new_folder(folder, force) as work:
+                page.write(done, catalogue, work)
+    if live or done.begun:
         notes.print(f"report: {folder / 'index.html'}", markup=False, soft_wrap=True)
     output.show(_table(done), as_json=as_json)
     if as_json:
         output.print_json(done.as_json())
     if done.interrupted or (done.live is not None and done.live.interrupted):
-        notes.print("interrupted: judged on what had finished")
+        goes_on = f"; the same command goes on with what is in {folder}" if live and out else ""
+        notes.print(f"interrupted: judged on what had finished{goes_on}", markup=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
     if done.missed:
         raise typer.Exit(CLAIM_FAILED)
 
 
-def _live(chosen: list[papers.Experiment], seed: int | None, engine: Live) -> papers.Reproduction:
+def _simulated(chosen: list[papers.Experiment], seed: int | None, threads: int | None) -> papers.Reproduction:
+    from ackclock import papers
+
+    with output.progress(f"{len(chosen)} experiments" if len(chosen) > 1 else chosen[0].id) as at:
+        return papers.reproduce(chosen, engine=Simulator(threads), seed=seed, progress=at)
+
+
+def _live(chosen: list[papers.Experiment], seed: int | None, engine: Engine) -> papers.Reproduction:
     """The experiments on the kernel's TCP, as far as they can run there."""
     from ackclock import papers
     from ackclock.papers.live import as_live

@@ -8,9 +8,6 @@ from typing import Any
 
 from ackclock.papers.catalogue import Experiment, Setup
 
-SAMPLED = "10ms"
-"""How often live flows are looked at where an experiment looks at every ACK."""
-
 
 def as_live(experiment: Experiment) -> Experiment:
     """The experiment with the endpoints of the kernel in place of those of the paper."""
@@ -23,8 +20,4 @@ def _scenario(scenario: Mapping[str, Any]) -> dict[str, Any]:
         {key: value for key, value in flow.items() if key not in ("profile", "transport")}
         for flow in scenario.get("flows", [])
     ]
-    record = {
-        key: SAMPLED if isinstance(value, str) and value.endswith("ack") else value
-        for key, value in scenario.get("record", {}).items()
-    }
-    return {**scenario, "profile": "linux", "flows": flows, "record": record}
+    return {**scenario, "profile": "linux", "flows": flows}

@@ -72,6 +72,11 @@ class Reproduction:
     """The same experiments on the kernel's TCP."""
 
     @property
+    def begun(self) -> bool:
+        """Whether any run has finished."""
+        return any(result.runs_done for result in self.results)
+
+    @property
     def missed(self) -> list[Judgement]:
         """All claims outside their bands."""
         return [j for result in self.results for j in result.missed]

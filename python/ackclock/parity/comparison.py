@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,7 +14,6 @@ import numpy as np
 from ackclock import metrics
 from ackclock.jobs import Engine, Job, Progress
 from ackclock.parity.grid import Cell, Grid
-from ackclock.parity.kept import Kept
 from ackclock.result import Run
 
 
@@ -182,23 +181,9 @@ class Comparison:
         }
 
 
-def run_live(grid: Grid, kept: Kept, live: Engine, progress: Progress | None = None) -> Iterator[int]:
-    """Runs live what is not kept yet, and keeps it; yields the number of the cell after each run."""
-    cells = grid.cells()
-    missing = [
-        (index, seed)
-        for index in range(len(cells))
-        for seed in grid.seeds()
-        if (index, seed) not in kept.runs
-    ]
-    jobs = [Job(cells[index].resolved(grid.duration, grid.warmup), seed) for index, seed in missing]
-    for number, run in live.finished(jobs, progress):
-        index, _ = missing[number]
-        kept.keep(index, run)
-        yield index
-
-
-def compared(cells: Sequence[Cell], simulated: Sequence[Simulated], kept: Kept) -> list[Comparison]:
-    """The cells of which a live run has finished."""
-    with_runs = [(index, kept.of(index)) for index in range(len(cells))]
-    return [Comparison(cells[index], simulated[index], runs) for index, runs in with_runs if runs]
+def compared(
+    cells: Sequence[Cell], simulated: Sequence[Simulated], live: Mapping[int, Sequence[Run]]
+) -> list[Comparison]:
+    """The cells of which a live run has finished, each with those of its number."""
+    in_order = {index: sorted(runs, key=lambda run: run.seed) for index, runs in sorted(live.items())}
+    return [Comparison(cells[index], simulated[index], runs) for index, runs in in_order.items()]

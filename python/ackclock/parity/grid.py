@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ackclock import _engine
+from ackclock.jobs import Job
 from ackclock.scenario import shown
 
 KERNEL = {
@@ -86,6 +87,10 @@ class Grid:
         every = itertools.product(self.rates, self.rtts, self.queues, self.flows, self.controllers)
         return list(dict.fromkeys(Cell(*values) for values in every))
 
-    def seeds(self) -> range:
-        """The seeds of the live runs of each cell."""
-        return range(self.seed, self.seed + self.repeat)
+    def live(self) -> list[tuple[int, Job]]:
+        """The runs that are made live, each with the number of its cell."""
+        return [
+            (index, Job(cell.resolved(self.duration, self.warmup), self.seed + repetition))
+            for index, cell in enumerate(self.cells())
+            for repetition in range(self.repeat)
+        ]
