@@ -150,7 +150,8 @@ def shell(
     What passes the queue from near to far is written to ``log``, as Mahimahi's mm-link does.
     ``meter`` is called once a second with the seconds since the start, the IP bytes delivered to the far and
     to the near end, and the packets that wait. Returns the exit status of ``near``, the tables of the
-    links, and why the log is not whole if it is not.
+    links, and why the log is not whole if it is not. ``engine`` of the run also has ``turned_away``, the
+    connections and datagrams of ``near`` that nobody took.
     Raises ScenarioError or MachineError.
     """
 

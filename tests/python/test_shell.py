@@ -106,6 +106,31 @@ def test_a_log_that_cannot_be_written_is_told_in_one_sentence(capfd, tmp_path):
         assert err.count("\n") == 1
 
 
+def test_a_server_at_the_far_end_is_waited_for(capfd):
+    server = (
+        "import socket, time\n"
+        "time.sleep(0.7)\n"
+        "listener = socket.create_server(('10.0.0.2', 80))\n"
+        "listener.accept()[0].sendall(b'served')\n"
+        "time.sleep(60)"
+    )
+    client = "import socket; print(socket.create_connection(('10.0.0.2', 80)).recv(100))"
+    far, near = shlex.join([sys.executable, "-c", server]), [sys.executable, "-c", client]
+    assert main(["shell", "--far", far, "--", *near]) == 0
+    assert capfd.readouterr().out == "b'served'\n"
+
+
+def test_a_command_that_fails_as_nobody_answers_is_told_how_to_have_a_server(capfd):
+    hint = "nobody answered at the far end"
+    client = f"{sys.executable} -c \"import socket; socket.create_connection(('10.0.0.2', 80))\""
+    assert main(["shell", "--", "sh", "-c", f"{client} 2>/dev/null"]) == 1
+    assert hint in capfd.readouterr().err
+    assert main(["shell", "--", "sh", "-c", "exit 1"]) == 1
+    assert hint not in capfd.readouterr().err
+    assert main(["shell", "--", "sh", "-c", f"{client} 2>/dev/null; true"]) == 0
+    assert hint not in capfd.readouterr().err
+
+
 def test_both_ends_have_names_that_nobody_else_sees(tmp_path):
     hosts, temporary = Path("/etc/hosts").read_text(), {path.name for path in Path("/tmp").iterdir()}
     lookup = (

@@ -23,6 +23,7 @@ mod path;
 mod pool;
 mod rows;
 mod run;
+mod services;
 mod shell;
 mod sockets;
 mod system;

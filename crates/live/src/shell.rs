@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 
 use record::Tables;
 use rustix::event::poll;
@@ -24,6 +25,7 @@ use crate::namespace::End;
 use crate::path::Path;
 use crate::pool::Pool;
 use crate::run::{Failure, HaltAll, Laboratory, SETTLING, Watch, honesty, in_order, place_size, places};
+use crate::services;
 use crate::sockets::FAR;
 use crate::system;
 
@@ -36,7 +38,7 @@ pub struct Shell {
     pub seed: u64,
     /// The command at the near end, 10.0.0.1: what it sends goes the way of the data. All is over when it ends.
     pub near: Vec<OsString>,
-    /// The command at the far end, 10.0.0.2; none if empty. It is started first.
+    /// The command at the far end, 10.0.0.2; none if empty. It is started first, and the other when it listens, or [`PATIENCE`] later.
     pub far: Vec<OsString>,
     /// Where to log what passes the queue from near to far, as Mahimahi's `mm-link` does. A file that is there is replaced.
     pub log: Option<PathBuf>,
@@ -51,6 +53,8 @@ pub struct ShellOutcome {
     pub status: i32,
     /// How long it ran.
     pub elapsed: Span,
+    /// Connections of the near end that came to nothing, and datagrams that nobody took.
+    pub turned_away: u64,
     /// The tables of the links, and drops, losses and marks; their flow is a hash of the ports.
     pub tables: Tables,
     /// How far the path can be trusted.
@@ -74,6 +78,8 @@ pub struct Reading {
 const FAR_ADDRESS: &str = "MAHIMAHI_BASE";
 /// The commands are looked at so often.
 const TICK: Span = Span::from_millis(20);
+/// A command at the far end that does not listen, as it is no server, is waited for so long.
+const PATIENCE: Span = Span::from_secs(2);
 /// The meter is read so often.
 const METER: Span = Span::from_secs(1);
 
@@ -151,8 +157,8 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
             Ok(written) => written.err().map(|error| error.to_string()),
             Err(_) => Some("its thread broke down".to_owned()),
         });
-        let status = status.map_err(Failure::Machine)?.ok_or(Failure::Interrupted)?;
-        Ok(outcome(plan, &laboratory, report, status, log_failed))
+        let ended = status.map_err(Failure::Machine)?.ok_or(Failure::Interrupted)?;
+        Ok(outcome(plan, &laboratory, report, ended, log_failed))
     })
 }
 
@@ -176,7 +182,14 @@ fn head(shell: &Shell, clock: Clock) -> Vec<String> {
     ]
 }
 
-/// The status of the command at the near end; `None` if it was stopped from outside.
+/// How a command ended.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    status: i32,
+    turned_away: u64,
+}
+
+/// How the command at the near end ended; `None` if it was stopped from outside.
 fn run_commands(
     shell: &Shell,
     laboratory: &Laboratory,
@@ -184,27 +197,40 @@ fn run_commands(
     halt: &AtomicBool,
     clock: Clock,
     look: &mut dyn FnMut(Time),
-) -> Result<Option<i32>, String> {
-    let over = AtomicBool::new(false);
+) -> Result<Option<Ended>, String> {
+    let (over, listens) = (AtomicBool::new(false), AtomicBool::new(false));
     // What is sent before the run begins passes no link.
     while clock.now() < Time::ZERO + SETTLING {
         let _ = poll(&mut [], Some(&timespec(SETTLING)));
     }
     std::thread::scope(|scope| {
-        let over = &over;
+        let (over, listens) = (&over, &listens);
         let ends = move || [over, halt, &watch.stop].iter().any(|flag| flag.load(Ordering::Relaxed));
-        let start = |end, command| {
+        // Called in the far end's namespace.
+        let far_ends = move || {
+            if !listens.load(Ordering::Relaxed) {
+                listens.store(services::somebody_listens(), Ordering::Relaxed);
+            }
+            ends()
+        };
+        let start = |end, command, ends: Box<dyn Fn() -> bool + Send>| {
             let run = move || {
-                let result = run_command(end, command, &ends);
+                let result = run_command(end, command, &*ends);
                 // A command that cannot be run takes the other with it.
                 over.fetch_or(result.is_err(), Ordering::Relaxed);
                 result
             };
             std::thread::Builder::new().spawn_scoped(scope, run).map_err(|error| error.to_string())
         };
-        let far = if shell.far.is_empty() { None } else { Some(start(&laboratory.far, &shell.far)?) };
+        let far =
+            if shell.far.is_empty() { None } else { Some(start(&laboratory.far, &shell.far, Box::new(far_ends))?) };
+        let serves = |far: &ScopedJoinHandle<'_, _>| listens.load(Ordering::Relaxed) || far.is_finished() || ends();
+        while far.as_ref().is_some_and(|far| !serves(far)) && clock.now() < Time::ZERO + SETTLING + PATIENCE {
+            let _ = poll(&mut [], Some(&timespec(TICK)));
+        }
         // The far one runs, and would go on.
-        let near = start(&laboratory.near, &shell.near).inspect_err(|_| over.store(true, Ordering::Relaxed))?;
+        let near = start(&laboratory.near, &shell.near, Box::new(ends))
+            .inspect_err(|_| over.store(true, Ordering::Relaxed))?;
         let mut next = Time::ZERO + SETTLING + METER;
         while !near.is_finished() {
             let _ = poll(&mut [], Some(&timespec(TICK)));
@@ -220,14 +246,14 @@ fn run_commands(
         if let Some(far) = far {
             far.join().unwrap_or_else(|_| Err("a thread broke down".to_owned()))?;
         }
-        let status = status?;
-        Ok(status.filter(|_| !watch.stop.load(Ordering::Relaxed)))
+        let ended = status?;
+        Ok(ended.filter(|_| !watch.stop.load(Ordering::Relaxed)))
     })
 }
 
-/// Runs `command` in the namespace of `end` until it ends, or until `over`: then its status is `None`. Belongs to a thread of its own, whose
-/// namespaces it changes.
-fn run_command(end: &End, command: &[OsString], over: &dyn Fn() -> bool) -> Result<Option<i32>, String> {
+/// Runs `command` in the namespace of `end` until it ends, or until `over`, which is asked there: then the answer is `None`. Belongs to a
+/// thread of its own, whose namespaces it changes.
+fn run_command(end: &End, command: &[OsString], over: &dyn Fn() -> bool) -> Result<Option<Ended>, String> {
     let named = |error: io::Error| format!("`{}` cannot be run: {error}", command[0].to_string_lossy());
     end.enter().and_then(|()| system::unshare_processes()).map_err(named)?;
     // Where mounts cannot be changed, the ends have their addresses.
@@ -238,7 +264,7 @@ fn run_command(end: &End, command: &[OsString], over: &dyn Fn() -> bool) -> Resu
     let mut child = prepared.spawn().map_err(named)?;
     loop {
         if let Some(status) = child.try_wait().map_err(named)? {
-            return Ok(Some(code(status)));
+            return Ok(Some(Ended { status: code(status), turned_away: services::turned_away() }));
         }
         if over() {
             return kill(&mut child).map(|()| None).map_err(named);
@@ -261,13 +287,14 @@ fn outcome(
     plan: &Plan,
     laboratory: &Laboratory,
     report: Report,
-    status: i32,
+    ended: Ended,
     log_failed: Option<String>,
 ) -> ShellOutcome {
     // Nobody looks into the connections of others.
     let honesty = honesty(plan, &report, laboratory, &Traced { source: "none", missed: 0 }, Vec::new());
-    let Report { ended, links, .. } = report;
+    let Report { ended: over, links, .. } = report;
+    let Ended { status, turned_away } = ended;
     let tables =
         Tables { links: links.links, link_series: links.series, events: in_order(links.events), ..Tables::default() };
-    ShellOutcome { status, elapsed: ended.since(Time::ZERO), tables, honesty, log_failed }
+    ShellOutcome { status, elapsed: over.since(Time::ZERO), turned_away, tables, honesty, log_failed }
 }

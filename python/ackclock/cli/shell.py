@@ -76,6 +76,8 @@ def shell(
         )
     if meter:
         _tell(Run.from_engine(ran, resolved, first))
+    if status != 0 and not far and ran.engine["turned_away"]:
+        notes.print('ackclock: nobody answered at the far end; --far "COMMAND" runs a server there')
     if log_failed is not None:
         notes.print(f"ackclock: --log {log}: it is not whole: {log_failed}", markup=False, soft_wrap=True)
         status = status or 2
