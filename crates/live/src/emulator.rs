@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use record::{EventKind, EventRow, FlowMeter, Histogram, seconds};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, read, write};
 use units::{Span, Time};
 
@@ -213,7 +213,7 @@ impl<'a> Emulator<'a> {
             [true, true] => &mut [],
         };
         // Interrupted or not, the loop looks again.
-        let _ = poll(waited_for, Some(&timespec(span)));
+        let _ = poll(waited_for, Some(&system::timespec(span)));
     }
 
     /// Delivers what is due by `now`: how many packets.
@@ -419,9 +419,4 @@ impl<'a> Emulator<'a> {
 fn hash(header: &Header) -> u32 {
     let mixed = u32::from(header.source) ^ u32::from(header.destination).rotate_left(16) ^ u32::from(header.protocol);
     mixed.wrapping_mul(0x9e37_79b1) >> 16 & (HASHED - 1)
-}
-
-pub(crate) fn timespec(span: Span) -> Timespec {
-    let nanos = span.as_nanos();
-    Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as _ }
 }

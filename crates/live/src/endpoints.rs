@@ -8,7 +8,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use record::{EventKind, EventRow, FlowSample, FlowSeries, FlowState, seconds};
-use rustix::event::poll;
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, connect};
 use scenario::{DrawnFlow, Plan, PlannedFlow, Sampling};
@@ -17,7 +16,7 @@ use units::{Span, Time};
 use crate::algorithm::{Algorithm, lasting};
 use crate::application::{Application, take, unless_later};
 use crate::changes::{Counts, compare, hear, state};
-use crate::emulator::{Clock, PRIORITY, SENDER_PORT, Seen, timespec};
+use crate::emulator::{Clock, PRIORITY, SENDER_PORT, Seen};
 use crate::rows::AckRows;
 use crate::sockets::{FAR, RECEIVER_PORT, Sockets};
 use crate::system::{self, TcpInfo};
@@ -254,7 +253,7 @@ impl<'a> Endpoints<'a> {
         let planned = self.flows.iter().flat_map(|flow| [flow.start, flow.stop]).chain([warmup, end, self.next_sample]);
         let of_run = planned.filter(|&at| at != Time::NEVER).map(|at| begin + at.since(Time::ZERO));
         let until = of_run.filter(|&at| at > now).fold(now + TICK, Time::min);
-        let _ = poll(&mut [], Some(&timespec(until.since(now))));
+        system::sleep(until.since(now));
     }
 
     /// Does for flow `index` what is to be done at `now`, which is `at` of the run if that has begun.

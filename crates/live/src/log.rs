@@ -18,10 +18,9 @@ use std::iter::Peekable;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use network::{OPPORTUNITY, Service, Trace};
-use rustix::event::poll;
 use units::{Bytes, Span, Time};
 
-use crate::emulator::timespec;
+use crate::system;
 
 /// What has come is written so often.
 const TICK: Span = Span::from_millis(50);
@@ -80,7 +79,7 @@ impl<W: Write> Writer<W> {
                 Err(TryRecvError::Empty) => {
                     // Sleeping instead of waiting for an entry spares the emulator the waking.
                     self.file.flush()?;
-                    let _ = poll(&mut [], Some(&timespec(TICK)));
+                    system::sleep(TICK);
                 }
             }
         }

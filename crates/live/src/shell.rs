@@ -11,12 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 
 use record::Tables;
-use rustix::event::poll;
 use scenario::Plan;
 use units::{Span, Time};
 
 use crate::check::{Refusal, check_route};
-use crate::emulator::{Clock, Emulator, Flows, Report, Seen, Settings, timespec};
+use crate::emulator::{Clock, Emulator, Flows, Report, Seen, Settings};
 use crate::endpoints::Traced;
 use crate::honesty::Honesty;
 use crate::hosts;
@@ -201,7 +200,7 @@ fn run_commands(
     let (over, listens) = (AtomicBool::new(false), AtomicBool::new(false));
     // What is sent before the run begins passes no link.
     while clock.now() < Time::ZERO + SETTLING {
-        let _ = poll(&mut [], Some(&timespec(SETTLING)));
+        system::sleep(SETTLING);
     }
     std::thread::scope(|scope| {
         let (over, listens) = (&over, &listens);
@@ -226,14 +225,14 @@ fn run_commands(
             if shell.far.is_empty() { None } else { Some(start(&laboratory.far, &shell.far, Box::new(far_ends))?) };
         let serves = |far: &ScopedJoinHandle<'_, _>| listens.load(Ordering::Relaxed) || far.is_finished() || ends();
         while far.as_ref().is_some_and(|far| !serves(far)) && clock.now() < Time::ZERO + SETTLING + PATIENCE {
-            let _ = poll(&mut [], Some(&timespec(TICK)));
+            system::sleep(TICK);
         }
         // The far one runs, and would go on.
         let near = start(&laboratory.near, &shell.near, Box::new(ends))
             .inspect_err(|_| over.store(true, Ordering::Relaxed))?;
         let mut next = Time::ZERO + SETTLING + METER;
         while !near.is_finished() {
-            let _ = poll(&mut [], Some(&timespec(TICK)));
+            system::sleep(TICK);
             let now = clock.now();
             watch.elapsed_nanos.store(now.since(Time::ZERO + SETTLING).as_nanos(), Ordering::Relaxed);
             if now >= next {
@@ -269,7 +268,7 @@ fn run_command(end: &End, command: &[OsString], over: &dyn Fn() -> bool) -> Resu
         if over() {
             return kill(&mut child).map(|()| None).map_err(named);
         }
-        let _ = poll(&mut [], Some(&timespec(TICK)));
+        system::sleep(TICK);
     }
 }
 

@@ -7,8 +7,10 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use rustix::event::{Timespec, poll};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use rustix::time::{ClockId, clock_gettime};
+use units::Span;
 
 /// Nanoseconds of the monotonic clock.
 pub(crate) fn monotonic() -> u64 {
@@ -23,6 +25,16 @@ pub(crate) fn wall_clock() -> u64 {
 /// Nanoseconds that the calling thread has computed.
 pub(crate) fn thread_cpu() -> u64 {
     nanos(ClockId::ThreadCPUTime)
+}
+
+/// Until `span` has passed, or a signal comes.
+pub(crate) fn sleep(span: Span) {
+    let _ = poll(&mut [], Some(&timespec(span)));
+}
+
+pub(crate) fn timespec(span: Span) -> Timespec {
+    let nanos = span.as_nanos();
+    Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as _ }
 }
 
 fn nanos(clock: ClockId) -> u64 {

@@ -8,46 +8,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel}
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pyo3::create_exception;
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use scenario::Error;
 
 use crate::controller::Factories;
-use crate::language::exception;
+use crate::failure::Failure;
 use crate::run::Run;
 use crate::simulation::{Brought, Simulation};
 use crate::sources::Compiled;
-
-create_exception!(ackclock._engine, MachineError, PyRuntimeError);
+use crate::task::Task;
 
 /// How long a call waits before it looks for signals such as Ctrl-C.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
-
-/// One run that is asked for, of whatever engine.
-pub(crate) trait Task: Send + Sync {
-    /// Runs it to its end.
-    fn run(&self) -> Result<Run, Failure>;
-    /// The share of its time that is behind.
-    fn progress(&self) -> f64;
-    /// Lets [`Task::run`] end soon.
-    fn stop(&self);
-}
-
-/// Why a run gave no tables.
-pub(crate) enum Failure {
-    Scenario(Error),
-    Raised(PyErr),
-    /// Stopped on request.
-    Interrupted,
-    /// A packet capture that cannot be written.
-    Capture(PathBuf, std::io::Error),
-    /// The machine cannot do it.
-    #[cfg_attr(not(feature = "live"), expect(dead_code, reason = "a simulation asks nothing of the machine"))]
-    Machine(String),
-    /// A fault of the engine.
-    Fault(String),
-}
 
 /// What the threads share.
 struct Work {
@@ -198,24 +170,6 @@ impl Work {
             if sender.send((index, answer)).is_err() {
                 return;
             }
-        }
-    }
-}
-
-impl Failure {
-    pub(crate) fn into_exception(self, py: Python<'_>) -> PyErr {
-        match self {
-            Self::Scenario(error) => exception(py, &error),
-            Self::Raised(error) => error,
-            Self::Capture(path, error) => {
-                let reason = error.to_string();
-                // Without the number that Rust puts after it: the number is an argument of its own.
-                let reason = reason.split(" (os error").next().unwrap_or_default().to_owned();
-                PyOSError::new_err((error.raw_os_error(), reason, path))
-            }
-            Self::Interrupted => PyRuntimeError::new_err("the run was stopped"),
-            Self::Machine(message) => MachineError::new_err(message),
-            Self::Fault(message) => PyRuntimeError::new_err(message),
         }
     }
 }

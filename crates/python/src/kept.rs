@@ -5,8 +5,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::batch::MachineError;
 use crate::catalogue::to_python;
+use crate::failure::MachineError;
 
 /// Loads a controller with `parameters` (a JSON object) and keeps it; returns what TCP_CONGESTION takes.
 #[pyfunction]

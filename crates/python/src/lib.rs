@@ -7,6 +7,7 @@ mod batch;
 mod catalogue;
 mod controller;
 mod event;
+mod failure;
 #[cfg(feature = "live")]
 mod kept;
 mod language;
@@ -18,16 +19,19 @@ mod shell;
 mod simulation;
 mod sources;
 mod table;
+mod task;
 
 /// What Python may ask of the engine. The documentation of its names is in `_engine.pyi`.
 #[pyo3::pymodule]
 mod _engine {
     #[pymodule_export]
-    use crate::batch::{Batch, MachineError};
+    use crate::batch::Batch;
     #[pymodule_export]
     use crate::catalogue::{controllers, profiles, schema, version};
     #[pymodule_export]
     use crate::event::{Ack, Context, Loss, Marks, RateSample};
+    #[pymodule_export]
+    use crate::failure::MachineError;
     #[cfg(feature = "live")]
     #[pymodule_export]
     use crate::kept::{kernel_list, kernel_load, kernel_set, kernel_unload};

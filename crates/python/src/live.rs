@@ -8,9 +8,11 @@ use pyo3::prelude::*;
 use scenario::{Error, Plan};
 use serde_json::{Value, json};
 
-use crate::batch::{Batch, Failure, Task};
+use crate::batch::Batch;
+use crate::failure::Failure;
 use crate::language::{exception, plan};
 use crate::run::Run;
+use crate::task::Task;
 
 /// Starts a live run of a resolved scenario, whose TCP sends at most `gso_max_segs` segments at once.
 #[pyfunction]

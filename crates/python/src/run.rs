@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use record::Tables;
 use serde_json::Value;
 
-use crate::batch::Failure;
 use crate::catalogue::to_python;
+use crate::failure::Failure;
 use crate::table::{Table, record_batch};
 
 /// The tables of one run.

@@ -10,7 +10,8 @@ use live::{Failure, Shell, ShellOutcome, Watch};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::batch::{MachineError, PATIENCE};
+use crate::batch::PATIENCE;
+use crate::failure::MachineError;
 use crate::language::{exception, plan};
 use crate::live::{engine_of, refusal};
 use crate::run::Run;

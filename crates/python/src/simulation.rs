@@ -10,11 +10,12 @@ use scenario::Error;
 use serde_json::json;
 use sim::{Job, Watch};
 
-use crate::batch::{Failure, Task};
 use crate::controller::{Factories, Guard, build, factory};
+use crate::failure::Failure;
 use crate::language::{available_memory, plan};
 use crate::run::Run;
 use crate::sources::Compiled;
+use crate::task::Task;
 
 /// Controllers that are not in the registry, for all runs of a batch.
 pub(crate) struct Brought {

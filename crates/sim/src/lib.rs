@@ -6,6 +6,7 @@
 mod agenda;
 mod alarms;
 mod capture;
+mod failure;
 mod flow;
 mod packet;
 mod recorder;
@@ -14,4 +15,5 @@ mod run;
 mod samples;
 mod world;
 
-pub use run::{Engine, Factory, Failure, Job, Outcome, Watch, run};
+pub use failure::Failure;
+pub use run::{Engine, Factory, Job, Outcome, Watch, run};

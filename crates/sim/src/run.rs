@@ -1,6 +1,5 @@
 //! One run from plan to tables.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,6 +11,7 @@ use scenario::{Plan, PlannedFlow};
 use units::Time;
 
 use crate::capture::Capture;
+use crate::failure::Failure;
 use crate::world::World;
 
 /// Makes the controllers that the registry does not know: asked with the name in the scenario and the parameters.
@@ -60,32 +60,6 @@ pub struct Engine {
     /// Wall-clock time, seconds.
     pub wall_s: f64,
 }
-
-/// Why a run gave no tables. Displays as one sentence.
-#[derive(Debug)]
-pub enum Failure {
-    /// Stopped through [`Watch::stop`].
-    Interrupted,
-    /// The scenario asks for too much under this seed.
-    Scenario(scenario::Error),
-    /// A controller could not be made.
-    Controller(String),
-    /// The capture could not be written.
-    Capture(PathBuf, std::io::Error),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Interrupted => f.write_str("the run was interrupted"),
-            Self::Scenario(error) => error.fmt(f),
-            Self::Controller(message) => f.write_str(message),
-            Self::Capture(path, error) => write!(f, "the capture `{}` cannot be written: {error}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
 
 /// Looked at every so many events: often enough to stop within milliseconds, seldom enough to cost nothing.
 const EVENTS_BETWEEN_LOOKS: u64 = 8192;

@@ -15,11 +15,11 @@ use units::{Bytes, Random, Span, Time};
 use crate::agenda::Agenda;
 use crate::alarms::Alarms;
 use crate::capture::Capture;
+use crate::failure::Failure;
 use crate::flow::{Ends, Flow};
 use crate::packet::{Acks, Body, Ecn, Packet};
 use crate::recorder::{NO_METER, Recorder};
 use crate::route::{NO_LINK, Routes, Step};
-use crate::run::Failure;
 use crate::samples::{LINKS, PROBES, SERIES, Samples};
 
 /// Things that happen at times known from the start, in the order in which they are done at one instant.
