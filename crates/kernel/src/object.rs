@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
+
+use scratch::Scratch;
 
 use crate::clang;
 use crate::error::{LoadError, refused};
@@ -45,38 +45,13 @@ fn compile(source: &Path) -> Result<Vec<u8>, LoadError> {
     if !source.is_file() {
         return Err(LoadError::Refused(format!("there is no file {}", source.display())));
     }
-    let folder = Folder::new().map_err(refused("a temporary folder cannot be made"))?;
+    let scratch = Scratch::new().map_err(refused("a temporary folder cannot be made"))?;
     for (name, text) in HEADERS {
-        fs::write(folder.0.join(name), text).map_err(refused(format!("{name} cannot be written")))?;
+        fs::write(scratch.path(name), text).map_err(refused(format!("{name} cannot be written")))?;
     }
-    let output = folder.0.join("controller.o");
-    clang::compile(source, &folder.0, &output).map_err(LoadError::Refused)?;
+    let output = scratch.path("controller.o");
+    clang::compile(source, scratch.folder(), &output).map_err(LoadError::Refused)?;
     fs::read(&output).map_err(refused("the compiled controller cannot be read"))
-}
-
-/// A temporary folder of this process; it goes when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> std::io::Result<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        loop {
-            let name = format!("ackclock-kernel-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-            let path = std::env::temp_dir().join(name);
-            match fs::create_dir(&path) {
-                // Left by a process with this number that was killed.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                made => return made.map(|()| Self(path)),
-            }
-        }
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // A folder that is left behind harms nobody.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 #[cfg(test)]
@@ -93,15 +68,11 @@ mod tests {
     }
 
     #[test]
-    fn a_source_with_an_error_gives_its_first_line_and_leaves_no_folder() {
-        let folder = Folder::new().unwrap();
-        let source = folder.0.join("mine.bpf.c");
+    fn a_source_with_an_error_gives_its_first_line() {
+        let scratch = Scratch::new().unwrap();
+        let source = scratch.path("mine.bpf.c");
         fs::write(&source, "#include \"ack.h\"\nint x = y;\n").unwrap();
         let said = find(source.to_str().unwrap()).unwrap_err().to_string();
         assert!(said.starts_with("clang cannot compile ") && said.contains("mine.bpf.c:2:9: error:"), "{said}");
-        let ours = format!("ackclock-kernel-{}-", std::process::id());
-        let left = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
-        let left = left.filter(|e| e.file_name().to_string_lossy().starts_with(&ours) && e.path() != folder.0);
-        assert_eq!(left.count(), 0);
     }
 }

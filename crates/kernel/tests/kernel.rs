@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use kernel::{
     BUILT_IN, Congestion, Filter, Kind, LoadError, Loaded, ProbeTurns, Trace, check, machine, namespace_cookie,
 };
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
+use scratch::Scratch;
 use serde_json::{Value, json};
 
 /// Bytes of a short transfer.
@@ -150,19 +150,17 @@ fn each_controller_moves_data_and_its_window_moves() {
     });
 }
 
-/// A folder for sources; it goes when dropped.
-struct Folder(PathBuf);
+/// A folder for sources.
+struct Folder(Scratch);
 
 impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("ackclock-test-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+    fn new() -> Self {
+        Self(Scratch::new().unwrap())
     }
 
     /// A controller whose window does what `body` says.
     fn write(&self, name: &str, body: &str) -> String {
-        let path = self.0.join(name);
+        let path = self.0.path(name);
         let text = format!(
             "#include \"ack.h\"\nPARAMETER(u32, most_segments, 20);\n\
              CALLBACK_1(u32, mine_ssthresh, struct sock *, sk) {{ return 2; }}\n\
@@ -177,12 +175,6 @@ impl Folder {
     /// One that holds its window at the parameter `most_segments`.
     fn holding(&self) -> String {
         self.write("holding.bpf.c", "tcp_sk(sk)->snd_cwnd = most_segments;")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
     }
 }
 
@@ -206,7 +198,7 @@ fn two_sets_of_parameters_hold_at_once() {
         assert_eq!(parameters.each_ref().map(|p| &p["max_window"]), [&json!(12), &json!(64)]);
         assert_eq!(parameters.each_ref().map(|p| &p["K"]), [&json!(1.25), &json!(1.125)]);
 
-        let folder = Folder::new("two");
+        let folder = Folder::new();
         let both = [15, 40].map(|most| load(&folder.holding(), &[("most_segments", json!(most))]));
         let mut transfers = both.each_ref().map(|loaded| Transfer::open(loaded.name()));
         let traces = transfers.each_ref().map(traced);
@@ -218,7 +210,7 @@ fn two_sets_of_parameters_hold_at_once() {
 #[test]
 fn a_parameter_that_is_set_while_a_flow_runs_takes_effect_on_it() {
     isolated(|| {
-        let folder = Folder::new("set");
+        let folder = Folder::new();
         let loaded = load(&folder.holding(), &[]);
         let mut transfer = Transfer::open(loaded.name());
         let trace = traced(&transfer);
@@ -305,7 +297,7 @@ fn a_kept_controller_is_listed_set_and_taken_out() {
 #[test]
 fn a_controller_of_the_user_is_compiled_and_one_that_the_verifier_refuses_is_explained() {
     isolated(|| {
-        let folder = Folder::new("user");
+        let folder = Folder::new();
         let good = folder.holding();
         let loaded = load(&good, &[("most_segments", json!(23))]);
         let mut transfer = Transfer::open(loaded.name());

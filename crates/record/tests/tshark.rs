@@ -1,5 +1,6 @@
 //! Captures as tshark sees them.
 
+use std::path::Path;
 use std::process::Command;
 
 use record::pcapng::{Capture, Ecn, Endpoint, TcpHeader, UdpHeader};
@@ -55,14 +56,13 @@ fn capture() -> Vec<u8> {
 
 #[test]
 fn tshark_finds_every_packet_and_no_fault() {
-    let file = std::env::temp_dir().join(format!("ackclock-{}.pcapng", std::process::id()));
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capture.pcapng");
     std::fs::write(&file, capture()).unwrap();
     let tshark = Command::new("tshark")
         .args(["-V", "-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"])
         .arg("-r")
         .arg(&file)
         .output();
-    std::fs::remove_file(&file).unwrap();
     let Ok(output) = tshark else {
         eprintln!("skipped: tshark is not installed");
         return;

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use scratch::Scratch;
+
 use crate::Error;
 
 /// What a controller includes.
@@ -43,20 +45,21 @@ const COMPILE: &[&str] = &[
 pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
     let file = path.display();
     File::open(path).map_err(|error| Error::Source(format!("`{file}` cannot be read: {error}")))?;
-    let work = Workspace::new()?;
-    work.write_headers().map_err(|error| work.failed(&error))?;
-    let (compiler, output) = preprocess(path, &work)?;
+    let failed = |error: io::Error| Error::Source(format!("temporary files: {error}"));
+    let scratch = Scratch::new().map_err(failed)?;
+    write_headers(&scratch).map_err(failed)?;
+    let (compiler, output) = preprocess(path, &scratch)?;
     let text = accepted(path, output)?.stdout;
     let kept = cache().map(|folder| folder.join(format!("{}.so", fingerprint(compiler, &text))));
     if let Some(object) = kept.as_deref().and_then(|kept| fs::read(kept).ok()) {
         return Ok(object);
     }
     // What was hashed is what is compiled, should the file change meanwhile; its line markers keep the places of errors.
-    let (input, out) = (work.path("controller.i"), work.path("controller.so"));
-    fs::write(&input, &text).map_err(|error| work.failed(&error))?;
+    let (input, out) = (scratch.path("controller.i"), scratch.path("controller.so"));
+    fs::write(&input, &text).map_err(failed)?;
     let output = Command::new(compiler).env("LC_ALL", "C").args(COMPILE).arg("-o").arg(&out).arg(&input).output();
     accepted(path, output.map_err(|error| Error::Source(format!("`{compiler}` cannot be run: {error}")))?)?;
-    let object = fs::read(&out).map_err(|error| work.failed(&error))?;
+    let object = fs::read(&out).map_err(failed)?;
     if let Some(kept) = kept {
         // Without the cache it is compiled again the next time: no more than that.
         let _ = keep(&object, &kept);
@@ -65,10 +68,15 @@ pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
 }
 
 /// The output of the first compiler that there is.
-fn preprocess(path: &Path, work: &Workspace) -> Result<(&'static str, Output), Error> {
+fn preprocess(path: &Path, scratch: &Scratch) -> Result<(&'static str, Output), Error> {
     for compiler in COMPILERS {
-        let output =
-            Command::new(compiler).env("LC_ALL", "C").args(PREPROCESS).arg("-I").arg(&work.0).arg(path).output();
+        let output = Command::new(compiler)
+            .env("LC_ALL", "C")
+            .args(PREPROCESS)
+            .arg("-I")
+            .arg(scratch.folder())
+            .arg(path)
+            .output();
         match output {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::Source(format!("`{compiler}` cannot be run: {error}"))),
@@ -135,42 +143,7 @@ fn next() -> u64 {
     COUNT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A folder of our own for temporary files; it goes with the value.
-pub(crate) struct Workspace(PathBuf);
-
-impl Workspace {
-    pub(crate) fn new() -> Result<Self, Error> {
-        loop {
-            let path = std::env::temp_dir().join(format!("ackclock-{}-{}", std::process::id(), next()));
-            match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self(path)),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => {
-                    let folder = path.display();
-                    return Err(Error::Source(format!("the temporary folder `{folder}` cannot be made: {error}")));
-                }
-            }
-        }
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    /// The sentence for a file in it that cannot be written or read.
-    pub(crate) fn failed(&self, error: &io::Error) -> Error {
-        Error::Source(format!("temporary files in `{}`: {error}", self.0.display()))
-    }
-
-    fn write_headers(&self) -> io::Result<()> {
-        fs::create_dir(self.path("shim"))?;
-        HEADERS.iter().try_for_each(|(name, text)| fs::write(self.path(name), text))
-    }
-}
-
-impl Drop for Workspace {
-    fn drop(&mut self) {
-        // What cannot be removed stays in the folder for temporary files.
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn write_headers(scratch: &Scratch) -> io::Result<()> {
+    fs::create_dir(scratch.path("shim"))?;
+    HEADERS.iter().try_for_each(|(name, text)| fs::write(scratch.path(name), text))
 }

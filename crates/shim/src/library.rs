@@ -3,18 +3,18 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_void};
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::ptr::{NonNull, from_mut, from_ref, null_mut};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use control::Parameters;
+use rustix::fs::{MemfdFlags, memfd_create};
 use serde_json::Value;
 use units::{Random, Span};
 
 use crate::Error;
-use crate::compile::Workspace;
 use crate::connection::{AckSample, Connection, ProbeValue, RateSample};
 
 type Number = Option<unsafe extern "C" fn(*mut u64) -> u32>;
@@ -63,6 +63,8 @@ struct Module {
 /// One loaded copy of an object, with the parameters that it has for good.
 pub(crate) struct Library {
     handle: NonNull<c_void>,
+    /// What it was loaded from: while it is open, no other has its path.
+    _file: File,
     /// Into the object, which stays loaded as long as this.
     ops: &'static Ops,
     /// Words of state that a connection needs beside `icsk_ca_priv`.
@@ -79,7 +81,7 @@ impl Library {
     /// Loads a copy of `object`, made from the file `name`, and sets `given`.
     pub(crate) fn load(name: &str, object: &[u8], given: &Parameters) -> Result<Self, Error> {
         let refuse = |what: &str| Error::Source(format!("`{name}` {what}"));
-        let handle = open(name, object)?;
+        let (handle, file) = open(name, object)?;
         // SAFETY: the handle is valid; `c"ack_module"` ends with a zero.
         let module = unsafe { libc::dlsym(handle.as_ptr(), c"ack_module".as_ptr()) }.cast::<Module>();
         // SAFETY: what CONTROLLER defines under this name is a `struct ack_module`, constant and as long-lived as the object.
@@ -87,7 +89,7 @@ impl Library {
             let probes = text(unsafe { *module.probes }).map(names).unwrap_or_default();
             let ops = unsafe { &*module.ops };
             let state_words = unsafe { *module.state_size }.div_ceil(8) as usize;
-            (Self { handle, ops, state_words, probes: probes.into_iter().map(kept).collect() }, module)
+            (Self { handle, _file: file, ops, state_words, probes: probes.into_iter().map(kept).collect() }, module)
         });
         let Some((library, module)) = library else {
             // SAFETY: nothing of the object is in use.
@@ -127,24 +129,23 @@ impl Drop for Library {
     }
 }
 
-/// Loads a copy of its own: the loader takes a file that it has seen for the same object.
-fn open(name: &str, object: &[u8]) -> Result<NonNull<c_void>, Error> {
-    let work = Workspace::new()?;
-    let path = work.path("controller.so");
-    fs::write(&path, object).map_err(|error| work.failed(&error))?;
-    load_file(&path).map_err(|message| Error::Source(format!("`{name}` cannot be loaded: {message}")))
-}
-
-fn load_file(path: &Path) -> Result<NonNull<c_void>, String> {
-    let path = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+/// Loads a copy of its own, from memory: the loader takes a file or a path that it has loaded for the same object.
+fn open(name: &str, object: &[u8]) -> Result<(NonNull<c_void>, File), Error> {
+    let cannot = |why: String| Error::Source(format!("`{name}` cannot be loaded: {why}"));
+    let memory =
+        memfd_create(c"ackclock-controller", MemfdFlags::CLOEXEC).map_err(|error| cannot(error.to_string()))?;
+    let mut file = File::from(memory);
+    file.write_all(object).map_err(|error| cannot(error.to_string()))?;
+    let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
     // SAFETY: the path ends with a zero. What the constructors of the object do is register its parameters.
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    NonNull::new(handle).ok_or_else(|| {
+    let handle = NonNull::new(handle).ok_or_else(|| {
         // SAFETY: called on the thread on which dlopen has just failed.
         let message = text(unsafe { libc::dlerror() }).unwrap_or("the loader does not say why");
-        // Without the name of the temporary file.
-        message.split_once(": ").map_or(message, |(_, why)| why).to_owned()
-    })
+        // Without the path.
+        cannot(message.split_once(": ").map_or(message, |(_, why)| why).to_owned())
+    })?;
+    Ok((handle, file))
 }
 
 /// The string at `at`, if there is one.
