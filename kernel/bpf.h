@@ -268,12 +268,14 @@ struct probe_control {
 	u64 missed;
 } probe_control SEC(".data.probe") = {.interval = ~0ull};
 
-/* Whether a flow's turn has come; `turn` is the time of its last record, or how many ACKs it had. */
-inline_always bool probe_due(struct sock *sk, u64 *turn)
+/* The kernel does not say when an ACK is over: what it left is told at the next callback. */
+#define PROBES_AT_ONCE false
+
+/* Whether a flow's turn has come at `now`, in microseconds; `turn` is the time of its last record, or how many ACKs it had. */
+inline_always bool probe_due(u64 *turn, u64 now)
 {
 	if (probe_control.acks)
 		return (*turn)++ % probe_control.acks == 0;
-	u64 now = tcp_sk(sk)->tcp_mstamp;
 	if (probe_control.interval == ~0ull || (now - *turn) * 1000 < probe_control.interval)
 		return false;
 	*turn = now;
@@ -296,22 +298,23 @@ inline_always bool probe_due(struct sock *sk, u64 *turn)
 		u32 (*type)[27];                /* BPF_MAP_TYPE_RINGBUF */                                                     \
 		u32 (*max_entries)[1 << 22];                                                                                   \
 	} probes SEC(".maps");                                                                                                 \
-	inline_always struct probe_record *probe_begin(struct sock *sk, u64 *turn)                                             \
+	inline_always struct probe_record *probe_begin_at(struct sock *sk, u64 *turn, u64 at)                                  \
 	{                                                                                                                      \
-		if (!probe_due(sk, turn))                                                                                      \
+		if (!probe_due(turn, at))                                                                                      \
 			return 0;                                                                                              \
 		struct probe_record *record = bpf_ringbuf_reserve(&probes, sizeof(struct probe_record), 0);                    \
 		if (!record) {                                                                                                 \
 			__sync_fetch_and_add(&probe_control.missed, 1);                                                        \
 			return 0;                                                                                              \
 		}                                                                                                              \
-		record->time_us = tcp_sk(sk)->tcp_mstamp;                                                                      \
+		record->time_us = at;                                                                                          \
 		record->net_cookie = sk->__sk_common.skc_net.net->net_cookie;                                                  \
 		record->local_port = sk->__sk_common.skc_num;                                                                  \
 		record->remote_port = __builtin_bswap16(sk->__sk_common.skc_dport);                                            \
 		record->count = PROBE_COUNT;                                                                                   \
 		return record;                                                                                                 \
 	}
+#define probe_begin(sk, turn) probe_begin_at(sk, turn, tcp_sk(sk)->tcp_mstamp)
 #define probe(record, name, shown, per)                                                                                        \
 	((record)->values[PROBE_##name] = (struct probe_value){.value = (s64)(shown), .divisor = (per)})
 inline_always void probe_end(void *record) { bpf_ringbuf_submit(record, 0); }

@@ -79,6 +79,22 @@ inline_always void adopt(struct sock *sk, struct controller *s)
 		on_moved(sk, s);
 }
 
+/* Probes: what the present ACK has left so far. */
+inline_always void tell(struct sock *sk, struct controller *s)
+{
+	if (PROBES_AT_ONCE)
+		show(sk, s);
+}
+
+/* The present ACK is over. Where nothing is called at its end, the next event tells what it left, before it changes that. */
+inline_always void settle(struct sock *sk, struct controller *s)
+{
+	if (PROBES_AT_ONCE || !s->events.owing)
+		return;
+	s->events.owing = false;
+	show(sk, s);
+}
+
 CALLBACK_1(void, ack_init, struct sock *, sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -100,6 +116,9 @@ CALLBACK_2(void, ack_pkts_acked, struct sock *, sk, const struct ack_sample *, s
 	struct controller *s = started(sk);
 	if (!s)
 		return;
+	settle(sk, s);
+	s->events.acked_at = tcp_sk(sk)->tcp_mstamp;
+	s->events.owing = true;
 	bool reducing = is_reducing(sk);
 	if (!reducing) {
 		/* After an undo the stack raised the threshold to three quarters of the window: the controller has its own back. */
@@ -117,7 +136,7 @@ CALLBACK_2(void, ack_pkts_acked, struct sock *, sk, const struct ack_sample *, s
 		publish_target(sk, s);
 	else
 		publish(sk, s);
-	show(sk, s);
+	tell(sk, s);
 }
 
 CALLBACK_2(void, ack_in_ack_event, struct sock *, sk, u32, flags)
@@ -135,6 +154,8 @@ CALLBACK_3(void, ack_cong_avoid, struct sock *, sk, u32, ack, u32, acked)
 	adopt(sk, s);
 	on_ack(sk, s, acked);
 	publish(sk, s);
+	tell(sk, s);
+	settle(sk, s);
 }
 
 CALLBACK_1(u32, ack_ssthresh, struct sock *, sk)
@@ -172,6 +193,7 @@ CALLBACK_2(void, ack_set_state, struct sock *, sk, u8, next)
 	} else if (is_reducing(sk) && !events->undone) {
 		on_recovered(sk, s);
 	}
+	tell(sk, s);
 }
 
 CALLBACK_2(void, ack_cwnd_event, struct sock *, sk, u32, event)
@@ -180,6 +202,7 @@ CALLBACK_2(void, ack_cwnd_event, struct sock *, sk, u32, event)
 	if (!s)
 		return;
 	if (event == CA_EVENT_LOSS && s->events.pending) {
+		settle(sk, s);
 		s->events.pending = false;
 		s->events.undone = false;
 		s->events.timed_out = true;

@@ -281,7 +281,7 @@ inline_always void on_moved(struct sock *sk, struct controller *s) {}
 
 inline_always void show(struct sock *sk, struct controller *s)
 {
-	struct probe_record *out = probe_begin(sk, &s->events.probe_turn);
+	struct probe_record *out = probe_begin_at(sk, &s->events.probe_turn, s->events.acked_at);
 	if (!out)
 		return;
 	probe(out, reference_delay_ms, s->reference_delay, MILLISECOND);

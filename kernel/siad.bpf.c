@@ -413,7 +413,7 @@ inline_always void on_moved(struct sock *sk, struct controller *s) { double_in_s
 
 inline_always void show(struct sock *sk, struct controller *s)
 {
-	struct probe_record *out = probe_begin(sk, &s->events.probe_turn);
+	struct probe_record *out = probe_begin_at(sk, &s->events.probe_turn, s->events.acked_at);
 	if (!out)
 		return;
 	const struct epoch *e = &s->epoch;

@@ -292,17 +292,21 @@ struct probe_value {
 	u64 divisor;
 };
 
+/* The simulator asks after each ACK, for what the controller showed last. */
+#define PROBES_AT_ONCE true
+
 #define PROBES(...)                                                                                                            \
 	enum probe_name { ENUMERATE(PROBE_, __VA_ARGS__) PROBE_COUNT };                                                        \
 	struct probe_record {                                                                                                  \
 		struct probe_value values[PROBE_COUNT];                                                                        \
 	};                                                                                                                     \
 	static const char *ack_probe_names = #__VA_ARGS__;                                                                     \
-	inline_always struct probe_record *probe_begin(struct sock *sk, u64 *turn)                                             \
+	inline_always struct probe_record *probe_begin_at(struct sock *sk, u64 *turn, u64 at)                                  \
 	{                                                                                                                      \
 		return ack_connection(sk)->record;                                                                             \
 	}                                                                                                                      \
 	_Static_assert(1, "")
+#define probe_begin(sk, turn) probe_begin_at(sk, turn, 0)
 #define probe(record, name, shown, per)                                                                                        \
 	((record)->values[PROBE_##name] = (struct probe_value){.value = (s64)(shown), .divisor = (per)})
 inline_always void probe_end(void *record) {}

@@ -18,6 +18,7 @@ use crate::application::{Application, take, unless_later};
 use crate::changes::{Counts, compare, hear, state};
 use crate::emulator::{Clock, PRIORITY, SENDER_PORT, Seen};
 use crate::rows::AckRows;
+use crate::shown::Shown;
 use crate::sockets::{FAR, RECEIVER_PORT, Sockets};
 use crate::system::{self, TcpInfo};
 
@@ -88,14 +89,6 @@ pub(crate) struct Report {
     /// What controllers and the kernel's trace could not tell, one sentence each.
     pub(crate) untold: Vec<String>,
     pub(crate) cpu_nanos: u64,
-}
-
-/// The value of an internal of a flow's controller.
-pub(crate) struct Shown {
-    pub(crate) at: Time,
-    pub(crate) flow: u32,
-    pub(crate) name: &'static str,
-    pub(crate) value: f64,
 }
 
 /// What the endpoints tell of a flow.

@@ -25,6 +25,7 @@ mod rows;
 mod run;
 mod services;
 mod shell;
+mod shown;
 mod sockets;
 mod system;
 mod tracker;

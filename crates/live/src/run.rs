@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use network::Limit;
-use record::{EventRow, Events, FlowDescription, FlowMeter, Probes, Tables};
+use record::{EventRow, Events, FlowDescription, FlowMeter, Tables};
 use scenario::{DrawnFlow, Plan, PlannedLink, Sampling};
 use transport::Options;
 use units::{Rate, Span, Time};
@@ -14,11 +14,12 @@ use units::{Rate, Span, Time};
 use crate::algorithm::{Algorithm, Algorithms};
 use crate::check::{self, MOST_FLOWS, Refusal};
 use crate::emulator::{self, Clock, Emulator, Flows, SENDER_PORT, Seen};
-use crate::endpoints::{self, Endpoints, Shown, Traced};
+use crate::endpoints::{self, Endpoints, Traced};
 use crate::honesty::{Honesty, Lateness, Trains, reasons};
 use crate::namespace::{End, Setting};
 use crate::path::Path;
 use crate::pool::Pool;
+use crate::shown;
 use crate::sockets::{FAR, NEAR, Sockets, ahead};
 use crate::system;
 use crate::watchdog::{self, Late};
@@ -389,12 +390,14 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], laboratory: &Laboratory, threads: T
     };
     let flows = emulator.meters.into_iter().zip(endpoints.flows).zip(drawn).enumerate();
     let rows = flows.map(|(index, ((meter, told), drawn))| row(plan, index as u32, drawn, meter, &told));
+    let every_ack = (plan.record.flow_series == Sampling::Acks(1)).then_some(&endpoints.series);
+    let probes = shown::table(endpoints.shown, every_ack);
     let tables = Tables {
         flows: rows.collect(),
         links: emulator.links.links,
         flow_series: endpoints.series,
         link_series: emulator.links.series,
-        probes: told_in_order(endpoints.shown),
+        probes,
         events: in_order([emulator.links.events, emulator.events, endpoints.events].concat()),
     };
     Outcome { tables, engine, honesty }
@@ -454,14 +457,6 @@ fn row(plan: &Plan, flow: u32, drawn: &DrawnFlow, mut meter: FlowMeter, told: &e
         completion: told.completed.map(|at| at.since(drawn.start)),
     };
     meter.finish(end, description)
-}
-
-/// What controllers told of themselves in the order of time.
-fn told_in_order(mut shown: Vec<Shown>) -> Probes {
-    shown.sort_by_key(|one| one.at);
-    let mut probes = Probes::default();
-    shown.into_iter().for_each(|one| probes.push(one.at, one.flow, one.name, one.value));
-    probes
 }
 
 /// All events in the order of time; at one instant as given.

@@ -251,6 +251,13 @@ fn controllers_of_this_project_tell_of_themselves_at_every_so_manieth_ack() {
             let turns = acks.div_ceil(every);
             assert!((9 * turns / 10..=turns + 1).contains(&rows.len()), "{name}: {} rows of {turns}", rows.len());
             assert!(rows.is_sorted(), "{name}: {rows:?}");
+            let of_flow = |rows: &[u32], times: &[f64]| -> Vec<u64> {
+                rows.iter().zip(times).filter(|row| *row.0 == flow).map(|row| row.1.to_bits()).collect()
+            };
+            let acks = of_flow(&tables.flow_series.flow, &tables.flow_series.time_s);
+            let at = of_flow(&probes.flow, &probes.time_s);
+            let with_row = at.iter().filter(|at| acks.binary_search(at).is_ok()).count();
+            assert!(with_row >= at.len() * 99 / 100, "{name}: {with_row} of {} have the time of an ACK", at.len());
         }
     }
 }

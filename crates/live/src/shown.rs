@@ -1,0 +1,105 @@
+//! What controllers tell of themselves, as the table `probes`.
+
+use record::{FlowSeries, Probes};
+use units::{Span, Time};
+
+/// The value of an internal of a flow's controller.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown {
+    pub(crate) at: Time,
+    pub(crate) flow: u32,
+    pub(crate) name: &'static str,
+    pub(crate) value: f64,
+}
+
+/// TCP reads its clock in whole microseconds, a moment after the trace told of the ACK: no longer than this.
+const MOMENT: Span = Span::from_micros(100);
+const RESOLUTION: Span = Span::from_micros(1);
+
+/// The table, in the order of time. Of a flow that has a row in `every_ack` for each ACK, what was told at one has the time of its row.
+pub(crate) fn table(mut shown: Vec<Shown>, every_ack: Option<&FlowSeries>) -> Probes {
+    if let Some(series) = every_ack {
+        let acks = AckTimes::of(series);
+        shown.iter_mut().for_each(|one| one.at = acks.before(one.flow, one.at).unwrap_or(one.at));
+    }
+    shown.sort_by_key(|one| one.at);
+    let mut probes = Probes::default();
+    shown.into_iter().for_each(|one| probes.push(one.at, one.flow, one.name, one.value));
+    probes
+}
+
+/// When the ACKs of each flow came.
+struct AckTimes(Vec<Vec<Time>>);
+
+impl AckTimes {
+    fn of(series: &FlowSeries) -> Self {
+        let mut flows = Vec::new();
+        for (&time_s, &flow) in series.time_s.iter().zip(&series.flow) {
+            let flow = flow as usize;
+            flows.resize(flows.len().max(flow + 1), Vec::new());
+            flows[flow].push(Time::from_nanos((time_s * 1e9).round() as u64));
+        }
+        Self(flows)
+    }
+
+    /// When the ACK came that was being processed at `at`, by TCP's clock.
+    fn before(&self, flow: u32, at: Time) -> Option<Time> {
+        let times = self.0.get(flow as usize)?;
+        let latest = *times[..times.partition_point(|&ack| ack <= at + RESOLUTION)].last()?;
+        (at <= latest + MOMENT).then_some(latest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{FlowSample, FlowState, seconds};
+
+    use super::*;
+
+    fn series(rows: &[(f64, u32)]) -> FlowSeries {
+        let mut series = FlowSeries::default();
+        for &(time_s, flow) in rows {
+            series.push(FlowSample {
+                time_s,
+                flow,
+                window_segments: 10.0,
+                threshold_segments: f64::INFINITY,
+                in_flight_segments: 0,
+                latest_rtt_ms: f64::NAN,
+                smoothed_rtt_ms: f64::NAN,
+                min_rtt_ms: f64::NAN,
+                delivered_bytes: 0,
+                arrived_packets: 0,
+                sent_packets: 0,
+                retransmitted_packets: 0,
+                pacing_rate_bps: f64::NAN,
+                state: FlowState::Open,
+            });
+        }
+        series
+    }
+
+    fn told(nanos: u64, flow: u32) -> Shown {
+        Shown { at: Time::from_nanos(nanos), flow, name: "interval", value: 1.0 }
+    }
+
+    #[test]
+    fn what_was_told_at_an_ack_has_the_time_of_its_row() {
+        let rows = series(&[(1.000_000_7, 0), (1.5, 1), (2.000_000_9, 0)]);
+        // By a clock of whole microseconds: after the ACK, at its end rounded down, of another flow, and nowhere near one.
+        let shown =
+            vec![told(1_000_004_000, 0), told(2_000_000_000, 0), told(1_500_002_000, 1), told(1_700_000_000, 0)];
+        assert_eq!(table(shown, Some(&rows)).time_s, [1.000_000_7, 1.5, 1.7, 2.000_000_9]);
+    }
+
+    #[test]
+    fn without_rows_at_acks_only_the_order_changes() {
+        let shown = vec![told(2_000, 0), told(1_000, 7)];
+        let probes = table(shown.clone(), None);
+        assert_eq!(
+            (probes.time_s, probes.flow),
+            (vec![seconds(Time::from_nanos(1_000)), seconds(Time::from_nanos(2_000))], vec![7, 0])
+        );
+        assert_eq!(table(shown, Some(&series(&[]))).flow, [7, 0]);
+    }
+}
