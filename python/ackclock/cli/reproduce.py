@@ -49,6 +49,7 @@ def reproduce(
     """
     from ackclock import papers
     from ackclock.papers import page
+    from ackclock.papers.live import as_live
 
     if live:
         check_built_in()
@@ -69,7 +70,10 @@ def reproduce(
             if not (work / "index.html").exists():
                 page.write(done, catalogue, work)
             if not done.interrupted:
-                done.live = _live(chosen, seed, engine)
+                alike = [as_live(one) for one in chosen]
+                done.linux = _simulated(alike, seed, threads)
+                if not done.linux.interrupted:
+                    done.live = _live(alike, seed, engine)
                 page.write(done, catalogue, work)
     else:
         check_folder(folder, force)
@@ -82,7 +86,7 @@ def reproduce(
     output.show(_table(done), as_json=as_json)
     if as_json:
         output.print_json(done.as_json())
-    if done.interrupted or (done.live is not None and done.live.interrupted):
+    if any(one.interrupted for one in (done, *done.others.values())):
         goes_on = f"; the same command goes on with what is in {folder}" if live and out else ""
         notes.print(f"interrupted: judged on what had finished{goes_on}", markup=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
@@ -100,10 +104,9 @@ def _simulated(chosen: list[papers.Experiment], seed: int | None, threads: int |
 def _live(chosen: list[papers.Experiment], seed: int | None, engine: Engine) -> papers.Reproduction:
     """The experiments on the kernel's TCP, as far as they can run there."""
     from ackclock import papers
-    from ackclock.papers.live import as_live
 
     with output.progress("live") as at:
-        done = papers.reproduce([as_live(one) for one in chosen], engine=engine, seed=seed, progress=at)
+        done = papers.reproduce(chosen, engine=engine, seed=seed, progress=at)
     for sentence in done.refused:
         notes.print(f"not live: {sentence}", markup=False, soft_wrap=True)
     for sentence in done.invalid:
@@ -133,9 +136,9 @@ def _table(done: papers.Reproduction) -> Table:
     _, _, *columns = page.headings(done)
     table = Table(Column("claim", no_wrap=True), *(column for column in columns if column != "unit"))
     for result in done.results:
-        for identity, _, reported, *measured, band, unit, verdict in page.rows(result, done):
+        for identity, _, reported, measured, *beside, band, unit, verdict in page.rows(result, done):
             unit = "" if unit == "-" else f" {unit}"
             shown = f"[{COLOUR[verdict]}]{verdict}[/]"
-            table.add_row(identity, reported, *(f"{one}{unit}" for one in measured), band, shown)
+            table.add_row(identity, reported, f"{measured}{unit}", *beside, band, shown)
         table.add_section()
     return table

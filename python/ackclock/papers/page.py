@@ -16,23 +16,24 @@ from ackclock.report import Page, host, number, png, write_json
 
 HEADINGS = ("claim", "what the paper says", "reported", "measured", "band", "unit", "verdict")
 BESIDE = HEADINGS.index("measured") + 1
-"""Where the column of live runs stands."""
+"""Where the columns of what was run beside stand."""
 
 
 def headings(reproduction: Reproduction) -> list[str]:
-    """``HEADINGS``, with what is measured live if it was."""
-    if reproduction.live is None:
+    """``HEADINGS``, with a column for each of the others."""
+    if not reproduction.others:
         return list(HEADINGS)
-    return [*HEADINGS[: BESIDE - 1], "simulated", "live", *HEADINGS[BESIDE:]]
+    return [*HEADINGS[: BESIDE - 1], "simulated", *reproduction.others, *HEADINGS[BESIDE:]]
 
 
 def rows(result: Result, reproduction: Reproduction) -> list[list[str]]:
     """The judgements of a result as rows under ``headings``."""
-    found = [row(j) for j in result.judgements]
-    if reproduction.live is not None:
-        live = reproduction.measured_live()
-        for judgement, cells in zip(result.judgements, found, strict=True):
-            cells.insert(BESIDE, number(live.get(judgement.claim.id)))
+    beside = reproduction.beside()
+    found = []
+    for judgement in result.judgements:
+        cells = row(judgement)
+        cells[BESIDE:BESIDE] = map(number, beside[judgement.claim.id].values())
+        found.append(cells)
     return found
 
 
@@ -126,8 +127,8 @@ def _live(page: Page, live: Reproduction) -> None:
     """What is to be known of the live runs."""
     done = sum(result.runs_done for result in live.results)
     page.paragraph(
-        f"Live: {done} runs on the kernel's TCP, whose endpoints stand in place of the paper's. The band and "
-        "the verdict are about the simulation."
+        f"Live: {done} runs on the kernel's TCP, whose endpoints stand in place of the paper's. The column "
+        "linux is simulated with such endpoints too. The band and the verdict are about the column simulated."
     )
     for sentence in live.invalid:
         page.paragraph(f"Past its error budget: {sentence}.", "miss")

@@ -68,8 +68,20 @@ class Reproduction:
     """What the engine cannot run, one sentence for each run of an experiment."""
     invalid: list[str] = field(default_factory=list)
     """Live runs past their error budget, one sentence each."""
+    linux: Self | None = None
+    """The same experiments simulated with Linux's endpoints in place of the paper's."""
     live: Self | None = None
     """The same experiments on the kernel's TCP."""
+
+    @property
+    def others(self) -> Mapping[str, Self]:
+        """What was run beside this, by its name in results."""
+        found = {"linux": self.linux, "live": self.live}
+        return {name: other for name, other in found.items() if other is not None}
+
+    def measured(self) -> Mapping[str, float | None]:
+        """What each claim measures, by its id."""
+        return {j.claim.id: j.as_json()["measured"] for result in self.results for j in result.judgements}
 
     @property
     def begun(self) -> bool:
@@ -83,6 +95,7 @@ class Reproduction:
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``reproduce --json``."""
+        beside = self.beside()
         document: dict[str, Any] = {
             "experiments": [
                 {
@@ -90,7 +103,7 @@ class Reproduction:
                     "runs": result.runs,
                     "runs_done": result.runs_done,
                     "seconds": round(result.seconds, 3),
-                    "claims": [j.as_json() | self._beside(j) for j in result.judgements],
+                    "claims": [j.as_json() | dict(beside[j.claim.id]) for j in result.judgements],
                 }
                 for result in self.results
             ]
@@ -99,21 +112,22 @@ class Reproduction:
             document["live"] = {"refused": self.live.refused, "invalid": self.live.invalid}
         return document
 
-    def measured_live(self) -> Mapping[str, float | None]:
-        """What each claim measures live, by its id."""
-        judged = self.live.results if self.live is not None else []
-        return {j.claim.id: j.as_json()["measured"] for result in judged for j in result.judgements}
-
-    def _beside(self, judgement: Judgement) -> dict[str, float | None]:
-        return {} if self.live is None else {"live": self.measured_live().get(judgement.claim.id)}
+    def beside(self) -> Mapping[str, Mapping[str, float | None]]:
+        """What each claim measures in each of ``others``, by its id."""
+        others = {name: other.measured() for name, other in self.others.items()}
+        return {
+            identity: {name: measured.get(identity) for name, measured in others.items()}
+            for identity in self.measured()
+        }
 
     def claims_table(self) -> pa.Table:
         """All judgements, one a row."""
+        beside = self.beside()
         rows = [
             {
                 "experiment": r.experiment.id,
                 **j.as_json(),
-                **self._beside(j),
+                **beside[j.claim.id],
                 "reported": str(j.claim.reported),
                 "text": j.claim.text,
             }
