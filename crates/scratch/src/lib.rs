@@ -50,7 +50,8 @@ impl Drop for Scratch {
         // What cannot be removed stays in the folder for temporary files.
         let _ = fs::remove_dir_all(&self.folder);
         if let Some(mut guard) = self.guard.take() {
-            // Closes its input first.
+            // A child that another thread forked may hold its input open.
+            let _ = guard.kill();
             let _ = guard.wait();
         }
     }
