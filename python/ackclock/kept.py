@@ -19,7 +19,8 @@ LONGEST_NAME = 80
 class Keeping:
     """An engine whose runs are kept in a folder; what lies there already does not run again.
 
-    A run is known by its scenario and seed. The folder is to be used by one process at a time.
+    A run is known by its scenario, the controllers' files that this names, and its seed. The folder is to be
+    used by one process at a time.
     """
 
     def __init__(self, engine: Engine, folder: Path) -> None:
@@ -60,9 +61,12 @@ class Keeping:
             yield missing[number], Run.load(place)
 
     def _place(self, job: Job) -> Path:
-        name = re.sub(r"[^\w.]+", "-", json.loads(job.resolved)["name"])[:LONGEST_NAME].strip("-.")
-        digest = hashlib.sha256(job.resolved.encode()).hexdigest()[:8]
-        return self.folder / f"{name}-seed-{job.seed}-{digest}"
+        scenario = json.loads(job.resolved)
+        name = re.sub(r"[^\w.]+", "-", scenario["name"])[:LONGEST_NAME].strip("-.")
+        digest = hashlib.sha256(job.resolved.encode())
+        for file in (Path(flow["cc"]) for flow in scenario["flows"] if flow["cc"].endswith(".bpf.c")):
+            digest.update(file.read_bytes() if file.is_file() else b"")
+        return self.folder / f"{name}-seed-{job.seed}-{digest.hexdigest()[:8]}"
 
 
 def _keep(run: Run, place: Path) -> None:

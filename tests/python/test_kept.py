@@ -1,5 +1,7 @@
 """Runs that are kept as they finish."""
 
+from pathlib import Path
+
 import pytest
 
 from ackclock import _engine
@@ -53,6 +55,18 @@ def test_another_scenario_of_the_same_name_runs(jobs, tmp_path):
     keeping = Keeping(Counting(), tmp_path)
     list(keeping.finished(jobs[:1]))
     list(keeping.finished([jobs[0]._replace(resolved=jobs[0].resolved.replace("20ms", "21ms"))]))
+    assert (Counting.ran, keeping.count()) == (2, 2)
+
+
+def test_a_scenario_whose_controller_is_another_file_now_runs(tmp_path):
+    Counting.ran = 0
+    file = tmp_path / "mine.bpf.c"
+    example = Path(__file__).parents[2] / "kernel" / "newreno.bpf.c"
+    document = DOCUMENT.format("z").replace('cc = "newreno"', f'cc = "{file}"')
+    keeping = Keeping(Counting(), tmp_path / "runs")
+    for text in (example.read_text(), example.read_text(), example.read_text() + "/* changed */\n"):
+        file.write_text(text)
+        list(keeping.finished([Job(_engine.resolve(document, "scenario", []), 1)]))
     assert (Counting.ran, keeping.count()) == (2, 2)
 
 

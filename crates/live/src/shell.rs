@@ -37,7 +37,7 @@ pub struct Shell {
     pub seed: u64,
     /// The command at the near end, 10.0.0.1: what it sends goes the way of the data. All is over when it ends.
     pub near: Vec<OsString>,
-    /// The command at the far end, 10.0.0.2; none if empty. It is started first, and the other when it listens, or [`PATIENCE`] later.
+    /// The command at the far end, 10.0.0.2; none if empty. It is started first, and the other when it listens, or after two seconds.
     pub far: Vec<OsString>,
     /// Where to log what passes the queue from near to far, as Mahimahi's `mm-link` does. A file that is there is replaced.
     pub log: Option<PathBuf>,

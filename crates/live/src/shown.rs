@@ -52,31 +52,12 @@ impl AckTimes {
 
 #[cfg(test)]
 mod tests {
-    use record::{FlowSample, FlowState, seconds};
+    use record::seconds;
 
     use super::*;
 
-    fn series(rows: &[(f64, u32)]) -> FlowSeries {
-        let mut series = FlowSeries::default();
-        for &(time_s, flow) in rows {
-            series.push(FlowSample {
-                time_s,
-                flow,
-                window_segments: 10.0,
-                threshold_segments: f64::INFINITY,
-                in_flight_segments: 0,
-                latest_rtt_ms: f64::NAN,
-                smoothed_rtt_ms: f64::NAN,
-                min_rtt_ms: f64::NAN,
-                delivered_bytes: 0,
-                arrived_packets: 0,
-                sent_packets: 0,
-                retransmitted_packets: 0,
-                pacing_rate_bps: f64::NAN,
-                state: FlowState::Open,
-            });
-        }
-        series
+    fn series(time_s: &[f64], flow: &[u32]) -> FlowSeries {
+        FlowSeries { time_s: time_s.to_vec(), flow: flow.to_vec(), ..FlowSeries::default() }
     }
 
     fn told(nanos: u64, flow: u32) -> Shown {
@@ -85,7 +66,7 @@ mod tests {
 
     #[test]
     fn what_was_told_at_an_ack_has_the_time_of_its_row() {
-        let rows = series(&[(1.000_000_7, 0), (1.5, 1), (2.000_000_9, 0)]);
+        let rows = series(&[1.000_000_7, 1.5, 2.000_000_9], &[0, 1, 0]);
         // By a clock of whole microseconds: after the ACK, at its end rounded down, of another flow, and nowhere near one.
         let shown =
             vec![told(1_000_004_000, 0), told(2_000_000_000, 0), told(1_500_002_000, 1), told(1_700_000_000, 0)];
@@ -100,6 +81,6 @@ mod tests {
             (probes.time_s, probes.flow),
             (vec![seconds(Time::from_nanos(1_000)), seconds(Time::from_nanos(2_000))], vec![7, 0])
         );
-        assert_eq!(table(shown, Some(&series(&[]))).flow, [7, 0]);
+        assert_eq!(table(shown, Some(&series(&[], &[]))).flow, [7, 0]);
     }
 }
