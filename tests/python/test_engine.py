@@ -139,6 +139,29 @@ def test_a_cancelled_batch_ends_within_a_second_and_keeps_what_was_done() -> Non
     assert time.monotonic() - start < 1.0
 
 
+def test_quantities_are_read_as_scenarios_read_them() -> None:
+    spellings = {
+        ("40ms", "time"): 0.04,
+        ("1.5min", "time"): 90.0,
+        ("10mbit", "rate"): 1e7,
+        ("64kB", "size"): 64_000.0,
+        ("5%", "fraction"): 0.05,
+        ("0.25", "fraction"): 0.25,
+    }
+    for (text, kind), value in spellings.items():
+        assert _engine.quantity(text, kind) == value
+        assert _engine.quantity(text) == value
+
+
+def test_quantities_with_a_wrong_unit_are_refused_in_one_sentence() -> None:
+    with pytest.raises(ValueError, match="^`10mbit`: unknown unit `mbit` of a time"):
+        _engine.quantity("10mbit", "time")
+    with pytest.raises(ValueError, match="^`40` is no quantity with its unit: write it like `40ms`"):
+        _engine.quantity("40")
+    with pytest.raises(ValueError, match="^there is no kind of quantity `length`; there are `time`, `rate`"):
+        _engine.quantity("40ms", "length")
+
+
 def test_dropping_a_batch_stops_its_threads() -> None:
     def threads_become(wanted: int) -> bool:
         end = time.monotonic() + 5

@@ -13,6 +13,7 @@ mod kept;
 mod language;
 #[cfg(feature = "live")]
 mod live;
+mod quantity;
 mod run;
 #[cfg(feature = "live")]
 mod shell;
@@ -40,6 +41,8 @@ mod _engine {
     #[cfg(feature = "live")]
     #[pymodule_export]
     use crate::live::{live_check, live_run};
+    #[pymodule_export]
+    use crate::quantity::quantity;
     #[pymodule_export]
     use crate::run::Run;
     #[cfg(feature = "live")]
