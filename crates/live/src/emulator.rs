@@ -340,7 +340,7 @@ impl<'a> Emulator<'a> {
             flow: 0,
             route: 0,
             reverse,
-            ecn_capable: header.ecn_capable,
+            ecn: header.ecn,
             marked: false,
             sequence: None,
             sent: now,

@@ -1,13 +1,14 @@
 //! What the emulator reads of a packet, and the one thing it writes: the congestion mark.
 
+use units::Ecn;
+
 /// The headers of an IPv4 packet, as far as they matter on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) protocol: u8,
     pub(crate) source: u16,
     pub(crate) destination: u16,
-    /// ECT(0), ECT(1) or CE (RFC 3168, section 5).
-    pub(crate) ecn_capable: bool,
+    pub(crate) ecn: Ecn,
     /// Of a TCP segment.
     pub(crate) segment: Option<Segment>,
 }
@@ -52,7 +53,7 @@ impl Header {
             protocol,
             source: if ports { word(transport, 0)? } else { 0 },
             destination: if ports { word(transport, 2)? } else { 0 },
-            ecn_capable: packet[1] & 3 != 0,
+            ecn: Ecn::of(packet[1]),
             segment: if protocol == TCP { segment(transport) } else { None },
         })
     }
@@ -140,10 +141,7 @@ mod tests {
     #[test]
     fn a_segment_is_read_with_ports_numbers_and_payload() {
         let header = Header::read(&packet()).unwrap();
-        assert_eq!(
-            (header.protocol, header.source, header.destination, header.ecn_capable),
-            (TCP, 10_000, 20_000, true)
-        );
+        assert_eq!((header.protocol, header.source, header.destination, header.ecn), (TCP, 10_000, 20_000, Ecn::Ect0));
         let expected =
             Segment { sequence: 1000, acknowledgement: Some(2000), synchronize: false, reset: false, payload: 4 };
         assert_eq!(header.segment, Some(expected));

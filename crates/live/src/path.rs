@@ -6,7 +6,7 @@
 use network::{Departure, Jitter, Link, Packet, Propagation, Verdict, Wire};
 use record::{EventKind, EventRow, LinkMeter, LinkRow, LinkSample, LinkSeries, seconds};
 use scenario::{Hop, Plan, Sampling};
-use units::{Bytes, Random, Span, Time};
+use units::{Bytes, Ecn, Random, Span, Time};
 
 use crate::log::{Entry, Log};
 
@@ -23,7 +23,7 @@ pub(crate) struct Held {
     pub(crate) route: u32,
     /// It goes the way of the ACKs.
     pub(crate) reverse: bool,
-    pub(crate) ecn_capable: bool,
+    pub(crate) ecn: Ecn,
     pub(crate) marked: bool,
     /// Number of the segment; `None` for what carries no data.
     pub(crate) sequence: Option<u64>,
@@ -35,8 +35,8 @@ impl Packet for Held {
     fn size(&self) -> Bytes {
         Bytes::new(u64::from(self.size))
     }
-    fn ecn_capable(&self) -> bool {
-        self.ecn_capable
+    fn ecn(&self) -> Ecn {
+        self.ecn
     }
     fn flow(&self) -> u32 {
         self.flow
@@ -365,7 +365,7 @@ mod tests {
             flow: 0,
             route: 0,
             reverse,
-            ecn_capable: false,
+            ecn: Ecn::NotCapable,
             marked: false,
             sequence: (!reverse).then_some(u64::from(place)),
             sent: Time::ZERO,

@@ -148,6 +148,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use proptest::prelude::*;
+    use units::Ecn;
 
     use super::*;
 
@@ -159,8 +160,8 @@ mod tests {
         fn size(&self) -> Bytes {
             Bytes::new(self.1)
         }
-        fn ecn_capable(&self) -> bool {
-            false
+        fn ecn(&self) -> Ecn {
+            Ecn::NotCapable
         }
         fn flow(&self) -> u32 {
             self.0

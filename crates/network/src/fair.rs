@@ -179,7 +179,7 @@ fn grown<T: Clone + Default>(entries: &mut Vec<T>, flow: u32) -> &mut T {
 
 #[cfg(test)]
 mod tests {
-    use units::{Random, Rate, Span};
+    use units::{Ecn, Random, Rate, Span};
 
     use super::*;
     use crate::{Departure, Discipline, Link, LinkSettings, LossModel, QueueSettings};
@@ -192,8 +192,8 @@ mod tests {
         fn size(&self) -> Bytes {
             Bytes::new(self.1)
         }
-        fn ecn_capable(&self) -> bool {
-            false
+        fn ecn(&self) -> Ecn {
+            Ecn::NotCapable
         }
         fn flow(&self) -> u32 {
             self.0

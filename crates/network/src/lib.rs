@@ -27,7 +27,7 @@ pub use propagation::Propagation;
 pub use queue::{Discipline, Limit, QueueSettings};
 pub use service::Service;
 pub use trace::{OPPORTUNITY, Trace, TraceError};
-use units::{Bytes, Time};
+use units::{Bytes, Ecn, Time};
 pub use wire::{Jitter, Wire};
 
 /// What a link carries: a simulated segment, or the bytes of a real packet.
@@ -35,15 +35,15 @@ pub trait Packet {
     /// Its size on the link, headers included.
     fn size(&self) -> Bytes;
 
-    /// Whether its endpoints understand congestion marks (ECT(0) or ECT(1), RFC 3168, section 5).
-    fn ecn_capable(&self) -> bool;
+    /// What its IP header says about congestion marks.
+    fn ecn(&self) -> Ecn;
 
     /// The flow it belongs to, by which a queue that is fair to flows tells them apart. Such a queue has a place for every number up
     /// to the highest, so numbers must be small: the index of a simulated flow; of a real packet a hash of protocol, addresses
     /// and ports, modulo some thousand (as in stochastic fairness queueing, McKenney 1990).
     fn flow(&self) -> u32;
 
-    /// Marks it: congestion experienced (CE, RFC 3168, section 5). Only called for an ECN-capable packet.
+    /// Marks it: [`Ecn::Congestion`]. Only called for an ECN-capable packet.
     fn mark_congestion(&mut self);
 }
 

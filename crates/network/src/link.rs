@@ -82,7 +82,7 @@ impl<P: Packet> Link<P> {
         if !idle && self.is_full(now, packet.size()) && !self.make_room(now, &packet) {
             return Verdict::Dropped(packet);
         }
-        let marked = self.settings.mark_above.is_some_and(|threshold| found >= threshold) && packet.ecn_capable();
+        let marked = self.settings.mark_above.is_some_and(|threshold| found >= threshold) && packet.ecn().is_capable();
         if marked {
             packet.mark_congestion();
         }
@@ -182,7 +182,7 @@ impl<P: Packet> Link<P> {
 
 #[cfg(test)]
 mod tests {
-    use units::{Rate, Span};
+    use units::{Ecn, Rate, Span};
 
     use super::*;
 
@@ -197,8 +197,8 @@ mod tests {
         fn size(&self) -> Bytes {
             Bytes::new(self.size)
         }
-        fn ecn_capable(&self) -> bool {
-            self.ecn
+        fn ecn(&self) -> Ecn {
+            if self.ecn { Ecn::Ect0 } else { Ecn::NotCapable }
         }
         fn flow(&self) -> u32 {
             self.number / 100

@@ -7,7 +7,7 @@ use network::{
     Verdict,
 };
 use proptest::prelude::*;
-use units::{Bytes, Fraction, Random, Rate, Span, Time};
+use units::{Bytes, Ecn, Fraction, Random, Rate, Span, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parcel {
@@ -22,8 +22,8 @@ impl Packet for Parcel {
     fn size(&self) -> Bytes {
         self.size
     }
-    fn ecn_capable(&self) -> bool {
-        self.ecn
+    fn ecn(&self) -> Ecn {
+        if self.ecn { Ecn::Ect0 } else { Ecn::NotCapable }
     }
     fn flow(&self) -> u32 {
         self.flow

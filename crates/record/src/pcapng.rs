@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use units::Time;
+use units::{Ecn, Time};
 
 /// LINKTYPE_RAW: packets start with the IP header.
 const RAW_IP: u16 = 101;
@@ -155,21 +155,6 @@ impl Endpoint {
     }
 }
 
-/// The ECN field of the IP header (RFC 3168, section 5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Ecn {
-    /// Not ECN-capable.
-    #[default]
-    NotCapable = 0,
-    /// ECT(1).
-    Capable1 = 1,
-    /// ECT(0), the codepoint of classic ECN.
-    Capable = 2,
-    /// CE: congestion experienced.
-    Marked = 3,
-}
-
 /// A TCP segment (RFC 9293).
 #[derive(Clone, Copy, Debug)]
 pub struct TcpHeader<'a> {
@@ -300,7 +285,7 @@ impl Packet {
         let segment = transport.len() as u16 + self.payload;
         let total = IP_HEADER as u16 + segment;
         // Don't fragment, so the identification may be zero (RFC 6864); 64 hops to live.
-        ip[..12].copy_from_slice(&[0x45, self.ecn as u8, 0, 0, 0, 0, 0x40, 0, 64, protocol, 0, 0]);
+        ip[..12].copy_from_slice(&[0x45, self.ecn.bits(), 0, 0, 0, 0, 0x40, 0, 64, protocol, 0, 0]);
         ip[2..4].copy_from_slice(&total.to_be_bytes());
         ip[12..16].copy_from_slice(&self.source.address);
         ip[16..20].copy_from_slice(&self.destination.address);
@@ -391,10 +376,10 @@ mod tests {
 
     #[test]
     fn flags_and_the_ecn_field_are_where_they_belong() {
-        let header = TcpHeader { ecn: Ecn::Marked, ecn_echo: true, acknowledgment: None, ..segment() };
+        let header = TcpHeader { ecn: Ecn::Congestion, ecn_echo: true, acknowledgment: None, ..segment() };
         let written = bytes(&header);
         assert_eq!((written[1], written[33]), (3, 0x40));
-        let header = TcpHeader { ecn: Ecn::Capable, window_reduced: true, ..segment() };
+        let header = TcpHeader { ecn: Ecn::Ect0, window_reduced: true, ..segment() };
         let written = bytes(&header);
         assert_eq!((written[1], written[33]), (2, 0x90));
     }

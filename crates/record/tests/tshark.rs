@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use record::pcapng::{Capture, Ecn, Endpoint, TcpHeader, UdpHeader};
-use units::Time;
+use record::pcapng::{Capture, Endpoint, TcpHeader, UdpHeader};
+use units::{Ecn, Time};
 
 /// Every kind of packet, at two observation points, with right and with odd lengths.
 fn capture() -> Vec<u8> {
@@ -19,7 +19,7 @@ fn capture() -> Vec<u8> {
         window: 0xffff,
         timestamps: Some((10, 20)),
         sack: &[],
-        ecn: Ecn::Capable,
+        ecn: Ecn::Ect0,
         payload: 1448,
     };
     for index in 0..4 {

@@ -10,7 +10,7 @@ use scenario::{DrawnFlow, Kind, Plan};
 use transport::{Acknowledgement, Data};
 use units::{Bytes, Time};
 
-use crate::packet::{Acks, Body, Ecn, Packet};
+use crate::packet::{Acks, Body, Packet};
 
 /// Interfaces: all senders, all receivers, then every link.
 const SENDERS: u32 = 0;
@@ -98,7 +98,7 @@ impl Capture {
                 let towards_receiver = matches!(body, Body::Data(_));
                 let ends = [Endpoint::sender(packet.flow), Endpoint::receiver(packet.flow)];
                 let [source, destination] = if towards_receiver { ends } else { [ends[1], ends[0]] };
-                let header = UdpHeader { source, destination, ecn: ecn(packet), payload: (packet.size - 28) as u16 };
+                let header = UdpHeader { source, destination, ecn: packet.ecn, payload: (packet.size - 28) as u16 };
                 self.put(interface, now, &header, comment)
             }
         };
@@ -115,14 +115,6 @@ impl Capture {
             Some(error) => Err(error),
             None => self.file.finish().map(|_| ()),
         }
-    }
-}
-
-fn ecn(packet: &Packet) -> pcapng::Ecn {
-    match packet.ecn {
-        Ecn::NotCapable => pcapng::Ecn::NotCapable,
-        Ecn::Capable => pcapng::Ecn::Capable,
-        Ecn::Congestion => pcapng::Ecn::Marked,
     }
 }
 
@@ -148,7 +140,7 @@ fn data_header<R>(packet: &Packet, data: &Data, form: Form, then: impl FnOnce(&T
         window: u16::MAX,
         timestamps: form.timestamps.then(|| (timestamp(data.timestamp), 0)),
         sack: &[],
-        ecn: ecn(packet),
+        ecn: packet.ecn,
         payload: data.payload as u16,
     })
 }
@@ -171,7 +163,7 @@ fn ack_header<R>(packet: &Packet, ack: &Acknowledgement, form: Form, then: impl 
         window: u16::MAX,
         timestamps: form.timestamps.then(|| (timestamp(ack.timestamp), timestamp(ack.echo))),
         sack: &blocks[..count],
-        ecn: ecn(packet),
+        ecn: packet.ecn,
         payload: 0,
     })
 }

@@ -9,9 +9,9 @@ use transport::{
     Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Options, Pace, Periods, Phase, Receiver,
     Sender, SenderCounters,
 };
-use units::{Bytes, Random, Span, Time};
+use units::{Bytes, Ecn, Random, Span, Time};
 
-use crate::packet::{Body, Ecn, Packet};
+use crate::packet::{Body, Packet};
 
 /// Sender and receiver of one flow. Boxed: flows lie apart in memory, and a table of them stays small.
 pub(crate) enum Ends {
@@ -95,7 +95,7 @@ impl Ends {
             }
             Self::Datagram { source, .. } => (source.poll_transmit(now)?, source.wire_size(), false),
         };
-        let ecn = if ecn { Ecn::Capable } else { Ecn::NotCapable };
+        let ecn = if ecn { Ecn::Ect0 } else { Ecn::NotCapable };
         Some(Packet { flow, step, size: size.get() as u32, ecn, body: Body::Data(data) })
     }
 

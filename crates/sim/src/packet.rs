@@ -1,15 +1,7 @@
 //! What travels in a simulated network.
 
 use transport::{Acknowledgement, Data};
-use units::Bytes;
-
-/// The ECN field of the IP header (RFC 3168, section 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ecn {
-    NotCapable,
-    Capable,
-    Congestion,
-}
+use units::{Bytes, Ecn};
 
 /// The two kinds of segment. An acknowledgement is large, so it stays in one place ([`Acks`]) while its packet moves.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +67,8 @@ impl network::Packet for Packet {
     }
 
     #[inline]
-    fn ecn_capable(&self) -> bool {
-        self.ecn != Ecn::NotCapable
+    fn ecn(&self) -> Ecn {
+        self.ecn
     }
 
     #[inline]

@@ -10,14 +10,14 @@ use network::{Departure, Jitter, Link, Verdict, Wire};
 use record::{EventKind, LinkMeter};
 use scenario::{DrawnFlow, Plan, PlannedFlow, PlannedLink};
 use transport::Options;
-use units::{Bytes, Random, Span, Time};
+use units::{Bytes, Ecn, Random, Span, Time};
 
 use crate::agenda::Agenda;
 use crate::alarms::Alarms;
 use crate::capture::Capture;
 use crate::failure::Failure;
 use crate::flow::{Ends, Flow};
-use crate::packet::{Acks, Body, Ecn, Packet};
+use crate::packet::{Acks, Body, Packet};
 use crate::recorder::{NO_METER, Recorder};
 use crate::route::{NO_LINK, Routes, Step};
 use crate::samples::{LINKS, PROBES, SERIES, Samples};

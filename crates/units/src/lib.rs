@@ -6,6 +6,7 @@
 //! to everybody else.
 
 mod distribution;
+mod ecn;
 mod parse;
 mod random;
 mod rate;
@@ -13,6 +14,7 @@ mod size;
 mod time;
 
 pub use distribution::{Distribution, Quantity};
+pub use ecn::Ecn;
 pub use parse::ParseError;
 pub use random::Random;
 pub use rate::Rate;
