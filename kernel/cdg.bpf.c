@@ -11,8 +11,8 @@
  * | (7): shadow window | on_interval, resync_shadow |
  * | (8): window on a loss | on_loss |
  *
- * Notable differences from the paper: those of crates/control/src/cdg.rs.
- * Notable differences from crates/control/src/cdg.rs:
+ * Notable differences from the paper: those of crates/control/src/controllers/cdg.rs.
+ * Notable differences from crates/control/src/controllers/cdg.rs:
  * - Windows are in units of 2^-16 segments, parameters in units of 2^-32; a back-off rounds to the nearest. The kernel is given
  *   whole segments, rounded down.
  * - The probability (5) has an error below 2^-20, and the random number 32 bits.

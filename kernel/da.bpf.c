@@ -11,8 +11,8 @@
  * | MAX-REDUCE: the reference is replaced (section 5.1) | decrease |
  * | minimal buffering, optimistic increase (section 5.2) | min_buffer, optimistic |
  *
- * Notable differences from the paper: those of crates/control/src/da.rs.
- * Notable differences from crates/control/src/da.rs:
+ * Notable differences from the paper: those of crates/control/src/controllers/da.rs.
+ * Notable differences from crates/control/src/controllers/da.rs:
  * - Windows are in units of 2^-16 segments, parameters in units of 2^-32; (D1) rounds to the nearest, with a relative error below
  *   2^-31. The kernel is given whole segments, rounded down.
  * - NDG is compared in units of 2^-32, with an error below 2^-16.

@@ -13,8 +13,8 @@
  * | (15) to (19): Additional Decrease | additional_decrease |
  * | section III.B, base RTT | observe, guard_against_creeping |
  *
- * Notable differences from the paper: those of crates/control/src/siad.rs.
- * Notable differences from crates/control/src/siad.rs:
+ * Notable differences from the paper: those of crates/control/src/controllers/siad.rs.
+ * Notable differences from crates/control/src/controllers/siad.rs:
  * - `margin` is in units of 2^-32 segments, and the random number of `trend = random` has 32 bits. All else is computed as there, in
  *   the order given there: windows and thresholds meet alpha, targets and sums of both exactly, where the last bit decides.
  *

@@ -4,46 +4,26 @@
 //! size, its random stream) and an event, and reads back [`Controller::window`]. Windows are in
 //! segments, as in the papers. A controller reads like its paper: parameters, state, equations.
 //!
-//! To add one: a file beside [`newreno`], a line in [`registry`], its golden trajectory.
+//! Rooms: the trait (here) and its signals ([`Ack`], [`Loss`], [`Marks`]); `parts` that controllers share;
+//! [`controllers`], a file each; the [`registry`] that lists them.
+//!
+//! To add one: a file beside [`controllers::newreno`], a line in [`registry`], its golden trajectory.
 
-mod ack;
-mod gradient;
-mod hystart;
+pub mod controllers;
+mod entry;
 mod parameters;
+mod parts;
 pub mod registry;
-mod reno;
+mod signals;
 #[cfg(test)]
 mod testing;
-mod undo;
 
-pub mod aimd;
-pub mod card;
-pub mod cdg;
-pub mod compound;
-pub mod cubic;
-pub mod da;
-pub mod dual;
-pub mod e_tcp;
-pub mod fast;
-pub mod hd;
-pub mod highspeed;
-pub mod htcp;
-pub mod illinois;
-pub mod jk;
-pub mod ledbat;
-pub mod newreno;
-pub mod nice;
-pub mod pert;
-pub mod relentless;
-pub mod scalable;
-pub mod siad;
-pub mod tcp_lp;
-pub mod vegas;
-
-pub use ack::{Ack, Counting, Loss, Marks, RateSample, RttSample};
+pub use controllers::*;
+pub use entry::Entry;
 pub use parameters::{Parameter, ParameterError, Parameters};
-pub use reno::Reno;
-pub use undo::Undo;
+pub use parts::reno::Reno;
+pub use parts::undo::Undo;
+pub use signals::{Ack, Counting, Loss, Marks, RateSample, RttSample};
 use units::{Bytes, Random, Rate, Span, Time};
 
 /// The world as a controller sees it while it handles one event.

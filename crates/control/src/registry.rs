@@ -1,28 +1,11 @@
 //! The list of controllers: what there is, and how to build one by name.
 
-use crate::parameters::nearest;
-use crate::{Controller, Parameter, ParameterError, Parameters};
-use crate::{
+use crate::controllers::{
     aimd, card, cdg, compound, cubic, da, dual, e_tcp, fast, hd, highspeed, htcp, illinois, jk, ledbat, newreno, nice,
     pert, relentless, scalable, siad, tcp_lp, vegas,
 };
-
-/// One controller as the registry knows it.
-#[derive(Clone, Copy)]
-pub struct Entry {
-    /// The name in scenarios and on the command line.
-    pub name: &'static str,
-    /// The name as people write it.
-    pub title: &'static str,
-    /// What it does, one sentence without final stop.
-    pub summary: &'static str,
-    /// Paper or RFC.
-    pub source: &'static str,
-    /// Its parameters, in the order of the paper.
-    pub parameters: &'static [Parameter],
-    /// Builds it with the given parameters, the rest at their defaults.
-    pub build: fn(&Parameters) -> Result<Box<dyn Controller>, ParameterError>,
-}
+use crate::parameters::nearest;
+use crate::{Controller, Entry, ParameterError, Parameters};
 
 /// Every controller, in alphabetical order.
 pub const CONTROLLERS: &[Entry] = &[
@@ -63,10 +46,4 @@ pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
 /// Builds the controller `name`.
 pub fn build(name: &str, parameters: &Parameters) -> Result<Box<dyn Controller>, ParameterError> {
     (find(name)?.build)(parameters)
-}
-
-pub(crate) fn no_parameters(controller: &str, given: &Parameters) -> Result<(), ParameterError> {
-    #[derive(serde::Deserialize)]
-    struct None {}
-    crate::parameters::read::<None>(controller, &[], given).map(|_| ())
 }

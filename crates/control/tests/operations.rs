@@ -4,7 +4,8 @@
 mod common;
 
 use common::{ack, default_controller, one, probes, value};
-use control::registry::{CONTROLLERS, Entry};
+use control::Entry;
+use control::registry::CONTROLLERS;
 use control::{Ack, Context, Controller, Counting, Loss, Marks, Parameters, RttSample};
 use proptest::prelude::*;
 use units::{Bytes, Random, Span, Time};

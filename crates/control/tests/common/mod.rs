@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use control::registry::Entry;
+use control::Entry;
 use control::{Ack, Controller, Counting, Parameters, Probe};
 use serde_json::Value;
 use units::{Span, Time};

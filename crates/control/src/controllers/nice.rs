@@ -23,9 +23,9 @@
 use serde::{Deserialize, Serialize};
 use units::{Rate, Span};
 
+use crate::controllers::vegas::{self, Vegas};
+use crate::entry::Entry;
 use crate::parameters::{read, require};
-use crate::registry::Entry;
-use crate::vegas::{self, Vegas};
 use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe};
 
 /// What the registry tells about Nice.

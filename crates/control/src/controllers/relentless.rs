@@ -13,8 +13,8 @@
 //!
 //! Probe: `lost`, the segments by which the last recovery has lowered the window.
 
-use crate::registry::{Entry, no_parameters};
-use crate::reno::delegate;
+use crate::entry::{Entry, no_parameters};
+use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
 
 /// What the registry tells about Relentless TCP.

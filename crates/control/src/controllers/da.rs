@@ -39,8 +39,8 @@ use units::Span;
 
 use self::reference::Reference;
 pub use self::settings::{NdgSign, ReferenceRule, Settings, UpdateEpochs};
-use crate::registry::Entry;
-use crate::reno::delegate;
+use crate::entry::Entry;
+use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about DA.

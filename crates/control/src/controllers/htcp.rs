@@ -27,9 +27,9 @@
 use serde::{Deserialize, Serialize};
 use units::{Span, Time};
 
+use crate::entry::Entry;
 use crate::parameters::{read, require};
-use crate::registry::Entry;
-use crate::reno::delegate;
+use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about H-TCP.

@@ -40,7 +40,7 @@ use units::Span;
 use self::base_rtt::BaseRtt;
 use self::settings::MIN_RTTS;
 pub use self::settings::{RttSource, Settings, Trend};
-use crate::registry::Entry;
+use crate::entry::Entry;
 use crate::{Ack, Context, Controller, Loss, Probe, RESOLUTION, Reno, Undo};
 
 /// What the registry tells about SIAD.

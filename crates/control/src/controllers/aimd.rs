@@ -6,9 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::entry::Entry;
 use crate::parameters::{read, require};
-use crate::registry::Entry;
-use crate::reno::delegate;
+use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Reno, Undo};
 
 /// What the registry tells about AIMD.

@@ -7,7 +7,7 @@
 //!
 //! | equation | here |
 //! | --- | --- |
-//! | (1) to (4): gradients, queue state | `gradient.rs` |
+//! | (1) to (4): gradients, queue state | `parts/gradient.rs` |
 //! | (5): probability of a back-off | `backoff_probability` |
 //! | (6): window per RTT | `Cdg::back_off`, `Cdg::increase` |
 //! | (7): shadow window | `Cdg::on_interval`, `Cdg::resync_shadow` |
@@ -33,10 +33,10 @@
 use serde::{Deserialize, Serialize};
 use units::Span;
 
-use crate::gradient::{CAPACITY, DelayGradient, Gradients, Interval, Queue};
+use crate::entry::Entry;
 use crate::parameters::{read, require};
-use crate::registry::Entry;
-use crate::reno::delegate;
+use crate::parts::gradient::{CAPACITY, DelayGradient, Gradients, Interval, Queue};
+use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Marks, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about CDG.

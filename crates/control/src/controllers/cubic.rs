@@ -9,7 +9,7 @@
 //! | sections 4.6, 4.7: multiplicative decrease, fast convergence | `Cubic::reduce` |
 //! | section 4.8: timeout | `Controller::on_timeout` |
 //! | section 4.9: spurious congestion events | `Controller::on_spurious` |
-//! | section 4.10: slow start | `hystart.rs` |
+//! | section 4.10: slow start | `parts/hystart.rs` |
 //! | section 5.8: application-limited periods do not count as time | `Cubic::discount_unused_time` |
 //!
 //! Notable differences from the RFC:
@@ -30,10 +30,10 @@
 use serde::{Deserialize, Serialize};
 use units::Time;
 
-use crate::hystart::HyStart;
+use crate::entry::Entry;
 use crate::parameters::{read, require};
-use crate::registry::Entry;
-use crate::reno::delegate;
+use crate::parts::hystart::HyStart;
+use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Marks, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about CUBIC.

@@ -20,9 +20,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::entry::Entry;
 use crate::parameters::read;
-use crate::registry::Entry;
-use crate::reno::delegate;
+use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
 
 /// What the registry tells about HighSpeed TCP.

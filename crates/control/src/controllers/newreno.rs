@@ -10,8 +10,8 @@
 //! | RFC 5681 (3), cwnd += SMSS*SMSS/cwnd | [`Reno::additive_increase`] |
 //! | RFC 5681 (4), ssthresh = max(FlightSize/2, 2*SMSS) | [`Reno::multiplicative_decrease`] |
 
-use crate::registry::{Entry, no_parameters};
-use crate::reno::delegate;
+use crate::entry::{Entry, no_parameters};
+use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
 /// What the registry tells about NewReno.

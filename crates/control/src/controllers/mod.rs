@@ -1,0 +1,25 @@
+//! The controllers: one file each, with a folder beside it where one file is not enough.
+
+pub mod aimd;
+pub mod card;
+pub mod cdg;
+pub mod compound;
+pub mod cubic;
+pub mod da;
+pub mod dual;
+pub mod e_tcp;
+pub mod fast;
+pub mod hd;
+pub mod highspeed;
+pub mod htcp;
+pub mod illinois;
+pub mod jk;
+pub mod ledbat;
+pub mod newreno;
+pub mod nice;
+pub mod pert;
+pub mod relentless;
+pub mod scalable;
+pub mod siad;
+pub mod tcp_lp;
+pub mod vegas;

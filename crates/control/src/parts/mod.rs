@@ -1,0 +1,6 @@
+//! Parts that several controllers share.
+
+pub(crate) mod gradient;
+pub(crate) mod hystart;
+pub(crate) mod reno;
+pub(crate) mod undo;
