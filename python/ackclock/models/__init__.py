@@ -1,0 +1,13 @@
+"""Theory of congestion control, as pure functions that measurements are laid beside.
+
+| module | family |
+| --- | --- |
+| ``rules`` | vector diagrams of linear and binomial rules |
+| ``responses``, ``bic`` | response functions, their slopes, crossings and exponents of RTT unfairness |
+| ``illinois`` | increase and decrease over the delay, the alpha-beta plane, epochs |
+| ``gentle`` | steady state and start of TCP-Gentle |
+
+The main source is T. A. Edwan, "Improved Algorithms for TCP Congestion Control", PhD thesis, Loughborough
+University, 2010, "the thesis" in these modules; where its printed text is wrong, the docstring says so. SciPy
+and Clarabel are imported by the functions that use them (``pip install 'ackclock[models]'``).
+"""

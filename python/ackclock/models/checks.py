@@ -1,0 +1,71 @@
+"""What all models share: checks of their input, and libraries that are loaded only where they are used.
+
+A value that is not allowed is an ``InputError``: one sentence with its name, the value, and what is allowed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ackclock.metrics.tables import Array
+from ackclock.mistakes import InputError
+
+
+def positive(name: str, value: float) -> float:
+    """``value``, which must be a finite number above 0."""
+    if not (math.isfinite(value) and value > 0):
+        raise InputError(f"{name} = {value:g}: must be above 0")
+    return value
+
+
+def share(name: str, value: float) -> float:
+    """``value``, which must lie strictly between 0 and 1."""
+    if not 0 < value < 1:
+        raise InputError(f"{name} = {value:g}: must be above 0 and below 1")
+    return value
+
+
+def probabilities(name: str, values: npt.ArrayLike) -> Array:
+    """An array of probabilities, each above 0 and at most 1."""
+    array = np.asarray(values, dtype=np.float64)
+    wrong = array[~((array > 0) & (array <= 1))]
+    if wrong.size:
+        raise InputError(f"{name} = {wrong.flat[0]:g}: must be above 0 and at most 1")
+    return array
+
+
+def vector(name: str, values: npt.ArrayLike, size: int | None = None) -> Array:
+    """A vector of positive numbers; one number stands for ``size`` equal ones."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim == 0 and size is not None:
+        array = np.full(size, float(array))
+    if array.ndim != 1 or (size is not None and array.size != size):
+        raise InputError(f"{name} has the shape {array.shape}: must be {size or 'a list of'} numbers")
+    wrong = array[~(np.isfinite(array) & (array > 0))]
+    if wrong.size:
+        raise InputError(f"{name} has {wrong[0]:g}: each must be above 0")
+    return array
+
+
+def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    """``value``, which must be one of ``allowed``."""
+    if value not in allowed:
+        raise InputError(f'{name} = "{value}": must be one of {", ".join(allowed)}')
+    return value
+
+
+def library(name: str) -> Any:
+    """A module of SciPy or Clarabel, imported when a model needs it.
+
+    They come with ``pip install 'ackclock[models]'``; a program that only simulates does not import them.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        package = name.partition(".")[0]
+        raise InputError(f"this model needs {package}: pip install 'ackclock[models]'") from None
