@@ -1,0 +1,113 @@
+"""The figures of the thesis that need no run, drawn by the models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ackclock.metrics.tables import Array
+from ackclock.models import responses
+from ackclock.models.bic import Bic
+from ackclock.models.gentle import rocket_increases, slow_start_increases
+from ackclock.models.illinois import ILLINOIS, TCP_C, TCP_FQ, TCP_FS, TCP_Q, Illinois
+from ackclock.models.rules import RULES, vector_diagram
+from ackclock.plots import Axis, Panel, Series, draw
+
+LINEAR = ("aimd", "aiad", "mimd", "miad")
+BINOMIAL = ("aimd", "iiad", "sqrt")
+
+
+def vector_diagrams(
+    names: Sequence[str] = LINEAR, start: tuple[float, float] = (0.1, 0.7), steps: int = 600
+) -> Figure:
+    """The rates of two sources against each other, a panel for each rule (figures 2.3 to 2.5)."""
+    ends = np.array([0.0, 1.0])
+    fair = Series("fairness line", "", ends, ends, look="model")
+    full = Series("efficiency line", "", ends, 1 - ends, look="model")
+    panels = []
+    for name in names:
+        path = vector_diagram(RULES[name], start, steps=steps)
+        panels.append(Panel(name.upper(), [fair, full, Series("rates", "newreno", path[:, 0], path[:, 1])]))
+    axis = [Axis(f"rate of source {i} (capacity = 1)", low=0.0, high=1.1) for i in (1, 2)]
+    return draw(panels, axis[0], axis[1], columns=2)
+
+
+def response_functions(low: float = 1e-8, high: float = 1e-2) -> Figure:
+    """The mean windows of Reno, AIMD(32, 0.125), HighSpeed TCP, Scalable TCP and BIC (figure 3.2)."""
+    loss = np.logspace(np.log10(low), np.log10(high), 121)
+    curves = [
+        ("Reno", "newreno", responses.reno(loss)),
+        ("AIMD(32, 0.125)", "aimd", responses.aimd(loss, 32.0, 0.125)),
+        ("HighSpeed", "highspeed", responses.highspeed(loss)),
+        ("Scalable", "scalable", responses.scalable(loss)),
+        ("BIC", "bic", Bic().mean_window(loss)),
+    ]
+    panel = Panel("", [Series(label, cc, loss, window) for label, cc, window in curves])
+    return draw([panel], Axis("loss probability", "log"), Axis("mean window (packets)", "log"))
+
+
+def alpha_beta_plane() -> Figure:
+    """The increase against the decrease of Illinois, TCP-Q, TCP-C and HighSpeed TCP (figure 6.1)."""
+    betas = np.linspace(0.1251, 0.4999, 200)
+    series = [
+        Series(label, cc, betas, model.alpha_at_beta(betas))
+        for label, cc, model in (
+            ("Illinois", "illinois", ILLINOIS),
+            ("TCP-Q", "tcp-q", TCP_Q),
+            ("TCP-C", "tcp-c", TCP_C),
+        )
+    ]
+    increase, decrease = responses.highspeed_parameters(np.geomspace(38.0, 83000.0, 200))
+    shown = increase <= ILLINOIS.alpha_max
+    series.append(Series("HighSpeed", "highspeed", decrease[shown], increase[shown]))
+    series.append(Series("Reno", "newreno", np.array([0.5]), np.array([1.0]), look="marked"))
+    return draw([Panel("", series)], Axis("decrease, beta"), Axis("increase, alpha (packets per RTT)", "log"))
+
+
+def alpha_over_delay(orders: Sequence[float] = (1, 2, 3, 5, 10)) -> Figure:
+    """The increase over the delay for several orders (figure 6.2)."""
+    return _over_delay(orders, Illinois.alpha, Axis("increase, alpha (packets per RTT)", "log"))
+
+
+def beta_over_delay() -> Figure:
+    """The decrease over the delay of Illinois, TCP-Q, TCP-Fq and TCP-Fs (figure 6.3)."""
+    delays = np.linspace(0.0, 1.0, 201)
+    models = {"Illinois": ILLINOIS, "TCP-Q": TCP_Q, "TCP-Fq": TCP_FQ, "TCP-Fs": TCP_FS}
+    series = [Series(label, label.lower(), delays, model.beta(delays)) for label, model in models.items()]
+    return draw([Panel("", series)], Axis("delay (share of the largest)"), Axis("decrease, beta", low=0.0))
+
+
+def _over_delay(orders: Sequence[float], function: Callable[[Illinois, Array], Array], y: Axis) -> Figure:
+    delays = np.linspace(0.0, 1.0, 201)
+    series = [Series(f"order {n:g}", f"order {n:g}", delays, function(Illinois(n), delays)) for n in orders]
+    return draw([Panel("", series)], Axis("delay (share of the largest)"), y)
+
+
+def illinois_responses(
+    orders: Sequence[float] = (1, 2), delays: Sequence[float] = (0.05, 0.2, 0.8)
+) -> Figure:
+    """Response functions of Illinois and TCP-Q at several delays (figure 6.11)."""
+    loss = np.logspace(-7, -2, 101)
+    series = [
+        Series(f"order {n:g}, delay {d:g}", f"order {n:g}", loss, Illinois(n).response(loss, d))
+        for n in orders
+        for d in delays
+    ]
+    return draw([Panel("", series)], Axis("loss probability", "log"), Axis("mean window (packets)", "log"))
+
+
+def thrust_and_slow_start(rockets: Sequence[float] = (2, 4, 8), rounds: int = 30) -> Figure:
+    """The window from 1 packet under the rocket rule and in slow start (figure 7.1)."""
+    series = []
+    for rocket in rockets:
+        window = _window_from_one(rocket_increases(rounds, rocket))
+        series.append(Series(f"rocket, {rocket:g}", f"rocket {rocket:g}", np.arange(rounds + 1.0), window))
+    doubling = _window_from_one(slow_start_increases(10))
+    series.append(Series("slow start", "newreno", np.arange(11.0), doubling))
+    return draw([Panel("", series)], Axis("RTTs"), Axis("window (packets)", low=0.0, high=600.0))
+
+
+def _window_from_one(increases: Array) -> Array:
+    return np.concatenate(([1.0], 1.0 + np.cumsum(increases)))
