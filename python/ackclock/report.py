@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock import _engine
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

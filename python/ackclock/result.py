@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ackclock import _engine
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np

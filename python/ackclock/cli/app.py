@@ -19,7 +19,7 @@ import typer
 from ackclock import _engine
 from ackclock._engine import MachineError, ScenarioError
 from ackclock.cli import INTERRUPTED, bench, compare, controllers, kernel, live, parity, reproduce, run, shell
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 
 BAD_INPUT = 2
 FAULT = 70

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from ackclock import bench as benches
 from ackclock.cli import output
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 
 
 def bench(

@@ -12,7 +12,7 @@ from ackclock import _engine
 from ackclock.cli import output
 from ackclock.jobs import Engine, Job, Simulator
 from ackclock.live import Live, check_built_in
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 from ackclock.report import check_folder
 from ackclock.scenario import in_file, shown
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from ackclock import _engine
 from ackclock.cli import output
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 
 
 def controllers(

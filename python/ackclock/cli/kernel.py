@@ -13,7 +13,7 @@ from rich.table import Table
 from ackclock import _engine
 from ackclock.cli import output
 from ackclock.live import check_built_in
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 
 app = typer.Typer(
     name="kernel",

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from ackclock import _engine
 from ackclock.jobs import LARGEST_SEED, Engine, Job
 from ackclock.kept import Keeping
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 from ackclock.report import lasting_folder
 from ackclock.result import Run
 

@@ -15,7 +15,7 @@ from ackclock.cli import INTERRUPTED, output
 from ackclock.cli.output import notes
 from ackclock.jobs import Engine, Simulator
 from ackclock.live import Live, check_built_in
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 from ackclock.result import Run
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import typer
 from ackclock import _engine
 from ackclock.cli import output
 from ackclock.jobs import Engine, Job, Simulator
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 from ackclock.report import check_folder
 
 

@@ -18,7 +18,7 @@ from ackclock import _engine, summary
 from ackclock.cli import output
 from ackclock.cli.output import notes
 from ackclock.live import check_built_in
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 from ackclock.result import Run
 
 CONTEXT = {"allow_interspersed_args": False}

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 
 Array = npt.NDArray[np.float64]
 

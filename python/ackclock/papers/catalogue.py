@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 
 DATA = Path(__file__).parent / "data"
 """Where the papers' files are."""

@@ -1,4 +1,4 @@
-"""What a mistake of the user is called, wherever it is found."""
+"""The base class of errors that are the user's to mend."""
 
 from __future__ import annotations
 
