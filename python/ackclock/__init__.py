@@ -24,10 +24,9 @@ from ackclock._engine import (
     version,
 )
 from ackclock.controller import Controller
-from ackclock.live import live
 from ackclock.result import ResultError, Run, Runs
+from ackclock.running import live, simulate
 from ackclock.scenario import Flow, Link, Path, Record, Reverse, Scenario
-from ackclock.simulate import simulate
 
 __version__ = version()
 

@@ -38,9 +38,9 @@ def profiles() -> list[dict[str, Any]]:
 def quantity(text: str, kind: str | None = None) -> float:
     """The number that ``text`` spells with its unit, read as scenarios read it.
 
-    ``kind`` is ``time`` (``40ms``, in seconds), ``rate`` (``10mbit``, in bit/s), ``size`` (``64kB``, in bytes) or
-    ``fraction`` (``1%`` or ``0.01``, as a share of 1). Without it the unit decides, and a bare number is a fraction.
-    Raises ValueError, one sentence, for anything else.
+    ``kind`` is ``time`` (``40ms``, in seconds), ``rate`` (``10mbit``, in bit/s), ``size`` (``64kB``, in
+    bytes) or ``fraction`` (``1%`` or ``0.01``, as a share of 1). Without it the unit decides, and a bare
+    number is a fraction. Raises ValueError, one sentence, for anything else.
     """
 
 def resolve(

@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from ackclock.jobs import Simulator
+from ackclock.engines.simulator import Simulator
 
 
 def pytest_configure():
@@ -26,8 +26,8 @@ def kernel(monkeypatch):
         def __init__(self, *_):
             super().__init__()
 
-        def finished(self, jobs, progress=None):
-            for index, one in islice(super().finished(jobs, progress), Kernel.left):
+        def run(self, jobs, progress=None):
+            for index, one in islice(super().run(jobs, progress), Kernel.left):
                 Kernel.started += 1
                 one.engine |= {"kind": "live", "kernel": "6.0", "valid": True}
                 yield index, one

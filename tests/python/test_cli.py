@@ -10,7 +10,7 @@ from itertools import islice
 
 import pytest
 
-from ackclock.jobs import Simulator
+from ackclock.engines.simulator import Simulator
 from calling import refused, run
 
 SCENARIO = """
@@ -148,13 +148,13 @@ def test_reproduce_writes_a_report_and_one_json_object(capsys, tmp_path):
 def test_an_interrupted_reproduction_prints_one_json_object_of_what_had_finished(
     capsys, tmp_path, monkeypatch, finishing
 ):
-    finished = Simulator.finished
+    run_jobs = Simulator.run
 
     def interrupted(*arguments, **options):
-        yield from islice(finished(*arguments, **options), finishing)
+        yield from islice(run_jobs(*arguments, **options), finishing)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Simulator, "finished", interrupted)
+    monkeypatch.setattr(Simulator, "run", interrupted)
     ids = ("cdg2011-fig7", "cdg2011-fig4")
     status, out, err = run(
         capsys, "reproduce", *ids, "--quick", "--json", "--threads", 1, "--out", tmp_path / "report"
@@ -184,7 +184,7 @@ def test_an_interrupted_live_reproduction_goes_on_where_it_stopped(capsys, tmp_p
     kernel.left = 1000
     status, out, err = run(capsys, *command)
     assert status in (0, 1), err
-    assert "2 live runs are those kept" in err
+    assert "2 live runs are taken from" in err
     assert kernel.started == experiment["runs"]
     (whole,) = json.loads(out)["experiments"]
     assert all(claim["live"] == claim["linux"] != claim["measured"] for claim in whole["claims"])

@@ -12,8 +12,9 @@ import pytest
 import ackclock
 from ackclock import _engine, papers, summary
 from ackclock.cli import main
-from ackclock.jobs import Job, Simulator, drained
-from ackclock.live import Live
+from ackclock.engines import Job
+from ackclock.engines.live import Live
+from ackclock.engines.simulator import Simulator, drained
 from ackclock.papers import page
 from ackclock.papers.live import as_live
 from ackclock.result import TABLES
@@ -167,21 +168,21 @@ def test_a_run_past_its_budget_is_repeated_and_then_handed_out_as_it_is(monkeypa
     monkeypatch.setattr(_engine, "live", start, raising=False)
     seen = []
     jobs = [Job(resolved(), 3), Job(resolved(), 4)]
-    runs = dict(Live(retries=2, gso_max_segs=2).finished(jobs, seen.append))
+    runs = dict(Live(retries=2, gso_max_segs=2).run(jobs, seen.append))
     assert starts == [3, 3, 3, 4, 4, 4]
     assert seen == [0.25] * 3 + [0.75] * 3
     assert [run.engine["attempts"] for run in runs.values()] == [3, 3]
     assert not runs[0].valid
 
     starts.clear()
-    assert set(dict(Live(retries=1, at_once=2, gso_max_segs=2).finished(jobs))) == {0, 1}
+    assert set(dict(Live(retries=1, at_once=2, gso_max_segs=2).run(jobs))) == {0, 1}
     assert (starts[:2], sorted(starts[2:])) == ([3, 4], [3, 4])
 
 
 @pytest.mark.usefixtures("live")
 def test_several_run_at_once():
     begun = time.monotonic()
-    runs = dict(Live(at_once=2).finished([Job(resolved(), 1), Job(resolved(), 2)]))
+    runs = dict(Live(at_once=2).run([Job(resolved(), 1), Job(resolved(), 2)]))
     assert time.monotonic() - begun < 1.9
     assert {index: run.seed for index, run in runs.items()} == {0: 1, 1: 2}
 
@@ -241,8 +242,8 @@ def test_invalid_runs_are_marked_where_they_are_shown():
 
 def test_an_invalid_run_is_marked_in_tables_and_report(capsys, scenario, tmp_path, monkeypatch):
     class Late(Simulator):
-        def finished(self, jobs, progress=None):
-            for index, one in super().finished(jobs, progress):
+        def run(self, jobs, progress=None):
+            for index, one in super().run(jobs, progress):
                 late = {"p50": 1.0, "p99": 2.0, "max": 20_000.0}
                 one.engine |= {"kind": "live", "kernel": "6.0", "valid": False, "lateness_us": late}
                 one.engine |= {"reasons": ["a delivery was 20.0 ms late"]}

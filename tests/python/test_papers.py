@@ -3,8 +3,8 @@ import math
 
 import pytest
 
-from ackclock import papers
-from ackclock.jobs import Simulator
+from ackclock import papers, sweep
+from ackclock.engines.simulator import Simulator
 from ackclock.papers import CatalogueError
 from ackclock.papers.catalogue import read_experiment
 from ackclock.papers.expressions import Constant, Slope, parse
@@ -383,7 +383,7 @@ def test_every_experiment_that_ships_can_be_planned_whole_and_quick():
     for experiment in shipped:
         for one in (experiment, experiment.reduced()):
             work = Work(one, None, Simulator())
-            assert sum(1 for _ in work.jobs()) >= one.repetitions * bool(work.samples.cells())
+            assert sweep.count(work.points()) >= one.repetitions * bool(work.samples.cells())
 
 
 def test_ids_are_unique_and_begin_with_their_paper():

@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -45,7 +44,7 @@ def test_an_interrupted_grid_goes_on_where_it_stopped(capsys, tmp_path, kernel):
     kernel.left = CELLS
     status, out, err = run(capsys, *command)
     assert status == 0, err
-    assert "3 live runs are those kept" in err
+    assert "3 live runs are taken from" in err
     assert kernel.started == CELLS
     assert len(json.loads(out)["cells"]) == CELLS
     assert {p.name for p in (tmp_path / "out").iterdir()} == {
@@ -210,5 +209,5 @@ def test_a_grid_has_each_cell_once_and_those_of_a_path_together():
         ("2bdp", "1 x cdg"),
         ("2bdp", "1 x da"),
     ]
-    assert [(index, job.seed) for index, job in grid.live()][:3] == [(0, 4), (0, 5), (1, 4)]
-    assert [job.seed for _, job in replace(grid, repeat=1).live()] == [4] * 4
+    assert [(point.key, list(point.seeds)) for point in grid.points()] == [(n, [4, 5]) for n in range(4)]
+    assert [list(point.seeds) for point in grid.points(simulations=3)] == [[4, 5, 6]] * 4

@@ -10,8 +10,9 @@ import typer
 
 from ackclock import _engine
 from ackclock.cli import output
-from ackclock.jobs import Engine, Job, Simulator
-from ackclock.live import Live, check_built_in
+from ackclock.engines import Engine
+from ackclock.engines.live import Live, check_built_in
+from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
 from ackclock.report import check_folder
 from ackclock.scenario import in_file, shown
@@ -56,7 +57,7 @@ def compare(
         check_folder(out, force)
     path = {"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}
     common: dict[str, Any] = {"duration": duration, "warmup": warmup, "profile": profile, "path": path}
-    scenarios = []
+    scenarios = {}
     for cc, name in zip(controllers, names, strict=True):
         document = {"name": name, "flows": [{"cc": cc, "count": flows}]} | common
         resolved = _engine.resolve_json(
@@ -64,18 +65,14 @@ def compare(
         )
         if any(flow["cc"] != in_file(cc) for flow in json.loads(resolved)["flows"]):
             raise InputError("--set flows.0.cc: what is compared are the controllers named as arguments")
-        scenarios.append(resolved)
-    seeds = output.seeds(int(json.loads(scenarios[0])["seed"]) if seed is None else seed, repeat)
-    output.look_over(scenarios, repeat, engine)
-    every = [(name, resolved, s) for name, resolved in zip(names, scenarios, strict=True) for s in seeds]
-    labels = [name for name, _, _ in every]
-    files = output.captures(pcap, [f"{name}-seed-{s}" for name, _, s in every])
-    jobs = [Job(resolved, s, file) for (_, resolved, s), file in zip(every, files, strict=True)]
+        scenarios[name] = resolved
+    points = output.points(scenarios, seed, repeat, pcap)
+    output.look_over(list(scenarios.values()), repeat, engine)
     title = f"{', '.join(names)}: {rate}, {rtt}, queue {queue}, loss {loss}"
     from ackclock.cli.finish import OVER_TIME, PLANE, Ending
 
     ending = Ending(title, [*OVER_TIME, PLANE], out, force, csv, as_json)
-    ending.run(labels, jobs, engine)
+    ending.run(points, engine)
 
 
 def _engine_of(live: bool, engine: Live, threads: int | None, pcap: Path | None) -> Engine:

@@ -12,10 +12,10 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
-from ackclock import summary
+from ackclock import summary, sweep
 from ackclock.cli import INTERRUPTED
 from ackclock.cli.output import notes, print_json, run_all, show
-from ackclock.jobs import Engine, Job
+from ackclock.engines import Engine
 from ackclock.report import Page, host, new_folder, number, png, write_json
 from ackclock.result import Run
 
@@ -46,12 +46,12 @@ class Ending:
     csv: bool
     as_json: bool
 
-    def run(self, labels: Sequence[str], jobs: Sequence[Job], engine: Engine) -> None:
-        """Runs the jobs and ends the command; leaves with the status of an interrupted one if it was."""
+    def run(self, points: Sequence[sweep.Point[str]], engine: Engine) -> None:
+        """Runs the points and ends the command; leaves with the status of an interrupted one if it was."""
         if self.out is None:
-            runs, interrupted = run_all(labels, jobs, engine, lambda _label, _run: None)
+            runs, interrupted = run_all(points, engine, lambda _label, _run: None)
         else:
-            runs, interrupted = self._run_into(self.out, labels, jobs, engine)
+            runs, interrupted = self._run_into(self.out, points, engine)
         if interrupted:
             kept = f"; {len(runs)} finished runs are in {self.out}" if runs and self.out is not None else ""
             notes.print(f"interrupted{kept}", markup=False, soft_wrap=True)
@@ -64,19 +64,21 @@ class Ending:
             print_json(summary.document(summaries))
 
     def _run_into(
-        self, out: Path, labels: Sequence[str], jobs: Sequence[Job], engine: Engine
+        self, out: Path, points: Sequence[sweep.Point[str]], engine: Engine
     ) -> tuple[list[tuple[str, Run]], bool]:
-        """Runs the jobs into a new folder: the tables of each as it finishes, the report at the end."""
+        """Runs the points into a new folder: the tables of each as it finishes, the report at the end."""
         with new_folder(out, self.force) as folder:
 
-            def keep(label: str, run: Run) -> None:
-                place = folder if len(jobs) == 1 else folder / f"{_file_name(label)}-seed-{run.seed}"
+            def save(label: str, run: Run) -> None:
+                place = (
+                    folder if sweep.count(points) == 1 else folder / f"{_file_name(label)}-seed-{run.seed}"
+                )
                 place.mkdir(exist_ok=True)
                 run.save(place)
                 if self.csv:
                     run.to_csv(place / "csv")
 
-            runs, interrupted = run_all(labels, jobs, engine, keep)
+            runs, interrupted = run_all(points, engine, save)
             if not runs:
                 notes.print("interrupted")
                 raise typer.Exit(INTERRUPTED)  # and the folder goes with it

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ackclock import _engine
 from ackclock.cli import output
-from ackclock.live import check_built_in
+from ackclock.engines.live import check_built_in
 from ackclock.errors import InputError
 
 app = typer.Typer(

@@ -9,7 +9,7 @@ import typer
 
 from ackclock.cli import output
 from ackclock.cli.run import run_scenario
-from ackclock.live import Live, check_built_in
+from ackclock.engines.live import Live, check_built_in
 
 
 def live(

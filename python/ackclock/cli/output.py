@@ -1,4 +1,4 @@
-"""What commands share: options, standard output and error, progress, and jobs that Ctrl-C can stop."""
+"""What commands share: options, standard output and error, progress, and runs that Ctrl-C can stop."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from ackclock import _engine
-from ackclock.jobs import LARGEST_SEED, Engine, Job
-from ackclock.kept import Keeping
+from ackclock import _engine, sweep
+from ackclock.engines import LARGEST_SEED, Engine
+from ackclock.engines.cached import CachedEngine
 from ackclock.errors import InputError
 from ackclock.report import lasting_folder
 from ackclock.result import Run
@@ -86,17 +86,6 @@ def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
     return pairs
 
 
-def seeds(first: int, repeat: int) -> range:
-    """The seeds of the repetitions."""
-    last = first + repeat - 1
-    if last > LARGEST_SEED:
-        raise InputError(
-            f"--repeat {repeat} from seed {first}: the last seed would be {last}; "
-            f"at most {LARGEST_SEED} is allowed"
-        )
-    return range(first, last + 1)
-
-
 def check_csv(csv: bool, out: Path | None) -> None:
     """Refuses ``--csv`` that has no folder to go to."""
     if csv and out is None:
@@ -140,35 +129,53 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
         bar.stop()
 
 
-def run_all(
-    labels: Sequence[str], jobs: Sequence[Job], engine: Engine, keep: Callable[[str, Run], None]
-) -> tuple[list[tuple[str, Run]], bool]:
-    """Runs the jobs; gives the finished runs with their labels, in order, and whether it was interrupted.
+def points(
+    scenarios: Mapping[str, str], seed: int | None, repeat: int, pcap: Path | None
+) -> list[sweep.Point[str]]:
+    """Labels and resolved scenarios as the points of a sweep; all have the seeds of the first."""
+    first = int(json.loads(next(iter(scenarios.values())))["seed"]) if seed is None else seed
+    seeds = sweep.seeds(first, repeat)
+    names = [
+        f"{label}-seed-{one}" if len(scenarios) > 1 else f"seed-{one}" for label in scenarios for one in seeds
+    ]
+    files = captures(pcap, names)
+    return [
+        sweep.Point(label, resolved, seeds, files[number * repeat : (number + 1) * repeat])
+        for number, (label, resolved) in enumerate(scenarios.items())
+    ]
 
-    ``keep`` gets each run with its label as it finishes, so that an interruption leaves little to write.
+
+def run_all(
+    points: Sequence[sweep.Point[str]], engine: Engine, save: Callable[[str, Run], None]
+) -> tuple[list[tuple[str, Run]], bool]:
+    """Runs the points; gives the finished runs with their labels, in order, and whether it was interrupted.
+
+    ``save`` gets each run with its label as it finishes, so that an interruption leaves little to write.
     """
-    runs: dict[int, Run] = {}
+    runs: dict[tuple[str, int], Run] = {}
     interrupted = False
-    with progress(f"{len(jobs)} runs" if len(jobs) > 1 else "run") as at:
+    count = sweep.count(points)
+    with progress(f"{count} runs" if count > 1 else "run") as at:
         try:
-            for index, run in engine.finished(jobs, at):
-                keep(labels[index], run)
-                runs[index] = run
+            for label, repetition, run in sweep.results(points, engine, at):
+                save(label, run)
+                runs[label, repetition] = run
         except KeyboardInterrupt:
             interrupted = True
-    return [(labels[i], runs[i]) for i in sorted(runs)], interrupted
+    order = [(point.key, repetition) for point in points for repetition in range(len(point.seeds))]
+    return [(label, runs[label, number]) for label, number in order if (label, number) in runs], interrupted
 
 
 @contextmanager
-def kept(
+def cached(
     engine: Engine, out: Path, settings: Mapping[str, Any], force: bool
-) -> Iterator[tuple[Keeping, Path]]:
-    """The engine with its runs kept in the folder of the report, which is there from the start, and that."""
+) -> Iterator[tuple[CachedEngine, Path]]:
+    """The engine with a cache of its runs in the folder of the report, and that folder."""
     with lasting_folder(out, settings, force) as folder:
-        keeping = Keeping(engine, folder / "live")
-        if count := keeping.count():
-            notes.print(f"{count} live runs are those kept in {out}", markup=False, soft_wrap=True)
-        yield keeping, folder
+        engine = CachedEngine(engine, folder / "live")
+        if count := engine.count():
+            notes.print(f"{count} live runs are taken from {out}", markup=False, soft_wrap=True)
+        yield engine, folder
 
 
 def captures(pcap: Path | None, names: Sequence[str]) -> list[str | None]:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from ackclock import sweep
 from ackclock.cli import INTERRUPTED, output
 from ackclock.cli.output import notes
-from ackclock.jobs import Engine, Simulator
-from ackclock.live import Live, check_built_in
+from ackclock.engines import Engine
+from ackclock.engines.live import Live, check_built_in
+from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
 from ackclock.result import Run
 
@@ -64,7 +66,7 @@ def parity(
     from ackclock import parity as both
 
     first = 1 if seed is None else seed
-    output.seeds(first, max(repeat, simulations))
+    sweep.seeds(first, max(repeat, simulations))
     lists = _list("rates", rates), _list("rtts", rtts), _list("queues", queues), _numbers(flows)
     grid = both.Grid(*lists, _list("controllers", controllers), duration, warmup, first, repeat)
     live = Live(retries, at_once)
@@ -73,8 +75,8 @@ def parity(
     if out is None:
         done, interrupted = _run(grid, simulations, simulator, live)
     else:
-        with output.kept(live, out, asdict(grid), force) as (keeping, folder):
-            done, interrupted = _run(grid, simulations, simulator, keeping, folder)
+        with output.cached(live, out, asdict(grid), force) as (engine, folder):
+            done, interrupted = _run(grid, simulations, simulator, engine, folder)
         notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
     if done:
         output.show(*_tables(done), as_json=as_json)
@@ -92,7 +94,7 @@ def _run(
     """Runs the grid, with a report of what has finished; gives the cells, and whether it was interrupted."""
     from ackclock import parity as both
 
-    cells, planned = grid.cells(), grid.live()
+    cells, planned = grid.cells(), grid.points()
     found: dict[int, list[Run]] = {}
     done: list[Comparison] = []
     reported = -math.inf
@@ -100,17 +102,17 @@ def _run(
     def report(finished: bool = False) -> None:
         nonlocal reported
         if folder is not None:
-            both.write(done, len(planned), folder, finished)
+            both.write(done, sweep.count(planned), folder, finished)
         reported = time.monotonic()
 
     try:
         if folder is not None and not (folder / "index.html").exists():
             report()
         with output.progress("simulated") as at:
-            simulated = both.simulate(cells, grid, simulations, simulator, at)
+            simulated = both.simulate(grid, simulations, simulator, at)
         with output.progress(f"{len(cells)} cells live") as at:
-            for number, run in live.finished([job for _, job in planned], at):
-                found.setdefault(planned[number][0], []).append(run)
+            for cell, _, run in sweep.results(planned, live, at):
+                found.setdefault(cell, []).append(run)
                 done = both.compared(cells, simulated, found)
                 if time.monotonic() > reported + REPORT_S:
                     report()

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Column, Table
 
+from ackclock import sweep
 from ackclock.cli import INTERRUPTED, output
 from ackclock.cli.output import notes
-from ackclock.jobs import Engine, Simulator
-from ackclock.live import Live, check_built_in
+from ackclock.engines import Engine
+from ackclock.engines.live import Live, check_built_in
+from ackclock.engines.simulator import Simulator
 from ackclock.report import check_folder, new_folder
 
 if TYPE_CHECKING:
@@ -61,11 +63,11 @@ def reproduce(
     if quick:
         chosen = [experiment.reduced() for experiment in chosen]
     for experiment in chosen:
-        output.seeds(experiment.seed if seed is None else seed, experiment.repetitions)
+        sweep.seeds(experiment.seed if seed is None else seed, experiment.repetitions)
     folder = out or Path("reports") / f"reproduce-{datetime.now():%Y%m%d-%H%M%S}"
     if live:
         begun_with = {"experiments": [one.id for one in chosen], "quick": quick, "seed": seed}
-        with output.kept(Live(retries, at_once), folder, begun_with, force) as (engine, work):
+        with output.cached(Live(retries, at_once), folder, begun_with, force) as (engine, work):
             done = _simulated(chosen, seed, threads)
             if not (work / "index.html").exists():
                 page.write(done, catalogue, work)

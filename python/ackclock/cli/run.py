@@ -10,7 +10,8 @@ import typer
 
 from ackclock import _engine
 from ackclock.cli import output
-from ackclock.jobs import Engine, Job, Simulator
+from ackclock.engines import Engine
+from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
 from ackclock.report import check_folder
 
@@ -65,15 +66,12 @@ def run_scenario(
     resolved = _engine.resolve(
         _read(file), str(file), output.overrides(settings), any_controller=engine.any_controller
     )
-    scenario = json.loads(resolved)
-    seeds = output.seeds(int(scenario["seed"]) if seed is None else seed, repeat)
+    label = str(json.loads(resolved).get("name") or file.stem)
+    points = output.points({label: resolved}, seed, repeat, pcap)
     output.look_over([resolved], repeat, engine)
-    label = str(scenario.get("name") or file.stem)
-    files = output.captures(pcap, [f"seed-{s}" for s in seeds])
-    jobs = [Job(resolved, s, capture) for s, capture in zip(seeds, files, strict=True)]
     from ackclock.cli.finish import OVER_TIME, Ending
 
-    Ending(label, OVER_TIME, out, force, csv, as_json).run([label] * len(jobs), jobs, engine)
+    Ending(label, OVER_TIME, out, force, csv, as_json).run(points, engine)
 
 
 def _read(file: Path) -> str:

@@ -17,7 +17,7 @@ import typer
 from ackclock import _engine, summary
 from ackclock.cli import output
 from ackclock.cli.output import notes
-from ackclock.live import check_built_in
+from ackclock.engines.live import check_built_in
 from ackclock.errors import InputError
 from ackclock.result import Run
 

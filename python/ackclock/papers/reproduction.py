@@ -9,8 +9,9 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from ackclock import _engine
-from ackclock.jobs import Engine, Job, Progress, Simulator
+from ackclock import _engine, sweep
+from ackclock.engines import Engine, Progress
+from ackclock.engines.simulator import Simulator
 from ackclock.papers import figures
 from ackclock.papers.catalogue import Claim, Experiment
 from ackclock.papers.judgement import Judgement, Measures, expressions, judge
@@ -172,11 +173,11 @@ class Work:
         document = {"name": f"{self.experiment.paper}/{setup}"} | dict(self.experiment.setup(setup).scenario)
         return _engine.resolve_json(json.dumps(document), list(point))
 
-    def jobs(self) -> Iterator[tuple[Job, Cell, int]]:
-        """What is to be run: for each cell every repetition."""
+    def points(self) -> Iterator[sweep.Point[tuple[Self, Cell]]]:
+        """What is to be run."""
+        seeds = sweep.seeds(self.base, self.experiment.repetitions)
         for cell, resolved in self.resolved.items():
-            for repetition in range(self.experiment.repetitions):
-                yield Job(resolved, self.base + repetition), cell, repetition
+            yield sweep.Point((self, cell), resolved, seeds)
 
     def result(self) -> Result:
         """What has come of it so far; nothing is judged before the first run, if there is any, is done."""
@@ -218,21 +219,17 @@ def reproduce(
     """
     engine = Simulator() if engine is None else engine
     works = [Work(experiment, seed, engine) for experiment in experiments]
-    users: dict[Job, list[tuple[Work, Cell, int]]] = {}
-    for work in works:
-        for job, cell, repetition in work.jobs():
-            users.setdefault(job, []).append((work, cell, repetition))
-    jobs = list(users)
+    points = [point for work in works for point in work.points()]
     interrupted = False
-    invalid = []
+    invalid: dict[str, None] = {}
     try:
-        for index, run in engine.finished(jobs, progress):
-            for work, cell, repetition in users[jobs[index]]:
-                work.samples.add(cell, repetition, run)
-                work.done += 1
-                work.seconds += float(run.engine["wall_s"])
+        for (work, cell), repetition, run in sweep.results(points, engine, progress):
+            work.samples.add(cell, repetition, run)
+            work.done += 1
+            work.seconds += float(run.engine["wall_s"])
             if not run.valid:
-                invalid.append(f"{run.scenario['name']}, seed {run.seed}: {'; '.join(run.engine['reasons'])}")
+                reasons = "; ".join(run.engine["reasons"])
+                invalid[f"{run.scenario['name']}, seed {run.seed}: {reasons}"] = None
     except KeyboardInterrupt:
         interrupted = True
     return Reproduction(
@@ -241,5 +238,5 @@ def reproduce(
         interrupted,
         [scenario for work in works for scenario in work.scenarios()],
         list(dict.fromkeys(sentence for work in works for sentence in work.refused)),
-        invalid,
+        list(invalid),
     )

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ackclock import metrics
-from ackclock.jobs import Engine, Job, Progress
+from ackclock import metrics, sweep
+from ackclock.engines import Engine, Progress
 from ackclock.parity.grid import Cell, Grid
 from ackclock.result import Run
 
@@ -86,24 +86,19 @@ class Simulated:
 
 
 def simulate(
-    cells: Sequence[Cell],
-    grid: Grid,
-    simulations: int,
-    simulator: Engine,
-    progress: Progress | None = None,
+    grid: Grid, simulations: int, simulator: Engine, progress: Progress | None = None
 ) -> list[Simulated]:
-    """Simulates each cell with so many seeds, counted up from that of the grid."""
-    scenarios = [cell.resolved(grid.duration, grid.warmup, simulated=True) for cell in cells]
-    jobs = [Job(one, grid.seed + number) for one in scenarios for number in range(simulations)]
+    """Simulates each cell of the grid ``simulations`` times, with seeds counted up from that of the grid."""
+    points = grid.points(simulations)
     firsts: dict[int, Run] = {}
-    found: dict[int, dict[str, float]] = {}
-    for index, run in simulator.finished(jobs, progress):
-        found[index] = measured(run)
-        if index % simulations == 0:
-            firsts[index] = run
+    found: dict[tuple[int, int], dict[str, float]] = {}
+    for cell, repetition, run in sweep.results(points, simulator, progress):
+        found[cell, repetition] = measured(run)
+        if repetition == 0:
+            firsts[cell] = run
     return [
-        Simulated(firsts[begin], [found[begin + number] for number in range(simulations)])
-        for begin in range(0, len(jobs), simulations)
+        Simulated(firsts[cell], [found[cell, repetition] for repetition in range(simulations)])
+        for cell in range(len(points))
     ]
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ackclock import _engine
-from ackclock.jobs import Job
 from ackclock.scenario import shown
+from ackclock.sweep import Point, seeds
 
 KERNEL = {
     "cubic": {
@@ -87,10 +87,11 @@ class Grid:
         every = itertools.product(self.rates, self.rtts, self.queues, self.flows, self.controllers)
         return list(dict.fromkeys(Cell(*values) for values in every))
 
-    def live(self) -> list[tuple[int, Job]]:
-        """The runs that are made live, each with the number of its cell."""
+    def points(self, simulations: int = 0) -> list[Point[int]]:
+        """The cells as the points of a sweep, by their numbers: live, or simulated ``simulations`` times."""
+        simulated = simulations > 0
+        repetitions = seeds(self.seed, simulations if simulated else self.repeat)
         return [
-            (index, Job(cell.resolved(self.duration, self.warmup), self.seed + repetition))
-            for index, cell in enumerate(self.cells())
-            for repetition in range(self.repeat)
+            Point(number, cell.resolved(self.duration, self.warmup, simulated), repetitions)
+            for number, cell in enumerate(self.cells())
         ]

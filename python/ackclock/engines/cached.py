@@ -1,4 +1,4 @@
-"""Runs kept as they finish, so that hours of them can be interrupted, by a power failure too, and go on."""
+"""A cache of runs: hours of them can be interrupted, by a power failure too, and go on later."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ackclock.jobs import Engine, Job, Progress
+from ackclock.engines import Engine, Job, Progress
 from ackclock.result import Run
 
 LONGEST_NAME = 80
 
 
-class Keeping:
-    """An engine whose runs are kept in a folder; what lies there already does not run again.
+class CachedEngine:
+    """An engine whose finished runs are saved in a folder; a run that is there already is loaded instead.
 
-    A run is known by its scenario, the controllers' files that this names, and its seed. The folder is to be
-    used by one process at a time.
+    A run is identified by its scenario, the content of the controllers' files named in it, and its seed. Only
+    one process at a time may use the folder.
     """
 
     def __init__(self, engine: Engine, folder: Path) -> None:
@@ -33,31 +33,31 @@ class Keeping:
         self.engine.check(resolved)
 
     def count(self) -> int:
-        """How many runs are kept."""
+        """How many runs are in the folder."""
         return sum(not place.name.startswith(".") for place in self.folder.glob("*"))
 
-    def finished(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
-        """See ``Engine.finished``. Those that are kept come first.
+    def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
+        """See ``Engine.run``. The cached runs come first.
 
-        When a run is yielded, a failing power supply takes it no more. Raises ResultError for one that
-        cannot be read.
+        A run that is yielded is on disk and survives a power failure. Raises ResultError for one that cannot
+        be read.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         for unfinished in self.folder.glob(".*"):
             shutil.rmtree(unfinished)
-        kept = [index for index, job in enumerate(jobs) if self._place(job).exists()]
-        for index in kept:
+        cached = [index for index, job in enumerate(jobs) if self._place(job).exists()]
+        for index in cached:
             yield index, Run.load(self._place(jobs[index]))
-        missing = sorted(set(range(len(jobs))) - set(kept))
+        missing = sorted(set(range(len(jobs))) - set(cached))
 
         def at(fraction: float) -> None:
             if progress is not None:
-                progress((len(kept) + fraction * len(missing)) / len(jobs))
+                progress((len(cached) + fraction * len(missing)) / len(jobs))
 
-        for number, run in self.engine.finished([jobs[index] for index in missing], at):
+        for number, run in self.engine.run([jobs[index] for index in missing], at):
             place = self._place(jobs[missing[number]])
-            _keep(run, place)
-            # Its tables are read when they are asked for: those of hours of runs need not stay in memory.
+            _save(run, place)
+            # Loaded runs read their tables when asked, so hours of runs do not fill the memory.
             yield missing[number], Run.load(place)
 
     def _place(self, job: Job) -> Path:
@@ -69,7 +69,7 @@ class Keeping:
         return self.folder / f"{name}-seed-{job.seed}-{digest.hexdigest()[:8]}"
 
 
-def _keep(run: Run, place: Path) -> None:
+def _save(run: Run, place: Path) -> None:
     unfinished = place.with_name(f".{place.name}")
     try:
         run.save(unfinished)

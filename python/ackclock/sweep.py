@@ -1,0 +1,102 @@
+"""Sweeps: points times repetitions, run on any engine, with the results as they finish.
+
+A point is one scenario under a key of the caller's choice; its repetitions differ only in the seed. The
+caller decides what to keep of each run: a sweep of 100,000 runs holds in memory its points, one batch of
+jobs, and what the caller keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from ackclock.engines import LARGEST_SEED, Engine, Job, Progress
+from ackclock.errors import InputError
+from ackclock.result import Run
+
+BATCH = 10_000
+"""The largest number of different jobs that an engine is given at once."""
+
+Key = TypeVar("Key")
+
+
+class Point(NamedTuple, Generic[Key]):
+    """One scenario of a sweep."""
+
+    key: Key
+    """What it is to the caller: a label, a cell of a grid."""
+    resolved: str
+    """The resolved scenario as JSON."""
+    seeds: range
+    """The seed of each repetition."""
+    captures: Sequence[str | None] = ()
+    """Where to write the packet capture of each repetition; empty for no captures."""
+
+
+class Result(NamedTuple, Generic[Key]):
+    """One finished run of a sweep."""
+
+    key: Key
+    """The key of its point."""
+    repetition: int
+    """The number of the repetition, from 0."""
+    run: Run
+
+
+class _Use(NamedTuple, Generic[Key]):
+    """One repetition of one point: what a job is run for."""
+
+    key: Key
+    repetition: int
+
+
+def seeds(first: int, repeat: int) -> range:
+    """The seeds of ``repeat`` repetitions, counted up from ``first``. Raises InputError past the largest."""
+    last = first + repeat - 1
+    if last > LARGEST_SEED:
+        raise InputError(
+            f"{repeat} repetitions from seed {first}: the last seed would be {last}; "
+            f"at most {LARGEST_SEED} is allowed"
+        )
+    return range(first, last + 1)
+
+
+def count(points: Iterable[Point[Key]]) -> int:
+    """How many results the points have."""
+    return sum(len(point.seeds) for point in points)
+
+
+def results(
+    points: Sequence[Point[Key]], engine: Engine, progress: Progress | None = None, batch: int = BATCH
+) -> Iterator[Result[Key]]:
+    """Runs every repetition of every point and yields the results as they finish.
+
+    A job that several points share is run once and yielded for each of them, if it falls into one batch of
+    ``batch`` jobs. Leaving the iterator early stops the runs. Raises what the engine raises.
+    """
+    total, done = count(points), 0
+    for jobs, uses in _batches(points, batch):
+        share = sum(map(len, uses))
+
+        def at(fraction: float, done: int = done, share: int = share) -> None:
+            if progress is not None:
+                progress((done + fraction * share) / total)
+
+        for index, run in engine.run(jobs, at):
+            for use in uses[index]:
+                yield Result(use.key, use.repetition, run)
+        done += share
+
+
+def _batches(points: Iterable[Point[Key]], batch: int) -> Iterator[tuple[list[Job], list[list[_Use[Key]]]]]:
+    """The different jobs in batches, each job with its uses."""
+    uses: dict[Job, list[_Use[Key]]] = {}
+    for point in points:
+        for repetition, seed in enumerate(point.seeds):
+            job = Job(point.resolved, seed, point.captures[repetition] if point.captures else None)
+            if job not in uses and len(uses) == batch:
+                yield list(uses), list(uses.values())
+                uses = {}
+            uses.setdefault(job, []).append(_Use(point.key, repetition))
+    if uses:
+        yield list(uses), list(uses.values())
