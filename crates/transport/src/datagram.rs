@@ -7,9 +7,9 @@ use units::{Bytes, Random, Span, Time};
 
 use crate::application::Pace;
 use crate::journal::{Event, Journal};
-use crate::rtt::RttEstimator;
 use crate::segment::{Acknowledgement, Data, SackBlocks};
-use crate::sender::SenderCounters;
+use crate::tcp::SenderCounters;
+use crate::tcp::rtt::RttEstimator;
 
 /// IP and UDP header.
 const HEADER: u64 = 28;

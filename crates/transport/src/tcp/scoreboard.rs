@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use units::{Span, Time};
 
 use crate::Acknowledgement;
-use crate::ranges::Ranges;
+use crate::tcp::ranges::Ranges;
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;

@@ -2,7 +2,7 @@
 
 use units::Span;
 
-use crate::scoreboard::MAX_THRESHOLD;
+use crate::tcp::scoreboard::MAX_THRESHOLD;
 
 /// Recoveries without a duplicate SACK after which the window of RACK shrinks again (RACK.reo_wnd_persist).
 const PERSISTENCE: u32 = 16;

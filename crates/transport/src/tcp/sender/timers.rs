@@ -2,8 +2,8 @@
 
 use units::{Span, Time};
 
+use super::{Phase, Sender, Undo};
 use crate::journal::{Event, Journal};
-use crate::sender::{Phase, Sender, Undo};
 
 /// What the retransmission timer does when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,11 +14,11 @@ enum Kind {
 
 /// The deadlines of a sender.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Timers {
+pub(super) struct Timers {
     at: Time,
     kind: Kind,
     /// RACK: when the oldest suspect is lost unless it is heard of.
-    pub(crate) reordering_at: Time,
+    pub(super) reordering_at: Time,
 }
 
 impl Default for Timers {
@@ -29,11 +29,11 @@ impl Default for Timers {
 
 impl Timers {
     /// Whether the retransmission timer runs, rather than none or that of a probe.
-    pub(crate) fn awaits_timeout(&self) -> bool {
+    pub(super) fn awaits_timeout(&self) -> bool {
         self.at != Time::NEVER && self.kind == Kind::Retransmission
     }
 
-    pub(crate) fn next(&self) -> Time {
+    pub(super) fn next(&self) -> Time {
         self.at.min(self.reordering_at)
     }
 
@@ -50,7 +50,7 @@ const WORST_DELAYED_ACK: Span = Span::from_millis(200);
 impl Sender {
     /// (Re)starts the timer if anything is outstanding: as tail loss probe where one may be sent (RFC 8985, section 7.2), else as
     /// retransmission timer (RFC 6298, 5.1 to 5.3).
-    pub(crate) fn arm(&mut self, now: Time) {
+    pub(super) fn arm(&mut self, now: Time) {
         if self.board.outstanding() == 0 {
             self.timers.disarm();
             return;

@@ -3,8 +3,8 @@
 use units::{Bytes, Span, Time};
 
 use crate::Options;
-use crate::ranges::Ranges;
 use crate::segment::{Acknowledgement, Data, SackBlocks};
+use crate::tcp::ranges::Ranges;
 
 /// ACKs of out-of-order data that leave at once after each advance, before SACK compression begins (Linux: TCP_FASTRETRANS_THRESH).
 const UNCOMPRESSED: u32 = 3;

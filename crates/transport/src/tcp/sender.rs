@@ -2,20 +2,26 @@
 //!
 //! How acknowledgements are digested is in `acknowledge.rs`, what a loss or a mark leads to in `recovery.rs`, timers in `timers.rs`.
 
+mod acknowledge;
+#[cfg(test)]
+mod property;
+mod recovery;
+mod timers;
+
 use std::sync::Arc;
 
 use control::{Context, Controller};
 use units::{Bytes, Random, Rate, Span, Time};
 
+use self::timers::Timers;
 use crate::Options;
 use crate::application::Application;
 use crate::journal::{Event, Journal};
-use crate::reduction::Episode;
-use crate::reordering::Reordering;
-use crate::rtt::{DelayedAckDetector, RttEstimator};
-use crate::scoreboard::{Scoreboard, Stamp};
 use crate::segment::Data;
-use crate::timers::Timers;
+use crate::tcp::prr::Episode;
+use crate::tcp::reordering::Reordering;
+use crate::tcp::rtt::{DelayedAckDetector, RttEstimator};
+use crate::tcp::scoreboard::{Scoreboard, Stamp};
 
 /// What the sender is going through; the states of Linux (RFC 6675 and RFC 3168 know the same without names).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +40,7 @@ pub enum Phase {
 
 impl Phase {
     /// Whether a reduction is under way, during which windows do not grow.
-    pub(crate) fn is_reducing(self) -> bool {
+    fn is_reducing(self) -> bool {
         matches!(self, Self::Reduced | Self::Recovery)
     }
 }
@@ -58,33 +64,33 @@ pub struct SenderCounters {
 
 /// What is needed to find out that a reduction was spurious, and to undo it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Undo {
+struct Undo {
     /// The cumulative point when loss was detected.
-    pub(crate) from: u64,
+    from: u64,
     /// Retransmissions not yet reported as duplicates.
-    pub(crate) retransmissions: u32,
+    retransmissions: u32,
     /// When the first of them left.
-    pub(crate) first_at: Option<Time>,
+    first_at: Option<Time>,
 }
 
 impl Undo {
-    pub(crate) fn from(first: u64) -> Self {
+    fn from(first: u64) -> Self {
         Self { from: first, retransmissions: 0, first_at: None }
     }
 }
 
 /// A tail loss probe in flight (RFC 8985, section 7).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TailProbe {
+struct TailProbe {
     /// Its fate is known once everything below is acknowledged.
-    pub(crate) end: u64,
+    end: u64,
     /// The segment that it sent again, if it did not carry new data.
-    pub(crate) repeated: Option<u64>,
+    repeated: Option<u64>,
 }
 
 /// Why nothing more is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Blocked {
+enum Blocked {
     Window,
     /// The receive window.
     Receiver,
@@ -94,53 +100,53 @@ pub(crate) enum Blocked {
 
 /// The sender of one connection.
 pub struct Sender {
-    pub(crate) options: Arc<Options>,
-    pub(crate) controller: Box<dyn Controller>,
-    pub(crate) random: Random,
-    pub(crate) board: Scoreboard,
-    pub(crate) rtt: RttEstimator,
-    pub(crate) detector: DelayedAckDetector,
-    pub(crate) timers: Timers,
-    pub(crate) phase: Phase,
-    pub(crate) episode: Option<Episode>,
+    options: Arc<Options>,
+    controller: Box<dyn Controller>,
+    random: Random,
+    board: Scoreboard,
+    rtt: RttEstimator,
+    detector: DelayedAckDetector,
+    timers: Timers,
+    phase: Phase,
+    episode: Option<Episode>,
     /// Recovery (or reduction) is over when everything below is acknowledged.
-    pub(crate) recovery_point: u64,
-    pub(crate) undo: Option<Undo>,
+    recovery_point: u64,
+    undo: Option<Undo>,
     /// Without fast recovery: the repair under way began with a loss event, of whose end the controller is told.
-    pub(crate) goes_back: bool,
-    pub(crate) probe: Option<TailProbe>,
-    pub(crate) probe_pending: bool,
-    pub(crate) reordering: Reordering,
+    goes_back: bool,
+    probe: Option<TailProbe>,
+    probe_pending: bool,
+    reordering: Reordering,
     /// Duplicate ACKs in a row, without SACK.
-    pub(crate) duplicates: u32,
+    duplicates: u32,
     /// Without SACK, duplicate ACKs up to here may stem from retransmissions (`recover`, RFC 6582).
-    pub(crate) recover: u64,
+    recover: u64,
     /// The first new segment of the running round-trip interval.
-    pub(crate) round_mark: u64,
-    pub(crate) delivered: u64,
-    pub(crate) delivered_at: Time,
-    pub(crate) first_at: Time,
+    round_mark: u64,
+    delivered: u64,
+    delivered_at: Time,
+    first_at: Time,
     /// The flow counts as application-limited until this many segments were delivered.
-    pub(crate) application_limited_to: u64,
-    pub(crate) blocked: Blocked,
+    application_limited_to: u64,
+    blocked: Blocked,
     /// The most that was in flight in this round.
-    pub(crate) most_in_flight: u32,
-    pub(crate) peer_window: u64,
+    most_in_flight: u32,
+    peer_window: u64,
     /// After recovery: the flight may grow to the window only by slow start (RFC 6582, section 3.2, step 3).
-    pub(crate) ramp: Option<u32>,
-    pub(crate) counters: SenderCounters,
+    ramp: Option<u32>,
+    counters: SenderCounters,
     /// Segments deemed lost of which the controller has not heard.
-    pub(crate) untold_losses: u32,
+    untold_losses: u32,
     /// The timer is to be set once all that leaves now has left.
-    pub(crate) timer_stale: bool,
+    timer_stale: bool,
     application: Application,
     /// Segments of an application that writes everything at the start.
     total: u64,
-    pub(crate) window: u32,
+    window: u32,
     pacing_rate: Option<Rate>,
     pace_at: Time,
     last_sent_at: Option<Time>,
-    pub(crate) announce_reduction: bool,
+    announce_reduction: bool,
     wire_overhead: Bytes,
 }
 
@@ -224,7 +230,7 @@ impl Sender {
     }
 
     /// The next instant at which the application writes.
-    pub(crate) fn next_write(&self) -> Option<Time> {
+    fn next_write(&self) -> Option<Time> {
         match &self.application {
             Application::Paced(pace) => pace.next_write(),
             Application::Greedy | Application::Finite(_) => None,
@@ -248,7 +254,7 @@ impl Sender {
     }
 
     /// Lets the controller handle an event, then reads what it decided.
-    pub(crate) fn tell(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
+    fn tell(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
         let mut cx = Context {
             now,
             segment_size: self.options.segment_size,

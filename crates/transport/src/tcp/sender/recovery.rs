@@ -3,15 +3,15 @@
 use control::Loss;
 use units::Time;
 
+use super::{Phase, Sender, Undo};
 use crate::Reduction;
 use crate::journal::{Event, Journal};
-use crate::reduction::Episode;
-use crate::sender::{Phase, Sender, Undo};
+use crate::tcp::prr::Episode;
 
 impl Sender {
     /// Fast recovery begins, or without it go-back-N. If the window is already coming down for an ECN echo of this window of data,
     /// it goes on from there.
-    pub(crate) fn enter_recovery(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
+    pub(super) fn enter_recovery(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
         let already_reduced = self.phase == Phase::Reduced;
         self.recover = self.board.next();
         self.counters.recoveries += 1;
@@ -47,7 +47,7 @@ impl Sender {
     }
 
     /// Everything outstanding is lost. Returns how many segments that marks.
-    pub(crate) fn lose_outstanding(&mut self) -> u32 {
+    pub(super) fn lose_outstanding(&mut self) -> u32 {
         if !self.options.sack {
             self.board.clear_duplicates();
         }
@@ -58,7 +58,7 @@ impl Sender {
     }
 
     /// The window comes down on an ECN echo.
-    pub(crate) fn enter_reduction(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
+    pub(super) fn enter_reduction(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
         let window = self.controller.window();
         journal.note(Event::CongestionEcho { window });
         let marks =
@@ -80,7 +80,7 @@ impl Sender {
 
     /// What every reduction has in common: it holds for the data sent so far, the receiver is told, and what led to earlier ones
     /// is settled.
-    pub(crate) fn note_reduction(&mut self) {
+    pub(super) fn note_reduction(&mut self) {
         self.recovery_point = self.board.next();
         self.announce_reduction = self.options.ecn;
         self.episode = None;
@@ -89,7 +89,7 @@ impl Sender {
         self.probe = None;
     }
 
-    pub(crate) fn loss(&self, in_flight: u32, newly_lost: u32, again: bool, now: Time) -> Loss {
+    pub(super) fn loss(&self, in_flight: u32, newly_lost: u32, again: bool, now: Time) -> Loss {
         Loss {
             in_flight,
             newly_lost,
@@ -101,7 +101,7 @@ impl Sender {
     }
 
     /// Leaves fast recovery, go-back-N or reduction.
-    pub(crate) fn leave_reduction(&mut self, now: Time, journal: &mut dyn Journal) {
+    pub(super) fn leave_reduction(&mut self, now: Time, journal: &mut dyn Journal) {
         journal.note(Event::Recovered);
         let ramps = self.phase != Phase::Loss && self.options.reduction == Reduction::Pipe;
         self.phase = Phase::Open;

@@ -3,11 +3,11 @@
 use control::{Ack, RateSample, RttSample};
 use units::{Span, Time};
 
+use super::{Blocked, Phase, Sender};
 use crate::journal::{Event, Journal};
-use crate::rtt::on_clock;
-use crate::scoreboard::Digest;
 use crate::segment::Acknowledgement;
-use crate::sender::{Blocked, Phase, Sender};
+use crate::tcp::rtt::on_clock;
+use crate::tcp::scoreboard::Digest;
 
 impl Sender {
     /// An acknowledgement arrived. Afterwards poll what to transmit. Says whether it carried an RTT sample.
@@ -187,7 +187,7 @@ impl Sender {
     }
 
     /// RACK (RFC 8985, section 6.2). Returns how many segments are newly deemed lost.
-    pub(crate) fn detect_by_time(&mut self, now: Time) -> u32 {
+    pub(super) fn detect_by_time(&mut self, now: Time) -> u32 {
         let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
         let evidence = repairing || self.board.sacked_count() >= self.reordering.threshold;
         let window = self.reordering.window(evidence, self.rtt.minimum, self.rtt.smoothed);
@@ -196,7 +196,7 @@ impl Sender {
         lost
     }
 
-    pub(crate) fn note_lost(&mut self, count: u32, sequence: u64, journal: &mut dyn Journal) {
+    pub(super) fn note_lost(&mut self, count: u32, sequence: u64, journal: &mut dyn Journal) {
         if count > 0 {
             self.counters.lost += u64::from(count);
             self.untold_losses += count;
