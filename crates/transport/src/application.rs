@@ -13,6 +13,57 @@ pub enum Application {
     Paced(Pace),
 }
 
+/// What a sender has yet to send, counted in segments.
+#[derive(Clone, Debug)]
+pub(crate) struct Backlog {
+    /// All that was written at the start, in segments; without end where there always is more.
+    total: u64,
+    /// All that will ever be written, in bytes.
+    bytes: u64,
+    /// Writes meanwhile. Boxed: few flows have one.
+    pace: Option<Box<Pace>>,
+    segment_size: u32,
+}
+
+impl Backlog {
+    /// What `application` writes, in segments of `segment_size`.
+    pub(crate) fn new(application: Application, segment_size: Bytes) -> Self {
+        let all = |bytes: Option<Bytes>| bytes.map_or(u64::MAX, Bytes::get);
+        let (total, bytes, pace) = match application {
+            Application::Greedy => (u64::MAX, u64::MAX, None),
+            Application::Finite(bytes) => (bytes.get().div_ceil(segment_size.get()), bytes.get(), None),
+            Application::Paced(pace) => (0, all(pace.bytes), Some(Box::new(pace))),
+        };
+        Self { total, bytes, pace, segment_size: segment_size.get() as u32 }
+    }
+
+    /// The connection opens.
+    pub(crate) fn start(&mut self, now: Time) {
+        if let Some(pace) = &mut self.pace {
+            pace.start(now);
+        }
+    }
+
+    /// Segments written by `now`, counted no further than one beyond `enough`.
+    pub(crate) fn written(&mut self, now: Time, enough: u64) -> u64 {
+        match &mut self.pace {
+            Some(pace) => pace.written(now, enough),
+            None => self.total,
+        }
+    }
+
+    /// The next instant at which the application writes.
+    pub(crate) fn next_write(&self) -> Option<Time> {
+        self.pace.as_ref().and_then(|pace| pace.next_write())
+    }
+
+    /// Application bytes in segment `sequence`.
+    pub(crate) fn payload(&self, sequence: u64) -> u32 {
+        let full = u64::from(self.segment_size);
+        self.bytes.saturating_sub(sequence * full).min(full) as u32
+    }
+}
+
 /// A stepwise rate turned into instants at which units of `size` are written.
 #[derive(Clone, Debug)]
 pub struct Pace {
@@ -93,11 +144,6 @@ impl Pace {
     #[must_use]
     pub fn with_periods(self, periods: Periods) -> Self {
         Self { periods: Some(Box::new(periods)), ..self }
-    }
-
-    /// All that is written, if it ends.
-    pub(crate) fn bytes(&self) -> Option<Bytes> {
-        self.bytes
     }
 
     /// Begins at `now`.

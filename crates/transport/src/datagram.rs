@@ -6,9 +6,9 @@ use control::{Ack, Context, Controller, Counting, Loss, RttSample};
 use units::{Bytes, Random, Span, Time};
 
 use crate::application::Pace;
+use crate::counters::SenderCounters;
 use crate::journal::{Event, Journal};
 use crate::segment::{Acknowledgement, Data, SackBlocks};
-use crate::tcp::SenderCounters;
 use crate::tcp::rtt::RttEstimator;
 
 /// IP and UDP header.

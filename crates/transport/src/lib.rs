@@ -2,6 +2,7 @@
 //! when to be woken. Nothing in them sleeps, reads a clock, or knows a scenario.
 
 mod application;
+mod counters;
 mod datagram;
 mod journal;
 mod options;
@@ -9,8 +10,9 @@ mod segment;
 mod tcp;
 
 pub use application::{Application, Pace, Periods};
+pub use counters::SenderCounters;
 pub use datagram::{DatagramSink, DatagramSource};
 pub use journal::{Event, Journal};
 pub use options::{Options, PROFILES, Profile, Reduction, freebsd_9, linux, linux_3_5, ns2_linux, real_1992};
 pub use segment::{Acknowledgement, Data, SackBlocks};
-pub use tcp::{Phase, Ranges, Receiver, Sender, SenderCounters};
+pub use tcp::{Phase, Ranges, Receiver, Sender};

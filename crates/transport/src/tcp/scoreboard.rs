@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use units::{Span, Time};
 
 use crate::Acknowledgement;
+use crate::tcp::delivery_rate::Stamp;
 use crate::tcp::ranges::Ranges;
 
 const SACKED: u8 = 1;
@@ -21,26 +22,35 @@ const APPLICATION_LIMITED: u8 = 16;
 /// The largest DupThresh that reordering can lead to.
 pub(crate) const MAX_THRESHOLD: usize = 16;
 
-/// One outstanding segment.
+/// One outstanding segment. A ring of them is most of what a flow takes, hence 32 bytes and no more.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     /// When it was last sent.
     at: Time,
-    /// Segments delivered to the receiver, and when, at that moment (delivery rate estimation).
-    delivered: u64,
+    /// The state of the connection at that moment (delivery rate estimation).
     delivered_at: Time,
-    /// When the first segment of that flight was sent.
     first_at: Time,
+    delivered: u32,
     flags: u8,
 }
 
-/// State of the connection at a transmission, remembered for the delivery rate.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamp {
-    pub(crate) delivered: u64,
-    pub(crate) delivered_at: Time,
-    pub(crate) first_at: Time,
-    pub(crate) application_limited: bool,
+const _: () = assert!(size_of::<Sent>() == 32);
+
+impl Sent {
+    fn new(at: Time, stamp: Stamp, flags: u8) -> Self {
+        let limited = if stamp.application_limited { APPLICATION_LIMITED } else { 0 };
+        let Stamp { delivered, delivered_at, first_at, .. } = stamp;
+        Self { at, delivered_at, first_at, delivered, flags: flags | limited }
+    }
+
+    fn stamp(&self) -> Stamp {
+        Stamp {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_at: self.first_at,
+            application_limited: self.flags & APPLICATION_LIMITED != 0,
+        }
+    }
 }
 
 /// What an ACK told.
@@ -176,14 +186,7 @@ impl Scoreboard {
 
     /// A new segment leaves.
     pub(crate) fn push(&mut self, now: Time, stamp: Stamp) {
-        let flags = if stamp.application_limited { APPLICATION_LIMITED } else { 0 };
-        self.segments.push_back(Sent {
-            at: now,
-            delivered: stamp.delivered,
-            delivered_at: stamp.delivered_at,
-            first_at: stamp.first_at,
-            flags,
-        });
+        self.segments.push_back(Sent::new(now, stamp, 0));
     }
 
     /// Applies cumulative point and SACK blocks. `minimum_rtt` tells the ACK of a retransmission from that of its original.
@@ -278,14 +281,8 @@ impl Scoreboard {
             digest.newest_at = Some(digest.newest_at.map_or(segment.at, |at| at.max(segment.at)));
             digest.oldest_at = Some(digest.oldest_at.map_or(segment.at, |at| at.min(segment.at)));
         }
-        let newer = digest.stamp.is_none_or(|(stamp, at)| (segment.delivered, segment.at) >= (stamp.delivered, at));
-        if newer {
-            let stamp = Stamp {
-                delivered: segment.delivered,
-                delivered_at: segment.delivered_at,
-                first_at: segment.first_at,
-                application_limited: segment.flags & APPLICATION_LIMITED != 0,
-            };
+        let stamp = segment.stamp();
+        if digest.stamp.is_none_or(|(newest, at)| stamp.is_newer(segment.at, &newest, at)) {
             digest.stamp = Some((stamp, segment.at));
         }
         // RFC 8985, section 6.2, step 2; an ACK sooner than the minimum RTT after a retransmission is for the original.
@@ -489,14 +486,9 @@ impl Scoreboard {
     pub(crate) fn resend(&mut self, number: u64, now: Time, stamp: Stamp, track: bool) {
         let index = self.index(number);
         let segment = &mut self.segments[index];
-        segment.at = now;
-        segment.delivered = stamp.delivered;
-        segment.delivered_at = stamp.delivered_at;
-        segment.first_at = stamp.first_at;
         let lost = segment.flags & LOST != 0;
-        let limited = if stamp.application_limited { APPLICATION_LIMITED } else { 0 };
         let pending = segment.flags & RETRANSMITTED == 0;
-        segment.flags = segment.flags & !APPLICATION_LIMITED | AMBIGUOUS | limited;
+        *segment = Sent::new(now, stamp, segment.flags & !APPLICATION_LIMITED | AMBIGUOUS);
         if lost && pending {
             segment.flags |= RETRANSMITTED;
             self.retransmitted_count += 1;

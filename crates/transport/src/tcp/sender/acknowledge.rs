@@ -3,11 +3,13 @@
 use control::{Ack, RateSample, RttSample};
 use units::{Span, Time};
 
-use super::{Blocked, Phase, Sender};
+use super::{Blocked, Sender};
 use crate::journal::{Event, Journal};
 use crate::segment::Acknowledgement;
+use crate::tcp::recovery::Phase;
 use crate::tcp::rtt::on_clock;
 use crate::tcp::scoreboard::Digest;
+use crate::tcp::tail_probe::Fate;
 
 impl Sender {
     /// An acknowledgement arrived. Afterwards poll what to transmit. Says whether it carried an RTT sample.
@@ -17,7 +19,7 @@ impl Sender {
         }
         let in_flight_before = self.board.in_flight();
         let mut digest = self.board.apply(ack, now, self.rtt.minimum);
-        self.peer_window = u64::from(ack.window);
+        self.peer_window = ack.window;
         let mut newly_lost = if self.options.sack { 0 } else { self.count_duplicates(&mut digest) };
         let sample = self.take_samples(now, ack, &digest);
         let rate = self.delivery_rate(now, &digest);
@@ -32,13 +34,13 @@ impl Sender {
         }
         self.note_lost(newly_lost, self.board.first(), journal);
 
-        let complete = self.board.first() >= self.recovery_point;
-        let entering = match self.phase {
+        let entering = if self.recovery.is_repairing() {
             // What was sent since and is lost as well belongs to the next window of data.
-            Phase::Recovery | Phase::Loss => complete && self.board.lost_count() > 0,
-            Phase::Open | Phase::Disorder | Phase::Reduced => newly_lost > 0,
+            self.recovery.is_complete(self.board.first()) && self.board.lost_count() > 0
+        } else {
+            newly_lost > 0
         };
-        let grows = digest.acknowledged > 0 && !self.phase.is_reducing() && !entering;
+        let grows = digest.acknowledged > 0 && !self.recovery.is_reducing() && !entering;
         let untold = if entering { 0 } else { std::mem::take(&mut self.untold_losses) };
         let signal = Ack {
             rtt: sample,
@@ -55,7 +57,7 @@ impl Sender {
             rate,
             round_start,
             ecn_echo: ack.congestion_echo,
-            application_limited: self.delivered < self.application_limited_to,
+            application_limited: self.delivery.is_application_limited(),
             window_limited: self.is_window_limited(),
             acknowledged_to: self.board.first(),
             sent_to: self.board.next(),
@@ -73,7 +75,7 @@ impl Sender {
         let progress = digest.acknowledged > 0 && newly_lost == 0;
         self.move_phase(now, &signal, entering, progress, journal);
         self.settle_probe(now, ack, &signal, journal);
-        self.timer_stale |= digest.acknowledged > 0; // RFC 6298, 5.2 and 5.3
+        self.timers.outdate(digest.acknowledged > 0); // RFC 6298, 5.2 and 5.3
         sample.map(|s| s.value)
     }
 
@@ -84,21 +86,22 @@ impl Sender {
             self.duplicates = 0;
             // What duplicates announced was delivered then (RFC 6937, section 3, DeliveredData without SACK).
             digest.delivered = digest.acknowledged.saturating_sub(self.board.sacked_count()).max(1);
-            if self.phase != Phase::Recovery {
+            if self.recovery.phase() != Phase::Recovery {
                 self.board.clear_duplicates();
                 return 0;
             }
             self.board.discount_duplicates(digest.acknowledged);
-            let partial = self.board.first() < self.recovery_point;
+            let partial = !self.recovery.is_complete(self.board.first());
             return if partial { self.board.mark_first_lost() } else { 0 };
         }
-        if self.board.outstanding() == 0 || self.phase == Phase::Loss {
+        if self.board.outstanding() == 0 || self.recovery.phase() == Phase::Loss {
             return 0;
         }
         self.duplicates += 1;
         digest.delivered = u32::from(self.board.count_duplicate());
-        let fresh = self.recover == 0 || self.board.first() > self.recover;
-        if self.duplicates >= self.reordering.threshold && self.phase != Phase::Recovery && fresh {
+        let recovering = self.recovery.phase() == Phase::Recovery;
+        let fresh = self.recovery.trusts_duplicates(self.board.first());
+        if self.duplicates >= self.reordering.threshold && !recovering && fresh {
             return self.board.mark_first_lost();
         }
         0
@@ -123,20 +126,10 @@ impl Sender {
 
     /// Delivery rate over the flight of the newest segment delivered (draft-cheng-iccrg-delivery-rate-estimation, section 3.3).
     fn delivery_rate(&mut self, now: Time, digest: &Digest) -> Option<RateSample> {
-        if digest.delivered > 0 {
-            self.delivered += u64::from(digest.delivered);
-            self.delivered_at = now;
-        }
+        self.delivery.on_delivered(now, digest.delivered);
         let (stamp, sent_at) = digest.stamp?;
-        self.first_at = sent_at;
-        let interval = sent_at.since(stamp.first_at).max(now.since(stamp.delivered_at));
-        // Shorter than a round trip: the segment was sent again, but its original arrived.
-        let plausible = interval + self.options.clock_tick >= self.rtt.minimum;
-        plausible.then_some(RateSample {
-            delivered: self.delivered - stamp.delivered,
-            interval,
-            application_limited: stamp.application_limited,
-        })
+        let shortest = self.rtt.minimum.saturating_sub(self.options.clock_tick);
+        self.delivery.sample(now, &stamp, sent_at, shortest)
     }
 
     /// Whether the marked segment is covered; if so the next new segment is marked.
@@ -161,7 +154,7 @@ impl Sender {
             self.reordering.observe(extent);
         }
         if let Some(duplicate) = ack.duplicate
-            && self.probe.and_then(|p| p.repeated) != Some(duplicate)
+            && self.probe.repeated() != Some(duplicate)
         {
             self.reordering.on_duplicate_sack(self.board.first(), self.board.next());
         }
@@ -172,10 +165,10 @@ impl Sender {
         let nothing_sacked = self.board.sacked_count() == 0;
         if self.options.rack {
             // In order, and nothing was sent again that could have overtaken anything.
-            let in_order = nothing_sacked && self.phase == Phase::Open;
+            let in_order = nothing_sacked && self.recovery.phase() == Phase::Open;
             return if in_order { 0 } else { self.detect_by_time(now) };
         }
-        if nothing_sacked || self.phase == Phase::Loss {
+        if nothing_sacked || self.recovery.phase() == Phase::Loss {
             return 0;
         }
         let threshold = self.reordering.threshold;
@@ -188,11 +181,10 @@ impl Sender {
 
     /// RACK (RFC 8985, section 6.2). Returns how many segments are newly deemed lost.
     pub(super) fn detect_by_time(&mut self, now: Time) -> u32 {
-        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        let evidence = repairing || self.board.sacked_count() >= self.reordering.threshold;
+        let evidence = self.recovery.is_repairing() || self.board.sacked_count() >= self.reordering.threshold;
         let window = self.reordering.window(evidence, self.rtt.minimum, self.rtt.smoothed);
         let (lost, next) = self.board.detect_by_time(now, window);
-        self.timers.reordering_at = next.unwrap_or(Time::NEVER);
+        self.timers.set_reordering(next);
         lost
     }
 
@@ -207,105 +199,66 @@ impl Sender {
     /// The fate of a tail loss probe (RFC 8985, section 7.4): if it repaired a loss that nothing else showed, the window is
     /// reduced once for it.
     fn settle_probe(&mut self, now: Time, ack: &Acknowledgement, signal: &Ack, journal: &mut dyn Journal) {
-        let Some(probe) = self.probe else { return };
-        if self.board.first() < probe.end {
-            return;
-        }
-        let Some(repeated) = probe.repeated else {
-            self.probe = None;
-            return;
-        };
-        let duplicate = signal.newly_acknowledged == 0 && ack.sack.is_empty();
-        if ack.duplicate == Some(repeated) {
-            self.probe = None; // the original arrived as well
-        } else if self.board.first() > probe.end {
-            self.note_lost(1, repeated, journal);
-            let window = self.controller.window();
-            journal.note(Event::LossEvent { window });
-            let newly_lost = std::mem::take(&mut self.untold_losses);
-            let loss = self.loss(signal.in_flight_before, newly_lost, false, now);
-            self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
-            self.tell(now, |controller, cx| controller.on_recovered(cx));
-            self.note_reduction();
-        } else if duplicate {
-            self.probe = None; // an ACK for each
-        }
+        let pure = signal.newly_acknowledged == 0 && ack.sack.is_empty();
+        let Fate::Repaired(repeated) = self.probe.settle(self.board.first(), ack.duplicate, pure) else { return };
+        self.note_lost(1, repeated, journal);
+        let window = self.controller.window();
+        journal.note(Event::LossEvent { window });
+        let newly_lost = std::mem::take(&mut self.untold_losses);
+        let loss = self.loss(signal.in_flight_before, newly_lost, false, now);
+        self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
+        self.tell(now, |controller, cx| controller.on_recovered(cx));
+        self.note_reduction();
     }
 
     /// Eifel detection by timestamps (RFC 3522) and detection by duplicate SACKs (RFC 3708).
     fn is_spurious(&mut self, ack: &Acknowledgement, digest: &Digest) -> bool {
-        let Some(undo) = &mut self.undo else { return false };
-        let Some(first_at) = undo.first_at else { return false };
-        if ack.duplicate.is_some_and(|sequence| sequence >= undo.from) && undo.retransmissions > 0 {
-            undo.retransmissions -= 1;
-            if undo.retransmissions == 0 {
-                return true;
-            }
+        let partial = self.recovery.phase() == Phase::Recovery && !self.recovery.is_complete(self.board.first());
+        let Some(undo) = self.recovery.undo_mut() else { return false };
+        if ack.duplicate.is_some_and(|sequence| undo.were_all_duplicates(sequence)) {
+            return true;
         }
         // A late segment beside lost ones: what was sent again for those may still prove necessary.
-        let partial = self.phase == Phase::Recovery && self.board.first() < self.recovery_point;
         if partial && self.board.retransmitted_count() > 0 {
             return false;
         }
-        let tick = self.options.timestamp_tick;
-        self.options.timestamps
-            && digest.acknowledged > 0
-            && ack.echo != Time::NEVER
-            && ack.echo.floor_to(tick) < first_at.floor_to(tick)
+        self.options.timestamps && digest.acknowledged > 0 && undo.left_after(ack.echo, self.options.timestamp_tick)
     }
 
     fn undo_reduction(&mut self, now: Time, digest: &Digest, journal: &mut dyn Journal) {
-        self.undo = None;
         self.counters.spurious += 1;
         journal.note(Event::Spurious);
         self.reordering.observe(digest.overtaken.map_or(0, |(extent, _)| extent));
         self.board.unmark_lost();
         self.untold_losses = 0;
-        self.episode = None;
-        self.ramp = None;
-        self.phase = Phase::Open;
+        self.recovery.revert();
         self.tell(now, |controller, cx| controller.on_spurious(cx));
     }
 
     /// Moves between the phases, and lets what limits the flight count the ACK. `progress`: it moved the cumulative point, and showed no loss.
     fn move_phase(&mut self, now: Time, signal: &Ack, entering: bool, progress: bool, journal: &mut dyn Journal) {
-        if let Some(ramp) = &mut self.ramp
-            && signal.newly_acknowledged > 0
-        {
-            *ramp += signal.slow_start_credit() as u32;
-            if f64::from(*ramp) >= self.controller.window() {
-                self.ramp = None;
-            }
+        if signal.newly_acknowledged > 0 {
+            let controller = &self.controller;
+            self.recovery.grow_ramp(signal.slow_start_credit() as u32, || controller.window());
         }
-        let complete = self.board.first() >= self.recovery_point;
-        if complete && !matches!(self.phase, Phase::Open | Phase::Disorder) {
-            if self.phase != Phase::Reduced {
+        if self.recovery.is_complete(self.board.first()) && !self.recovery.is_open() {
+            if self.recovery.phase() != Phase::Reduced {
                 self.reordering.on_recovered();
             }
-            if self.phase == Phase::Loss && !self.goes_back {
-                self.phase = Phase::Open;
-            } else {
+            if self.recovery.is_told_of() {
                 self.leave_reduction(now, journal);
+            } else {
+                self.recovery.leave();
             }
             // Duplicates of the retransmissions may still come.
-            self.undo = self.undo.filter(|u| u.retransmissions > 0);
+            self.recovery.settle();
         }
         if entering {
             self.enter_recovery(now, signal.in_flight_before, journal);
-        } else if signal.ecn_echo
-            && matches!(self.phase, Phase::Open | Phase::Disorder)
-            // Beyond the point, the receiver has heard of the last reduction (RFC 3168, section 6.1.2).
-            && self.board.first() > self.recovery_point
-        {
+        } else if signal.ecn_echo && self.recovery.is_open() && self.recovery.is_announced(self.board.first()) {
             self.enter_reduction(now, signal.in_flight_before, journal);
         }
-        if matches!(self.phase, Phase::Open | Phase::Disorder) {
-            self.phase = if self.board.sacked_count() > 0 { Phase::Disorder } else { Phase::Open };
-        }
-        let window = self.window;
-        if let Some(episode) = &mut self.episode {
-            episode.lower_to(window);
-            episode.on_ack(signal.newly_delivered, signal.in_flight, progress);
-        }
+        self.recovery.note_disorder(self.board.sacked_count() > 0);
+        self.recovery.on_ack(self.window, signal.newly_delivered, signal.in_flight, progress);
     }
 }

@@ -1,0 +1,18 @@
+//! What senders count.
+
+/// Counters of a sender since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounters {
+    /// Data segments sent, retransmissions included.
+    pub sent: u64,
+    /// Of these, retransmissions.
+    pub retransmitted: u64,
+    /// Segments deemed lost.
+    pub lost: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast recoveries entered; without fast recovery, fast retransmits.
+    pub recoveries: u64,
+    /// Reductions found spurious and undone.
+    pub spurious: u64,
+}

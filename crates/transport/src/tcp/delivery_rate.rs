@@ -1,0 +1,110 @@
+//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation): the state of the connection, what a segment
+//! takes along of it, and the sample that the ACK of the segment gives.
+
+use control::RateSample;
+use units::{Span, Time};
+
+/// What a connection has delivered so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DeliveryRate {
+    /// Segments delivered (C.delivered), and when the last of them was acknowledged (C.delivered_time).
+    delivered: u64,
+    delivered_at: Time,
+    /// When the first segment of the running flight was sent (C.first_sent_time).
+    first_at: Time,
+    /// The flow counts as application-limited until this many segments were delivered (C.app_limited).
+    limited_to: u64,
+}
+
+/// The state of the connection when a segment is sent (P.delivered, P.delivered_time, P.first_sent_time, P.is_app_limited).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stamp {
+    /// The lower half of C.delivered: with fewer than 2^31 segments outstanding it says as much as the whole.
+    pub(super) delivered: u32,
+    pub(super) delivered_at: Time,
+    pub(super) first_at: Time,
+    pub(super) application_limited: bool,
+}
+
+impl Stamp {
+    /// Whether more had been delivered when the segment of this stamp left at `at` than when that of `other` did, or
+    /// as much and it left no earlier.
+    pub(super) fn is_newer(&self, at: Time, other: &Self, other_at: Time) -> bool {
+        let ahead = self.delivered.wrapping_sub(other.delivered) as i32;
+        ahead > 0 || (ahead == 0 && at >= other_at)
+    }
+}
+
+impl DeliveryRate {
+    /// Sending begins at `now`, with nothing outstanding.
+    pub(super) fn restart(&mut self, now: Time) {
+        self.first_at = now;
+        self.delivered_at = now;
+    }
+
+    /// What a segment that leaves now takes along.
+    pub(super) fn stamp(&self) -> Stamp {
+        Stamp {
+            delivered: self.delivered as u32,
+            delivered_at: self.delivered_at,
+            first_at: self.first_at,
+            application_limited: self.is_application_limited(),
+        }
+    }
+
+    /// The application has nothing more to send: what is sent next, with this flight or none before it, does not show what
+    /// the path can carry.
+    pub(super) fn application_limits(&mut self, in_flight: u32) {
+        self.limited_to = self.delivered + u64::from(in_flight) + 1;
+    }
+
+    pub(super) fn is_application_limited(&self) -> bool {
+        self.delivered < self.limited_to
+    }
+
+    /// An ACK shows that `delivered` more segments arrived.
+    pub(super) fn on_delivered(&mut self, now: Time, delivered: u32) {
+        if delivered > 0 {
+            self.delivered += u64::from(delivered);
+            self.delivered_at = now;
+        }
+    }
+
+    /// The sample over the flight of the newest segment delivered, which left at `sent_at` with `stamp`; none over less than
+    /// `shortest`, the smallest RTT: such a segment was sent again, but its original arrived.
+    pub(super) fn sample(&mut self, now: Time, stamp: &Stamp, sent_at: Time, shortest: Span) -> Option<RateSample> {
+        self.first_at = sent_at;
+        let interval = sent_at.since(stamp.first_at).max(now.since(stamp.delivered_at));
+        (interval >= shortest).then_some(RateSample {
+            delivered: u64::from((self.delivered as u32).wrapping_sub(stamp.delivered)),
+            interval,
+            application_limited: stamp.application_limited,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_newer_across_the_wrap_of_its_count() {
+        let stamp =
+            |delivered| Stamp { delivered, delivered_at: Time::ZERO, first_at: Time::ZERO, application_limited: false };
+        let (before, after) = (stamp(u32::MAX - 1), stamp(3));
+        // Five more: 2^32 - 1, 0, 1, 2, 3.
+        assert!(after.is_newer(Time::ZERO, &before, Time::NEVER));
+        assert!(!before.is_newer(Time::NEVER, &after, Time::ZERO));
+        assert!(after.is_newer(Time::ZERO, &after, Time::ZERO), "of equals the later counts");
+    }
+
+    #[test]
+    fn a_sample_counts_across_the_wrap_of_the_stamp() {
+        let mut rate = DeliveryRate { delivered: (1 << 32) - 2, ..DeliveryRate::default() };
+        let stamp = rate.stamp();
+        let now = Time::from_nanos(40);
+        rate.on_delivered(now, 5);
+        let sample = rate.sample(now, &stamp, Time::ZERO, Span::ZERO);
+        assert_eq!(sample.map(|s| (s.delivered, s.interval)), Some((5, Span::from_nanos(40))));
+    }
+}

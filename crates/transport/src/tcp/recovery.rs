@@ -1,0 +1,235 @@
+//! The running reduction: its phase, its end, and how many segments may be in flight meanwhile.
+
+use units::Time;
+
+use super::prr::Episode;
+use super::spurious::Retransmissions;
+
+/// What the sender is going through; the states of Linux (RFC 6675 and RFC 3168 know the same without names).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing unusual.
+    Open,
+    /// Duplicate ACKs or SACK blocks, but no loss yet.
+    Disorder,
+    /// The window comes down after an ECN echo.
+    Reduced,
+    /// Fast recovery.
+    Recovery,
+    /// Repairing after a retransmission timeout; without fast recovery after any loss.
+    Loss,
+}
+
+/// The reduction of a sender that runs, or the last one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recovery {
+    phase: Phase,
+    /// Without fast recovery: the repair under way began with a loss event, of whose end the controller is told.
+    goes_back: bool,
+    /// The receiver is to be told of a reduction (CWR, RFC 3168).
+    announce: bool,
+    /// After recovery: the flight may grow to the window only by slow start (RFC 6582, section 3.2, step 3).
+    ramp: Option<u32>,
+    /// It is over when everything below is acknowledged (RecoveryPoint, RFC 6675).
+    point: u64,
+    episode: Option<Episode>,
+    /// Without SACK, duplicate ACKs up to here may stem from retransmissions (`recover`, RFC 6582).
+    recover: u64,
+    /// What may show it to be spurious, so that it is undone.
+    undo: Option<Retransmissions>,
+}
+
+impl Default for Recovery {
+    fn default() -> Self {
+        Self {
+            phase: Phase::Open,
+            goes_back: false,
+            announce: false,
+            ramp: None,
+            point: 0,
+            episode: None,
+            recover: 0,
+            undo: None,
+        }
+    }
+}
+
+impl Recovery {
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Whether nothing is being reduced or repaired.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open | Phase::Disorder)
+    }
+
+    /// Whether lost segments are being sent again.
+    pub(super) fn is_repairing(&self) -> bool {
+        matches!(self.phase, Phase::Recovery | Phase::Loss)
+    }
+
+    /// Whether the flight is being reduced, during which windows do not grow.
+    pub(super) fn is_reducing(&self) -> bool {
+        matches!(self.phase, Phase::Reduced | Phase::Recovery)
+    }
+
+    /// Whether everything is acknowledged, `first` being the cumulative point, that had been sent when the last reduction began.
+    pub(super) fn is_complete(&self, first: u64) -> bool {
+        first >= self.point
+    }
+
+    /// Whether the receiver, with the cumulative point at `first`, has heard of the last reduction (RFC 3168, section 6.1.2).
+    pub(super) fn is_announced(&self, first: u64) -> bool {
+        first > self.point
+    }
+
+    /// Whether duplicate ACKs are evidence of loss, `first` being the cumulative point, and not of retransmissions (RFC 6582).
+    pub(super) fn trusts_duplicates(&self, first: u64) -> bool {
+        self.recover == 0 || first > self.recover
+    }
+
+    /// Segments that may be in flight now, with a window of `window`.
+    pub(super) fn limit(&self, window: u32) -> u32 {
+        match (&self.episode, self.ramp) {
+            (Some(episode), _) => episode.limit(),
+            (None, Some(ramp)) => ramp.min(window),
+            (None, None) => window,
+        }
+    }
+
+    /// Whether something else than the window limits the flight.
+    #[cfg(test)]
+    pub(super) fn has_episode(&self) -> bool {
+        self.episode.is_some()
+    }
+
+    /// A segment leaves.
+    pub(super) fn on_sent(&mut self) {
+        if let Some(episode) = &mut self.episode {
+            episode.on_sent();
+        }
+    }
+
+    /// A segment leaves again.
+    pub(super) fn on_retransmission(&mut self, now: Time) {
+        if let Some(undo) = &mut self.undo {
+            undo.on_sent(now);
+        }
+    }
+
+    /// Whether the next new segment announces a reduction; it does so once.
+    pub(super) fn take_announcement(&mut self) -> bool {
+        std::mem::take(&mut self.announce)
+    }
+
+    /// An ACK that counts `credit` segments lets the flight grow towards `window`.
+    pub(super) fn grow_ramp(&mut self, credit: u32, window: impl FnOnce() -> f64) {
+        if let Some(ramp) = self.ramp {
+            let ramp = ramp + credit;
+            self.ramp = (f64::from(ramp) < window()).then_some(ramp);
+        }
+    }
+
+    /// An ACK that newly delivers some leaves `in_flight`, with the controller's window at `window`; see [`Episode::on_ack`].
+    pub(super) fn on_ack(&mut self, window: u32, newly_delivered: u32, in_flight: u32, progress: bool) {
+        if let Some(episode) = &mut self.episode {
+            episode.lower_to(window);
+            episode.on_ack(newly_delivered, in_flight, progress);
+        }
+    }
+
+    /// Where nothing is reduced: whether segments above the cumulative point have arrived.
+    pub(super) fn note_disorder(&mut self, disorder: bool) {
+        if self.is_open() {
+            self.phase = if disorder { Phase::Disorder } else { Phase::Open };
+        }
+    }
+
+    /// Repair of a loss begins, with `next` the next new segment: by fast recovery, or else by going back.
+    pub(super) fn enter_repair(&mut self, next: u64, fast: bool) {
+        self.recover = next;
+        if fast {
+            self.phase = Phase::Recovery;
+        } else {
+            self.phase = Phase::Loss;
+            self.goes_back = true;
+            self.episode = None;
+        }
+    }
+
+    /// The window was reduced already for what is lost: recovery goes on to `next`.
+    pub(super) fn extend(&mut self, next: u64) {
+        self.point = next;
+    }
+
+    /// The flight comes down on an ECN echo.
+    pub(super) fn enter_reduction(&mut self) {
+        self.phase = Phase::Reduced;
+    }
+
+    /// The retransmission timer has expired, `undo` says what may show that to be spurious.
+    pub(super) fn enter_loss(&mut self, next: u64, ecn: bool, undo: Option<Retransmissions>) {
+        self.phase = Phase::Loss;
+        self.goes_back = false;
+        self.begin(next, ecn);
+        self.undo = undo;
+        self.recover = next;
+    }
+
+    /// What every reduction has in common: it holds for the data sent so far, up to `next`, the receiver is told of it where `ecn`
+    /// is in use, and what led to earlier ones is settled.
+    pub(super) fn begin(&mut self, next: u64, ecn: bool) {
+        self.point = next;
+        self.announce = ecn;
+        self.episode = None;
+        self.ramp = None;
+        self.undo = None;
+    }
+
+    /// What limits the flight until the reduction is over.
+    pub(super) fn limit_by(&mut self, episode: Episode) {
+        self.episode = Some(episode);
+    }
+
+    /// What may show the reduction to be spurious.
+    pub(super) fn undo(&self) -> Option<Retransmissions> {
+        self.undo
+    }
+
+    pub(super) fn undo_mut(&mut self) -> Option<&mut Retransmissions> {
+        self.undo.as_mut()
+    }
+
+    pub(super) fn undo_on(&mut self, evidence: Option<Retransmissions>) {
+        self.undo = evidence;
+    }
+
+    /// The reduction is complete: evidence that it was spurious may still come of segments sent again.
+    pub(super) fn settle(&mut self) {
+        self.undo = self.undo.filter(Retransmissions::may_be_reported);
+    }
+
+    /// Whether the controller is told that the reduction is over: not after a timeout, which is over with the first ACK.
+    pub(super) fn is_told_of(&self) -> bool {
+        self.phase != Phase::Loss || self.goes_back
+    }
+
+    /// Nothing is reduced any more.
+    pub(super) fn leave(&mut self) {
+        self.phase = Phase::Open;
+        self.episode = None;
+    }
+
+    /// The reduction was spurious.
+    pub(super) fn revert(&mut self) {
+        self.leave();
+        self.ramp = None;
+        self.undo = None;
+    }
+
+    /// From now on the flight grows from `start` segments by slow start.
+    pub(super) fn ramp_from(&mut self, start: u32) {
+        self.ramp = Some(start);
+    }
+}

@@ -1,0 +1,148 @@
+//! What a loss event, an ECN echo or a timer leads to: fast recovery, go-back-N or a plain reduction, and its end.
+
+use control::Loss;
+use units::Time;
+
+use super::Sender;
+use crate::Reduction;
+use crate::journal::{Event, Journal};
+use crate::tcp::prr::Episode;
+use crate::tcp::recovery::Phase;
+use crate::tcp::spurious::Retransmissions;
+use crate::tcp::timers::Kind;
+
+impl Sender {
+    /// Deadlines have passed: does what is due at `now`. Afterwards poll what to transmit.
+    pub fn on_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
+        if self.timers.take_reordering(now) {
+            self.on_reordering_timeout(now, journal);
+        }
+        match self.timers.take_expired(now) {
+            Some(Kind::TailLossProbe) => self.probe.expire(),
+            Some(Kind::Retransmission) => self.on_retransmission_timeout(now, journal),
+            None => {}
+        }
+    }
+
+    fn on_reordering_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
+        let in_flight = self.board.in_flight();
+        let lost = self.detect_by_time(now);
+        self.note_lost(lost, self.board.first(), journal);
+        if lost > 0 && !self.recovery.is_repairing() {
+            self.enter_recovery(now, in_flight, journal);
+        }
+    }
+
+    /// RFC 6298, 5.4 to 5.6: everything is deemed lost, the window is the controller's answer to a timeout, the timer backs off.
+    fn on_retransmission_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
+        let window = self.controller.window();
+        let in_flight = self.board.in_flight();
+        let again = !self.recovery.is_open() && !self.recovery.is_complete(self.board.first());
+        let lost = self.lose_outstanding();
+        self.counters.timeouts += 1;
+        self.untold_losses = 0; // lost again, or told now
+        journal.note(Event::Timeout { window });
+        let loss = self.loss(in_flight, lost, again, now);
+        self.tell(now, |controller, cx| controller.on_timeout(cx, &loss));
+        // A timeout within a reduction is undone with it.
+        let undo = if again { self.recovery.undo() } else { self.evidence() };
+        self.recovery.enter_loss(self.board.next(), self.options.ecn, undo);
+        self.probe.forget();
+        self.rtt.back_off();
+    }
+
+    /// Fast recovery begins, or without it go-back-N. If the window is already coming down for an ECN echo of this window of data,
+    /// it goes on from there.
+    pub(super) fn enter_recovery(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
+        let already_reduced = self.recovery.phase() == Phase::Reduced;
+        let fast = self.options.fast_recovery;
+        self.counters.recoveries += 1;
+        self.timers.outdate(true);
+        self.recovery.enter_repair(self.board.next(), fast);
+        if !fast {
+            // Everything outstanding is lost, and what limits its repair is the window alone (4.3BSD-Tahoe).
+            self.untold_losses += self.lose_outstanding();
+        }
+        if already_reduced {
+            return self.recovery.extend(self.board.next());
+        }
+        let window = self.controller.window();
+        journal.note(Event::LossEvent { window });
+        let newly_lost = std::mem::take(&mut self.untold_losses);
+        let loss = self.loss(in_flight, newly_lost, false, now);
+        self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
+        if fast {
+            self.begin_reduction(window, true);
+        } else {
+            self.note_reduction();
+        }
+        self.recovery.undo_on(self.evidence());
+    }
+
+    /// What may show that a reduction which begins now is spurious.
+    fn evidence(&self) -> Option<Retransmissions> {
+        self.options.undo.then(|| Retransmissions::from(self.board.first()))
+    }
+
+    /// Everything outstanding is lost. Returns how many segments that marks.
+    fn lose_outstanding(&mut self) -> u32 {
+        if !self.options.sack {
+            self.board.clear_duplicates();
+        }
+        let lost = self.board.lose_all();
+        self.counters.lost += u64::from(lost);
+        self.timers.set_reordering(None);
+        lost
+    }
+
+    /// The window comes down on an ECN echo.
+    pub(super) fn enter_reduction(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
+        let window = self.controller.window();
+        journal.note(Event::CongestionEcho { window });
+        let marks =
+            control::Marks { in_flight, acknowledged_to: self.board.first(), sent_to: self.board.next(), at: now };
+        self.tell(now, |controller, cx| controller.on_ecn(cx, &marks));
+        self.recovery.enter_reduction();
+        self.begin_reduction(window, false);
+        if self.board.outstanding() == 0 {
+            self.leave_reduction(now, journal);
+        }
+    }
+
+    /// The controller has just reduced the window from `before`: the flight follows.
+    fn begin_reduction(&mut self, before: f64, retransmits: bool) {
+        self.note_reduction();
+        let (target, in_flight) = (self.controller.window(), self.board.in_flight());
+        self.recovery.limit_by(Episode::new(self.options.reduction, before, target, in_flight, retransmits));
+    }
+
+    /// A reduction begins, for all that was sent so far.
+    pub(super) fn note_reduction(&mut self) {
+        self.recovery.begin(self.board.next(), self.options.ecn);
+        self.probe.forget();
+    }
+
+    pub(super) fn loss(&self, in_flight: u32, newly_lost: u32, again: bool, now: Time) -> Loss {
+        Loss {
+            in_flight,
+            newly_lost,
+            again,
+            acknowledged_to: self.board.first(),
+            sent_to: self.board.next(),
+            sent_at: self.board.sent_at(self.board.first()).unwrap_or(now),
+        }
+    }
+
+    /// Leaves fast recovery, go-back-N or reduction.
+    pub(super) fn leave_reduction(&mut self, now: Time, journal: &mut dyn Journal) {
+        journal.note(Event::Recovered);
+        let ramps = self.recovery.phase() != Phase::Loss && self.options.reduction == Reduction::Pipe;
+        self.recovery.leave();
+        self.tell(now, |controller, cx| controller.on_recovered(cx));
+        self.board.shrink();
+        let start = self.board.in_flight().max(1) + 1;
+        if ramps && start < self.window {
+            self.recovery.ramp_from(start);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Whether a reduction was spurious: Eifel detection by timestamps (RFC 3522), and detection by duplicate SACKs (RFC 3708).
+
+use units::{Span, Time};
+
+/// What has been sent again since a loss was detected.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Retransmissions {
+    /// The cumulative point when loss was detected.
+    from: u64,
+    /// When the first of them left; [`Time::NEVER`] before.
+    first_at: Time,
+    /// Those not yet reported as duplicates.
+    unreported: u32,
+}
+
+impl Retransmissions {
+    /// None yet; loss was detected at the cumulative point `from`.
+    pub(super) fn from(from: u64) -> Self {
+        Self { from, first_at: Time::NEVER, unreported: 0 }
+    }
+
+    /// A segment leaves again.
+    pub(super) fn on_sent(&mut self, now: Time) {
+        self.unreported += 1;
+        self.first_at = self.first_at.min(now);
+    }
+
+    /// Whether one left of which no duplicate was reported.
+    pub(super) fn may_be_reported(&self) -> bool {
+        self.unreported > 0
+    }
+
+    /// Segment `number` arrived twice. Whether by now each of them was unnecessary.
+    pub(super) fn were_all_duplicates(&mut self, number: u64) -> bool {
+        if number < self.from || self.unreported == 0 {
+            return false;
+        }
+        self.unreported -= 1;
+        self.unreported == 0
+    }
+
+    /// Whether an ACK that echoes the timestamp `echo` is for an original: it left before any of them, on a clock of `tick`.
+    pub(super) fn left_after(&self, echo: Time, tick: Span) -> bool {
+        self.first_at != Time::NEVER && echo != Time::NEVER && echo.floor_to(tick) < self.first_at.floor_to(tick)
+    }
+}
