@@ -102,31 +102,49 @@ struct Resent {
     sent_to: u64,
 }
 
+/// What a sender knows of its outstanding segments. What every ACK touches is in the structure itself, everything else in
+/// [`Holes`], which a flow has from its first loss or SACK on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
     segments: VecDeque<Sent>,
     /// The lowest outstanding number (SND.UNA).
     first: u64,
-    sacked: Ranges,
     sacked_count: u32,
     lost_count: u32,
     retransmitted_count: u32,
     /// Lost and no retransmission of it in flight.
     to_retransmit: u32,
+    rack: Rack,
+    holes: Option<Box<Holes>>,
+    /// Segments looked at one by one.
+    #[cfg(test)]
+    work: std::cell::Cell<u64>,
+}
+
+/// What there is to know once segments are missing. The cursors may lag behind the cumulative point, which counts instead.
+#[derive(Clone, Debug, Default)]
+struct Holes {
+    sacked: Ranges,
     /// The highest SACKed numbers, descending; as many as the largest DupThresh.
     highest_sacked: Vec<u64>,
     /// Below: already examined by the count rule, by RACK, for retransmission.
     count_cursor: u64,
     rack_cursor: u64,
     retransmit_cursor: u64,
-    rack: Rack,
     /// Segments sent again, in order of sending, for RACK and FACK.
     resent: VecDeque<Resent>,
     /// Segments whose retransmission was lost too, in the order in which that was found: the cursor is past them.
     lost_again: VecDeque<u64>,
-    /// Segments looked at one by one.
-    #[cfg(test)]
-    work: std::cell::Cell<u64>,
+}
+
+impl Holes {
+    fn note_highest(&mut self, number: u64) {
+        let at = self.highest_sacked.partition_point(|&n| n > number);
+        if at < MAX_THRESHOLD {
+            self.highest_sacked.truncate(MAX_THRESHOLD - 1);
+            self.highest_sacked.insert(at, number);
+        }
+    }
 }
 
 impl Scoreboard {
@@ -161,12 +179,24 @@ impl Scoreboard {
     }
 
     pub(crate) fn is_sacked(&self, number: u64) -> bool {
-        !self.sacked.is_empty() && self.sacked.contains(number)
+        self.sacked_count > 0 && self.holes.as_ref().is_some_and(|holes| holes.sacked.contains(number))
     }
 
     /// When segment `number` was last sent.
     pub(crate) fn sent_at(&self, number: u64) -> Option<Time> {
         self.segments.get(number.checked_sub(self.first)? as usize).map(|s| s.at)
+    }
+
+    /// The highest SACKed number.
+    fn highest_sacked(&self) -> Option<u64> {
+        if self.sacked_count == 0 {
+            return None;
+        }
+        self.holes.as_ref().and_then(|holes| holes.highest_sacked.first().copied())
+    }
+
+    fn holes(&mut self) -> &mut Holes {
+        self.holes.get_or_insert_default()
     }
 
     fn index(&self, number: u64) -> usize {
@@ -192,7 +222,7 @@ impl Scoreboard {
     /// Applies cumulative point and SACK blocks. `minimum_rtt` tells the ACK of a retransmission from that of its original.
     pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span) -> Digest {
         let mut digest = Digest::default();
-        let highest = self.highest_sacked.first().copied();
+        let highest = self.highest_sacked();
         for (start, end) in ack.sack.iter(ack.cumulative) {
             self.sack(start.max(self.first), end.min(self.next()), (now, minimum_rtt), highest, &mut digest);
         }
@@ -217,16 +247,13 @@ impl Scoreboard {
                 self.delivered(number, segment, (now, minimum_rtt), &mut digest);
             }
         }
-        if digest.acknowledged > 0 {
-            if !self.sacked.is_empty() {
-                self.sacked.remove_below(self.first);
-                if self.sacked.is_empty() {
-                    self.highest_sacked.clear();
-                }
+        if (highest.is_some() || digest.sacked > 0)
+            && let Some(holes) = &mut self.holes
+        {
+            holes.sacked.remove_below(self.first);
+            if holes.sacked.is_empty() {
+                holes.highest_sacked.clear();
             }
-            self.count_cursor = self.count_cursor.max(self.first);
-            self.rack_cursor = self.rack_cursor.max(self.first);
-            self.retransmit_cursor = self.retransmit_cursor.max(self.first);
         }
         digest
     }
@@ -236,7 +263,7 @@ impl Scoreboard {
             return;
         }
         // Taken out, because what is gained changes the rest of the board.
-        let mut sacked = std::mem::take(&mut self.sacked);
+        let mut sacked = std::mem::take(&mut self.holes().sacked);
         sacked.insert(start, end, |from, to| {
             for number in from..to {
                 let index = self.index(number);
@@ -248,18 +275,10 @@ impl Scoreboard {
                 digest.delivered += 1;
                 digest.note_overtaken(number, highest, segment.flags);
                 self.delivered(number, segment, clock, digest);
-                self.note_highest(number);
+                self.holes().note_highest(number);
             }
         });
-        self.sacked = sacked;
-    }
-
-    fn note_highest(&mut self, number: u64) {
-        let at = self.highest_sacked.partition_point(|&n| n > number);
-        if at < MAX_THRESHOLD {
-            self.highest_sacked.truncate(MAX_THRESHOLD - 1);
-            self.highest_sacked.insert(at, number);
-        }
+        self.holes().sacked = sacked;
     }
 
     /// Takes a segment that is no longer outstanding out of the counts of what is lost.
@@ -306,7 +325,8 @@ impl Scoreboard {
         self.lost_count += 1;
         // A tail loss probe may have sent it again, but that was not counted as a retransmission in flight.
         self.to_retransmit += 1;
-        self.retransmit_cursor = self.retransmit_cursor.min(number);
+        let holes = self.holes();
+        holes.retransmit_cursor = holes.retransmit_cursor.min(number);
         true
     }
 
@@ -322,16 +342,16 @@ impl Scoreboard {
 
     /// A segment is lost once `threshold` segments above it were SACKed (RFC 6675, IsLost). Returns how many were marked.
     pub(crate) fn detect_by_count(&mut self, threshold: u32) -> u32 {
-        let Some(&limit) = self.highest_sacked.get(threshold as usize - 1) else { return 0 };
-        self.lose_below(limit)
+        let limit = self.holes.as_ref().and_then(|holes| holes.highest_sacked.get(threshold as usize - 1).copied());
+        limit.map_or(0, |limit| self.lose_below(limit))
     }
 
     /// FACK: a segment is lost once one numbered `threshold` higher was SACKed, and a retransmission once a segment first sent
     /// after it was. Returns how many were marked.
     pub(crate) fn detect_forward(&mut self, threshold: u32) -> u32 {
-        let Some(&highest) = self.highest_sacked.first() else { return 0 };
+        let Some(highest) = self.highest_sacked() else { return 0 };
         let mut marked = self.lose_below((highest + 1).saturating_sub(u64::from(threshold)));
-        while let Some(&Resent { number, at, sent_to }) = self.resent.front() {
+        while let Some(Resent { number, at, sent_to }) = self.first_resent() {
             if self.awaits(number, at) {
                 if highest < sent_to {
                     break;
@@ -339,7 +359,7 @@ impl Scoreboard {
                 self.lose_again(number);
                 marked += 1;
             }
-            self.resent.pop_front();
+            self.holes().resent.pop_front();
         }
         marked
     }
@@ -347,12 +367,12 @@ impl Scoreboard {
     /// Marks everything below `limit` lost of which nothing is known. Returns how many that were.
     fn lose_below(&mut self, limit: u64) -> u32 {
         let mut marked = 0;
-        while self.count_cursor < limit {
-            if self.count_cursor >= self.first {
-                marked += u32::from(self.mark_lost(self.count_cursor));
-            }
-            self.count_cursor += 1;
+        let from = self.holes().count_cursor.max(self.first);
+        for number in from..limit {
+            marked += u32::from(self.mark_lost(number));
         }
+        let holes = self.holes();
+        holes.count_cursor = holes.count_cursor.max(limit);
         marked
     }
 
@@ -364,10 +384,12 @@ impl Scoreboard {
         let mut marked = 0;
         let mut next: Option<Time> = None;
         // Segments sent once stand in the order of their numbers…
-        while self.rack_cursor < self.next() {
-            let segment = self.segments[self.index(self.rack_cursor)];
+        let mut cursor = self.holes.as_ref().map_or(0, |holes| holes.rack_cursor).max(self.first);
+        let start = cursor;
+        while cursor < self.next() {
+            let segment = self.segments[self.index(cursor)];
             if segment.flags & (SACKED | LOST | AMBIGUOUS) == 0 {
-                if (segment.at, self.rack_cursor) >= (rack.sent_at, rack.sequence) {
+                if (segment.at, cursor) >= (rack.sent_at, rack.sequence) {
                     break;
                 }
                 let due = segment.at + patience;
@@ -375,12 +397,15 @@ impl Scoreboard {
                     next = Some(due);
                     break;
                 }
-                marked += u32::from(self.mark_lost(self.rack_cursor));
+                marked += u32::from(self.mark_lost(cursor));
             }
-            self.rack_cursor += 1;
+            cursor += 1;
+        }
+        if cursor > start {
+            self.holes().rack_cursor = cursor;
         }
         // …and retransmissions in the order of their sending.
-        while let Some(&Resent { number, at, .. }) = self.resent.front() {
+        while let Some(Resent { number, at, .. }) = self.first_resent() {
             if self.awaits(number, at) {
                 if (at, number) >= (rack.sent_at, rack.sequence) {
                     break;
@@ -393,9 +418,13 @@ impl Scoreboard {
                 self.lose_again(number);
                 marked += 1;
             }
-            self.resent.pop_front();
+            self.holes().resent.pop_front();
         }
         (marked, next)
+    }
+
+    fn first_resent(&self) -> Option<Resent> {
+        self.holes.as_ref().and_then(|holes| holes.resent.front().copied())
     }
 
     /// Whether the transmission of `number` at `at` is the last one and nothing is known of its fate.
@@ -415,7 +444,7 @@ impl Scoreboard {
         self.lost_count += u32::from(*flags & LOST == 0);
         *flags = (*flags | LOST) & !RETRANSMITTED;
         self.to_retransmit += 1;
-        self.lost_again.push_back(number);
+        self.holes().lost_again.push_back(number);
     }
 
     /// Everything not SACKed is lost (RFC 6298, 5.4; RFC 6675, section 5.1). Returns how many were newly marked.
@@ -434,11 +463,13 @@ impl Scoreboard {
             self.lost_count += 1;
             self.to_retransmit += 1;
         }
-        self.resent.clear();
-        self.lost_again.clear();
-        self.retransmit_cursor = self.first;
-        self.count_cursor = self.next();
-        self.rack_cursor = self.next();
+        let (first, next) = (self.first, self.next());
+        let holes = self.holes();
+        holes.resent.clear();
+        holes.lost_again.clear();
+        holes.retransmit_cursor = first;
+        holes.count_cursor = next;
+        holes.rack_cursor = next;
         marked
     }
 
@@ -451,8 +482,9 @@ impl Scoreboard {
                 self.to_retransmit -= 1;
             }
         }
-        self.count_cursor = self.first;
-        self.rack_cursor = self.first;
+        let holes = self.holes();
+        holes.count_cursor = 0;
+        holes.rack_cursor = 0;
     }
 
     /// The next lost segment to send again (RFC 6675, NextSeg rule 1).
@@ -460,19 +492,16 @@ impl Scoreboard {
         if self.to_retransmit == 0 {
             return None;
         }
-        while let Some(&number) = self.lost_again.front() {
+        while let Some(number) = self.holes().lost_again.front().copied() {
             if self.waits_for_retransmission(number) {
                 return Some(number);
             }
-            self.lost_again.pop_front();
+            self.holes().lost_again.pop_front();
         }
-        while self.retransmit_cursor < self.next() {
-            if self.waits_for_retransmission(self.retransmit_cursor) {
-                return Some(self.retransmit_cursor);
-            }
-            self.retransmit_cursor += 1;
-        }
-        None
+        let from = self.holes().retransmit_cursor.max(self.first);
+        let found = (from..self.next()).find(|&number| self.waits_for_retransmission(number));
+        self.holes().retransmit_cursor = found.unwrap_or(self.next());
+        found
     }
 
     fn waits_for_retransmission(&self, number: u64) -> bool {
@@ -495,10 +524,12 @@ impl Scoreboard {
             self.to_retransmit -= 1;
         }
         if track {
-            while self.resent.front().is_some_and(|settled| settled.number < self.first) {
-                self.resent.pop_front();
+            let (first, sent_to) = (self.first, self.next());
+            let resent = &mut self.holes().resent;
+            while resent.front().is_some_and(|settled| settled.number < first) {
+                resent.pop_front();
             }
-            self.resent.push_back(Resent { number, at: now, sent_to: self.next() });
+            resent.push_back(Resent { number, at: now, sent_to });
         }
     }
 
@@ -544,7 +575,7 @@ impl Scoreboard {
         assert_eq!(count(SACKED | LOST, SACKED | LOST), 0, "nothing is both SACKed and lost");
         if sack {
             assert_eq!(self.sacked_count, count(SACKED, SACKED), "SACKed");
-            let ranges = (self.first..self.next()).filter(|&n| self.sacked.contains(n)).count() as u32;
+            let ranges = (self.first..self.next()).filter(|&n| self.is_sacked(n)).count() as u32;
             assert_eq!(self.sacked_count, ranges, "SACKed by range");
         }
         assert!(self.sacked_count + self.lost_count <= self.outstanding(), "in flight is not negative");
