@@ -55,6 +55,7 @@ def test_the_catalogue_lists_controllers_with_parameters_and_profiles_with_optio
         "range",
         "meaning",
         "source",
+        "schema",
     }
     profiles = {profile["name"]: profile for profile in _engine.profiles()}
     assert profiles["linux"]["options"]["initial_window"] == 10

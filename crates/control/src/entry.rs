@@ -1,5 +1,6 @@
 //! What the registry says about one controller.
 
+use crate::parameters::check;
 use crate::{Controller, Parameter, ParameterError, Parameters};
 
 /// One controller as the registry knows it.
@@ -15,13 +16,15 @@ pub struct Entry {
     pub source: &'static str,
     /// Its parameters, in the order of the paper.
     pub parameters: &'static [Parameter],
-    /// Builds it with the given parameters, the rest at their defaults.
-    pub build: fn(&Parameters) -> Result<Box<dyn Controller>, ParameterError>,
+    /// Makes it with the given parameters, which were checked, and the rest at their defaults.
+    pub(crate) make: fn(&Parameters) -> Result<Box<dyn Controller>, ParameterError>,
 }
 
-/// Refuses every parameter, for a controller that has none.
-pub(crate) fn no_parameters(controller: &str, given: &Parameters) -> Result<(), ParameterError> {
-    #[derive(serde::Deserialize)]
-    struct None {}
-    crate::parameters::read::<None>(controller, &[], given).map(|_| ())
+impl Entry {
+    /// Builds the controller with the given parameters, the rest at their defaults. The error says which parameter is
+    /// not known or out of its range.
+    pub fn build(&self, given: &Parameters) -> Result<Box<dyn Controller>, ParameterError> {
+        check(self.name, self.parameters, given)?;
+        (self.make)(given)
+    }
 }

@@ -13,6 +13,7 @@ pub mod controllers;
 mod entry;
 mod parameters;
 mod parts;
+pub mod range;
 pub mod registry;
 mod signals;
 #[cfg(test)]
@@ -20,7 +21,7 @@ mod testing;
 
 pub use controllers::*;
 pub use entry::Entry;
-pub use parameters::{Parameter, ParameterError, Parameters};
+pub use parameters::{Literal, Parameter, ParameterError, Parameters, Range};
 pub use parts::reno::Reno;
 pub use parts::undo::Undo;
 pub use signals::{Ack, Counting, Loss, Marks, RateSample, RttSample};

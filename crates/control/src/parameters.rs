@@ -1,26 +1,39 @@
-//! Parameters of controllers: described as data, given as a table, checked by name.
+//! Parameters of controllers: each is declared once, given in a scenario as a table, and checked by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
+use units::{Rate, Span};
 
-/// One parameter as documentation shows it.
+pub use crate::range::{Literal, Range};
+
+/// One parameter: what `ackclock controllers`, the documentation and the JSON schema say of it, and what is checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
     /// Its name in a scenario's `parameters` table.
     pub name: &'static str,
-    /// The default as it would be written.
-    pub default: &'static str,
+    /// The default.
+    pub default: Literal,
     /// Its unit; `""` for a plain number.
     pub unit: &'static str,
-    /// What is allowed, in words.
-    pub range: &'static str,
+    /// What is allowed.
+    pub range: Range,
     /// What it does, one sentence without final stop.
     pub meaning: &'static str,
     /// Where it comes from: paper and section, or RFC.
     pub source: &'static str,
+}
+
+impl Parameter {
+    /// The JSON schema of its value.
+    pub fn schema(&self) -> Value {
+        let mut schema = self.range.schema();
+        schema["default"] = self.default.to_json();
+        let unit = if self.unit.is_empty() { String::new() } else { format!("{}: ", self.unit) };
+        schema["description"] = json!(format!("{} ({unit}{})", self.meaning, self.range));
+        schema
+    }
 }
 
 /// The values given to a controller by name. Each controller reads them into its own struct.
@@ -38,19 +51,12 @@ impl fmt::Display for ParameterError {
 
 impl std::error::Error for ParameterError {}
 
-/// Reads `given` into the parameter struct of `controller`: an unknown name is refused with the nearest known one,
-/// a value out of type with what the parameter is.
-pub(crate) fn read<P: DeserializeOwned>(
-    controller: &str,
-    known: &[Parameter],
-    given: &Parameters,
-) -> Result<P, ParameterError> {
-    for name in given.keys() {
-        if known.iter().any(|p| p.name == name) {
-            continue;
-        }
-        let near = nearest(known.iter().map(|p| p.name), name);
-        return Err(ParameterError(match near {
+/// Checks what is `given` to `controller` against what it knows: a name that is not known is refused with the nearest
+/// one that is, a value of the wrong kind or out of its range with what is allowed.
+pub(crate) fn check(controller: &str, known: &[Parameter], given: &Parameters) -> Result<(), ParameterError> {
+    let unknown = given.keys().find(|name| known.iter().all(|p| p.name != name.as_str()));
+    if let Some(name) = unknown {
+        return Err(ParameterError(match nearest(known.iter().map(|p| p.name), name) {
             Some(near) => format!(
                 "`{controller}` has no parameter `{name}`; did you mean `{near}`? (there are {})",
                 known.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ")
@@ -58,17 +64,21 @@ pub(crate) fn read<P: DeserializeOwned>(
             None => format!("`{controller}` has no parameters, so `{name}` cannot be set"),
         }));
     }
-    // One at a time first, so that the message names the parameter that is wrong.
-    for (name, value) in given {
-        let one = Value::Object([(name.clone(), value.clone())].into_iter().collect());
-        if let Err(error) = serde_json::from_value::<P>(one) {
-            let p = known.iter().find(|p| p.name == name);
-            let range = p.map_or("", |p| p.range);
-            return Err(ParameterError(format!("`{controller}`, parameter `{name}`: {error} (allowed: {range})")));
+    let refuse = |p: &Parameter, why: &str| {
+        ParameterError(format!("`{controller}`, parameter `{}`: {why} (allowed: {})", p.name, p.range))
+    };
+    let mut values = Vec::with_capacity(known.len());
+    for p in known {
+        let value = given.get(p.name).map_or(Ok(p.default), |value| p.range.read(value));
+        values.push(value.map_err(|why| refuse(p, &why))?);
+    }
+    let other = |name: &str| known.iter().position(|p| p.name == name).map(|at| values[at]);
+    for (p, value) in known.iter().zip(&values) {
+        if !p.range.contains(*value, other) {
+            return Err(refuse(p, &format!("{value} is out of range")));
         }
     }
-    let all = Value::Object(given.iter().map(|(k, v)| (k.clone(), v.clone())).collect());
-    serde_json::from_value(all).map_err(|error| ParameterError(format!("`{controller}`: {error}")))
+    Ok(())
 }
 
 /// The name among `known` that `given` was most likely meant to be: one that contains it, or that it contains,
@@ -83,62 +93,251 @@ pub(crate) fn nearest<'a>(known: impl Iterator<Item = &'a str>, given: &str) -> 
     known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
 }
 
-/// `Ok` if `holds`, otherwise the sentence for `value` out of the range that `known` tells for parameter `name`.
-pub(crate) fn require(
-    controller: &str,
-    known: &[Parameter],
-    name: &str,
-    value: impl fmt::Display,
-    holds: bool,
-) -> Result<(), ParameterError> {
-    if holds {
-        return Ok(());
-    }
-    let range = known.iter().find(|p| p.name == name).map_or("", |p| p.range);
-    let value = value.to_string();
-    // A number of hundreds of digits, as 1e300.
-    let value = value.parse::<f64>().ok().filter(|_| value.len() > 24).map_or(value, |number| format!("{number:e}"));
-    Err(ParameterError(format!("`{controller}`, parameter `{name}`: {value} is out of range (allowed: {range})")))
+/// A type that a parameter can have.
+pub(crate) trait Kind: Sized {
+    /// The value that `json` holds.
+    fn from_json(json: &Value) -> Result<Self, ParameterError>;
 }
 
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use serde::Serialize;
+macro_rules! kinds {
+    ($($kind:ty),+) => {$(
+        impl Kind for $kind {
+            fn from_json(json: &Value) -> Result<Self, ParameterError> {
+                serde_json::from_value(json.clone()).map_err(|error| ParameterError(error.to_string()))
+            }
+        }
+    )+};
+}
 
-    /// The value that `text` writes: a number or a truth value where it reads as one, otherwise a string.
-    fn value(text: &str) -> Value {
-        serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.into()))
+kinds!(f64, u32, Span, Rate, bool);
+
+/// Declares the parameters of a controller, each once. From the declaration come the struct with its documentation and
+/// defaults, the table that the registry shows and checks by (`PARAMETERS`), and `read`, which takes values from a
+/// scenario that were checked.
+///
+/// ```text
+/// parameters! {
+///     /// The parameters.
+///     pub struct Settings {
+///         /// Increase per round trip in congestion avoidance
+///         alpha: f64 = 1.0, unit "segments per RTT", range above(0.0).up_to(1000.0), source "RFC 5681, equation 3";
+///         /// Scale of the back-off probability
+///         g as "G": Span = Span::from_millis(3),
+///             range from(Span::ZERO).up_to(Span::from_secs(10)), source "section 3";
+///         /// The window of the fluid model
+///         fluid: bool = false, source "section 2";
+///     }
+/// }
+/// ```
+///
+/// The doc comment is the meaning, one sentence without final stop. `as` gives the name in scenarios where it is no
+/// name for a field. The unit is left out for plain numbers, the range for `bool` and for types made by
+/// [`choices`](crate::parameters::choices), which have one of their own.
+macro_rules! parameters {
+    (
+        $(#[$about:meta])*
+        $visibility:vis struct $settings:ident {$(
+            $(#[doc = $meaning:literal])+
+            $field:ident $(as $name:literal)?: $kind:ident = $default:expr,
+                $(unit $unit:literal,)? $(range $range:expr,)? source $source:literal;
+        )+}
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        $visibility struct $settings {$(
+            $(#[doc = $meaning])+
+            pub $field: $kind,
+        )+}
+
+        impl $settings {
+            /// The declaration of each, in the order of the paper.
+            $visibility const PARAMETERS: &'static [$crate::Parameter] = &[$(
+                $crate::Parameter {
+                    name: $crate::parameters::parameters!(@name $field $($name)?),
+                    default: $crate::parameters::parameters!(@default $kind $default),
+                    unit: concat!("", $($unit)?),
+                    range: $crate::parameters::parameters!(@range $kind $($range)?),
+                    meaning: concat!($($meaning),+).trim_ascii(),
+                    source: $source,
+                },
+            )+];
+
+            /// What is `given`, checked before, and the rest at its defaults.
+            pub(crate) fn read(given: &$crate::Parameters) -> Result<Self, $crate::ParameterError> {
+                let mut settings = Self::default();
+                $(
+                    if let Some(value) = given.get($crate::parameters::parameters!(@name $field $($name)?)) {
+                        settings.$field = $crate::parameters::Kind::from_json(value)?;
+                    }
+                )+
+                Ok(settings)
+            }
+        }
+
+        impl Default for $settings {
+            fn default() -> Self {
+                Self { $($field: $default),+ }
+            }
+        }
+    };
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $name:literal) => { $name };
+    (@default f64 $default:expr) => { $crate::Literal::Number($default) };
+    (@default u32 $default:expr) => { $crate::Literal::Integer($default) };
+    (@default Span $default:expr) => { $crate::Literal::Time($default) };
+    (@default Rate $default:expr) => { $crate::Literal::Rate($default) };
+    (@default bool $default:expr) => { $crate::Literal::Switch($default) };
+    (@default $choice:ident $default:expr) => { $default.literal() };
+    (@range f64 $range:expr) => { $crate::Range::Number($range) };
+    (@range u32 $range:expr) => { $crate::Range::Integer($range) };
+    (@range Span $range:expr) => { $crate::Range::Time($range) };
+    (@range Rate $range:expr) => { $crate::Range::Rate($range) };
+    (@range bool) => { $crate::Range::Switch };
+    (@range $choice:ident) => { $choice::RANGE };
+}
+pub(crate) use parameters;
+
+/// Declares a type whose values a scenario chooses by a word, or by a whole number.
+///
+/// ```text
+/// choices! {
+///     /// Where RTT samples come from.
+///     pub enum RttSource {
+///         /// The timestamp option.
+///         Timestamp = Word("timestamp"),
+///         /// The smoothed RTT of the retransmission timer.
+///         Smoothed = Word("smoothed"),
+///     }
+/// }
+/// ```
+macro_rules! choices {
+    (
+        $(#[$about:meta])*
+        $visibility:vis enum $choice:ident {$(
+            $(#[$meaning:meta])+
+            $variant:ident = $kind:ident($literal:literal),
+        )+}
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $visibility enum $choice {$(
+            $(#[$meaning])+
+            $variant,
+        )+}
+
+        impl $choice {
+            const RANGE: $crate::Range = $crate::Range::Choice(&[$($crate::Literal::$kind($literal)),+]);
+
+            const fn literal(self) -> $crate::Literal {
+                match self {$(
+                    Self::$variant => $crate::Literal::$kind($literal),
+                )+}
+            }
+        }
+
+        impl $crate::parameters::Kind for $choice {
+            fn from_json(json: &serde_json::Value) -> Result<Self, $crate::ParameterError> {
+                [$(Self::$variant),+]
+                    .into_iter()
+                    .find(|choice| choice.literal().to_json() == *json)
+                    .ok_or_else(|| $crate::ParameterError(format!("{json} is not allowed")))
+            }
+        }
+    };
+}
+pub(crate) use choices;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::range::{above, from};
+
+    choices! {
+        /// Which window.
+        enum Which {
+            /// The first.
+            First = Integer(1),
+            /// Both.
+            Both = Word("both"),
+        }
     }
 
-    /// The table documents every field of `P` once, and every documented default is the real one.
-    pub(crate) fn table_agrees_with_defaults<P>(controller: &str, known: &[Parameter])
-    where
-        P: Default + DeserializeOwned + Serialize + PartialEq + fmt::Debug,
-    {
-        for p in known {
-            let one = Parameters::from([(p.name.to_string(), value(p.default))]);
-            assert_eq!(read::<P>(controller, known, &one).unwrap(), P::default(), "default of `{}`", p.name);
+    parameters! {
+        /// One parameter of each kind.
+        struct Settings {
+            /// A share
+            share as "S": f64 = 0.5, range above(0.0).below(1.0), source "here";
+            /// A count,
+            /// in two lines
+            count: u32 = 8, unit "segments", range from(1).up_to(64), source "here";
+            /// A time
+            time: Span = Span::from_millis(3),
+                unit "time", range from(Span::ZERO).up_to(Span::from_secs(1)), source "here";
+            /// A rate
+            rate: Rate = Rate::from_bits_per_second(1_000_000), unit "rate",
+                range from(Rate::from_bits_per_second(1000)).up_to(Rate::from_mbit(1000)), source "here";
+            /// A switch
+            switch: bool = true, source "here";
+            /// A choice
+            which: Which = Which::Both, source "here";
         }
-        let fields = serde_json::to_value(P::default()).unwrap();
-        let mut documented: Vec<&str> = known.iter().map(|p| p.name).collect();
-        documented.sort_unstable();
-        let mut present: Vec<&String> = fields.as_object().unwrap().keys().collect();
-        present.sort_unstable();
-        assert_eq!(documented, present);
+    }
+
+    fn given(pairs: &[(&str, Value)]) -> Parameters {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+    }
+
+    fn refusal(name: &str, value: Value) -> String {
+        check("x", Settings::PARAMETERS, &given(&[(name, value)])).unwrap_err().to_string()
     }
 
     #[test]
-    fn a_value_out_of_range_is_named_with_what_is_allowed() {
-        let known = [Parameter { name: "a", default: "8", unit: "", range: "0 to 64", meaning: "", source: "" }];
+    fn the_table_says_what_the_declaration_says() {
+        let table: Vec<_> = Settings::PARAMETERS
+            .iter()
+            .map(|p| format!("{} = {}; {}; {}; {}", p.name, p.default, p.unit, p.range, p.meaning))
+            .collect();
         assert_eq!(
-            require("cdg", &known, "a", 65, false).unwrap_err().to_string(),
-            "`cdg`, parameter `a`: 65 is out of range (allowed: 0 to 64)"
+            table,
+            [
+                "S = 0.5; ; above 0, below 1; A share",
+                "count = 8; segments; 1 to 64; A count, in two lines",
+                "time = 3ms; time; 0s to 1s; A time",
+                "rate = 1mbit; rate; 1kbit to 1gbit; A rate",
+                "switch = true; ; true or false; A switch",
+                "which = both; ; 1 or \"both\"; A choice",
+            ]
         );
+    }
+
+    #[test]
+    fn given_values_are_read_and_the_rest_are_defaults() {
+        let given = given(&[("S", json!(0.25)), ("time", json!("7ms")), ("which", json!(1))]);
+        assert_eq!(check("x", Settings::PARAMETERS, &given), Ok(()));
+        let expected = Settings { share: 0.25, time: Span::from_millis(7), which: Which::First, ..Settings::default() };
+        assert_eq!(Settings::read(&given), Ok(expected));
+        assert_eq!(Settings::default().count, 8);
+    }
+
+    #[test]
+    fn a_refusal_says_controller_parameter_value_and_range() {
+        assert_eq!(refusal("count", json!(65)), "`x`, parameter `count`: 65 is out of range (allowed: 1 to 64)");
+        assert_eq!(refusal("S", json!(1e300)), "`x`, parameter `S`: 1e300 is out of range (allowed: above 0, below 1)");
+        assert_eq!(refusal("which", json!(2)), "`x`, parameter `which`: 2 is not allowed (allowed: 1 or \"both\")");
         assert_eq!(
-            require("cdg", &known, "a", 1e300, false).unwrap_err().to_string(),
-            "`cdg`, parameter `a`: 1e300 is out of range (allowed: 0 to 64)"
+            refusal("switch", json!(1)),
+            "`x`, parameter `switch`: invalid type: integer `1`, expected a boolean (allowed: true or false)"
         );
-        assert_eq!(require("cdg", &known, "a", 64, true), Ok(()));
+    }
+
+    #[test]
+    fn the_schema_has_default_unit_and_range() {
+        assert_eq!(
+            Settings::PARAMETERS[1].schema(),
+            json!({
+                "type": "integer", "minimum": 1, "maximum": 64, "default": 8,
+                "description": "A count, in two lines (segments: 1 to 64)"
+            })
+        );
     }
 }

@@ -45,5 +45,5 @@ pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
 
 /// Builds the controller `name`.
 pub fn build(name: &str, parameters: &Parameters) -> Result<Box<dyn Controller>, ParameterError> {
-    (find(name)?.build)(parameters)
+    find(name)?.build(parameters)
 }

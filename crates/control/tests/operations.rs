@@ -198,13 +198,13 @@ fn variants(entry: &Entry) -> Vec<Parameters> {
     let mut variants = vec![Parameters::new()];
     for parameter in entry.parameters {
         let tried = TRIED.map(|text| one(parameter.name, value(text)));
-        variants.extend(tried.into_iter().filter(|given| (entry.build)(given).is_ok()));
+        variants.extend(tried.into_iter().filter(|given| entry.build(given).is_ok()));
     }
     variants
 }
 
 fn check(entry: &Entry, given: &Parameters, operations: &[Operation]) -> Result<(), TestCaseError> {
-    let mut connection = Connection::new((entry.build)(given).unwrap());
+    let mut connection = Connection::new(entry.build(given).unwrap());
     let largest = given.get("max_window").and_then(serde_json::Value::as_f64).unwrap_or(f64::INFINITY);
     let initial = largest.min(10.0);
     prop_assert_eq!(connection.controller.window(), initial, "{} starts with the initial window", entry.name);

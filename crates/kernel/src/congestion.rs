@@ -36,7 +36,7 @@ impl Congestion {
         requirements::check()?;
         // Where the simulator has it, its ranges hold.
         if let Ok(entry) = registry::find(name) {
-            (entry.build)(parameters)?;
+            entry.build(parameters)?;
         }
         messages::keep();
         let taken = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
@@ -253,7 +253,7 @@ impl Loaded {
     pub fn set(&self, name: &str, value: &Value) -> Result<(), LoadError> {
         let given = Parameters::from([(name.to_string(), value.clone())]);
         if let Ok(entry) = registry::find(&self.controller) {
-            (entry.build)(&given)?;
+            entry.build(&given)?;
         }
         set_in(&self.map(".data", is_parameters)?, &self.controller, &self.slots, &given)
     }

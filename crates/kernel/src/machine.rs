@@ -129,7 +129,7 @@ pub fn set(name: &str, parameters: &Parameters) -> Result<(), LoadError> {
     // `ack_cdg_2` is cdg: where the simulator has it, its ranges hold.
     let plain = name.trim_start_matches("ack_").trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
     if let Ok(entry) = registry::find(plain) {
-        (entry.build)(parameters)?;
+        entry.build(parameters)?;
     }
     let Some(first) = parameters.keys().next() else { return Ok(()) };
     match open(name)? {

@@ -22,11 +22,12 @@ pub(crate) fn controllers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let parameters = entry.parameters.iter().map(|parameter| {
             json!({
                 "name": parameter.name,
-                "default": parameter.default,
+                "default": parameter.default.to_string(),
                 "unit": parameter.unit,
-                "range": parameter.range,
+                "range": parameter.range.to_string(),
                 "meaning": parameter.meaning,
                 "source": parameter.source,
+                "schema": parameter.schema(),
             })
         });
         json!({

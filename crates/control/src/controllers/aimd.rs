@@ -4,12 +4,11 @@
 //! NewReno with both constants free. With alpha = 3*(1 - beta)/(1 + beta) it has NewReno's mean window at the same
 //! loss rate (RFC 9438, section 4.3).
 
-use serde::{Deserialize, Serialize};
-
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Reno, Undo};
+use crate::range::above;
+use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
 /// What the registry tells about AIMD.
 pub const ENTRY: Entry = Entry {
@@ -17,50 +16,18 @@ pub const ENTRY: Entry = Entry {
     title: "AIMD",
     summary: "NewReno with a free increase per round trip and a free share kept on a loss",
     source: "Chiu and Jain 1989; Yang and Lam 2000",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Aimd::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Aimd::new(Settings::read(given)?))),
 };
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "alpha",
-        default: "1",
-        unit: "segments per RTT",
-        range: "above 0, at most 1000",
-        meaning: "Increase per round trip in congestion avoidance",
-        source: "RFC 5681, equation 3, for 1",
-    },
-    Parameter {
-        name: "beta",
-        default: "0.5",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "Share of the window kept on a loss",
-        source: "RFC 5681, equation 4, for 0.5",
-    },
-];
-
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub alpha: f64,
-    pub beta: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { alpha: 1.0, beta: 0.5 }
-    }
-}
-
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        require(ENTRY.name, PARAMETERS, "alpha", s.alpha, s.alpha > 0.0 && s.alpha <= 1000.0)?;
-        require(ENTRY.name, PARAMETERS, "beta", s.beta, s.beta > 0.0 && s.beta < 1.0)?;
-        Ok(s)
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Increase per round trip in congestion avoidance
+        alpha: f64 = 1.0,
+            unit "segments per RTT", range above(0.0).up_to(1000.0), source "RFC 5681, equation 3, for 1";
+        /// Share of the window kept on a loss
+        beta: f64 = 0.5, range above(0.0).below(1.0), source "RFC 5681, equation 4, for 0.5";
     }
 }
 
@@ -101,11 +68,6 @@ impl Controller for Aimd {
 mod tests {
     use super::*;
     use crate::testing::{World, ack, loss};
-
-    #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("aimd", PARAMETERS);
-    }
 
     #[test]
     fn a_window_of_acknowledgements_adds_alpha_and_a_loss_keeps_beta() {

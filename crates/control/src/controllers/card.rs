@@ -20,13 +20,13 @@
 //! Probes: `rtt_ms` is tau of the last decision (0 before the first), `gradient` its (tau_i - tau_{i-1})/(tau_i +
 //! tau_{i-1}), `decreases` counts decreases by delay since the start.
 
-use serde::{Deserialize, Serialize};
 use units::Span;
 
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about CARD.
 pub const ENTRY: Entry = Entry {
@@ -34,53 +34,20 @@ pub const ENTRY: Entry = Entry {
     title: "CARD",
     summary: "Gives up an eighth of the window when the RTT rose since the last decision, adds a segment otherwise",
     source: "Jain 1989",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Card::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Card::new(Settings::read(given)?))),
 };
 
 /// The share of the window kept on a loss.
 const BETA_LOSS: f64 = 0.5;
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "beta",
-        default: "0.875",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "Share of the window kept when the RTT rose",
-        source: "Hayes and Armitage 2011, section 2",
-    },
-    Parameter {
-        name: "every",
-        default: "2",
-        unit: "round trips",
-        range: "1 to 1000",
-        meaning: "Round trips from one decision to the next: the first after a change does not show its effect",
-        source: "Jain 1989",
-    },
-];
-
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub beta: f64,
-    pub every: u32,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { beta: 0.875, every: 2 }
-    }
-}
-
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        require(ENTRY.name, PARAMETERS, "beta", s.beta, s.beta > 0.0 && s.beta < 1.0)?;
-        require(ENTRY.name, PARAMETERS, "every", s.every, (1..=1000).contains(&s.every))?;
-        Ok(s)
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Share of the window kept when the RTT rose
+        beta: f64 = 0.875, range above(0.0).below(1.0), source "Hayes and Armitage 2011, section 2";
+        /// Round trips from one decision to the next: the first after a change does not show its effect
+        every: u32 = 2, unit "round trips", range from(1).up_to(1000), source "Jain 1989";
     }
 }
 
@@ -203,11 +170,6 @@ mod tests {
         for _ in 0..2 {
             card.on_ack(&mut World::new().context(), &Ack { rtt: rtt(millis), round_start: true, ..ack() });
         }
-    }
-
-    #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("card", PARAMETERS);
     }
 
     #[test]

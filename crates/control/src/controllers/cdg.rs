@@ -30,14 +30,14 @@
 //! interval, `interval_rtt_min` and `interval_rtt_max` in milliseconds; the counts of back-offs and losses are
 //! since the start.
 
-use serde::{Deserialize, Serialize};
 use units::Span;
 
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::{choices, parameters};
 use crate::parts::gradient::{CAPACITY, DelayGradient, Gradients, Interval, Queue};
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Marks, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
 
 /// What the registry tells about CDG.
 pub const ENTRY: Entry = Entry {
@@ -45,195 +45,58 @@ pub const ENTRY: Entry = Entry {
     title: "CDG",
     summary: "Backs off with a probability that grows with the RTT gradient; ignores losses unless the queue is full",
     source: "Hayes and Armitage 2011",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Cdg::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Cdg::new(Settings::read(given)?))),
 };
 
 /// The share of the window and of the shadow window that NewReno keeps.
 const NEWRENO_BETA: f64 = 0.5;
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "a",
-        default: "8",
-        unit: "intervals",
-        range: "0 to 64",
-        meaning: "Length of the moving average of the gradients; 0 and 1 do not smooth",
-        source: "section 3.2, equations 3 and 4",
-    },
-    Parameter {
-        name: "G",
-        default: "3ms",
-        unit: "time per interval",
-        range: "1us to 10s",
-        meaning: "Scale of the back-off probability: a gradient of G backs off with probability 0.63",
-        source: "section 3.4, equation 5",
-    },
-    Parameter {
-        name: "beta_d",
-        default: "0.7",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "Share of the window kept on a delay back-off",
-        source: "section 3.5, equation 6",
-    },
-    Parameter {
-        name: "beta_l",
-        default: "0.5",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "Share of the window, or of the shadow window if that is larger, kept on a congestion loss",
-        source: "section 3.7, equation 8",
-    },
-    Parameter {
-        name: "b",
-        default: "5",
-        unit: "indications",
-        range: "0 to 1000000",
-        meaning: "Delay back-offs without a negative gradient after which they are held to be ineffectual",
-        source: "section 3.6",
-    },
-    Parameter {
-        name: "b_prime",
-        default: "5",
-        unit: "indications",
-        range: "0 to 1000000",
-        meaning: "Indications then ignored; 0 ignores none",
-        source: "section 3.6",
-    },
-    Parameter {
-        name: "w_floor",
-        default: "2",
-        unit: "segments",
-        range: "2 to 1000",
-        meaning: "Smallest window after a back-off or a loss",
-        source: "RFC 5681, equation 4",
-    },
-    Parameter {
-        name: "rtt_tick",
-        default: "1ms",
-        unit: "time",
-        range: "0s to 1s",
-        meaning: "Clock tick on which RTTs are measured; 0s is an exact clock",
-        source: "section 4: the authors' implementation",
-    },
-    Parameter {
-        name: "shadow_resync",
-        default: "before",
-        unit: "",
-        range: "\"before\" or \"after\"",
-        meaning: "Whether a delay back-off raises the shadow window to the window before or after the cut",
-        source: "section 3.6, equation 7 and Figure 2",
-    },
-    Parameter {
-        name: "unknown_is_congestion",
-        default: "true",
-        unit: "",
-        range: "true or false",
-        meaning: "A loss while the queue state is unknown is a sign of congestion",
-        source: "section 3.3",
-    },
-    Parameter {
-        name: "hold_freezes_window",
-        default: "true",
-        unit: "",
-        range: "true or false",
-        meaning: "An interval whose back-off is withheld neither grows the window nor gives the next gradient",
-        source: "section 3.6",
-    },
-    Parameter {
-        name: "loss_tolerance",
-        default: "true",
-        unit: "",
-        range: "true or false",
-        meaning: "Losses do not reduce the window unless the queue looks full",
-        source: "section 3.3, equation 8",
-    },
-    Parameter {
-        name: "use_shadow",
-        default: "true",
-        unit: "",
-        range: "true or false",
-        meaning: "A congestion loss starts from the shadow window where that is larger",
-        source: "section 3.6, equation 8",
-    },
-    Parameter {
-        name: "use_ineffectual",
-        default: "true",
-        unit: "",
-        range: "true or false",
-        meaning: "Back-offs that do not turn a gradient negative are withheld after a while",
-        source: "section 3.6",
-    },
-];
-
-/// Which window a delay back-off puts into the shadow window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ShadowResync {
-    /// That before the cut (the paper's Figure 2).
-    Before,
-    /// That after the cut (FreeBSD).
-    After,
-}
-
-/// The parameters, by the paper's symbols; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub a: u32,
-    #[serde(rename = "G")]
-    pub g: Span,
-    pub beta_d: f64,
-    pub beta_l: f64,
-    pub b: u32,
-    pub b_prime: u32,
-    pub w_floor: f64,
-    pub rtt_tick: Span,
-    pub shadow_resync: ShadowResync,
-    pub unknown_is_congestion: bool,
-    pub hold_freezes_window: bool,
-    pub loss_tolerance: bool,
-    pub use_shadow: bool,
-    pub use_ineffectual: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            a: 8,
-            g: Span::from_millis(3),
-            beta_d: 0.7,
-            beta_l: 0.5,
-            b: 5,
-            b_prime: 5,
-            w_floor: 2.0,
-            rtt_tick: Span::from_millis(1),
-            shadow_resync: ShadowResync::Before,
-            unknown_is_congestion: true,
-            hold_freezes_window: true,
-            loss_tolerance: true,
-            use_shadow: true,
-            use_ineffectual: true,
-        }
+choices! {
+    /// Which window a delay back-off puts into the shadow window.
+    pub enum ShadowResync {
+        /// That before the cut (the paper's Figure 2).
+        Before = Word("before"),
+        /// That after the cut (FreeBSD).
+        After = Word("after"),
     }
 }
 
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        const COUNT: u32 = 1_000_000;
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        let share = |x: f64| x > 0.0 && x < 1.0;
-        require(ENTRY.name, PARAMETERS, "a", s.a, s.a as usize <= CAPACITY)?;
-        require(ENTRY.name, PARAMETERS, "G", s.g, s.g >= Span::from_micros(1) && s.g <= Span::from_secs(10))?;
-        require(ENTRY.name, PARAMETERS, "beta_d", s.beta_d, share(s.beta_d))?;
-        require(ENTRY.name, PARAMETERS, "beta_l", s.beta_l, share(s.beta_l))?;
-        require(ENTRY.name, PARAMETERS, "b", s.b, s.b <= COUNT)?;
-        require(ENTRY.name, PARAMETERS, "b_prime", s.b_prime, s.b_prime <= COUNT)?;
-        require(ENTRY.name, PARAMETERS, "w_floor", s.w_floor, (Reno::MINIMUM..=1000.0).contains(&s.w_floor))?;
-        require(ENTRY.name, PARAMETERS, "rtt_tick", s.rtt_tick, s.rtt_tick <= Span::from_secs(1))?;
-        Ok(s)
+parameters! {
+    /// The parameters, by the paper's symbols.
+    pub struct Settings {
+        /// Length of the moving average of the gradients; 0 and 1 do not smooth
+        a: u32 = 8, unit "intervals", range from(0).up_to(CAPACITY as u32), source "section 3.2, equations 3 and 4";
+        /// Scale of the back-off probability: a gradient of G backs off with probability 0.63
+        g as "G": Span = Span::from_millis(3),
+            unit "time per interval", range from(Span::from_micros(1)).up_to(Span::from_secs(10)),
+            source "section 3.4, equation 5";
+        /// Share of the window kept on a delay back-off
+        beta_d: f64 = 0.7, range above(0.0).below(1.0), source "section 3.5, equation 6";
+        /// Share of the window, or of the shadow window if that is larger, kept on a congestion loss
+        beta_l: f64 = 0.5, range above(0.0).below(1.0), source "section 3.7, equation 8";
+        /// Delay back-offs without a negative gradient after which they are held to be ineffectual
+        b: u32 = 5, unit "indications", range from(0).up_to(1_000_000), source "section 3.6";
+        /// Indications then ignored; 0 ignores none
+        b_prime: u32 = 5, unit "indications", range from(0).up_to(1_000_000), source "section 3.6";
+        /// Smallest window after a back-off or a loss
+        w_floor: f64 = 2.0, unit "segments", range from(Reno::MINIMUM).up_to(1000.0), source "RFC 5681, equation 4";
+        /// Clock tick on which RTTs are measured; 0s is an exact clock
+        rtt_tick: Span = Span::from_millis(1),
+            unit "time", range from(Span::ZERO).up_to(Span::from_secs(1)),
+            source "section 4: the authors' implementation";
+        /// Whether a delay back-off raises the shadow window to the window before or after the cut
+        shadow_resync: ShadowResync = ShadowResync::Before, source "section 3.6, equation 7 and Figure 2";
+        /// A loss while the queue state is unknown is a sign of congestion
+        unknown_is_congestion: bool = true, source "section 3.3";
+        /// An interval whose back-off is withheld neither grows the window nor gives the next gradient
+        hold_freezes_window: bool = true, source "section 3.6";
+        /// Losses do not reduce the window unless the queue looks full
+        loss_tolerance: bool = true, source "section 3.3, equation 8";
+        /// A congestion loss starts from the shadow window where that is larger
+        use_shadow: bool = true, source "section 3.6, equation 8";
+        /// Back-offs that do not turn a gradient negative are withheld after a while
+        use_ineffectual: bool = true, source "section 3.6";
     }
 }
 

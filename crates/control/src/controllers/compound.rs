@@ -15,12 +15,11 @@
 //!
 //! Probes: `delay_window` and `waiting`, dwnd and diff, in segments.
 
-use serde::{Deserialize, Serialize};
-
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about Compound TCP.
 pub const ENTRY: Entry = Entry {
@@ -28,94 +27,29 @@ pub const ENTRY: Entry = Entry {
     title: "Compound TCP",
     summary: "The window of standard TCP, and on top one that grows fast while the queue is short",
     source: "Tan, Song, Zhang and Sridharan 2006",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Compound::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Compound::new(Settings::read(given)?))),
 };
-
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "alpha",
-        default: "0.125",
-        unit: "",
-        range: "above 0, at most 10",
-        meaning: "Scale of the increase of the delay window",
-        source: "section III, alpha",
-    },
-    Parameter {
-        name: "k",
-        default: "0.75",
-        unit: "",
-        range: "above 0, at most 1",
-        meaning: "Power of the window in the increase of the delay window",
-        source: "section III, k",
-    },
-    Parameter {
-        name: "beta",
-        default: "0.5",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "Share of the whole window given up on a loss",
-        source: "section III, beta",
-    },
-    Parameter {
-        name: "gamma",
-        default: "30",
-        unit: "segments",
-        range: "above 0, at most 1000000",
-        meaning: "From so many own segments waiting in the queue on the delay window goes back",
-        source: "section III, gamma",
-    },
-    Parameter {
-        name: "zeta",
-        default: "1",
-        unit: "",
-        range: "above 0, at most 1000",
-        meaning: "How fast it goes back: segments for each one waiting",
-        source: "section III, zeta",
-    },
-    Parameter {
-        name: "low_window",
-        default: "38",
-        unit: "segments",
-        range: "0 to 1000000",
-        meaning: "Below this window the delay window does not grow",
-        source: "section III; RFC 3649, Low_Window",
-    },
-];
 
 /// The share that the loss window keeps.
 const BETA_LOSS_WINDOW: f64 = 0.5;
 
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub alpha: f64,
-    pub k: f64,
-    pub beta: f64,
-    pub gamma: f64,
-    pub zeta: f64,
-    pub low_window: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { alpha: 0.125, k: 0.75, beta: 0.5, gamma: 30.0, zeta: 1.0, low_window: 38.0 }
-    }
-}
-
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        let check = |name, value: f64, holds| require(ENTRY.name, PARAMETERS, name, value, holds);
-        check("alpha", s.alpha, s.alpha > 0.0 && s.alpha <= 10.0)?;
-        check("k", s.k, s.k > 0.0 && s.k <= 1.0)?;
-        check("beta", s.beta, s.beta > 0.0 && s.beta < 1.0)?;
-        check("gamma", s.gamma, s.gamma > 0.0 && s.gamma <= 1e6)?;
-        check("zeta", s.zeta, s.zeta > 0.0 && s.zeta <= 1000.0)?;
-        check("low_window", s.low_window, (0.0..=1e6).contains(&s.low_window))?;
-        Ok(s)
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Scale of the increase of the delay window
+        alpha: f64 = 0.125, range above(0.0).up_to(10.0), source "section III, alpha";
+        /// Power of the window in the increase of the delay window
+        k: f64 = 0.75, range above(0.0).up_to(1.0), source "section III, k";
+        /// Share of the whole window given up on a loss
+        beta: f64 = 0.5, range above(0.0).below(1.0), source "section III, beta";
+        /// From so many own segments waiting in the queue on the delay window goes back
+        gamma: f64 = 30.0, unit "segments", range above(0.0).up_to(1_000_000.0), source "section III, gamma";
+        /// How fast it goes back: segments for each one waiting
+        zeta: f64 = 1.0, range above(0.0).up_to(1000.0), source "section III, zeta";
+        /// Below this window the delay window does not grow
+        low_window: f64 = 38.0,
+            unit "segments", range from(0.0).up_to(1_000_000.0), source "section III; RFC 3649, Low_Window";
     }
 }
 
@@ -235,11 +169,6 @@ mod tests {
     fn round(compound: &mut Compound, millis: u64) {
         let (smoothed_rtt, min_rtt) = (Span::from_millis(millis), Span::from_millis(100));
         compound.on_ack(&mut World::new().context(), &Ack { smoothed_rtt, min_rtt, round_start: true, ..ack() });
-    }
-
-    #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("compound", PARAMETERS);
     }
 
     #[test]

@@ -27,14 +27,14 @@
 //! Probes: `w_max`, `w_est` and `cwnd_prior` in segments, `k` in seconds; `hystart_found` is 0 nothing, 1 ACK
 //! train, 2 delay.
 
-use serde::{Deserialize, Serialize};
 use units::Time;
 
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::{choices, parameters};
 use crate::parts::hystart::HyStart;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Marks, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
 
 /// What the registry tells about CUBIC.
 pub const ENTRY: Entry = Entry {
@@ -42,194 +42,62 @@ pub const ENTRY: Entry = Entry {
     title: "CUBIC",
     summary: "Grows along a cubic of the time since the last loss, flat around the window at which that happened",
     source: "RFC 9438",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Cubic::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Cubic::new(Settings::read(given)?))),
 };
 
 /// The smallest window after a mark (RFC 9438, section 4.6).
 const MINIMUM_AFTER_MARK: f64 = 1.0;
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "C",
-        default: "0.4",
-        unit: "segments/s^3",
-        range: "1e-6 to 1000",
-        meaning: "How steep the cubic is",
-        source: "section 5, constant C",
-    },
-    Parameter {
-        name: "beta",
-        default: "0.7",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "Share of the window kept on a loss",
-        source: "section 4.6, beta_cubic",
-    },
-    Parameter {
-        name: "fast_convergence",
-        default: "true",
-        unit: "",
-        range: "true or false",
-        meaning: "A loss below the last W_max puts the plateau lower, to leave room for new flows",
-        source: "section 4.7",
-    },
-    Parameter {
-        name: "reno_friendly",
-        default: "true",
-        unit: "",
-        range: "true or false",
-        meaning: "The window is at least what Reno would have with the same losses",
-        source: "section 4.3",
-    },
-    Parameter {
-        name: "reno_alpha_one",
-        default: "true",
-        unit: "",
-        range: "true or false",
-        meaning: "What Reno would have grows by 1 a round trip once it has reached the window before the loss",
-        source: "section 4.3; false in Linux 3.5",
-    },
-    Parameter {
-        name: "look_ahead",
-        default: "smoothed",
-        unit: "",
-        range: "\"smoothed\" or \"minimum\"",
-        meaning: "Which RTT ahead on the cubic the target of an ACK lies",
-        source: "section 4.2; the smallest in Linux 3.5",
-    },
-    Parameter {
-        name: "growth_before_loss",
-        default: "0",
-        unit: "segments per segment counted",
-        range: "0 to 1",
-        meaning: "Least growth in congestion avoidance while no loss, or none since a timeout, has shown W_max",
-        source: "0.05 in Linux 3.5",
-    },
-    Parameter {
-        name: "count_segments",
-        default: "false",
-        unit: "",
-        range: "true or false",
-        meaning: "The cubic counts the segments that an ACK covers, however the stack counts ACKs",
-        source: "true in Linux 3.5, which divides by the measured number of segments per ACK",
-    },
-    Parameter {
-        name: "whole_segments",
-        default: "false",
-        unit: "",
-        range: "true or false",
-        meaning: "Windows and targets are whole segments, and the window grows by one for the fewest counted that the cubic, Reno \
-                  or growth_before_loss ask for",
-        source: "true in Linux 6",
-    },
-    Parameter {
-        name: "halve_first",
-        default: "false",
-        unit: "",
-        range: "true or false",
-        meaning: "The first loss of a connection halves the window",
-        source: "true in FreeBSD 9",
-    },
-    Parameter {
-        name: "hystart",
-        default: "true",
-        unit: "",
-        range: "true or false",
-        meaning: "Slow start ends before a loss where HyStart sees the pipe full",
-        source: "section 4.10; Ha and Rhee 2011",
-    },
-    Parameter {
-        name: "hystart_ack_train",
-        default: "true",
-        unit: "",
-        range: "true or false",
-        meaning: "HyStart looks at the length of ACK trains",
-        source: "Ha and Rhee 2011",
-    },
-    Parameter {
-        name: "hystart_delay",
-        default: "true",
-        unit: "",
-        range: "true or false",
-        meaning: "HyStart looks at the smallest RTT of a round",
-        source: "Ha and Rhee 2011",
-    },
-    Parameter {
-        name: "hystart_delay_divisor",
-        default: "8",
-        unit: "",
-        range: "1 to 1000",
-        meaning: "The smallest RTT of a round may lie above that of all by one part in so many, at least 4 and at most 16 ms",
-        source: "16 in Linux 3.5",
-    },
-];
-
-/// Which RTT ahead the target lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LookAhead {
-    /// The smoothed RTT.
-    Smoothed,
-    /// The smallest RTT of the connection.
-    Minimum,
+choices! {
+    /// Which RTT ahead the target lies.
+    pub enum LookAhead {
+        /// The smoothed RTT.
+        Smoothed = Word("smoothed"),
+        /// The smallest RTT of the connection.
+        Minimum = Word("minimum"),
+    }
 }
 
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    #[serde(rename = "C")]
-    pub c: f64,
-    pub beta: f64,
-    pub fast_convergence: bool,
-    pub reno_friendly: bool,
-    pub reno_alpha_one: bool,
-    pub look_ahead: LookAhead,
-    pub growth_before_loss: f64,
-    pub count_segments: bool,
-    pub whole_segments: bool,
-    pub halve_first: bool,
-    pub hystart: bool,
-    pub hystart_ack_train: bool,
-    pub hystart_delay: bool,
-    pub hystart_delay_divisor: u32,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            c: 0.4,
-            beta: 0.7,
-            fast_convergence: true,
-            reno_friendly: true,
-            reno_alpha_one: true,
-            look_ahead: LookAhead::Smoothed,
-            growth_before_loss: 0.0,
-            count_segments: false,
-            whole_segments: false,
-            halve_first: false,
-            hystart: true,
-            hystart_ack_train: true,
-            hystart_delay: true,
-            hystart_delay_divisor: 8,
-        }
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// How steep the cubic is
+        c as "C": f64 = 0.4, unit "segments/s^3", range from(1e-6).up_to(1000.0), source "section 5, constant C";
+        /// Share of the window kept on a loss
+        beta: f64 = 0.7, range above(0.0).below(1.0), source "section 4.6, beta_cubic";
+        /// A loss below the last W_max puts the plateau lower, to leave room for new flows
+        fast_convergence: bool = true, source "section 4.7";
+        /// The window is at least what Reno would have with the same losses
+        reno_friendly: bool = true, source "section 4.3";
+        /// What Reno would have grows by 1 a round trip once it has reached the window before the loss
+        reno_alpha_one: bool = true, source "section 4.3; false in Linux 3.5";
+        /// Which RTT ahead on the cubic the target of an ACK lies
+        look_ahead: LookAhead = LookAhead::Smoothed, source "section 4.2; the smallest in Linux 3.5";
+        /// Least growth in congestion avoidance while no loss, or none since a timeout, has shown W_max
+        growth_before_loss: f64 = 0.0,
+            unit "segments per segment counted", range from(0.0).up_to(1.0), source "0.05 in Linux 3.5";
+        /// The cubic counts the segments that an ACK covers, however the stack counts ACKs
+        count_segments: bool = false,
+            source "true in Linux 3.5, which divides by the measured number of segments per ACK";
+        /// Windows and targets are whole segments, and the window grows by one for the fewest counted that the
+        /// cubic, Reno or growth_before_loss ask for
+        whole_segments: bool = false, source "true in Linux 6";
+        /// The first loss of a connection halves the window
+        halve_first: bool = false, source "true in FreeBSD 9";
+        /// Slow start ends before a loss where HyStart sees the pipe full
+        hystart: bool = true, source "section 4.10; Ha and Rhee 2011";
+        /// HyStart looks at the length of ACK trains
+        hystart_ack_train: bool = true, source "Ha and Rhee 2011";
+        /// HyStart looks at the smallest RTT of a round
+        hystart_delay: bool = true, source "Ha and Rhee 2011";
+        /// The smallest RTT of a round may lie above that of all by one part in so many, at least 4 and at most 16
+        /// ms
+        hystart_delay_divisor: u32 = 8, range from(1).up_to(1000), source "16 in Linux 3.5";
     }
 }
 
 impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        require(ENTRY.name, PARAMETERS, "C", s.c, (1e-6..=1000.0).contains(&s.c))?;
-        require(ENTRY.name, PARAMETERS, "beta", s.beta, s.beta > 0.0 && s.beta < 1.0)?;
-        let growth = s.growth_before_loss;
-        require(ENTRY.name, PARAMETERS, "growth_before_loss", growth, (0.0..=1.0).contains(&growth))?;
-        let divisor = s.hystart_delay_divisor;
-        require(ENTRY.name, PARAMETERS, "hystart_delay_divisor", divisor, (1..=1000).contains(&divisor))?;
-        Ok(s)
-    }
-
     /// The additive increase with which a decrease to beta gives Reno's mean window (section 4.3).
     fn alpha_cubic(&self) -> f64 {
         3.0 * (1.0 - self.beta) / (1.0 + self.beta)

@@ -49,8 +49,8 @@ pub const ENTRY: Entry = Entry {
     title: "DA",
     summary: "Shrinks the window by the ratio of smallest to measured delay, grows it by one when nothing queues",
     source: "Dabbous 1992",
-    parameters: settings::PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Da::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Da::new(Settings::read(given)?))),
 };
 
 /// The two phases of section 3.

@@ -20,13 +20,13 @@
 //! Probes: `min_rtt_ms` and `max_rtt_ms` are D_min and D_max, `threshold_ms` is D_i (all 0 before the first sample);
 //! `decreases` counts decreases by delay since the start.
 
-use serde::{Deserialize, Serialize};
 use units::Span;
 
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about DUAL.
 pub const ENTRY: Entry = Entry {
@@ -34,60 +34,20 @@ pub const ENTRY: Entry = Entry {
     title: "DUAL",
     summary: "Tahoe that gives up an eighth of the window when the RTT is above the middle of its range",
     source: "Wang and Crowcroft 1992",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Dual::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Dual::new(Settings::read(given)?))),
 };
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "alpha",
-        default: "0.5",
-        unit: "",
-        range: "0 to 1",
-        meaning: "Where the threshold lies between the smallest RTT and the largest: how much of the queue may fill",
-        source: "Dabbous 1992, section 3; Wang and Crowcroft 1992 for 0.5",
-    },
-    Parameter {
-        name: "beta",
-        default: "0.875",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "Share of the window kept above the threshold",
-        source: "Dabbous 1992, section 3",
-    },
-    Parameter {
-        name: "every",
-        default: "2",
-        unit: "round trips",
-        range: "1 to 1000",
-        meaning: "Round trips from one comparison to the next",
-        source: "Hayes and Armitage 2011, section 2",
-    },
-];
-
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub alpha: f64,
-    pub beta: f64,
-    pub every: u32,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { alpha: 0.5, beta: 0.875, every: 2 }
-    }
-}
-
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        require(ENTRY.name, PARAMETERS, "alpha", s.alpha, (0.0..=1.0).contains(&s.alpha))?;
-        require(ENTRY.name, PARAMETERS, "beta", s.beta, s.beta > 0.0 && s.beta < 1.0)?;
-        require(ENTRY.name, PARAMETERS, "every", s.every, (1..=1000).contains(&s.every))?;
-        Ok(s)
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Where the threshold lies between the smallest RTT and the largest: how much of the queue may fill
+        alpha: f64 = 0.5,
+            range from(0.0).up_to(1.0), source "Dabbous 1992, section 3; Wang and Crowcroft 1992 for 0.5";
+        /// Share of the window kept above the threshold
+        beta: f64 = 0.875, range above(0.0).below(1.0), source "Dabbous 1992, section 3";
+        /// Round trips from one comparison to the next
+        every: u32 = 2, unit "round trips", range from(1).up_to(1000), source "Hayes and Armitage 2011, section 2";
     }
 }
 
@@ -206,11 +166,6 @@ mod tests {
     /// An ACK that ends a round trip of `millis`.
     fn round(dual: &mut Dual, millis: u64) {
         dual.on_ack(&mut World::new().context(), &Ack { rtt: rtt(millis), round_start: true, ..ack() });
-    }
-
-    #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("dual", PARAMETERS);
     }
 
     #[test]

@@ -15,12 +15,11 @@
 //! lead, so its shape around w = sqrt(1.5/p0) = 12 segments is ours. Every lost segment counts, as a window of more than 1/p0 segments
 //! loses more than one a round trip; a mark (ECN) counts as one. Slow start, a loss that ends it, and timeouts are NewReno's.
 
-use serde::{Deserialize, Serialize};
-
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Reno, Undo};
+use crate::range::above;
+use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
 /// What the registry tells about E-TCP.
 pub const ENTRY: Entry = Entry {
@@ -28,56 +27,23 @@ pub const ENTRY: Entry = Entry {
     title: "E-TCP",
     summary: "A twenty-fifth of a segment for every one acknowledged, and at most four given up for every one lost",
     source: "Gu, Towsley, Hollot and Zhang 2007",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(ETcp::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(ETcp::new(Settings::read(given)?))),
 };
-
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "a",
-        default: "0.04",
-        unit: "segments per segment acknowledged",
-        range: "above 0, at most 1",
-        meaning: "Increase for each segment that is acknowledged",
-        source: "Gu et al. 2007",
-    },
-    Parameter {
-        name: "p0",
-        default: "0.01",
-        unit: "",
-        range: "above 0, at most 1",
-        meaning: "Share of lost segments that large windows settle at",
-        source: "Gu et al. 2007",
-    },
-];
 
 /// NewReno's loss rate is this over the square of its window (RFC 3649, section 5: p = 1.5/w^2).
 const RENO: f64 = 1.5;
 /// The share of the window kept on a loss in slow start and on a timeout.
 const BETA_RENO: f64 = 0.5;
 
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub a: f64,
-    pub p0: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { a: 0.04, p0: 0.01 }
-    }
-}
-
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        let share = |x: f64| x > 0.0 && x <= 1.0;
-        require(ENTRY.name, PARAMETERS, "a", s.a, share(s.a))?;
-        require(ENTRY.name, PARAMETERS, "p0", s.p0, share(s.p0))?;
-        Ok(s)
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Increase for each segment that is acknowledged
+        a: f64 = 0.04,
+            unit "segments per segment acknowledged", range above(0.0).up_to(1.0), source "Gu et al. 2007";
+        /// Share of lost segments that large windows settle at
+        p0: f64 = 0.01, range above(0.0).up_to(1.0), source "Gu et al. 2007";
     }
 }
 
@@ -157,11 +123,6 @@ mod tests {
 
     fn at(window: f64) -> ETcp {
         ETcp { reno: Reno { window, threshold: 2.0 }, ..ETcp::new(Settings::default()) }
-    }
-
-    #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("e-tcp", PARAMETERS);
     }
 
     #[test]

@@ -21,13 +21,13 @@
 //!
 //! Probes: `average_rtt` and `base_rtt` in milliseconds; `waiting` is w (1 - base RTT/RTT), own segments in the queues.
 
-use serde::{Deserialize, Serialize};
 use units::Span;
 
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
+use crate::range::above;
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about FAST.
 pub const ENTRY: Entry = Entry {
@@ -35,8 +35,8 @@ pub const ENTRY: Entry = Entry {
     title: "FAST TCP",
     summary: "Keeps alpha of its own segments in the queue, and closes in on that by a share of the distance",
     source: "Wei, Jin, Low and Hegde 2006",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Fast::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Fast::new(Settings::read(given)?))),
 };
 
 /// The share of the window kept on a loss.
@@ -45,46 +45,15 @@ const BETA_LOSS: f64 = 0.5;
 const WEIGHT_MAX: f64 = 0.25;
 const WEIGHT_WINDOW: f64 = 3.0;
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "alpha",
-        default: "20",
-        unit: "segments",
-        range: "above 0, at most 100000",
-        meaning: "Own segments that it keeps in the queues of the path",
-        source: "the paper's alpha; the value is for paths below 100 Mbit/s",
-    },
-    Parameter {
-        name: "gamma",
-        default: "0.5",
-        unit: "",
-        range: "above 0, at most 1",
-        meaning: "Share of the distance to the target that an update goes",
-        source: "the paper's gamma",
-    },
-];
-
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub alpha: f64,
-    pub gamma: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { alpha: 20.0, gamma: 0.5 }
-    }
-}
-
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        require(ENTRY.name, PARAMETERS, "alpha", s.alpha, s.alpha > 0.0 && s.alpha <= 1e5)?;
-        require(ENTRY.name, PARAMETERS, "gamma", s.gamma, s.gamma > 0.0 && s.gamma <= 1.0)?;
-        Ok(s)
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Own segments that it keeps in the queues of the path
+        alpha: f64 = 20.0,
+            unit "segments", range above(0.0).up_to(100_000.0),
+            source "the paper's alpha; the value is for paths below 100 Mbit/s";
+        /// Share of the distance to the target that an update goes
+        gamma: f64 = 0.5, range above(0.0).up_to(1.0), source "the paper's gamma";
     }
 }
 
@@ -209,11 +178,6 @@ mod tests {
     /// The end of a round trip, without a sample.
     fn round(fast: &mut Fast) {
         fast.on_ack(&mut World::new().context(), &Ack { round_start: true, ..ack() });
-    }
-
-    #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("fast", PARAMETERS);
     }
 
     #[test]

@@ -18,13 +18,13 @@
 //!
 //! Probes: `queueing_delay` and `queueing_delay_max` in milliseconds, `backoff_probability`, and the number of `backoffs`.
 
-use serde::{Deserialize, Serialize};
 use units::Span;
 
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about HD.
 pub const ENTRY: Entry = Entry {
@@ -32,66 +32,30 @@ pub const ENTRY: Entry = Entry {
     title: "HD",
     summary: "Halves by chance on queueing delay, less and less likely beyond a threshold, to coexist with loss-based flows",
     source: "Budzisz, Stanojevic, Schlote, Baker and Shorten 2011",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Hd::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Hd::new(Settings::read(given)?))),
 };
 
 /// The share of the window kept on a loss and by a back-off.
 const BETA: f64 = 0.5;
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "q_min",
-        default: "5ms",
-        unit: "time",
-        range: "0s to 10s, below q_th",
-        meaning: "Queueing delay above which back-offs begin",
-        source: "FreeBSD, cc_hd(4), qmin",
-    },
-    Parameter {
-        name: "q_th",
-        default: "20ms",
-        unit: "time",
-        range: "1us to 10s, above q_min",
-        meaning: "Queueing delay at which a back-off is most likely",
-        source: "FreeBSD, cc_hd(4), queue_threshold",
-    },
-    Parameter {
-        name: "p_max",
-        default: "0.05",
-        unit: "",
-        range: "above 0, at most 1",
-        meaning: "Probability of a back-off per ACK at q_th",
-        source: "FreeBSD, cc_hd(4), pmax",
-    },
-];
-
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub q_min: Span,
-    pub q_th: Span,
-    pub p_max: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { q_min: Span::from_millis(5), q_th: Span::from_millis(20), p_max: 0.05 }
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Queueing delay above which back-offs begin
+        q_min: Span = Span::from_millis(5),
+            unit "time", range from(Span::ZERO).up_to(Span::from_secs(10)).less_than("q_th"),
+            source "FreeBSD, cc_hd(4), qmin";
+        /// Queueing delay at which a back-off is most likely
+        q_th: Span = Span::from_millis(20),
+            unit "time", range from(Span::from_micros(1)).up_to(Span::from_secs(10)).more_than("q_min"),
+            source "FreeBSD, cc_hd(4), queue_threshold";
+        /// Probability of a back-off per ACK at q_th
+        p_max: f64 = 0.05, range above(0.0).up_to(1.0), source "FreeBSD, cc_hd(4), pmax";
     }
 }
 
 impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        let time = |x: Span| x <= Span::from_secs(10) && s.q_min < s.q_th;
-        require(ENTRY.name, PARAMETERS, "q_min", s.q_min, time(s.q_min))?;
-        require(ENTRY.name, PARAMETERS, "q_th", s.q_th, time(s.q_th) && s.q_th >= Span::from_micros(1))?;
-        require(ENTRY.name, PARAMETERS, "p_max", s.p_max, s.p_max > 0.0 && s.p_max <= 1.0)?;
-        Ok(s)
-    }
-
     /// The probability of a back-off at queueing delay `q`, where the largest seen is `q_max`.
     fn backoff_probability(&self, q: Span, q_max: Span) -> f64 {
         let share = |part: Span, whole: Span| part.as_secs_f64() / whole.as_secs_f64();
@@ -197,11 +161,6 @@ mod tests {
     use crate::testing::{World, ack, loss, probed, rtt};
 
     const MS: fn(u64) -> Span = Span::from_millis;
-
-    #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("hd", PARAMETERS);
-    }
 
     #[test]
     fn the_probability_rises_to_the_threshold_and_falls_to_the_largest_delay() {

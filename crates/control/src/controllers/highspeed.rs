@@ -18,12 +18,10 @@
 //!
 //! Probes: `a` in segments a round trip, `b` the share that a loss would take.
 
-use serde::{Deserialize, Serialize};
-
 use crate::entry::Entry;
-use crate::parameters::read;
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about HighSpeed TCP.
 pub const ENTRY: Entry = Entry {
@@ -31,18 +29,9 @@ pub const ENTRY: Entry = Entry {
     title: "HighSpeed TCP",
     summary: "Increase and decrease depend on the window: the larger it is, the more it grows and the less it gives up",
     source: "RFC 3649",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(HighSpeed::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(HighSpeed::new(Settings::read(given)?))),
 };
-
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "table",
-    default: "false",
-    unit: "",
-    range: "true or false",
-    meaning: "a(w) and b(w) are those of the next row of the RFC's table, as in Linux, instead of the formulas",
-    source: "section 5; appendix B",
-}];
 
 /// Up to this window, standard TCP (section 5).
 const LOW_WINDOW: f64 = 38.0;
@@ -77,17 +66,11 @@ fn increase(w: f64) -> f64 {
     w * w * p * 2.0 * b / (2.0 - b)
 }
 
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub table: bool,
-}
-
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        read(ENTRY.name, PARAMETERS, given)
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// a(w) and b(w) are those of the next row of the RFC's table, as in Linux, instead of the formulas
+        table: bool = false, source "section 5; appendix B";
     }
 }
 
@@ -169,11 +152,6 @@ mod tests {
 
     fn at(window: f64, table: bool) -> HighSpeed {
         HighSpeed { reno: Reno { window, threshold: 2.0 }, ..HighSpeed::new(Settings { table }) }
-    }
-
-    #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("highspeed", PARAMETERS);
     }
 
     #[test]

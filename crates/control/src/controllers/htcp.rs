@@ -24,13 +24,13 @@
 //! Probes: `alpha` in segments a round trip, `beta` the share kept by the last loss, `rtt_max` in milliseconds, `throughput`, the largest
 //! of this epoch, in segments/s.
 
-use serde::{Deserialize, Serialize};
 use units::{Span, Time};
 
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about H-TCP.
 pub const ENTRY: Entry = Entry {
@@ -38,84 +38,9 @@ pub const ENTRY: Entry = Entry {
     title: "H-TCP",
     summary: "Grows the faster the longer ago the last loss, and keeps the share of the window that empties the queue",
     source: "Leith and Shorten 2004; draft-leith-tcp-htcp-06",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(HTcp::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(HTcp::new(Settings::read(given)?))),
 };
-
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "delta_l",
-        default: "1s",
-        unit: "time",
-        range: "0s to 100s",
-        meaning: "Time after a congestion event in which the increase is that of standard TCP",
-        source: "Delta_L",
-    },
-    Parameter {
-        name: "delta_b",
-        default: "0.2",
-        unit: "",
-        range: "0 to 1000",
-        meaning: "Change of throughput from epoch to epoch above which the next loss keeps beta_min",
-        source: "Delta_B",
-    },
-    Parameter {
-        name: "beta_min",
-        default: "0.5",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "Smallest share of the window kept on a loss",
-        source: "adaptive back-off",
-    },
-    Parameter {
-        name: "beta_max",
-        default: "0.8",
-        unit: "",
-        range: "above 0, below 1, not below beta_min",
-        meaning: "Largest share of the window kept on a loss",
-        source: "adaptive back-off; 102/128 in Linux",
-    },
-    Parameter {
-        name: "rtt_scaling",
-        default: "true",
-        unit: "",
-        range: "true or false",
-        meaning: "The increase is in proportion to the smallest RTT, so that flows gain alike whatever their RTT",
-        source: "RTT scaling; limits of Linux",
-    },
-    Parameter {
-        name: "stable_epochs",
-        default: "1",
-        unit: "epochs",
-        range: "0 to 1000",
-        meaning: "Epochs in a row without a change of throughput after which the share kept adapts to the RTTs",
-        source: "adaptive back-off; 2 in Linux",
-    },
-    Parameter {
-        name: "adapt_above",
-        default: "0s",
-        unit: "time",
-        range: "0s to 100s",
-        meaning: "The share kept adapts only where the smallest RTT is above this",
-        source: "10 ms in Linux",
-    },
-    Parameter {
-        name: "whole_numbers",
-        default: "false",
-        unit: "",
-        range: "true or false",
-        meaning: "The increase function is rounded down to a whole number",
-        source: "true in Linux",
-    },
-    Parameter {
-        name: "count_segments",
-        default: "false",
-        unit: "",
-        range: "true or false",
-        meaning: "The increase counts the segments that an ACK covers, however the stack counts ACKs",
-        source: "true in Linux",
-    },
-];
 
 /// The RTT to which the increase is scaled, and how far the ratio may go.
 const RTT_REFERENCE: f64 = 0.1;
@@ -129,50 +54,30 @@ const RTT_MEMORY: f64 = 0.95;
 const UNSMOOTHED: f64 = 3.0;
 const WEIGHT: f64 = 0.25;
 
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub delta_l: Span,
-    pub delta_b: f64,
-    pub beta_min: f64,
-    pub beta_max: f64,
-    pub rtt_scaling: bool,
-    pub stable_epochs: u32,
-    pub adapt_above: Span,
-    pub whole_numbers: bool,
-    pub count_segments: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            delta_l: Span::from_secs(1),
-            delta_b: 0.2,
-            beta_min: 0.5,
-            beta_max: 0.8,
-            rtt_scaling: true,
-            stable_epochs: 1,
-            adapt_above: Span::ZERO,
-            whole_numbers: false,
-            count_segments: false,
-        }
-    }
-}
-
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        let longest = Span::from_secs(100);
-        let share = |x: f64| x > 0.0 && x < 1.0;
-        require(ENTRY.name, PARAMETERS, "delta_l", s.delta_l, s.delta_l <= longest)?;
-        require(ENTRY.name, PARAMETERS, "delta_b", s.delta_b, (0.0..=1000.0).contains(&s.delta_b))?;
-        require(ENTRY.name, PARAMETERS, "beta_min", s.beta_min, share(s.beta_min))?;
-        require(ENTRY.name, PARAMETERS, "beta_max", s.beta_max, share(s.beta_max) && s.beta_min <= s.beta_max)?;
-        require(ENTRY.name, PARAMETERS, "stable_epochs", s.stable_epochs, s.stable_epochs <= 1000)?;
-        require(ENTRY.name, PARAMETERS, "adapt_above", s.adapt_above, s.adapt_above <= longest)?;
-        Ok(s)
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Time after a congestion event in which the increase is that of standard TCP
+        delta_l: Span = Span::from_secs(1),
+            unit "time", range from(Span::ZERO).up_to(Span::from_secs(100)), source "Delta_L";
+        /// Change of throughput from epoch to epoch above which the next loss keeps beta_min
+        delta_b: f64 = 0.2, range from(0.0).up_to(1000.0), source "Delta_B";
+        /// Smallest share of the window kept on a loss
+        beta_min: f64 = 0.5, range above(0.0).below(1.0), source "adaptive back-off";
+        /// Largest share of the window kept on a loss
+        beta_max: f64 = 0.8,
+            range above(0.0).below(1.0).not_below("beta_min"), source "adaptive back-off; 102/128 in Linux";
+        /// The increase is in proportion to the smallest RTT, so that flows gain alike whatever their RTT
+        rtt_scaling: bool = true, source "RTT scaling; limits of Linux";
+        /// Epochs in a row without a change of throughput after which the share kept adapts to the RTTs
+        stable_epochs: u32 = 1, unit "epochs", range from(0).up_to(1000), source "adaptive back-off; 2 in Linux";
+        /// The share kept adapts only where the smallest RTT is above this
+        adapt_above: Span = Span::ZERO,
+            unit "time", range from(Span::ZERO).up_to(Span::from_secs(100)), source "10 ms in Linux";
+        /// The increase function is rounded down to a whole number
+        whole_numbers: bool = false, source "true in Linux";
+        /// The increase counts the segments that an ACK covers, however the stack counts ACKs
+        count_segments: bool = false, source "true in Linux";
     }
 }
 

@@ -18,13 +18,13 @@
 //! Probes: `alpha` in segments a round trip; `beta`, the share that a loss would take; `delay` and `delay_max`, d_a and d_m in
 //! milliseconds.
 
-use serde::{Deserialize, Serialize};
 use units::Span;
 
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about TCP-Illinois.
 pub const ENTRY: Entry = Entry {
@@ -32,139 +32,40 @@ pub const ENTRY: Entry = Entry {
     title: "TCP-Illinois",
     summary: "Reacts to losses alone, but grows faster and gives up less the shorter the queue",
     source: "Liu, Başar and Srikant 2008",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Illinois::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Illinois::new(Settings::read(given)?))),
 };
-
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "alpha_min",
-        default: "0.3",
-        unit: "segments per RTT",
-        range: "above 0, at most 1000",
-        meaning: "Increase at the largest queueing delay",
-        source: "alpha_min",
-    },
-    Parameter {
-        name: "alpha_max",
-        default: "10",
-        unit: "segments per RTT",
-        range: "above 0, at most 1000, not below alpha_min",
-        meaning: "Increase with a short queue",
-        source: "alpha_max",
-    },
-    Parameter {
-        name: "beta_min",
-        default: "0.125",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "Share of the window given up on a loss with a short queue",
-        source: "beta_min",
-    },
-    Parameter {
-        name: "beta_max",
-        default: "0.5",
-        unit: "",
-        range: "above 0, below 1, not below beta_min",
-        meaning: "Share of the window given up on a loss with a long queue",
-        source: "beta_max",
-    },
-    Parameter {
-        name: "eta_1",
-        default: "0.01",
-        unit: "",
-        range: "0 to 1",
-        meaning: "Share of the largest queueing delay up to which the increase is alpha_max",
-        source: "d_1",
-    },
-    Parameter {
-        name: "eta_2",
-        default: "0.1",
-        unit: "",
-        range: "above 0, at most 1, not below eta_1",
-        meaning: "Share of the largest queueing delay up to which a loss takes beta_min",
-        source: "d_2",
-    },
-    Parameter {
-        name: "eta_3",
-        default: "0.8",
-        unit: "",
-        range: "above 0, at most 1, not below eta_2",
-        meaning: "Share of the largest queueing delay from which a loss takes beta_max",
-        source: "d_3",
-    },
-    Parameter {
-        name: "window_threshold",
-        default: "15",
-        unit: "segments",
-        range: "0 to 1000000",
-        meaning: "Below this window it is standard TCP",
-        source: "W_thresh",
-    },
-    Parameter {
-        name: "theta",
-        default: "5",
-        unit: "round trips",
-        range: "0 to 1000",
-        meaning: "Round trips in a row with a short queue before the increase returns to alpha_max",
-        source: "theta",
-    },
-];
 
 /// Standard TCP.
 const ALPHA_BASE: f64 = 1.0;
 const BETA_BASE: f64 = 0.5;
 
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub alpha_min: f64,
-    pub alpha_max: f64,
-    pub beta_min: f64,
-    pub beta_max: f64,
-    pub eta_1: f64,
-    pub eta_2: f64,
-    pub eta_3: f64,
-    pub window_threshold: f64,
-    pub theta: u32,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            alpha_min: 0.3,
-            alpha_max: 10.0,
-            beta_min: 0.125,
-            beta_max: 0.5,
-            eta_1: 0.01,
-            eta_2: 0.1,
-            eta_3: 0.8,
-            window_threshold: 15.0,
-            theta: 5,
-        }
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Increase at the largest queueing delay
+        alpha_min: f64 = 0.3, unit "segments per RTT", range above(0.0).up_to(1000.0), source "alpha_min";
+        /// Increase with a short queue
+        alpha_max: f64 = 10.0,
+            unit "segments per RTT", range above(0.0).up_to(1000.0).not_below("alpha_min"), source "alpha_max";
+        /// Share of the window given up on a loss with a short queue
+        beta_min: f64 = 0.125, range above(0.0).below(1.0), source "beta_min";
+        /// Share of the window given up on a loss with a long queue
+        beta_max: f64 = 0.5, range above(0.0).below(1.0).not_below("beta_min"), source "beta_max";
+        /// Share of the largest queueing delay up to which the increase is alpha_max
+        eta_1: f64 = 0.01, range from(0.0).up_to(1.0), source "d_1";
+        /// Share of the largest queueing delay up to which a loss takes beta_min
+        eta_2: f64 = 0.1, range above(0.0).up_to(1.0).not_below("eta_1"), source "d_2";
+        /// Share of the largest queueing delay from which a loss takes beta_max
+        eta_3: f64 = 0.8, range above(0.0).up_to(1.0).not_below("eta_2"), source "d_3";
+        /// Below this window it is standard TCP
+        window_threshold: f64 = 15.0, unit "segments", range from(0.0).up_to(1_000_000.0), source "W_thresh";
+        /// Round trips in a row with a short queue before the increase returns to alpha_max
+        theta: u32 = 5, unit "round trips", range from(0).up_to(1000), source "theta";
     }
 }
 
 impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        let check = |name, value: f64, holds| require(ENTRY.name, PARAMETERS, name, value, holds);
-        let increase = |x: f64| x > 0.0 && x <= 1000.0;
-        let share = |x: f64| x > 0.0 && x < 1.0;
-        check("alpha_min", s.alpha_min, increase(s.alpha_min))?;
-        check("alpha_max", s.alpha_max, increase(s.alpha_max) && s.alpha_min <= s.alpha_max)?;
-        check("beta_min", s.beta_min, share(s.beta_min))?;
-        check("beta_max", s.beta_max, share(s.beta_max) && s.beta_min <= s.beta_max)?;
-        check("eta_1", s.eta_1, (0.0..=1.0).contains(&s.eta_1))?;
-        check("eta_2", s.eta_2, s.eta_2 > 0.0 && s.eta_2 <= 1.0 && s.eta_1 <= s.eta_2)?;
-        check("eta_3", s.eta_3, s.eta_3 > 0.0 && s.eta_3 <= 1.0 && s.eta_2 <= s.eta_3)?;
-        check("window_threshold", s.window_threshold, (0.0..=1e6).contains(&s.window_threshold))?;
-        require(ENTRY.name, PARAMETERS, "theta", s.theta, s.theta <= 1000)?;
-        Ok(s)
-    }
-
     /// The increase at delay `da` above d_1 of at most `dm`: k1/(k2 + da), with k1 and k2 such that it goes from alpha_max at d_1 to
     /// alpha_min at dm.
     fn alpha_at(&self, da: f64, dm: f64) -> f64 {
@@ -321,11 +222,6 @@ mod tests {
     fn round(illinois: &mut Illinois, delay: u64) {
         let ack = Ack { rtt: rtt(100 + delay), min_rtt: Span::from_millis(100), round_start: true, ..ack() };
         illinois.on_ack(&mut World::new().context(), &ack);
-    }
-
-    #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("illinois", PARAMETERS);
     }
 
     #[test]

@@ -13,13 +13,13 @@
 //!   only the flight.
 //! - The paper gives no threshold for the start; by default the first slow start lasts until a loss or `max_window`.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::{Kind, parameters};
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Reno, Undo};
+use crate::range::from;
+use crate::{Ack, Context, Controller, Literal, Loss, ParameterError, Range, Reno, Undo};
 
 /// What the registry tells about JK.
 pub const ENTRY: Entry = Entry {
@@ -27,32 +27,12 @@ pub const ENTRY: Entry = Entry {
     title: "JK",
     summary: "4.3BSD-Tahoe, after Jacobson and Karels: slow start anew after every loss, up to half the window",
     source: "Jacobson 1988; Dabbous 1992, section 2",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Jk::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Jk::new(Settings::read(given)?))),
 };
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "max_window",
-        default: "64",
-        unit: "segments",
-        range: "1 to 1000000",
-        meaning: "Largest window of the connection",
-        source: "Dabbous 1992, section 4.1; 32 with two sources (section 4.2)",
-    },
-    Parameter {
-        name: "initial_threshold",
-        default: "max_window",
-        unit: "segments",
-        range: "2 to 1000000, or max_window",
-        meaning: "Window at which the first slow start ends",
-        source: "not given by the paper",
-    },
-];
-
 /// Where the first slow start ends.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Value", into = "Value")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialThreshold {
     /// At the largest window.
     MaxWindow,
@@ -60,51 +40,34 @@ pub enum InitialThreshold {
     Segments(u32),
 }
 
-impl TryFrom<Value> for InitialThreshold {
-    type Error = String;
+impl InitialThreshold {
+    const MAX_WINDOW: &str = "max_window";
+    const RANGE: Range = Range::IntegerOr(from(2).up_to(1_000_000), Self::MAX_WINDOW);
 
-    fn try_from(given: Value) -> Result<Self, String> {
-        match given.as_u64().map(u32::try_from) {
-            Some(Ok(segments)) => Ok(Self::Segments(segments)),
-            None if given == "max_window" => Ok(Self::MaxWindow),
-            _ => Err(format!("{given} is no threshold")),
+    const fn literal(self) -> Literal {
+        match self {
+            Self::MaxWindow => Literal::Word(Self::MAX_WINDOW),
+            Self::Segments(segments) => Literal::Integer(segments),
         }
     }
 }
 
-impl From<InitialThreshold> for Value {
-    fn from(threshold: InitialThreshold) -> Self {
-        match threshold {
-            InitialThreshold::MaxWindow => "max_window".into(),
-            InitialThreshold::Segments(segments) => segments.into(),
-        }
+impl Kind for InitialThreshold {
+    fn from_json(json: &Value) -> Result<Self, ParameterError> {
+        if json == Self::MAX_WINDOW { Ok(Self::MaxWindow) } else { Kind::from_json(json).map(Self::Segments) }
     }
 }
 
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub max_window: u32,
-    pub initial_threshold: InitialThreshold,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { max_window: 64, initial_threshold: InitialThreshold::MaxWindow }
-    }
-}
-
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        const MOST: u32 = 1_000_000;
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        require(ENTRY.name, PARAMETERS, "max_window", s.max_window, (1..=MOST).contains(&s.max_window))?;
-        if let InitialThreshold::Segments(segments) = s.initial_threshold {
-            require(ENTRY.name, PARAMETERS, "initial_threshold", segments, (2..=MOST).contains(&segments))?;
-        }
-        Ok(s)
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Largest window of the connection
+        max_window: u32 = 64,
+            unit "segments", range from(1).up_to(1_000_000),
+            source "Dabbous 1992, section 4.1; 32 with two sources (section 4.2)";
+        /// Window at which the first slow start ends
+        initial_threshold: InitialThreshold = InitialThreshold::MaxWindow,
+            unit "segments", source "not given by the paper";
     }
 }
 
@@ -172,11 +135,6 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("jk", PARAMETERS);
-    }
-
-    #[test]
     fn the_first_slow_start_ends_at_the_initial_threshold() {
         let (mut world, mut jk) =
             started(Settings { initial_threshold: InitialThreshold::Segments(16), max_window: 32 });
@@ -221,8 +179,8 @@ mod tests {
     fn thresholds_that_are_none_are_refused_with_what_is_allowed() {
         for wrong in ["1", "\"max\"", "2.5", "-3", "null", "1e300", "18446744073709551615"] {
             let given = serde_json::from_str(&format!("{{\"initial_threshold\": {wrong}}}")).unwrap();
-            let error = (ENTRY.build)(&given).err().unwrap().to_string();
-            assert!(error.contains("2 to 1000000, or max_window"), "{error}");
+            let error = ENTRY.build(&given).err().unwrap().to_string();
+            assert!(error.ends_with("(allowed: 2 to 1000000, or \"max_window\")"), "{error}");
         }
     }
 }

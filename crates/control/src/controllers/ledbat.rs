@@ -24,13 +24,13 @@
 //!
 //! Probes: `base_delay`, `current_delay` and `queueing_delay` in milliseconds; `off_target` is 1 on an empty queue, 0 at the target.
 
-use serde::{Deserialize, Serialize};
 use units::{Span, Time};
 
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about LEDBAT.
 pub const ENTRY: Entry = Entry {
@@ -38,8 +38,8 @@ pub const ENTRY: Entry = Entry {
     title: "LEDBAT",
     summary: "Background transport: steers the queueing delay to a target and yields to what adds more",
     source: "RFC 6817",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Ledbat::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Ledbat::new(Settings::read(given)?))),
 };
 
 /// The share of the window kept on a loss.
@@ -52,95 +52,26 @@ const CURRENT_CAPACITY: usize = 32;
 /// One base delay is kept for each span of this length.
 const MINUTE: Span = Span::from_secs(60);
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "target",
-        default: "100ms",
-        unit: "time",
-        range: "1us to 10s; the RFC allows 100ms at most",
-        meaning: "Queueing delay that it aims at",
-        source: "RFC 6817, section 2.5, TARGET",
-    },
-    Parameter {
-        name: "gain",
-        default: "1",
-        unit: "",
-        range: "above 0, at most 1",
-        meaning: "Growth per round trip on an empty queue, in segments",
-        source: "RFC 6817, section 2.5, GAIN",
-    },
-    Parameter {
-        name: "base_history",
-        default: "10",
-        unit: "minutes",
-        range: "1 to 60",
-        meaning: "For so long a base delay is remembered",
-        source: "RFC 6817, section 2.5, BASE_HISTORY",
-    },
-    Parameter {
-        name: "current_filter",
-        default: "4",
-        unit: "samples",
-        range: "1 to 32",
-        meaning: "The smallest of so many samples is the current delay",
-        source: "RFC 6817, section 2.5, CURRENT_FILTER",
-    },
-    Parameter {
-        name: "allowed_increase",
-        default: "1",
-        unit: "segments",
-        range: "above 0, at most 1000",
-        meaning: "By so much the window may exceed the data in flight",
-        source: "RFC 6817, section 2.5, ALLOWED_INCREASE",
-    },
-    Parameter {
-        name: "slow_start",
-        default: "false",
-        unit: "",
-        range: "true or false",
-        meaning: "Slow start as NewReno up to the target, and after a timeout",
-        source: "RFC 6817 leaves it to the implementation",
-    },
-];
-
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub target: Span,
-    pub gain: f64,
-    pub base_history: u32,
-    pub current_filter: u32,
-    pub allowed_increase: f64,
-    pub slow_start: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            target: Span::from_millis(100),
-            gain: 1.0,
-            base_history: 10,
-            current_filter: 4,
-            allowed_increase: 1.0,
-            slow_start: false,
-        }
-    }
-}
-
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        let (base, current) = (s.base_history as usize, s.current_filter as usize);
-        let increase = s.allowed_increase;
-        let target = s.target >= Span::from_micros(1) && s.target <= Span::from_secs(10);
-        require(ENTRY.name, PARAMETERS, "target", s.target, target)?;
-        require(ENTRY.name, PARAMETERS, "gain", s.gain, s.gain > 0.0 && s.gain <= 1.0)?;
-        require(ENTRY.name, PARAMETERS, "base_history", base, (1..=BASE_CAPACITY).contains(&base))?;
-        require(ENTRY.name, PARAMETERS, "current_filter", current, (1..=CURRENT_CAPACITY).contains(&current))?;
-        require(ENTRY.name, PARAMETERS, "allowed_increase", increase, increase > 0.0 && increase <= 1000.0)?;
-        Ok(s)
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Queueing delay that it aims at; the RFC allows 100ms at most
+        target: Span = Span::from_millis(100),
+            unit "time", range from(Span::from_micros(1)).up_to(Span::from_secs(10)),
+            source "RFC 6817, section 2.5, TARGET";
+        /// Growth per round trip on an empty queue, in segments
+        gain: f64 = 1.0, range above(0.0).up_to(1.0), source "RFC 6817, section 2.5, GAIN";
+        /// For so long a base delay is remembered
+        base_history: u32 = 10,
+            unit "minutes", range from(1).up_to(BASE_CAPACITY as u32), source "RFC 6817, section 2.5, BASE_HISTORY";
+        /// The smallest of so many samples is the current delay
+        current_filter: u32 = 4,
+            unit "samples", range from(1).up_to(CURRENT_CAPACITY as u32), source "RFC 6817, section 2.5, CURRENT_FILTER";
+        /// By so much the window may exceed the data in flight
+        allowed_increase: f64 = 1.0,
+            unit "segments", range above(0.0).up_to(1000.0), source "RFC 6817, section 2.5, ALLOWED_INCREASE";
+        /// Slow start as NewReno up to the target, and after a timeout
+        slow_start: bool = false, source "RFC 6817 leaves it to the implementation";
     }
 }
 
@@ -312,11 +243,6 @@ mod tests {
     /// An ACK of a segment that took `millis`, of 50 in flight.
     fn arrived(millis: u64) -> Ack {
         Ack { one_way_delay: Some(MS(millis)), in_flight_before: 50, ..ack() }
-    }
-
-    #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("ledbat", PARAMETERS);
     }
 
     #[test]

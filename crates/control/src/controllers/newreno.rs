@@ -10,7 +10,7 @@
 //! | RFC 5681 (3), cwnd += SMSS*SMSS/cwnd | [`Reno::additive_increase`] |
 //! | RFC 5681 (4), ssthresh = max(FlightSize/2, 2*SMSS) | [`Reno::multiplicative_decrease`] |
 
-use crate::entry::{Entry, no_parameters};
+use crate::entry::Entry;
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
@@ -21,7 +21,7 @@ pub const ENTRY: Entry = Entry {
     summary: "Additive increase, multiplicative decrease: one segment a round trip, half the window on a loss",
     source: "RFC 5681; RFC 6582",
     parameters: &[],
-    build: |given| no_parameters("newreno", given).map(|()| Box::new(NewReno::default()) as Box<dyn Controller>),
+    make: |_| Ok(Box::new(NewReno::default())),
 };
 
 /// The share of the window kept on a loss.

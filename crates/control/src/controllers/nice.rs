@@ -20,13 +20,13 @@
 //! Probes: `nice_window` is w, also below 1; `delayed_segments` of this round trip; `threshold_rtt` in milliseconds; the number of
 //! `backoffs`; and those of Vegas.
 
-use serde::{Deserialize, Serialize};
 use units::{Rate, Span};
 
 use crate::controllers::vegas::{self, Vegas};
 use crate::entry::Entry;
-use crate::parameters::{read, require};
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe};
+use crate::parameters::parameters;
+use crate::range::above;
+use crate::{Ack, Context, Controller, Loss, Probe};
 
 /// What the registry tells about Nice.
 pub const ENTRY: Entry = Entry {
@@ -34,8 +34,8 @@ pub const ENTRY: Entry = Entry {
     title: "TCP Nice",
     summary: "Background transport: Vegas that halves, even below one segment, when many RTTs of a round are long",
     source: "Venkataramani, Kokku and Dahlin 2002",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Nice::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Nice::new(Settings::read(given)?))),
 };
 
 /// The share of the window kept by a back-off.
@@ -43,68 +43,20 @@ const BETA: f64 = 0.5;
 /// The smallest window: a segment every 48 round trips.
 const MINIMUM: f64 = 1.0 / 48.0;
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "threshold",
-        default: "0.1",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "Share of the range of RTTs above which a segment was delayed",
-        source: "the paper's threshold t",
-    },
-    Parameter {
-        name: "fraction",
-        default: "0.5",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "The window is halved when more than this share of it was delayed",
-        source: "the paper's fraction f",
-    },
-    Parameter {
-        name: "alpha",
-        default: "1",
-        unit: "segments",
-        range: "above 0, at most 10000",
-        meaning: "With fewer own segments waiting in the queue the window grows",
-        source: "Brakmo and Peterson 1995, section IV-B",
-    },
-    Parameter {
-        name: "beta",
-        default: "3",
-        unit: "segments",
-        range: "above 0, at most 10000, not below alpha",
-        meaning: "With more own segments waiting in the queue the window shrinks, and slow start ends",
-        source: "Brakmo and Peterson 1995, section IV-B",
-    },
-];
-
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub threshold: f64,
-    pub fraction: f64,
-    pub alpha: f64,
-    pub beta: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { threshold: 0.1, fraction: 0.5, alpha: 1.0, beta: 3.0 }
-    }
-}
-
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        let share = |x: f64| x > 0.0 && x < 1.0;
-        let segments = |x: f64| x > 0.0 && x <= 10_000.0;
-        require(ENTRY.name, PARAMETERS, "threshold", s.threshold, share(s.threshold))?;
-        require(ENTRY.name, PARAMETERS, "fraction", s.fraction, share(s.fraction))?;
-        require(ENTRY.name, PARAMETERS, "alpha", s.alpha, segments(s.alpha))?;
-        require(ENTRY.name, PARAMETERS, "beta", s.beta, segments(s.beta) && s.beta >= s.alpha)?;
-        Ok(s)
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Share of the range of RTTs above which a segment was delayed
+        threshold: f64 = 0.1, range above(0.0).below(1.0), source "the paper's threshold t";
+        /// The window is halved when more than this share of it was delayed
+        fraction: f64 = 0.5, range above(0.0).below(1.0), source "the paper's fraction f";
+        /// With fewer own segments waiting in the queue the window grows
+        alpha: f64 = 1.0,
+            unit "segments", range above(0.0).up_to(10_000.0), source "Brakmo and Peterson 1995, section IV-B";
+        /// With more own segments waiting in the queue the window shrinks, and slow start ends
+        beta: f64 = 3.0,
+            unit "segments", range above(0.0).up_to(10_000.0).not_below("alpha"),
+            source "Brakmo and Peterson 1995, section IV-B";
     }
 }
 
@@ -247,11 +199,6 @@ mod tests {
             let millis = if n <= delayed { 60 } else { 40 };
             nice.on_ack(&mut world.context(), &Ack { rtt: rtt(millis), round_start: n == segments, ..ack() });
         }
-    }
-
-    #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("nice", PARAMETERS);
     }
 
     #[test]

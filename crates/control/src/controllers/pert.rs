@@ -18,13 +18,13 @@
 //!
 //! Probes: `queueing_delay` in milliseconds, `response_probability`, and the number of `early_responses`.
 
-use serde::{Deserialize, Serialize};
 use units::Span;
 
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about PERT.
 pub const ENTRY: Entry = Entry {
@@ -32,87 +32,34 @@ pub const ENTRY: Entry = Entry {
     title: "PERT",
     summary: "Emulates RED with ECN at the sender: early responses with a probability that grows with the queueing delay",
     source: "Bhandarkar, Reddy, Zhang and Loguinov 2007",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Pert::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Pert::new(Settings::read(given)?))),
 };
 
 /// The share of the window kept on a loss.
 const BETA_LOSS: f64 = 0.5;
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "weight",
-        default: "0.99",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "Weight of the past in the smoothed RTT, per ACK",
-        source: "the paper's srtt0.99",
-    },
-    Parameter {
-        name: "t_min",
-        default: "5ms",
-        unit: "time",
-        range: "0s to 10s, below t_max",
-        meaning: "Queueing delay above which early responses begin",
-        source: "the paper's T_min",
-    },
-    Parameter {
-        name: "t_max",
-        default: "10ms",
-        unit: "time",
-        range: "1us to 10s, above t_min",
-        meaning: "Queueing delay at which the probability is p_max; it is 1 at twice this",
-        source: "the paper's T_max",
-    },
-    Parameter {
-        name: "p_max",
-        default: "0.05",
-        unit: "",
-        range: "above 0, at most 1",
-        meaning: "Probability of an early response per ACK at t_max",
-        source: "the paper's p_max",
-    },
-    Parameter {
-        name: "beta_early",
-        default: "0.65",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "Share of the window kept by an early response",
-        source: "the paper's decrease by 35 %",
-    },
-];
-
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub weight: f64,
-    pub t_min: Span,
-    pub t_max: Span,
-    pub p_max: f64,
-    pub beta_early: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { weight: 0.99, t_min: Span::from_millis(5), t_max: Span::from_millis(10), p_max: 0.05, beta_early: 0.65 }
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Weight of the past in the smoothed RTT, per ACK
+        weight: f64 = 0.99, range above(0.0).below(1.0), source "the paper's srtt0.99";
+        /// Queueing delay above which early responses begin
+        t_min: Span = Span::from_millis(5),
+            unit "time", range from(Span::ZERO).up_to(Span::from_secs(10)).less_than("t_max"),
+            source "the paper's T_min";
+        /// Queueing delay at which the probability is p_max; it is 1 at twice this
+        t_max: Span = Span::from_millis(10),
+            unit "time", range from(Span::from_micros(1)).up_to(Span::from_secs(10)).more_than("t_min"),
+            source "the paper's T_max";
+        /// Probability of an early response per ACK at t_max
+        p_max: f64 = 0.05, range above(0.0).up_to(1.0), source "the paper's p_max";
+        /// Share of the window kept by an early response
+        beta_early: f64 = 0.65, range above(0.0).below(1.0), source "the paper's decrease by 35 %";
     }
 }
 
 impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        let share = |x: f64| x > 0.0 && x < 1.0;
-        let time = |x: Span| x <= Span::from_secs(10) && s.t_min < s.t_max;
-        require(ENTRY.name, PARAMETERS, "weight", s.weight, share(s.weight))?;
-        require(ENTRY.name, PARAMETERS, "t_min", s.t_min, time(s.t_min))?;
-        require(ENTRY.name, PARAMETERS, "t_max", s.t_max, time(s.t_max) && s.t_max >= Span::from_micros(1))?;
-        require(ENTRY.name, PARAMETERS, "p_max", s.p_max, s.p_max > 0.0 && s.p_max <= 1.0)?;
-        require(ENTRY.name, PARAMETERS, "beta_early", s.beta_early, share(s.beta_early))?;
-        Ok(s)
-    }
-
     /// The probability of an early response at queueing delay `q` in milliseconds.
     fn response_probability(&self, q: f64) -> f64 {
         let (t_min, t_max) = (self.t_min.as_millis_f64(), self.t_max.as_millis_f64());
@@ -215,11 +162,6 @@ mod tests {
 
     fn cruising(window: f64) -> Pert {
         Pert { reno: Reno { window, threshold: 2.0 }, ..Pert::new(Settings::default()) }
-    }
-
-    #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("pert", PARAMETERS);
     }
 
     #[test]

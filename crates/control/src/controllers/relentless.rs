@@ -13,7 +13,7 @@
 //!
 //! Probe: `lost`, the segments by which the last recovery has lowered the window.
 
-use crate::entry::{Entry, no_parameters};
+use crate::entry::Entry;
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
 
@@ -24,7 +24,7 @@ pub const ENTRY: Entry = Entry {
     summary: "One segment more a round trip, one less for every segment lost",
     source: "Mathis 2009",
     parameters: &[],
-    build: |given| no_parameters("relentless", given).map(|()| Box::new(Relentless::default()) as Box<dyn Controller>),
+    make: |_| Ok(Box::new(Relentless::default())),
 };
 
 /// The share of the window that the threshold keeps on a timeout.

@@ -12,12 +12,11 @@
 //! Notable differences from the paper: none in the defaults. Linux 3.5 counts min(cwnd, 50) ACKs for a segment, as most ACKs cover
 //! two, and keeps seven eighths at every window: `a = 0.02`, `legacy_window = 50`, `legacy_halves = false`.
 
-use serde::{Deserialize, Serialize};
-
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Reno, Undo};
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
 /// What the registry tells about Scalable TCP.
 pub const ENTRY: Entry = Entry {
@@ -25,73 +24,24 @@ pub const ENTRY: Entry = Entry {
     title: "Scalable TCP",
     summary: "A hundredth of a segment for every segment acknowledged, seven eighths of the window kept on a loss",
     source: "Kelly 2003",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Scalable::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Scalable::new(Settings::read(given)?))),
 };
-
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "a",
-        default: "0.01",
-        unit: "segments per segment acknowledged",
-        range: "above 0, at most 1",
-        meaning: "Increase for each segment that is acknowledged",
-        source: "section 2",
-    },
-    Parameter {
-        name: "b",
-        default: "0.125",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "Share of the window given up on a loss",
-        source: "section 2",
-    },
-    Parameter {
-        name: "legacy_window",
-        default: "16",
-        unit: "segments",
-        range: "0 to 1000000",
-        meaning: "Up to this window the increase is that of standard TCP",
-        source: "section 2, lwnd",
-    },
-    Parameter {
-        name: "legacy_halves",
-        default: "true",
-        unit: "",
-        range: "true or false",
-        meaning: "Up to the legacy window a loss halves, too, as in standard TCP",
-        source: "section 2; false in Linux 3.5",
-    },
-];
 
 /// The share of the window that standard TCP keeps on a loss.
 const LEGACY_KEPT: f64 = 0.5;
 
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub a: f64,
-    pub b: f64,
-    pub legacy_window: f64,
-    pub legacy_halves: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { a: 0.01, b: 0.125, legacy_window: 16.0, legacy_halves: true }
-    }
-}
-
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        require(ENTRY.name, PARAMETERS, "a", s.a, s.a > 0.0 && s.a <= 1.0)?;
-        require(ENTRY.name, PARAMETERS, "b", s.b, s.b > 0.0 && s.b < 1.0)?;
-        let segments = (0.0..=1e6).contains(&s.legacy_window);
-        require(ENTRY.name, PARAMETERS, "legacy_window", s.legacy_window, segments)?;
-        Ok(s)
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Increase for each segment that is acknowledged
+        a: f64 = 0.01, unit "segments per segment acknowledged", range above(0.0).up_to(1.0), source "section 2";
+        /// Share of the window given up on a loss
+        b: f64 = 0.125, range above(0.0).below(1.0), source "section 2";
+        /// Up to this window the increase is that of standard TCP
+        legacy_window: f64 = 16.0, unit "segments", range from(0.0).up_to(1_000_000.0), source "section 2, lwnd";
+        /// Up to the legacy window a loss halves, too, as in standard TCP
+        legacy_halves: bool = true, source "section 2; false in Linux 3.5";
     }
 }
 
@@ -149,11 +99,6 @@ mod tests {
 
     fn at(window: f64, settings: Settings) -> Scalable {
         Scalable { reno: Reno { window, threshold: 2.0 }, ..Scalable::new(settings) }
-    }
-
-    #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("scalable", PARAMETERS);
     }
 
     #[test]

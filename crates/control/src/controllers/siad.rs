@@ -49,8 +49,8 @@ pub const ENTRY: Entry = Entry {
     title: "SIAD",
     summary: "Gives up what waits in the queue on a loss, and is back at the old window after a configured number of RTTs",
     source: "Kuehlewind 2016",
-    parameters: settings::PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Siad::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Siad::new(Settings::read(given)?))),
 };
 
 /// Where the window is (section III.A).

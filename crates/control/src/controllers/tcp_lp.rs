@@ -21,13 +21,13 @@
 //! Probes: `smoothed_delay` and `threshold_delay`, the two sides of the rule, in milliseconds; `inferring` is 1 in an inference phase;
 //! `early_indications` counts those acted upon.
 
-use serde::{Deserialize, Serialize};
 use units::{Span, Time};
 
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
+use crate::range::above;
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about TCP-LP.
 pub const ENTRY: Entry = Entry {
@@ -35,64 +35,23 @@ pub const ENTRY: Entry = Entry {
     title: "TCP-LP",
     summary: "Low priority: yields when the one-way delay exceeds a share of its range, to one segment if that lasts",
     source: "Kuzmanovic and Knightly 2006",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(TcpLp::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(TcpLp::new(Settings::read(given)?))),
 };
 
 /// The share of the window kept on a loss and on a first indication.
 const BETA: f64 = 0.5;
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "delta",
-        default: "0.15",
-        unit: "",
-        range: "above 0, below 1",
-        meaning: "Share of the range of delays above which the path counts as congested",
-        source: "the paper's delta",
-    },
-    Parameter {
-        name: "gamma",
-        default: "0.125",
-        unit: "",
-        range: "above 0, at most 1",
-        meaning: "Weight of each sample in the smoothed delay",
-        source: "the paper's gamma",
-    },
-    Parameter {
-        name: "inference_rtts",
-        default: "3",
-        unit: "round trips",
-        range: "above 0, at most 1000",
-        meaning: "Length of the inference phase",
-        source: "the paper's inference time-out",
-    },
-];
-
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub delta: f64,
-    pub gamma: f64,
-    pub inference_rtts: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { delta: 0.15, gamma: 0.125, inference_rtts: 3.0 }
-    }
-}
-
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        let rtts = s.inference_rtts;
-        require(ENTRY.name, PARAMETERS, "delta", s.delta, s.delta > 0.0 && s.delta < 1.0)?;
-        require(ENTRY.name, PARAMETERS, "gamma", s.gamma, s.gamma > 0.0 && s.gamma <= 1.0)?;
-        require(ENTRY.name, PARAMETERS, "inference_rtts", rtts, rtts > 0.0 && rtts <= 1000.0)?;
-        Ok(s)
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Share of the range of delays above which the path counts as congested
+        delta: f64 = 0.15, range above(0.0).below(1.0), source "the paper's delta";
+        /// Weight of each sample in the smoothed delay
+        gamma: f64 = 0.125, range above(0.0).up_to(1.0), source "the paper's gamma";
+        /// Length of the inference phase
+        inference_rtts: f64 = 3.0,
+            unit "round trips", range above(0.0).up_to(1000.0), source "the paper's inference time-out";
     }
 }
 
@@ -221,11 +180,6 @@ mod tests {
     /// An ACK of a segment that took `millis`; everything sent before `n` is acknowledged, `n + 10` is next.
     fn arrived(n: u64, millis: u64) -> Ack {
         Ack { one_way_delay: Some(MS(millis)), acknowledged_to: n, sent_to: n + 10, ..ack() }
-    }
-
-    #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("tcp-lp", PARAMETERS);
     }
 
     #[test]

@@ -24,13 +24,13 @@
 //! Probes: `waiting` is diff in segments; `base_rtt` and `round_rtt`, the RTT of the last decision, are in
 //! milliseconds; `growing` is 1 while the window grows by NewReno's rules.
 
-use serde::{Deserialize, Serialize};
 use units::Span;
 
 use crate::entry::Entry;
-use crate::parameters::{read, require};
+use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Parameter, ParameterError, Parameters, Probe, Reno, Undo};
+use crate::range::above;
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about Vegas.
 pub const ENTRY: Entry = Entry {
@@ -38,54 +38,21 @@ pub const ENTRY: Entry = Entry {
     title: "Vegas",
     summary: "Keeps alpha to beta segments of its own in the bottleneck queue, a segment a round trip up or down",
     source: "Brakmo and Peterson 1995",
-    parameters: PARAMETERS,
-    build: |given| Settings::read(given).map(|settings| Box::new(Vegas::new(settings)) as Box<dyn Controller>),
+    parameters: Settings::PARAMETERS,
+    make: |given| Ok(Box::new(Vegas::new(Settings::read(given)?))),
 };
 
 /// The share of the window kept on a loss.
 const BETA_LOSS: f64 = 0.5;
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "alpha",
-        default: "1",
-        unit: "segments",
-        range: "above 0, at most 10000",
-        meaning: "With fewer own segments waiting in the queue the window grows",
-        source: "section IV-B",
-    },
-    Parameter {
-        name: "beta",
-        default: "3",
-        unit: "segments",
-        range: "above 0, at most 10000, not below alpha",
-        meaning: "With more own segments waiting in the queue the window shrinks, and slow start ends",
-        source: "section IV-B",
-    },
-];
-
-/// The parameters; [`ENTRY`] describes each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the table of parameters")]
-pub struct Settings {
-    pub alpha: f64,
-    pub beta: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { alpha: 1.0, beta: 3.0 }
-    }
-}
-
-impl Settings {
-    fn read(given: &Parameters) -> Result<Self, ParameterError> {
-        let s: Self = read(ENTRY.name, PARAMETERS, given)?;
-        let segments = |x: f64| x > 0.0 && x <= 10_000.0;
-        require(ENTRY.name, PARAMETERS, "alpha", s.alpha, segments(s.alpha))?;
-        require(ENTRY.name, PARAMETERS, "beta", s.beta, segments(s.beta) && s.beta >= s.alpha)?;
-        Ok(s)
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// With fewer own segments waiting in the queue the window grows
+        alpha: f64 = 1.0, unit "segments", range above(0.0).up_to(10_000.0), source "section IV-B";
+        /// With more own segments waiting in the queue the window shrinks, and slow start ends
+        beta: f64 = 3.0,
+            unit "segments", range above(0.0).up_to(10_000.0).not_below("alpha"), source "section IV-B";
     }
 }
 
@@ -249,14 +216,9 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_parameters_agrees_with_the_defaults() {
-        crate::parameters::tests::table_agrees_with_defaults::<Settings>("vegas", PARAMETERS);
-    }
-
-    #[test]
     fn a_beta_below_alpha_is_refused() {
-        let given = |text: &str| -> Parameters { serde_json::from_str(text).unwrap() };
-        let error = (ENTRY.build)(&given(r#"{"alpha": 4, "beta": 2}"#)).err().unwrap();
+        let given = |text: &str| -> crate::Parameters { serde_json::from_str(text).unwrap() };
+        let error = ENTRY.build(&given(r#"{"alpha": 4, "beta": 2}"#)).err().unwrap();
         assert!(error.to_string().contains("not below alpha"), "{error}");
     }
 

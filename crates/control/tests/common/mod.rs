@@ -19,7 +19,7 @@ pub(crate) fn one(name: &str, value: Value) -> Parameters {
 
 /// `entry` at its defaults.
 pub(crate) fn default_controller(entry: &Entry) -> Box<dyn Controller> {
-    (entry.build)(&Parameters::new()).unwrap()
+    entry.build(&Parameters::new()).unwrap()
 }
 
 /// An ACK of one segment on a fully used window, without RTT sample.

@@ -58,11 +58,6 @@ fn never() -> Settings {
 }
 
 #[test]
-fn the_table_of_parameters_agrees_with_the_defaults() {
-    crate::parameters::tests::table_agrees_with_defaults::<Settings>("cdg", PARAMETERS);
-}
-
-#[test]
 fn the_probability_of_a_backoff_is_that_of_equation_5() {
     // 1 - e^(-g/3): by table of the exponential function.
     for (g, p) in [(0.0, 0.0), (0.375, 0.117_503), (3.0, 0.632_121), (6.0, 0.864_665), (30.0, 0.999_955)] {

@@ -14,11 +14,6 @@ fn segments(count: u32) -> Ack {
 }
 
 #[test]
-fn the_table_of_parameters_agrees_with_the_defaults() {
-    crate::parameters::tests::table_agrees_with_defaults::<Settings>("cubic", PARAMETERS);
-}
-
-#[test]
 fn after_a_loss_at_100_the_plateau_is_4_217_seconds_away() {
     let mut world = World::new();
     let mut cubic = at(100.0);

@@ -64,11 +64,6 @@ impl Flow {
     }
 }
 
-#[test]
-fn the_table_of_parameters_agrees_with_the_defaults() {
-    crate::parameters::tests::table_agrees_with_defaults::<Settings>("da", settings::PARAMETERS);
-}
-
 /// Slow start from one on the path of section 4.1: the ACK of a packet lets two leave back to back, of which the second
 /// queues for one service more than the first.
 fn slow_start(settings: Settings) -> Flow {
@@ -315,9 +310,9 @@ fn a_spurious_timeout_returns_to_avoidance() {
 fn an_update_that_is_none_is_refused_with_what_is_allowed() {
     for wrong in ["0", "3", "\"1\"", "\"both\"", "1.5", "null"] {
         let given = serde_json::from_str(&format!("{{\"update_epochs\": {wrong}}}")).unwrap();
-        let error = (ENTRY.build)(&given).err().unwrap().to_string();
-        assert!(error.contains("1, 2, or interleaved"), "{error}");
+        let error = ENTRY.build(&given).err().unwrap().to_string();
+        assert!(error.ends_with("(allowed: 1, 2 or \"interleaved\")"), "{error}");
     }
     let given = serde_json::from_str(r#"{"update_epochs": "interleaved"}"#).unwrap();
-    assert!((ENTRY.build)(&given).is_ok());
+    assert!(ENTRY.build(&given).is_ok());
 }

@@ -32,11 +32,6 @@ fn epoch(world: &mut World, htcp: &mut HTcp, window: u32, most: u64) -> f64 {
 }
 
 #[test]
-fn the_table_of_parameters_agrees_with_the_defaults() {
-    crate::parameters::tests::table_agrees_with_defaults::<Settings>("htcp", PARAMETERS);
-}
-
-#[test]
 fn the_increase_function_is_one_for_a_second_and_quadratic_after_it() {
     // 1 + 10 * 2 + 1 at 3 s; 1 + 10 * 4 + 4 at 5 s; 1 + 100 + 25 at 11 s.
     let htcp = at(100.0, Settings::default());

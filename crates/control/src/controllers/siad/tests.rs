@@ -82,11 +82,6 @@ fn default() -> Settings {
     Settings::default()
 }
 
-#[test]
-fn the_table_of_parameters_agrees_with_the_defaults() {
-    crate::parameters::tests::table_agrees_with_defaults::<Settings>("siad", settings::PARAMETERS);
-}
-
 // Increase: (1), (3), (6).
 
 #[test]
