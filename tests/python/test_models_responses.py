@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 from ackclock.models import responses
 from ackclock.models.bic import Bic
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 from ackclock.models.rules import RULES, Rule, vector_diagram
 
 

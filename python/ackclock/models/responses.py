@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.mistakes import InputError
 from ackclock.models.checks import library, positive, probabilities, share
 
 Response = Callable[[Array], Any]

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.mistakes import InputError
 from ackclock.models.checks import one_of, positive, vector
 
 LEAST_RATE = 1e-6
