@@ -11,7 +11,8 @@ from ackclock.papers.expressions import Constant, Slope, parse
 from ackclock.papers.figures import figures, table
 from ackclock.papers.judgement import expressions, judge
 from ackclock.papers.measure import Samples, quantity
-from ackclock.papers.tables import markdown, tables
+from ackclock.papers.tables import tables
+from ackclock.report import markdown
 from handmade import handmade
 
 EXPERIMENT = """

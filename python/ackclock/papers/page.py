@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from ackclock.papers import tables
+from ackclock import report
 from ackclock.papers.catalogue import Paper
 from ackclock.papers.figures import table
 from ackclock.papers.judgement import Judgement
@@ -51,7 +51,7 @@ def row(judgement: Judgement) -> list[str]:
 def markdown(reproduction: Reproduction) -> str:
     """The judgements as a table in Markdown, for documentation."""
     every = [row for result in reproduction.results for row in rows(result, reproduction)]
-    return tables.markdown(headings(reproduction), every)
+    return report.markdown(headings(reproduction), every)
 
 
 def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -> None:
@@ -100,7 +100,7 @@ def _experiment(page: Page, result: Result, reproduction: Reproduction, folder: 
     for shown in result.tables:
         name = f"{experiment.id}-{shown.table.name}".rstrip("-")
         pq.write_table(shown.values, folder / f"{name}.parquet")
-        (folder / f"{name}.md").write_text(tables.markdown(shown.table.headings, shown.rows), "utf-8")
+        (folder / f"{name}.md").write_text(report.markdown(shown.table.headings, shown.rows), "utf-8")
         page.paragraph(shown.table.title)
         page.table(shown.table.headings, shown.rows)
     if result.judgements:

@@ -17,7 +17,7 @@ The keys of a row fill the blanks ``{key}`` in the texts of the columns.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,9 +129,3 @@ class PaperTable:
 def tables(experiment: Experiment) -> list[PaperTable]:
     """The tables of an experiment."""
     return [PaperTable(spec, experiment) for spec in experiment.tables]
-
-
-def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown, for documentation."""
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |\n" for line in lines)

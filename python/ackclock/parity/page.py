@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock import _engine, metrics
-from ackclock.papers import tables
+from ackclock import _engine, metrics, report
 from ackclock.parity.comparison import (
     NEAR_QUEUE,
     NEAR_UTILIZATION,
@@ -185,10 +184,10 @@ def markdown(done: Sequence[Comparison]) -> str:
     kernel, today = done[0].live[0].engine["kernel"], datetime.now(UTC).date().isoformat()
     parts = [
         f"ackclock {_engine.version()}, Linux {kernel}, {today}. {legend(done)}\n",
-        tables.markdown(SUMMARY_HEADINGS, summary(done)),
+        report.markdown(SUMMARY_HEADINGS, summary(done)),
     ]
     for path, of_path in by_path(done):
-        parts += [f"### {path}\n", tables.markdown(HEADINGS, rows(of_path))]
+        parts += [f"### {path}\n", report.markdown(HEADINGS, rows(of_path))]
     return "\n".join(parts)
 
 

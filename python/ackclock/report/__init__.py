@@ -1,0 +1,21 @@
+"""Reports: a folder with a self-contained page, the pictures and the tables."""
+
+from ackclock.report.files import write_json, write_whole
+from ackclock.report.folders import FolderError, check_folder, lasting_folder, new_folder
+from ackclock.report.host import host
+from ackclock.report.page import Page, png
+from ackclock.report.text import markdown, number
+
+__all__ = [
+    "FolderError",
+    "Page",
+    "check_folder",
+    "host",
+    "lasting_folder",
+    "markdown",
+    "new_folder",
+    "number",
+    "png",
+    "write_json",
+    "write_whole",
+]
