@@ -9,14 +9,10 @@
 //! replays every service that became due, each at its own instant, and hands the packet to an [`Egress`]
 //! together with its [`Departure`]. No wake-up per packet is needed.
 
-mod backlog;
-mod deficit;
-mod fair;
 mod link;
 mod loss;
 mod propagation;
 mod queue;
-mod ranking;
 mod service;
 mod trace;
 mod wire;

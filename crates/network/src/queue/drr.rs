@@ -9,7 +9,7 @@
 
 use units::{Bytes, Time};
 
-use crate::backlog::Backlog;
+use super::backlog::Backlog;
 use crate::{Limit, Packet};
 
 /// Conversations served by turns.

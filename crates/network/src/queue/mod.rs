@@ -1,12 +1,17 @@
 //! The waiting room of a link: how much may wait, and who goes first.
 
+mod backlog;
+mod drr;
+mod fq;
+mod ranking;
+
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Span, Time};
 
-use crate::deficit::Deficit;
-use crate::fair::Fair;
+use self::drr::Deficit;
+use self::fq::Fair;
 use crate::{Packet, Service};
 
 /// How much may wait. [`Discipline`] says which packet is dropped when the queue is full.

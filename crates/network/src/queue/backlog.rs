@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use units::Time;
 
-use crate::ranking::Ranking;
+use super::ranking::Ranking;
 use crate::{Limit, Packet};
 
 /// A queue for each conversation, and which of them is the longest.

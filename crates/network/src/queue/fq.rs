@@ -19,8 +19,8 @@
 
 use units::{Bytes, Time};
 
-use crate::backlog::Backlog;
-use crate::ranking::Ranking;
+use super::backlog::Backlog;
+use super::ranking::Ranking;
 use crate::service::{Capacity, bit_nanos};
 use crate::{Limit, Packet, Service};
 
