@@ -3,7 +3,7 @@
 //! Its clock begins [`Path::new`]'s `lead` before the run. Until then connections are opened, over wires without links: the simulator's
 //! have no handshake. What happens at a link is accounted for at its own instant, however late the emulator looks.
 
-use network::{Departure, Jitter, Link, Packet, Propagation, Verdict, Wire};
+use network::{Departure, Discard, Egress, Jitter, Link, Packet, Propagation, Wire};
 use record::{EventKind, EventRow, LinkMeter, LinkRow, LinkSample, LinkSeries, seconds};
 use scenario::{Hop, Plan, Sampling};
 use units::{Bytes, Ecn, Random, Span, Time};
@@ -105,11 +105,12 @@ pub(crate) struct LinkTables {
 impl Path {
     /// The path of `plan` under `seed`. Every route of the plan has one hop.
     pub(crate) fn new(plan: &Plan, seed: u64, lead: Span) -> Self {
+        let stream = |name, i| Random::stream(seed, name, i);
         let mut links: Vec<Busy> = Vec::with_capacity(plan.links.len());
         for (i, link) in (0u64..).zip(&plan.links) {
             links.push(Busy {
-                link: Link::new(link.settings.clone(), Random::stream(seed, "loss", i)),
-                jitter: Jitter::new(link.jitter, Random::stream(seed, "jitter", i)),
+                link: Link::new(link.settings.clone(), stream("loss", i), stream("queue", i)),
+                jitter: Jitter::new(link.jitter, stream("jitter", i)),
                 books: Books { meter: LinkMeter::new(), log: None },
                 shortest: Span::MAX,
             });
@@ -183,54 +184,16 @@ impl Path {
 
     fn offer_to_link(&mut self, now: Time, index: usize, packet: Held) {
         self.settle(now);
-        let Busy { link, jitter, books, .. } = &mut self.links[index];
-        let (wires, routes, lead) = (&mut self.wires, &self.routes, self.lead);
-        let mut out = |packet, departure| depart(packet, departure, books, jitter, wires, routes, lead);
-        let verdict = link.offer(now, packet, &mut out);
-        let queued = link.queued_packets();
-        books.meter.counters.arrived_packets += 1;
-        if !matches!(verdict, Verdict::Lost(_)) {
-            books.log(Entry::Arrival { at: now, size: packet.size() });
-        }
-        if queued > 0 && matches!(verdict, Verdict::Taken { .. }) {
-            books.meter.queue(now, queued);
-        }
-        while let Some(evicted) = self.links[index].link.poll_evicted() {
-            let Busy { link, books, .. } = &mut self.links[index];
-            let queued = link.queued_packets();
-            books.meter.queue(now, queued);
-            books.meter.counters.dropped_packets += 1;
-            books.log(Entry::Drop { at: now, size: evicted.size() });
-            self.gone.push(evicted);
-            self.note(now, EventKind::Drop, index, &evicted, f64::from(queued));
-        }
-        let books = &mut self.links[index].books;
-        let counters = &mut books.meter.counters;
-        match verdict {
-            Verdict::Taken { marked: false } => {}
-            Verdict::Taken { marked: true } => {
-                counters.marked_packets += 1;
-                self.note(now, EventKind::Mark, index, &packet, f64::from(queued));
-            }
-            Verdict::Lost(packet) => {
-                counters.lost_packets += 1;
-                self.gone.push(packet);
-                self.note(now, EventKind::Lost, index, &packet, f64::NAN);
-            }
-            Verdict::Dropped(packet) => {
-                counters.dropped_packets += 1;
-                books.log(Entry::Drop { at: now, size: packet.size() });
-                self.gone.push(packet);
-                self.note(now, EventKind::Drop, index, &packet, f64::from(queued));
-            }
-        }
+        self.links[index].books.meter.counters.arrived_packets += 1;
+        let (link, mut out) = self.observed(index);
+        link.offer(now, packet, &mut out);
     }
 
-    fn note(&mut self, at: Time, kind: EventKind, link: usize, packet: &Held, value: f64) {
-        if let Some(events) = &mut self.events {
-            let sequence = packet.sequence.unwrap_or(u64::MAX);
-            events.push(EventRow { time_s: seconds(at), kind, flow: packet.flow, link: link as u32, sequence, value });
-        }
+    /// Link `index`, and what observes it.
+    fn observed(&mut self, index: usize) -> (&mut Link<Held>, Observer<'_>) {
+        let Busy { link, jitter, books, .. } = &mut self.links[index];
+        let Self { wires, routes, lead, events, gone, .. } = self;
+        (link, Observer { index: index as u32, books, jitter, wires, routes, lead: *lead, events, gone })
     }
 
     /// A packet that the links lost or dropped.
@@ -301,11 +264,9 @@ impl Path {
     }
 
     fn advance_links(&mut self, now: Time) {
-        let (wires, routes, lead) = (&mut self.wires, &self.routes, self.lead);
-        for Busy { link, jitter, books, .. } in &mut self.links {
-            link.advance(now, &mut |packet, departure| {
-                depart(packet, departure, books, jitter, wires, routes, lead);
-            });
+        for index in 0..self.links.len() {
+            let (link, mut out) = self.observed(index);
+            link.advance(now, &mut out);
         }
     }
 
@@ -323,22 +284,67 @@ impl Path {
     }
 }
 
-/// The service of `packet` starts: it goes on its wire, on which it arrives after its last bit has left.
-fn depart(
-    packet: Held,
-    departure: Departure,
-    books: &mut Books,
-    jitter: &mut Jitter,
-    wires: &mut [Wire<Held>],
-    routes: &[[Route; 2]],
+/// What the path makes of what a link reports.
+struct Observer<'a> {
+    index: u32,
+    books: &'a mut Books,
+    jitter: &'a mut Jitter,
+    wires: &'a mut [Wire<Held>],
+    routes: &'a [[Route; 2]],
     lead: Span,
-) {
-    let waited = departure.start.since(departure.arrived);
-    books.meter.queue(departure.start, departure.queued_packets);
-    books.meter.service(departure.start, departure.finish, waited, packet.size());
-    books.log(Entry::Departure { arrived: departure.arrived, finish: departure.finish, size: packet.size() });
-    let route = routes[packet.route as usize][usize::from(packet.reverse)];
-    wires[route.wire].push(departure.finish + lead, jitter.draw(), packet);
+    events: &'a mut Option<Vec<EventRow>>,
+    gone: &'a mut Vec<Held>,
+}
+
+impl Egress<Held> for Observer<'_> {
+    fn take(&mut self, packet: &Held, at: Time, _marked: bool, queued: u32) {
+        if queued > 0 {
+            self.books.meter.queue(at, queued);
+        }
+        self.books.log(Entry::Arrival { at, size: packet.size() });
+    }
+
+    fn mark(&mut self, packet: &Held, at: Time, queued: u32) {
+        self.books.meter.counters.marked_packets += 1;
+        self.note(at, EventKind::Mark, packet, f64::from(queued));
+    }
+
+    /// The packet goes on its wire, on which it arrives after its last bit has left.
+    fn depart(&mut self, packet: Held, departure: Departure) {
+        let waited = departure.start.since(departure.arrived);
+        self.books.meter.queue(departure.start, departure.queued_packets);
+        self.books.meter.service(departure.start, departure.finish, waited, packet.size());
+        let Departure { arrived, finish, .. } = departure;
+        self.books.log(Entry::Departure { arrived, finish, size: packet.size() });
+        let route = self.routes[packet.route as usize][usize::from(packet.reverse)];
+        self.wires[route.wire].push(finish + self.lead, self.jitter.draw(), packet);
+    }
+
+    fn discard(&mut self, packet: Held, at: Time, why: Discard, queued: u32) {
+        let size = packet.size();
+        self.gone.push(packet);
+        if why == Discard::Lost {
+            self.books.meter.counters.lost_packets += 1;
+            return self.note(at, EventKind::Lost, &packet, f64::NAN);
+        }
+        if matches!(why, Discard::Full | Discard::Early) {
+            self.books.log(Entry::Arrival { at, size });
+        } else {
+            self.books.meter.queue(at, queued);
+        }
+        self.books.log(Entry::Drop { at, size });
+        self.books.meter.counters.dropped_packets += 1;
+        self.note(at, EventKind::Drop, &packet, f64::from(queued));
+    }
+}
+
+impl Observer<'_> {
+    fn note(&mut self, at: Time, kind: EventKind, packet: &Held, value: f64) {
+        if let Some(events) = self.events {
+            let sequence = packet.sequence.unwrap_or(u64::MAX);
+            events.push(EventRow { time_s: seconds(at), kind, flow: packet.flow, link: self.index, sequence, value });
+        }
+    }
 }
 
 #[cfg(test)]

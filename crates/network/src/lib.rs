@@ -6,28 +6,32 @@
 //!
 //! The service of a link is known in advance, so the instant at which a packet's last bit leaves is known when
 //! its service starts. A link is therefore brought up to date lazily, as Mahimahi does it: [`Link::advance`]
-//! replays every service that became due, each at its own instant, and hands the packet to an [`Egress`]
-//! together with its [`Departure`]. No wake-up per packet is needed.
+//! replays every service that became due, each at its own instant, and reports it to an [`Egress`], as it does
+//! everything else that befalls a packet. No wake-up per packet is needed.
 
 mod link;
 mod loss;
 mod propagation;
 mod queue;
 mod service;
+#[cfg(test)]
+mod testing;
 mod trace;
 mod wire;
 
-pub use link::{Link, LinkSettings, Verdict};
+use std::fmt;
+
+pub use link::{Link, LinkSettings};
 pub use loss::LossModel;
 pub use propagation::Propagation;
-pub use queue::{Discipline, Limit, QueueSettings};
+pub use queue::{Admission, Context, Count, Discipline, DisciplineSettings, Limit, QueueSettings, Served};
 pub use service::Service;
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 use units::{Bytes, Ecn, Time};
 pub use wire::{Jitter, Wire};
 
 /// What a link carries: a simulated segment, or the bytes of a real packet.
-pub trait Packet {
+pub trait Packet: fmt::Debug + Send + 'static {
     /// Its size on the link, headers included.
     fn size(&self) -> Bytes;
 
@@ -58,10 +62,48 @@ pub struct Departure {
     pub queued_bytes: Bytes,
 }
 
-/// Takes the packets that a link serves. A closure of a packet and its [`Departure`] is one.
+/// Why a packet left a link without being served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discard {
+    /// It arrived, and an impairment lost it.
+    Lost,
+    /// It arrived at a full queue.
+    Full,
+    /// It arrived, and the queue dropped it before it was full (active queue management, RFC 7567).
+    Early,
+    /// It waited, and was dropped to make room for another.
+    Evicted,
+    /// It waited, and the queue dropped it when its turn came (active queue management at the head, as in RFC 8289).
+    Head,
+}
+
+/// The observer of a link: is told what happens to each packet, at its own instant.
+///
+/// Every packet that is offered is taken or discarded, and every one that was taken departs, is discarded, or waits for ever. Reports of
+/// one link come in the order of time, though some of them late: see [`Link::advance`]. A closure of a packet and its [`Departure`]
+/// observes departures alone.
 pub trait Egress<P> {
+    /// `packet` was taken at `at` and waits, one of `queued` packets; or its service starts at once and `queued` is 0. It is as it
+    /// arrived; where `marked`, [`Egress::mark`] follows.
+    #[inline]
+    fn take(&mut self, packet: &P, at: Time, marked: bool, queued: u32) {
+        let _ = (packet, at, marked, queued);
+    }
+
+    /// `packet` was marked at `at`, when it arrived or when its service starts; `queued` wait.
+    #[inline]
+    fn mark(&mut self, packet: &P, at: Time, queued: u32) {
+        let _ = (packet, at, queued);
+    }
+
     /// The service of `packet` starts. Called in the order of service.
     fn depart(&mut self, packet: P, departure: Departure);
+
+    /// `packet` left the link at `at` without service; `queued` still wait.
+    #[inline]
+    fn discard(&mut self, packet: P, at: Time, why: Discard, queued: u32) {
+        let _ = (packet, at, why, queued);
+    }
 }
 
 impl<P, F: FnMut(P, Departure)> Egress<P> for F {

@@ -1,13 +1,11 @@
 //! A link: what arrives is lost, dropped, or waits its turn and is served.
 
-use std::collections::VecDeque;
-
 use units::{Bytes, Random, Time};
 
 use crate::loss::Losses;
 use crate::queue::Queue;
 use crate::service::Server;
-use crate::{Departure, Egress, Limit, LossModel, Packet, QueueSettings, Service};
+use crate::{Admission, Departure, Discard, Discipline, Egress, Limit, LossModel, Packet, QueueSettings, Service};
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,27 +18,11 @@ pub struct LinkSettings {
     pub loss: LossModel,
 }
 
-/// What became of a packet that was offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict<P> {
-    /// It waits, or its service started.
-    Taken {
-        /// It was marked for congestion.
-        marked: bool,
-    },
-    /// The impairment lost it.
-    Lost(P),
-    /// The queue was full, and it was the one to go.
-    Dropped(P),
-}
-
 /// A link at work. Times handed to it do not decrease.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Link<P> {
     losses: Losses,
     queue: Queue<P>,
-    /// Dropped while they waited, and not yet handed out.
-    evicted: VecDeque<P>,
     settings: QueueSettings,
     server: Server,
     /// When the last bit of the packet in service leaves.
@@ -50,15 +32,14 @@ pub struct Link<P> {
 }
 
 impl<P: Packet> Link<P> {
-    /// An idle link; `random` is the stream of its losses.
+    /// An idle link; `losses` is the random stream of its losses, `queue` that of its queue.
     ///
     /// # Panics
     /// If the steps of a rate are not in order of time, the numbers of lost packets do not ascend, or a quantum is zero.
-    pub fn new(settings: LinkSettings, random: Random) -> Self {
+    pub fn new(settings: LinkSettings, losses: Random, queue: Random) -> Self {
         Self {
-            losses: Losses::new(settings.loss, random),
-            queue: Queue::new(settings.queue, &settings.service),
-            evicted: VecDeque::new(),
+            losses: Losses::new(settings.loss, losses),
+            queue: Queue::new(settings.queue, &settings.service, queue),
             settings: settings.queue,
             server: Server::new(settings.service),
             free_at: Time::ZERO,
@@ -66,41 +47,42 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Offers a packet at `now`, after advancing to `now`: a packet that leaves at that instant frees its place first.
+    /// An idle link whose queue has a discipline that `settings` do not name.
     ///
-    /// Loss strikes first, then the queue is tested, then the packet is marked, by what it found waiting. One that finds the
-    /// link idle goes straight into service, and to `out`. Other packets may have been dropped for this one: ask
-    /// [`poll_evicted`](Self::poll_evicted) until there is none.
-    #[inline]
-    pub fn offer(&mut self, now: Time, mut packet: P, out: &mut impl Egress<P>) -> Verdict<P> {
-        self.advance(now, out);
-        if self.losses.strike() {
-            return Verdict::Lost(packet);
-        }
-        let idle = self.is_free(now);
-        let found = self.queue.packets();
-        if !idle && self.is_full(now, packet.size()) && !self.make_room(now, &packet) {
-            return Verdict::Dropped(packet);
-        }
-        let marked = self.settings.mark_above.is_some_and(|threshold| found >= threshold) && packet.ecn().is_capable();
-        if marked {
-            packet.mark_congestion();
-        }
-        if idle {
-            self.server.resume(self.free_at, now);
-            self.queue.pass(now, &packet);
-            self.start(now, packet, now, out);
-        } else {
-            self.queue.push(now, packet);
-        }
-        Verdict::Taken { marked }
+    /// # Panics
+    /// As [`Link::new`] does.
+    pub fn with_discipline(
+        settings: LinkSettings,
+        discipline: Box<dyn Discipline<P>>,
+        losses: Random,
+        queue: Random,
+    ) -> Self {
+        Self { queue: Queue::managed(discipline, queue.clone()), ..Self::new(settings, losses, queue) }
     }
 
-    /// Starts every service that is due by `now`, each at its own instant, and hands the packets to `out`.
+    /// Offers a packet at `now`, after advancing to `now`: a packet that leaves at that instant frees its place first.
+    ///
+    /// Loss strikes first, then the limit of the queue is tested, then its discipline takes the packet, marks it by what it found
+    /// waiting, or drops it. One that finds the link idle is not tested against the limit and goes straight into service. Other
+    /// packets may be dropped for this one: `out` is told of them after it.
+    #[inline]
+    pub fn offer(&mut self, now: Time, packet: P, out: &mut impl Egress<P>) {
+        self.advance(now, out);
+        if self.losses.strike() {
+            return out.discard(packet, now, Discard::Lost, self.queue.packets());
+        }
+        let idle = self.is_free(now);
+        if !idle && self.is_full(now, packet.size()) {
+            return self.offer_to_full(now, packet, out);
+        }
+        self.take(now, packet, idle, self.queue.packets(), out);
+    }
+
+    /// Starts every service that is due by `now`, each at its own instant: what `out` is told may lie in the past.
     #[inline]
     pub fn advance(&mut self, now: Time, out: &mut impl Egress<P>) {
         while self.is_free(now) {
-            let Some((packet, arrived)) = self.queue.pop() else { return };
+            let Some((packet, arrived)) = self.queue.pop(self.free_at, out) else { return };
             self.start(self.free_at, packet, arrived, out);
         }
     }
@@ -109,18 +91,6 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         (self.queue.packets() > 0 && self.free_at != Time::NEVER).then_some(self.free_at)
-    }
-
-    /// A packet that had been taken and was dropped while it waited, to make room for another: the oldest such drop first.
-    #[inline]
-    pub fn poll_evicted(&mut self) -> Option<P> {
-        self.evicted.pop_front()
-    }
-
-    /// Whether [`poll_evicted`](Self::poll_evicted) has something.
-    #[inline]
-    pub fn has_evicted(&self) -> bool {
-        !self.evicted.is_empty()
     }
 
     /// Packets waiting, without the one in service.
@@ -133,6 +103,12 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn queued_bytes(&self) -> Bytes {
         self.queue.bytes()
+    }
+
+    /// Whether packets may be dropped when their turn comes, so that reports of it come late if the link is looked at late.
+    #[inline]
+    pub fn drops_at_head(&self) -> bool {
+        self.queue.is_managed()
     }
 
     #[inline]
@@ -148,16 +124,44 @@ impl<P: Packet> Link<P> {
         out.depart(packet, Departure { arrived, start, finish: self.free_at, queued_packets, queued_bytes });
     }
 
-    /// Drops what the discipline drops for `packet` until there is room for it. False if it is `packet` itself that goes.
-    #[inline(never)]
-    fn make_room(&mut self, now: Time, packet: &P) -> bool {
-        while let Some(evicted) = self.queue.evict_for(now, packet) {
-            self.evicted.push_back(evicted);
-            if !self.is_full(now, packet.size()) {
-                return true;
-            }
+    /// There is room for `packet`, which found `found` packets waiting.
+    #[inline(always)]
+    fn take(&mut self, now: Time, mut packet: P, idle: bool, found: u32, out: &mut impl Egress<P>) {
+        let above = self.settings.mark_above.is_some_and(|threshold| found >= threshold) && packet.ecn().is_capable();
+        let marked = match self.queue.admit(now, &packet) {
+            Admission::Take => above,
+            Admission::Mark => true,
+            Admission::Drop => return out.discard(packet, now, Discard::Early, self.queue.packets()),
+        };
+        let queued = if idle { 0 } else { self.queue.packets() + 1 };
+        out.take(&packet, now, marked, queued);
+        if marked {
+            packet.mark_congestion();
+            out.mark(&packet, now, queued);
         }
-        false
+        if idle {
+            self.server.resume(self.free_at, now);
+            self.queue.pass(now, &packet);
+            self.start(now, packet, now, out);
+        } else {
+            self.queue.push(now, packet, out);
+        }
+    }
+
+    /// Drops what the discipline drops for `packet` until there is room for it, or else `packet`.
+    #[inline(never)]
+    fn offer_to_full(&mut self, now: Time, packet: P, out: &mut impl Egress<P>) {
+        let found = self.queue.packets();
+        let mut full = true;
+        while full && self.queue.make_room(now, &packet) {
+            full = self.is_full(now, packet.size());
+        }
+        if full {
+            out.discard(packet, now, Discard::Full, self.queue.packets());
+        } else {
+            self.take(now, packet, false, found, out);
+        }
+        self.queue.report_evicted(now, out);
     }
 
     /// Whether a packet of `size` that has to wait finds no room. A packet is in service then.
@@ -182,63 +186,41 @@ impl<P: Packet> Link<P> {
 
 #[cfg(test)]
 mod tests {
-    use units::{Ecn, Rate, Span};
+    use units::{Rate, Span};
 
     use super::*;
-
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct Parcel {
-        number: u32,
-        size: u64,
-        ecn: bool,
-    }
-
-    impl Packet for Parcel {
-        fn size(&self) -> Bytes {
-            Bytes::new(self.size)
-        }
-        fn ecn(&self) -> Ecn {
-            if self.ecn { Ecn::Ect0 } else { Ecn::NotCapable }
-        }
-        fn flow(&self) -> u32 {
-            self.number / 100
-        }
-        fn mark_congestion(&mut self) {
-            assert!(self.ecn, "only what is capable is marked");
-        }
-    }
-
-    /// Packet `number`, of flow `number` / 100, of 1500 bytes: 1.2 ms at 10 Mbit/s.
-    fn full(number: u32) -> Parcel {
-        Parcel { number, size: 1500, ecn: false }
-    }
-
-    fn at(micros: u64) -> Time {
-        Time::ZERO + Span::from_micros(micros)
-    }
+    use crate::testing::{Observed, Parcel, at};
 
     fn link(queue: QueueSettings) -> Link<Parcel> {
         let settings = LinkSettings { service: Service::Fixed(Rate::from_mbit(10)), queue, loss: LossModel::None };
-        Link::new(settings, Random::stream(1, "loss", 0))
+        new(settings)
+    }
+
+    fn new(settings: LinkSettings) -> Link<Parcel> {
+        Link::new(settings, Random::stream(1, "loss", 0), Random::stream(1, "queue", 0))
     }
 
     fn limited(limit: Limit, count_in_service: bool) -> Link<Parcel> {
         link(QueueSettings { limit, count_in_service, ..QueueSettings::default() })
     }
 
-    /// How many of `offered` full packets the link takes at time 0.
-    fn taken(mut link: Link<Parcel>, offered: u32) -> u32 {
-        let mut count = 0;
-        for number in 0..offered {
-            match link.offer(Time::ZERO, full(number), &mut |_, _| {}) {
-                Verdict::Taken { marked } => {
-                    assert!(!marked && number == count, "a full queue stays full");
-                    count += 1;
-                }
-                verdict => assert_eq!(verdict, Verdict::Dropped(full(number))),
-            }
-        }
-        count
+    /// How many of `offered` full packets the link takes at time 0; the rest finds the queue full.
+    fn taken(mut link: Link<Parcel>, offered: u32) -> usize {
+        let mut out = Observed::default();
+        (0..offered).for_each(|number| link.offer(Time::ZERO, Parcel::full(number), &mut out));
+        let taken = out.taken.len();
+        assert!(out.taken.iter().copied().eq(0..taken as u32), "a full queue stays full");
+        let dropped = (taken as u32..offered).map(|number| (number, Time::ZERO, Discard::Full, link.queued_packets()));
+        assert!(out.discarded.into_iter().eq(dropped));
+        taken
+    }
+
+    /// Whether `link` takes `packet` at `now`, unmarked.
+    fn takes(link: &mut Link<Parcel>, now: Time, packet: Parcel) -> bool {
+        let mut out = Observed::default();
+        link.offer(now, packet, &mut out);
+        assert!(out.marked.is_empty() && out.taken.len() + out.discarded.len() == 1);
+        !out.taken.is_empty()
     }
 
     #[test]
@@ -247,7 +229,7 @@ mod tests {
         let mut departures = Vec::new();
         let mut out = |packet: Parcel, departure| departures.push((packet.number, departure));
         for number in 0..3 {
-            link.offer(at(100), full(number), &mut out);
+            link.offer(at(100), Parcel::full(number), &mut out);
         }
         assert_eq!((link.queued_packets(), link.queued_bytes()), (2, Bytes::new(3000)));
         assert_eq!(link.poll_timeout(), Some(at(1300)));
@@ -291,11 +273,10 @@ mod tests {
         assert_eq!(taken(limited(Limit::Bytes(Bytes::new(4500)), true), 10), 3);
         let mut link = limited(Limit::Bytes(Bytes::new(4500)), true);
         let mut out = |_, _| {};
-        link.offer(Time::ZERO, full(0), &mut out);
-        link.offer(Time::ZERO, full(1), &mut out);
+        link.offer(Time::ZERO, Parcel::full(0), &mut out);
+        link.offer(Time::ZERO, Parcel::full(1), &mut out);
         for (size, fits) in [(1501, false), (1500, true), (1, false)] {
-            let verdict = link.offer(Time::ZERO, Parcel { number: 2, size, ecn: false }, &mut out);
-            assert_eq!(verdict == Verdict::Taken { marked: false }, fits, "{size}");
+            assert_eq!(takes(&mut link, Time::ZERO, Parcel::of(0, size)), fits, "{size}");
         }
     }
 
@@ -309,9 +290,9 @@ mod tests {
         // What remains of the service alone may be too long.
         let mut link = limited(Limit::Delay(Span::from_millis(1)), true);
         let mut out = |_, _| {};
-        link.offer(Time::ZERO, full(0), &mut out);
-        assert_eq!(link.offer(at(199), full(1), &mut out), Verdict::Dropped(full(1)));
-        assert_eq!(link.offer(at(200), full(2), &mut out), Verdict::Taken { marked: false });
+        link.offer(Time::ZERO, Parcel::full(0), &mut out);
+        assert!(!takes(&mut link, at(199), Parcel::full(1)));
+        assert!(takes(&mut link, at(200), Parcel::full(2)));
     }
 
     #[test]
@@ -319,10 +300,9 @@ mod tests {
         for (micros, taken) in [(1199, false), (1200, true)] {
             let mut link = limited(Limit::Packets(2), true);
             let mut out = |_, _| {};
-            link.offer(Time::ZERO, full(0), &mut out);
-            link.offer(Time::ZERO, full(1), &mut out);
-            let verdict = link.offer(at(micros), full(2), &mut out);
-            assert_eq!(verdict == Verdict::Taken { marked: false }, taken, "{micros}");
+            link.offer(Time::ZERO, Parcel::full(0), &mut out);
+            link.offer(Time::ZERO, Parcel::full(1), &mut out);
+            assert_eq!(takes(&mut link, at(micros), Parcel::full(2)), taken, "{micros}");
         }
     }
 
@@ -330,21 +310,21 @@ mod tests {
     fn capable_packets_are_marked_from_the_threshold_and_dropped_when_full() {
         let queue = QueueSettings { limit: Limit::Packets(3), mark_above: Some(2), ..QueueSettings::default() };
         let mut link = link(queue);
-        let mut verdict = |number, ecn| link.offer(Time::ZERO, Parcel { number, size: 1500, ecn }, &mut |_, _| {});
-        // In service; finds none waiting; finds one.
-        for number in 0..3 {
-            assert_eq!(verdict(number, true), Verdict::Taken { marked: false });
-        }
-        assert_eq!(verdict(3, true), Verdict::Taken { marked: true });
-        assert_eq!(verdict(4, true), Verdict::Dropped(Parcel { number: 4, size: 1500, ecn: true }));
+        let mut out = Observed::default();
+        (0..5).for_each(|number| link.offer(Time::ZERO, Parcel::full(number).capable(), &mut out));
+        // In service; finds none waiting; finds one; finds two and is the third; finds three.
+        assert_eq!(out.taken, [0, 1, 2, 3]);
+        assert_eq!(out.marked, [(3, Time::ZERO, 3)]);
+        assert_eq!(out.discarded, [(4, Time::ZERO, Discard::Full, 3)]);
     }
 
     #[test]
     fn a_packet_that_is_not_capable_is_not_marked() {
         let mut link = link(QueueSettings { mark_above: Some(0), ..QueueSettings::default() });
-        let mut verdict = |number, ecn| link.offer(Time::ZERO, Parcel { number, size: 1500, ecn }, &mut |_, _| {});
-        assert_eq!(verdict(0, true), Verdict::Taken { marked: true });
-        assert_eq!(verdict(1, false), Verdict::Taken { marked: false });
+        let mut out = Observed::default();
+        link.offer(Time::ZERO, Parcel::full(0).capable(), &mut out);
+        link.offer(Time::ZERO, Parcel::full(1), &mut out);
+        assert_eq!((out.taken, out.marked), (vec![0, 1], vec![(0, Time::ZERO, 0)]));
     }
 
     #[test]
@@ -354,15 +334,12 @@ mod tests {
             queue: QueueSettings { limit: Limit::Packets(1), count_in_service: true, ..QueueSettings::default() },
             loss: LossModel::Packets(vec![0, 2]),
         };
-        let mut link = Link::new(settings, Random::stream(1, "loss", 0));
-        let verdicts = [0, 1, 2, 3].map(|number| link.offer(Time::ZERO, full(number), &mut |_, _| {}));
-        let expected = [
-            Verdict::Lost(full(0)),
-            Verdict::Taken { marked: false },
-            Verdict::Lost(full(2)),
-            Verdict::Dropped(full(3)),
-        ];
-        assert_eq!(verdicts, expected);
+        let mut link = new(settings);
+        let mut out = Observed::default();
+        (0..4).for_each(|number| link.offer(Time::ZERO, Parcel::full(number), &mut out));
+        assert_eq!(out.taken, [1]);
+        let fates = [(0, Discard::Lost), (2, Discard::Lost), (3, Discard::Full)];
+        assert_eq!(out.discarded, fates.map(|(number, why)| (number, Time::ZERO, why, 0)));
     }
 
     #[test]
@@ -372,11 +349,11 @@ mod tests {
             queue: QueueSettings::default(),
             loss: LossModel::None,
         };
-        let mut link = Link::new(settings, Random::stream(1, "loss", 0));
+        let mut link = new(settings);
         let mut finishes = Vec::new();
         let mut out = |_: Parcel, departure: Departure| finishes.push(departure.finish);
-        link.offer(Time::ZERO, full(0), &mut out);
-        link.offer(Time::ZERO, full(1), &mut out);
+        link.offer(Time::ZERO, Parcel::full(0), &mut out);
+        link.offer(Time::ZERO, Parcel::full(1), &mut out);
         assert_eq!(link.poll_timeout(), None);
         link.advance(Time::NEVER, &mut out);
         assert_eq!(link.queued_packets(), 1);
@@ -390,10 +367,12 @@ mod tests {
             queue: QueueSettings { limit: Limit::Packets(0), ..QueueSettings::default() },
             loss: LossModel::None,
         };
-        let mut link = Link::new(settings, Random::stream(1, "loss", 0));
+        let mut link = new(settings);
         let mut finishes = Vec::new();
         for number in 0..3 {
-            link.offer(at(7), full(number), &mut |_: Parcel, departure: Departure| finishes.push(departure.finish));
+            link.offer(at(7), Parcel::full(number), &mut |_: Parcel, departure: Departure| {
+                finishes.push(departure.finish);
+            });
         }
         assert_eq!(finishes, [at(7); 3]);
     }

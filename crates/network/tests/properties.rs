@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use network::{
-    Departure, Discipline, Limit, Link, LinkSettings, LossModel, OPPORTUNITY, Packet, QueueSettings, Service, Trace,
-    Verdict,
+    Departure, Discard, DisciplineSettings, Egress, Limit, Link, LinkSettings, LossModel, OPPORTUNITY, Packet,
+    QueueSettings, Service, Trace,
 };
 use proptest::prelude::*;
 use units::{Bytes, Ecn, Fraction, Random, Rate, Span, Time};
@@ -39,37 +39,64 @@ struct Arrival {
     parcel: Parcel,
 }
 
+/// What became of a packet when it arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Taken { marked: bool },
+    Lost,
+    Dropped,
+}
+
 /// Everything that can be seen of a link.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 struct Run {
-    verdicts: Vec<Verdict<Parcel>>,
+    verdicts: Vec<Verdict>,
     departures: Vec<(Parcel, Departure)>,
     /// Which offer it was dropped for, and when that was.
     evicted: Vec<(Parcel, usize, Time)>,
     waiting: usize,
+    /// What is being offered.
+    offered: usize,
+}
+
+impl Egress<Parcel> for Run {
+    fn take(&mut self, _packet: &Parcel, _at: Time, marked: bool, _queued: u32) {
+        self.verdicts.push(Verdict::Taken { marked });
+    }
+    fn depart(&mut self, packet: Parcel, departure: Departure) {
+        self.departures.push((packet, departure));
+    }
+    fn discard(&mut self, packet: Parcel, at: Time, why: Discard, _queued: u32) {
+        match why {
+            Discard::Lost => self.verdicts.push(Verdict::Lost),
+            Discard::Full => self.verdicts.push(Verdict::Dropped),
+            Discard::Evicted => self.evicted.push((packet, self.offered, at)),
+            Discard::Early | Discard::Head => unreachable!("no discipline here drops so"),
+        }
+    }
+}
+
+fn streams(seed: u64) -> [Random; 2] {
+    ["loss", "queue"].map(|name| Random::stream(seed, name, 0))
 }
 
 /// Offers the arrivals; between them the link advances to `wakes`, of which all are in order.
 fn run(settings: &LinkSettings, arrivals: &[Arrival], wakes: &[Time], seed: u64) -> Run {
-    let mut link = Link::new(settings.clone(), Random::stream(seed, "loss", 0));
-    let mut departures = Vec::new();
+    let [losses, queue] = streams(seed);
+    let mut link = Link::new(settings.clone(), losses, queue);
+    let mut run = Run::default();
     let mut wakes = wakes.iter().peekable();
-    let (mut verdicts, mut evicted) = (Vec::new(), Vec::new());
     for &Arrival { at, parcel } in arrivals {
-        let mut out = |packet, departure| departures.push((packet, departure));
         while let Some(&wake) = wakes.next_if(|&&wake| wake <= at) {
-            link.advance(wake, &mut out);
+            link.advance(wake, &mut run);
         }
-        verdicts.push(link.offer(at, parcel, &mut out));
-        while let Some(packet) = link.poll_evicted() {
-            evicted.push((packet, parcel.number, at));
-        }
+        run.offered = parcel.number;
+        link.offer(at, parcel, &mut run);
     }
-    let mut out = |packet, departure| departures.push((packet, departure));
-    wakes.for_each(|&wake| link.advance(wake, &mut out));
-    link.advance(Time::NEVER, &mut out);
-    let waiting = link.queued_packets() as usize;
-    Run { verdicts, departures, evicted, waiting }
+    wakes.for_each(|&wake| link.advance(wake, &mut run));
+    link.advance(Time::NEVER, &mut run);
+    run.waiting = link.queued_packets() as usize;
+    run
 }
 
 fn span(range: std::ops::Range<u64>) -> impl Strategy<Value = Span> {
@@ -138,11 +165,11 @@ fn loss() -> impl Strategy<Value = LossModel> {
     ]
 }
 
-fn discipline() -> impl Strategy<Value = Discipline> {
+fn discipline() -> impl Strategy<Value = DisciplineSettings> {
     prop_oneof![
-        Just(Discipline::Fifo),
-        Just(Discipline::FairQueueing),
-        (1u64..3000).prop_map(|quantum| Discipline::DeficitRoundRobin { quantum: Bytes::new(quantum) }),
+        Just(DisciplineSettings::Fifo),
+        Just(DisciplineSettings::FairQueueing),
+        (1u64..3000).prop_map(|quantum| DisciplineSettings::DeficitRoundRobin { quantum: Bytes::new(quantum) }),
     ]
 }
 
@@ -279,6 +306,7 @@ proptest! {
     #[test]
     fn a_packet_is_lost_dropped_waiting_or_gone(settings in settings(), arrivals in arrivals(), seed: u64) {
         let run = run(&settings, &arrivals, &[], seed);
+        prop_assert_eq!(run.verdicts.len(), arrivals.len());
         let mut taken = Vec::new();
         for (verdict, arrival) in run.verdicts.iter().zip(&arrivals) {
             match *verdict {
@@ -286,7 +314,7 @@ proptest! {
                     prop_assert!(!marked || arrival.parcel.ecn);
                     taken.push((Parcel { marked, ..arrival.parcel }, arrival.at));
                 }
-                Verdict::Lost(parcel) | Verdict::Dropped(parcel) => prop_assert_eq!(parcel, arrival.parcel),
+                Verdict::Lost | Verdict::Dropped => {}
             }
         }
         prop_assert_eq!(run.departures.len() + run.evicted.len() + run.waiting, taken.len());
@@ -300,7 +328,7 @@ proptest! {
         for gone in &gone {
             prop_assert!(taken.contains(gone), "{:?}", gone);
         }
-        if settings.queue.discipline == Discipline::Fifo {
+        if settings.queue.discipline == DisciplineSettings::Fifo {
             prop_assert!(run.evicted.is_empty());
             prop_assert!(departed.eq(taken[..run.departures.len()].iter().copied()));
         }
@@ -354,7 +382,7 @@ proptest! {
         // What was taken and not dropped since, with start and finish of its service, if it ever was served.
         let mut taken: Vec<(Parcel, Time, Time)> = Vec::new();
         for (verdict, &Arrival { at, parcel }) in run.verdicts.iter().zip(&arrivals) {
-            if matches!(verdict, Verdict::Lost(_)) {
+            if matches!(verdict, Verdict::Lost) {
                 continue;
             }
             let mut waiting: Vec<Parcel> = taken.iter().filter(|t| t.1 > at).map(|t| t.0).collect();
@@ -387,7 +415,7 @@ proptest! {
                 };
                 let last = |flow: u32| waiting.iter().filter(|p| p.flow == flow).map(|p| p.number).max();
                 let longest = (0..5).max_by_key(|&flow| (length(flow), last(flow))).unwrap();
-                let victim = if queue.discipline == Discipline::Fifo { parcel.number } else { last(longest).unwrap() };
+                let victim = if queue.discipline == DisciplineSettings::Fifo { parcel.number } else { last(longest).unwrap() };
                 dropped = victim == parcel.number;
                 waiting.pop();
                 waiting.retain(|p| p.number != victim);
@@ -397,8 +425,8 @@ proptest! {
             taken.retain(|(p, ..)| !evicted.contains(&p.number));
             prop_assert_eq!(evicted, expected);
             match *verdict {
-                Verdict::Lost(_) => {}
-                Verdict::Dropped(_) => prop_assert!(dropped),
+                Verdict::Lost => {}
+                Verdict::Dropped => prop_assert!(dropped),
                 Verdict::Taken { marked } => {
                     prop_assert!(!dropped);
                     prop_assert_eq!(marked, parcel.ecn && queue.mark_above.is_some_and(|n| found >= n));
@@ -424,9 +452,9 @@ proptest! {
         let run = run(&LinkSettings { queue, ..unimpaired(Service::Fixed(Rate::from_mbit(8))) }, &arrivals, &[], 0);
         let largest = sizes.iter().map(|&(a, b)| a.max(b)).max().unwrap();
         let bound = match discipline {
-            Discipline::Fifo => return Ok(()),
-            Discipline::FairQueueing => largest,
-            Discipline::DeficitRoundRobin { quantum } => quantum.get() + largest,
+            DisciplineSettings::Fifo => return Ok(()),
+            DisciplineSettings::FairQueueing => largest,
+            DisciplineSettings::DeficitRoundRobin { quantum } => quantum.get() + largest,
         };
         let (mut sent, mut left) = ([0, 0], [sizes.len(); 2]);
         for (packet, _) in run.departures.iter().filter(|(packet, _)| packet.flow < 2) {
@@ -441,7 +469,7 @@ proptest! {
 
     #[test]
     fn fair_queueing_is_no_more_than_a_packet_later_than_service_bit_by_bit(rate in 100_000u64..100_000_000, arrivals in arrivals()) {
-        let queue = QueueSettings { discipline: Discipline::FairQueueing, ..QueueSettings::default() };
+        let queue = QueueSettings { discipline: DisciplineSettings::FairQueueing, ..QueueSettings::default() };
         let service = Service::Fixed(Rate::from_bits_per_second(rate));
         let run = run(&LinkSettings { queue, ..unimpaired(service) }, &arrivals, &[], 0);
         let fluid = finishes_bit_by_bit(rate as f64 / 1e9, &arrivals);

@@ -12,7 +12,7 @@ pub struct LinkCounters {
     pub departed_packets: u64,
     /// IP bytes of those.
     pub departed_bytes: u64,
-    /// Packets dropped by the full queue.
+    /// Packets dropped by the queue: full, or by its discipline.
     pub dropped_packets: u64,
     /// Packets lost by an impairment.
     pub lost_packets: u64,
@@ -72,7 +72,7 @@ columns! {
     departed_packets: u64 => U64 in "packets";
     /// IP bytes of those.
     departed_bytes: u64 => U64 in "bytes";
-    /// Packets dropped by the full queue.
+    /// Packets dropped by the queue: full, or by its discipline.
     dropped_packets: u64 => U64 in "packets";
     /// Packets lost by an impairment.
     lost_packets: u64 => U64 in "packets";

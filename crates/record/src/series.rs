@@ -34,7 +34,7 @@ pub enum EventKind {
     Stop,
     /// A flow delivered its last byte.
     Complete,
-    /// A full queue dropped a packet, one that arrived or one that waited; the value is the number of packets waiting then.
+    /// A queue dropped a packet, one that arrived or one that waited; the value is the number of packets waiting then.
     Drop,
     /// An impairment lost a packet.
     Lost,
@@ -128,7 +128,7 @@ columns! {
     queue_bytes: u64 => U64 in "bytes";
     /// IP bytes whose last bit has left.
     departed_bytes: u64 => U64 in "bytes";
-    /// Packets that found the queue full.
+    /// Packets dropped by the queue.
     dropped_packets: u64 => U64 in "packets";
     /// Packets lost by an impairment.
     lost_packets: u64 => U64 in "packets";
@@ -175,6 +175,27 @@ impl Events {
             sequence: sequence.unwrap_or(u64::MAX),
             value: value.unwrap_or(f64::NAN),
         });
+    }
+
+    /// Puts the events in the order of time, those of one instant in the order in which they were appended.
+    pub fn sort_by_time(&mut self) {
+        if self.time_s.is_sorted() {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.time_s.len()).collect();
+        order.sort_by(|&a, &b| self.time_s[a].total_cmp(&self.time_s[b]));
+        let mut sorted = Self::default();
+        for row in order {
+            sorted.push(EventRow {
+                time_s: self.time_s[row],
+                kind: self.kind[row],
+                flow: self.flow[row],
+                link: self.link[row],
+                sequence: self.sequence[row],
+                value: self.value[row],
+            });
+        }
+        *self = sorted;
     }
 }
 
@@ -251,6 +272,16 @@ mod tests {
         assert_eq!(columns[4].data, Data::NullableU64(vec![u64::MAX, 77]));
         let Data::NullableF64(values) = &columns[5].data else { panic!("{:?}", columns[5]) };
         assert!(values[0].is_nan() && values[1] == 84.0);
+    }
+
+    #[test]
+    fn events_sort_by_time_and_keep_their_order_within_an_instant() {
+        let mut events = Events::default();
+        for (nanos, flow) in [(2_000_000_000, 0), (1_000_000_000, 1), (2_000_000_000, 2), (1_500_000_000, 3)] {
+            events.record(Time::from_nanos(nanos), EventKind::Drop, flow, None, None, None);
+        }
+        events.sort_by_time();
+        assert_eq!((events.time_s, events.flow), (vec![1.0, 1.5, 2.0, 2.0], vec![1, 3, 0, 2]));
     }
 
     #[test]

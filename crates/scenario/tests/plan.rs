@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use network::{Discipline, Limit, LossModel, Propagation, QueueSettings, Service, Trace};
+use network::{DisciplineSettings, Limit, LossModel, Propagation, QueueSettings, Service, Trace};
 use scenario::{Arrivals, Document, Hop, Kind, OnOff, Paced, Plan, Sampling, Source};
 use units::{Bytes, Distribution, Fraction, Rate, Span, Time};
 
@@ -74,7 +74,7 @@ fn a_dumbbell_has_one_link_and_delays_each_flow_by_its_own_rtt() {
         limit: Limit::Packets(84),
         count_in_service: true,
         mark_above: Some(30),
-        discipline: Discipline::Fifo,
+        discipline: DisciplineSettings::Fifo,
     };
     assert_eq!(bottleneck.settings.queue, queue);
 
@@ -191,9 +191,9 @@ fn a_queue_has_a_discipline_and_drr_a_quantum() {
         assert_eq!(queue.limit, Limit::Packets(33));
         queue.discipline
     };
-    assert_eq!(discipline("discipline = \"fifo\""), Discipline::Fifo);
-    assert_eq!(discipline("discipline = \"fq\""), Discipline::FairQueueing);
-    let drr = |quantum| Discipline::DeficitRoundRobin { quantum: Bytes::new(quantum) };
+    assert_eq!(discipline("discipline = \"fifo\""), DisciplineSettings::Fifo);
+    assert_eq!(discipline("discipline = \"fq\""), DisciplineSettings::FairQueueing);
+    let drr = |quantum| DisciplineSettings::DeficitRoundRobin { quantum: Bytes::new(quantum) };
     assert_eq!(discipline("discipline = \"drr\""), drr(1500));
     assert_eq!(discipline("discipline = \"drr\", quantum = \"1b\""), drr(1));
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-use network::Verdict;
+use network::Discard;
 use record::pcapng::{self, Endpoint, Header, TcpHeader, UdpHeader};
 use scenario::{DrawnFlow, Kind, Plan};
 use transport::{Acknowledgement, Data};
@@ -67,19 +67,21 @@ impl Capture {
         self.write(interface, now, packet, acks, None);
     }
 
-    pub(crate) fn at_link(&mut self, link: u32, now: Time, packet: &Packet, acks: &Acks, verdict: &Verdict<Packet>) {
-        let comment = match verdict {
-            Verdict::Taken { marked: false } => None,
-            Verdict::Taken { marked: true } => Some("marked: congestion experienced"),
-            Verdict::Lost(_) => Some("lost: impairment of the link"),
-            Verdict::Dropped(_) => Some("dropped: the queue is full"),
-        };
-        self.write(LINKS + link, now, packet, acks, comment);
+    /// `packet` was offered to `link` and taken.
+    pub(crate) fn at_link(&mut self, link: u32, now: Time, packet: &Packet, acks: &Acks, marked: bool) {
+        self.write(LINKS + link, now, packet, acks, marked.then_some("marked: congestion experienced"));
     }
 
-    /// `packet`, captured when it was offered to `link`, was dropped while it waited there.
-    pub(crate) fn at_eviction(&mut self, link: u32, now: Time, packet: &Packet, acks: &Acks) {
-        self.write(LINKS + link, now, packet, acks, Some("dropped while it waited: the last of the longest queue"));
+    /// `packet` was dropped by `link`: as it was offered, or captured already and while it waited there.
+    pub(crate) fn at_discard(&mut self, link: u32, now: Time, packet: &Packet, acks: &Acks, why: Discard) {
+        let comment = match why {
+            Discard::Lost => "lost: impairment of the link",
+            Discard::Full => "dropped: the queue is full",
+            Discard::Early => "dropped early, before the queue is full",
+            Discard::Evicted => "dropped while it waited: the last of the longest queue",
+            Discard::Head => "dropped while it waited, when its turn came",
+        };
+        self.write(LINKS + link, now, packet, acks, Some(comment));
     }
 
     fn write(&mut self, interface: u32, now: Time, packet: &Packet, acks: &Acks, comment: Option<&str>) {

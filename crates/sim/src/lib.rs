@@ -8,6 +8,7 @@ mod alarms;
 mod capture;
 mod failure;
 mod flow;
+mod observer;
 mod packet;
 mod recorder;
 mod route;

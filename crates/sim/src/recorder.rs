@@ -14,7 +14,6 @@ use crate::flow::Flow;
 /// Everything a run records.
 pub(crate) struct Recorder {
     pub(crate) tables: Tables,
-    pub(crate) links: Vec<LinkMeter>,
     /// Of the flows that have ends: [`Flow::meter`] is an index into it.
     pub(crate) flows: Vec<FlowMeter>,
     /// Those that no flow has any more.
@@ -53,7 +52,6 @@ impl Recorder {
         }
         Self {
             tables,
-            links: plan.links.iter().map(|_| LinkMeter::new()).collect(),
             flows: Vec::with_capacity(plan.flows.len()),
             free: Vec::new(),
             left: Vec::new(),
@@ -142,8 +140,15 @@ impl Recorder {
         }
     }
 
-    pub(crate) fn sample_link(&mut self, now: Time, index: u32, queue_packets: u32, queue_bytes: u64) {
-        let counters = self.links[index as usize].counters_at(now);
+    pub(crate) fn sample_link(
+        &mut self,
+        now: Time,
+        index: u32,
+        queue_packets: u32,
+        queue_bytes: u64,
+        meter: &mut LinkMeter,
+    ) {
+        let counters = meter.counters_at(now);
         self.tables.link_series.push(LinkSample {
             time_s: seconds(now),
             link: index,
@@ -201,7 +206,13 @@ impl Recorder {
     }
 
     /// The tables, when the run ends.
-    pub(crate) fn finish(mut self, plan: &Plan, drawn: &[DrawnFlow], flows: &[Flow]) -> Tables {
+    pub(crate) fn finish(
+        mut self,
+        plan: &Plan,
+        drawn: &[DrawnFlow],
+        flows: &[Flow],
+        meters: &mut [LinkMeter],
+    ) -> Tables {
         let end = self.end;
         self.tables.flows = std::mem::take(&mut self.left);
         for (index, (flow, drawn)) in flows.iter().zip(drawn).enumerate() {
@@ -212,9 +223,11 @@ impl Recorder {
             }
         }
         self.tables.flows.sort_by_key(|row| row.flow);
-        for (index, (meter, planned)) in self.links.iter_mut().zip(&plan.links).enumerate() {
+        for (index, (meter, planned)) in meters.iter_mut().zip(&plan.links).enumerate() {
             self.tables.links.push(meter.finish(end, index as u32, &planned.name, planned.rate));
         }
+        // A link that is looked at late reports what it dropped at the head of its queue late.
+        self.tables.events.sort_by_time();
         self.tables
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use control::Controller;
-use network::{Departure, Jitter, Link, Verdict, Wire};
+use network::{Jitter, Link, Wire};
 use record::{EventKind, LinkMeter};
 use scenario::{DrawnFlow, Plan, PlannedFlow, PlannedLink};
 use transport::Options;
@@ -17,9 +17,10 @@ use crate::alarms::Alarms;
 use crate::capture::Capture;
 use crate::failure::Failure;
 use crate::flow::{Ends, Flow};
+use crate::observer::LinkObserver;
 use crate::packet::{Acks, Body, Packet};
 use crate::recorder::{NO_METER, Recorder};
-use crate::route::{NO_LINK, Routes, Step};
+use crate::route::{NO_LINK, Routes};
 use crate::samples::{LINKS, PROBES, SERIES, Samples};
 
 /// Things that happen at times known from the start, in the order in which they are done at one instant.
@@ -44,6 +45,7 @@ pub(crate) struct World<'a> {
     /// The flows that send and are not complete, in order.
     active: Vec<u32>,
     links: Vec<Link<Packet>>,
+    meters: Vec<LinkMeter>,
     /// Behind the links.
     jitters: Vec<Jitter>,
     wires: Vec<Wire<Packet>>,
@@ -80,10 +82,10 @@ impl<'a> World<'a> {
         capture: Option<Capture>,
     ) -> Result<Self, Failure> {
         let routes = Routes::new(plan);
+        let stream = |name, i: usize| Random::stream(seed, name, i as u64);
         let link =
-            |(i, link): (usize, &PlannedLink)| Link::new(link.settings.clone(), Random::stream(seed, "loss", i as u64));
-        let jitter =
-            |(i, link): (usize, &PlannedLink)| Jitter::new(link.jitter, Random::stream(seed, "jitter", i as u64));
+            |(i, link): (usize, &PlannedLink)| Link::new(link.settings.clone(), stream("loss", i), stream("queue", i));
+        let jitter = |(i, link): (usize, &PlannedLink)| Jitter::new(link.jitter, stream("jitter", i));
         let mut planned = vec![(Time::ZERO + plan.warmup, Planned::WarmUpEnds)];
         let mut world = Self {
             traffic: Agenda::new(routes.wire_link.len() + plan.links.len()),
@@ -96,6 +98,7 @@ impl<'a> World<'a> {
             flows: Vec::with_capacity(drawn.len()),
             active: Vec::new(),
             links: plan.links.iter().enumerate().map(link).collect(),
+            meters: plan.links.iter().map(|_| LinkMeter::new()).collect(),
             jitters: plan.links.iter().enumerate().map(jitter).collect(),
             options: shared_options(plan),
             at_planned: Time::NEVER,
@@ -195,23 +198,24 @@ impl<'a> World<'a> {
     /// Brings link `index` up to date.
     #[inline]
     fn advance_link(&mut self, now: Time, index: u32) {
-        let i = index as usize;
-        let meter = &mut self.recorder.links[i];
-        let (wires, steps, traffic) = (&mut self.wires, &self.routes.steps, &mut self.traffic);
-        let jitter = &mut self.jitters[i];
-        let mut out = |packet, departure| depart(packet, departure, meter, jitter, wires, steps, traffic);
-        self.links[i].advance(now, &mut out);
+        let (link, mut out) = self.link(index);
+        link.advance(now, &mut out);
         self.wake_link(index);
     }
 
     /// Where packets leave a link for different delays, the one in service may arrive after one that waits: the link must be
     /// advanced by the time at which the next service could end and cross the shortest wire. With one wire behind it that keeps the
     /// order, the arrival of the packet in service is that time.
+    ///
+    /// Where a queue may drop when the turn of a packet comes, a capture has it woken for every service: its packets are in the order
+    /// of time.
     #[inline]
     fn wake_link(&mut self, index: u32) {
         let behind = self.routes.behind[index as usize];
-        if behind.overtaking {
-            let at = or_never(self.links[index as usize].poll_timeout()) + behind.shortest;
+        let captured = self.capture.is_some() && self.links[index as usize].drops_at_head();
+        if behind.overtaking || captured {
+            let next = or_never(self.links[index as usize].poll_timeout());
+            let at = if captured { next } else { next + behind.shortest };
             self.traffic.set(self.wires.len() as u32 + index, at);
         }
     }
@@ -232,81 +236,30 @@ impl<'a> World<'a> {
 
     #[inline]
     fn offer(&mut self, now: Time, index: u32, packet: Packet) {
-        let i = index as usize;
-        let meter = &mut self.recorder.links[i];
-        meter.counters.arrived_packets += 1;
-        let (wires, steps, traffic) = (&mut self.wires, &self.routes.steps, &mut self.traffic);
-        let (link, jitter) = (&mut self.links[i], &mut self.jitters[i]);
-        let mut out = |packet, departure| depart(packet, departure, meter, jitter, wires, steps, traffic);
-        let verdict = link.offer(now, packet, &mut out);
-        let (queued, evicted) = (link.queued_packets(), link.has_evicted());
-        // A packet that was taken while others wait waits as well.
-        if queued > 0 && matches!(verdict, Verdict::Taken { .. }) {
-            meter.queue(now, queued);
-        }
-        if let Some(capture) = &mut self.capture {
-            capture.at_link(index, now, &packet, &self.acks, &verdict);
-        }
-        if evicted {
-            self.discard_evicted(now, index);
-        }
-        let meter = &mut self.recorder.links[i];
-        match verdict {
-            Verdict::Taken { marked: false } => {}
-            Verdict::Taken { marked: true } => {
-                meter.counters.marked_packets += 1;
-                self.note(now, EventKind::Mark, index, &packet, f64::from(queued));
-            }
-            Verdict::Lost(packet) => {
-                meter.counters.lost_packets += 1;
-                self.discard(now, EventKind::Lost, index, &packet, f64::NAN);
-            }
-            Verdict::Dropped(packet) => {
-                meter.counters.dropped_packets += 1;
-                self.discard(now, EventKind::Drop, index, &packet, f64::from(queued));
-            }
-        }
+        let (link, mut out) = self.link(index);
+        out.meter.counters.arrived_packets += 1;
+        link.offer(now, packet, &mut out);
         self.wake_link(index);
     }
 
-    /// Packets that waited at link `index` were dropped for another.
-    #[inline(never)]
-    fn discard_evicted(&mut self, now: Time, index: u32) {
-        let queued = self.links[index as usize].queued_packets();
-        self.recorder.links[index as usize].queue(now, queued);
-        while let Some(packet) = self.links[index as usize].poll_evicted() {
-            self.recorder.links[index as usize].counters.dropped_packets += 1;
-            if let Some(capture) = &mut self.capture {
-                capture.at_eviction(index, now, &packet, &self.acks);
-            }
-            self.discard(now, EventKind::Drop, index, &packet, f64::from(queued));
-        }
-    }
-
-    #[inline(never)]
-    fn discard(&mut self, now: Time, kind: EventKind, link: u32, packet: &Packet, value: f64) {
-        match packet.body {
-            Body::Data(data) => {
-                // One that left before the measured interval is not among those sent in it.
-                let counts = data.timestamp >= Time::ZERO + self.plan.warmup;
-                if let Some(meter) = self.recorder.flows.get_mut(self.flows[packet.flow as usize].meter as usize) {
-                    meter.counters.dropped_packets += u64::from(counts);
-                }
-            }
-            Body::Ack(slot) => {
-                self.acks.take(slot);
-            }
-        }
-        self.note(now, kind, link, packet, value);
-    }
-
-    #[inline(never)]
-    fn note(&mut self, now: Time, kind: EventKind, link: u32, packet: &Packet, value: f64) {
-        let sequence = match packet.body {
-            Body::Data(data) => Some(data.sequence),
-            Body::Ack(_) => None,
+    /// Link `index`, and what observes it.
+    #[inline]
+    fn link(&mut self, index: u32) -> (&mut Link<Packet>, LinkObserver<'_>) {
+        let i = index as usize;
+        let observer = LinkObserver {
+            index,
+            meter: &mut self.meters[i],
+            jitter: &mut self.jitters[i],
+            wires: &mut self.wires,
+            steps: &self.routes.steps,
+            traffic: &mut self.traffic,
+            flows: &self.flows,
+            warmup: Time::ZERO + self.plan.warmup,
+            recorder: &mut self.recorder,
+            capture: &mut self.capture,
+            acks: &mut self.acks,
         };
-        self.recorder.event(now, kind, packet.flow, Some(link), sequence, Some(value));
+        (&mut self.links[i], observer)
     }
 
     /// `packet` has crossed the wire of its step.
@@ -483,7 +436,7 @@ impl<'a> World<'a> {
     fn begin_measuring(&mut self, now: Time) {
         for index in 0..self.links.len() as u32 {
             self.advance_link(now, index);
-            self.recorder.links[index as usize].restart(now);
+            self.meters[index as usize].restart(now);
         }
         self.recorder.restart(now, self.plan, self.drawn, &self.flows);
     }
@@ -495,7 +448,7 @@ impl<'a> World<'a> {
                 self.advance_link(now, index);
                 let link = &self.links[index as usize];
                 let (packets, bytes): (u32, Bytes) = (link.queued_packets(), link.queued_bytes());
-                self.recorder.sample_link(now, index, packets, bytes.get());
+                self.recorder.sample_link(now, index, packets, bytes.get(), &mut self.meters[index as usize]);
             }
         }
         let (series, probes) = (self.samples.take(SERIES, now), self.samples.take(PROBES, now));
@@ -523,7 +476,7 @@ impl<'a> World<'a> {
         for index in 0..self.links.len() as u32 {
             self.advance_link(end, index);
         }
-        self.recorder.finish(self.plan, self.drawn, &self.flows)
+        self.recorder.finish(self.plan, self.drawn, &self.flows, &mut self.meters)
     }
 }
 
@@ -550,25 +503,4 @@ fn next_planned(planned: &[(Time, Planned)]) -> Time {
 #[inline]
 fn or_never(at: Option<Time>) -> Time {
     at.unwrap_or(Time::NEVER)
-}
-
-/// A packet's service on a link starts: it goes on the wire, on which it arrives after its last bit has left.
-#[inline]
-fn depart(
-    packet: Packet,
-    departure: Departure,
-    meter: &mut LinkMeter,
-    jitter: &mut Jitter,
-    wires: &mut [Wire<Packet>],
-    steps: &[Step],
-    traffic: &mut Agenda,
-) {
-    let waited = departure.start.since(departure.arrived);
-    meter.queue(departure.start, departure.queued_packets);
-    meter.service(departure.start, departure.finish, waited, Bytes::new(u64::from(packet.size)));
-    let step = steps[packet.step as usize];
-    let wire = &mut wires[step.wire as usize];
-    if wire.push(departure.finish, jitter.draw(), packet) {
-        traffic.set(step.wire, or_never(wire.next_arrival()));
-    }
 }

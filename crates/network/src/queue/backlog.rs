@@ -12,7 +12,7 @@ use crate::{Limit, Packet};
 ///
 /// Lengths are measured as the limit of the buffer is: in packets for one in packets, otherwise in bytes. Of several longest
 /// queues the one whose last packet is the youngest counts as the longest.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Backlog<P, T> {
     queues: Vec<Conversation<P, T>>,
     /// By length and number of the last arrival, the largest first.
@@ -21,7 +21,7 @@ pub(crate) struct Backlog<P, T> {
     arrivals: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Conversation<P, T> {
     waiting: VecDeque<Waiting<P, T>>,
     length: u64,

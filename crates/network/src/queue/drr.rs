@@ -7,13 +7,14 @@
 //! A turn that sends nothing costs time. With a quantum of at least the largest packet, the default, there is none; with a smaller
 //! one, rounds in which nobody could send are granted at once.
 
-use units::{Bytes, Time};
+use units::Bytes;
 
 use super::backlog::Backlog;
+use super::{Context, Discipline, Served};
 use crate::{Limit, Packet};
 
 /// Conversations served by turns.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Deficit<P> {
     backlog: Backlog<P, ()>,
     quantum: Bytes,
@@ -41,40 +42,6 @@ impl<P: Packet> Deficit<P> {
         Self { backlog: Backlog::new(limit), quantum, turns: Vec::new(), current: None, granted: false }
     }
 
-    /// `packet` waits.
-    pub(crate) fn push(&mut self, now: Time, packet: P) {
-        let flow = packet.flow();
-        if !self.waits(flow) {
-            self.join(flow);
-        }
-        self.backlog.push(now, packet, ());
-    }
-
-    /// The packet whose service starts.
-    pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
-        let mut round_began = None;
-        loop {
-            let flow = self.current?;
-            let turn = &mut self.turns[flow as usize];
-            if !std::mem::replace(&mut self.granted, true) {
-                turn.deficit += self.quantum;
-            }
-            let size = self.backlog.of(flow)?.front()?.packet.size();
-            if size <= turn.deficit {
-                turn.deficit = turn.deficit - size;
-                let first = self.backlog.pop_front(flow)?;
-                self.leave_if_empty(flow);
-                return Some((first.packet, first.arrived));
-            }
-            let next = turn.next;
-            self.current = Some(next);
-            self.granted = false;
-            if next == *round_began.get_or_insert(flow) {
-                self.skip_rounds(next);
-            }
-        }
-    }
-
     /// From `first` on, a round has sent nothing: grants every conversation the turns that would send nothing either.
     fn skip_rounds(&mut self, first: u32) {
         let turns_needed = |this: &Self, flow: u32| {
@@ -99,14 +66,6 @@ impl<P: Packet> Deficit<P> {
     fn ring(&self, first: u32) -> impl Iterator<Item = u32> {
         let next = move |&flow: &u32| Some(self.turns[flow as usize].next).filter(|&next| next != first);
         std::iter::successors(Some(first), next)
-    }
-
-    /// Drops the last packet of the longest queue, counted with `packet`; `None` if that is `packet` itself.
-    pub(crate) fn evict_for(&mut self, packet: &P) -> Option<P> {
-        let flow = self.backlog.longer_than_with(packet)?;
-        let last = self.backlog.pop_back(flow)?;
-        self.leave_if_empty(flow);
-        Some(last.packet)
     }
 
     fn waits(&self, flow: u32) -> bool {
@@ -143,40 +102,66 @@ impl<P: Packet> Deficit<P> {
     }
 }
 
+impl<P: Packet> Discipline<P> for Deficit<P> {
+    fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
+        let flow = packet.flow();
+        if !self.waits(flow) {
+            self.join(flow);
+        }
+        self.backlog.push(cx.now, packet, ());
+    }
+
+    fn pop(&mut self, _cx: &mut Context<'_, P>) -> Option<Served<P>> {
+        let mut round_began = None;
+        loop {
+            let flow = self.current?;
+            let turn = &mut self.turns[flow as usize];
+            if !std::mem::replace(&mut self.granted, true) {
+                turn.deficit += self.quantum;
+            }
+            let size = self.backlog.of(flow)?.front()?.packet.size();
+            if size <= turn.deficit {
+                turn.deficit = turn.deficit - size;
+                let first = self.backlog.pop_front(flow)?;
+                self.leave_if_empty(flow);
+                return Some(Served { packet: first.packet, arrived: first.arrived, marked: false });
+            }
+            let next = turn.next;
+            self.current = Some(next);
+            self.granted = false;
+            if next == *round_began.get_or_insert(flow) {
+                self.skip_rounds(next);
+            }
+        }
+    }
+
+    /// Drops the last packet of the longest queue, counted with `packet`, unless that is `packet` itself.
+    fn make_room(&mut self, packet: &P, cx: &mut Context<'_, P>) {
+        let Some(flow) = self.backlog.longer_than_with(packet) else { return };
+        let Some(last) = self.backlog.pop_back(flow) else { return };
+        self.leave_if_empty(flow);
+        cx.drop(last.packet);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
 
     use proptest::prelude::*;
-    use units::Ecn;
+    use units::Time;
 
     use super::*;
+    use crate::testing::{Driven, Parcel};
 
-    /// A packet of a flow, with its size in bytes.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct Parcel(u32, u64);
-
-    impl Packet for Parcel {
-        fn size(&self) -> Bytes {
-            Bytes::new(self.1)
-        }
-        fn ecn(&self) -> Ecn {
-            Ecn::NotCapable
-        }
-        fn flow(&self) -> u32 {
-            self.0
-        }
-        fn mark_congestion(&mut self) {}
-    }
-
-    fn filled(limit: Limit, quantum: u64, packets: &[(u32, u64)]) -> Deficit<Parcel> {
-        let mut deficit = Deficit::new(limit, Bytes::new(quantum));
-        packets.iter().for_each(|&(flow, size)| deficit.push(Time::ZERO, Parcel(flow, size)));
+    fn filled(limit: Limit, quantum: u64, packets: &[(u32, u64)]) -> Driven<Deficit<Parcel>> {
+        let mut deficit = Driven::new(Deficit::new(limit, Bytes::new(quantum)));
+        packets.iter().for_each(|&(flow, size)| deficit.push(Time::ZERO, Parcel::of(flow, size)));
         deficit
     }
 
-    fn sizes(mut deficit: Deficit<Parcel>) -> Vec<u64> {
-        std::iter::from_fn(|| deficit.pop()).map(|(packet, _)| packet.1).collect()
+    fn sizes(mut deficit: Driven<Deficit<Parcel>>) -> Vec<u64> {
+        std::iter::from_fn(|| deficit.pop(Time::ZERO)).map(|served| served.packet.size).collect()
     }
 
     #[test]
@@ -242,18 +227,18 @@ mod tests {
     #[test]
     fn a_flow_that_empties_loses_its_deficit_and_comes_last() {
         let mut deficit = filled(Limit::Infinite, 500, &[(0, 100), (1, 500), (1, 500)]);
-        assert_eq!(deficit.pop().unwrap().0, Parcel(0, 100));
+        assert_eq!(deficit.pop(Time::ZERO).unwrap().packet, Parcel::of(0, 100));
         // With the 400 left over it could send 900 at once.
-        deficit.push(Time::ZERO, Parcel(0, 900));
+        deficit.push(Time::ZERO, Parcel::of(0, 900));
         assert_eq!(sizes(deficit), [500, 500, 900]);
     }
 
     #[test]
     fn a_flow_whose_only_packet_is_dropped_leaves_the_ring() {
         let mut deficit = filled(Limit::Bytes(Bytes::new(2000)), 500, &[(0, 1500), (1, 400)]);
-        assert_eq!(deficit.evict_for(&Parcel(2, 300)), Some(Parcel(0, 1500)));
-        deficit.push(Time::ZERO, Parcel(2, 300));
-        assert_eq!(deficit.evict_for(&Parcel(2, 300)), None);
+        assert_eq!(deficit.make_room(Time::ZERO, Parcel::of(2, 300)), [Parcel::of(0, 1500)]);
+        deficit.push(Time::ZERO, Parcel::of(2, 300));
+        assert_eq!(deficit.make_room(Time::ZERO, Parcel::of(2, 300)), []);
         assert_eq!(sizes(deficit), [400, 300]);
     }
 }

@@ -21,11 +21,12 @@ use units::{Bytes, Time};
 
 use super::backlog::Backlog;
 use super::ranking::Ranking;
+use super::{Context, Discipline, Served};
 use crate::service::{Capacity, bit_nanos};
 use crate::{Limit, Packet, Service};
 
 /// Conversations served by finish number.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Fair<P> {
     /// Every packet with its finish number.
     backlog: Backlog<P, u128>,
@@ -48,41 +49,6 @@ impl<P: Packet> Fair<P> {
         }
     }
 
-    /// `packet` found the link idle at `now` and is served at once.
-    pub(crate) fn pass(&mut self, now: Time, packet: &P) {
-        self.reference.restart(now);
-        self.reference.arrive(packet.flow(), packet.size());
-        self.served(packet.flow());
-    }
-
-    /// `packet` waits.
-    pub(crate) fn push(&mut self, now: Time, packet: P) {
-        let flow = packet.flow();
-        self.reference.advance(now);
-        let finish = self.reference.arrive(flow, packet.size());
-        self.backlog.push(now, packet, finish);
-        self.rank(flow);
-    }
-
-    /// The packet whose service starts: the one with the smallest finish number.
-    pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
-        let (_, flow) = self.order.first()?;
-        let first = self.backlog.pop_front(flow)?;
-        self.served(flow);
-        self.rank(flow);
-        Some((first.packet, first.arrived))
-    }
-
-    /// Drops the last packet of the longest queue, counted with `packet`; `None` if that is `packet` itself.
-    pub(crate) fn evict_for(&mut self, now: Time, packet: &P) -> Option<P> {
-        let flow = self.backlog.longer_than_with(packet)?;
-        let last = self.backlog.pop_back(flow)?;
-        self.reference.advance(now);
-        self.reference.withdraw(flow, last.note - bit_nanos(last.packet.size()));
-        self.rank(flow);
-        Some(last.packet)
-    }
-
     fn served(&mut self, flow: u32) {
         self.turns += 1;
         *grown(&mut self.last_turn, flow) = self.turns;
@@ -97,6 +63,41 @@ impl<P: Packet> Fair<P> {
             }
             None => self.order.remove(flow),
         }
+    }
+}
+
+impl<P: Packet> Discipline<P> for Fair<P> {
+    fn pass(&mut self, packet: &P, cx: &mut Context<'_, P>) {
+        self.reference.restart(cx.now);
+        self.reference.arrive(packet.flow(), packet.size());
+        self.served(packet.flow());
+    }
+
+    fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
+        let flow = packet.flow();
+        self.reference.advance(cx.now);
+        let finish = self.reference.arrive(flow, packet.size());
+        self.backlog.push(cx.now, packet, finish);
+        self.rank(flow);
+    }
+
+    /// The packet with the smallest finish number.
+    fn pop(&mut self, _cx: &mut Context<'_, P>) -> Option<Served<P>> {
+        let (_, flow) = self.order.first()?;
+        let first = self.backlog.pop_front(flow)?;
+        self.served(flow);
+        self.rank(flow);
+        Some(Served { packet: first.packet, arrived: first.arrived, marked: false })
+    }
+
+    /// Drops the last packet of the longest queue, counted with `packet`, unless that is `packet` itself.
+    fn make_room(&mut self, packet: &P, cx: &mut Context<'_, P>) {
+        let Some(flow) = self.backlog.longer_than_with(packet) else { return };
+        let Some(last) = self.backlog.pop_back(flow) else { return };
+        self.reference.advance(cx.now);
+        self.reference.withdraw(flow, last.note - bit_nanos(last.packet.size()));
+        self.rank(flow);
+        cx.drop(last.packet);
     }
 }
 
@@ -179,41 +180,25 @@ fn grown<T: Clone + Default>(entries: &mut Vec<T>, flow: u32) -> &mut T {
 
 #[cfg(test)]
 mod tests {
-    use units::{Ecn, Random, Rate, Span};
+    use units::{Random, Rate, Span};
 
     use super::*;
-    use crate::{Departure, Discipline, Link, LinkSettings, LossModel, QueueSettings};
-
-    /// A packet of a flow, with its size in bytes.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct Parcel(u32, u64);
-
-    impl Packet for Parcel {
-        fn size(&self) -> Bytes {
-            Bytes::new(self.1)
-        }
-        fn ecn(&self) -> Ecn {
-            Ecn::NotCapable
-        }
-        fn flow(&self) -> u32 {
-            self.0
-        }
-        fn mark_congestion(&mut self) {}
-    }
+    use crate::testing::Parcel;
+    use crate::{Departure, DisciplineSettings, Link, LinkSettings, LossModel, QueueSettings};
 
     /// The flows and sizes in their order of service, when packets (microsecond, flow, size) come to a link that sends a byte in a
     /// microsecond.
     fn served(limit: Limit, arrivals: &[(u64, u32, u64)]) -> Vec<(u32, u64)> {
         let settings = LinkSettings {
             service: Service::Fixed(Rate::from_mbit(8)),
-            queue: QueueSettings { limit, discipline: Discipline::FairQueueing, ..QueueSettings::default() },
+            queue: QueueSettings { limit, discipline: DisciplineSettings::FairQueueing, ..QueueSettings::default() },
             loss: LossModel::None,
         };
-        let mut link = Link::new(settings, Random::stream(1, "loss", 0));
+        let mut link = Link::new(settings, Random::stream(1, "loss", 0), Random::stream(1, "queue", 0));
         let mut served = Vec::new();
-        let mut out = |Parcel(flow, size), _: Departure| served.push((flow, size));
+        let mut out = |packet: Parcel, _: Departure| served.push((packet.flow, packet.size));
         for &(micros, flow, size) in arrivals {
-            link.offer(Time::ZERO + Span::from_micros(micros), Parcel(flow, size), &mut out);
+            link.offer(Time::ZERO + Span::from_micros(micros), Parcel::of(flow, size), &mut out);
         }
         link.advance(Time::NEVER, &mut out);
         served

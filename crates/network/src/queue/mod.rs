@@ -1,20 +1,22 @@
 //! The waiting room of a link: how much may wait, and who goes first.
 
 mod backlog;
+mod discipline;
 mod drr;
+mod fifo;
 mod fq;
 mod ranking;
 
-use std::collections::VecDeque;
-
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Span, Time};
+use units::{Bytes, Random, Span, Time};
 
+pub use self::discipline::{Admission, Context, Count, Discipline, Served};
 use self::drr::Deficit;
+use self::fifo::Fifo;
 use self::fq::Fair;
-use crate::{Packet, Service};
+use crate::{Discard, Egress, Packet, Service};
 
-/// How much may wait. [`Discipline`] says which packet is dropped when the queue is full.
+/// How much may wait. [`DisciplineSettings`] says which packet is dropped when the queue is full.
 ///
 /// Only a packet that has to wait is tested: one that finds the link idle goes straight into service and is
 /// never dropped, however small the limit.
@@ -41,7 +43,7 @@ pub enum Limit {
 /// under a limit in packets, otherwise in bytes. That can take several packets that wait already, also for one that is
 /// dropped in its turn, where large ones arrive among small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub enum Discipline {
+pub enum DisciplineSettings {
     /// First in, first out; the packet that arrives is dropped (drop-tail).
     #[default]
     #[serde(rename = "fifo")]
@@ -55,6 +57,17 @@ pub enum Discipline {
         /// What a flow may send more at each turn; above zero.
         quantum: Bytes,
     },
+}
+
+impl DisciplineSettings {
+    /// The discipline in a queue with `limit` in front of `service`; `None` for first in, first out, which a queue has in itself.
+    fn build<P: Packet>(self, limit: Limit, service: &Service) -> Option<Box<dyn Discipline<P>>> {
+        Some(match self {
+            Self::Fifo => return None,
+            Self::FairQueueing => Box::new(Fair::new(limit, service)),
+            Self::DeficitRoundRobin { quantum } => Box::new(Deficit::new(limit, quantum)),
+        })
+    }
 }
 
 /// The queue of a link.
@@ -73,119 +86,138 @@ pub struct QueueSettings {
     pub mark_above: Option<u32>,
     /// Who goes first, and who is dropped.
     #[serde(default)]
-    pub discipline: Discipline,
+    pub discipline: DisciplineSettings,
 }
 
 /// A queue at work.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Queue<P> {
-    /// Packets in the order of their arrival, each with the time of it, unless flows are told apart.
-    fifo: VecDeque<(P, Time)>,
-    by_flow: Option<Box<ByFlow<P>>>,
-    packets: u32,
-    bytes: Bytes,
+    /// What waits first in, first out.
+    fifo: Fifo<P>,
+    /// Any other discipline. Boxed, and its calls never inlined, so that first in, first out stays lean.
+    managed: Option<Box<Managed<P>>>,
+    count: Count,
 }
 
-/// What waits where flows are told apart. Never inlined, so that first come, first served stays lean.
-#[derive(Clone, Debug)]
-enum ByFlow<P> {
-    Fair(Fair<P>),
-    Deficit(Deficit<P>),
+/// A discipline with what it needs.
+#[derive(Debug)]
+struct Managed<P> {
+    discipline: Box<dyn Discipline<P>>,
+    random: Random,
+    /// Dropped and not yet reported: how many waited after each.
+    dropped: Vec<(P, u32)>,
 }
 
 impl<P: Packet> Queue<P> {
-    pub(crate) fn new(settings: QueueSettings, service: &Service) -> Self {
-        let by_flow = match settings.discipline {
-            Discipline::Fifo => None,
-            Discipline::FairQueueing => Some(ByFlow::Fair(Fair::new(settings.limit, service))),
-            Discipline::DeficitRoundRobin { quantum } => Some(ByFlow::Deficit(Deficit::new(settings.limit, quantum))),
-        };
-        Self { fifo: VecDeque::new(), by_flow: by_flow.map(Box::new), packets: 0, bytes: Bytes::ZERO }
-    }
-
-    /// `packet` waits.
-    #[inline]
-    pub(crate) fn push(&mut self, now: Time, packet: P) {
-        self.packets += 1;
-        self.bytes += packet.size();
-        match &mut self.by_flow {
-            None => self.fifo.push_back((packet, now)),
-            Some(by_flow) => by_flow.push(now, packet),
+    pub(crate) fn new(settings: QueueSettings, service: &Service, random: Random) -> Self {
+        match settings.discipline.build(settings.limit, service) {
+            None => Self { fifo: Fifo::new(), managed: None, count: Count::default() },
+            Some(discipline) => Self::managed(discipline, random),
         }
     }
 
-    /// The packet whose service starts, with the time of its arrival.
+    pub(crate) fn managed(discipline: Box<dyn Discipline<P>>, random: Random) -> Self {
+        let managed = Some(Box::new(Managed { discipline, random, dropped: Vec::new() }));
+        Self { fifo: Fifo::new(), managed, count: Count::default() }
+    }
+
+    /// Whether packets may be dropped when their turn comes.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
-        let (packet, arrived) = match &mut self.by_flow {
-            None => self.fifo.pop_front(),
-            Some(by_flow) => by_flow.pop(),
-        }?;
-        self.packets -= 1;
-        self.bytes = self.bytes - packet.size();
-        Some((packet, arrived))
+    pub(crate) const fn is_managed(&self) -> bool {
+        self.managed.is_some()
+    }
+
+    /// What becomes of `packet`, for which there is room.
+    #[inline]
+    pub(crate) fn admit(&mut self, now: Time, packet: &P) -> Admission {
+        if self.managed.is_none() {
+            return Admission::Take;
+        }
+        self.ask(now, |discipline, cx| discipline.admit(packet, cx)).unwrap_or(Admission::Take)
+    }
+
+    /// Drops one or more packets for `packet`; false if it is `packet` that is to be dropped.
+    pub(crate) fn make_room(&mut self, now: Time, packet: &P) -> bool {
+        let before = self.count.packets;
+        self.ask(now, |discipline, cx| discipline.make_room(packet, cx));
+        self.count.packets < before
     }
 
     /// `packet` found nothing waiting and the link idle: it is served at once.
     #[inline]
     pub(crate) fn pass(&mut self, now: Time, packet: &P) {
-        if let Some(by_flow) = &mut self.by_flow {
-            by_flow.pass(now, packet);
+        if self.managed.is_some() {
+            self.ask(now, |discipline, cx| discipline.pass(packet, cx));
         }
     }
 
-    /// Makes room for `packet` at the cost of one that waits; `None` if `packet` is the one to be dropped.
+    /// `packet` waits.
     #[inline]
-    pub(crate) fn evict_for(&mut self, now: Time, packet: &P) -> Option<P> {
-        let evicted = self.by_flow.as_mut()?.evict_for(now, packet)?;
-        self.packets -= 1;
-        self.bytes = self.bytes - evicted.size();
-        Some(evicted)
+    pub(crate) fn push(&mut self, now: Time, packet: P, out: &mut impl Egress<P>) {
+        self.count.add(&packet);
+        if self.managed.is_none() {
+            return self.fifo.push(now, packet);
+        }
+        self.ask(now, |discipline, cx| discipline.push(packet, cx));
+        self.report_evicted(now, out);
+    }
+
+    /// The packet whose service starts, with the time of its arrival.
+    #[inline]
+    pub(crate) fn pop(&mut self, now: Time, out: &mut impl Egress<P>) -> Option<(P, Time)> {
+        if self.managed.is_some() {
+            return self.pop_managed(now, out);
+        }
+        let (packet, arrived) = self.fifo.pop()?;
+        self.count.remove(&packet);
+        Some((packet, arrived))
+    }
+
+    #[inline(never)]
+    fn pop_managed(&mut self, now: Time, out: &mut impl Egress<P>) -> Option<(P, Time)> {
+        // What a discipline does must not depend on how often somebody looks at an empty queue.
+        if self.count.packets == 0 {
+            return None;
+        }
+        let served = self.ask(now, |discipline, cx| discipline.pop(cx)).flatten();
+        for (packet, queued) in self.managed.iter_mut().flat_map(|managed| managed.dropped.drain(..)) {
+            out.discard(packet, now, Discard::Head, queued);
+        }
+        let Served { mut packet, arrived, marked } = served?;
+        self.count.remove(&packet);
+        if marked {
+            packet.mark_congestion();
+            out.mark(&packet, now, self.count.packets);
+        }
+        Some((packet, arrived))
+    }
+
+    /// Tells `out` of what was dropped for a packet that arrived at `now`.
+    #[inline(never)]
+    pub(crate) fn report_evicted(&mut self, now: Time, out: &mut impl Egress<P>) {
+        let queued = self.count.packets;
+        for (packet, _) in self.managed.iter_mut().flat_map(|managed| managed.dropped.drain(..)) {
+            out.discard(packet, now, Discard::Evicted, queued);
+        }
+    }
+
+    /// Calls the discipline, if there is one.
+    #[inline(never)]
+    fn ask<T>(&mut self, now: Time, call: impl FnOnce(&mut dyn Discipline<P>, &mut Context<'_, P>) -> T) -> Option<T> {
+        let Managed { discipline, random, dropped } = self.managed.as_deref_mut()?;
+        Some(call(discipline.as_mut(), &mut Context { now, random, count: &mut self.count, dropped }))
     }
 
     /// How many wait.
     #[inline]
     pub(crate) const fn packets(&self) -> u32 {
-        self.packets
+        self.count.packets
     }
 
     /// Their size.
     #[inline]
     pub(crate) const fn bytes(&self) -> Bytes {
-        self.bytes
-    }
-}
-
-impl<P: Packet> ByFlow<P> {
-    #[inline(never)]
-    fn push(&mut self, now: Time, packet: P) {
-        match self {
-            Self::Fair(fair) => fair.push(now, packet),
-            Self::Deficit(deficit) => deficit.push(now, packet),
-        }
-    }
-
-    #[inline(never)]
-    fn pop(&mut self) -> Option<(P, Time)> {
-        match self {
-            Self::Fair(fair) => fair.pop(),
-            Self::Deficit(deficit) => deficit.pop(),
-        }
-    }
-
-    #[inline(never)]
-    fn pass(&mut self, now: Time, packet: &P) {
-        if let Self::Fair(fair) = self {
-            fair.pass(now, packet);
-        }
-    }
-
-    #[inline(never)]
-    fn evict_for(&mut self, now: Time, packet: &P) -> Option<P> {
-        match self {
-            Self::Fair(fair) => fair.evict_for(now, packet),
-            Self::Deficit(deficit) => deficit.evict_for(packet),
-        }
+        self.count.bytes
     }
 }
 
@@ -202,7 +234,7 @@ mod tests {
             limit: Limit::Bytes(Bytes::new(64_000)),
             count_in_service: true,
             mark_above: Some(9),
-            discipline: Discipline::DeficitRoundRobin { quantum: Bytes::new(600) },
+            discipline: DisciplineSettings::DeficitRoundRobin { quantum: Bytes::new(600) },
         };
         let text = r#"{"limit": {"bytes": "64kB"}, "count_in_service": true, "mark_above": 9, "discipline": {"drr": {"quantum": "600B"}}}"#;
         assert_eq!(read(text).unwrap(), full);

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use network::Discipline;
+use network::DisciplineSettings;
 use serde::de::Error as _;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -120,7 +120,7 @@ pub struct QueueSpec {
     /// ECN-capable packets that find at least so many waiting are marked.
     pub mark_above: Option<Packets>,
     /// Who goes first, and who is dropped.
-    pub discipline: Discipline,
+    pub discipline: DisciplineSettings,
 }
 
 /// What a round of deficit round robin gives a flow if nothing is said: an Ethernet packet.
@@ -167,9 +167,9 @@ impl From<QueueSpec> for Table {
     fn from(spec: QueueSpec) -> Self {
         let QueueSpec { limit, count_in_service, mark_above, discipline } = spec;
         let (discipline, quantum) = match discipline {
-            Discipline::Fifo => (Name::Fifo, None),
-            Discipline::FairQueueing => (Name::Fq, None),
-            Discipline::DeficitRoundRobin { quantum } => (Name::Drr, Some(quantum)),
+            DisciplineSettings::Fifo => (Name::Fifo, None),
+            DisciplineSettings::FairQueueing => (Name::Fq, None),
+            DisciplineSettings::DeficitRoundRobin { quantum } => (Name::Drr, Some(quantum)),
         };
         Self { limit, count_in_service, mark_above, discipline, quantum }
     }
@@ -181,11 +181,11 @@ impl TryFrom<Table> for QueueSpec {
     fn try_from(table: Table) -> Result<Self, Self::Error> {
         let Table { limit, count_in_service, mark_above, discipline, quantum } = table;
         let discipline = match (discipline, quantum) {
-            (Name::Fifo, None) => Discipline::Fifo,
-            (Name::Fq, None) => Discipline::FairQueueing,
+            (Name::Fifo, None) => DisciplineSettings::Fifo,
+            (Name::Fq, None) => DisciplineSettings::FairQueueing,
             (Name::Fifo | Name::Fq, Some(_)) => return Err("`quantum` belongs to the discipline `drr`"),
             (Name::Drr, Some(Bytes::ZERO)) => return Err("`quantum` must be above 0, like `1500B`"),
-            (Name::Drr, quantum) => Discipline::DeficitRoundRobin { quantum: quantum.unwrap_or(QUANTUM) },
+            (Name::Drr, quantum) => DisciplineSettings::DeficitRoundRobin { quantum: quantum.unwrap_or(QUANTUM) },
         };
         Ok(Self { limit, count_in_service, mark_above, discipline })
     }

@@ -1,0 +1,106 @@
+//! What a queue discipline is: which packet is served next, and which are marked or dropped.
+
+use std::fmt;
+
+use units::{Bytes, Random, Time};
+
+use crate::Packet;
+
+/// A queue discipline at work, as a state machine without a clock. First in, first out needs none of this.
+///
+/// The link counts what waits, tests the limit and reports to its observer; a discipline decides. It is called in the order of time,
+/// and [`pop`](Self::pop) at the instant at which a service starts, though the link may look at it later.
+pub trait Discipline<P: Packet>: fmt::Debug + Send {
+    /// What becomes of `packet`, which arrives and for which there is room.
+    fn admit(&mut self, packet: &P, cx: &mut Context<'_, P>) -> Admission {
+        let _ = (packet, cx);
+        Admission::Take
+    }
+
+    /// `packet` arrives and the queue is full: drops one or more of those that wait ([`Context::drop`]), or none if it is `packet`
+    /// that is to go. Asked again as long as there is no room.
+    fn make_room(&mut self, packet: &P, cx: &mut Context<'_, P>) {
+        let _ = (packet, cx);
+    }
+
+    /// `packet` found nothing waiting and the link idle: its service starts at once.
+    fn pass(&mut self, packet: &P, cx: &mut Context<'_, P>) {
+        let _ = (packet, cx);
+    }
+
+    /// `packet` waits. It is counted already; should there be too much now, the discipline may drop some ([`Context::drop`]).
+    fn push(&mut self, packet: P, cx: &mut Context<'_, P>);
+
+    /// The packet whose service starts; before it, others may be dropped ([`Context::drop`]). `None` only if nothing waits any more.
+    /// Asked only while something waits: that the queue has emptied, a discipline sees here, or at the next [`pass`](Self::pass).
+    fn pop(&mut self, cx: &mut Context<'_, P>) -> Option<Served<P>>;
+}
+
+/// What becomes of a packet that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It is taken.
+    Take,
+    /// It is taken and marked: only an answer to one that is ECN-capable ([`Ecn::is_capable`](units::Ecn::is_capable)).
+    Mark,
+    /// It is dropped early.
+    Drop,
+}
+
+/// A packet whose service starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served<P> {
+    /// The packet, without the mark.
+    pub packet: P,
+    /// When it arrived.
+    pub arrived: Time,
+    /// It is marked now: only for one that is ECN-capable.
+    pub marked: bool,
+}
+
+/// What a discipline is given with every call.
+#[derive(Debug)]
+pub struct Context<'a, P> {
+    /// The instant of the call.
+    pub now: Time,
+    /// The random stream of this queue.
+    pub random: &'a mut Random,
+    pub(crate) count: &'a mut Count,
+    pub(crate) dropped: &'a mut Vec<(P, u32)>,
+}
+
+/// What waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u32,
+    /// Their size.
+    pub bytes: Bytes,
+}
+
+impl<P: Packet> Context<'_, P> {
+    /// What waits. A packet counts until it is dropped, or answered by [`Discipline::pop`].
+    pub fn waiting(&self) -> Count {
+        *self.count
+    }
+
+    /// Drops `packet`, which waited.
+    pub fn drop(&mut self, packet: P) {
+        self.count.remove(&packet);
+        self.dropped.push((packet, self.count.packets));
+    }
+}
+
+impl Count {
+    #[inline]
+    pub(crate) fn add(&mut self, packet: &impl Packet) {
+        self.packets += 1;
+        self.bytes += packet.size();
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, packet: &impl Packet) {
+        self.packets -= 1;
+        self.bytes = self.bytes - packet.size();
+    }
+}

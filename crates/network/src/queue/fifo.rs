@@ -1,0 +1,31 @@
+//! First in, first out: packets wait in the order of their arrival, and one that finds no room is dropped (drop-tail).
+//!
+//! A link calls it directly, as it is the common case, not through [`Discipline`](super::Discipline).
+
+use std::collections::VecDeque;
+
+use units::Time;
+
+/// Packets in the order of their arrival, each with the time of it.
+#[derive(Debug)]
+pub(crate) struct Fifo<P> {
+    waiting: VecDeque<(P, Time)>,
+}
+
+impl<P> Fifo<P> {
+    pub(crate) const fn new() -> Self {
+        Self { waiting: VecDeque::new() }
+    }
+
+    /// `packet` waits behind all others.
+    #[inline]
+    pub(crate) fn push(&mut self, now: Time, packet: P) {
+        self.waiting.push_back((packet, now));
+    }
+
+    /// The packet that came first, with the time of its arrival.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
+        self.waiting.pop_front()
+    }
+}
