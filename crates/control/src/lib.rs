@@ -14,6 +14,7 @@ mod entry;
 mod parameters;
 mod parts;
 pub mod range;
+mod reference;
 pub mod registry;
 mod signals;
 #[cfg(test)]
@@ -24,6 +25,7 @@ pub use entry::Entry;
 pub use parameters::{Literal, Parameter, ParameterError, Parameters, Range};
 pub use parts::reno::Reno;
 pub use parts::undo::Undo;
+pub use reference::ControllerRef;
 pub use signals::{Ack, Counting, Loss, Marks, RateSample, RttSample};
 use units::{Bytes, Random, Rate, Span, Time};
 

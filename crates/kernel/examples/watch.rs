@@ -28,7 +28,7 @@ fn run() -> Result<(), String> {
         let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
         parameters.insert(key.into(), value);
     }
-    let loaded = kernel::Congestion::load(&name, &parameters, 1).map_err(|error| error.to_string())?;
+    let loaded = kernel::Congestion::load(&name.as_str().into(), &parameters, 1).map_err(|error| error.to_string())?;
     loaded.show_probes(kernel::ProbeTurns::Every(interval)).map_err(|error| error.to_string())?;
     println!("{}", loaded.name());
     loop {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use control::{Parameters, registry};
+use control::{ControllerRef, Parameters, registry};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{MemberAttr, Struct};
 use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, MapType, Object, ObjectBuilder, OpenObject};
@@ -25,18 +25,18 @@ const MOST_INSTANCES: u32 = 999;
 pub struct Congestion;
 
 impl Congestion {
-    /// Loads the controller `name`, one of [`crate::BUILT_IN`] or the path of a source that ends in `.bpf.c`, with `parameters`, the rest
-    /// at their defaults. It is registered as `ack_name`, or with a number at the end: `instance`, if that is above 1, or the next one
+    /// Loads `controller`, one of [`crate::BUILT_IN`] or a source in C, with `parameters`, the rest at their defaults. It is registered as `ack_name`, or with a number at the end: `instance`, if that is above 1, or the next one
     /// that is free.
     ///
     /// # Errors
     /// One sentence: what the machine lacks, the parameter that is wrong, the compiler's first error, or what the verifier refused.
-    pub fn load(name: &str, parameters: &Parameters, instance: u32) -> Result<Loaded, LoadError> {
-        let bytes = object::find(name)?;
+    pub fn load(controller: &ControllerRef, parameters: &Parameters, instance: u32) -> Result<Loaded, LoadError> {
+        let bytes = object::find(controller)?;
+        let name = &*controller.spelling();
         requirements::check()?;
         // Where the simulator has it, its ranges hold.
-        if let Ok(entry) = registry::find(name) {
-            entry.build(parameters)?;
+        if let ControllerRef::Registered(name) = controller {
+            registry::build(name, parameters)?;
         }
         messages::keep();
         let taken = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
@@ -241,7 +241,7 @@ impl Loaded {
         &self.name
     }
 
-    /// What was loaded: the name or path given to [`Congestion::load`].
+    /// What was loaded: the spelling of what was given to [`Congestion::load`].
     pub fn controller(&self) -> &str {
         &self.controller
     }

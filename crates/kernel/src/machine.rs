@@ -6,7 +6,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use control::{Parameters, registry};
+use control::{ControllerRef, Parameters, registry};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::{MapCore, MapHandle, ProgramHandle};
 use rustix::fs::{FlockOperation, flock, statfs};
@@ -37,7 +37,7 @@ pub struct Kept {
 ///
 /// # Errors
 /// Those of [`Congestion::load`], and what the file system refuses.
-pub fn pin(controller: &str, parameters: &Parameters) -> Result<String, LoadError> {
+pub fn pin(controller: &ControllerRef, parameters: &Parameters) -> Result<String, LoadError> {
     let mut loaded = Congestion::load(controller, parameters, 1)?;
     ensure_mounted()?;
     let name = loaded.name().to_string();

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 
+use control::ControllerRef;
 use scratch::Scratch;
 
 use crate::clang;
@@ -24,15 +25,17 @@ const HEADERS: &[(&str, &str)] = &[
     ("callbacks.h", include_str!("../../../kernel/callbacks.h")),
 ];
 
-/// The object for `name`: one of [`BUILT_IN`], or the path of a source that ends in `.bpf.c`.
-pub(crate) fn find(name: &str) -> Result<Cow<'static, [u8]>, LoadError> {
-    Ok(Cow::Borrowed(match name {
+/// The object for `controller`: one of [`BUILT_IN`], or a source in C.
+pub(crate) fn find(controller: &ControllerRef) -> Result<Cow<'static, [u8]>, LoadError> {
+    if let ControllerRef::Source(path) = controller {
+        return compile(path).map(Cow::Owned);
+    }
+    Ok(Cow::Borrowed(match &*controller.spelling() {
         "cdg" => include_bytes!(concat!(env!("OUT_DIR"), "/cdg.o")).as_slice(),
         "da" => include_bytes!(concat!(env!("OUT_DIR"), "/da.o")),
         "newreno" => include_bytes!(concat!(env!("OUT_DIR"), "/newreno.o")),
         "siad" => include_bytes!(concat!(env!("OUT_DIR"), "/siad.o")),
-        path if path.ends_with(".bpf.c") => return compile(Path::new(path)).map(Cow::Owned),
-        _ => {
+        name => {
             return Err(LoadError::Refused(format!(
                 "there is no controller `{name}` for the kernel (there are {}, and any file that ends in .bpf.c)",
                 BUILT_IN.join(", ")
@@ -61,10 +64,10 @@ mod tests {
     #[test]
     fn an_unknown_name_and_a_missing_file_are_named() {
         assert_eq!(
-            find("bbr9").unwrap_err().to_string(),
+            find(&"bbr9".into()).unwrap_err().to_string(),
             "there is no controller `bbr9` for the kernel (there are cdg, da, newreno, siad, and any file that ends in .bpf.c)"
         );
-        assert_eq!(find("nowhere/mine.bpf.c").unwrap_err().to_string(), "there is no file nowhere/mine.bpf.c");
+        assert_eq!(find(&"nowhere/mine.bpf.c".into()).unwrap_err().to_string(), "there is no file nowhere/mine.bpf.c");
     }
 
     #[test]
@@ -72,7 +75,7 @@ mod tests {
         let scratch = Scratch::new().unwrap();
         let source = scratch.path("mine.bpf.c");
         fs::write(&source, "#include \"ack.h\"\nint x = y;\n").unwrap();
-        let said = find(source.to_str().unwrap()).unwrap_err().to_string();
+        let said = find(&ControllerRef::Source(source)).unwrap_err().to_string();
         assert!(said.starts_with("clang cannot compile ") && said.contains("mine.bpf.c:2:9: error:"), "{said}");
     }
 }

@@ -59,7 +59,7 @@ mod namespaces {
 
 fn load(name: &str, parameters: &[(&str, Value)]) -> Loaded {
     let parameters: Parameters = parameters.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
-    Congestion::load(name, &parameters, 1).unwrap_or_else(|error| panic!("{error}"))
+    Congestion::load(&name.into(), &parameters, 1).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn registered(name: &str) -> bool {
@@ -273,7 +273,7 @@ fn holds_a_controller_until_killed() {
 #[test]
 fn a_kept_controller_is_listed_set_and_taken_out() {
     isolated(|| {
-        let name = machine::pin("cdg", &Parameters::from([("G".to_string(), json!("5ms"))])).unwrap();
+        let name = machine::pin(&"cdg".into(), &Parameters::from([("G".to_string(), json!("5ms"))])).unwrap();
         let kept = |name: &str| machine::list().unwrap().into_iter().find(|kept| kept.name == name);
         assert!(registered(&name));
         assert_eq!(kept(&name).unwrap().parameters["G"], json!("5ms"));
@@ -305,7 +305,7 @@ fn a_controller_of_the_user_is_compiled_and_one_that_the_verifier_refuses_is_exp
         transfer.send(SHORT);
         assert_eq!(last_window(&trace), 23);
         let refusal = |path: &str, name: &str, value: Value| {
-            Congestion::load(path, &Parameters::from([(name.to_string(), value)]), 1).unwrap_err().to_string()
+            Congestion::load(&path.into(), &Parameters::from([(name.to_string(), value)]), 1).unwrap_err().to_string()
         };
         assert_eq!(
             refusal(&good, "fewest", json!(1)),
@@ -313,7 +313,7 @@ fn a_controller_of_the_user_is_compiled_and_one_that_the_verifier_refuses_is_exp
         );
         // srtt_us is not for controllers to write.
         let bad = folder.write("bad.bpf.c", "tcp_sk(sk)->srtt_us = most_segments;");
-        let said = Congestion::load(&bad, &Parameters::new(), 1).unwrap_err().to_string();
+        let said = Congestion::load(&bad.as_str().into(), &Parameters::new(), 1).unwrap_err().to_string();
         assert!(
             said.starts_with(&format!("the kernel refuses `{bad}`: no write support to tcp_sock"))
                 && !said.contains('\n'),

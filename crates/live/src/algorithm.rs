@@ -1,19 +1,20 @@
 //! Where the congestion controllers of flows come from: the kernel's own here, others from whoever loads them.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::{Mutex, PoisonError};
 
-use control::Parameters;
+use control::{ControllerRef, Parameters};
 use scenario::Sampling;
 
 /// The kernel's controllers for the names of a scenario.
 pub trait Algorithms: Send + Sync {
     /// Whether flows may name `cc` with `parameters`. Nothing is loaded. An error completes "flow `x`: …".
-    fn check(&self, cc: &str, parameters: &Parameters) -> Result<(), String>;
+    fn check(&self, cc: &ControllerRef, parameters: &Parameters) -> Result<(), String>;
 
     /// The controller, in the kernel as long as the answer lives.
-    fn load(&self, cc: &str, parameters: &Parameters) -> Result<Box<dyn Algorithm>, String>;
+    fn load(&self, cc: &ControllerRef, parameters: &Parameters) -> Result<Box<dyn Algorithm>, String>;
 }
 
 /// A controller in the kernel.
@@ -73,7 +74,7 @@ pub struct InKernel;
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 impl Algorithms for InKernel {
-    fn check(&self, cc: &str, parameters: &Parameters) -> Result<(), String> {
+    fn check(&self, cc: &ControllerRef, parameters: &Parameters) -> Result<(), String> {
         let available = fs::read_to_string(AVAILABLE).unwrap_or_default();
         let name = name_in_kernel(cc);
         if !available.split_whitespace().any(|known| known == name) {
@@ -85,9 +86,9 @@ impl Algorithms for InKernel {
         }
     }
 
-    fn load(&self, cc: &str, parameters: &Parameters) -> Result<Box<dyn Algorithm>, String> {
+    fn load(&self, cc: &ControllerRef, parameters: &Parameters) -> Result<Box<dyn Algorithm>, String> {
         self.check(cc, parameters)?;
-        Ok(Box::new(Known(name_in_kernel(cc).to_owned())))
+        Ok(Box::new(Known(name_in_kernel(cc).into_owned())))
     }
 }
 
@@ -104,8 +105,12 @@ impl Algorithm for Known {
     }
 }
 
-fn name_in_kernel(cc: &str) -> &str {
-    if cc == "newreno" { "reno" } else { cc }
+/// What the kernel calls `cc`.
+fn name_in_kernel(cc: &ControllerRef) -> Cow<'_, str> {
+    match cc {
+        ControllerRef::Registered("newreno") => Cow::Borrowed("reno"),
+        _ => cc.spelling(),
+    }
 }
 
 /// Names in words: `reno`, `cubic` and `bbr`.
@@ -132,8 +137,8 @@ mod tests {
     #[test]
     fn what_the_kernel_has_not_and_parameters_are_refused() {
         let none = Parameters::new();
-        assert_eq!(InKernel.load("newreno", &none).unwrap().name(), "reno");
-        let message = InKernel.check("fictitious", &none).unwrap_err();
+        assert_eq!(InKernel.load(&"newreno".into(), &none).unwrap().name(), "reno");
+        let message = InKernel.check(&"fictitious".into(), &none).unwrap_err();
         assert!(message.starts_with("the kernel has no congestion controller `fictitious`; it has `"), "{message}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use control::ControllerRef;
 use scenario::{Kind, Plan, PlannedFlow, Sampling};
 use transport::Options;
 use units::Span;
@@ -73,7 +74,7 @@ fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     if let Kind::Datagram { .. } = flow.kind {
         return Err("kind `datagram` cannot run live; only `tcp` can".to_owned());
     }
-    if flow.cc.starts_with("python:") {
+    if let ControllerRef::Python { .. } = flow.cc {
         return Err(format!("cc `{}` cannot run live: the kernel cannot call Python", flow.cc));
     }
     if flow.profile != PROFILE {

@@ -449,7 +449,7 @@ fn row(plan: &Plan, flow: u32, drawn: &DrawnFlow, mut meter: FlowMeter, told: &e
     let description = FlowDescription {
         flow,
         name: &drawn.name(plan),
-        cc: planned.controller(),
+        cc: &planned.cc.label(),
         profile: &planned.profile,
         start: drawn.start,
         stop: told.completed.unwrap_or(drawn.stop).min(end),

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use control::Parameters;
+use control::{ControllerRef, Parameters};
 use kernel::ProbeTurns;
 use scenario::Sampling;
 
@@ -13,19 +13,24 @@ use crate::algorithm::{Algorithm, Algorithms, InKernel, Internal};
 pub struct Twins;
 
 /// What the kernel has itself, under names of the simulator, is taken from it.
-fn is_loaded(cc: &str) -> bool {
-    !matches!(cc, "newreno" | "cubic") && (kernel::BUILT_IN.contains(&cc) || cc.ends_with(".bpf.c"))
+fn is_loaded(cc: &ControllerRef) -> bool {
+    match cc {
+        ControllerRef::Source(_) => true,
+        ControllerRef::Registered("newreno" | "cubic") => false,
+        ControllerRef::Registered(name) => kernel::BUILT_IN.contains(name),
+        ControllerRef::Python { .. } | ControllerRef::Engine(_) => false,
+    }
 }
 
 impl Algorithms for Twins {
-    fn check(&self, cc: &str, parameters: &Parameters) -> Result<(), String> {
+    fn check(&self, cc: &ControllerRef, parameters: &Parameters) -> Result<(), String> {
         if is_loaded(cc) {
             return kernel::check().map_err(|error| error.to_string());
         }
         InKernel.check(cc, parameters)
     }
 
-    fn load(&self, cc: &str, parameters: &Parameters) -> Result<Box<dyn Algorithm>, String> {
+    fn load(&self, cc: &ControllerRef, parameters: &Parameters) -> Result<Box<dyn Algorithm>, String> {
         if !is_loaded(cc) {
             return InKernel.load(cc, parameters);
         }

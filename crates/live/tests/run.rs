@@ -314,7 +314,7 @@ fn twins_in_the_kernel_tell_of_themselves() {
     if !possible() {
         return;
     }
-    if let Err(error) = Twins.check("cdg", &control::Parameters::new()) {
+    if let Err(error) = Twins.check(&"cdg".into(), &control::Parameters::new()) {
         eprintln!("skipped: {error}");
         return;
     }

@@ -20,12 +20,6 @@ const LARGEST_WINDOW: f64 = 10_000_000.0;
 /// What makes the controllers: callables without arguments.
 pub(crate) type Factories = Vec<Py<PyAny>>;
 
-/// The factory that a flow means by `python:<index>` or `python:<index>:<label>`.
-pub(crate) fn factory<'a>(factories: &'a Factories, name: &str) -> Option<&'a Py<PyAny>> {
-    let index = name.strip_prefix("python:")?.split(':').next()?;
-    factories.get(index.parse::<usize>().ok()?)
-}
-
 /// Keeps the first exception of a run and stops it.
 pub(crate) struct Guard {
     raised: Mutex<Option<PyErr>>,
@@ -59,10 +53,10 @@ impl Guard {
     }
 }
 
-/// The controller that the factory of `name` makes; `None` if there is no such factory. If it raises, the run is stopped
+/// The controller that the factory at `index` makes; `None` if there is no such factory. If it raises, the run is stopped
 /// and what is returned no longer matters.
-pub(crate) fn build(factories: &Factories, name: &str, guard: &Arc<Guard>) -> Option<Box<dyn Controller>> {
-    let factory = factory(factories, name)?;
+pub(crate) fn build(factories: &Factories, index: usize, guard: &Arc<Guard>) -> Option<Box<dyn Controller>> {
+    let factory = factories.get(index)?;
     let built = guard.attach(|py| {
         let object = factory.call0(py)?;
         let mut controller =

@@ -11,7 +11,7 @@ use crate::failure::MachineError;
 /// Loads a controller with `parameters` (a JSON object) and keeps it; returns what TCP_CONGESTION takes.
 #[pyfunction]
 pub(crate) fn kernel_load(controller: &str, parameters: &str) -> PyResult<String> {
-    machine::pin(controller, &from_json(parameters)?).map_err(|error| exception(&error))
+    machine::pin(&controller.into(), &from_json(parameters)?).map_err(|error| exception(&error))
 }
 
 /// Takes a controller out of the kernel.

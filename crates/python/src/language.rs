@@ -1,6 +1,6 @@
 //! Scenarios: from text to the resolved document, and what a plan says about it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
@@ -71,7 +71,7 @@ pub(crate) fn inspect<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'p
     let flows = plan.flows.iter().map(|flow| {
         json!({
             "name": flow.name,
-            "cc": flow.controller(),
+            "cc": flow.cc.label(),
             "base_rtt_ms": record::milliseconds(flow.base_rtt),
             "start_s": record::seconds(flow.start),
             "stop_s": record::seconds(flow.stop),
@@ -119,15 +119,10 @@ fn resolved(
     let scenario = document.scenario()?;
     // Only the plan finds what one key alone cannot tell.
     plan_of(&scenario, any_controller)?;
-    let mut value = as_json(&scenario)?;
     let directory = Path::new(file).parent().unwrap_or(Path::new(""));
     let directory = std::path::absolute(directory.join(".")).map_err(|error| failure(error.to_string()))?;
-    anchor_files(&mut value, &directory);
-    Ok(value.to_string())
-}
-
-fn as_json(scenario: &Scenario) -> Result<Value, Error> {
-    serde_json::to_value(scenario).map_err(|error| failure(error.to_string()))
+    let value = serde_json::to_value(scenario.anchored(&directory));
+    Ok(value.map_err(|error| failure(error.to_string()))?.to_string())
 }
 
 fn json_value(text: &str) -> Result<Value, Error> {
@@ -136,23 +131,4 @@ fn json_value(text: &str) -> Result<Value, Error> {
 
 fn failure(message: String) -> Error {
     Error { file: NO_FILE.to_owned(), line: None, key: String::new(), message }
-}
-
-/// Makes the paths of traces and controllers absolute: a resolved scenario has left the directory of its file.
-fn anchor_files(value: &mut Value, directory: &Path) {
-    let anchored = |path: &str| directory.join(path).components().collect::<PathBuf>().display().to_string();
-    match value {
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                match field {
-                    Value::String(path) if name == "trace" => *path = anchored(path),
-                    Value::String(cc) if name == "cc" && scenario::is_source(cc) => *cc = anchored(cc),
-                    _ if name != "parameters" => anchor_files(field, directory),
-                    _ => {}
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| anchor_files(item, directory)),
-        _ => {}
-    }
 }

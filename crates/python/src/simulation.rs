@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use control::Parameters;
+use control::{ControllerRef, Parameters};
 use scenario::Error;
 use serde_json::json;
 use sim::{Job, Watch};
 
-use crate::controller::{Factories, Guard, build, factory};
+use crate::controller::{Factories, Guard, build};
 use crate::failure::Failure;
 use crate::language::{available_memory, plan};
 use crate::run::Run;
@@ -59,11 +59,9 @@ impl Task for Simulation {
         if let Some(available) = available_memory() {
             plan.check_memory(available).map_err(Failure::Scenario)?;
         }
-        if let Some(flow) = plan
-            .flows
-            .iter()
-            .find(|flow| flow.cc.starts_with("python:") && factory(&self.brought.factories, &flow.cc).is_none())
-        {
+        let given = self.brought.factories.len();
+        let missing = |cc: &ControllerRef| matches!(cc, ControllerRef::Python { index, .. } if *index >= given);
+        if let Some(flow) = plan.flows.iter().find(|flow| missing(&flow.cc)) {
             let message = format!(
                 "the controller `{}` is one written in Python, and only a program that brings it can run it",
                 flow.cc
@@ -80,9 +78,10 @@ impl Task for Simulation {
             seed: self.seed,
             controllers: Some(Arc::new({
                 let guard = guard.clone();
-                move |name: &str, parameters: &Parameters| match sources.get(Path::new(name)) {
-                    Some(source) => source.build(parameters).ok(),
-                    None => build(&brought.factories, name, &guard),
+                move |cc: &ControllerRef, parameters: &Parameters| match cc {
+                    ControllerRef::Source(path) => sources.get(path)?.build(parameters).ok(),
+                    ControllerRef::Python { index, .. } => build(&brought.factories, *index, &guard),
+                    ControllerRef::Registered(_) | ControllerRef::Engine(_) => None,
                 }
             })),
             capture: self.pcap.clone(),

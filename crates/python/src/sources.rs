@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use control::ControllerRef;
 use scenario::{Error, Plan};
 use shim::Source;
 
@@ -19,13 +20,13 @@ impl Compiled {
     pub(crate) fn of(&self, plan: &Plan) -> Result<Sources, Error> {
         let mut sources = Sources::new();
         for flow in &plan.flows {
-            let Some(path) = flow.controller_source() else { continue };
+            let ControllerRef::Source(path) = &flow.cc else { continue };
             let refuse = |key: &str, error: shim::Error| {
                 let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name);
                 Error { file, line: None, key: key.to_owned(), message: error.to_string() }
             };
             if !sources.contains_key(path) {
-                sources.insert(path.to_owned(), self.source(path).map_err(|error| refuse("cc", error))?);
+                sources.insert(path.clone(), self.source(path).map_err(|error| refuse("cc", error))?);
             }
             let built = sources[path].build(&flow.parameters);
             built.map_err(|error| match error {

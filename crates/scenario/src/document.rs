@@ -121,7 +121,7 @@ impl Origin {
     }
 
     /// The place of a file that the scenario names.
-    pub(crate) fn beside(&self, path: &str) -> PathBuf {
+    pub(crate) fn beside(&self, path: impl AsRef<Path>) -> PathBuf {
         Path::new(&self.file).parent().unwrap_or(Path::new("")).join(path)
     }
 }

@@ -1,10 +1,12 @@
 //! The definition of the language: what a scenario may say, with the defaults.
 
+use std::path::PathBuf;
+
+use control::ControllerRef;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Distribution, Span, Time};
 
 use crate::document::Origin;
-use crate::resolve::stem;
 use crate::values::{Delay, DelaySpec, JitterSpec, LossSpec, QueueSpec, RateSpec, Sampling, Source};
 
 /// A network and the flows on it. The network is either one bottleneck (`path`) or any number of `links`.
@@ -128,7 +130,8 @@ pub struct Link {
 #[serde(deny_unknown_fields)]
 pub struct Flow {
     /// The congestion controller, as in `ackclock controllers`, or a file `….bpf.c` in C, beside the scenario.
-    pub cc: String,
+    #[schemars(with = "String")]
+    pub cc: ControllerRef,
     /// Parameters of the controller.
     #[serde(default, skip_serializing_if = "control::Parameters::is_empty")]
     pub parameters: control::Parameters,
@@ -224,6 +227,32 @@ impl Default for Record {
 }
 
 impl Scenario {
+    /// The same with all paths below `directory`, the one of its file: read back from anywhere, it names the same traces and controllers.
+    #[must_use]
+    pub fn anchored(mut self, directory: &std::path::Path) -> Self {
+        let anchored = |path: &std::path::Path| directory.join(path).components().collect::<PathBuf>();
+        for rate in self.rates_mut() {
+            if let RateSpec::Trace(file) = rate {
+                *file = anchored(file.as_ref()).display().to_string();
+            }
+        }
+        for flow in &mut self.flows {
+            if let ControllerRef::Source(file) = &mut flow.cc {
+                *file = anchored(file);
+            }
+        }
+        self
+    }
+
+    /// The rates of all links, there and back.
+    fn rates_mut(&mut self) -> impl Iterator<Item = &mut RateSpec> {
+        let path = self.path.iter_mut().flat_map(|path| [&mut path.rate, &mut path.reverse.rate]);
+        let links = self.links.iter_mut().flat_map(|link| {
+            std::iter::once(&mut link.rate).chain(link.reverse.as_mut().map(|reverse| &mut reverse.rate))
+        });
+        path.chain(links)
+    }
+
     /// Fills in the defaults that depend on something else.
     pub(crate) fn complete(&mut self) {
         if self.name.is_empty() {
@@ -233,7 +262,7 @@ impl Scenario {
         let mut index = 0;
         for flow in &mut self.flows {
             if flow.count == 1 {
-                flow.name.get_or_insert_with(|| format!("{}-{index}", stem(&flow.cc)));
+                flow.name.get_or_insert_with(|| format!("{}-{index}", flow.cc.stem()));
             }
             flow.stop.get_or_insert(Time::ZERO + self.duration);
             flow.profile.get_or_insert_with(|| self.profile.clone());

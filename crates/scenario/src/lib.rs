@@ -31,7 +31,6 @@ pub use draw::DrawnFlow;
 pub use error::Error;
 pub use language::{Flow, Link, Path, Protocol, Record, Reverse, Scenario};
 pub use plan::{Hop, Kind, Plan, PlannedFlow, PlannedLink};
-pub use resolve::is_source;
 pub use values::{
     Arrivals, Delay, DelaySpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets, QueueSpec, RateSpec, Sampling,
     Source,

@@ -1,12 +1,10 @@
 //! What an engine runs.
 
-use std::path::Path;
-
+use control::ControllerRef;
 use network::{LinkSettings, Propagation};
 use units::{Bytes, Distribution, Rate, Span, Time};
 
 use crate::language::Record;
-use crate::resolve::{is_source, shown};
 use crate::values::Source;
 
 /// A scenario with everything resolved, validated and indexed.
@@ -75,8 +73,8 @@ pub enum Kind {
 pub struct PlannedFlow {
     /// What reports call it; unique. Where there are several connections, with a number behind it.
     pub name: String,
-    /// Name of the controller, in the registry unless it begins with `python:` or ends in `.bpf.c`; then it is the path of a file.
-    pub cc: String,
+    /// Its controller.
+    pub cc: ControllerRef,
     /// Parameters of the controller, which accepts them.
     pub parameters: control::Parameters,
     /// Name of the profile that the options come from.
@@ -103,16 +101,4 @@ pub struct PlannedFlow {
     pub reverse: Vec<Hop>,
     /// Propagation there and back at time zero.
     pub base_rtt: Span,
-}
-
-impl PlannedFlow {
-    /// Its controller as tables and plots show it: a file without its folder.
-    pub fn controller(&self) -> &str {
-        shown(&self.cc)
-    }
-
-    /// The file that holds its controller, if one does.
-    pub fn controller_source(&self) -> Option<&Path> {
-        is_source(&self.cc).then(|| Path::new(&self.cc))
-    }
 }

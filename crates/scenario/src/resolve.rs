@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use control::{Counting, registry};
+use control::{ControllerRef, Counting, registry};
 use network::Propagation;
 use serde_json::Value;
 use transport::{Options, PROFILES};
@@ -20,12 +20,6 @@ use crate::{Error, Scenario};
 /// More turns of a source than this are a slip of the pen.
 const MOST_TURNS: u64 = 10_000_000;
 
-/// Controllers whose name begins so are defined in Python, and not in the registry.
-const PYTHON: &str = "python:";
-
-/// Controllers whose name ends so are files in C, written for the kernel.
-const SOURCE: &str = ".bpf.c";
-
 /// Largest IPv4 packet.
 const LARGEST_PACKET: u64 = 65_535;
 /// A datagram carries at least the headers of IP and UDP.
@@ -40,25 +34,31 @@ const HEADERS: u64 = 60;
 /// An error of one flow: the key below the flow, and the message.
 type Wrong = (String, String);
 
-/// Whether a controller is not looked for in the registry.
-type Foreign<'a> = &'a dyn Fn(&str) -> bool;
+/// Whether flows may have controllers that only an engine knows.
+#[derive(Clone, Copy, PartialEq)]
+enum Names {
+    /// The engine has no names of its own.
+    Registered,
+    /// It has some, and checks them itself.
+    Any,
+}
 
 impl Scenario {
-    /// Resolves and validates everything, traces included. A controller named `python:…` is taken as it is; of one in a file
-    /// `….bpf.c` only whether the file is there is looked at.
+    /// Resolves and validates everything, traces included. A controller in Python is taken as it is; of one in a file only
+    /// whether the file is there is looked at.
     pub fn plan(&self) -> Result<Plan, Error> {
-        self.plan_with(&|cc| cc.starts_with(PYTHON))
+        self.plan_with(Names::Registered)
     }
 
-    /// The same for a live run: a controller that the registry does not know is taken as it is, as the kernel may know it.
+    /// The same for a live run: any name of a controller is taken as it is, as the kernel may know it.
     pub fn plan_live(&self) -> Result<Plan, Error> {
-        self.plan_with(&|cc| registry::find(cc).is_err())
+        self.plan_with(Names::Any)
     }
 
-    fn plan_with(&self, foreign: Foreign<'_>) -> Result<Plan, Error> {
+    fn plan_with(&self, names: Names) -> Result<Plan, Error> {
         self.check_run()?;
         let network = Network::of(self)?;
-        let flows = self.plan_flows(&network, foreign)?;
+        let flows = self.plan_flows(&network, names)?;
         let carries_data = |link: usize| flows.iter().any(|f| f.forward.iter().any(|hop| hop.link == Some(link)));
         let measured_link = (0..network.links.len())
             .filter(|&link| carries_data(link))
@@ -102,13 +102,13 @@ impl Scenario {
         Ok(())
     }
 
-    fn plan_flows(&self, network: &Network, foreign: Foreign<'_>) -> Result<Vec<PlannedFlow>, Error> {
+    fn plan_flows(&self, network: &Network, allowed: Names) -> Result<Vec<PlannedFlow>, Error> {
         let mut planned: Vec<PlannedFlow> = Vec::new();
         let mut names = BTreeSet::new();
         let mut connections = 0u64;
         for (i, flow) in self.flows.iter().enumerate() {
             let at = |(key, message): Wrong| self.origin.error(&format!("flows.{i}.{key}"), message);
-            let first = self.plan_flow(flow, network, foreign).map_err(at)?;
+            let first = self.plan_flow(flow, network, allowed).map_err(at)?;
             connections = connections.saturating_add(first.connections().saturating_mul(u64::from(flow.count)));
             if connections > MOST_FLOWS {
                 let message = format!("there are about {connections} flows; at most {MOST_FLOWS} are allowed");
@@ -118,7 +118,7 @@ impl Scenario {
                 let name = match &flow.name {
                     Some(name) if flow.count == 1 => name.clone(),
                     Some(name) => format!("{name}-{copy}"),
-                    None => format!("{}-{}", stem(&flow.cc), planned.len()),
+                    None => format!("{}-{}", flow.cc.stem(), planned.len()),
                 };
                 if name.trim().is_empty() || name.contains(char::is_control) {
                     let message = format!("{name:?} is not a name: it needs letters, and no line breaks");
@@ -146,31 +146,33 @@ impl Scenario {
     }
 
     /// What [`PlannedFlow::cc`] is for `flow`.
-    fn controller(&self, flow: &Flow, foreign: Foreign<'_>) -> Result<String, Wrong> {
-        let cc = &flow.cc;
-        if is_source(cc) {
-            let path = self.origin.beside(cc);
-            return match std::fs::metadata(&path) {
-                Ok(known) if known.is_file() => Ok(path.display().to_string()),
-                Ok(_) => Err(wrong("cc", format!("`{cc}` is not a file"))),
-                Err(error) => Err(wrong("cc", format!("`{cc}` cannot be read: {error}"))),
-            };
-        }
-        if foreign(cc) {
-            return Ok(cc.clone());
-        }
-        registry::find(cc).map_err(|error| wrong("cc", error.to_string()))?;
-        match registry::build(cc, &flow.parameters) {
-            Ok(_) => Ok(cc.clone()),
-            Err(error) => Err(wrong("parameters", plain(&error.to_string()))),
+    fn controller(&self, flow: &Flow, names: Names) -> Result<ControllerRef, Wrong> {
+        match &flow.cc {
+            ControllerRef::Source(file) => {
+                let (path, file) = (self.origin.beside(file), file.display());
+                match std::fs::metadata(&path) {
+                    Ok(known) if known.is_file() => Ok(ControllerRef::Source(path)),
+                    Ok(_) => Err(wrong("cc", format!("`{file}` is not a file"))),
+                    Err(error) => Err(wrong("cc", format!("`{file}` cannot be read: {error}"))),
+                }
+            }
+            ControllerRef::Registered(name) => match registry::build(name, &flow.parameters) {
+                Ok(_) => Ok(flow.cc.clone()),
+                Err(error) => Err(wrong("parameters", plain(&error.to_string()))),
+            },
+            ControllerRef::Engine(name) if names == Names::Registered => match registry::find(name) {
+                Ok(entry) => Ok(ControllerRef::Registered(entry.name)),
+                Err(error) => Err(wrong("cc", error.to_string())),
+            },
+            ControllerRef::Engine(_) | ControllerRef::Python { .. } => Ok(flow.cc.clone()),
         }
     }
 
-    fn plan_flow(&self, flow: &Flow, network: &Network, foreign: Foreign<'_>) -> Result<PlannedFlow, Wrong> {
+    fn plan_flow(&self, flow: &Flow, network: &Network, names: Names) -> Result<PlannedFlow, Wrong> {
         if flow.count == 0 {
             return Err(wrong("count", "must be at least 1"));
         }
-        let cc = self.controller(flow, foreign)?;
+        let cc = self.controller(flow, names)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
         let options = options(profile(name).map_err(|message| wrong("profile", message))?, &flow.transport)?;
         let end = Time::ZERO + self.duration;
@@ -214,21 +216,6 @@ impl Scenario {
 
 fn wrong(key: impl Into<String>, message: impl Into<String>) -> Wrong {
     (key.into(), message.into())
-}
-
-/// Whether a controller is a file in C.
-pub fn is_source(cc: &str) -> bool {
-    cc.ends_with(SOURCE)
-}
-
-/// What flows are called by default: the name of their controller, of a file what is before `.bpf.c`.
-pub(crate) fn stem(cc: &str) -> &str {
-    shown(cc).strip_suffix(SOURCE).unwrap_or(cc)
-}
-
-/// The name of a controller in tables and plots: of a file without its folder.
-pub(crate) fn shown(cc: &str) -> &str {
-    if is_source(cc) { cc.rsplit('/').next().unwrap_or(cc) } else { cc }
 }
 
 /// Whether sizes, and the times between starts and turns, are above zero, and no more than a machine bears in the `life` of the flow.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control::ControllerRef;
 use network::{DisciplineSettings, Limit, LossModel, Propagation, QueueSettings, Service, Trace};
 use scenario::{Arrivals, Document, Hop, Kind, OnOff, Paced, Plan, Sampling, Source};
 use units::{Bytes, Distribution, Fraction, Rate, Span, Time};
@@ -363,7 +364,7 @@ fn a_controller_of_python_is_not_looked_up() {
     .unwrap();
     document.set("flows", "[{ cc = \"python:0\", parameters = { gain = 2 } }]").unwrap();
     let plan = document.scenario().unwrap().plan().unwrap();
-    assert_eq!(plan.flows[0].cc, "python:0");
+    assert_eq!(plan.flows[0].cc, ControllerRef::Python { index: 0, label: None });
     assert_eq!(plan.flows[0].parameters["gain"], 2);
 }
 
@@ -375,9 +376,32 @@ fn a_controller_in_a_file_is_found_beside_the_scenario_and_named_after_it() {
                 flows = [{ cc = \"mine.bpf.c\" }, { cc = \"mine.bpf.c\", count = 2 }]";
     let plan = scenario::from_toml(text, &format!("{directory}/demo.toml")).unwrap().plan().unwrap();
     assert_eq!(plan.flows.iter().map(|flow| flow.name.as_str()).collect::<Vec<_>>(), ["mine-0", "mine-1", "mine-2"]);
-    assert_eq!(plan.flows[0].cc, format!("{directory}/mine.bpf.c"));
-    assert_eq!(plan.flows[0].controller(), "mine.bpf.c");
-    assert_eq!(plan.flows[0].controller_source(), Some(format!("{directory}/mine.bpf.c").as_ref()));
+    assert_eq!(plan.flows[0].cc, ControllerRef::Source(format!("{directory}/mine.bpf.c").into()));
+    assert_eq!(plan.flows[0].cc.to_string(), "mine.bpf.c");
+}
+
+#[test]
+fn an_anchored_scenario_names_its_files_from_the_root() {
+    let text = r#"
+        duration = "1s"
+        flows = [
+            { cc = "../mine.bpf.c", from = "a", to = "b", parameters = { trace = "no.file" } },
+            { cc = "/else/where.bpf.c", from = "a", to = "b" },
+        ]
+        [[links]]
+        from = "a"
+        to = "b"
+        delay = "1ms"
+        rate = { trace = "down.trace" }
+        reverse = { rate = { trace = "traces/up.trace" } }
+    "#;
+    let scenario = scenario::from_toml(text, "demo.toml").unwrap().anchored("/home/me".as_ref());
+    let json = serde_json::to_value(&scenario).unwrap();
+    assert_eq!(json["flows"][0]["cc"], "/home/me/../mine.bpf.c");
+    assert_eq!(json["flows"][0]["parameters"]["trace"], "no.file");
+    assert_eq!(json["flows"][1]["cc"], "/else/where.bpf.c");
+    assert_eq!(json["links"][0]["rate"]["trace"], "/home/me/down.trace");
+    assert_eq!(json["links"][0]["reverse"]["rate"]["trace"], "/home/me/traces/up.trace");
 }
 
 const PARKING_LOT: &str = r#"
@@ -490,7 +514,7 @@ fn a_live_plan_takes_controllers_of_the_kernel_and_still_checks_those_of_the_reg
         scenario::from_toml(&format!("duration = \"1s\"\n{path}\nflows = [{{ {flow} }}]"), "test.toml").unwrap()
     };
     let foreign = scenario("cc = \"my_own\", parameters = { gain = 2 }");
-    assert_eq!(foreign.plan_live().unwrap().flows[0].cc, "my_own");
+    assert_eq!(foreign.plan_live().unwrap().flows[0].cc, ControllerRef::Engine("my_own".to_owned()));
     assert!(foreign.plan().is_err());
     assert!(scenario("cc = \"newreno\", parameters = { gain = 2 }").plan_live().is_err());
 }

@@ -22,9 +22,6 @@ use control::{Controller, Parameters};
 pub use error::Error;
 use library::Library;
 
-/// The end of the name of a controller's file.
-pub const SUFFIX: &str = ".bpf.c";
-
 /// A compiled controller.
 pub struct Source {
     /// What errors call it.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use control::{Parameters, Probe};
+use control::{ControllerRef, Parameters, Probe};
 use serde_json::json;
 use shim::tape::{Event, Tape};
 use shim::{Error, Source};
@@ -149,10 +149,10 @@ fn flows_of_one_object_on_many_threads_do_not_disturb_each_other() {
                 flows = [{ cc = \"cdg.bpf.c\", count = 3 }, { cc = \"cdg.bpf.c\", parameters = { a = 3 } }]";
     let file = folder.join("demo.toml").display().to_string();
     let plan = Arc::new(scenario::from_toml(text, &file).unwrap().plan().unwrap());
-    let source = Arc::new(Source::open(plan.flows[0].controller_source().unwrap()).unwrap());
+    let source = Arc::new(Source::open(&folder.join("cdg.bpf.c")).unwrap());
     let run = || {
         let source = source.clone();
-        let make = move |_: &str, parameters: &Parameters| source.build(parameters).ok();
+        let make = move |_: &ControllerRef, parameters: &Parameters| source.build(parameters).ok();
         let job = Job { plan: plan.clone(), seed: 3, controllers: Some(Arc::new(make)), capture: None };
         format!("{:?}", sim::run(&job, &Watch::default()).unwrap().tables)
     };

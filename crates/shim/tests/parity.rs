@@ -13,7 +13,7 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use control::{Ack, Controller, Counting, Loss, Marks, Parameters, RttSample, registry};
+use control::{Ack, Controller, ControllerRef, Counting, Loss, Marks, Parameters, RttSample, registry};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use shim::Source;
@@ -83,8 +83,8 @@ fn recorded(scenario: &str) -> Tape {
     let plan = scenario::from_toml(scenario, "parity.toml").unwrap().plan().unwrap();
     let tapes: Arc<Mutex<Vec<Arc<Mutex<Tape>>>>> = Arc::default();
     let kept = tapes.clone();
-    let make = move |name: &str, parameters: &Parameters| {
-        let (recorder, tape) = Recorder::new(registry::build(name, parameters).ok()?);
+    let make = move |cc: &ControllerRef, parameters: &Parameters| {
+        let (recorder, tape) = Recorder::new(registry::build(&cc.spelling(), parameters).ok()?);
         kept.lock().unwrap_or_else(PoisonError::into_inner).push(tape);
         Some(Box::new(recorder) as Box<dyn Controller>)
     };

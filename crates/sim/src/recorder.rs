@@ -238,7 +238,7 @@ fn row_of(meter: &FlowMeter, end: Time, plan: &Plan, index: u32, drawn: &DrawnFl
     let description = FlowDescription {
         flow: index,
         name: &drawn.name(plan),
-        cc: planned.controller(),
+        cc: &planned.cc.label(),
         profile: &planned.profile,
         start: flow.start,
         stop: flow.completed.unwrap_or(flow.stop).min(end),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use control::{Controller, Parameters};
+use control::{Controller, ControllerRef, Parameters};
 use record::Tables;
 use rustix::time::{ClockId, clock_gettime};
 use scenario::{Plan, PlannedFlow};
@@ -14,8 +14,8 @@ use crate::capture::Capture;
 use crate::failure::Failure;
 use crate::world::World;
 
-/// Makes the controllers that the registry does not know: asked with the name in the scenario and the parameters.
-pub type Factory = Arc<dyn Fn(&str, &Parameters) -> Option<Box<dyn Controller>> + Send + Sync>;
+/// Makes the controllers that the registry does not know: asked for each flow, with its parameters.
+pub type Factory = Arc<dyn Fn(&ControllerRef, &Parameters) -> Option<Box<dyn Controller>> + Send + Sync>;
 
 /// What to run.
 #[derive(Clone)]
@@ -113,7 +113,7 @@ pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
 fn controller(job: &Job, flow: &PlannedFlow) -> Result<Box<dyn Controller>, Failure> {
     match job.controllers.as_ref().and_then(|make| make(&flow.cc, &flow.parameters)) {
         Some(controller) => Ok(controller),
-        None => control::registry::build(&flow.cc, &flow.parameters)
+        None => control::registry::build(&flow.cc.spelling(), &flow.parameters)
             .map_err(|error| Failure::Controller(format!("flow `{}`: {error}", flow.name))),
     }
 }

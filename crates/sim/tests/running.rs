@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use common::{plan, run};
-use control::{Ack, Context, Controller, Loss, Parameters};
+use control::{Ack, Context, Controller, ControllerRef, Loss, Parameters};
 use sim::{Failure, Job, Watch};
 
 const SCENARIO: &str = r#"
@@ -96,8 +96,8 @@ impl Controller for Fixed {
 
 #[test]
 fn a_controller_from_outside_comes_before_the_registry() {
-    let fixed = |name: &str, _: &Parameters| -> Option<Box<dyn Controller>> {
-        (name == "newreno").then(|| Box::new(Fixed(10.0)) as Box<dyn Controller>)
+    let fixed = |cc: &ControllerRef, _: &Parameters| -> Option<Box<dyn Controller>> {
+        (*cc == ControllerRef::Registered("newreno")).then(|| Box::new(Fixed(10.0)) as Box<dyn Controller>)
     };
     let outcome = sim::run(&Job { controllers: Some(Arc::new(fixed)), ..job() }, &Watch::default());
     let tables = outcome.unwrap_or_else(|failure| panic!("{failure}")).tables;

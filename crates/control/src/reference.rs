@@ -1,0 +1,148 @@
+//! Which controller a flow has, wherever it comes from: the list of this crate, a file in C, a class in Python, or an engine.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::registry;
+
+/// The end of the name of a file that holds a controller in C.
+const SOURCE: &str = ".bpf.c";
+/// The beginning of the spelling of a controller in Python.
+const PYTHON: &str = "python:";
+
+/// A controller by its origin. Displays as tables show it; [`ControllerRef::spelling`] is what scenarios write.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ControllerRef {
+    /// One of [`registry::CONTROLLERS`], by its name.
+    Registered(&'static str),
+    /// A file in C, written for the kernel. Spelled as the path of the file, which ends in `.bpf.c`.
+    Source(PathBuf),
+    /// A class written in Python. Spelled `python:INDEX` or `python:INDEX:LABEL`.
+    Python {
+        /// Its place among the classes that the program hands to the engine.
+        index: usize,
+        /// The name of the class, where it is known.
+        label: Option<String>,
+    },
+    /// Any other name: a controller that only some engine may have, such as those of the Linux kernel.
+    Engine(String),
+}
+
+impl ControllerRef {
+    /// What scenarios write: [`ControllerRef::from_str`] reads it back.
+    pub fn spelling(&self) -> Cow<'_, str> {
+        match self {
+            Self::Registered(name) => Cow::Borrowed(name),
+            Self::Source(path) => path.to_string_lossy(),
+            Self::Python { index, label: None } => Cow::Owned(format!("{PYTHON}{index}")),
+            Self::Python { index, label: Some(label) } => Cow::Owned(format!("{PYTHON}{index}:{label}")),
+            Self::Engine(name) => Cow::Borrowed(name),
+        }
+    }
+
+    /// What tables and plots show: of a file its name without the folder, else the spelling.
+    pub fn label(&self) -> Cow<'_, str> {
+        match self {
+            Self::Source(path) => path.file_name().map_or_else(|| self.spelling(), |name| name.to_string_lossy()),
+            _ => self.spelling(),
+        }
+    }
+
+    /// The beginning of the names of its flows: the label, of a file without `.bpf.c`.
+    pub fn stem(&self) -> Cow<'_, str> {
+        match (self, self.label()) {
+            (Self::Source(_), Cow::Borrowed(label)) => Cow::Borrowed(label.strip_suffix(SOURCE).unwrap_or(label)),
+            (Self::Source(_), Cow::Owned(label)) => {
+                Cow::Owned(label.strip_suffix(SOURCE).map(str::to_owned).unwrap_or(label))
+            }
+            (_, label) => label,
+        }
+    }
+}
+
+impl fmt::Display for ControllerRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.label())
+    }
+}
+
+impl From<&str> for ControllerRef {
+    fn from(text: &str) -> Self {
+        if text.ends_with(SOURCE) {
+            return Self::Source(PathBuf::from(text));
+        }
+        if let Some((index, label)) = python(text) {
+            return Self::Python { index, label };
+        }
+        match registry::find(text) {
+            Ok(entry) => Self::Registered(entry.name),
+            Err(_) => Self::Engine(text.to_owned()),
+        }
+    }
+}
+
+impl FromStr for ControllerRef {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(text.into())
+    }
+}
+
+/// The parts of `python:INDEX` and `python:INDEX:LABEL`.
+fn python(text: &str) -> Option<(usize, Option<String>)> {
+    let rest = text.strip_prefix(PYTHON)?;
+    let (index, label) = match rest.split_once(':') {
+        Some((index, label)) => (index, Some(label.to_owned())),
+        None => (rest, None),
+    };
+    index.parse().ok().map(|index| (index, label))
+}
+
+impl Serialize for ControllerRef {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&self.spelling())
+    }
+}
+
+impl<'de> Deserialize<'de> for ControllerRef {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        String::deserialize(d).map(|text| text.as_str().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spelling_says_where_a_controller_comes_from() {
+        let python = |index, label: Option<&str>| ControllerRef::Python { index, label: label.map(str::to_owned) };
+        for (text, expected) in [
+            ("cubic", ControllerRef::Registered("cubic")),
+            ("mine/fast.bpf.c", ControllerRef::Source("mine/fast.bpf.c".into())),
+            ("python:3", python(3, None)),
+            ("python:0:Fixed", python(0, Some("Fixed"))),
+            ("python:first", ControllerRef::Engine("python:first".to_owned())),
+            ("bbr", ControllerRef::Engine("bbr".to_owned())),
+        ] {
+            let read = ControllerRef::from(text);
+            assert_eq!(read, expected);
+            assert_eq!(read.spelling(), text);
+        }
+    }
+
+    #[test]
+    fn tables_show_a_file_without_its_folder() {
+        let source = ControllerRef::from("/home/me/mine.bpf.c");
+        assert_eq!(source.to_string(), "mine.bpf.c");
+        assert_eq!(source.stem(), "mine");
+        assert_eq!(ControllerRef::from("python:0:Fixed").to_string(), "python:0:Fixed");
+        assert_eq!(ControllerRef::from("bbr").stem(), "bbr");
+    }
+}
