@@ -57,6 +57,21 @@ def resolve(
 def resolve_json(document: str, overrides: Sequence[tuple[str, str]], *, any_controller: bool = False) -> str:
     """The same for JSON of the shape of the TOML document; traces are relative to the current directory."""
 
+def controller_label(cc: str) -> str:
+    """What tables and plots call the controller that scenarios spell ``cc``: of a file in C its name only."""
+
+def controller_file(cc: str) -> str | None:
+    """The path of the file in C that scenarios spell ``cc``, or None where it is no file."""
+
+@final
+class Plan:
+    """A resolved scenario for several runs: the first of them reads it and its traces, all of them share them.
+
+    ``any_controller`` as in ``resolve``.
+    """
+
+    def __new__(cls, resolved: str, *, any_controller: bool = False) -> Plan: ...
+
 def inspect(resolved: str) -> dict[str, Any]:
     """What a resolved scenario amounts to.
 
@@ -108,6 +123,8 @@ class Batch:
     ) -> Batch:
         """Starts the jobs, each a resolved scenario and a seed, on so many threads (by default one a core).
 
+        Jobs with the same scenario share its plan: it is read once, and so are its traces.
+
         A flow whose ``cc`` is ``python:<n>`` or ``python:<n>:<label>`` gets what ``controllers[n]()``
         returns. ``pcap`` names a packet capture to write for each job, or None.
         """
@@ -129,10 +146,10 @@ class Batch:
     def cancel(self) -> None:
         """Stops every run; those that have not finished are not handed out."""
 
-def live(resolved: str, seed: int, gso_max_segs: int | None = None) -> Batch:
+def live(plan: Plan, seed: int, gso_max_segs: int | None = None) -> Batch:
     """Starts a live run, as a batch of one. Like what follows, only where live runs are built in.
 
-    TCP sends at most ``gso_max_segs`` segments at once.
+    The plan must have been made with ``any_controller``. TCP sends at most ``gso_max_segs`` segments at once.
     """
 
 def live_check(resolved: str) -> None:

@@ -40,9 +40,6 @@ Distribution: TypeAlias = str | Mapping[str, Any]
 Factory: TypeAlias = Callable[[], Any]
 """Makes one controller written in Python."""
 
-SOURCE = ".bpf.c"
-"""The end of the name of a file that holds a controller in C."""
-
 _KEYS = {"from_": "from"}
 
 Part = TypeVar("Part", "Path", "Link")
@@ -258,12 +255,13 @@ class Scenario:
 
 def shown(cc: str) -> str:
     """The name of a controller in tables and plots: of a file in C without its folder."""
-    return pathlib.Path(cc).name if cc.endswith(SOURCE) else cc
+    return _engine.controller_label(cc)
 
 
 def in_file(cc: str) -> str:
     """``cc`` as a resolved scenario has it: the path of a file in C from the root."""
-    return str(pathlib.Path(cc).absolute()) if cc.endswith(SOURCE) else cc
+    file = _engine.controller_file(cc)
+    return cc if file is None else str(pathlib.Path(file).absolute())
 
 
 def override_list(overrides: Mapping[str, Any] | None) -> list[tuple[str, str]]:

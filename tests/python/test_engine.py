@@ -163,6 +163,24 @@ def test_quantities_with_a_wrong_unit_are_refused_in_one_sentence() -> None:
         _engine.quantity("40ms", "length")
 
 
+def test_repetitions_share_the_trace_that_the_first_has_read(tmp_path: Path) -> None:
+    # A packet every 12 ms is 1 Mbit/s; every ms it would be 12.
+    trace = tmp_path / "cell.trace"
+    trace.write_text("12\n")
+    path = f'path = {{ rate = {{ trace = "{trace}" }}, rtt = "40ms", queue = "84p" }}'
+    text = f'name = "demo"\nduration = "60s"\n{path}\nflows = [{{ cc = "newreno" }}]'
+    batch = _engine.Batch([(resolved(text=text), 1)] * 20, threads=1)
+    first = None
+    while first is None:
+        first = batch.next(1.0)
+    trace.write_text("1\n")
+    runs = [first[1], *delivered(batch).values()]
+    assert len(runs) == 20
+    goodputs = {pa.table(run.table("flows"))["goodput_bps"][0].as_py() for run in runs}
+    assert len(goodputs) == 1
+    assert goodputs.pop() < 1e6
+
+
 def test_dropping_a_batch_stops_its_threads() -> None:
     def threads_become(wanted: int) -> bool:
         end = time.monotonic() + 5

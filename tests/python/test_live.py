@@ -55,7 +55,7 @@ def live():
     if not hasattr(_engine, "live"):
         pytest.skip("built without live runs")
     try:
-        list(drained(_engine.live(resolved(), 1)))
+        list(drained(_engine.live(_engine.Plan(resolved(), any_controller=True), 1)))
     except _engine.MachineError as error:
         pytest.skip(str(error))
 

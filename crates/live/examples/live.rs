@@ -1,5 +1,6 @@
 //! Runs a scenario file live, and prints its flows, its links and the honesty record: `live FILE.toml [SEED]`.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -18,8 +19,9 @@ fn main() -> ExitCode {
 fn run() -> Result<(), String> {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().ok_or("which scenario? live FILE.toml [SEED]")?;
-    let scenario = scenario::from_path(&file).map_err(|error| error.to_string())?;
-    let plan = scenario.plan_live().map_err(|error| error.to_string())?;
+    let files = |path: &Path| std::fs::read(path);
+    let scenario = scenario::from_path(&file, &files).map_err(|error| error.to_string())?;
+    let plan = scenario.plan_live(&files).map_err(|error| error.to_string())?;
     let seed = arguments.next().map_or(Ok(plan.seed), |seed| seed.parse().map_err(|_| format!("`{seed}`: no seed")))?;
     let job = Job { plan: Arc::new(plan), seed, algorithms: Arc::new(Twins), gso_max_segs: None };
     let outcome = live::run(&job, &Watch::default()).map_err(|error| error.to_string())?;

@@ -118,7 +118,7 @@ mod tests {
         let toml = format!(
             "duration = \"1s\"\npath = {{ rate = \"10mbit\", rtt = \"20ms\", queue = \"{queue}\" }}\nflows = [{{ cc = \"newreno\" }}]"
         );
-        let plan = scenario::from_toml(&toml, "test.toml").unwrap().plan().unwrap();
+        let plan = scenario::from_toml(&toml, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
         reasons(&plan, &Lateness { max: max_us, ..Lateness::default() }, drops)
     }
 

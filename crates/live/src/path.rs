@@ -356,7 +356,7 @@ mod tests {
         let toml = format!(
             "{more}\nduration = \"1s\"\npath = {{ rate = \"10mbit\", rtt = \"20ms\", queue = \"2p\" }}\nflows = [{{ cc = \"newreno\" }}]"
         );
-        let plan = scenario::from_toml(&toml, "test.toml").unwrap().plan().unwrap();
+        let plan = scenario::from_toml(&toml, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
         (Path::new(&plan, 1, Span::from_millis(100)), plan)
     }
 

@@ -1,6 +1,6 @@
 //! Many runs at once, on threads of their own.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 
 use crate::controller::Factories;
 use crate::failure::Failure;
+use crate::language::Planned;
 use crate::run::Run;
 use crate::simulation::{Brought, Simulation};
 use crate::sources::Compiled;
@@ -64,7 +65,12 @@ impl Batch {
         }
         let factories = controllers.unwrap_or_default();
         let brought = Arc::new(Brought { factories, compiled: Compiled::default() });
-        let task = |(job, pcap)| Box::new(Simulation::new(job, pcap, brought.clone())) as Box<dyn Task>;
+        // Repetitions of one scenario share its plan: no run reads its text or its traces again.
+        let mut plans: HashMap<String, Arc<Planned>> = HashMap::new();
+        let task = |((resolved, seed), pcap): ((String, u64), _)| {
+            let planned = plans.entry(resolved).or_insert_with_key(|text| Arc::new(Planned::new(text.clone(), false)));
+            Box::new(Simulation::new(planned.clone(), seed, pcap, brought.clone())) as Box<dyn Task>
+        };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self::start(jobs.into_iter().zip(pcap).map(task).collect(), threads.unwrap_or(cores))
     }

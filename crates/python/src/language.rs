@@ -1,7 +1,9 @@
 //! Scenarios: from text to the resolved document, and what a plan says about it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
+use control::ControllerRef;
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -54,13 +56,60 @@ pub(crate) fn resolve_json(
     resolved(document, "", &overrides, any_controller).map_err(|error| exception(py, &error))
 }
 
+/// A resolved scenario and its plan, which is made when it is first needed: traces are read then, and only then.
+pub(crate) struct Planned {
+    resolved: String,
+    any_controller: bool,
+    plan: OnceLock<Result<Arc<Plan>, Error>>,
+}
+
+impl Planned {
+    pub(crate) fn new(resolved: String, any_controller: bool) -> Self {
+        Self { resolved, any_controller, plan: OnceLock::new() }
+    }
+
+    /// The plan, the same for all who ask.
+    pub(crate) fn get(&self) -> Result<Arc<Plan>, Error> {
+        self.plan.get_or_init(|| plan(&self.resolved, self.any_controller).map(Arc::new)).clone()
+    }
+}
+
+/// A resolved scenario whose plan all its runs share.
+#[pyclass(frozen, name = "Plan", module = "ackclock._engine")]
+pub(crate) struct SharedPlan(pub(crate) Arc<Planned>);
+
+#[pymethods]
+impl SharedPlan {
+    #[new]
+    #[pyo3(signature = (resolved, *, any_controller=false))]
+    fn new(resolved: String, any_controller: bool) -> Self {
+        Self(Arc::new(Planned::new(resolved, any_controller)))
+    }
+}
+
 /// The plan of a resolved scenario, with `any_controller` of one whose controllers the registry need not know.
 pub(crate) fn plan(resolved: &str, any_controller: bool) -> Result<Plan, Error> {
     plan_of(&scenario::from_json(&json_value(resolved)?, NO_FILE)?, any_controller)
 }
 
 fn plan_of(scenario: &Scenario, any_controller: bool) -> Result<Plan, Error> {
-    if any_controller { scenario.plan_live() } else { scenario.plan() }
+    let files = |path: &Path| std::fs::read(path);
+    if any_controller { scenario.plan_live(&files) } else { scenario.plan(&files) }
+}
+
+/// What tables and plots call the controller that scenarios spell `cc`.
+#[pyfunction]
+pub(crate) fn controller_label(cc: &str) -> String {
+    ControllerRef::from(cc).to_string()
+}
+
+/// The file in C that scenarios spell `cc`, if it is one.
+#[pyfunction]
+pub(crate) fn controller_file(cc: &str) -> Option<PathBuf> {
+    match cc.into() {
+        ControllerRef::Source(path) => Some(path),
+        _ => None,
+    }
 }
 
 /// What the plan of a resolved scenario says.

@@ -37,7 +37,9 @@ mod _engine {
     #[pymodule_export]
     use crate::kept::{kernel_list, kernel_load, kernel_set, kernel_unload};
     #[pymodule_export]
-    use crate::language::{ScenarioError, inspect, resolve, resolve_json};
+    use crate::language::{
+        ScenarioError, SharedPlan, controller_file, controller_label, inspect, resolve, resolve_json,
+    };
     #[cfg(feature = "live")]
     #[pymodule_export]
     use crate::live::{live_check, live_run};

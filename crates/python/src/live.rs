@@ -10,15 +10,16 @@ use serde_json::{Value, json};
 
 use crate::batch::Batch;
 use crate::failure::Failure;
-use crate::language::{exception, plan};
+use crate::language::{Planned, SharedPlan, exception, plan};
 use crate::run::Run;
 use crate::task::Task;
 
-/// Starts a live run of a resolved scenario, whose TCP sends at most `gso_max_segs` segments at once.
+/// Starts a live run of `plan`, whose TCP sends at most `gso_max_segs` segments at once.
 #[pyfunction]
-#[pyo3(name = "live", signature = (resolved, seed, gso_max_segs=None))]
-pub(crate) fn live_run(resolved: String, seed: u64, gso_max_segs: Option<u16>) -> PyResult<Batch> {
-    let run = LiveRun { resolved, seed, gso_max_segs, watch: Watch::default(), duration_nanos: AtomicU64::new(0) };
+#[pyo3(name = "live", signature = (plan, seed, gso_max_segs=None))]
+pub(crate) fn live_run(plan: &SharedPlan, seed: u64, gso_max_segs: Option<u16>) -> PyResult<Batch> {
+    let planned = plan.0.clone();
+    let run = LiveRun { planned, seed, gso_max_segs, watch: Watch::default(), duration_nanos: AtomicU64::new(0) };
     Batch::start(vec![Box::new(run)], 1)
 }
 
@@ -47,7 +48,7 @@ pub(crate) fn refusal(plan: &Plan, message: String) -> Error {
 }
 
 struct LiveRun {
-    resolved: String,
+    planned: Arc<Planned>,
     seed: u64,
     gso_max_segs: Option<u16>,
     watch: Watch,
@@ -68,7 +69,7 @@ impl Task for LiveRun {
     }
 
     fn run(&self) -> Result<Run, Failure> {
-        let plan = Arc::new(plan(&self.resolved, true).map_err(Failure::Scenario)?);
+        let plan = self.planned.get().map_err(Failure::Scenario)?;
         self.duration_nanos.store(plan.duration.as_nanos(), Ordering::Relaxed);
         let (seed, gso_max_segs) = (self.seed, self.gso_max_segs);
         let job = Job { plan: plan.clone(), seed, algorithms: Arc::new(Twins), gso_max_segs };

@@ -2,8 +2,8 @@
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use control::{ControllerRef, Parameters};
 use scenario::Error;
@@ -12,7 +12,7 @@ use sim::{Job, Watch};
 
 use crate::controller::{Factories, Guard, build};
 use crate::failure::Failure;
-use crate::language::{available_memory, plan};
+use crate::language::{Planned, available_memory};
 use crate::run::Run;
 use crate::sources::Compiled;
 use crate::task::Task;
@@ -27,7 +27,8 @@ pub(crate) struct Brought {
 
 /// One run that is asked for.
 pub(crate) struct Simulation {
-    resolved: String,
+    /// Taken by the run, so that it goes with the last run of its scenario.
+    planned: Mutex<Option<Arc<Planned>>>,
     seed: u64,
     pcap: Option<PathBuf>,
     brought: Arc<Brought>,
@@ -37,8 +38,9 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    pub(crate) fn new((resolved, seed): (String, u64), pcap: Option<PathBuf>, brought: Arc<Brought>) -> Self {
-        Self { resolved, seed, pcap, brought, watch: Arc::default(), duration_nanos: AtomicU64::new(0) }
+    pub(crate) fn new(planned: Arc<Planned>, seed: u64, pcap: Option<PathBuf>, brought: Arc<Brought>) -> Self {
+        let planned = Mutex::new(Some(planned));
+        Self { planned, seed, pcap, brought, watch: Arc::default(), duration_nanos: AtomicU64::new(0) }
     }
 }
 
@@ -55,7 +57,10 @@ impl Task for Simulation {
     }
 
     fn run(&self) -> Result<Run, Failure> {
-        let plan = plan(&self.resolved, false).map_err(Failure::Scenario)?;
+        let planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let planned = planned.ok_or_else(|| Failure::Fault("a task runs only once".to_owned()))?;
+        let plan = planned.get().map_err(Failure::Scenario)?;
+        drop(planned);
         if let Some(available) = available_memory() {
             plan.check_memory(available).map_err(Failure::Scenario)?;
         }
@@ -74,7 +79,7 @@ impl Task for Simulation {
         let guard = Arc::new(Guard::new(self.watch.clone()));
         let brought = self.brought.clone();
         let job = Job {
-            plan: Arc::new(plan),
+            plan,
             seed: self.seed,
             controllers: Some(Arc::new({
                 let guard = guard.clone();

@@ -9,16 +9,16 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use crate::error::suggestion;
-use crate::{Error, Scenario};
+use crate::{Error, Files, Scenario};
 
 /// Reads a scenario from TOML. `file` names it in errors, and traces are looked up beside it.
 pub fn from_toml(text: &str, file: &str) -> Result<Scenario, Error> {
     Document::from_toml(text, file)?.scenario()
 }
 
-/// Reads a scenario from a TOML file.
-pub fn from_path(path: impl AsRef<Path>) -> Result<Scenario, Error> {
-    Document::from_path(path)?.scenario()
+/// Reads a scenario from the TOML file at `path`, one of `files`.
+pub fn from_path(path: impl AsRef<Path>, files: &dyn Files) -> Result<Scenario, Error> {
+    Document::from_path(path, files)?.scenario()
 }
 
 /// Reads a scenario from JSON of the shape of the TOML document; `null` is a key that is not given.
@@ -53,11 +53,11 @@ impl Document {
         Ok(Self { table, origin: Origin { file: file.to_owned(), lines } })
     }
 
-    /// The document in the file at `path`.
-    pub fn from_path(path: impl AsRef<Path>) -> Result<Self, Error> {
+    /// The document in the file at `path`, one of `files`.
+    pub fn from_path(path: impl AsRef<Path>, files: &dyn Files) -> Result<Self, Error> {
         let file = path.as_ref().display().to_string();
         let fail = |message| Error { file: file.clone(), line: None, key: String::new(), message };
-        let bytes = std::fs::read(&path).map_err(|error| fail(format!("cannot be read: {error}")))?;
+        let bytes = files.read(path.as_ref()).map_err(|error| fail(format!("cannot be read: {error}")))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             fail(format!("is not UTF-8 text (byte {} is the first that is not)", error.utf8_error().valid_up_to()))
         })?;

@@ -3,7 +3,7 @@
 //! A scenario is written as TOML (or as JSON of the same shape) and read into [`Scenario`], which is the
 //! definition of the language: parser, defaults and [`schema`] come from it. [`Scenario::plan`] checks what one
 //! key alone cannot tell, and gives the [`Plan`] that an engine runs: links with their settings, flows with their
-//! route, everything by index. Every [`Error`] is one sentence with file, line and key.
+//! route, everything by index; the [`Files`] that it names are handed in. Every [`Error`] is one sentence with file, line and key.
 //!
 //! ```
 //! let text = r#"
@@ -11,7 +11,7 @@
 //!     path = { rate = "10mbit", rtt = "40ms", queue = "84p" }
 //!     flows = [{ cc = "newreno" }]
 //! "#;
-//! let plan = scenario::from_toml(text, "demo.toml")?.plan()?;
+//! let plan = scenario::from_toml(text, "demo.toml")?.plan(&scenario::NoFiles)?;
 //! assert_eq!(plan.flows[0].name, "newreno-0");
 //! # Ok::<(), scenario::Error>(())
 //! ```
@@ -19,6 +19,7 @@
 mod document;
 mod draw;
 mod error;
+mod files;
 mod language;
 mod memory;
 mod plan;
@@ -29,6 +30,7 @@ mod values;
 pub use document::{Document, from_json, from_path, from_toml};
 pub use draw::DrawnFlow;
 pub use error::Error;
+pub use files::{Files, NoFiles};
 pub use language::{Flow, Link, Path, Protocol, Record, Reverse, Scenario};
 pub use plan::{Hop, Kind, Plan, PlannedFlow, PlannedLink};
 pub use values::{

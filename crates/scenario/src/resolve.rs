@@ -15,7 +15,7 @@ use crate::language::{Flow, Overrides, Protocol};
 use crate::plan::{Kind, Plan, PlannedFlow};
 use crate::route::{Network, Routes};
 use crate::values::{OnOff, Paced, Sampling, Source};
-use crate::{Error, Scenario};
+use crate::{Error, Files, Scenario};
 
 /// More turns of a source than this are a slip of the pen.
 const MOST_TURNS: u64 = 10_000_000;
@@ -34,6 +34,14 @@ const HEADERS: u64 = 60;
 /// An error of one flow: the key below the flow, and the message.
 type Wrong = (String, String);
 
+/// What flows may have as controllers.
+#[derive(Clone, Copy)]
+struct Controllers<'a> {
+    names: Names,
+    /// Where those in C are.
+    files: &'a dyn Files,
+}
+
 /// Whether flows may have controllers that only an engine knows.
 #[derive(Clone, Copy, PartialEq)]
 enum Names {
@@ -44,21 +52,21 @@ enum Names {
 }
 
 impl Scenario {
-    /// Resolves and validates everything, traces included. A controller in Python is taken as it is; of one in a file only
-    /// whether the file is there is looked at.
-    pub fn plan(&self) -> Result<Plan, Error> {
-        self.plan_with(Names::Registered)
+    /// Resolves and validates everything, traces included, which are read from `files`. A controller in Python is taken as it is;
+    /// of one in a file only whether it can be read is looked at.
+    pub fn plan(&self, files: &dyn Files) -> Result<Plan, Error> {
+        self.plan_with(Controllers { names: Names::Registered, files })
     }
 
     /// The same for a live run: any name of a controller is taken as it is, as the kernel may know it.
-    pub fn plan_live(&self) -> Result<Plan, Error> {
-        self.plan_with(Names::Any)
+    pub fn plan_live(&self, files: &dyn Files) -> Result<Plan, Error> {
+        self.plan_with(Controllers { names: Names::Any, files })
     }
 
-    fn plan_with(&self, names: Names) -> Result<Plan, Error> {
+    fn plan_with(&self, controllers: Controllers<'_>) -> Result<Plan, Error> {
         self.check_run()?;
-        let network = Network::of(self)?;
-        let flows = self.plan_flows(&network, names)?;
+        let network = Network::of(self, controllers.files)?;
+        let flows = self.plan_flows(&network, controllers)?;
         let carries_data = |link: usize| flows.iter().any(|f| f.forward.iter().any(|hop| hop.link == Some(link)));
         let measured_link = (0..network.links.len())
             .filter(|&link| carries_data(link))
@@ -102,13 +110,13 @@ impl Scenario {
         Ok(())
     }
 
-    fn plan_flows(&self, network: &Network, allowed: Names) -> Result<Vec<PlannedFlow>, Error> {
+    fn plan_flows(&self, network: &Network, controllers: Controllers<'_>) -> Result<Vec<PlannedFlow>, Error> {
         let mut planned: Vec<PlannedFlow> = Vec::new();
         let mut names = BTreeSet::new();
         let mut connections = 0u64;
         for (i, flow) in self.flows.iter().enumerate() {
             let at = |(key, message): Wrong| self.origin.error(&format!("flows.{i}.{key}"), message);
-            let first = self.plan_flow(flow, network, allowed).map_err(at)?;
+            let first = self.plan_flow(flow, network, controllers).map_err(at)?;
             connections = connections.saturating_add(first.connections().saturating_mul(u64::from(flow.count)));
             if connections > MOST_FLOWS {
                 let message = format!("there are about {connections} flows; at most {MOST_FLOWS} are allowed");
@@ -146,13 +154,12 @@ impl Scenario {
     }
 
     /// What [`PlannedFlow::cc`] is for `flow`.
-    fn controller(&self, flow: &Flow, names: Names) -> Result<ControllerRef, Wrong> {
+    fn controller(&self, flow: &Flow, allowed: Controllers<'_>) -> Result<ControllerRef, Wrong> {
         match &flow.cc {
             ControllerRef::Source(file) => {
                 let (path, file) = (self.origin.beside(file), file.display());
-                match std::fs::metadata(&path) {
-                    Ok(known) if known.is_file() => Ok(ControllerRef::Source(path)),
-                    Ok(_) => Err(wrong("cc", format!("`{file}` is not a file"))),
+                match allowed.files.read(&path) {
+                    Ok(_) => Ok(ControllerRef::Source(path)),
                     Err(error) => Err(wrong("cc", format!("`{file}` cannot be read: {error}"))),
                 }
             }
@@ -160,7 +167,7 @@ impl Scenario {
                 Ok(_) => Ok(flow.cc.clone()),
                 Err(error) => Err(wrong("parameters", plain(&error.to_string()))),
             },
-            ControllerRef::Engine(name) if names == Names::Registered => match registry::find(name) {
+            ControllerRef::Engine(name) if allowed.names == Names::Registered => match registry::find(name) {
                 Ok(entry) => Ok(ControllerRef::Registered(entry.name)),
                 Err(error) => Err(wrong("cc", error.to_string())),
             },
@@ -168,11 +175,11 @@ impl Scenario {
         }
     }
 
-    fn plan_flow(&self, flow: &Flow, network: &Network, names: Names) -> Result<PlannedFlow, Wrong> {
+    fn plan_flow(&self, flow: &Flow, network: &Network, controllers: Controllers<'_>) -> Result<PlannedFlow, Wrong> {
         if flow.count == 0 {
             return Err(wrong("count", "must be at least 1"));
         }
-        let cc = self.controller(flow, names)?;
+        let cc = self.controller(flow, controllers)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
         let options = options(profile(name).map_err(|message| wrong("profile", message))?, &flow.transport)?;
         let end = Time::ZERO + self.duration;

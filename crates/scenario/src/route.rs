@@ -1,6 +1,7 @@
 //! The network of a plan: its links, and the way of a flow across them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
 use std::sync::Arc;
 
 use network::{LinkSettings, LossModel, Propagation, QueueSettings, Service, Trace};
@@ -11,7 +12,7 @@ use crate::error::suggestion;
 use crate::language::{Flow, Link, Path, Reverse};
 use crate::plan::{Hop, PlannedLink};
 use crate::values::{Delay, DelaySpec, JitterSpec, Limit, LossSpec, QueueSpec, RateSpec};
-use crate::{Error, Scenario};
+use crate::{Error, Files, Scenario};
 
 /// The size of a packet where a queue is counted in packets but given as bandwidth-delay products.
 const PACKET: Bytes = Bytes::new(1500);
@@ -62,34 +63,53 @@ struct Direction<'a> {
     base_rtt: Option<Span>,
 }
 
+/// Where a scenario comes from, and the files that it names.
+struct Place<'a> {
+    origin: &'a Origin,
+    files: &'a dyn Files,
+}
+
+impl Place<'_> {
+    fn error(&self, key: &str, message: impl Into<String>) -> Error {
+        self.origin.error(key, message)
+    }
+
+    /// The text in the file at `path`, beside the scenario.
+    fn read(&self, path: &str) -> io::Result<String> {
+        let bytes = self.files.read(&self.origin.beside(path))?;
+        String::from_utf8(bytes)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
+    }
+}
+
 impl Network {
-    pub(crate) fn of(scenario: &Scenario) -> Result<Self, Error> {
-        let origin = &scenario.origin;
+    pub(crate) fn of(scenario: &Scenario, files: &dyn Files) -> Result<Self, Error> {
+        let place = &Place { origin: &scenario.origin, files };
         let mut network = Self { links: Vec::new(), warnings: Vec::new(), shape: Shape::Graph(Vec::new()) };
         match (&scenario.path, scenario.links.as_slice()) {
-            (Some(path), []) => network.shape = network.dumbbell(origin, path)?,
-            (None, []) => return Err(origin.error("", "there is no network: give either [path] or [[links]]")),
-            (None, links) => network.shape = network.graph(origin, links)?,
+            (Some(path), []) => network.shape = network.dumbbell(place, path)?,
+            (None, []) => return Err(place.error("", "there is no network: give either [path] or [[links]]")),
+            (None, links) => network.shape = network.graph(place, links)?,
             (Some(_), _) => {
-                return Err(origin.error("links", "there is a [path] too: a scenario has either [path] or [[links]]"));
+                return Err(place.error("links", "there is a [path] too: a scenario has either [path] or [[links]]"));
             }
         }
         let mut names = BTreeSet::new();
         for link in &network.links {
             if !names.insert(&link.name) {
-                return Err(origin.error("links", format!("two links are named `{}`: names must differ", link.name)));
+                return Err(place.error("links", format!("two links are named `{}`: names must differ", link.name)));
             }
         }
         Ok(network)
     }
 
-    fn dumbbell(&mut self, origin: &Origin, path: &Path) -> Result<Shape, Error> {
+    fn dumbbell(&mut self, place: &Place<'_>, path: &Path) -> Result<Shape, Error> {
         let delay = match (&path.rtt, &path.delay) {
             (Some(DelaySpec(rtt)), None) => Delay::of_rtt(rtt),
             (None, Some(delay)) => delay.clone(),
-            (None, None) => return Err(origin.error("path", "give either `rtt` or `delay`, like `rtt = \"40ms\"`")),
+            (None, None) => return Err(place.error("path", "give either `rtt` or `delay`, like `rtt = \"40ms\"`")),
             (Some(_), Some(_)) => {
-                return Err(origin.error("path.delay", "there is an `rtt` too: give either `rtt` or `delay`"));
+                return Err(place.error("path.delay", "there is an `rtt` too: give either `rtt` or `delay`"));
             }
         };
         let direction = Direction {
@@ -103,18 +123,18 @@ impl Network {
             reorder: path.reorder,
             base_rtt: Some(delay.initial_rtt()),
         };
-        let forward = self.add(origin, &direction)?;
-        let reverse = self.add_reverse(origin, &direction, "path.reverse", &path.reverse)?;
+        let forward = self.add(place, &direction)?;
+        let reverse = self.add_reverse(place, &direction, "path.reverse", &path.reverse)?;
         Ok(Shape::Dumbbell { delay, forward, reverse })
     }
 
-    fn graph(&mut self, origin: &Origin, links: &[Link]) -> Result<Shape, Error> {
+    fn graph(&mut self, place: &Place<'_>, links: &[Link]) -> Result<Shape, Error> {
         let mut edges = Vec::new();
         for (i, link) in links.iter().enumerate() {
             let key = format!("links.{i}");
             let Link { from, to, delay, .. } = link;
             if from == to {
-                return Err(origin.error(&format!("{key}.to"), format!("the link leads from `{from}` to itself")));
+                return Err(place.error(&format!("{key}.to"), format!("the link leads from `{from}` to itself")));
             }
             let name = link.name.clone().unwrap_or_else(|| format!("{from}-{to}"));
             let direction = Direction {
@@ -128,13 +148,13 @@ impl Network {
                 reorder: link.reorder,
                 base_rtt: None,
             };
-            let hop = self.add(origin, &direction)?;
+            let hop = self.add(place, &direction)?;
             edges.push(Edge { from: from.clone(), to: to.clone(), hop });
             let reverse = match (&link.reverse, link.duplex) {
                 (None, false) => continue,
                 (Some(_), true) => {
                     let message = "`duplex` makes the reverse direction like the forward one: give either of the two";
-                    return Err(origin.error(&format!("{key}.reverse"), message));
+                    return Err(place.error(&format!("{key}.reverse"), message));
                 }
                 (Some(reverse), false) => reverse.clone(),
                 (None, true) => Reverse {
@@ -145,24 +165,24 @@ impl Network {
                 },
             };
             let reverse_key = if link.duplex { key.clone() } else { format!("{key}.reverse") };
-            let hop = self.add_reverse(origin, &direction, &reverse_key, &reverse)?;
+            let hop = self.add_reverse(place, &direction, &reverse_key, &reverse)?;
             edges.push(Edge { from: to.clone(), to: from.clone(), hop });
         }
         Ok(Shape::Graph(edges))
     }
 
     /// Adds one direction and returns the hop across it.
-    fn add(&mut self, origin: &Origin, direction: &Direction<'_>) -> Result<Hop, Error> {
+    fn add(&mut self, place: &Place<'_>, direction: &Direction<'_>) -> Result<Hop, Error> {
         let key = |name: &str| format!("{}.{name}", direction.key);
-        let (service, rate) = service(direction.rate, origin).map_err(|m| origin.error(&key("rate"), m))?;
+        let (service, rate) = service(direction.rate, place).map_err(|m| place.error(&key("rate"), m))?;
         let queue = match (direction.queue, rate) {
             (Some(queue), _) => {
-                self.queue(queue, direction, rate).map_err(|message| origin.error(&key("queue"), message))?
+                self.queue(queue, direction, rate).map_err(|message| place.error(&key("queue"), message))?
             }
             (None, None) => QueueSettings::default(),
             (None, Some(_)) => {
                 let message = "is missing: write packets `84p`, bytes `64kB`, a time `100ms`, `1bdp` or `infinite`";
-                return Err(origin.error(&key("queue"), message));
+                return Err(place.error(&key("queue"), message));
             }
         };
         let settings = LinkSettings { service, queue, loss: direction.loss.0.clone() };
@@ -180,7 +200,7 @@ impl Network {
     /// Adds the direction back from `forward`, which is no link if it does nothing but delay.
     fn add_reverse(
         &mut self,
-        origin: &Origin,
+        place: &Place<'_>,
         forward: &Direction<'_>,
         key: &str,
         reverse: &Reverse,
@@ -193,7 +213,7 @@ impl Network {
         let name = format!("{}:reverse", forward.name);
         let base_rtt = forward.base_rtt;
         self.add(
-            origin,
+            place,
             &Direction { key, name, rate, queue: Some(queue), loss, jitter: *jitter, delay, reorder, base_rtt },
         )
     }
@@ -229,7 +249,7 @@ impl Network {
     }
 }
 
-fn service(rate: &RateSpec, origin: &Origin) -> Result<(Service, Option<Rate>), String> {
+fn service(rate: &RateSpec, place: &Place<'_>) -> Result<(Service, Option<Rate>), String> {
     Ok(match rate {
         RateSpec::Unlimited => (Service::Unlimited, None),
         RateSpec::Fixed(rate) => (Service::Fixed(*rate), Some(*rate)),
@@ -238,8 +258,7 @@ fn service(rate: &RateSpec, origin: &Origin) -> Result<(Service, Option<Rate>), 
             (Service::Steps(steps.clone()), nominal)
         }
         RateSpec::Trace(file) => {
-            let text = std::fs::read_to_string(origin.beside(file))
-                .map_err(|error| format!("the trace `{file}` cannot be read: {error}"))?;
+            let text = place.read(file).map_err(|error| format!("the trace `{file}` cannot be read: {error}"))?;
             let trace = Trace::parse(&text).map_err(|error| format!("the trace `{file}`, {error}"))?;
             let mean = trace.mean_rate();
             (Service::Trace(Arc::new(trace)), Some(mean))

@@ -1,8 +1,16 @@
 //! The language as a whole: resolved documents, overrides, the schema, the examples.
 
+use std::io;
+use std::path::Path;
+
 use proptest::prelude::*;
-use scenario::{Document, Scenario};
+use scenario::{Document, NoFiles, Scenario};
 use serde_json::json;
+
+/// The files of this machine.
+fn disk(path: &Path) -> io::Result<Vec<u8>> {
+    std::fs::read(path)
+}
 
 const EVERYTHING: &str = r#"
 name = "everything"
@@ -173,7 +181,7 @@ fn every_example_runs() {
     ];
     assert_eq!(names, expected);
     for path in &examples {
-        let plan = scenario::from_path(path).and_then(|scenario| scenario.plan());
+        let plan = scenario::from_path(path, &disk).and_then(|scenario| scenario.plan(&disk));
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));
         assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
     }
@@ -206,7 +214,7 @@ fn the_scenarios_in_the_reference_run() {
         REFERENCE.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert_eq!(blocks.len(), 3);
     for block in blocks {
-        let plan = read(block).plan().unwrap_or_else(|error| panic!("{error}"));
+        let plan = read(block).plan(&NoFiles).unwrap_or_else(|error| panic!("{error}"));
         assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
     }
 }

@@ -1,5 +1,7 @@
 //! What scenarios mean: plans worked by hand.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use control::ControllerRef;
@@ -7,9 +9,14 @@ use network::{DisciplineSettings, Limit, LossModel, Propagation, QueueSettings, 
 use scenario::{Arrivals, Document, Hop, Kind, OnOff, Paced, Plan, Sampling, Source};
 use units::{Bytes, Distribution, Fraction, Rate, Span, Time};
 
+/// The files of this machine.
+fn disk(path: &Path) -> io::Result<Vec<u8>> {
+    std::fs::read(path)
+}
+
 fn plan(text: &str) -> Plan {
     scenario::from_toml(text, "demo.toml")
-        .and_then(|scenario| scenario.plan())
+        .and_then(|scenario| scenario.plan(&disk))
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -177,7 +184,7 @@ fn a_trace_lies_beside_the_scenario_and_counts_by_its_mean() {
         path = { rate = { trace = "two.down" }, rtt = "40ms", queue = "1bdp" }
         flows = [{ cc = "newreno" }]
     "#;
-    let plan = scenario::from_toml(text, &format!("{directory}/demo.toml")).unwrap().plan().unwrap();
+    let plan = scenario::from_toml(text, &format!("{directory}/demo.toml")).unwrap().plan(&disk).unwrap();
     // Two packets in 2 ms are 12 Mbit/s.
     assert_eq!(plan.links[0].rate, Some(Rate::from_mbit(12)));
     assert_eq!(plan.links[0].settings.service, Service::Trace(Arc::new(Trace::parse("1\n2\n").unwrap())));
@@ -363,7 +370,7 @@ fn a_controller_of_python_is_not_looked_up() {
     )
     .unwrap();
     document.set("flows", "[{ cc = \"python:0\", parameters = { gain = 2 } }]").unwrap();
-    let plan = document.scenario().unwrap().plan().unwrap();
+    let plan = document.scenario().unwrap().plan(&disk).unwrap();
     assert_eq!(plan.flows[0].cc, ControllerRef::Python { index: 0, label: None });
     assert_eq!(plan.flows[0].parameters["gain"], 2);
 }
@@ -374,7 +381,7 @@ fn a_controller_in_a_file_is_found_beside_the_scenario_and_named_after_it() {
     std::fs::write(format!("{directory}/mine.bpf.c"), "").unwrap();
     let text = "duration = \"1s\"\npath = { rate = \"1mbit\", rtt = \"9ms\", queue = \"9p\" }\n\
                 flows = [{ cc = \"mine.bpf.c\" }, { cc = \"mine.bpf.c\", count = 2 }]";
-    let plan = scenario::from_toml(text, &format!("{directory}/demo.toml")).unwrap().plan().unwrap();
+    let plan = scenario::from_toml(text, &format!("{directory}/demo.toml")).unwrap().plan(&disk).unwrap();
     assert_eq!(plan.flows.iter().map(|flow| flow.name.as_str()).collect::<Vec<_>>(), ["mine-0", "mine-1", "mine-2"]);
     assert_eq!(plan.flows[0].cc, ControllerRef::Source(format!("{directory}/mine.bpf.c").into()));
     assert_eq!(plan.flows[0].cc.to_string(), "mine.bpf.c");
@@ -514,7 +521,7 @@ fn a_live_plan_takes_controllers_of_the_kernel_and_still_checks_those_of_the_reg
         scenario::from_toml(&format!("duration = \"1s\"\n{path}\nflows = [{{ {flow} }}]"), "test.toml").unwrap()
     };
     let foreign = scenario("cc = \"my_own\", parameters = { gain = 2 }");
-    assert_eq!(foreign.plan_live().unwrap().flows[0].cc, ControllerRef::Engine("my_own".to_owned()));
-    assert!(foreign.plan().is_err());
-    assert!(scenario("cc = \"newreno\", parameters = { gain = 2 }").plan_live().is_err());
+    assert_eq!(foreign.plan_live(&disk).unwrap().flows[0].cc, ControllerRef::Engine("my_own".to_owned()));
+    assert!(foreign.plan(&disk).is_err());
+    assert!(scenario("cc = \"newreno\", parameters = { gain = 2 }").plan_live(&disk).is_err());
 }

@@ -148,7 +148,7 @@ fn flows_of_one_object_on_many_threads_do_not_disturb_each_other() {
     let text = "duration = \"10s\"\npath = { rate = \"10mbit\", rtt = \"40ms\", queue = \"60p\" }\n\
                 flows = [{ cc = \"cdg.bpf.c\", count = 3 }, { cc = \"cdg.bpf.c\", parameters = { a = 3 } }]";
     let file = folder.join("demo.toml").display().to_string();
-    let plan = Arc::new(scenario::from_toml(text, &file).unwrap().plan().unwrap());
+    let plan = Arc::new(scenario::from_toml(text, &file).unwrap().plan(&|path: &Path| fs::read(path)).unwrap());
     let source = Arc::new(Source::open(&folder.join("cdg.bpf.c")).unwrap());
     let run = || {
         let source = source.clone();

@@ -80,7 +80,7 @@ fn parameters(text: &str) -> Parameters {
 
 /// What the first flow of a simulation tells its controller.
 fn recorded(scenario: &str) -> Tape {
-    let plan = scenario::from_toml(scenario, "parity.toml").unwrap().plan().unwrap();
+    let plan = scenario::from_toml(scenario, "parity.toml").unwrap().plan(&scenario::NoFiles).unwrap();
     let tapes: Arc<Mutex<Vec<Arc<Mutex<Tape>>>>> = Arc::default();
     let kept = tapes.clone();
     let make = move |cc: &ControllerRef, parameters: &Parameters| {

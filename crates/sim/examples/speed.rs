@@ -1,5 +1,6 @@
 //! Runs a scenario file a few times and prints what it costs: `cargo run --release --example speed FILE [RUNS]`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use sim::{Job, Watch, run};
@@ -8,7 +9,9 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().expect("a scenario file");
     let runs: u32 = arguments.next().map_or(1, |n| n.parse().expect("a number of runs"));
-    let plan = scenario::from_path(&file).and_then(|s| s.plan()).unwrap_or_else(|error| panic!("{error}"));
+    let files = |path: &Path| std::fs::read(path);
+    let plan =
+        scenario::from_path(&file, &files).and_then(|s| s.plan(&files)).unwrap_or_else(|error| panic!("{error}"));
     let seed = plan.seed;
     let job = Job { plan: Arc::new(plan), seed, controllers: None, capture: None };
     for _ in 0..runs {

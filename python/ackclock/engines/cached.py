@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ackclock import _engine
 from ackclock.engines import Engine, Job, Progress
 from ackclock.result import Run
 
@@ -64,8 +65,10 @@ class CachedEngine:
         scenario = json.loads(job.resolved)
         name = re.sub(r"[^\w.]+", "-", scenario["name"])[:LONGEST_NAME].strip("-.")
         digest = hashlib.sha256(job.resolved.encode())
-        for file in (Path(flow["cc"]) for flow in scenario["flows"] if flow["cc"].endswith(".bpf.c")):
-            digest.update(file.read_bytes() if file.is_file() else b"")
+        for flow in scenario["flows"]:
+            file = _engine.controller_file(flow["cc"])
+            if file is not None:
+                digest.update(Path(file).read_bytes() if Path(file).is_file() else b"")
         return self.folder / f"{name}-seed-{job.seed}-{digest.hexdigest()[:8]}"
 
 

@@ -41,6 +41,7 @@ class Live:
     def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
         """See ``Engine.run``. A run that stays past its budget is handed out, marked as invalid."""
         check_built_in()
+        plans = {job.resolved: _engine.Plan(job.resolved, any_controller=True) for job in jobs}
         waiting = deque((index, 1) for index in range(len(jobs)))
         running: dict[int, _Attempt] = {}
         done = 0
@@ -49,7 +50,7 @@ class Live:
                 while waiting and len(running) < self.at_once:
                     index, number = waiting.popleft()
                     job = jobs[index]
-                    batch = _engine.live(job.resolved, job.seed, self.gso_max_segs)
+                    batch = _engine.live(plans[job.resolved], job.seed, self.gso_max_segs)
                     running[index] = _Attempt(number, batch)
                 for index, attempt in list(running.items()):
                     found = attempt.batch.next(POLL_S / len(running))

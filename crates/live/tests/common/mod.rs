@@ -5,6 +5,7 @@
 
 use std::ffi::CString;
 use std::fs::{self, OpenOptions};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ pub(crate) fn kernel_tells() -> bool {
 }
 
 pub(crate) fn job(toml: &str) -> Job {
-    let plan = scenario::from_toml(toml, "test.toml").unwrap().plan_live().unwrap();
+    let plan = scenario::from_toml(toml, "test.toml").unwrap().plan_live(&|path: &Path| std::fs::read(path)).unwrap();
     Job { seed: plan.seed, plan: Arc::new(plan), algorithms: Arc::new(InKernel), gso_max_segs: None }
 }
 

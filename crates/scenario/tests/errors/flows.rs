@@ -1,6 +1,6 @@
 //! Keys of flows.
 
-use crate::{DUMBBELL, accepted, dumbbell, flow};
+use crate::{DUMBBELL, accepted, disk, dumbbell, flow};
 
 #[test]
 fn a_controller_in_a_file_that_is_not_there() {
@@ -231,7 +231,7 @@ fn connections_that_never_end_or_are_far_too_many() {
     );
     // On average there are few, but the times are nearly all a hundredth of their mean.
     let text = format!("{DUMBBELL}bytes = \"1kB\"\nevery = {{ pareto = {{ mean = \"100us\", shape = 1.01 }} }}\n");
-    let plan = scenario::from_toml(&text, "demo.toml").unwrap().plan().unwrap();
+    let plan = scenario::from_toml(&text, "demo.toml").unwrap().plan(&disk).unwrap();
     assert_eq!(
         plan.draw(1).err().map(|error| error.to_string()).unwrap_or_default(),
         "scenario `demo`: flows: `newreno-0` makes more than the 1000000 flows that are allowed in a run"

@@ -4,6 +4,9 @@ mod flows;
 mod memory;
 mod network;
 
+use std::io;
+use std::path::Path;
+
 use scenario::Document;
 
 const DUMBBELL: &str = r#"duration = "60s"
@@ -41,8 +44,13 @@ from = "a"
 to = "c"
 "#;
 
+/// The files of this machine.
+fn disk(path: &Path) -> io::Result<Vec<u8>> {
+    std::fs::read(path)
+}
+
 fn sentence(text: &str) -> String {
-    match scenario::from_toml(text, "demo.toml").and_then(|scenario| scenario.plan()) {
+    match scenario::from_toml(text, "demo.toml").and_then(|scenario| scenario.plan(&disk)) {
         Ok(plan) => panic!("planned: {plan:?}"),
         Err(error) => error.to_string(),
     }
@@ -65,7 +73,7 @@ fn flow(line: &str) -> String {
 /// Panics unless the flow with `line` is planned.
 fn accepted(line: &str) {
     let text = format!("{DUMBBELL}{line}\n");
-    if let Err(error) = scenario::from_toml(&text, "demo.toml").and_then(|scenario| scenario.plan()) {
+    if let Err(error) = scenario::from_toml(&text, "demo.toml").and_then(|scenario| scenario.plan(&disk)) {
         panic!("{line}: {error}");
     }
 }
@@ -83,10 +91,10 @@ fn text_that_is_not_toml() {
 #[test]
 fn a_file_that_cannot_be_read_or_is_not_text() {
     let directory = env!("CARGO_TARGET_TMPDIR");
-    let missing = scenario::from_path(format!("{directory}/missing.toml")).unwrap_err().to_string();
+    let missing = scenario::from_path(format!("{directory}/missing.toml"), &disk).unwrap_err().to_string();
     assert_eq!(missing, format!("{directory}/missing.toml: cannot be read: No such file or directory (os error 2)"));
     std::fs::write(format!("{directory}/latin1.toml"), b"name = \"Z\xfcrich\"").unwrap();
-    let latin1 = scenario::from_path(format!("{directory}/latin1.toml")).unwrap_err().to_string();
+    let latin1 = scenario::from_path(format!("{directory}/latin1.toml"), &disk).unwrap_err().to_string();
     assert_eq!(latin1, format!("{directory}/latin1.toml: is not UTF-8 text (byte 9 is the first that is not)"));
 }
 

@@ -1,6 +1,6 @@
 //! What a run may take of the machine's memory.
 
-use scenario::Document;
+use scenario::{Document, NoFiles};
 use units::Bytes;
 
 use crate::DUMBBELL;
@@ -13,7 +13,7 @@ fn short_flows_take_memory_while_they_last_and_all_at_once_only_where_more_is_of
         off.iter().for_each(|(key, value)| document.set(key, value).unwrap());
         document.set("record.events", "false").unwrap();
         settings.iter().for_each(|(key, value)| document.set(key, value).unwrap());
-        document.scenario().unwrap().plan().unwrap().estimated_memory().get()
+        document.scenario().unwrap().plan(&NoFiles).unwrap().estimated_memory().get()
     };
     let dense = |bytes| [("flows.0.every", "1ms"), ("flows.0.bytes", bytes)];
     // 10 Mbit/s pass 1250 bytes in a millisecond, of which 1000 with 52 of headers leave 198: a connection needs 1052/198 ms
@@ -41,7 +41,7 @@ fn a_run_that_would_exhaust_the_memory() {
     let mut document = Document::from_toml(DUMBBELL, "demo.toml").unwrap();
     document.set("path.queue", "infinite").unwrap();
     document.set("record.events", "false").unwrap();
-    let plan = document.scenario().unwrap().plan().unwrap();
+    let plan = document.scenario().unwrap().plan(&NoFiles).unwrap();
     // 60 s of 10 Mbit/s are 50 001 packets, and 10 of the initial window, of 200 B: 10.0 MB; 601 samples of 240, 768 and
     // 160 B: 0.7 MB; a flow: 8 kB.
     assert_eq!(plan.estimated_memory(), Bytes::new(10_002_200 + 701_968 + 8_000));
@@ -58,7 +58,7 @@ fn a_run_that_would_exhaust_the_memory() {
 fn gigabytes(settings: &[(&str, &str)]) -> u64 {
     let mut document = Document::from_toml(DUMBBELL, "demo.toml").unwrap();
     settings.iter().for_each(|(key, value)| document.set(key, value).unwrap());
-    document.scenario().unwrap().plan().unwrap().estimated_memory().get() / 1_000_000_000
+    document.scenario().unwrap().plan(&NoFiles).unwrap().estimated_memory().get() / 1_000_000_000
 }
 
 #[test]

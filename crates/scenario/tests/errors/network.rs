@@ -1,6 +1,6 @@
 //! Keys of the network: `path`, `links`, and the nodes that flows name.
 
-use crate::{DUMBBELL, PARKING_LOT, dumbbell, flow, parking_lot, sentence, with};
+use crate::{DUMBBELL, PARKING_LOT, disk, dumbbell, flow, parking_lot, sentence, with};
 
 #[test]
 fn a_rate_without_unit_in_kbps_or_of_zero() {
@@ -59,7 +59,7 @@ fn a_trace_that_cannot_be_read_or_is_none() {
     std::fs::write(format!("{directory}/bad.down"), "0\nfast\n").unwrap();
     let text = DUMBBELL.replace("\"10mbit\"", "{ trace = \"bad.down\" }");
     let file = format!("{directory}/demo.toml");
-    let error = scenario::from_toml(&text, &file).unwrap().plan().unwrap_err().to_string();
+    let error = scenario::from_toml(&text, &file).unwrap().plan(&disk).unwrap_err().to_string();
     assert_eq!(
         error,
         format!(

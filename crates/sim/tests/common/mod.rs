@@ -1,5 +1,6 @@
 //! What every test of the simulator needs: a scenario as text goes in, tables come out.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use record::{EventKind, Tables};
@@ -8,7 +9,8 @@ use sim::{Job, Watch};
 
 /// The plan of a scenario.
 pub(crate) fn plan(text: &str) -> Plan {
-    let planned = scenario::from_toml(text, "test.toml").and_then(|scenario| scenario.plan());
+    let planned =
+        scenario::from_toml(text, "test.toml").and_then(|scenario| scenario.plan(&|path: &Path| std::fs::read(path)));
     planned.unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
