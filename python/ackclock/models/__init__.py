@@ -6,6 +6,10 @@
 | ``responses``, ``bic`` | response functions, their slopes, crossings and exponents of RTT unfairness |
 | ``illinois`` | increase and decrease over the delay, the alpha-beta plane, epochs |
 | ``gentle`` | steady state and start of TCP-Gentle |
+| ``networks``, ``allocation`` | alpha-fair and max-min fair rates, the test of proportional fairness |
+| ``dynamics`` | primal, exact primal, dual and primal-dual algorithms as differential equations |
+| ``drift``, ``stability`` | the drift model of TCP with link errors: equilibrium, course, delay margins |
+| ``figures`` | the figures of the thesis that need no run |
 
 The main source is T. A. Edwan, "Improved Algorithms for TCP Congestion Control", PhD thesis, Loughborough
 University, 2010, "the thesis" in these modules; where its printed text is wrong, the docstring says so. SciPy

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from ackclock.metrics.tables import Array
 from ackclock.models import responses
+from ackclock.models.allocation import alpha_fair, max_min
 from ackclock.models.bic import Bic
+from ackclock.models.drift import Drift
+from ackclock.models.dynamics import ALGORITHMS, Dynamics
 from ackclock.models.gentle import rocket_increases, slow_start_increases
 from ackclock.models.illinois import ILLINOIS, TCP_C, TCP_FQ, TCP_FS, TCP_Q, Illinois
+from ackclock.models.networks import Network
 from ackclock.models.rules import RULES, vector_diagram
+from ackclock.models.stability import lemma_curve
 from ackclock.plots import Axis, Panel, Series, draw
 
 LINEAR = ("aimd", "aiad", "mimd", "miad")
 BINOMIAL = ("aimd", "iiad", "sqrt")
+LONGEST = 2.0
+"""A Nyquist curve is drawn up to this distance from 0."""
 
 
 def vector_diagrams(
@@ -111,3 +118,56 @@ def thrust_and_slow_start(rockets: Sequence[float] = (2, 4, 8), rounds: int = 30
 
 def _window_from_one(increases: Array) -> Array:
     return np.concatenate(([1.0], 1.0 + np.cumsum(increases)))
+
+
+def rates_over_alpha(network: Network, alphas: Sequence[float] = (0.5, 1, 2, 3, 5, 10)) -> Figure:
+    """The alpha-fair rates of the sources over alpha, with their max-min fair limits (table 4.1)."""
+    rates = np.array([alpha_fair(network, alpha).rates for alpha in alphas])
+    limits = max_min(network).rates
+    x = np.array(alphas, dtype=np.float64)
+    series = []
+    for index, name in enumerate(network.sources):
+        series.append(Series(name, name, x, rates[:, index], look="marked"))
+        limit = np.full(x.size, limits[index])
+        series.append(Series(f"{name}, max-min", name, x, limit, look="model"))
+    return draw([Panel("", series)], Axis("alpha", "log"), Axis("rate"))
+
+
+def algorithms_over_time(network: Network, alpha: float = 1.0, until: float = 150.0) -> Figure:
+    """Rates over time under the four algorithms, with the optimum (section 4.2)."""
+    optimum = alpha_fair(network, alpha).rates
+    panels = []
+    for algorithm in ALGORITHMS:
+        course = Dynamics(network, algorithm, alpha).run(until)
+        series = []
+        for index, name in enumerate(network.sources):
+            series.append(Series(name, name, course.times, course.rates[:, index]))
+            best = np.full(course.times.size, optimum[index])
+            series.append(Series(f"{name}, optimum", name, course.times, best, look="model"))
+        panels.append(Panel(algorithm, series))
+    return draw(panels, Axis("time (s)"), Axis("rate", low=0.0), columns=2)
+
+
+def nyquist(dampings: Sequence[float] = (0, 1, 2, 5)) -> Figure:
+    """The curves of the lemma: none encircles -2/pi (figure 4.5 is that of 2)."""
+    turns = np.linspace(-40.0, 40.0, 4000)
+    series = []
+    for damping in dampings:
+        curve = lemma_curve(turns, damping)
+        # Without damping the curve has no end at the frequency 0.
+        curve[np.abs(curve) > LONGEST] = np.nan
+        series.append(Series(f"A = {damping:g}", f"A = {damping:g}", np.real(curve), np.imag(curve)))
+    point = Series("-2/pi", "newreno", np.array([-2 / np.pi]), np.array([0.0]), look="marked")
+    return draw([Panel("", [*series, point])], Axis("real part"), Axis("imaginary part"))
+
+
+def courses_of_drift(models: Mapping[str, Drift], start: float, until: float) -> Figure:
+    """The rate over time of several drift models from the same start, with their equilibria."""
+    series = []
+    for label, model in models.items():
+        times, rates = model.course(start, until)
+        series.append(Series(label, label, times, rates))
+        rest = np.full(2, model.equilibrium())
+        ends = np.array([0.0, until])
+        series.append(Series(f"{label}, equilibrium", label, ends, rest, look="model"))
+    return draw([Panel("", series)], Axis("time (s)"), Axis("rate (packets per second)", low=0.0))
