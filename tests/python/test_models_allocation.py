@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 from ackclock.models import allocation
 from ackclock.models.networks import Network, nine_links, two_links
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 from ackclock.models import drift, stability
 from ackclock.models.drift import Drift, OverflowPrice, PowerPrice
 from ackclock.models.stability import Loop

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.mistakes import InputError
 from ackclock.models.checks import library, positive, vector
 from ackclock.models.networks import Network
 

@@ -19,8 +19,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.mistakes import InputError
 from ackclock.models.checks import library, one_of, positive, probabilities, share
 from ackclock.models.stability import Loop
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.mistakes import InputError
 from ackclock.models.checks import vector
 
 

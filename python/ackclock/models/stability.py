@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.mistakes import InputError
+from ackclock.errors import InputError
 from ackclock.models.checks import library, positive
 
 
