@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pathlib
 import platform
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -14,7 +14,6 @@ from ackclock import _engine
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars
     import pyarrow as pa
 
@@ -27,7 +26,6 @@ SCHEMA_VERSION: Final = 1
 """The version of the tables that this package reads and writes."""
 
 _RTT = ("min", "mean", "p50", "p90", "p95", "p99", "max")
-_UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 
 
 class ResultError(InputError):
@@ -133,13 +131,16 @@ class Run:
 
         ``label`` is the name of the scenario if it is not given.
         """
+        from ackclock.metrics import jain
+
+        fairness = jain(self.flows["goodput_bps"].to_numpy())
         return {
             "label": self.scenario["name"] if label is None else label,
             "seed": self.seed,
             "duration_s": self.duration_s,
             "flows": [_flow_summary(row) for row in self.flows.to_pylist()],
             "links": [_link_summary(row) for row in self.links.to_pylist()],
-            "fairness": {"jain": _jain(self.flows["goodput_bps"].to_numpy())},
+            "fairness": {"jain": None if math.isnan(fairness) else fairness},
             "engine": dict(self.engine),
         }
 
@@ -255,18 +256,12 @@ def _link_summary(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _jain(goodput: np.ndarray[Any, np.dtype[np.float64]]) -> float | None:
-    """Jain's fairness index: 1 if all get the same, 1/n if one gets all; None if nobody gets anything."""
-    squares = float((goodput**2).sum())
-    return float(goodput.sum()) ** 2 / (len(goodput) * squares) if squares > 0 else None
-
-
 def _seconds(text: str) -> float:
-    """A span as the engine spells it (``"60s"``, ``"1.5ms"``) in seconds."""
-    found = re.fullmatch(r"([0-9.]+)(ns|us|ms|s|min)", text)
-    if found is None:
-        raise ResultError(f"`{text}` is not a time like `60s`")
-    return float(found[1]) * _UNITS_S[found[2]]
+    """A span of a scenario (``"60s"``, ``"1.5ms"``) in seconds. Raises ResultError."""
+    try:
+        return _engine.quantity(text, "time")
+    except ValueError as error:
+        raise ResultError(str(error)) from None
 
 
 def _empty_folder(folder: str | os.PathLike[str]) -> pathlib.Path:
