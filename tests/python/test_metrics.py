@@ -1,5 +1,12 @@
+"""Metrics over hand-made tables, and their registry."""
+
 import dataclasses
+import inspect
 import math
+import pkgutil
+import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +17,7 @@ from ackclock.groups import grouped
 from ackclock.metrics import MetricError
 from handmade import events, handmade
 
+ROOT = Path(__file__).parents[2]
 RUN = handmade()
 
 
@@ -374,3 +382,27 @@ def test_signals_of_two_flows_correlate_in_bins():
         metrics.correlation(RUN, ["a", "b"], "rtt", 1.0, 0.0, 5.0)
     with pytest.raises(MetricError, match="of two flows, not of 1"):
         metrics.correlation(RUN, ["a"], "window", 1.0, 0.0, 10.0)
+
+
+def test_every_metric_and_model_has_a_row_in_the_documentation():
+    page = (ROOT / "docs" / "metrics.md").read_text()
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    documented = {name for cell in rows for name in re.findall(r"`(\w+)`", cell)}
+    assert {*metrics.METRICS, *metrics.MODELS} - documented == set()
+    assert [name for name in documented if not hasattr(metrics, name)] == []
+
+
+def test_every_module_of_metrics_is_loaded():
+    modules = {module.name for module in pkgutil.iter_modules(metrics.__path__, "ackclock.metrics.")}
+    assert modules - set(sys.modules) == set()
+
+
+def test_a_metric_takes_the_run_first_and_a_model_none():
+    first = {name: next(iter(inspect.signature(f).parameters)) for name, f in metrics.METRICS.items()}
+    assert {name for name, argument in first.items() if argument != "run"} == set()
+    assert [name for name, f in metrics.MODELS.items() if "run" in inspect.signature(f).parameters] == []
+
+
+def test_a_name_is_registered_once():
+    with pytest.raises(ValueError, match="there are two functions `goodput`"):
+        metrics.metric(metrics.goodput)

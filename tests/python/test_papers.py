@@ -108,7 +108,7 @@ def value(experiment, tree):
 
 
 def test_quantities_are_read_in_base_units():
-    assert [quantity(q) for q in ("40ms", "1%", "1448B", "10mbit", "20s", 0.8, "3")] == [
+    assert [quantity(q) for q in ("40ms", "1%", "1448B", "10mbit", "20s", 0.8, "3", "84p", "2bdp")] == [
         0.04,
         0.01,
         1448.0,
@@ -116,8 +116,10 @@ def test_quantities_are_read_in_base_units():
         20.0,
         0.8,
         3.0,
+        84.0,
+        2.0,
     ]
-    with pytest.raises(ValueError, match="'fast' is not a number with a unit"):
+    with pytest.raises(ValueError, match="`fast` is no quantity with its unit"):
         quantity("fast")
 
 
@@ -217,7 +219,7 @@ def test_a_slope_is_taken_of_logarithms(experiment):
             {"metric": "goodput", "run": "one", "where": WHERE, "relative_to": "all"},
             '"link rate", "total", "buffer"',
         ),
-        ({"value": "fast"}, "is not a number with a unit"),
+        ({"value": "fast"}, "is no quantity with its unit"),
         ({"model": "mathis", "loss": "1%"}, "`mathis` needs the argument `rtt`"),
     ],
 )

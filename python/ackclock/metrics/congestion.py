@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.metrics.registry import metric
 from ackclock.metrics.tables import (
     Array,
     MetricError,
@@ -23,6 +24,7 @@ GAP = 1.5
 """A pause between losses that is longer than so many round trips across a full queue starts a new event."""
 
 
+@metric
 def loss_event_distance(
     run: Tables,
     flow: str,
@@ -48,6 +50,7 @@ def loss_event_distance(
     return float(np.mean(distances))
 
 
+@metric
 def epoch_queue_minimum(
     run: Tables,
     flow: str | None = None,
@@ -63,6 +66,7 @@ def epoch_queue_minimum(
     return float(np.percentile(_epoch_minima(run, flow, link, start, stop), percentile))
 
 
+@metric
 def empty_epochs(
     run: Tables,
     flow: str | None = None,
@@ -91,6 +95,7 @@ def _epoch_minima(
     return np.asarray([queue[at[i] : at[i + 1]].min() for i in sampled])
 
 
+@metric
 def growth_per_rtt(run: Tables, flow: str, start: float | None = None, stop: float | None = None) -> float:
     """Mean growth of the window (segments per RTT) from the end of each recovery to the next loss event."""
     recovered = event_times(run, "recovered", flow, start, stop)

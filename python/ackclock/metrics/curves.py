@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ackclock.metrics.rates import goodput_bins
+from ackclock.metrics.registry import metric
 from ackclock.metrics.tables import Array, Tables, column, flow_names, link_row, samples, within
 
 
@@ -20,6 +21,7 @@ class Curve(NamedTuple):
     values: Array
 
 
+@metric
 def goodput_by_flow(run: Tables, width: float) -> list[Curve]:
     """Binned goodput (bit/s at the bin's centre) of every flow."""
     return [
@@ -28,6 +30,7 @@ def goodput_by_flow(run: Tables, width: float) -> list[Curve]:
     ]
 
 
+@metric
 def signal_by_flow(
     run: Tables,
     signal: str,
@@ -45,6 +48,7 @@ def signal_by_flow(
     return curves
 
 
+@metric
 def queue_curve(
     run: Tables, link: str | None = None, start: float | None = None, stop: float | None = None
 ) -> Curve:

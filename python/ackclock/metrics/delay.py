@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ackclock.metrics.registry import metric
 from ackclock.metrics.tables import (
     Array,
     MetricError,
@@ -37,6 +38,7 @@ def rtt_samples(
     return rtts
 
 
+@metric
 def rtt_percentile(
     run: Tables,
     percentile: float,
@@ -54,6 +56,7 @@ def rtt_percentile(
     return float(np.percentile(rtt_samples(run, flow, start, stop, above_base), percentile))
 
 
+@metric
 def rtt_mean(run: Tables, flow: str, start: float | None = None, stop: float | None = None) -> float:
     """The mean of the RTT samples (ms); over the measured interval of every one."""
     if start is None and stop is None:
@@ -61,6 +64,7 @@ def rtt_mean(run: Tables, flow: str, start: float | None = None, stop: float | N
     return float(np.mean(rtt_samples(run, flow, start, stop)))
 
 
+@metric
 def rtt_deviation(
     run: Tables, flow: str | None = None, start: float | None = None, stop: float | None = None
 ) -> float:
@@ -68,6 +72,7 @@ def rtt_deviation(
     return float(np.std(rtt_samples(run, flow, start, stop)))
 
 
+@metric
 def rtt_range(
     run: Tables,
     low: float = 25.0,
@@ -81,16 +86,19 @@ def rtt_range(
     return float(above - below)
 
 
+@metric
 def queue_delay(run: Tables, of: str = "mean", link: str | None = None) -> float:
     """Queueing delay (ms) over the measured interval, time-weighted: "mean", "p50", "p95", "p99" or "max"."""
     return float(column(run.links, f"queue_delay_{of}_ms")[link_row(run, link)])
 
 
+@metric
 def queue_length(run: Tables, of: str = "mean", link: str | None = None) -> float:
     """Waiting packets over the measured interval, time-weighted: "mean", "p50", "p95" or "max"."""
     return float(column(run.links, f"queue_packets_{of}")[link_row(run, link)])
 
 
+@metric
 def queue_percentile(
     run: Tables,
     percentile: float,
@@ -107,6 +115,7 @@ def queue_percentile(
     return float(np.percentile(column(table, "queue_packets")[chosen], percentile))
 
 
+@metric
 def buffer(run: Tables, link: str | None = None) -> float:
     """The room of a drop-tail queue in packets: what the packets that it dropped found waiting."""
     table = run.events

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ackclock.metrics.rates import arrived_at, goodput, goodput_windows, throughput
+from ackclock.metrics.registry import metric
 from ackclock.metrics.tables import Array, MetricError, Tables, column, event_times, flow_names, flow_row
 
 
@@ -22,6 +23,7 @@ def jain(values: Sequence[float] | Array) -> float:
     return float(np.sum(x)) ** 2 / (x.size * squares)
 
 
+@metric
 def jain_index(
     run: Tables, start: float | None = None, stop: float | None = None, flows: Sequence[str] | None = None
 ) -> float:
@@ -29,6 +31,7 @@ def jain_index(
     return jain([goodput(run, f, start, stop) for f in flows or flow_names(run)])
 
 
+@metric
 def max_min_ratio(
     run: Tables, start: float | None = None, stop: float | None = None, flows: Sequence[str] | None = None
 ) -> float:
@@ -37,6 +40,7 @@ def max_min_ratio(
     return max(rates) / min(rates) if min(rates) > 0 else math.inf
 
 
+@metric
 def throughput_among(
     run: Tables,
     of: str,
@@ -57,6 +61,7 @@ _AMONG: Mapping[str, Callable[[Sequence[float]], Any]] = {
 }
 
 
+@metric
 def variation(
     run: Tables, width: float, start: float, stop: float, flows: Sequence[str] | None = None
 ) -> Array:
@@ -79,6 +84,7 @@ def _time_until_it_stays(inside: npt.NDArray[np.bool_], width: float) -> float:
     return min(first + 1, inside.size) * width
 
 
+@metric
 def time_to_share(run: Tables, flow: str, share: float, start: float, stop: float, width: float) -> float:
     """Convergence time (s): until the flow's binned goodput stays at or above ``share`` of the total.
 
@@ -90,6 +96,7 @@ def time_to_share(run: Tables, flow: str, share: float, start: float, stop: floa
     return _time_until_it_stays(own >= share * total, width)
 
 
+@metric
 def settling_time(
     run: Tables,
     start: float,
@@ -111,6 +118,7 @@ def settling_time(
     return _time_until_it_stays(np.all(inside, axis=0), width)
 
 
+@metric
 def time_until_rate(
     run: Tables,
     flow: str,

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ackclock.metrics.registry import metric
 from ackclock.metrics.tables import MetricError, Tables, column, event_times, events_of, flow_row, samples
 
 
+@metric
 def loss_rate(run: Tables, flow: str | None = None) -> float:
     """Data packets dropped or lost on the way, divided by data packets sent."""
     rates = column(run.flows, "loss_rate")
@@ -18,6 +20,7 @@ def loss_rate(run: Tables, flow: str | None = None) -> float:
     return float(np.sum(rates * sent) / np.sum(sent)) if np.sum(sent) else 0.0
 
 
+@metric
 def event_count(
     run: Tables,
     kind: str | Sequence[str],
@@ -29,6 +32,7 @@ def event_count(
     return float(event_times(run, kind, flow, start, stop).size)
 
 
+@metric
 def event_value(
     run: Tables,
     kind: str,
@@ -45,6 +49,7 @@ def event_value(
     return float(np.percentile(values, percentile))
 
 
+@metric
 def event_share(
     run: Tables,
     kind: str,

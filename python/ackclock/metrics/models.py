@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ackclock.metrics.registry import model
 from ackclock.metrics.tables import Array
 
 
+@model
 def mathis(loss: float | Array, rtt: float, segment: float, constant: float = math.sqrt(1.5)) -> Any:
     """The Mathis model in bit/s: segment (bytes) / RTT (s) * C / sqrt(p).
 
@@ -19,6 +21,7 @@ def mathis(loss: float | Array, rtt: float, segment: float, constant: float = ma
     return segment * 8 / rtt * constant / np.sqrt(loss)
 
 
+@model
 def linear_growth(start: float, stop: float, rtt: float, packet: float, per_rtt: float = 1.0) -> float:
     """Time (s) in which a window that grows by ``per_rtt`` packets an RTT takes a flow to a higher rate.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ackclock.metrics.registry import metric
 from ackclock.metrics.tables import MetricError, Tables, column, flow_names, of_flow
 
 
+@metric
 def packets_arrived(
     run: Tables, flow: str | None = None, start: float = 0.0, stop: float | None = None, offset: float = 0.0
 ) -> float:

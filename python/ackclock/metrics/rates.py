@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ackclock.metrics.registry import metric
 from ackclock.metrics.tables import (
     Array,
     MetricError,
@@ -29,6 +30,7 @@ def delivered_at(run: Tables, flow: str, times: Array) -> Array:
     return _counted_at(run, flow, "delivered_bytes", times)
 
 
+@metric
 def goodput(
     run: Tables, flow: str | None = None, start: float | None = None, stop: float | None = None
 ) -> float:
@@ -62,6 +64,7 @@ def goodput_bins(run: Tables, flow: str, width: float, stop: float | None = None
     return centres, np.where(alive, values, np.nan)
 
 
+@metric
 def goodput_windows(run: Tables, flow: str, width: float, start: float, stop: float) -> Array:
     """Goodput (bit/s) in each of the windows of ``width`` seconds that fit between ``start`` and ``stop``."""
     steps = np.arange(math.floor((stop - start) / width + 1e-9) + 1, dtype=np.float64)
@@ -71,6 +74,7 @@ def goodput_windows(run: Tables, flow: str, width: float, start: float, stop: fl
     return np.asarray(np.diff(delivered_at(run, flow, edges)) * 8 / width)
 
 
+@metric
 def throughput(
     run: Tables,
     flow: str | None = None,
@@ -98,6 +102,7 @@ def arrived_at(run: Tables, flow: str, times: Array) -> Array:
     return _counted_at(run, flow, "arrived_packets", times)
 
 
+@metric
 def flow_value(run: Tables, flow: str, name: str) -> float:
     """A column of ``flows``: packets sent, timeouts, completion time and the like."""
     if name not in run.flows.column_names:
@@ -110,6 +115,7 @@ def link_rate(run: Tables, link: str | None = None) -> float:
     return float(column(run.links, "rate_bps")[link_row(run, link)])
 
 
+@metric
 def utilization(
     run: Tables, link: str | None = None, start: float | None = None, stop: float | None = None
 ) -> float:

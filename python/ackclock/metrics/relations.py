@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ackclock.metrics.registry import metric
 from ackclock.metrics.signals import latest
 from ackclock.metrics.tables import MetricError, Tables, samples, within
 
 
+@metric
 def signal_when(
     run: Tables,
     flow: str,
@@ -30,6 +32,7 @@ def signal_when(
     return float(latest(run, flow, signal, times[there[:1]])[0])
 
 
+@metric
 def rise_until(
     run: Tables, flow: str, counter: str, until: str, start: float = 0.0, row: str | None = None
 ) -> float:
@@ -51,6 +54,7 @@ def rise_until(
     return float(counts[1] - counts[0])
 
 
+@metric
 def correlation(
     run: Tables, flows: Sequence[str], signal: str, width: float, start: float, stop: float
 ) -> float:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ackclock.metrics.registry import metric
 from ackclock.metrics.tables import Array, MetricError, Tables, samples, within
 
 
+@metric
 def signal_percentile(
     run: Tables,
     flow: str,
@@ -25,6 +27,7 @@ def signal_percentile(
     return float(np.percentile(chosen, percentile))
 
 
+@metric
 def signal_at(run: Tables, flow: str, signal: str, time: float) -> float:
     """The latest value of a signal at a time."""
     times, values = samples(run, flow, signal)
@@ -34,6 +37,7 @@ def signal_at(run: Tables, flow: str, signal: str, time: float) -> float:
     return float(values[latest])
 
 
+@metric
 def change_at(
     run: Tables,
     flow: str,
@@ -77,6 +81,7 @@ def latest(run: Tables, flow: str, name: str, at: Array) -> Array:
     return np.asarray(values[np.maximum(np.searchsorted(times, at, side="right") - 1, 0)])
 
 
+@metric
 def lag(
     run: Tables,
     flow: str,
@@ -107,6 +112,7 @@ def lag(
     return float(met[1] - met[0])
 
 
+@metric
 def signal_mean(
     run: Tables, flow: str, signal: str, start: float | None = None, stop: float | None = None
 ) -> float:
@@ -118,6 +124,7 @@ def signal_mean(
     return float(np.mean(chosen))
 
 
+@metric
 def signal_share(
     run: Tables,
     flow: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.metrics.registry import metric
 from ackclock.metrics.signals import latest
 from ackclock.metrics.tables import MetricError, Tables, samples, within
 
@@ -18,6 +19,7 @@ def _steps(
     return np.asarray(steps[within(steps, start, stop)])
 
 
+@metric
 def signal_increase(
     run: Tables, flow: str, signal: str, start: float | None = None, stop: float | None = None
 ) -> float:
@@ -28,6 +30,7 @@ def signal_increase(
     return float(last - first)
 
 
+@metric
 def signal_ratio(
     run: Tables,
     flow: str,
@@ -45,6 +48,7 @@ def signal_ratio(
     return float(np.percentile(latest(run, flow, signal, at) / latest(run, flow, divisor, at), percentile))
 
 
+@metric
 def steps_until(
     run: Tables,
     flow: str,
@@ -66,6 +70,7 @@ def steps_until(
     return float(then - before)
 
 
+@metric
 def steps_until_settled(
     run: Tables,
     flow: str,

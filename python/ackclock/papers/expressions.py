@@ -32,11 +32,9 @@ from typing import Any
 
 import numpy as np
 
-from ackclock.metrics import MetricError
+from ackclock.metrics import METRICS, MODELS, MetricError
 from ackclock.papers.catalogue import CatalogueError, Experiment
 from ackclock.papers.measure import (
-    METRICS,
-    MODELS,
     REFERENCES,
     STATISTICS,
     Cell,

@@ -14,11 +14,10 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from ackclock.metrics import Array, Curve
+from ackclock.metrics import MODELS, Array, Curve
 from ackclock.papers.catalogue import CatalogueError, Experiment
 from ackclock.papers.expressions import Leaf, parse_leaf
 from ackclock.papers.measure import (
-    MODELS,
     Cell,
     Sample,
     Samples,

@@ -8,72 +8,18 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ackclock import metrics
-from ackclock.metrics import Array, MetricError, Tables
+from ackclock import _engine, metrics
+from ackclock.metrics import METRICS, Array, MetricError, Tables
 from ackclock.papers.catalogue import CatalogueError, Experiment, Point
 
 Cell = tuple[str, Point]
 """One configuration at one point of the sweep; its repetitions differ only in the seed."""
-
-METRICS: Mapping[str, Callable[..., Any]] = {
-    function.__name__: function
-    for function in (
-        metrics.goodput,
-        metrics.goodput_windows,
-        metrics.throughput,
-        metrics.throughput_among,
-        metrics.utilization,
-        metrics.flow_value,
-        metrics.rtt_mean,
-        metrics.rtt_deviation,
-        metrics.rtt_percentile,
-        metrics.rtt_range,
-        metrics.buffer,
-        metrics.queue_delay,
-        metrics.queue_length,
-        metrics.queue_percentile,
-        metrics.loss_rate,
-        metrics.loss_event_distance,
-        metrics.epoch_queue_minimum,
-        metrics.empty_epochs,
-        metrics.growth_per_rtt,
-        metrics.event_count,
-        metrics.event_value,
-        metrics.event_share,
-        metrics.jain_index,
-        metrics.max_min_ratio,
-        metrics.variation,
-        metrics.time_to_share,
-        metrics.time_until_rate,
-        metrics.settling_time,
-        metrics.signal_percentile,
-        metrics.signal_at,
-        metrics.signal_mean,
-        metrics.signal_share,
-        metrics.signal_increase,
-        metrics.signal_ratio,
-        metrics.steps_until,
-        metrics.steps_until_settled,
-        metrics.change_at,
-        metrics.lag,
-        metrics.signal_when,
-        metrics.rise_until,
-        metrics.correlation,
-        metrics.packets_arrived,
-        metrics.goodput_by_flow,
-        metrics.signal_by_flow,
-        metrics.queue_curve,
-    )
-}
-
-MODELS: Mapping[str, Callable[..., Any]] = {"linear_growth": metrics.linear_growth, "mathis": metrics.mathis}
 
 STATISTICS: Mapping[str, Callable[[Array], Array]] = {
     "median": lambda x: np.median(x, axis=0),
@@ -86,23 +32,25 @@ STATISTICS: Mapping[str, Callable[[Array], Array]] = {
 }
 """Statistics over repetitions."""
 
-_TIME = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
-_RATE = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
-_UNITS: Mapping[str, float] = (
-    _TIME | _RATE | {"%": 0.01, "B": 1.0, "kB": 1e3, "MB": 1e6, "p": 1.0, "bdp": 1.0}
-)
-_UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
-_QUANTITY = re.compile(rf"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*({_UNIT})?\s*")
+COUNTED = ("bdp", "p")
+"""Units of queue limits: not quantities, but multiples of what the path gives them."""
 
 
 def quantity(value: Any) -> float:
-    """A number with or without unit ("40ms", "1%", "1448B", "1bdp", 0.8) in seconds, bytes, bit/s…"""
+    """A value of an experiment file as a number: seconds, bit/s, bytes, a share of 1, or a plain count.
+
+    Text with a unit is read by the engine, as in scenarios (``"40ms"``, ``"10mbit"``, ``"1448B"``, ``"1%"``).
+    ``"84p"``, ``"1bdp"`` and ``"3"`` are their numbers. Raises ValueError for anything else.
+    """
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
-    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError(f"{value!r} is not a number with a unit ({', '.join(_UNITS)})")
-    return float(match[1]) * _UNITS.get(match[2], 1.0)
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is neither a number nor text with a unit")
+    unit = next((unit for unit in COUNTED if value.endswith(unit)), "")
+    try:
+        return float(value.removesuffix(unit))
+    except ValueError:
+        return _engine.quantity(value)
 
 
 def _total(run: Tables, arguments: Mapping[str, Any]) -> float:
