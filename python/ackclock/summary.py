@@ -130,7 +130,7 @@ def _mark(label: str, valid: Sequence[bool]) -> str:
     return f"{label} ({count}invalid)"
 
 
-def reservations(summaries: Sequence[Summary]) -> list[str]:
+def invalid_reasons(summaries: Sequence[Summary]) -> list[str]:
     """Why runs are not valid, one sentence for each such run."""
     return [
         f"{s['label']}, seed {s['seed']} is not valid: {'; '.join(s['engine']['reasons'])}"

@@ -237,7 +237,7 @@ def test_invalid_runs_are_marked_where_they_are_shown():
     assert summary.marked(runs) == {"a": "a (1 of 2 invalid)", "b": "b (invalid)"}
     assert summary.marked(runs[:1]) == {"a": "a"}
     reasons = ["a, seed 2 is not valid: late; lost", "b, seed 1 is not valid: late"]
-    assert summary.reservations(runs) == reasons
+    assert summary.invalid_reasons(runs) == reasons
 
 
 def test_an_invalid_run_is_marked_in_tables_and_report(capsys, scenario, tmp_path, monkeypatch):

@@ -58,7 +58,7 @@ class Ending:
             raise typer.Exit(INTERRUPTED)
         summaries = _summaries(runs)
         show(*_tables(summaries), summary.engine_line(summaries), as_json=self.as_json)
-        for sentence in summary.reservations(summaries):
+        for sentence in summary.invalid_reasons(summaries):
             notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
         if self.as_json:
             print_json(summary.document(summaries))
@@ -151,7 +151,7 @@ def _tabulate(page: Page, summaries: Sequence[summary.Summary]) -> None:
         page.table([str(c.header).replace("-\n", "").replace("\n", " ") for c in table.columns], rows)
     jain = [s["fairness"]["jain"] for s in summaries]
     page.paragraph(f"Jain's index of the goodputs: {', '.join(number(j) for j in jain)}.")
-    for sentence in summary.reservations(summaries):
+    for sentence in summary.invalid_reasons(summaries):
         page.paragraph(f"{sentence}.", "miss")
     if any(s["engine"]["kind"] == "live" for s in summaries):
         page.paragraph(f"Live: {summary.engine_line(summaries)}.".replace("\n", "; "))

@@ -131,5 +131,5 @@ class _Meter:
 def _tell(run: Run) -> None:
     whole = run.summary("shell")
     output.show(summary.links_table([whole]), as_json=True)
-    for sentence in summary.reservations([whole]):
+    for sentence in summary.invalid_reasons([whole]):
         notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
