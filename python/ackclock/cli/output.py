@@ -19,7 +19,7 @@ from ackclock import _engine, sweep
 from ackclock.engines import LARGEST_SEED, Engine
 from ackclock.engines.cached import CachedEngine
 from ackclock.errors import InputError
-from ackclock.report import lasting_folder
+from ackclock.report import resumable_folder
 from ackclock.result import Run
 
 SHOW_PROGRESS_AFTER_S = 0.5
@@ -171,7 +171,7 @@ def cached(
     engine: Engine, out: Path, settings: Mapping[str, Any], force: bool
 ) -> Iterator[tuple[CachedEngine, Path]]:
     """The engine with a cache of its runs in the folder of the report, and that folder."""
-    with lasting_folder(out, settings, force) as folder:
+    with resumable_folder(out, settings, force) as folder:
         engine = CachedEngine(engine, folder / "live")
         if count := engine.count():
             notes.print(f"{count} live runs are taken from {out}", markup=False, soft_wrap=True)

@@ -1,7 +1,7 @@
 """Reports: a folder with a self-contained page, the pictures and the tables."""
 
 from ackclock.report.files import write_json, write_whole
-from ackclock.report.folders import FolderError, check_folder, lasting_folder, new_folder
+from ackclock.report.folders import FolderError, check_folder, new_folder, resumable_folder
 from ackclock.report.host import host
 from ackclock.report.page import Page, png
 from ackclock.report.text import markdown, number
@@ -11,11 +11,11 @@ __all__ = [
     "Page",
     "check_folder",
     "host",
-    "lasting_folder",
     "markdown",
     "new_folder",
     "number",
     "png",
+    "resumable_folder",
     "write_json",
     "write_whole",
 ]

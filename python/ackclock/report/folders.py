@@ -77,11 +77,11 @@ def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
 
 
 SETTINGS = "settings.json"
-"""What a lasting folder was begun with."""
+"""The file with the settings that a resumable folder was started with."""
 
 
 @contextmanager
-def lasting_folder(folder: Path, settings: Mapping[str, Any], force: bool = False) -> Iterator[Path]:
+def resumable_folder(folder: Path, settings: Mapping[str, Any], force: bool = False) -> Iterator[Path]:
     """A folder that is there from the start and stays, whatever ends the block, so that work can go on in it.
 
     It is locked meanwhile. One that was begun with the same ``settings``, kernel and version of ackclock is
