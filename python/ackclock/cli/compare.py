@@ -67,7 +67,7 @@ def compare(
             raise InputError("--set flows.0.cc: what is compared are the controllers named as arguments")
         scenarios[name] = resolved
     points = output.points(scenarios, seed, repeat, pcap)
-    output.look_over(list(scenarios.values()), repeat, engine)
+    output.preflight(list(scenarios.values()), repeat, engine)
     title = f"{', '.join(names)}: {rate}, {rtt}, queue {queue}, loss {loss}"
     from ackclock.cli.finish import OVER_TIME, PLANE, Ending
 

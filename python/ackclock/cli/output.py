@@ -190,7 +190,7 @@ def captures(pcap: Path | None, names: Sequence[str]) -> list[str | None]:
     return [str(pcap.with_name(f"{pcap.stem}-{name}{pcap.suffix}")) for name in names]
 
 
-def look_over(scenarios: Sequence[str], repeat: int, engine: Engine) -> None:
+def preflight(scenarios: Sequence[str], repeat: int, engine: Engine) -> None:
     """Prints the warnings about scenarios, and refuses what the engine cannot run, or the memory not hold."""
     seen = [_engine.inspect(resolved) for resolved in scenarios]
     for warning in dict.fromkeys(w for one in seen for w in one["warnings"]):

@@ -70,7 +70,7 @@ def parity(
     lists = _list("rates", rates), _list("rtts", rtts), _list("queues", queues), _numbers(flows)
     grid = both.Grid(*lists, _list("controllers", controllers), duration, warmup, first, repeat)
     live = Live(retries, at_once)
-    output.look_over([cell.resolved(duration, warmup) for cell in grid.cells()], 1, live)
+    output.preflight([cell.resolved(duration, warmup) for cell in grid.cells()], 1, live)
     simulator = Simulator(threads)
     if out is None:
         done, interrupted = _run(grid, simulations, simulator, live)

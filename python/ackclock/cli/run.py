@@ -68,7 +68,7 @@ def run_scenario(
     )
     label = str(json.loads(resolved).get("name") or file.stem)
     points = output.points({label: resolved}, seed, repeat, pcap)
-    output.look_over([resolved], repeat, engine)
+    output.preflight([resolved], repeat, engine)
     from ackclock.cli.finish import OVER_TIME, Ending
 
     Ending(label, OVER_TIME, out, force, csv, as_json).run(points, engine)
