@@ -69,10 +69,10 @@ def compare(
     points = output.points(scenarios, seed, repeat, pcap)
     output.preflight(list(scenarios.values()), repeat, engine)
     title = f"{', '.join(names)}: {rate}, {rtt}, queue {queue}, loss {loss}"
-    from ackclock.cli.finish import OVER_TIME, PLANE, Ending
+    from ackclock.cli.outcome import OVER_TIME, PLANE, Outcome
 
-    ending = Ending(title, [*OVER_TIME, PLANE], out, force, csv, as_json)
-    ending.run(points, engine)
+    outcome = Outcome(title, [*OVER_TIME, PLANE], out, force, csv, as_json)
+    outcome.run(points, engine)
 
 
 def _engine_of(live: bool, engine: Live, threads: int | None, pcap: Path | None) -> Engine:

@@ -69,9 +69,9 @@ def run_scenario(
     label = str(json.loads(resolved).get("name") or file.stem)
     points = output.points({label: resolved}, seed, repeat, pcap)
     output.preflight([resolved], repeat, engine)
-    from ackclock.cli.finish import OVER_TIME, Ending
+    from ackclock.cli.outcome import OVER_TIME, Outcome
 
-    Ending(label, OVER_TIME, out, force, csv, as_json).run(points, engine)
+    Outcome(label, OVER_TIME, out, force, csv, as_json).run(points, engine)
 
 
 def _read(file: Path) -> str:

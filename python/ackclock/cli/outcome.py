@@ -36,7 +36,7 @@ PLANE: Drawn = (
 
 
 @dataclass(frozen=True)
-class Ending:
+class Outcome:
     """What a command does with its runs: shows them, and writes them where ``--out`` says."""
 
     title: str
