@@ -99,11 +99,11 @@ def value(experiment, tree):
     """What an expression makes of three repetitions of the hand-made run."""
     expression = parse(tree, experiment, "here")
     samples = Samples()
-    for cell, sample in expression.demands():
-        samples.want(cell, sample)
-    for cell in samples.cells():
+    for condition, sample in expression.demands():
+        samples.want(condition, sample)
+    for condition in samples.conditions():
         for repetition in range(3):
-            samples.add(cell, repetition, handmade())
+            samples.add(condition, repetition, handmade())
     return expression.value(samples)
 
 
@@ -304,10 +304,10 @@ def test_an_ordering_holds_at_every_point(experiment):
     groups = expressions(claim, experiment)
     assert [len(group) for group in groups] == [2, 2, 2]
     samples = Samples()
-    for cell, sample in (d for group in groups for member in group for d in member.demands()):
-        samples.want(cell, sample)
-    for cell in samples.cells():
-        samples.add(cell, 0, handmade())
+    for condition, sample in (d for group in groups for member in group for d in member.demands()):
+        samples.want(condition, sample)
+    for condition in samples.conditions():
+        samples.add(condition, 0, handmade())
     assert judge(claim, groups, samples).measured == pytest.approx(4 / 3)
 
 
@@ -327,8 +327,8 @@ def test_a_figure_holds_percentiles_over_repetitions_and_the_model(experiment):
     sweep, time = figures(experiment)
     samples = Samples()
     for figure in (sweep, time):
-        for cell, sample in figure.demands():
-            samples.want(cell, sample)
+        for condition, sample in figure.demands():
+            samples.want(condition, sample)
     for repetition in range(3):
         samples.add(CELL, repetition, handmade())
     rows = table(sweep.panels(samples)).to_pylist()
@@ -386,7 +386,7 @@ def test_every_experiment_that_ships_can_be_planned_whole_and_quick():
     for experiment in shipped:
         for one in (experiment, experiment.reduced()):
             work = Work(one, None, Simulator())
-            assert sweep.count(work.points()) >= one.repetitions * bool(work.samples.cells())
+            assert sweep.count(work.points()) >= one.repetitions * bool(work.samples.conditions())
 
 
 def test_ids_are_unique_and_begin_with_their_paper():
@@ -421,11 +421,11 @@ def measured(experiment):
     groups = [group for claim in experiment.claims for group in expressions(claim, experiment)]
     wanted = [measure for group in groups for measure in group] + tables(experiment)
     for one in wanted:
-        for cell, sample in one.demands():
-            samples.want(cell, sample)
-    for cell in samples.cells():
+        for condition, sample in one.demands():
+            samples.want(condition, sample)
+    for condition in samples.conditions():
         for repetition in range(3):
-            samples.add(cell, repetition, handmade())
+            samples.add(condition, repetition, handmade())
     return samples
 
 

@@ -37,11 +37,11 @@ from ackclock.papers.catalogue import CatalogueError, Experiment
 from ackclock.papers.measure import (
     REFERENCES,
     STATISTICS,
-    Cell,
+    Condition,
     Sample,
     Samples,
-    cells_of,
     checked,
+    conditions_of,
     points_of,
     quantity,
 )
@@ -51,7 +51,7 @@ class Expression(ABC):
     """Something that has a value once the runs are done."""
 
     @abstractmethod
-    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+    def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that it needs."""
 
     @abstractmethod
@@ -61,27 +61,27 @@ class Expression(ABC):
 
 @dataclass(frozen=True)
 class Leaf(Expression):
-    """A metric, pooled over cells, with a statistic over the repetitions."""
+    """A metric, pooled over conditions, with a statistic over the repetitions."""
 
-    cells: tuple[Cell, ...]
+    conditions: tuple[Condition, ...]
     sample: Sample
     statistic: str
     over: str | None
     times: float
 
-    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+    def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that it needs."""
-        return ((cell, self.sample) for cell in self.cells)
+        return ((condition, self.sample) for condition in self.conditions)
 
     def values(self, samples: Samples) -> list[Any]:
-        """What every repetition of every cell yielded."""
-        return [v for cell in self.cells for v in samples.of(cell, self.sample)]
+        """What every repetition of every condition yielded."""
+        return [v for condition in self.conditions for v in samples.of(condition, self.sample)]
 
     def value(self, samples: Samples) -> float:
         """Its value."""
         values = self.values(samples)
         if not values:
-            raise MetricError(samples.reason(self.cells[0], self.sample))
+            raise MetricError(samples.reason(self.conditions[0], self.sample))
         result = np.asarray(STATISTICS[self.statistic](np.asarray(values, dtype=np.float64)))
         if self.over is not None:
             result = np.asarray(STATISTICS[self.over](result))
@@ -98,7 +98,7 @@ class Constant(Expression):
 
     number: float
 
-    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+    def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that it needs."""
         return iter(())
 
@@ -164,7 +164,7 @@ class Combination(Expression):
     parts: tuple[Expression, ...]
     times: float
 
-    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+    def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that it needs."""
         return (demand for part in self.parts for demand in part.demands())
 
@@ -180,7 +180,7 @@ class Slope(Expression):
     at: tuple[Expression, ...]
     parts: tuple[Expression, ...]
 
-    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+    def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that it needs."""
         return (demand for part in (*self.at, *self.parts) for demand in part.demands())
 
@@ -345,6 +345,6 @@ def _leaf(tree: Mapping[str, Any], scope: Scope) -> Leaf:
     except ValueError as error:
         raise scope.mistake(error) from None
     point = {**scope.point, **tree.get("where", {})}
-    cells = tuple(cells_of(scope.experiment, tree.get("run", scope.run), point, scope.where))
+    conditions = tuple(conditions_of(scope.experiment, tree.get("run", scope.run), point, scope.where))
     sample = Sample(name, tuple(sorted(arguments.items())), relative)
-    return Leaf(cells, sample, tree.get("statistic", "median"), tree.get("over"), times)
+    return Leaf(conditions, sample, tree.get("statistic", "median"), tree.get("over"), times)

@@ -18,11 +18,11 @@ from ackclock.metrics import MODELS, Array, Curve
 from ackclock.papers.catalogue import CatalogueError, Experiment
 from ackclock.papers.expressions import Leaf, parse_leaf
 from ackclock.papers.measure import (
-    Cell,
+    Condition,
     Sample,
     Samples,
-    cells_of,
     checked,
+    conditions_of,
     quantity,
 )
 from ackclock.plots import Axis, Panel, Series, draw
@@ -72,12 +72,12 @@ class PaperFigure(ABC):
             known = "label, scale, low, high, times"
             raise CatalogueError(f"{self.where}: `{name}` has the keys {known}") from None
 
-    def cell(self, panel: Mapping[str, Any]) -> Cell:
-        """The cell that a panel shows."""
-        return next(cells_of(self.experiment, panel.get("run"), panel.get("where", {}), self.where))
+    def condition(self, panel: Mapping[str, Any]) -> Condition:
+        """The condition that a panel shows."""
+        return next(conditions_of(self.experiment, panel.get("run"), panel.get("where", {}), self.where))
 
     @abstractmethod
-    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+    def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that the figure needs."""
 
     @abstractmethod
@@ -136,7 +136,7 @@ class AgainstSweep(PaperFigure):
             for point in self.points
         ]
 
-    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+    def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that it needs."""
         for panel in self.spec["panels"]:
             for curve in panel.get("curves", []):
@@ -183,13 +183,13 @@ class GoodputOverTime(PaperFigure):
         super().__init__(spec, experiment)
         self.sample = Sample("goodput_by_flow", (("width", quantity(spec.get("bin"))),))
 
-    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+    def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that it needs."""
-        return ((self.cell(panel), self.sample) for panel in self.spec["panels"])
+        return ((self.condition(panel), self.sample) for panel in self.spec["panels"])
 
     def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
         """The curves of one panel."""
-        repetitions: list[list[Curve]] = samples.of(self.cell(panel), self.sample)
+        repetitions: list[list[Curve]] = samples.of(self.condition(panel), self.sample)
         drawn = []
         labels = panel.get("labels", {})
         for flow in zip(*repetitions, strict=True):
@@ -209,13 +209,13 @@ class SamplesOverTime(PaperFigure):
         super().__init__(spec, experiment)
         self.sample = Sample("signal_by_flow", (("signal", spec.get("signal")),))
 
-    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+    def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that it needs."""
-        return ((self.cell(panel), self.sample) for panel in self.spec["panels"])
+        return ((self.condition(panel), self.sample) for panel in self.spec["panels"])
 
     def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
         """The curves of one panel."""
-        repetitions: list[list[Curve]] = samples.of(self.cell(panel), self.sample)
+        repetitions: list[list[Curve]] = samples.of(self.condition(panel), self.sample)
         labels = panel.get("labels", {})
         return [
             Series(str(labels.get(c.name, c.name)), c.cc, c.times, c.values * self.times, look="points")
@@ -245,17 +245,17 @@ class Traces(PaperFigure):
         ends = (("from", "start"), ("to", "stop"))
         return [(name, quantity(self.spec[key])) for key, name in ends if key in self.spec]
 
-    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+    def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that it needs."""
         for panel in self.spec["panels"]:
             for curve in panel.get("curves", []):
-                yield self.cell(panel), self._sample(curve)
+                yield self.condition(panel), self._sample(curve)
 
     def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
         """The curves of one panel."""
         drawn = []
         for curve in panel.get("curves", []):
-            for found in samples.of(self.cell(panel), self._sample(curve))[:1]:
+            for found in samples.of(self.condition(panel), self._sample(curve))[:1]:
                 for c in [found] if isinstance(found, Curve) else found:
                     label, cc = str(curve["label"]), str(curve.get("cc", c.cc))
                     values = c.values * self.times

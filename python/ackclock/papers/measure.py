@@ -18,7 +18,7 @@ from ackclock import _engine, metrics
 from ackclock.metrics import METRICS, Array, MetricError, Tables
 from ackclock.papers.catalogue import CatalogueError, Experiment, Point
 
-Cell = tuple[str, Point]
+Condition = tuple[str, Point]
 """One configuration at one point of the sweep; its repetitions differ only in the seed."""
 
 STATISTICS: Mapping[str, Callable[[Array], Array]] = {
@@ -81,35 +81,35 @@ class Sample:
 
 
 class Samples:
-    """What finished runs yielded, by cell, sample and repetition. Runs themselves are not kept."""
+    """What finished runs yielded, by condition, sample and repetition. Runs themselves are not kept."""
 
     def __init__(self) -> None:
-        self._wanted: dict[Cell, dict[Sample, dict[int, Any]]] = {}
+        self._wanted: dict[Condition, dict[Sample, dict[int, Any]]] = {}
 
-    def want(self, cell: Cell, sample: Sample) -> None:
-        """Asks for a sample of every repetition of a cell."""
-        self._wanted.setdefault(cell, {}).setdefault(sample, {})
+    def want(self, condition: Condition, sample: Sample) -> None:
+        """Asks for a sample of every repetition of a condition."""
+        self._wanted.setdefault(condition, {}).setdefault(sample, {})
 
-    def cells(self) -> list[Cell]:
-        """The cells of which something is wanted."""
+    def conditions(self) -> list[Condition]:
+        """The conditions of which something is wanted."""
         return list(self._wanted)
 
-    def add(self, cell: Cell, repetition: int, run: Tables) -> None:
+    def add(self, condition: Condition, repetition: int, run: Tables) -> None:
         """Takes what is wanted of a finished run."""
-        for sample, found in self._wanted.get(cell, {}).items():
+        for sample, found in self._wanted.get(condition, {}).items():
             try:
                 found[repetition] = sample.of(run)
             except MetricError as error:
                 found[repetition] = error
 
-    def of(self, cell: Cell, sample: Sample) -> list[Any]:
+    def of(self, condition: Condition, sample: Sample) -> list[Any]:
         """The sample of every finished repetition, in order, without those where it could not be taken."""
-        found = self._wanted.get(cell, {}).get(sample, {})
+        found = self._wanted.get(condition, {}).get(sample, {})
         return [found[r] for r in sorted(found) if not isinstance(found[r], MetricError)]
 
-    def reason(self, cell: Cell, sample: Sample) -> str:
+    def reason(self, condition: Condition, sample: Sample) -> str:
         """Why a sample has no value."""
-        found = self._wanted.get(cell, {}).get(sample, {})
+        found = self._wanted.get(condition, {}).get(sample, {})
         errors = [str(value) for value in found.values() if isinstance(value, MetricError)]
         return errors[0] if errors else "no repetition has finished"
 
@@ -136,8 +136,10 @@ def checked(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[
     return given
 
 
-def cells_of(experiment: Experiment, run: Any, point: Mapping[str, Any], where: str) -> Iterator[Cell]:
-    """The cells that ``run`` (a name, or several) and ``point`` mean, pooled where there are several.
+def conditions_of(
+    experiment: Experiment, run: Any, point: Mapping[str, Any], where: str
+) -> Iterator[Condition]:
+    """The conditions that ``run`` (a name, or several) and ``point`` mean, pooled where there are several.
 
     ``point`` gives each key of the sweep a value, a list of values of which those in the sweep count, or
     "all".

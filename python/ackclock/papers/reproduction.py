@@ -15,7 +15,7 @@ from ackclock.engines.simulator import Simulator
 from ackclock.papers import figures
 from ackclock.papers.catalogue import Claim, Experiment
 from ackclock.papers.judgement import Judgement, Measures, expressions, judge
-from ackclock.papers.measure import Cell, Samples
+from ackclock.papers.measure import Condition, Samples
 from ackclock.papers.tables import PaperTable, tables
 from ackclock.plots import Panel
 
@@ -64,7 +64,7 @@ class Reproduction:
     seed: int | None
     interrupted: bool
     scenarios: list[dict[str, Any]] = field(default_factory=list)
-    """What ran: experiment, run, point, seeds and the resolved scenario of each cell."""
+    """What ran: experiment, run, point, seeds and the resolved scenario of each condition."""
     refused: list[str] = field(default_factory=list)
     """What the engine cannot run, one sentence for each run of an experiment."""
     invalid: list[str] = field(default_factory=list)
@@ -153,31 +153,31 @@ class Work:
         demands = [d for _, groups in self.claims for group in groups for m in group for d in m.demands()]
         demands += [d for figure in self.figures for d in figure.demands()]
         demands += [d for table in self.tables for d in table.demands()]
-        for cell, sample in demands:
-            self.samples.want(cell, sample)
-        self.resolved: dict[Cell, str] = {}
+        for condition, sample in demands:
+            self.samples.want(condition, sample)
+        self.resolved: dict[Condition, str] = {}
         self.refused: dict[str, None] = {}
-        for cell in self.samples.cells():
-            resolved = self._resolve(cell)
+        for condition in self.samples.conditions():
+            resolved = self._resolve(condition)
             try:
                 engine.check(resolved)
-                self.resolved[cell] = resolved
+                self.resolved[condition] = resolved
             except _engine.ScenarioError as error:
                 self.refused[str(error)] = None
         self.done = 0
         self.seconds = 0.0
 
-    def _resolve(self, cell: Cell) -> str:
-        setup, point = cell
+    def _resolve(self, condition: Condition) -> str:
+        setup, point = condition
         # Named by paper and run alone, so that experiments with a run in common share it.
         document = {"name": f"{self.experiment.paper}/{setup}"} | dict(self.experiment.setup(setup).scenario)
         return _engine.resolve_json(json.dumps(document), list(point))
 
-    def points(self) -> Iterator[sweep.Point[tuple[Self, Cell]]]:
+    def points(self) -> Iterator[sweep.Point[tuple[Self, Condition]]]:
         """What is to be run."""
         seeds = sweep.seeds(self.base, self.experiment.repetitions)
-        for cell, resolved in self.resolved.items():
-            yield sweep.Point((self, cell), resolved, seeds)
+        for condition, resolved in self.resolved.items():
+            yield sweep.Point((self, condition), resolved, seeds)
 
     def result(self) -> Result:
         """What has come of it so far; nothing is judged before the first run, if there is any, is done."""
@@ -193,7 +193,7 @@ class Work:
         )
 
     def scenarios(self) -> Iterator[dict[str, Any]]:
-        """Each cell with its seeds and its resolved scenario."""
+        """Each condition with its seeds and its resolved scenario."""
         for (setup, point), resolved in self.resolved.items():
             yield {
                 "experiment": self.experiment.id,
@@ -223,8 +223,8 @@ def reproduce(
     interrupted = False
     invalid: dict[str, None] = {}
     try:
-        for (work, cell), repetition, run in sweep.results(points, engine, progress):
-            work.samples.add(cell, repetition, run)
+        for (work, condition), repetition, run in sweep.results(points, engine, progress):
+            work.samples.add(condition, repetition, run)
             work.done += 1
             work.seconds += float(run.engine["wall_s"])
             if not run.valid:

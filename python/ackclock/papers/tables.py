@@ -27,7 +27,7 @@ from ackclock.metrics import MetricError
 from ackclock.papers.catalogue import CatalogueError, Claim, Experiment, filled
 from ackclock.papers.expressions import parse
 from ackclock.papers.judgement import Measures, expressions, judge
-from ackclock.papers.measure import Cell, Sample, Samples
+from ackclock.papers.measure import Condition, Sample, Samples
 from ackclock.report import number
 
 _KEYS = {"name", "title", "heading", "columns", "rows"}
@@ -96,7 +96,7 @@ class PaperTable:
             raise CatalogueError(f"{where}: there is no claim `{name}`")
         return Entry(expressions(claims[name], experiment), claims[name])
 
-    def demands(self) -> Iterator[tuple[Cell, Sample]]:
+    def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that the table needs."""
         for entries in self.entries:
             for entry in entries:
