@@ -34,14 +34,14 @@ test-python: build
 lint: build
 	cargo fmt --all --check
 	cargo clippy $(WORKSPACE) $(LIVE:%=--features ackclock-python/%) --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests
-	$(BIN)/ruff format --check python tests
+	$(BIN)/ruff check python tests papers
+	$(BIN)/ruff format --check python tests papers
 	$(BIN)/mypy
 
 format:
 	cargo fmt --all
-	$(BIN)/ruff format python tests
-	$(BIN)/ruff check --fix python tests
+	$(BIN)/ruff format python tests papers
+	$(BIN)/ruff check --fix python tests papers
 
 bench: build
 	$(BIN)/ackclock bench

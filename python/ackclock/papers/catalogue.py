@@ -1,14 +1,16 @@
-"""The catalogue: reads the files of every paper, and refuses what they may not say."""
+"""The catalogue: reads the files of every paper and refuses what the format does not allow."""
 
 from __future__ import annotations
 
 import copy
 import difflib
+import importlib.util
+import inspect
 import itertools
 import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,8 @@ class Experiment:
     claims: tuple[Claim, ...]
     quick_repetitions: int
     quick_sweep: Mapping[str, tuple[str, ...]]
+    measures: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """The functions of the paper's own ``measures.py``, by name."""
 
     def setup(self, name: str) -> Setup:
         """The configuration of that name."""
@@ -248,8 +252,29 @@ def _family(values: Mapping[str, Any], where: str) -> Iterator[tuple[Mapping[str
 _KEYS_OF_A_CLAIM = frozenset(field.name for field in fields(Claim))
 
 
-def read_experiment(path: Path, paper: str) -> Experiment:
-    """Reads one experiment file."""
+def read_measures(path: Path) -> dict[str, Callable[..., Any]]:
+    """The public functions that a paper's ``measures.py`` defines, by name; none without the file."""
+    if not path.exists():
+        return {}
+    spec = importlib.util.spec_from_file_location(f"{path.parent.name}.measures", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise CatalogueError(f"{path.parent.name}/{path.name}: {type(error).__name__}: {error}") from error
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    }
+
+
+def read_experiment(
+    path: Path, paper: str, measures: Mapping[str, Callable[..., Any]] | None = None
+) -> Experiment:
+    """Reads one experiment file; ``measures`` are the functions of the paper's own."""
     table = _Table(_toml(path), path.name)
     scenario = table.take("scenario", dict, {})
     sweep = _sweep(table.take("sweep", dict, {}), path.name)
@@ -281,6 +306,7 @@ def read_experiment(path: Path, paper: str) -> Experiment:
         ),
         quick_repetitions=quick.take("repetitions", int, repetitions),
         quick_sweep=quick_sweep,
+        measures=measures or {},
     )
     quick.done()
     table.done()
@@ -303,13 +329,14 @@ def read_paper(folder: Path) -> Paper:
     """Reads ``paper.toml`` and the experiments it names from a folder."""
     table = _Table(_toml(folder / "paper.toml"), f"{folder.name}/paper.toml")
     names = table.take("experiments", list)
+    measures = read_measures(folder / "measures.py")
     paper = Paper(
         id=table.take("id", str),
         title=table.take("title", str),
         authors=table.take("authors", str),
         year=table.take("year", int),
         venue=table.take("venue", str),
-        experiments=tuple(read_experiment(folder / f"{name}.toml", folder.name) for name in names),
+        experiments=tuple(read_experiment(folder / f"{name}.toml", folder.name, measures) for name in names),
     )
     table.done()
     return paper

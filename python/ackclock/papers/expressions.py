@@ -9,20 +9,24 @@ the sweep it is taken at, and the statistic over repetitions::
 A point may hold a list of values, or "all": they are pooled as repetitions are. ``relative_to`` divides each
 repetition by its own "link rate", "total" goodput or "buffer".
 
-Leaves combine: ``{ ratio = [A, B] }``, ``difference``, ``largest``, ``smallest``, ``mean``, ``median``,
-``sum`` and ``product`` of expressions; ``{ count = […], above = 0.0 }`` (or ``below``), how many are so;
-``{ farthest = […], reference = 1.0 }``, the one that differs most. ``{ slope_of = A, along = "path.loss",
-points = […] }`` is the slope of log measure against log parameter, or with ``against`` against the log of
-another measure. ``{ model = "mathis", … }`` and ``{ value = 3.0 }`` are numbers. Any takes ``times``, a
-constant factor.
+Leaves combine: ``{ ratio = [A, B] }``, ``difference``, ``largest``, ``smallest``, ``mean`` and ``sum`` of
+expressions; ``{ farthest = […], reference = 1.0 }``, the one that differs most from the reference.
+``{ slope_of = A, along = "path.loss", points = […] }`` is the slope of log measure against log parameter.
+``{ model = "mathis", … }`` and ``{ value = 3.0 }`` are numbers. Any takes ``times``, a constant factor.
 
 In place of a list, or of one of its members, ``{ each = A, along = "path.queue", points = […] }`` stands for
 A at each point of the sweep, and ``{ each = A, runs = […] }`` for A in each run. Points that ``--quick``
 leaves out are left out.
+
+The language is frozen: it gets no more words. A claim that they cannot express calls a function of
+``papers/<paper>/measures.py``, which lies beside the paper's data. ``{ function = "median", ratios = […] }``
+calls ``median(ratios)`` with the values of the listed expressions; a function whose first argument is ``run``
+is a metric of that paper and is named by a leaf.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,6 +46,7 @@ from ackclock.papers.measure import (
     Samples,
     checked,
     conditions_of,
+    is_metric,
     points_of,
     quantity,
 )
@@ -128,14 +133,6 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _median(values: Sequence[float]) -> float:
-    return float(np.median(values))
-
-
-def _count(values: Sequence[float], above: float = -math.inf, below: float = math.inf) -> float:
-    return float(sum(above < value < below for value in values))
-
-
 def _farthest(values: Sequence[float], reference: float) -> float:
     return max(values, key=lambda value: abs(value - reference))
 
@@ -146,14 +143,15 @@ COMBINATIONS: Mapping[str, Callable[..., float]] = {
     "largest": max,
     "smallest": min,
     "mean": _mean,
-    "median": _median,
     "sum": sum,
-    "product": math.prod,
-    "count": _count,
     "farthest": _farthest,
 }
-_BESIDE = {"count": {"above", "below"}, "farthest": {"reference"}}
-HEADS = ("metric", "model", "value", "slope_of", *COMBINATIONS)
+HEADS = ("metric", "model", "value", "slope_of", "function", *COMBINATIONS)
+"""The words of which an expression has exactly one."""
+LEAF_KEYS = frozenset({"metric", "run", "where", "relative_to", "statistic", "over", "times"})
+"""The keys of a leaf beside the arguments of its metric."""
+EACH_KEYS = frozenset({"each", "along", "points", "runs"})
+SLOPE_KEYS = frozenset({"slope_of", "along", "points"})
 
 
 @dataclass(frozen=True)
@@ -174,22 +172,43 @@ class Combination(Expression):
 
 
 @dataclass(frozen=True)
-class Slope(Expression):
-    """Least-squares slope of log(measure) against the logarithm of a parameter or of another measure."""
+class Call(Expression):
+    """A function of the paper's own, of lists of expressions by the names of its arguments."""
 
-    at: tuple[Expression, ...]
+    function: Callable[..., float]
+    arguments: tuple[tuple[str, tuple[Expression, ...]], ...]
+    times: float
+
+    def demands(self) -> Iterator[tuple[Condition, Sample]]:
+        """The samples that it needs."""
+        return (demand for _, parts in self.arguments for part in parts for demand in part.demands())
+
+    def value(self, samples: Samples) -> float:
+        """Its value."""
+        values = {name: [part.value(samples) for part in parts] for name, parts in self.arguments}
+        try:
+            return self.function(**values) * self.times
+        except (ArithmeticError, LookupError, ValueError) as error:
+            raise MetricError(f"`{self.function.__name__}`: {error}") from error
+
+
+@dataclass(frozen=True)
+class Slope(Expression):
+    """Least-squares slope of log(measure) against log(parameter)."""
+
+    at: tuple[float, ...]
     parts: tuple[Expression, ...]
 
     def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that it needs."""
-        return (demand for part in (*self.at, *self.parts) for demand in part.demands())
+        return (demand for part in self.parts for demand in part.demands())
 
     def value(self, samples: Samples) -> float:
         """Its value."""
-        at, values = ([part.value(samples) for part in parts] for parts in (self.at, self.parts))
-        if min(*at, *values) <= 0:
+        values = [part.value(samples) for part in self.parts]
+        if min(*self.at, *values) <= 0:
             raise MetricError("the slope of a logarithm needs positive values")
-        return float(np.polyfit(np.log(at), np.log(values), 1)[0])
+        return float(np.polyfit(np.log(self.at), np.log(values), 1)[0])
 
 
 @dataclass(frozen=True)
@@ -245,6 +264,8 @@ def _parse(tree: Any, scope: Scope) -> Expression:
         if head == "slope_of":
             return _slope(tree, scope)
         times = quantity(rest.pop("times", 1.0))
+        if head == "function":
+            return _call(tree[head], rest, times, scope)
         if head == "model":
             return Constant(float(_model(tree[head], rest)) * times)
         if head != "value":
@@ -265,7 +286,7 @@ def _combination(
         raise scope.mistake(f"`{head}` takes two measures, not {len(parts)}")
     if not parts:
         raise scope.mistake(f"`{head}` takes at least one measure")
-    if stray := set(rest) - _BESIDE.get(head, set()):
+    if stray := set(rest) - ({"reference"} if head == "farthest" else set()):
         raise scope.mistake(f"unknown key `{min(stray)}` beside `{head}`")
     if head == "farthest" and "reference" not in rest:
         raise scope.mistake("`farthest` needs a `reference`")
@@ -284,7 +305,7 @@ def _operand(tree: Any, scope: Scope) -> Iterator[Expression]:
 
 def _scopes(tree: Mapping[str, Any], scope: Scope) -> list[Scope]:
     """The points and runs that an ``each`` goes through."""
-    if set(tree) - {"each", "along", "points", "runs"} or not {"along", "runs"} & set(tree):
+    if set(tree) - EACH_KEYS or not {"along", "runs"} & set(tree):
         raise scope.mistake("`each` has `along`, a key of the sweep, with or without `points`, or `runs`")
     scopes = [replace(scope, run=run) for run in tree["runs"]] if "runs" in tree else [scope]
     if "along" in tree:
@@ -307,29 +328,39 @@ def _model(name: str, arguments: Mapping[str, Any]) -> Any:
     return MODELS[name](**checked(MODELS[name], arguments))
 
 
+def _call(name: Any, operands: Mapping[str, Any], times: float, scope: Scope) -> Call:
+    function = scope.experiment.measures.get(name)
+    known = ", ".join(scope.experiment.measures) or "none"
+    if function is None or is_metric(function):
+        raise scope.mistake(f"`measures.py` of the paper has no function `{name}` (it has {known})")
+    wanted = inspect.signature(function).parameters
+    if set(operands) != set(wanted):
+        raise scope.mistake(f"`{name}` takes {', '.join(wanted)}, each a list of measures")
+    arguments = tuple(
+        (key, tuple(part for i, one in enumerate(listed) for part in _operand(one, scope.at(f"{key}.{i}"))))
+        for key, value in operands.items()
+        for listed in [value if isinstance(value, list) else [value]]
+    )
+    return Call(function, arguments, times)
+
+
 def _slope(tree: Mapping[str, Any], scope: Scope) -> Expression:
-    if set(tree) - {"slope_of", "along", "points", "against"}:
-        raise scope.mistake(
-            "a slope has `along`, a key of the sweep, `points`, some of its values, and `against`"
-        )
+    if set(tree) - SLOPE_KEYS:
+        raise scope.mistake("a slope has `along`, a key of the sweep, and `points`, some of its values")
     along = _along(tree, scope)
     points = points_of(scope.experiment, along, tree.get("points", "all"), scope.where)
     if len(points) < 2:
         raise scope.mistake(f"fewer than two of the points {', '.join(tree['points'])} are in the sweep")
     scopes = [replace(scope, point={**scope.point, along: point}) for point in points]
-    at: list[Expression] = [Constant(quantity(point)) for point in points]
-    if "against" in tree:
-        at = [_parse(tree["against"], s) for s in scopes]
-    return Slope(tuple(at), tuple(_parse(tree["slope_of"], s) for s in scopes))
-
-
-_OF_A_LEAF = {"metric", "run", "where", "relative_to", "statistic", "over", "times"}
+    return Slope(tuple(map(quantity, points)), tuple(_parse(tree["slope_of"], s) for s in scopes))
 
 
 def _leaf(tree: Mapping[str, Any], scope: Scope) -> Leaf:
     name = tree["metric"]
-    if name not in METRICS:
-        raise scope.mistake(f"there is no metric `{name}` (there are {', '.join(METRICS)})")
+    own = {key: one for key, one in scope.experiment.measures.items() if is_metric(one)}
+    if name not in METRICS and name not in own:
+        raise scope.mistake(f"there is no metric `{name}` (there are {', '.join([*METRICS, *own])})")
+    function = METRICS.get(name) or own[name]
     relative = tree.get("relative_to")
     if relative is not None and relative not in REFERENCES:
         known = ", ".join(f'"{reference}"' for reference in REFERENCES)
@@ -338,13 +369,11 @@ def _leaf(tree: Mapping[str, Any], scope: Scope) -> Leaf:
         if tree.get(key, "median") not in STATISTICS:
             raise scope.mistake(f"{key} = {tree[key]!r} must be one of {', '.join(STATISTICS)}")
     try:
-        arguments = checked(
-            METRICS[name], {k: v for k, v in tree.items() if k not in _OF_A_LEAF | {"metric"}}
-        )
+        arguments = checked(function, {k: v for k, v in tree.items() if k not in LEAF_KEYS})
         times = quantity(tree.get("times", 1.0))
     except ValueError as error:
         raise scope.mistake(error) from None
     point = {**scope.point, **tree.get("where", {})}
     conditions = tuple(conditions_of(scope.experiment, tree.get("run", scope.run), point, scope.where))
-    sample = Sample(name, tuple(sorted(arguments.items())), relative)
+    sample = Sample(name, tuple(sorted(arguments.items())), relative, own.get(name))
     return Leaf(conditions, sample, tree.get("statistic", "median"), tree.get("over"), times)

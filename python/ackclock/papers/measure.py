@@ -72,11 +72,13 @@ class Sample:
     metric: str
     arguments: tuple[tuple[str, Any], ...]
     relative_to: str | None = None
+    own: Callable[..., Any] | None = None
+    """The metric itself where it is the paper's own."""
 
     def of(self, run: Tables) -> Any:
         """Measures it on one run."""
         arguments = dict(self.arguments)
-        value = METRICS[self.metric](run, **arguments)
+        value = (self.own or METRICS[self.metric])(run, **arguments)
         return value if self.relative_to is None else value / REFERENCES[self.relative_to](run, arguments)
 
 
@@ -112,6 +114,11 @@ class Samples:
         found = self._wanted.get(condition, {}).get(sample, {})
         errors = [str(value) for value in found.values() if isinstance(value, MetricError)]
         return errors[0] if errors else "no repetition has finished"
+
+
+def is_metric(function: Callable[..., Any]) -> bool:
+    """Whether a function of a paper's ``measures.py`` measures a run: its first argument is ``run``."""
+    return next(iter(inspect.signature(function).parameters), None) == "run"
 
 
 _RENAMED = {"from": "start", "to": "stop", "bin": "width"}
