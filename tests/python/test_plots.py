@@ -4,6 +4,7 @@ import pytest
 import ackclock
 from ackclock import plots
 from ackclock.plots import Axis, Panel, Series
+from ackclock.plots.style import PALETTE
 from handmade import handmade
 
 RUNS = {"first": [handmade()], "second": [handmade(), handmade()]}
@@ -33,7 +34,22 @@ def test_a_controller_keeps_its_colour_and_its_further_flows_get_other_shades():
 def test_unknown_controllers_get_colours_of_their_own():
     mine, yours, again = plots.colours(["mine", "yours", "mine"])
     assert len({mine, yours, again}) == 3
-    assert not {mine, yours} & {c.lower() for c in plots.COLOURS.values()}
+
+
+def test_a_controller_that_is_not_registered_gets_a_free_colour():
+    registered = [controller["name"] for controller in ackclock.controllers()][:5]
+    found = plots.colours([*registered, "mine"])
+    assert len(set(found)) == 6
+
+
+def test_colours_are_the_same_in_every_figure():
+    assert plots.colours(["cdg", "newreno", "mine"])[:2] == plots.colours(["other", "cdg", "newreno"])[1:]
+
+
+def test_every_registered_controller_has_a_colour_of_its_own():
+    found = plots.controller_colours()
+    assert list(found) == [controller["name"] for controller in ackclock.controllers()]
+    assert len(set(found.values())) == min(len(found), len(PALETTE))
 
 
 def test_the_curves_drawn_are_those_of_the_run():

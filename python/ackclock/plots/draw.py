@@ -1,0 +1,158 @@
+"""Drawing: panels of curves on axes with units, legends beside the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+from ackclock.metrics import Array
+from ackclock.plots.style import colours, style
+
+MARKERS = "os^Dv<>P*X"
+LEGEND_LIMIT = 10
+"""A panel with more curves than this has no legend: nobody could read it."""
+SHORT_LOG_AXIS = 300.0
+"""A logarithmic axis that covers less than this factor has labels at 2 and 5 as well."""
+LEGEND_COLUMNS = 4
+LEGEND_ROW_POINTS = 13
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve as it is drawn."""
+
+    label: str
+    cc: str
+    """The controller, for the colour; empty for a curve that is none's."""
+    x: Array
+    y: Array
+    low: Array | None = None
+    high: Array | None = None
+    """Ends of the percentile bars."""
+    look: str = "line"
+    """"line", "marked" (line with a marker at each point), "points" (dots alone) or "model" (dashed)."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes."""
+
+    title: str
+    series: Sequence[Series]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How an axis is labelled and scaled."""
+
+    label: str
+    scale: str = "linear"
+    """"linear" or "log"."""
+    low: float | None = None
+    high: float | None = None
+
+
+def draw(
+    panels: Sequence[Panel], x: Axis, y: Axis, columns: int = 1, title: str = "", wide: float = 7.2
+) -> Figure:
+    """Panels in a grid of ``columns``, sharing both axes."""
+    columns = min(columns, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    with style():
+        figure = Figure(
+            figsize=(
+                wide * {1: 0.85, 2: 1.0}.get(columns, columns / 2.25),
+                0.6 + (2.5 if rows > 1 else 2.9) * rows,
+            )
+        )
+        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            _panel(axes, panel)
+            axes.tick_params(labelbottom=True)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_axis_off()
+        _axes(grid, x, y)
+        _legend(figure, list(grid.flat[: len(panels)]))
+        if title:
+            figure.suptitle(title, fontsize=10.5, x=0.01, ha="left")
+    return figure
+
+
+def _panel(axes: Axes, panel: Panel) -> None:
+    few = len(panel.series) <= LEGEND_LIMIT
+    for number, (series, colour) in enumerate(zip(panel.series, _colours(panel.series), strict=True)):
+        marker = MARKERS[number % len(MARKERS)]
+        look: dict[str, Any] = {"color": colour, "label": series.label if few else None}
+        if series.look == "points":
+            axes.plot(series.x, series.y, ".", markersize=2.2, alpha=0.7, **look)
+        elif series.look == "model":
+            axes.plot(series.x, series.y, "--", linewidth=1.0, **look)
+        elif series.low is not None and series.high is not None:
+            bars = [series.y - series.low, series.high - series.y]
+            axes.errorbar(series.x, series.y, bars, marker=marker, capsize=2.5, elinewidth=0.9, **look)
+        elif series.look == "marked":
+            axes.plot(series.x, series.y, marker=marker, **look)
+        else:
+            axes.plot(series.x, series.y, linewidth=1.1 if few else 0.6, alpha=1.0 if few else 0.6, **look)
+    axes.set_title(panel.title)
+
+
+def _colours(series: Sequence[Series]) -> list[str]:
+    """The colour of each curve; a model of a controller follows the curve before it."""
+    own = [s.look != "model" or not s.cc for s in series]
+    fresh = iter(colours([s.cc for s, is_own in zip(series, own, strict=True) if is_own]))
+    shown: list[str] = []
+    for is_own in own:
+        shown.append(next(fresh) if is_own else shown[-1])
+    return shown
+
+
+def _axes(grid: Any, x: Axis, y: Axis) -> None:
+    first = grid[0, 0]
+    for axis, set_scale, set_limits, own in (
+        (x, first.set_xscale, first.set_xlim, first.xaxis),
+        (y, first.set_yscale, first.set_ylim, first.yaxis),
+    ):
+        if axis.scale != "linear":
+            set_scale(axis.scale)
+            own.set_major_formatter(StrMethodFormatter("{x:g}"))
+            own.set_minor_formatter(NullFormatter())
+            low, high = own.get_view_interval()
+            if high < SHORT_LOG_AXIS * low:
+                own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        set_limits(axis.low, axis.high)
+    for axes in grid[-1, :]:
+        axes.set_xlabel(x.label)
+    for axes in grid[:, 0]:
+        axes.set_ylabel(y.label)
+
+
+def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend beside the figure when all panels have the same curves, else one beside each panel."""
+    found = [a.get_legend_handles_labels() for a in axes]
+    keys = [tuple(zip(names, _colours_of(handles), strict=True)) for handles, names in found]
+    if not any(keys):
+        return
+    if len(set(keys)) == 1:
+        figure.legend(*found[0], loc="outside right upper")
+    else:
+        for one, (_, names) in zip(axes, found, strict=True):
+            if not names:
+                continue
+            rows = math.ceil(len(names) / LEGEND_COLUMNS)
+            one.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=LEGEND_COLUMNS, borderaxespad=0.2)
+            one.set_title(one.get_title(loc="left"), loc="left", pad=6 + LEGEND_ROW_POINTS * rows)
+
+
+def _colours_of(handles: Sequence[Any]) -> list[str]:
+    """The colours of the curves behind a legend: of a line itself, or of the line of an error bar."""
+    lines = [h.lines[0] if isinstance(h, ErrorbarContainer) else h for h in handles]
+    return [to_hex(line.get_color()) for line in lines]

@@ -1,0 +1,101 @@
+"""The one style of all figures, and the colour of every controller.
+
+The palettes are those of Okabe and Ito, and of Tol, which colour-blind readers can tell apart.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.colors import to_hex, to_rgb
+
+from ackclock import _engine
+
+PALETTE = (
+    "#332288", "#AA3377", "#4477AA", "#88CCEE", "#CC6677", "#56B4E9", "#D55E00", "#117733",
+    "#999933", "#DDCC77", "#882255", "#009E73", "#0072B2", "#AA4499", "#EE6677", "#E69F00",
+    "#228833", "#CCBB44", "#661100", "#6699CC", "#CC79A7", "#44AA99", "#8C6D1F", "#777777",
+)  # fmt: skip
+"""In an order in which controllers that are often compared get colours far apart."""
+
+NEUTRAL = "#444444"
+"""The colour of a curve that belongs to no controller."""
+
+STYLE: Any = {
+    "figure.constrained_layout.use": True,
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "font.size": 9.0,
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#666666",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4.0,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+}
+
+
+def style() -> AbstractContextManager[None]:
+    """The style of the house, to be used as a context."""
+    return mpl.rc_context(STYLE)
+
+
+@cache
+def controller_colours() -> dict[str, str]:
+    """The colour of each registered controller, from its name: the same in every figure.
+
+    A name has its place in the palette. Where two have the same, the later in the registry takes the next one
+    that is free, as long as there is one.
+    """
+    chosen: dict[str, str] = {}
+    for controller in _engine.controllers():
+        name = controller["name"]
+        chosen[name] = _colour(name, chosen.values())
+    return chosen
+
+
+def _colour(name: str, taken: Iterable[str]) -> str:
+    """The colour at the place of a name in the palette, or the next that is not taken."""
+    place, taken = zlib.crc32(name.encode()) % len(PALETTE), set(taken)
+    order = [*PALETTE[place:], *PALETTE[:place]]
+    return next((colour for colour in order if colour not in taken), PALETTE[place])
+
+
+def colours(controllers: Sequence[str]) -> list[str]:
+    """A colour for each curve of a panel: its controller's own, in another shade for each further flow.
+
+    A controller that is not registered gets one that no other curve of the panel has.
+    """
+    known = controller_colours() | {"": NEUTRAL}
+    panel = {cc: known[cc] for cc in controllers if cc in known}
+    for cc in controllers:
+        if cc not in panel:
+            panel[cc] = _colour(cc, panel.values())
+    seen: dict[str, int] = {}
+    result = []
+    for cc in controllers:
+        turn = seen.get(cc, 0)
+        seen[cc] = turn + 1
+        result.append(_shade(panel[cc], (0.0, -0.35, 0.42, -0.6, 0.62)[turn % 5]))
+    return result
+
+
+def _shade(colour: str, amount: float) -> str:
+    """``colour`` mixed with white (positive amount) or black (negative)."""
+    target = 1.0 if amount > 0 else 0.0
+    red, green, blue = (c + (target - c) * abs(amount) for c in to_rgb(colour))
+    return to_hex((red, green, blue))
