@@ -65,7 +65,7 @@ def controller_file(cc: str) -> str | None:
 
 @final
 class Plan:
-    """A resolved scenario for several runs: the first of them reads it and its traces, all of them share them.
+    """A resolved scenario for several runs: the first reads it and its traces, all of them share these.
 
     ``any_controller`` as in ``resolve``.
     """

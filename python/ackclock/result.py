@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 TABLES: Final = ("flows", "links", "flow_series", "link_series", "probes", "events")
 """The names of the tables of a run."""
 
-SCHEMA_VERSION: Final = 1
-"""The version of the tables that this package reads and writes."""
+SCHEMA_VERSION: Final = 2
+"""The version of the tables that this package writes; it reads version 1 as well."""
 
 _RTT = ("min", "mean", "p50", "p90", "p95", "p99", "max")
 
@@ -177,7 +177,7 @@ class Run:
         try:
             described = json.loads((source / "run.json").read_text("utf-8"))
             version = described["schema_version"]
-            if version != SCHEMA_VERSION:
+            if version not in (1, SCHEMA_VERSION):
                 raise ResultError(
                     f"{source}: the tables have schema version {version}, this package reads {SCHEMA_VERSION}"
                 )
@@ -282,6 +282,17 @@ def _read_parquet(folder: pathlib.Path, name: str) -> pa.Table:
         raise KeyError(f"there is no table `{name}`; there are {', '.join(TABLES)}")
     file = folder / f"{name}.parquet"
     try:
-        return pq.read_table(file).cast(pq.read_schema(file))
+        table = pq.read_table(file).cast(pq.read_schema(file))
+        return _with_bottleneck(table) if name == "links" else table
     except (OSError, pa.ArrowException) as error:
         raise ResultError(f"{file}: is not a table of a run: {' '.join(str(error).split())}") from error
+
+
+def _with_bottleneck(links: pa.Table) -> pa.Table:
+    """``links`` with the column that version 1 has not: its bottleneck was the first link with a rate."""
+    if "is_bottleneck" in links.column_names:
+        return links
+    rates = links["rate_bps"].to_pylist()
+    first = next((row for row, rate in enumerate(rates) if rate is not None), None)
+    at = links.column_names.index("rate_bps") + 1
+    return links.add_column(at, "is_bottleneck", [[row == first for row in range(len(rates))]])

@@ -54,6 +54,7 @@ def handmade() -> Handmade:
                 "link": pa.array([0, 1], pa.uint32()),
                 "name": ["bottleneck:reverse", "bottleneck"],
                 "rate_bps": pa.array([None, 8.0e6], pa.float64()),
+                "is_bottleneck": [False, True],
                 "utilization": [0.0, 0.75],
                 "queue_packets_mean": [0.0, 12.0],
                 "queue_delay_max_ms": [0.0, 100.0],

@@ -155,7 +155,7 @@ def test_quantities_are_read_as_scenarios_read_them() -> None:
 
 
 def test_quantities_with_a_wrong_unit_are_refused_in_one_sentence() -> None:
-    with pytest.raises(ValueError, match=r"^`10mbit`: unknown unit `mbit` of a time"):
+    with pytest.raises(ValueError, match=r"^`10mbit`: unknown unit `mbit` of time"):
         _engine.quantity("10mbit", "time")
     with pytest.raises(ValueError, match=r"^`40` is no quantity with its unit: write it like `40ms`"):
         _engine.quantity("40")

@@ -57,7 +57,7 @@ def test_windows_that_do_not_fit_are_left_out():
         metrics.goodput_windows(RUN, "b", 4.0, 4.0, 7.0)
 
 
-def test_the_first_link_with_a_rate_is_the_bottleneck():
+def test_the_table_of_links_says_which_is_the_bottleneck():
     assert metrics.link_rate(RUN) == 8.0e6
     assert metrics.utilization(RUN) == 0.75
     # 750 000 bytes a second are 6 of the 8 Mbit/s.

@@ -115,6 +115,7 @@ def of(utilization=0.9, queue=10.0, drops=0, valid=True):
         "links": pa.table(
             {
                 "utilization": [utilization],
+                "is_bottleneck": [True],
                 "queue_packets_mean": [queue],
                 "queue_packets_p95": [20],
                 "dropped_packets": [drops],

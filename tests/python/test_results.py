@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import ackclock
+from ackclock import metrics
+from ackclock.parity import comparison
 from ackclock.result import TABLES
 
 
@@ -34,7 +36,7 @@ def test_tables_have_the_columns_of_the_schema_with_units(run: ackclock.Run) -> 
     assert run.flows.schema.field("goodput_bps").metadata == {b"unit": b"bit/s"}
     assert run.links.schema.field("queue_delay_p99_ms").metadata == {b"unit": b"ms"}
     for name in TABLES:
-        assert run.table(name).schema.metadata[b"ackclock.schema_version"] == b"1"
+        assert run.table(name).schema.metadata[b"ackclock.schema_version"] == b"2"
 
 
 def test_the_numbers_of_a_run_hang_together(run: ackclock.Run) -> None:
@@ -82,6 +84,33 @@ def test_what_is_saved_is_loaded_again(run: ackclock.Run, tmp_path: Path) -> Non
     assert set(described) == {"version", "schema_version", "seed", "scenario", "engine", "host"}
 
 
+def test_metrics_and_parity_take_the_slowest_link_of_a_parking_lot() -> None:
+    links = [
+        ackclock.Link(from_="a", to="b", rate="10mbit", delay="5ms", queue="50p", name="west"),
+        ackclock.Link(from_="b", to="c", rate="8mbit", delay="5ms", queue="30p", name="east"),
+        ackclock.Link(from_="c", to="a", rate="1mbit", delay="5ms", queue="50p", name="back"),
+    ]
+    flows = [ackclock.Flow("newreno", from_="a", to="c")]
+    lot = ackclock.simulate(ackclock.Scenario(links=links, flows=flows, duration="10s"))
+    assert isinstance(lot, ackclock.Run)
+    assert lot.links["is_bottleneck"].to_pylist() == [False, True, False]
+    assert metrics.link_rate(lot) == 8e6
+    assert metrics.buffer(lot) == 30
+    east = lot.links.to_pylist()[1]
+    assert metrics.queue_curve(lot).values.max() <= 30
+    assert comparison.measured(lot)["utilization"] == east["utilization"]
+
+
+def test_tables_of_version_1_have_the_bottleneck_that_they_had(run: ackclock.Run, tmp_path: Path) -> None:
+    folder = run.save(tmp_path / "result")
+    described = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(described | {"schema_version": 1}))
+    pq.write_table(run.links.drop_columns("is_bottleneck"), folder / "links.parquet")
+    again = ackclock.Run.load(folder)
+    assert again.links.column_names == run.links.column_names
+    assert again.links["is_bottleneck"].to_pylist() == [True]
+
+
 def test_parquet_carries_units_and_dictionaries(run: ackclock.Run, tmp_path: Path) -> None:
     folder = run.save(tmp_path)
     schema = pq.read_schema(folder / "events.parquet")
@@ -102,7 +131,7 @@ def test_a_folder_that_is_not_a_result_is_refused_in_one_sentence(run: ackclock.
     with pytest.raises(ackclock.ResultError, match=r"events\.parquet is missing"):
         ackclock.Run.load(folder)
     (folder / "run.json").write_text(json.dumps(described | {"schema_version": 99}))
-    with pytest.raises(ackclock.ResultError, match="schema version 99, this package reads 1"):
+    with pytest.raises(ackclock.ResultError, match="schema version 99, this package reads 2"):
         ackclock.Run.load(folder)
     (folder / "run.json").write_text("[]")
     with pytest.raises(ackclock.ResultError, match="not the description of a run"):

@@ -84,7 +84,7 @@ impl Trains {
 
 /// Why a run of `plan` with this lateness and so many drops outside is not valid.
 pub(crate) fn reasons(plan: &Plan, lateness: &Lateness, drops_outside: u64) -> Vec<String> {
-    let drain = plan.links.get(plan.measured_link).and_then(drain_time);
+    let drain = plan.bottleneck.and_then(|link| drain_time(&plan.links[link]));
     let (budget, whose) = match drain.map(|drain| drain / PART_OF_BUFFER) {
         Some(part) if part < LATEST => (part, format!("a quarter of what the buffer takes to drain ({part})")),
         _ => (LATEST, LATEST.to_string()),

@@ -4,7 +4,7 @@
 //! have no handshake. What happens at a link is accounted for at its own instant, however late the emulator looks.
 
 use network::{Departure, Discard, Egress, Jitter, Link, Packet, Propagation, Wire};
-use record::{EventKind, EventRow, LinkMeter, LinkRow, LinkSample, LinkSeries, seconds};
+use record::{EventKind, EventRow, LinkDescription, LinkMeter, LinkRow, LinkSample, LinkSeries, seconds};
 use scenario::{Hop, Plan, Sampling};
 use units::{Bytes, Ecn, Random, Span, Time};
 
@@ -275,12 +275,16 @@ impl Path {
         self.settle(end);
         self.advance_links(end);
         self.links.iter().for_each(|busy| busy.books.log(Entry::End { at: end }));
-        let rows = (0u32..).zip(&mut self.links).zip(&plan.links);
-        LinkTables {
-            links: rows.map(|((i, busy), link)| busy.books.meter.finish(end, i, &link.name, link.rate)).collect(),
-            series: self.series,
-            events: self.events.unwrap_or_default(),
-        }
+        let rows = self.links.iter_mut().zip(&plan.links).enumerate().map(|(index, (busy, link))| {
+            let described = LinkDescription {
+                link: index as u32,
+                name: &link.name,
+                rate: link.rate,
+                is_bottleneck: plan.bottleneck == Some(index),
+            };
+            busy.books.meter.finish(end, described)
+        });
+        LinkTables { links: rows.collect(), series: self.series, events: self.events.unwrap_or_default() }
     }
 }
 

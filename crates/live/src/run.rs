@@ -213,7 +213,7 @@ impl Laboratory {
         let build = || {
             let settings = settings(plan);
             let mtu = place_size(plan) as u32;
-            let ahead = ahead(plan.links.get(plan.measured_link).and_then(|link| link.rate));
+            let ahead = ahead(plan.bottleneck.and_then(|link| plan.links[link].rate));
             let near = End::create(NEAR, mtu, gso_max_segs, &settings)?;
             let senders = algorithms.iter().enumerate().map(|(i, name)| Sockets::sender(i, name, ahead));
             let mut sockets: Vec<Sockets> = senders.collect::<Result<_, _>>()?;

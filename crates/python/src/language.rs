@@ -140,7 +140,7 @@ pub(crate) fn inspect<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'p
         "available_memory_bytes": available_memory().map(Bytes::get),
         "duration_s": record::seconds(Time::ZERO + plan.duration),
         "warmup_s": record::seconds(Time::ZERO + plan.warmup),
-        "bottleneck": plan.links.get(plan.measured_link).map(|link| &link.name),
+        "bottleneck": plan.bottleneck.map(|link| &plan.links[link].name),
         "flows": flows.collect::<Value>(),
         "links": links.collect::<Value>(),
     });

@@ -7,7 +7,8 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::Int16Type;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{
-    ArrayRef, ArrowPrimitiveType, DictionaryArray, PrimitiveArray, RecordBatch, RecordBatchIterator, StringArray,
+    ArrayRef, ArrowPrimitiveType, BooleanArray, DictionaryArray, PrimitiveArray, RecordBatch, RecordBatchIterator,
+    StringArray,
 };
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::ffi::FFI_ArrowSchema;
@@ -65,6 +66,7 @@ fn field_and_array(column: Column) -> (Field, ArrayRef) {
         Data::NullableU32(values) => primitive::<UInt32Type>(values, |value| value != u32::MAX),
         Data::NullableU64(values) => primitive::<UInt64Type>(values, |value| value != u64::MAX),
         Data::NullableF64(values) => primitive::<Float64Type>(values, f64::is_finite),
+        Data::Bool(values) => Arc::new(BooleanArray::from(values)),
         Data::Str(values) => Arc::new(StringArray::from(values)),
         Data::Dict { codes, names } => Arc::new(dictionary(codes, names)),
     };

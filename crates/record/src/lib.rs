@@ -17,9 +17,9 @@ mod table;
 
 pub use flow::{FlowCounters, FlowDescription, FlowMeter, FlowRow};
 pub use histogram::{Count, Histogram};
-pub use link::{LinkCounters, LinkMeter, LinkRow};
+pub use link::{LinkCounters, LinkDescription, LinkMeter, LinkRow};
 pub use series::{EventKind, EventRow, Events, FlowSample, FlowSeries, FlowState, LinkSample, LinkSeries, Probes};
 pub use table::{Column, Data, Table, Tables, milliseconds, seconds};
 
 /// The version of the tables: names, types, units and meaning of their columns. Changes with any of them.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;

@@ -44,6 +44,8 @@ columns! {
     name: String => Str;
     /// Nominal rate of IP bytes; null if unlimited.
     rate_bps: f64 => NullableF64 in "bit/s";
+    /// Whether it is the bottleneck of the run; at most one is.
+    is_bottleneck: bool => Bool;
     /// Share of the interval in which the server was busy.
     utilization: f64 => F64;
     /// IP bytes that left, per second.
@@ -86,6 +88,19 @@ impl LinkRow {
         rows.into_iter().for_each(|row| columns.push(row));
         columns.into_columns()
     }
+}
+
+/// What a link direction is, for its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkDescription<'a> {
+    /// Its index.
+    pub link: u32,
+    /// Its name.
+    pub name: &'a str,
+    /// Its nominal rate; `None` if unlimited.
+    pub rate: Option<Rate>,
+    /// Whether it is the bottleneck of the run.
+    pub is_bottleneck: bool,
 }
 
 /// The packet that is being served.
@@ -168,9 +183,9 @@ impl LinkMeter {
         self.from = at;
     }
 
-    /// The statistics of the interval that ends at `at`, for the link direction `link` called `name` with nominal `rate`
-    /// (`None`: unlimited).
-    pub fn finish(&mut self, at: Time, link: u32, name: &str, rate: Option<Rate>) -> LinkRow {
+    /// The statistics of the interval that ends at `at`.
+    pub fn finish(&mut self, at: Time, described: LinkDescription<'_>) -> LinkRow {
+        let LinkDescription { link, name, rate, is_bottleneck } = described;
         self.bring_to(at);
         let interval = at.since(self.from).as_nanos() as f64 / 1e9;
         let per_second = |total: f64| if interval > 0.0 { total / interval } else { 0.0 };
@@ -181,6 +196,7 @@ impl LinkMeter {
             link,
             name: name.to_owned(),
             rate_bps: rate.map_or(f64::NAN, |rate| rate.bits_per_second() as f64),
+            is_bottleneck,
             utilization: per_second(self.busy.as_nanos() as f64 / 1e9),
             throughput_bps: per_second(counted.departed_bytes as f64 * 8.0),
             queue_packets_mean: self.queue.mean().unwrap_or(0.0),
@@ -236,6 +252,8 @@ impl Default for LinkMeter {
 mod tests {
     use super::*;
 
+    const UNLIMITED: LinkDescription<'_> = LinkDescription { link: 0, name: "link", rate: None, is_bottleneck: false };
+
     fn ms(n: u64) -> Time {
         Time::ZERO + Span::from_millis(n)
     }
@@ -250,7 +268,10 @@ mod tests {
         meter.queue(ms(2), 1);
         meter.queue(ms(10), 0);
         meter.service(ms(10), ms(20), Span::from_millis(8), SIZE);
-        let row = meter.finish(ms(40), 3, "bottleneck", Some(Rate::from_mbit(10)));
+        let row = meter.finish(
+            ms(40),
+            LinkDescription { link: 3, name: "bottleneck", rate: Some(Rate::from_mbit(10)), is_bottleneck: true },
+        );
         assert_eq!((row.link, row.name.as_str(), row.rate_bps), (3, "bottleneck", 10e6));
         assert_eq!(row.utilization, 0.5);
         assert_eq!(row.queue_packets_mean, 0.2);
@@ -270,7 +291,7 @@ mod tests {
         meter.restart(ms(20));
         meter.counters.arrived_packets += 2;
         meter.service(ms(30), ms(70), Span::from_millis(4), SIZE);
-        let row = meter.finish(ms(60), 0, "link", None);
+        let row = meter.finish(ms(60), UNLIMITED);
         assert_eq!((row.utilization, row.rate_bps.is_nan()), (1.0, true));
         // 10 ms at 2 ms delay and 30 ms at 4 ms delay; only the second packet finished inside.
         assert_eq!(row.queue_delay_mean_ms, 3.5);
@@ -286,7 +307,7 @@ mod tests {
         meter.queue(ms(15), 2);
         meter.service(ms(15), ms(25), Span::from_millis(6), SIZE);
         meter.queue(ms(30), 0);
-        let row = meter.finish(ms(40), 0, "link", None);
+        let row = meter.finish(ms(40), UNLIMITED);
         assert_eq!((row.queue_packets_mean, row.queue_packets_max), (1.0, 2.0));
         assert_eq!((row.utilization, row.queue_delay_mean_ms), (0.25, 1.5));
     }
@@ -295,7 +316,7 @@ mod tests {
     fn an_outage_that_never_ends_is_busy_to_the_end() {
         let mut meter = LinkMeter::new();
         meter.service(ms(10), Time::NEVER, Span::from_millis(1), SIZE);
-        let row = meter.finish(ms(40), 0, "link", None);
+        let row = meter.finish(ms(40), UNLIMITED);
         assert_eq!((row.utilization, row.departed_packets), (0.75, 0));
     }
 
@@ -305,13 +326,13 @@ mod tests {
         meter.service(ms(0), ms(10), Span::ZERO, SIZE);
         assert_eq!(meter.counters_at(ms(9)).departed_packets, 0);
         assert_eq!(meter.counters_at(ms(10)).departed_bytes, 1500);
-        assert_eq!(meter.finish(ms(20), 0, "link", None).utilization, 0.5);
+        assert_eq!(meter.finish(ms(20), UNLIMITED).utilization, 0.5);
     }
 
     #[test]
     fn an_interval_of_no_length_has_no_rates() {
         let mut meter = LinkMeter::new();
-        let row = meter.finish(Time::ZERO, 0, "link", None);
+        let row = meter.finish(Time::ZERO, UNLIMITED);
         assert_eq!((row.utilization, row.throughput_bps, row.queue_packets_max), (0.0, 0.0, 0.0));
     }
 }

@@ -28,6 +28,8 @@ pub enum Data {
     NullableU64(Vec<u64>),
     /// Real numbers; what is not finite is null.
     NullableF64(Vec<f64>),
+    /// True or false.
+    Bool(Vec<bool>),
     /// Text.
     Str(Vec<String>),
     /// Text of few different values: an index into `names` for each row.
@@ -46,6 +48,7 @@ impl Data {
             Self::U32(values) | Self::NullableU32(values) => values.len(),
             Self::U64(values) | Self::NullableU64(values) => values.len(),
             Self::F64(values) | Self::NullableF64(values) => values.len(),
+            Self::Bool(values) => values.len(),
             Self::Str(values) => values.len(),
             Self::Dict { codes, .. } => codes.len(),
         }

@@ -68,10 +68,9 @@ impl Scenario {
         let network = Network::of(self, controllers.files)?;
         let flows = self.plan_flows(&network, controllers)?;
         let carries_data = |link: usize| flows.iter().any(|f| f.forward.iter().any(|hop| hop.link == Some(link)));
-        let measured_link = (0..network.links.len())
-            .filter(|&link| carries_data(link))
-            .min_by_key(|&link| network.links[link].rate.map_or(u64::MAX, |rate| rate.bits_per_second()))
-            .unwrap_or(0);
+        let rates = network.links.iter().enumerate().filter_map(|(link, planned)| Some((link, planned.rate?)));
+        let slowest = rates.filter(|&(link, _)| carries_data(link)).min_by_key(|&(_, rate)| rate);
+        let bottleneck = slowest.map(|(link, _)| link);
         Ok(Plan {
             name: self.name.clone(),
             duration: self.duration,
@@ -80,7 +79,7 @@ impl Scenario {
             links: network.links,
             flows,
             record: self.record,
-            measured_link,
+            bottleneck,
             warnings: network.warnings,
         })
     }

@@ -70,7 +70,7 @@ fn a_dumbbell_has_one_link_and_delays_each_flow_by_its_own_rtt() {
         "#,
     );
     assert_eq!(plan.name, "CDG against NewReno");
-    assert_eq!((plan.duration, plan.warmup, plan.seed, plan.measured_link), (Span::from_secs(60), Span::ZERO, 1, 0));
+    assert_eq!((plan.duration, plan.warmup, plan.seed, plan.bottleneck), (Span::from_secs(60), Span::ZERO, 1, Some(0)));
     assert_eq!(plan.record.flow_series, Sampling::Every(ms(100)));
     assert!(plan.record.events && plan.warnings.is_empty());
 
@@ -114,7 +114,7 @@ fn a_reverse_way_with_a_rate_is_a_link_of_its_own() {
     assert_eq!(plan.links[1].settings.queue.limit, Limit::Packets(4));
     assert_eq!(plan.flows[0].forward, [hop(Some(0), 20)]);
     assert_eq!(plan.flows[0].reverse, [hop(Some(1), 30)]);
-    assert_eq!(plan.measured_link, 0);
+    assert_eq!(plan.bottleneck, Some(0));
 }
 
 #[test]
@@ -461,7 +461,7 @@ fn a_parking_lot_routes_each_flow_over_its_links() {
     assert_eq!(plan.flows[2].forward, [hop(None, 10), hop(Some(1), 5)]);
     assert_eq!(plan.flows[2].reverse, [hop(Some(0), 5), hop(Some(2), 10)]);
     // The slowest link with data.
-    assert_eq!(plan.measured_link, 2);
+    assert_eq!(plan.bottleneck, Some(2));
 }
 
 #[test]

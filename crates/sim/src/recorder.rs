@@ -2,8 +2,8 @@
 
 use control::Probe;
 use record::{
-    EventKind, FlowDescription, FlowMeter, FlowRow, FlowSample, LinkMeter, LinkSample, Probes, Tables, milliseconds,
-    seconds,
+    EventKind, FlowDescription, FlowMeter, FlowRow, FlowSample, LinkDescription, LinkMeter, LinkSample, Probes, Tables,
+    milliseconds, seconds,
 };
 use scenario::{DrawnFlow, Plan, Sampling};
 use transport::{Event, Journal};
@@ -224,7 +224,13 @@ impl Recorder {
         }
         self.tables.flows.sort_by_key(|row| row.flow);
         for (index, (meter, planned)) in meters.iter_mut().zip(&plan.links).enumerate() {
-            self.tables.links.push(meter.finish(end, index as u32, &planned.name, planned.rate));
+            let described = LinkDescription {
+                link: index as u32,
+                name: &planned.name,
+                rate: planned.rate,
+                is_bottleneck: plan.bottleneck == Some(index),
+            };
+            self.tables.links.push(meter.finish(end, described));
         }
         // A link that is looked at late reports what it dropped at the head of its queue late.
         self.tables.events.sort_by_time();

@@ -129,6 +129,7 @@ fn fingerprint(tables: Tables) -> u64 {
             Data::F64(values) | Data::NullableF64(values) => {
                 values.iter().for_each(|v| add(&v.to_bits().to_le_bytes()));
             }
+            Data::Bool(values) => values.iter().for_each(|&v| add(&[u8::from(v)])),
             Data::Str(values) => values.iter().for_each(|v| add(v.as_bytes())),
             Data::Dict { codes, names } => {
                 codes.iter().for_each(|v| add(&v.to_le_bytes()));

@@ -103,13 +103,13 @@ def flow_row(run: Tables, flow: str) -> int:
 
 
 def link_row(run: Tables, link: str | None) -> int:
-    """The row of a link in ``links``; without a name that of the first link with a rate."""
+    """The row of a link in ``links``; without a name that of the bottleneck."""
     if link is not None:
         return _index([str(name) for name in run.links["name"].to_pylist()], link, "link")
-    rated = np.flatnonzero(np.isfinite(column(run.links, "rate_bps")))
-    if not rated.size:
-        raise MetricError("no link of this run has a rate, so a link must be named")
-    return int(rated[0])
+    bottleneck: list[bool] = run.links["is_bottleneck"].to_pylist()
+    if True not in bottleneck:
+        raise MetricError("no link of this run that carries data has a rate, so a link must be named")
+    return bottleneck.index(True)
 
 
 def within(times: Array, start: float | None, stop: float | None) -> npt.NDArray[np.bool_]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ackclock import metrics, sweep
 from ackclock.engines import Engine, Progress
+from ackclock.metrics.tables import link_row
 from ackclock.parity.grid import Cell, Grid
 from ackclock.result import Run
 
@@ -66,7 +67,7 @@ class Spread:
 
 def measured(run: Run) -> dict[str, float]:
     """The quantities of a run, of its bottleneck and over its flows."""
-    link = run.links.slice(0, 1).to_pylist()[0]
+    link = run.links.to_pylist()[link_row(run, None)]
     rtts = metrics.column(run.flows, "rtt_mean_ms")
     return {
         "utilization": link["utilization"],
