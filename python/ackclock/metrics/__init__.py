@@ -14,6 +14,7 @@ new module needs a line here.
 """
 
 from ackclock.metrics.congestion import *
+from ackclock.metrics.convergence import *
 from ackclock.metrics.curves import *
 from ackclock.metrics.delay import *
 from ackclock.metrics.fairness import *
@@ -24,6 +25,9 @@ from ackclock.metrics.packets import *
 from ackclock.metrics.rates import *
 from ackclock.metrics.registry import *
 from ackclock.metrics.relations import *
+from ackclock.metrics.response import *
+from ackclock.metrics.sharing import *
 from ackclock.metrics.signals import *
+from ackclock.metrics.stability import *
 from ackclock.metrics.steps import *
 from ackclock.metrics.tables import *

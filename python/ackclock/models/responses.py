@@ -189,3 +189,13 @@ def pipe(rate: float, rtt: float, packet: float) -> float:
 def recovery_time(rate: float, rtt: float, packet: float) -> float:
     """How long Reno takes to fill the pipe again after halving its window, in s: half a pipe of RTTs."""
     return pipe(rate, rtt, packet) / 2 * rtt
+
+
+def rounds_to_halve(beta: float) -> int:
+    """How many reductions by the share ``beta`` bring a window to half: ln(0.5)/ln(1 - beta), rounded up."""
+    return math.ceil(math.log(0.5) / math.log(1 - share("beta", beta)) - 1e-9)
+
+
+def loss_in_window(loss: npt.ArrayLike, window: npt.ArrayLike) -> Array:
+    """The probability that at least one packet of a window is lost, 1 - (1 - p)^w."""
+    return np.asarray(1 - (1 - probabilities("loss", loss)) ** np.asarray(window, dtype=np.float64))
