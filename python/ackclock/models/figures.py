@@ -15,6 +15,7 @@ from ackclock.models.drift import Drift
 from ackclock.models.dynamics import ALGORITHMS, Dynamics
 from ackclock.models.gentle import rocket_increases, slow_start_increases
 from ackclock.models.illinois import ILLINOIS, TCP_C, TCP_FQ, TCP_FS, TCP_Q, Illinois
+from ackclock.models.interarrival import decrease_factor, noise_level
 from ackclock.models.networks import Network
 from ackclock.models.rules import RULES, vector_diagram
 from ackclock.models.stability import lemma_curve
@@ -171,3 +172,14 @@ def courses_of_drift(models: Mapping[str, Drift], start: float, until: float) ->
         ends = np.array([0.0, until])
         series.append(Series(f"{label}, equilibrium", label, ends, rest, look="model"))
     return draw([Panel("", series)], Axis("time (s)"), Axis("rate (packets per second)", low=0.0))
+
+
+def decrease_over_noise(spans: Sequence[float] = (0.0, 0.5, 0.75, 0.95), beta: float = 0.5) -> Figure:
+    """The decrease of modified Reno over the noise in the gaps, for several spans (chapter 8)."""
+    counts = np.linspace(0.0, 6.0, 61)
+    series = []
+    for spread in spans:
+        share = beta * decrease_factor(spread, noise_level(counts))
+        series.append(Series(f"span {spread:g}", f"span {spread:g}", counts, share))
+    x = Axis("noise, rho (differences below T)")
+    return draw([Panel("", series)], x, Axis("share of the window removed", low=0.0, high=0.55))
