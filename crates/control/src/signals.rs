@@ -88,6 +88,30 @@ pub struct Ack {
 }
 
 impl Ack {
+    /// An ACK that says nothing, for literals to name only what they set.
+    pub const EMPTY: Self = Self {
+        rtt: None,
+        timestamp_echo: Time::NEVER,
+        timestamp_tick: Span::ZERO,
+        smoothed_rtt: Span::ZERO,
+        min_rtt: Span::MAX,
+        one_way_delay: None,
+        newly_acknowledged: 0,
+        newly_delivered: 0,
+        newly_lost: 0,
+        in_flight_before: 0,
+        in_flight: 0,
+        rate: None,
+        round_start: false,
+        ecn_echo: false,
+        application_limited: false,
+        window_limited: false,
+        acknowledged_to: 0,
+        sent_to: 0,
+        counting: Counting::Segments,
+        slow_start_at_threshold: false,
+    };
+
     /// RTT by the timestamp option, for an ACK that arrives `now`: now less the echoed value, on the clock of the option. With delayed
     /// ACKs it contains the wait of the first segment covered (RFC 7323, section 4.1). `None` without timestamps.
     pub fn timestamp_rtt(&self, now: Time) -> Option<Span> {

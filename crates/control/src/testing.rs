@@ -2,7 +2,7 @@
 
 use units::{Bytes, Random, Span, Time};
 
-use crate::{Ack, Context, Controller, Counting, Loss, Probe, RttSample};
+use crate::{Ack, Context, Controller, Loss, Probe, RttSample};
 
 /// The time and the random stream of a test.
 pub(crate) struct World {
@@ -27,26 +27,15 @@ impl World {
 /// An ACK of one segment on a fully used window, without RTT sample.
 pub(crate) fn ack() -> Ack {
     Ack {
-        rtt: None,
-        timestamp_echo: Time::NEVER,
-        timestamp_tick: Span::ZERO,
         smoothed_rtt: Span::from_millis(40),
         min_rtt: Span::from_millis(40),
-        one_way_delay: None,
         newly_acknowledged: 1,
         newly_delivered: 1,
-        newly_lost: 0,
         in_flight_before: 10,
         in_flight: 9,
-        rate: None,
-        round_start: false,
-        ecn_echo: false,
-        application_limited: false,
         window_limited: true,
-        acknowledged_to: 0,
         sent_to: 10,
-        slow_start_at_threshold: false,
-        counting: Counting::Segments,
+        ..Ack::EMPTY
     }
 }
 

@@ -13,7 +13,7 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use control::{Ack, Controller, ControllerRef, Counting, Loss, Marks, Parameters, RttSample, registry};
+use control::{Ack, Controller, ControllerRef, Loss, Marks, Parameters, RttSample, registry};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use shim::Source;
@@ -254,21 +254,16 @@ impl Connection {
             timestamp_tick: Span::from_millis(1),
             smoothed_rtt: rtt,
             min_rtt: Span::from_millis(20),
-            one_way_delay: None,
             newly_acknowledged: segments,
             newly_delivered: segments,
-            newly_lost: 0,
             in_flight_before: 20 + segments,
             in_flight: 20,
-            rate: None,
             round_start,
             ecn_echo: echo,
-            application_limited: false,
             window_limited: limited,
             acknowledged_to: self.acknowledged,
             sent_to: self.sent,
-            counting: Counting::Segments,
-            slow_start_at_threshold: false,
+            ..Ack::EMPTY
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use control::{Ack, Context, Controller, Counting, Loss, RttSample};
+use control::{Ack, Context, Controller, Loss, RttSample};
 use units::{Bytes, Random, Span, Time};
 
 use crate::application::Pace;
@@ -102,7 +102,6 @@ impl DatagramSource {
         let signal = Ack {
             rtt: Some(RttSample { value: rtt, delayed: false }),
             timestamp_echo: echo.echo,
-            timestamp_tick: Span::ZERO,
             smoothed_rtt: self.rtt.smoothed,
             min_rtt: self.rtt.minimum,
             one_way_delay: Some(echo.one_way_delay),
@@ -111,15 +110,12 @@ impl DatagramSource {
             newly_lost: lost,
             in_flight_before,
             in_flight: self.in_flight(),
-            rate: None,
             round_start,
             ecn_echo: echo.congestion_echo,
             application_limited: true,
-            window_limited: false,
             acknowledged_to: self.first,
             sent_to: self.next(),
-            counting: Counting::Segments,
-            slow_start_at_threshold: false,
+            ..Ack::EMPTY
         };
         self.tell(now, |controller, cx| controller.on_ack(cx, &signal));
         if lost > 0 {

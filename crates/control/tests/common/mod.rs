@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use control::Entry;
-use control::{Ack, Controller, Counting, Parameters, Probe};
+use control::{Ack, Controller, Parameters, Probe};
 use serde_json::Value;
-use units::{Span, Time};
+use units::Span;
 
 /// The value that a documented default writes: a number or a truth value where it reads as one, otherwise a string.
 pub(crate) fn value(text: &str) -> Value {
@@ -25,26 +25,15 @@ pub(crate) fn default_controller(entry: &Entry) -> Box<dyn Controller> {
 /// An ACK of one segment on a fully used window, without RTT sample.
 pub(crate) fn ack() -> Ack {
     Ack {
-        rtt: None,
-        timestamp_echo: Time::NEVER,
-        timestamp_tick: Span::ZERO,
         smoothed_rtt: Span::from_millis(40),
         min_rtt: Span::from_millis(40),
-        one_way_delay: None,
         newly_acknowledged: 1,
         newly_delivered: 1,
-        newly_lost: 0,
         in_flight_before: 10,
         in_flight: 9,
-        rate: None,
-        round_start: false,
-        ecn_echo: false,
-        application_limited: false,
         window_limited: true,
-        acknowledged_to: 0,
         sent_to: 10,
-        slow_start_at_threshold: false,
-        counting: Counting::Segments,
+        ..Ack::EMPTY
     }
 }
 
