@@ -26,7 +26,7 @@ pub use parameters::{Literal, Parameter, ParameterError, Parameters, Range};
 pub use parts::reno::Reno;
 pub use parts::undo::Undo;
 pub use reference::ControllerRef;
-pub use signals::{Ack, Counting, Loss, Marks, RateSample, RttSample};
+pub use signals::{Ack, Counting, Loss, Marks, RateSample, RttSample, Transmission, Wants};
 use units::{Bytes, Random, Rate, Span, Time};
 
 /// The world as a controller sees it while it handles one event.
@@ -53,6 +53,11 @@ pub struct Context<'a> {
 /// [`on_ecn`]: Controller::on_ecn
 /// [`on_timeout`]: Controller::on_timeout
 pub trait Controller: Send {
+    /// What this controller asks for beyond the events that every controller gets.
+    fn wants(&self) -> Wants {
+        Wants::default()
+    }
+
     /// Called once before the first segment is sent.
     fn on_start(&mut self, _cx: &mut Context<'_>) {}
 
@@ -85,6 +90,14 @@ pub trait Controller: Send {
 
     /// The connection sends again after an idle time longer than the retransmission timeout (RFC 5681, section 4.1).
     fn on_idle_restart(&mut self, cx: &mut Context<'_>);
+
+    /// A segment left, new or again. Only for a controller that [`wants`](Controller::wants) it.
+    fn on_sent(&mut self, _cx: &mut Context<'_>, _sent: &Transmission) {}
+
+    /// The connection begins to send, or does so again, with nothing outstanding; `idle` is the time since the last segment
+    /// left, zero at the start. Before the segment leaves, after [`on_idle_restart`](Controller::on_idle_restart) if that is
+    /// due as well. Only for a controller that [`wants`](Controller::wants) it.
+    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _idle: Span) {}
 
     /// The congestion window in segments; only whole segments are sent.
     fn window(&self) -> f64;

@@ -29,6 +29,29 @@ pub struct RttSample {
     pub delayed: bool,
 }
 
+/// What a controller asks for beyond the events that every controller gets. The transport reads it once, when the connection
+/// is made; what a controller does not want costs nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// [`on_sent`](crate::Controller::on_sent) for every segment that leaves.
+    pub sent: bool,
+    /// [`on_transmit_start`](crate::Controller::on_transmit_start) when sending begins or resumes.
+    pub transmit_start: bool,
+}
+
+/// A segment that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmission {
+    /// Its number.
+    pub sequence: u64,
+    /// It left before.
+    pub retransmission: bool,
+    /// Segments in flight (pipe), this one included.
+    pub in_flight: u32,
+    /// The application had nothing more to send at some time since what is now in flight left.
+    pub application_limited: bool,
+}
+
 /// A delivery rate sample (draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateSample {

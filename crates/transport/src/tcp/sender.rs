@@ -9,7 +9,7 @@ mod property;
 
 use std::sync::Arc;
 
-use control::{Context, Controller};
+use control::{Context, Controller, Transmission, Wants};
 use units::{Bytes, Random, Span, Time};
 
 use super::delivery_rate::DeliveryRate;
@@ -50,6 +50,7 @@ pub struct Sender {
     board: Scoreboard,
     options: Arc<Options>,
     controller: Box<dyn Controller>,
+    wants: Wants,
     window: u32,
     /// The receive window in segments.
     peer_window: u32,
@@ -94,6 +95,7 @@ impl Sender {
         }
         Self {
             board: Scoreboard::default(),
+            wants: controller.wants(),
             controller,
             window: 1,
             peer_window: options.receive_window,
@@ -200,6 +202,9 @@ impl Sender {
             if self.options.slow_start_restart && idle > self.rtt.timeout(&self.options) {
                 self.tell(now, |controller, cx| controller.on_idle_restart(cx));
             }
+            if self.wants.transmit_start {
+                self.tell(now, |controller, cx| controller.on_transmit_start(cx, idle));
+            }
             self.delivery.restart(now);
         }
         let sequence = self.board.next();
@@ -251,6 +256,15 @@ impl Sender {
         let overhead = self.options.data_overhead();
         self.pacer.on_sent(now, overhead + Bytes::new(u64::from(payload)));
         self.last_sent_at = Some(now);
+        if self.wants.sent {
+            let sent = Transmission {
+                sequence,
+                retransmission,
+                in_flight: self.board.in_flight(),
+                application_limited: self.delivery.is_application_limited(),
+            };
+            self.tell(now, |controller, cx| controller.on_sent(cx, &sent));
+        }
         Data { sequence, timestamp: now, payload, retransmission, reduced }
     }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use control::newreno::NewReno;
-use control::{Ack, Controller};
+use control::{Ack, Controller, Wants};
 use transport::{
     Acknowledgement, Application, Data, Event, Options, Phase, Receiver, Reduction, Sender, SenderCounters, linux,
 };
@@ -76,7 +76,12 @@ impl SenderScript {
 
     /// The same, with `application` above it.
     pub(crate) fn with(options: Options, window: f64, application: Application) -> Self {
-        let tape = Tape { window, threshold: window, before: window, pacing: None, told: Vec::new() };
+        Self::wanting(Wants::default(), options, window, application)
+    }
+
+    /// The same, with a probe controller that wants more than the usual events.
+    pub(crate) fn wanting(wants: Wants, options: Options, window: f64, application: Application) -> Self {
+        let tape = Tape { window, threshold: window, before: window, pacing: None, wants, told: Vec::new() };
         let tape = Arc::new(Mutex::new(tape));
         let controller = Box::new(ProbeController(tape.clone()));
         Self::start(options, controller, Some(tape), application)

@@ -12,3 +12,4 @@ mod sending;
 mod signals;
 mod tahoe;
 mod timeouts;
+mod wanted;

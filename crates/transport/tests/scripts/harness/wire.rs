@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use control::{Ack, Context, Controller, Loss, Marks};
+use control::{Ack, Context, Controller, Loss, Marks, Transmission, Wants};
 use transport::{Acknowledgement, SackBlocks};
 use units::{Rate, Span, Time};
 
@@ -20,6 +20,8 @@ pub(crate) enum Told {
     Timeout(Loss),
     Spurious,
     IdleRestart,
+    Sent(Transmission),
+    TransmitStart(Span),
 }
 
 /// What the probe controller and its script share.
@@ -29,6 +31,7 @@ pub(super) struct Tape {
     pub(super) threshold: f64,
     pub(super) before: f64,
     pub(super) pacing: Option<Rate>,
+    pub(super) wants: Wants,
     pub(super) told: Vec<Told>,
 }
 
@@ -49,6 +52,18 @@ impl ProbeController {
 }
 
 impl Controller for ProbeController {
+    fn wants(&self) -> Wants {
+        self.tape().wants
+    }
+
+    fn on_sent(&mut self, _cx: &mut Context<'_>, sent: &Transmission) {
+        self.tape().told.push(Told::Sent(*sent));
+    }
+
+    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, idle: Span) {
+        self.tape().told.push(Told::TransmitStart(idle));
+    }
+
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.tape().told.push(Told::Ack(*ack));
     }
