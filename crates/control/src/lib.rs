@@ -26,7 +26,7 @@ pub use parameters::{Literal, Parameter, ParameterError, Parameters, Range};
 pub use parts::reno::Reno;
 pub use parts::undo::Undo;
 pub use reference::ControllerRef;
-pub use signals::{Ack, Counting, Loss, Marks, RateSample, RttSample, Transmission, Wants};
+pub use signals::{Ack, Counting, Loss, Marks, RateSample, RttSample, SegmentReport, SentState, Transmission, Wants};
 use units::{Bytes, Random, Rate, Span, Time};
 
 /// The world as a controller sees it while it handles one event.
@@ -98,6 +98,14 @@ pub trait Controller: Send {
     /// left, zero at the start. Before the segment leaves, after [`on_idle_restart`](Controller::on_idle_restart) if that is
     /// due as well. Only for a controller that [`wants`](Controller::wants) it.
     fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _idle: Span) {}
+
+    /// A segment is known to be delivered. Comes before the event of the ACK that shows it, once for each segment that this covers or
+    /// SACKs. Only for a controller that [`wants`](Controller::wants) it.
+    fn on_segment_delivered(&mut self, _cx: &mut Context<'_>, _segment: &SegmentReport) {}
+
+    /// A segment, or its retransmission, is deemed lost. Comes before the event in which the loss is counted. One that
+    /// only a tail loss probe repaired has no report. Only for a controller that [`wants`](Controller::wants) it.
+    fn on_segment_lost(&mut self, _cx: &mut Context<'_>, _segment: &SegmentReport) {}
 
     /// The congestion window in segments; only whole segments are sent.
     fn window(&self) -> f64;

@@ -37,6 +37,37 @@ pub struct Wants {
     pub sent: bool,
     /// [`on_transmit_start`](crate::Controller::on_transmit_start) when sending begins or resumes.
     pub transmit_start: bool,
+    /// [`on_segment_delivered`](crate::Controller::on_segment_delivered) and
+    /// [`on_segment_lost`](crate::Controller::on_segment_lost) for every segment, and [`RateSample::sent`].
+    pub segments: bool,
+}
+
+/// The state of the connection when a segment left (P.delivered, P.lost and P.tx_in_flight of draft-ietf-ccwg-bbr).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentState {
+    /// When that was.
+    pub at: Time,
+    /// Segments delivered by then; see [`Ack::delivered`].
+    pub delivered: u64,
+    /// Segments deemed lost by then; see [`Ack::lost`].
+    pub lost: u64,
+    /// Segments in flight (pipe), this one included.
+    pub in_flight: u32,
+    /// The application limited the flow.
+    pub application_limited: bool,
+}
+
+/// What became of the last transmission of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentReport {
+    /// The number of the segment.
+    pub sequence: u64,
+    /// It was sent more than once: its RTT is ambiguous (Karn's rule, RFC 6298 section 3).
+    pub retransmitted: bool,
+    /// The RTT of a segment that was delivered and sent once, on the sender's clock.
+    pub rtt: Option<Span>,
+    /// The state of the connection when it left.
+    pub sent: SentState,
 }
 
 /// A segment that leaves.
@@ -61,6 +92,13 @@ pub struct RateSample {
     pub interval: Span,
     /// The sample was taken while the application limited the flow.
     pub application_limited: bool,
+    /// Segments delivered, of all, when the segment of the sample left (rs.prior_delivered).
+    pub prior_delivered: u64,
+    /// The segment of the sample was sent more than once.
+    pub is_retransmission: bool,
+    /// The state of the connection when the segment of the sample left, for a controller that wants `segments`. What was lost since
+    /// is [`Ack::lost`] less [`SentState::lost`].
+    pub sent: Option<SentState>,
 }
 
 /// One ACK: the single source of signals. All counts are in segments.
@@ -84,6 +122,10 @@ pub struct Ack {
     pub newly_delivered: u32,
     /// Segments deemed lost since the last ACK. Each is told once: here, or in [`Loss::newly_lost`] where it starts a loss event.
     pub newly_lost: u32,
+    /// Segments delivered since the start, with those of this ACK (C.delivered).
+    pub delivered: u64,
+    /// Segments deemed lost since the start, with what this ACK showed (C.lost).
+    pub lost: u64,
     /// Segments in flight (pipe, RFC 6675) before the ACK was processed.
     pub in_flight_before: u32,
     /// Segments in flight after it.
@@ -122,6 +164,8 @@ impl Ack {
         newly_acknowledged: 0,
         newly_delivered: 0,
         newly_lost: 0,
+        delivered: 0,
+        lost: 0,
         in_flight_before: 0,
         in_flight: 0,
         rate: None,

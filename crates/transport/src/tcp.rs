@@ -9,6 +9,7 @@ mod recovery;
 mod reordering;
 pub(crate) mod rtt;
 mod scoreboard;
+mod segment_reports;
 mod sender;
 mod spurious;
 mod tail_probe;

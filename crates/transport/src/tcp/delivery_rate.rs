@@ -70,15 +70,24 @@ impl DeliveryRate {
         }
     }
 
+    /// Segments delivered since the start.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
     /// The sample over the flight of the newest segment delivered, which left at `sent_at` with `stamp`; none over less than
-    /// `shortest`, the smallest RTT: such a segment was sent again, but its original arrived.
+    /// `shortest`, the smallest RTT: such a segment was sent again, but its original arrived. Whether it was is for the caller to say.
     pub(super) fn sample(&mut self, now: Time, stamp: &Stamp, sent_at: Time, shortest: Span) -> Option<RateSample> {
         self.first_at = sent_at;
         let interval = sent_at.since(stamp.first_at).max(now.since(stamp.delivered_at));
+        let delivered = u64::from((self.delivered as u32).wrapping_sub(stamp.delivered));
         (interval >= shortest).then_some(RateSample {
-            delivered: u64::from((self.delivered as u32).wrapping_sub(stamp.delivered)),
+            delivered,
             interval,
             application_limited: stamp.application_limited,
+            prior_delivered: self.delivered - delivered,
+            is_retransmission: false,
+            sent: None,
         })
     }
 }

@@ -10,6 +10,7 @@ use units::{Span, Time};
 use crate::Acknowledgement;
 use crate::tcp::delivery_rate::Stamp;
 use crate::tcp::ranges::Ranges;
+use crate::tcp::segment_reports::SegmentReports;
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
@@ -53,6 +54,15 @@ impl Sent {
     }
 }
 
+/// The segment delivered by an ACK that left last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Newest {
+    pub(crate) stamp: Stamp,
+    pub(crate) at: Time,
+    pub(crate) retransmitted: bool,
+    pub(crate) number: u64,
+}
+
 /// What an ACK told.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Digest {
@@ -68,8 +78,8 @@ pub(crate) struct Digest {
     /// The cumulative point passed a segment that was sent more than once: what it covers may have waited for that one, so
     /// its age is not an RTT.
     pub(crate) ambiguous: bool,
-    /// The stamp of the newest delivered segment, and its sending time.
-    pub(crate) stamp: Option<(Stamp, Time)>,
+    /// The newest delivered segment: its stamp, when and whether more than once it was sent, and its number.
+    pub(crate) newest: Option<Newest>,
     /// A segment arrived below what was SACKed before this ACK: by how many numbers it was overtaken, and whether it was sent
     /// once, so that the path must have reordered it.
     pub(crate) overtaken: Option<(u64, bool)>,
@@ -116,6 +126,8 @@ pub(crate) struct Scoreboard {
     to_retransmit: u32,
     rack: Rack,
     holes: Option<Box<Holes>>,
+    /// For a controller that wants to hear of each segment.
+    reports: Option<Box<SegmentReports>>,
     /// Segments looked at one by one.
     #[cfg(test)]
     work: std::cell::Cell<u64>,
@@ -193,6 +205,22 @@ impl Scoreboard {
             return None;
         }
         self.holes.as_ref().and_then(|holes| holes.highest_sacked.first().copied())
+    }
+
+    /// From now on what becomes of each segment is reported; nothing was sent yet.
+    pub(crate) fn report_segments(&mut self) {
+        self.reports = Some(Box::default());
+    }
+
+    /// The reports of each segment, if there are any.
+    pub(crate) fn reports(&mut self) -> Option<&mut SegmentReports> {
+        self.reports.as_deref_mut()
+    }
+
+    fn report_lost(&mut self, number: u64, retransmitted: bool) {
+        if let Some(reports) = &mut self.reports {
+            reports.on_lost(number, retransmitted);
+        }
     }
 
     fn holes(&mut self) -> &mut Holes {
@@ -301,8 +329,12 @@ impl Scoreboard {
             digest.oldest_at = Some(digest.oldest_at.map_or(segment.at, |at| at.min(segment.at)));
         }
         let stamp = segment.stamp();
-        if digest.stamp.is_none_or(|(newest, at)| stamp.is_newer(segment.at, &newest, at)) {
-            digest.stamp = Some((stamp, segment.at));
+        if digest.newest.is_none_or(|newest| stamp.is_newer(segment.at, &newest.stamp, newest.at)) {
+            let retransmitted = segment.flags & AMBIGUOUS != 0;
+            digest.newest = Some(Newest { stamp, at: segment.at, retransmitted, number });
+        }
+        if let Some(reports) = &mut self.reports {
+            reports.on_delivered(number, segment.flags & AMBIGUOUS != 0);
         }
         // RFC 8985, section 6.2, step 2; an ACK sooner than the minimum RTT after a retransmission is for the original.
         let rtt = now.since(segment.at);
@@ -325,8 +357,10 @@ impl Scoreboard {
         self.lost_count += 1;
         // A tail loss probe may have sent it again, but that was not counted as a retransmission in flight.
         self.to_retransmit += 1;
+        let retransmitted = *flags & AMBIGUOUS != 0;
         let holes = self.holes();
         holes.retransmit_cursor = holes.retransmit_cursor.min(number);
+        self.report_lost(number, retransmitted);
         true
     }
 
@@ -445,6 +479,7 @@ impl Scoreboard {
         *flags = (*flags | LOST) & !RETRANSMITTED;
         self.to_retransmit += 1;
         self.holes().lost_again.push_back(number);
+        self.report_lost(number, true);
     }
 
     /// Everything not SACKed is lost (RFC 6298, 5.4; RFC 6675, section 5.1). Returns how many were newly marked.
@@ -453,12 +488,16 @@ impl Scoreboard {
         self.retransmitted_count = 0;
         self.to_retransmit = 0;
         self.lost_count = 0;
-        for segment in &mut self.segments {
+        for (index, segment) in self.segments.iter_mut().enumerate() {
             if segment.flags & SACKED != 0 {
                 continue;
             }
             // A retransmission under way is lost as well, and counts like one that RACK finds.
-            marked += u32::from(segment.flags & (LOST | RETRANSMITTED) != LOST);
+            let news = segment.flags & (LOST | RETRANSMITTED) != LOST;
+            marked += u32::from(news);
+            if let Some(reports) = self.reports.as_mut().filter(|_| news) {
+                reports.on_lost(self.first + index as u64, segment.flags & AMBIGUOUS != 0);
+            }
             segment.flags = (segment.flags | LOST) & !RETRANSMITTED;
             self.lost_count += 1;
             self.to_retransmit += 1;
@@ -485,6 +524,9 @@ impl Scoreboard {
         let holes = self.holes();
         holes.count_cursor = 0;
         holes.rack_cursor = 0;
+        if let Some(reports) = &mut self.reports {
+            reports.forget_losses();
+        }
     }
 
     /// The next lost segment to send again (RFC 6675, NextSeg rule 1).

@@ -9,7 +9,7 @@ mod property;
 
 use std::sync::Arc;
 
-use control::{Context, Controller, Transmission, Wants};
+use control::{Context, Controller, SentState, Transmission, Wants};
 use units::{Bytes, Random, Span, Time};
 
 use super::delivery_rate::DeliveryRate;
@@ -93,9 +93,14 @@ impl Sender {
             options.rack = false;
             options.tail_loss_probe = false;
         }
+        let wants = controller.wants();
+        let mut board = Scoreboard::default();
+        if wants.segments {
+            board.report_segments();
+        }
         Self {
-            board: Scoreboard::default(),
-            wants: controller.wants(),
+            board,
+            wants,
             controller,
             window: 1,
             peer_window: options.receive_window,
@@ -256,6 +261,9 @@ impl Sender {
         let overhead = self.options.data_overhead();
         self.pacer.on_sent(now, overhead + Bytes::new(u64::from(payload)));
         self.last_sent_at = Some(now);
+        if self.wants.segments {
+            self.note_state(now, sequence);
+        }
         if self.wants.sent {
             let sent = Transmission {
                 sequence,
@@ -288,6 +296,20 @@ impl Sender {
             wait += WORST_DELAYED_ACK;
         }
         self.timers.set(now + wait.max(PROBE_MIN).min(timeout), Kind::TailLossProbe);
+    }
+
+    /// Remembers in what state segment `sequence` leaves.
+    fn note_state(&mut self, now: Time, sequence: u64) {
+        let state = SentState {
+            at: now,
+            delivered: self.delivery.delivered(),
+            lost: self.counters.lost,
+            in_flight: self.board.in_flight(),
+            application_limited: self.delivery.is_application_limited(),
+        };
+        if let Some(reports) = self.board.reports() {
+            reports.on_sent(sequence, state);
+        }
     }
 
     /// When to call [`on_timeout`](Self::on_timeout), at the latest. Valid once nothing more leaves.

@@ -1,10 +1,10 @@
 //! What only a controller hears that asks for it.
 
-use control::{Transmission, Wants};
+use control::{SegmentReport, SentState, Transmission, Wants};
 use transport::{Application, Options};
 use units::{Bytes, Span};
 
-use crate::harness::{SenderScript, Told, ack, ms, plain};
+use crate::harness::{SenderScript, Told, ack, at, ms, plain};
 
 /// A sender with `window` segments and all the data in the world, whose controller wants `wants`.
 fn wanting(wants: Wants, window: f64) -> SenderScript {
@@ -50,4 +50,63 @@ fn sending_again_with_nothing_outstanding_tells_the_idle_time() {
     // 1 is outstanding when 2 leaves.
     s.at(200).leaves(2);
     assert_eq!(s.news().len(), 2);
+}
+
+const SEGMENTS: Wants = Wants { segments: true, sent: false, transmit_start: false };
+
+/// A segment sent once at `sent` ms, when `delivered` had arrived, as the one that made `in_flight`.
+fn report(sequence: u64, sent: u64, delivered: u64, in_flight: u32) -> SegmentReport {
+    let sent = SentState { at: at(sent), delivered, lost: 0, in_flight, application_limited: false };
+    SegmentReport { sequence, retransmitted: false, rtt: None, sent }
+}
+
+#[test]
+fn an_ack_for_several_segments_gives_an_rtt_for_each() {
+    let mut s = wanting(SEGMENTS, 2.0);
+    s.leave(0..2).at(10).arrives(ack(1)).leaves(2).at(50).arrives(ack(3)).all();
+    let rtt = |report, rtt| Told::Delivered(SegmentReport { rtt: Some(ms(rtt)), ..report });
+    assert_eq!(s.news(), [rtt(report(0, 0, 0, 1), 10), rtt(report(1, 0, 0, 2), 50), rtt(report(2, 10, 1, 2), 40)]);
+}
+
+#[test]
+fn a_lost_segment_is_reported_with_the_state_in_which_it_left() {
+    let mut s = wanting(SEGMENTS, 4.0);
+    s.leave(0..4).at(40).sacks(0, 1..4).leaves_again(0).leaves(4);
+    let news = s.news();
+    assert_eq!(news[3], Told::Lost(report(0, 0, 0, 1)), "behind the three that were SACKed");
+    assert!(matches!(news[4], Told::Loss(_)));
+    // The retransmission left at 40 when three had arrived and one was lost: it alone was in flight.
+    s.at(80).arrives(ack(4)).all();
+    let sent = SentState { at: at(40), delivered: 3, lost: 1, in_flight: 1, application_limited: false };
+    let delivered = SegmentReport { sequence: 0, retransmitted: true, rtt: None, sent };
+    assert_eq!(s.news()[5], Told::Delivered(delivered));
+    let last = s.last_ack();
+    assert_eq!((last.delivered, last.lost), (4, 1));
+    let rate = last.rate.unwrap();
+    assert_eq!((rate.delivered, rate.prior_delivered, rate.is_retransmission), (1, 3, true));
+    assert_eq!(rate.sent, Some(sent));
+}
+
+#[test]
+fn a_timeout_reports_every_segment_that_was_outstanding() {
+    let mut s = wanting(SEGMENTS, 3.0);
+    s.leave(0..3).timer().leaves_again(0);
+    assert_eq!(s.news()[..3], [1, 2, 3].map(|n| Told::Lost(report(u64::from(n) - 1, 0, 0, n))));
+    assert!(matches!(s.news()[3], Told::Timeout(_)));
+    // Lost again: the others wait for their retransmission and are not lost anew.
+    s.timer().leaves_again(0);
+    let again = s.news()[4];
+    assert!(matches!(again, Told::Lost(SegmentReport { sequence: 0, retransmitted: true, .. })), "{again:?}");
+    assert!(matches!(s.news()[5], Told::Timeout(_)));
+}
+
+#[test]
+fn what_proves_spurious_is_not_reported_as_lost_later() {
+    // Nothing is lost: the delayed 0 arrives before its retransmission. DupThresh is 3, timestamps tell.
+    let options = Options { timestamps: true, undo: true, limited_transmit: false, ..plain() };
+    let mut s = SenderScript::wanting(SEGMENTS, options, 4.0, Application::Greedy);
+    s.leave(0..4).at(40).sacks(0, 1..4).leaves_again(0).leaves(4);
+    s.at(50).arrives(ack(4).echo(0)).all();
+    let lost = s.news().into_iter().filter(|told| matches!(told, Told::Lost(_))).count();
+    assert_eq!(lost, 1, "0, when it was deemed lost");
 }

@@ -9,6 +9,7 @@ use crate::segment::Acknowledgement;
 use crate::tcp::recovery::Phase;
 use crate::tcp::rtt::on_clock;
 use crate::tcp::scoreboard::Digest;
+use crate::tcp::segment_reports::SegmentReports;
 use crate::tcp::tail_probe::Fate;
 
 impl Sender {
@@ -33,6 +34,7 @@ impl Sender {
             newly_lost = 0;
         }
         self.note_lost(newly_lost, self.board.first(), journal);
+        self.report_segments(now);
 
         let entering = if self.recovery.is_repairing() {
             // What was sent since and is lost as well belongs to the next window of data.
@@ -52,6 +54,8 @@ impl Sender {
             newly_acknowledged: digest.acknowledged,
             newly_delivered: digest.delivered,
             newly_lost: untold,
+            delivered: self.delivery.delivered(),
+            lost: self.counters.lost,
             in_flight_before,
             in_flight: self.board.in_flight(),
             rate,
@@ -127,9 +131,11 @@ impl Sender {
     /// Delivery rate over the flight of the newest segment delivered (draft-cheng-iccrg-delivery-rate-estimation, section 3.3).
     fn delivery_rate(&mut self, now: Time, digest: &Digest) -> Option<RateSample> {
         self.delivery.on_delivered(now, digest.delivered);
-        let (stamp, sent_at) = digest.stamp?;
+        let newest = digest.newest?;
         let shortest = self.rtt.minimum.saturating_sub(self.options.clock_tick);
-        self.delivery.sample(now, &stamp, sent_at, shortest)
+        let sample = self.delivery.sample(now, &newest.stamp, newest.at, shortest)?;
+        let sent = self.board.reports().and_then(|reports| reports.state(newest.number));
+        Some(RateSample { is_retransmission: newest.retransmitted, sent, ..sample })
     }
 
     /// Whether the marked segment is covered; if so the next new segment is marked.
@@ -186,6 +192,24 @@ impl Sender {
         let (lost, next) = self.board.detect_by_time(now, window);
         self.timers.set_reordering(next);
         lost
+    }
+
+    /// Tells a controller that wants to hear of each segment what became of some, delivered ones first.
+    pub(super) fn report_segments(&mut self, now: Time) {
+        if !self.wants.segments {
+            return;
+        }
+        while let Some(mut report) = self.board.reports().and_then(SegmentReports::poll_delivered) {
+            report.rtt = (!report.retransmitted).then(|| on_clock(report.sent.at, now, self.options.clock_tick));
+            self.tell(now, |controller, cx| controller.on_segment_delivered(cx, &report));
+        }
+        while let Some(report) = self.board.reports().and_then(SegmentReports::poll_lost) {
+            self.tell(now, |controller, cx| controller.on_segment_lost(cx, &report));
+        }
+        let first = self.board.first();
+        if let Some(reports) = self.board.reports() {
+            reports.remove_below(first);
+        }
     }
 
     pub(super) fn note_lost(&mut self, count: u32, sequence: u64, journal: &mut dyn Journal) {

@@ -28,6 +28,7 @@ impl Sender {
         let in_flight = self.board.in_flight();
         let lost = self.detect_by_time(now);
         self.note_lost(lost, self.board.first(), journal);
+        self.report_segments(now);
         if lost > 0 && !self.recovery.is_repairing() {
             self.enter_recovery(now, in_flight, journal);
         }
@@ -39,6 +40,7 @@ impl Sender {
         let in_flight = self.board.in_flight();
         let again = !self.recovery.is_open() && !self.recovery.is_complete(self.board.first());
         let lost = self.lose_outstanding();
+        self.report_segments(now);
         self.counters.timeouts += 1;
         self.untold_losses = 0; // lost again, or told now
         journal.note(Event::Timeout { window });
@@ -62,6 +64,7 @@ impl Sender {
         if !fast {
             // Everything outstanding is lost, and what limits its repair is the window alone (4.3BSD-Tahoe).
             self.untold_losses += self.lose_outstanding();
+            self.report_segments(now);
         }
         if already_reduced {
             return self.recovery.extend(self.board.next());

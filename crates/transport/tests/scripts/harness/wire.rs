@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use control::{Ack, Context, Controller, Loss, Marks, Transmission, Wants};
+use control::{Ack, Context, Controller, Loss, Marks, SegmentReport, Transmission, Wants};
 use transport::{Acknowledgement, SackBlocks};
 use units::{Rate, Span, Time};
 
@@ -22,6 +22,8 @@ pub(crate) enum Told {
     IdleRestart,
     Sent(Transmission),
     TransmitStart(Span),
+    Delivered(SegmentReport),
+    Lost(SegmentReport),
 }
 
 /// What the probe controller and its script share.
@@ -58,6 +60,14 @@ impl Controller for ProbeController {
 
     fn on_sent(&mut self, _cx: &mut Context<'_>, sent: &Transmission) {
         self.tape().told.push(Told::Sent(*sent));
+    }
+
+    fn on_segment_delivered(&mut self, _cx: &mut Context<'_>, segment: &SegmentReport) {
+        self.tape().told.push(Told::Delivered(*segment));
+    }
+
+    fn on_segment_lost(&mut self, _cx: &mut Context<'_>, segment: &SegmentReport) {
+        self.tape().told.push(Told::Lost(*segment));
     }
 
     fn on_transmit_start(&mut self, _cx: &mut Context<'_>, idle: Span) {
