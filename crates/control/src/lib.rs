@@ -27,7 +27,7 @@ pub use parts::reno::Reno;
 pub use parts::undo::Undo;
 pub use reference::ControllerRef;
 pub use signals::{Ack, Counting, Loss, Marks, RateSample, RttSample, SegmentReport, SentState, Transmission, Wants};
-use units::{Bytes, Random, Rate, Span, Time};
+use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
 /// The world as a controller sees it while it handles one event.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub trait Controller: Send {
     /// is what recovery aims at.
     fn on_loss(&mut self, cx: &mut Context<'_>, loss: &Loss);
 
-    /// The path marked segments (ECN echo): once a window of data. By default as a loss (RFC 3168, section 6.1.2).
+    /// The path marked segments (ECN echo): once a window of data. Not for a controller that [`wants`](Controller::wants) to govern marks. By default as a loss (RFC 3168, section 6.1.2).
     fn on_ecn(&mut self, cx: &mut Context<'_>, marks: &Marks) {
         self.on_loss(cx, &marks.as_loss());
     }
@@ -116,6 +116,12 @@ pub trait Controller: Send {
     /// The rate at which segments should leave; `None` for a controller that relies on the ACK clock alone.
     fn pacing_rate(&self) -> Option<Rate> {
         None
+    }
+
+    /// The codepoint of new segments where ECN is in use: [`Ecn::Ect1`] for a controller that answers marks as L4S asks for (RFC 9331).
+    /// Read once.
+    fn ecn_codepoint(&self) -> Ecn {
+        Ecn::Ect0
     }
 
     /// Shows named internals (`alpha`, `shadow_window`, `queue_state`…) for traces.

@@ -40,6 +40,9 @@ pub struct Wants {
     /// [`on_segment_delivered`](crate::Controller::on_segment_delivered) and
     /// [`on_segment_lost`](crate::Controller::on_segment_lost) for every segment, and [`RateSample::sent`].
     pub segments: bool,
+    /// To answer marks by itself: there is no [`on_ecn`](crate::Controller::on_ecn), and growth goes on. Marks are those of
+    /// [`Ack::newly_marked`], or of [`Ack::ecn_echo`].
+    pub governs_marks: bool,
 }
 
 /// The state of the connection when a segment left (P.delivered, P.lost and P.tx_in_flight of draft-ietf-ccwg-bbr).
@@ -51,6 +54,8 @@ pub struct SentState {
     pub delivered: u64,
     /// Segments deemed lost by then; see [`Ack::lost`].
     pub lost: u64,
+    /// Segments reported as marked by then; see [`Ack::marked`].
+    pub marked: u64,
     /// Segments in flight (pipe), this one included.
     pub in_flight: u32,
     /// The application limited the flow.
@@ -135,8 +140,13 @@ pub struct Ack {
     /// This ACK covers, cumulatively or by SACK, the first new segment sent after the previous such ACK: one round-trip
     /// interval ends here (the interval of Vegas and CDG).
     pub round_start: bool,
-    /// The ACK carries an ECN echo (ECE).
+    /// The ACK carries an ECN echo (ECE); with accurate ECN, it reports new marks.
     pub ecn_echo: bool,
+    /// With accurate ECN: segments that this ACK reports as marked and none before did. It may exceed what the ACK delivers where an
+    /// ACK was lost.
+    pub newly_marked: u32,
+    /// With accurate ECN: segments reported as marked since the start (C.delivered_ce).
+    pub marked: u64,
     /// The application left the window unused since the last ACK.
     pub application_limited: bool,
     /// The window was fully used: without this, it must not grow (RFC 7661, RFC 9438 section 5.8).
@@ -171,6 +181,8 @@ impl Ack {
         rate: None,
         round_start: false,
         ecn_echo: false,
+        newly_marked: 0,
+        marked: 0,
         application_limited: false,
         window_limited: false,
         acknowledged_to: 0,

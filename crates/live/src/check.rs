@@ -4,7 +4,7 @@ use std::fmt;
 
 use control::ControllerRef;
 use scenario::{Kind, Plan, PlannedFlow, Sampling};
-use transport::Options;
+use transport::{EcnMode, Options};
 use units::Span;
 
 use crate::algorithm::Algorithms;
@@ -86,6 +86,9 @@ fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
             flow.options.segment_size
         ));
     }
+    if flow.options.ecn == EcnMode::Accurate {
+        return Err("transport.ecn `accurate` cannot run live; false and true can".to_owned());
+    }
     if let Some(option) = foreign_option(&flow.options) {
         return Err(format!("transport.{option} cannot be changed in a live run"));
     }
@@ -100,9 +103,9 @@ pub(crate) fn check_route(flow: &PlannedFlow) -> Result<(), String> {
 }
 
 /// The options that are settings of a namespace or of its device.
-fn per_namespace(options: &Options) -> (u64, [bool; 4], Span) {
+fn per_namespace(options: &Options) -> (u64, [bool; 3], EcnMode, Span) {
     let Options { segment_size, sack, timestamps, ecn, slow_start_restart, sack_compression, .. } = options;
-    (segment_size.get(), [*sack, *timestamps, *ecn, *slow_start_restart], *sack_compression)
+    (segment_size.get(), [*sack, *timestamps, *slow_start_restart], *ecn, *sack_compression)
 }
 
 /// The name of an option that differs from the kernel's and cannot be set.

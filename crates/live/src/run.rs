@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use network::Limit;
 use record::{EventRow, Events, FlowDescription, FlowMeter, Tables};
 use scenario::{DrawnFlow, Plan, PlannedLink, Sampling};
-use transport::Options;
+use transport::{EcnMode, Options};
 use units::{Rate, Span, Time};
 
 use crate::algorithm::{Algorithm, Algorithms};
@@ -247,7 +247,7 @@ fn settings(plan: &Plan) -> Vec<Setting> {
         ("tcp_no_metrics_save", "1".to_owned()),
         flag("tcp_sack", options.sack),
         flag("tcp_timestamps", options.timestamps),
-        flag("tcp_ecn", options.ecn),
+        flag("tcp_ecn", options.ecn == EcnMode::Classic),
         flag("tcp_slow_start_after_idle", options.slow_start_restart),
         ("tcp_reordering", options.duplicate_threshold.to_string()),
         ("tcp_comp_sack_delay_ns", options.sack_compression.as_nanos().to_string()),

@@ -15,7 +15,7 @@ use crate::packet::{Body, Packet};
 
 /// Sender and receiver of one flow. Boxed: flows lie apart in memory, and a table of them stays small.
 pub(crate) enum Ends {
-    Tcp { sender: Box<Sender>, receiver: Box<Receiver>, ecn: bool },
+    Tcp { sender: Box<Sender>, receiver: Box<Receiver> },
     Datagram { source: Box<DatagramSource>, sink: DatagramSink },
 }
 
@@ -58,7 +58,6 @@ impl Ends {
                 };
                 Self::Tcp {
                     receiver: Box::new(Receiver::new(&options, plan.base_rtt)),
-                    ecn: options.ecn,
                     sender: Box::new(Sender::new(options, controller, application, random)),
                 }
             }
@@ -88,14 +87,12 @@ impl Ends {
         journal: &mut dyn Journal,
     ) -> Option<Packet> {
         let (data, size, ecn) = match self {
-            Self::Tcp { sender, ecn, .. } => {
+            Self::Tcp { sender, .. } => {
                 let data = sender.poll_transmit(now, journal)?;
-                // Retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
-                (data, sender.wire_size(data.payload), *ecn && !data.retransmission)
+                (data, sender.wire_size(data.payload), sender.codepoint(&data))
             }
-            Self::Datagram { source, .. } => (source.poll_transmit(now)?, source.wire_size(), false),
+            Self::Datagram { source, .. } => (source.poll_transmit(now)?, source.wire_size(), Ecn::NotCapable),
         };
-        let ecn = if ecn { Ecn::Ect0 } else { Ecn::NotCapable };
         Some(Packet { flow, step, size: size.get() as u32, ecn, body: Body::Data(data) })
     }
 

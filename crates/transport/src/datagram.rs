@@ -213,6 +213,7 @@ impl DatagramSink {
             one_way_delay: now.since(data.timestamp),
             window: u32::MAX,
             congestion_echo: congestion,
+            marked: 0,
             sack: SackBlocks::default(),
             duplicate: None,
         }

@@ -4,6 +4,7 @@
 mod application;
 mod counters;
 mod datagram;
+mod ecn_mode;
 mod journal;
 mod options;
 mod segment;
@@ -12,6 +13,7 @@ mod tcp;
 pub use application::{Application, Pace, Periods};
 pub use counters::SenderCounters;
 pub use datagram::{DatagramSink, DatagramSource};
+pub use ecn_mode::EcnMode;
 pub use journal::{Event, Journal};
 pub use options::{Options, PROFILES, Profile, Reduction, freebsd_9, linux, linux_3_5, ns2_linux, real_1992};
 pub use segment::{Acknowledgement, Data, SackBlocks};

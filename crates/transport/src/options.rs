@@ -4,6 +4,8 @@ use control::Counting;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Span};
 
+use crate::EcnMode;
+
 /// How the data in flight comes down to the new window during fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -73,8 +75,8 @@ pub struct Options {
     pub rto_slack: Span,
     /// Back to the initial window after an idle time longer than the RTO (RFC 5681, section 4.1).
     pub slow_start_restart: bool,
-    /// Explicit congestion notification (RFC 3168).
-    pub ecn: bool,
+    /// Explicit congestion notification (RFC 3168): `false`, `true`, or `"accurate"` with a receiver that counts marks (RFC 9768).
+    pub ecn: EcnMode,
     /// Full segments an ACK may wait for: 2 with delayed ACKs, 1 without (RFC 5681, section 4.2).
     pub ack_every: u32,
     /// How long an ACK may be delayed.
@@ -165,7 +167,7 @@ pub fn linux() -> Options {
         rto_variance_min: Span::from_millis(200),
         rto_slack: Span::ZERO,
         slow_start_restart: true,
-        ecn: false,
+        ecn: EcnMode::Off,
         ack_every: 2,
         delayed_ack_timeout: Span::from_millis(40),
         // 16, and 2^20 bytes by which the window of a receive buffer of 8 MiB opens: seen in Linux 6.18.

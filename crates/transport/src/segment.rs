@@ -32,6 +32,8 @@ pub struct Acknowledgement {
     pub window: u32,
     /// A congestion mark is echoed (ECE, RFC 3168).
     pub congestion_echo: bool,
+    /// With accurate ECN: how many segments have arrived with a mark, modulo 2^32 (RFC 9768, section 3.2.2.2, r.cep).
+    pub marked: u32,
     /// SACK blocks.
     pub sack: SackBlocks,
     /// A segment that arrived twice (duplicate SACK, RFC 2883).

@@ -2,9 +2,9 @@
 
 use units::{Bytes, Span, Time};
 
-use crate::Options;
 use crate::segment::{Acknowledgement, Data, SackBlocks};
 use crate::tcp::ranges::Ranges;
+use crate::{EcnMode, Options};
 
 /// ACKs of out-of-order data that leave at once after each advance, before SACK compression begins (Linux: TCP_FASTRETRANS_THRESH).
 const UNCOMPRESSED: u32 = 3;
@@ -12,6 +12,31 @@ const UNCOMPRESSED: u32 = 3;
 const MOST_COMPRESSED: u32 = 44;
 /// SACK blocks whose changes may wait (Linux: TCP_SACK_BLOCKS_EXPECTED): no ACK has room for many more.
 const EXPECTED_BLOCKS: usize = 2;
+
+/// Marks after which an ACK waits no longer (RFC 9768, section 3.2.2.5.1).
+const UNREPORTED_MARKS: u32 = 2;
+
+/// The marks that a receiver with accurate ECN has seen.
+#[derive(Clone, Copy, Debug, Default)]
+struct MarkCounter {
+    total: u32,
+    /// Since the last ACK.
+    unreported: u32,
+    /// The last segment was marked.
+    last: bool,
+}
+
+impl MarkCounter {
+    /// A segment arrives, marked or not. Whether an ACK is due for that: on the first mark after a segment without, and on the second
+    /// since the last ACK.
+    fn count(&mut self, marked: bool) -> bool {
+        let first = marked && !self.last;
+        self.last = marked;
+        self.total = self.total.wrapping_add(u32::from(marked));
+        self.unreported += u32::from(marked);
+        first || self.unreported >= UNREPORTED_MARKS
+    }
+}
 
 /// The receiver of one connection.
 pub struct Receiver {
@@ -48,6 +73,7 @@ pub struct Receiver {
     last_ack_sent: u64,
     duplicate: Option<u64>,
     congestion: bool,
+    marks: Option<MarkCounter>,
     one_way_delay: Span,
 }
 
@@ -80,6 +106,7 @@ impl Receiver {
             last_ack_sent: 0,
             duplicate: None,
             congestion: false,
+            marks: (options.ecn == EcnMode::Accurate).then(MarkCounter::default),
             one_way_delay: Span::ZERO,
         }
     }
@@ -87,10 +114,11 @@ impl Receiver {
     /// A data segment arrived; `congestion` says that the path marked it (CE). Afterwards poll what to transmit.
     pub fn on_data(&mut self, now: Time, data: &Data, congestion: bool) {
         self.one_way_delay = now.since(data.timestamp);
-        if data.reduced {
-            self.congestion = false;
+        if let Some(marks) = &mut self.marks {
+            self.due |= marks.count(congestion);
+        } else {
+            self.congestion = congestion || (self.congestion && !data.reduced);
         }
-        self.congestion |= congestion;
         if self.timestamps && data.sequence <= self.last_ack_sent {
             let newer = self.echo == Time::NEVER || data.timestamp >= self.echo;
             if newer {
@@ -195,6 +223,9 @@ impl Receiver {
         self.unacknowledged = 0;
         self.deadline = None;
         self.compressed = 0;
+        if let Some(marks) = &mut self.marks {
+            marks.unreported = 0;
+        }
         let duplicate = self.duplicate.take().filter(|_| self.sack);
         let mut sack = SackBlocks::default();
         if self.sack && !self.early.is_empty() {
@@ -216,6 +247,7 @@ impl Receiver {
             one_way_delay: self.one_way_delay,
             window: self.window,
             congestion_echo: self.congestion,
+            marked: self.marks.map_or(0, |marks| marks.total),
             sack,
             duplicate,
         })

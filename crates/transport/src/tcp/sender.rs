@@ -10,7 +10,7 @@ mod property;
 use std::sync::Arc;
 
 use control::{Context, Controller, SentState, Transmission, Wants};
-use units::{Bytes, Random, Span, Time};
+use units::{Bytes, Ecn, Random, Span, Time};
 
 use super::delivery_rate::DeliveryRate;
 use super::pacing::Pacer;
@@ -20,11 +20,11 @@ use super::rtt::{DelayedAckDetector, RttEstimator};
 use super::scoreboard::Scoreboard;
 use super::tail_probe::TailProbe;
 use super::timers::{Kind, Timers};
-use crate::Options;
 use crate::application::{Application, Backlog};
 use crate::counters::SenderCounters;
 use crate::journal::{Event, Journal};
 use crate::segment::Data;
+use crate::{EcnMode, Options};
 
 /// The least wait before a probe (RFC 8985 leaves it open; Linux waits two timer ticks).
 const PROBE_MIN: Span = Span::from_millis(2);
@@ -71,6 +71,10 @@ pub struct Sender {
     probe: TailProbe,
     recovery: Recovery,
     reordering: Reordering,
+    /// Segments reported as marked, with accurate ECN.
+    marked: u64,
+    /// The ECN codepoint of new segments.
+    codepoint: Ecn,
     /// Duplicate ACKs in a row, without SACK.
     duplicates: u32,
     /// All but `sent`, which follows from the others.
@@ -101,7 +105,6 @@ impl Sender {
         Self {
             board,
             wants,
-            controller,
             window: 1,
             peer_window: options.receive_window,
             most_in_flight: 0,
@@ -118,9 +121,12 @@ impl Sender {
             probe: TailProbe::default(),
             recovery: Recovery::default(),
             reordering: Reordering::new(options.duplicate_threshold, options.forward_acknowledgment),
+            marked: 0,
+            codepoint: if options.ecn == EcnMode::Off { Ecn::NotCapable } else { controller.ecn_codepoint() },
             duplicates: 0,
             counters: SenderCounters::default(),
             random,
+            controller,
             options,
         }
     }
@@ -136,6 +142,11 @@ impl Sender {
     /// Size on the wire (IP) of a segment with `payload` bytes.
     pub fn wire_size(&self, payload: u32) -> Bytes {
         self.options.data_overhead() + Bytes::new(u64::from(payload))
+    }
+
+    /// The ECN codepoint with which `data` leaves; retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
+    pub fn codepoint(&self, data: &Data) -> Ecn {
+        if data.retransmission { Ecn::NotCapable } else { self.codepoint }
     }
 
     /// Lets the controller handle an event, then reads what it decided.
@@ -304,6 +315,7 @@ impl Sender {
             at: now,
             delivered: self.delivery.delivered(),
             lost: self.counters.lost,
+            marked: self.marked,
             in_flight: self.board.in_flight(),
             application_limited: self.delivery.is_application_limited(),
         };

@@ -1,12 +1,13 @@
 //! ECN at the sender (RFC 3168, section 6.1.2).
 
-use transport::{Application, Options, Pace, Phase, Reduction};
-use units::Bytes;
+use control::{Controller, Wants};
+use transport::{Application, EcnMode, Options, Pace, Phase, Reduction, Sender};
+use units::{Bytes, Ecn, Random, Time};
 
 use crate::harness::{SenderScript, Told, ack, at, plain};
 
 fn capable() -> Options {
-    Options { ecn: true, limited_transmit: false, ..plain() }
+    Options { ecn: EcnMode::Classic, limited_transmit: false, ..plain() }
 }
 
 fn reductions(s: &SenderScript) -> usize {
@@ -92,7 +93,7 @@ fn a_reduction_on_an_echo_is_not_undone_for_an_earlier_loss() {
 
 #[test]
 fn a_sender_without_ecn_does_not_announce_reductions() {
-    let mut s = SenderScript::new(Options { ecn: false, ..capable() }, 10.0);
+    let mut s = SenderScript::new(Options { ecn: EcnMode::Off, ..capable() }, 10.0);
     s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
     s.arrives(ack(0).sack(1, 8));
     assert!(!s.leaving(10).reduced);
@@ -109,4 +110,72 @@ fn an_echo_with_nothing_outstanding_does_not_hold_up_what_is_sent_next() {
     s.leave(0..1).at(1).leaves(1);
     s.at(41).arrives(ack(2)).at(50).arrives(ack(2).duplicate(1).marked()).window_is(5.0).phase(Phase::Open);
     s.at(100).leaves(2);
+}
+
+// RFC 9768: the receiver counts, and nothing is latched until the sender announces that it has reduced.
+
+fn accurate() -> Options {
+    Options { ecn: EcnMode::Accurate, ..capable() }
+}
+
+#[test]
+fn a_count_of_marks_tells_how_many_are_new() {
+    let mut s = SenderScript::new(accurate(), 10.0);
+    let marks = |s: &SenderScript| (s.last_ack().newly_marked, s.last_ack().marked, s.last_ack().ecn_echo);
+    s.leave(0..10).at(40).arrives(ack(2).count(1)).nothing_leaves().window_is(5.0).phase(Phase::Reduced);
+    assert_eq!(marks(&s), (1, 1, true));
+    s.arrives(ack(4).count(3));
+    assert_eq!(marks(&s), (2, 3, true));
+    assert_eq!(reductions(&s), 1, "one a window of data");
+    s.arrives(ack(5).count(2)).arrives(ack(6).count(3));
+    assert_eq!(marks(&s), (0, 3, false), "an ACK that was overtaken reported the third before");
+    assert!(!s.leaving(10).reduced, "no CWR: the receiver does not wait for it");
+}
+
+#[test]
+fn a_controller_that_governs_marks_hears_of_them_with_acks_alone() {
+    let wants = Wants { governs_marks: true, ..Wants::default() };
+    let mut s = SenderScript::wanting(wants, accurate(), 10.0, Application::Greedy);
+    s.leave(0..10).at(40).arrives(ack(2).count(1)).leave(10..12).phase(Phase::Open);
+    assert_eq!(s.last_ack().newly_marked, 1);
+    assert_eq!(s.news(), []);
+}
+
+#[test]
+fn the_controller_chooses_the_codepoint_of_new_segments() {
+    struct Scalable(control::newreno::NewReno);
+    impl Controller for Scalable {
+        fn ecn_codepoint(&self) -> Ecn {
+            Ecn::Ect1
+        }
+        fn on_ack(&mut self, cx: &mut control::Context<'_>, ack: &control::Ack) {
+            self.0.on_ack(cx, ack);
+        }
+        fn on_loss(&mut self, cx: &mut control::Context<'_>, loss: &control::Loss) {
+            self.0.on_loss(cx, loss);
+        }
+        fn on_timeout(&mut self, cx: &mut control::Context<'_>, loss: &control::Loss) {
+            self.0.on_timeout(cx, loss);
+        }
+        fn on_idle_restart(&mut self, _cx: &mut control::Context<'_>) {}
+        fn window(&self) -> f64 {
+            2.0
+        }
+        fn slow_start_threshold(&self) -> f64 {
+            2.0
+        }
+    }
+    for (mode, codepoint) in [(EcnMode::Accurate, Ecn::Ect1), (EcnMode::Off, Ecn::NotCapable)] {
+        let options = Options { ecn: mode, ..capable() };
+        let controller = Box::new(Scalable(control::newreno::NewReno::default()));
+        let mut sender = Sender::new(options, controller, Application::Greedy, Random::stream(1, "script", 0));
+        sender.start(Time::ZERO);
+        let data = sender.poll_transmit(Time::ZERO, &mut ()).unwrap();
+        assert_eq!(sender.codepoint(&data), codepoint);
+        while sender.poll_transmit(Time::ZERO, &mut ()).is_some() {}
+        sender.on_timeout(at(1000), &mut ());
+        let data = sender.poll_transmit(at(1000), &mut ()).unwrap();
+        assert!(data.retransmission);
+        assert_eq!(sender.codepoint(&data), Ecn::NotCapable);
+    }
 }

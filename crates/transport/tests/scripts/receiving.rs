@@ -1,6 +1,6 @@
 //! The receiver: when it acknowledges, and what it says.
 
-use transport::{Data, Options};
+use transport::{Data, EcnMode, Options};
 use units::{Bytes, Span, Time};
 
 use crate::harness::{ReceiverScript, at, ms, plain};
@@ -223,4 +223,18 @@ fn on_a_short_path_acks_wait_for_a_twentieth_of_its_round_trip() {
     }
     r.arrives(4).no_ack();
     assert_eq!(r.receiver().poll_timeout(), Some(Time::ZERO + Span::from_micros(500)));
+}
+
+// RFC 9768, section 3.2.2.5.1.
+#[test]
+fn marks_are_counted_and_hasten_acks() {
+    let options = Options { ecn: EcnMode::Accurate, ack_every: 4, ..plain() };
+    let mut r = ReceiverScript::new(&options);
+    let count = |ack: transport::Acknowledgement| (ack.marked, ack.congestion_echo);
+    r.arrives(0).no_ack();
+    assert_eq!(count(r.arrives_marked(1).acks(2)), (1, false), "the first mark after a segment without");
+    r.arrives_marked(2).no_ack();
+    assert_eq!(count(r.arrives_marked(3).acks(4)), (3, false), "the second mark since the last ACK");
+    r.arrives(4).no_ack().arrives(5).no_ack().arrives(6).no_ack();
+    assert_eq!(count(r.arrives(7).acks(8)), (3, false));
 }

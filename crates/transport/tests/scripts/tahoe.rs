@@ -1,7 +1,7 @@
 //! Without fast recovery: go-back-N after the third duplicate ACK (4.3BSD-Tahoe; Dabbous 1992, section 2).
 
 use control::{Ack, Context, Controller, Loss, Reno};
-use transport::{Event, Options, Phase, real_1992};
+use transport::{EcnMode, Event, Options, Phase, real_1992};
 
 use crate::harness::{SenderScript, Told, ack};
 
@@ -161,7 +161,7 @@ fn with_sack_only_what_is_missing_is_sent_again() {
 
 #[test]
 fn a_window_that_came_down_for_a_mark_is_not_reduced_again_for_a_loss_beside_it() {
-    let mut s = SenderScript::new(Options { ecn: true, ..options(8) }, 8.0);
+    let mut s = SenderScript::new(Options { ecn: EcnMode::Classic, ..options(8) }, 8.0);
     s.leave(0..8).at(40).arrives(ack(1).marked()).nothing_leaves().window_is(4.0).phase(Phase::Reduced);
     duplicates(&mut s, 1, 2);
     s.arrives(ack(1)).phase(Phase::Loss).window_is(4.0);

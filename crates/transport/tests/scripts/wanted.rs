@@ -52,17 +52,20 @@ fn sending_again_with_nothing_outstanding_tells_the_idle_time() {
     assert_eq!(s.news().len(), 2);
 }
 
-const SEGMENTS: Wants = Wants { segments: true, sent: false, transmit_start: false };
+/// What wants to hear of each segment.
+fn segments() -> Wants {
+    Wants { segments: true, ..Wants::default() }
+}
 
 /// A segment sent once at `sent` ms, when `delivered` had arrived, as the one that made `in_flight`.
 fn report(sequence: u64, sent: u64, delivered: u64, in_flight: u32) -> SegmentReport {
-    let sent = SentState { at: at(sent), delivered, lost: 0, in_flight, application_limited: false };
+    let sent = SentState { at: at(sent), delivered, lost: 0, marked: 0, in_flight, application_limited: false };
     SegmentReport { sequence, retransmitted: false, rtt: None, sent }
 }
 
 #[test]
 fn an_ack_for_several_segments_gives_an_rtt_for_each() {
-    let mut s = wanting(SEGMENTS, 2.0);
+    let mut s = wanting(segments(), 2.0);
     s.leave(0..2).at(10).arrives(ack(1)).leaves(2).at(50).arrives(ack(3)).all();
     let rtt = |report, rtt| Told::Delivered(SegmentReport { rtt: Some(ms(rtt)), ..report });
     assert_eq!(s.news(), [rtt(report(0, 0, 0, 1), 10), rtt(report(1, 0, 0, 2), 50), rtt(report(2, 10, 1, 2), 40)]);
@@ -70,14 +73,14 @@ fn an_ack_for_several_segments_gives_an_rtt_for_each() {
 
 #[test]
 fn a_lost_segment_is_reported_with_the_state_in_which_it_left() {
-    let mut s = wanting(SEGMENTS, 4.0);
+    let mut s = wanting(segments(), 4.0);
     s.leave(0..4).at(40).sacks(0, 1..4).leaves_again(0).leaves(4);
     let news = s.news();
     assert_eq!(news[3], Told::Lost(report(0, 0, 0, 1)), "behind the three that were SACKed");
     assert!(matches!(news[4], Told::Loss(_)));
     // The retransmission left at 40 when three had arrived and one was lost: it alone was in flight.
     s.at(80).arrives(ack(4)).all();
-    let sent = SentState { at: at(40), delivered: 3, lost: 1, in_flight: 1, application_limited: false };
+    let sent = SentState { at: at(40), delivered: 3, lost: 1, marked: 0, in_flight: 1, application_limited: false };
     let delivered = SegmentReport { sequence: 0, retransmitted: true, rtt: None, sent };
     assert_eq!(s.news()[5], Told::Delivered(delivered));
     let last = s.last_ack();
@@ -89,7 +92,7 @@ fn a_lost_segment_is_reported_with_the_state_in_which_it_left() {
 
 #[test]
 fn a_timeout_reports_every_segment_that_was_outstanding() {
-    let mut s = wanting(SEGMENTS, 3.0);
+    let mut s = wanting(segments(), 3.0);
     s.leave(0..3).timer().leaves_again(0);
     assert_eq!(s.news()[..3], [1, 2, 3].map(|n| Told::Lost(report(u64::from(n) - 1, 0, 0, n))));
     assert!(matches!(s.news()[3], Told::Timeout(_)));
@@ -104,7 +107,7 @@ fn a_timeout_reports_every_segment_that_was_outstanding() {
 fn what_proves_spurious_is_not_reported_as_lost_later() {
     // Nothing is lost: the delayed 0 arrives before its retransmission. DupThresh is 3, timestamps tell.
     let options = Options { timestamps: true, undo: true, limited_transmit: false, ..plain() };
-    let mut s = SenderScript::wanting(SEGMENTS, options, 4.0, Application::Greedy);
+    let mut s = SenderScript::wanting(segments(), options, 4.0, Application::Greedy);
     s.leave(0..4).at(40).sacks(0, 1..4).leaves_again(0).leaves(4);
     s.at(50).arrives(ack(4).echo(0)).all();
     let lost = s.news().into_iter().filter(|told| matches!(told, Told::Lost(_))).count();

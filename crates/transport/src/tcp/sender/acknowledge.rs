@@ -25,6 +25,7 @@ impl Sender {
         let sample = self.take_samples(now, ack, &digest);
         let rate = self.delivery_rate(now, &digest);
         let round_start = self.round_ends();
+        let newly_marked = self.count_marks(ack);
         if self.options.sack {
             self.observe_reordering(ack, &digest);
             newly_lost = self.detect_losses(now);
@@ -60,7 +61,9 @@ impl Sender {
             in_flight: self.board.in_flight(),
             rate,
             round_start,
-            ecn_echo: ack.congestion_echo,
+            ecn_echo: ack.congestion_echo || newly_marked > 0,
+            newly_marked,
+            marked: self.marked,
             application_limited: self.delivery.is_application_limited(),
             window_limited: self.is_window_limited(),
             acknowledged_to: self.board.first(),
@@ -136,6 +139,13 @@ impl Sender {
         let sample = self.delivery.sample(now, &newest.stamp, newest.at, shortest)?;
         let sent = self.board.reports().and_then(|reports| reports.state(newest.number));
         Some(RateSample { is_retransmission: newest.retransmitted, sent, ..sample })
+    }
+
+    /// With accurate ECN: how many marks `ack` reports that none before did; none if it was overtaken.
+    fn count_marks(&mut self, ack: &Acknowledgement) -> u32 {
+        let newly_marked = (ack.marked.wrapping_sub(self.marked as u32) as i32).max(0) as u32;
+        self.marked += u64::from(newly_marked);
+        newly_marked
     }
 
     /// Whether the marked segment is covered; if so the next new segment is marked.
@@ -279,7 +289,11 @@ impl Sender {
         }
         if entering {
             self.enter_recovery(now, signal.in_flight_before, journal);
-        } else if signal.ecn_echo && self.recovery.is_open() && self.recovery.is_announced(self.board.first()) {
+        } else if signal.ecn_echo
+            && !self.wants.governs_marks
+            && self.recovery.is_open()
+            && self.recovery.is_announced(self.board.first())
+        {
             self.enter_reduction(now, signal.in_flight_before, journal);
         }
         self.recovery.note_disorder(self.board.sacked_count() > 0);

@@ -4,12 +4,12 @@ use control::Loss;
 use units::Time;
 
 use super::Sender;
-use crate::Reduction;
 use crate::journal::{Event, Journal};
 use crate::tcp::prr::Episode;
 use crate::tcp::recovery::Phase;
 use crate::tcp::spurious::Retransmissions;
 use crate::tcp::timers::Kind;
+use crate::{EcnMode, Reduction};
 
 impl Sender {
     /// Deadlines have passed: does what is due at `now`. Afterwards poll what to transmit.
@@ -48,7 +48,7 @@ impl Sender {
         self.tell(now, |controller, cx| controller.on_timeout(cx, &loss));
         // A timeout within a reduction is undone with it.
         let undo = if again { self.recovery.undo() } else { self.evidence() };
-        self.recovery.enter_loss(self.board.next(), self.options.ecn, undo);
+        self.recovery.enter_loss(self.board.next(), self.announces(), undo);
         self.probe.forget();
         self.rtt.back_off();
     }
@@ -119,9 +119,14 @@ impl Sender {
         self.recovery.limit_by(Episode::new(self.options.reduction, before, target, in_flight, retransmits));
     }
 
+    /// Whether the receiver waits to be told of reductions.
+    fn announces(&self) -> bool {
+        self.options.ecn == EcnMode::Classic
+    }
+
     /// A reduction begins, for all that was sent so far.
     pub(super) fn note_reduction(&mut self) {
-        self.recovery.begin(self.board.next(), self.options.ecn);
+        self.recovery.begin(self.board.next(), self.announces());
         self.probe.forget();
     }
 

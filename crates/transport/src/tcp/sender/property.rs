@@ -9,7 +9,7 @@ use control::{Context, Controller, Counting};
 use proptest::prelude::*;
 use units::{Bytes, Random, Rate, Span, Time};
 
-use crate::{Acknowledgement, Application, Data, Event, Options, Receiver, Reduction, Sender, linux};
+use crate::{Acknowledgement, Application, Data, EcnMode, Event, Options, Receiver, Reduction, Sender, linux};
 
 const SEGMENT: u64 = 1000;
 
@@ -128,7 +128,8 @@ impl World {
             assert!(probing || recovering || before < window, "{before} in flight fill a window of {window}");
             assert!(data.retransmission || self.sender.board.outstanding() <= self.options.receive_window);
             self.check();
-            let marked = self.options.ecn && !data.retransmission && self.random.happens(self.channel.marking);
+            let marked =
+                self.options.ecn != EcnMode::Off && !data.retransmission && self.random.happens(self.channel.marking);
             self.convey(Packet::Data(data, marked), self.channel.loss);
         }
         let due = self.sender.poll_timeout();
@@ -206,19 +207,20 @@ impl World {
 
 prop_compose! {
     fn options()(
-        switches in prop::array::uniform10(any::<bool>()),
+        switches in prop::array::uniform9(any::<bool>()),
         counting in prop_oneof![
             Just(Counting::PerAck), (1u32..4).prop_map(|limit| Counting::Bytes { limit }), Just(Counting::Segments)
         ],
         reduction in prop_oneof![
             Just(Reduction::Pipe), Just(Reduction::ProportionalRate), Just(Reduction::ProportionalRateSsrb)
         ],
+        ecn in prop_oneof![Just(EcnMode::Off), Just(EcnMode::Classic), Just(EcnMode::Accurate)],
         ack_every in 1u32..4,
         (receive_window, initial_window) in (prop_oneof![2u32..20, Just(1000)], 1u32..20),
         (duplicate_threshold, quick_acks, compression) in (1u32..6, 0u32..8, 0u64..3),
         clock_tick in prop_oneof![Just(Span::ZERO), Just(Span::from_millis(1)), Just(Span::from_millis(500))],
     ) -> Options {
-        let [sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, ecn, slow_start_restart, ..] = switches;
+        let [sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, slow_start_restart, ..] = switches;
         let [.., fast_recovery, forward_acknowledgment] = switches;
         Options {
             segment_size: Bytes::new(SEGMENT), sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, ecn,

@@ -134,6 +134,7 @@ pub(crate) fn ack(cumulative: u64) -> Reply {
         one_way_delay: Span::ZERO,
         window: u32::MAX,
         congestion_echo: false,
+        marked: 0,
         sack: SackBlocks::default(),
         duplicate: None,
     })
@@ -161,6 +162,12 @@ impl Reply {
     /// With an ECN echo.
     pub(crate) fn marked(mut self) -> Self {
         self.0.congestion_echo = true;
+        self
+    }
+
+    /// With the count of marked segments that a receiver with accurate ECN keeps.
+    pub(crate) fn count(mut self, marked: u32) -> Self {
+        self.0.marked = marked;
         self
     }
 
