@@ -62,7 +62,8 @@ pub trait Controller: Send {
     fn on_start(&mut self, _cx: &mut Context<'_>) {}
 
     /// An ACK that advances the cumulative point outside fast recovery (also while a timeout is repaired, and in a stack
-    /// without fast recovery any loss): the only event on which a window grows.
+    /// without fast recovery any loss): the only event on which a window grows, but for a controller that
+    /// [`wants`](Controller::wants) to govern recovery, for which such an ACK comes inside recovery as well.
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack);
 
     /// Any other ACK: a duplicate, one that only carries SACK information, or any ACK inside fast recovery.

@@ -1,7 +1,7 @@
 //! What only a controller hears that asks for it.
 
 use control::{SegmentReport, SentState, Transmission, Wants};
-use transport::{Application, Options};
+use transport::{Application, Options, Phase, Reduction};
 use units::{Bytes, Span};
 
 use crate::harness::{SenderScript, Told, ack, at, ms, plain};
@@ -112,4 +112,31 @@ fn what_proves_spurious_is_not_reported_as_lost_later() {
     s.at(50).arrives(ack(4).echo(0)).all();
     let lost = s.news().into_iter().filter(|told| matches!(told, Told::Lost(_))).count();
     assert_eq!(lost, 1, "0, when it was deemed lost");
+}
+
+#[test]
+fn a_controller_that_governs_recovery_alone_limits_the_flight() {
+    let wants = Wants { governs_recovery: true, ..Wants::default() };
+    let options = Options { reduction: Reduction::ProportionalRate, limited_transmit: false, ..plain() };
+    let mut s = SenderScript::wanting(wants, options, 4.0, Application::Greedy);
+    // 0 is lost, nothing is in flight, and the window of 6 becomes 3. Proportional rate reduction would send 0 again and no more.
+    s.leave(0..4).at(40).sacks(0, 1..3).window(6.0).arrives(ack(0).sack(1, 4)).leaves_again(0).leave(4..6);
+    s.in_flight(3).window_is(3.0).phase(Phase::Recovery);
+    s.window(5.0).at(60).arrives(ack(0).sack(1, 4)).leave(6..8).in_flight(5);
+    s.at(80).arrives(ack(4)).leaves(8);
+    assert!(s.news().contains(&Told::Recovered));
+    s.in_flight(5);
+}
+
+#[test]
+fn an_ack_inside_a_governed_recovery_may_grow_the_window() {
+    let wants = Wants { governs_recovery: true, ..Wants::default() };
+    let mut s = wanting(wants, 10.0);
+    // 0 and 5 are lost: 1 to 4 and 6 to 8 arrived.
+    s.leave(0..10).at(40).sacks(0, 1..5);
+    s.all();
+    s.arrives(ack(0).sack(6, 9).sack(1, 5)).all();
+    s.at(80).arrives(ack(5).sack(6, 9)).all();
+    assert!(matches!(s.told(), Told::Ack(ack) if ack.newly_acknowledged == 5), "{:?}", s.told());
+    s.phase(Phase::Recovery);
 }

@@ -43,7 +43,8 @@ impl Sender {
         } else {
             newly_lost > 0
         };
-        let grows = digest.acknowledged > 0 && !self.recovery.is_reducing() && !entering;
+        let held = !self.wants.governs_recovery && (self.recovery.is_reducing() || entering);
+        let grows = digest.acknowledged > 0 && !held;
         let untold = if entering { 0 } else { std::mem::take(&mut self.untold_losses) };
         let signal = Ack {
             rtt: sample,

@@ -115,6 +115,9 @@ impl Sender {
     /// The controller has just reduced the window from `before`: the flight follows.
     fn begin_reduction(&mut self, before: f64, retransmits: bool) {
         self.note_reduction();
+        if self.wants.governs_recovery {
+            return;
+        }
         let (target, in_flight) = (self.controller.window(), self.board.in_flight());
         self.recovery.limit_by(Episode::new(self.options.reduction, before, target, in_flight, retransmits));
     }
@@ -144,7 +147,9 @@ impl Sender {
     /// Leaves fast recovery, go-back-N or reduction.
     pub(super) fn leave_reduction(&mut self, now: Time, journal: &mut dyn Journal) {
         journal.note(Event::Recovered);
-        let ramps = self.recovery.phase() != Phase::Loss && self.options.reduction == Reduction::Pipe;
+        let ramps = self.recovery.phase() != Phase::Loss
+            && self.options.reduction == Reduction::Pipe
+            && !self.wants.governs_recovery;
         self.recovery.leave();
         self.tell(now, |controller, cx| controller.on_recovered(cx));
         self.board.shrink();
