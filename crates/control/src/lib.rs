@@ -119,6 +119,12 @@ pub trait Controller: Send {
         None
     }
 
+    /// Segments that leave in one burst where there is a [`pacing_rate`](Controller::pacing_rate), which holds from burst to burst; 0
+    /// counts as 1 (send quantum, draft-ietf-ccwg-bbr section 5.6.3; the size of a TSO segment in Linux).
+    fn send_quantum(&self) -> u32 {
+        1
+    }
+
     /// The codepoint of new segments where ECN is in use: [`Ecn::Ect1`] for a controller that answers marks as L4S asks for (RFC 9331).
     /// Read once.
     fn ecn_codepoint(&self) -> Ecn {

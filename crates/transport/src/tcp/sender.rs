@@ -159,7 +159,11 @@ impl Sender {
         };
         event(self.controller.as_mut(), &mut cx);
         self.window = (self.controller.window() as u32).max(1);
-        self.pacer.set_rate(self.controller.pacing_rate());
+        let rate = self.controller.pacing_rate();
+        self.pacer.set_rate(rate);
+        if rate.is_some() {
+            self.pacer.set_quantum(self.controller.send_quantum());
+        }
     }
 
     /// The next segment that leaves now, if one does. Call until it answers `None`: only then is the timer set.
@@ -185,7 +189,7 @@ impl Sender {
             self.blocked = reason;
             return None;
         }
-        if self.pacer.next() > now {
+        if self.pacer.blocks(now) {
             self.blocked = Blocked::Pace;
             return None;
         }
