@@ -108,6 +108,16 @@ pub trait Controller: Send {
     /// only a tail loss probe repaired has no report. Only for a controller that [`wants`](Controller::wants) it.
     fn on_segment_lost(&mut self, _cx: &mut Context<'_>, _segment: &SegmentReport) {}
 
+    /// When to call [`on_timer`](Controller::on_timer); `None` if not at all. Asked after every event, as long as there is data to send
+    /// or outstanding. Only for a controller that [`wants`](Controller::wants) a timer.
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+
+    /// The time that [`poll_timeout`](Controller::poll_timeout) named has come. It then names a later one, or none; one that is not
+    /// later counts as [`RESOLUTION`] from now.
+    fn on_timer(&mut self, _cx: &mut Context<'_>) {}
+
     /// The congestion window in segments; only whole segments are sent.
     fn window(&self) -> f64;
 

@@ -40,6 +40,8 @@ pub struct Wants {
     /// [`on_segment_delivered`](crate::Controller::on_segment_delivered) and
     /// [`on_segment_lost`](crate::Controller::on_segment_lost) for every segment, and [`RateSample::sent`].
     pub segments: bool,
+    /// [`on_timer`](crate::Controller::on_timer) when [`poll_timeout`](crate::Controller::poll_timeout) says.
+    pub timer: bool,
     /// To answer marks by itself: there is no [`on_ecn`](crate::Controller::on_ecn), and growth goes on. Marks are those of
     /// [`Ack::newly_marked`], or of [`Ack::ecn_echo`].
     pub governs_marks: bool,

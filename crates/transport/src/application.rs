@@ -52,6 +52,11 @@ impl Backlog {
         }
     }
 
+    /// Whether there will never be more than the `sent` segments.
+    pub(crate) fn is_over(&self, sent: u64) -> bool {
+        sent >= self.bytes.div_ceil(u64::from(self.segment_size))
+    }
+
     /// The next instant at which the application writes.
     pub(crate) fn next_write(&self) -> Option<Time> {
         self.pace.as_ref().and_then(|pace| pace.next_write())

@@ -9,7 +9,7 @@ mod property;
 
 use std::sync::Arc;
 
-use control::{Context, Controller, SentState, Transmission, Wants};
+use control::{Context, Controller, RESOLUTION, SentState, Transmission, Wants};
 use units::{Bytes, Ecn, Random, Span, Time};
 
 use super::delivery_rate::DeliveryRate;
@@ -71,6 +71,8 @@ pub struct Sender {
     probe: TailProbe,
     recovery: Recovery,
     reordering: Reordering,
+    /// When the controller wants to be woken.
+    wake_at: Time,
     /// Segments reported as marked, with accurate ECN.
     marked: u64,
     /// The ECN codepoint of new segments.
@@ -121,6 +123,7 @@ impl Sender {
             probe: TailProbe::default(),
             recovery: Recovery::default(),
             reordering: Reordering::new(options.duplicate_threshold, options.forward_acknowledgment),
+            wake_at: Time::NEVER,
             marked: 0,
             codepoint: if options.ecn == EcnMode::Off { Ecn::NotCapable } else { controller.ecn_codepoint() },
             duplicates: 0,
@@ -163,6 +166,10 @@ impl Sender {
         self.pacer.set_rate(rate);
         if rate.is_some() {
             self.pacer.set_quantum(self.controller.send_quantum());
+        }
+        if self.wants.timer {
+            // A controller that names the present again would stop the time.
+            self.wake_at = self.controller.poll_timeout().map_or(Time::NEVER, |at| at.max(now + RESOLUTION));
         }
     }
 
@@ -330,12 +337,22 @@ impl Sender {
 
     /// When to call [`on_timeout`](Self::on_timeout), at the latest. Valid once nothing more leaves.
     pub fn poll_timeout(&self) -> Option<Time> {
+        let timers = self.timers.next().min(self.controller_timer());
         let next = match self.blocked {
-            Blocked::Application => self.timers.next().min(self.backlog.next_write().unwrap_or(Time::NEVER)),
-            Blocked::Pace => self.timers.next().min(self.pacer.next()),
-            Blocked::Window | Blocked::Receiver => self.timers.next(),
+            Blocked::Application => timers.min(self.backlog.next_write().unwrap_or(Time::NEVER)),
+            Blocked::Pace => timers.min(self.pacer.next()),
+            Blocked::Window | Blocked::Receiver => timers,
         };
         (next != Time::NEVER).then_some(next)
+    }
+
+    /// When the controller wants to be woken. One whose flow is over sleeps.
+    #[inline]
+    fn controller_timer(&self) -> Time {
+        if !self.wants.timer || (self.board.outstanding() == 0 && self.backlog.is_over(self.board.next())) {
+            return Time::NEVER;
+        }
+        self.wake_at
     }
 
     /// The controller, for its window, threshold and probes.

@@ -81,7 +81,8 @@ impl SenderScript {
 
     /// The same, with a probe controller that wants more than the usual events.
     pub(crate) fn wanting(wants: Wants, options: Options, window: f64, application: Application) -> Self {
-        let tape = Tape { window, threshold: window, before: window, pacing: None, wants, told: Vec::new() };
+        let tape =
+            Tape { window, threshold: window, before: window, pacing: None, wants, wake_up: None, told: Vec::new() };
         let tape = Arc::new(Mutex::new(tape));
         let controller = Box::new(ProbeController(tape.clone()));
         Self::start(options, controller, Some(tape), application)
@@ -210,6 +211,12 @@ impl SenderScript {
     /// The script sets the slow-start threshold of the probe controller.
     pub(crate) fn threshold(&mut self, threshold: f64) -> &mut Self {
         self.tape().threshold = threshold;
+        self
+    }
+
+    /// The script sets when the probe controller wants to be woken.
+    pub(crate) fn wake_up(&mut self, ms: u64) -> &mut Self {
+        self.tape().wake_up = Some(at(ms));
         self
     }
 

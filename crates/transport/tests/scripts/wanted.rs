@@ -140,3 +140,34 @@ fn an_ack_inside_a_governed_recovery_may_grow_the_window() {
     assert!(matches!(s.told(), Told::Ack(ack) if ack.newly_acknowledged == 5), "{:?}", s.told());
     s.phase(Phase::Recovery);
 }
+
+#[test]
+fn a_controller_is_woken_when_it_asked_to_be() {
+    let mut s = wanting(Wants { timer: true, ..Wants::default() }, 2.0);
+    s.leave(0..2).wake_up(60).at(40).arrives(ack(1)).leaves(2).timer_at(60).window(3.0).timer().leaves(3);
+    assert_eq!(s.news(), [Told::Timer]);
+    // The retransmission timer did not move: it was set at 40, to 40 + 200 ms.
+    s.timer_at(280);
+}
+
+#[test]
+fn a_controller_that_names_the_present_again_does_not_stop_the_time() {
+    let mut s = wanting(Wants { timer: true, ..Wants::default() }, 2.0);
+    s.leave(0..2).wake_up(10).at(40).arrives(ack(1)).leaves(2).timer();
+    assert_eq!(s.news(), [Told::Timer], "a nanosecond after 40 ms");
+    s.timer_at(280);
+}
+
+#[test]
+fn a_controller_is_not_woken_once_all_is_acknowledged() {
+    let wants = Wants { timer: true, ..Wants::default() };
+    let mut s = SenderScript::wanting(wants, plain(), 2.0, Application::Finite(Bytes::new(1500)));
+    s.leave(0..2).wake_up(100).at(40).arrives(ack(1)).timer_at(100).at(50).arrives(ack(2)).no_timer();
+    assert_eq!(s.news(), []);
+}
+
+#[test]
+fn a_timer_that_nobody_asked_for_does_not_run() {
+    let mut s = SenderScript::new(plain(), 2.0);
+    s.leave(0..2).wake_up(60).at(40).arrives(ack(1)).leaves(2).timer_at(280);
+}

@@ -17,6 +17,9 @@ impl Sender {
         if self.timers.take_reordering(now) {
             self.on_reordering_timeout(now, journal);
         }
+        if self.controller_timer() <= now {
+            self.tell(now, |controller, cx| controller.on_timer(cx));
+        }
         match self.timers.take_expired(now) {
             Some(Kind::TailLossProbe) => self.probe.expire(),
             Some(Kind::Retransmission) => self.on_retransmission_timeout(now, journal),

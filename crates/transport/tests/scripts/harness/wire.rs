@@ -24,6 +24,7 @@ pub(crate) enum Told {
     TransmitStart(Span),
     Delivered(SegmentReport),
     Lost(SegmentReport),
+    Timer,
 }
 
 /// What the probe controller and its script share.
@@ -34,6 +35,7 @@ pub(super) struct Tape {
     pub(super) before: f64,
     pub(super) pacing: Option<Rate>,
     pub(super) wants: Wants,
+    pub(super) wake_up: Option<Time>,
     pub(super) told: Vec<Told>,
 }
 
@@ -60,6 +62,16 @@ impl Controller for ProbeController {
 
     fn on_sent(&mut self, _cx: &mut Context<'_>, sent: &Transmission) {
         self.tape().told.push(Told::Sent(*sent));
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.tape().wake_up
+    }
+
+    fn on_timer(&mut self, _cx: &mut Context<'_>) {
+        let mut tape = self.tape();
+        tape.wake_up = None;
+        tape.told.push(Told::Timer);
     }
 
     fn on_segment_delivered(&mut self, _cx: &mut Context<'_>, segment: &SegmentReport) {
