@@ -118,7 +118,8 @@ pub trait Controller: Send {
     /// later counts as [`RESOLUTION`] from now.
     fn on_timer(&mut self, _cx: &mut Context<'_>) {}
 
-    /// The congestion window in segments; only whole segments are sent.
+    /// The congestion window in segments; only whole segments are sent. Below one it is one, unless the controller
+    /// [`wants`](Controller::wants) fractional windows.
     fn window(&self) -> f64;
 
     /// The slow-start threshold in segments; infinite before the first congestion event.

@@ -42,6 +42,9 @@ pub struct Wants {
     pub segments: bool,
     /// [`on_timer`](crate::Controller::on_timer) when [`poll_timeout`](crate::Controller::poll_timeout) says.
     pub timer: bool,
+    /// Windows below one segment: one segment is in flight, but each leaves no sooner than `segment / window` after the last, in
+    /// round trips. Otherwise such a window is one of a segment.
+    pub fractional_window: bool,
     /// To answer marks by itself: there is no [`on_ecn`](crate::Controller::on_ecn), and growth goes on. Marks are those of
     /// [`Ack::newly_marked`], or of [`Ack::ecn_echo`].
     pub governs_marks: bool,

@@ -10,7 +10,7 @@ mod property;
 use std::sync::Arc;
 
 use control::{Context, Controller, RESOLUTION, SentState, Transmission, Wants};
-use units::{Bytes, Ecn, Random, Span, Time};
+use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
 use super::delivery_rate::DeliveryRate;
 use super::pacing::Pacer;
@@ -161,8 +161,12 @@ impl Sender {
             random: &mut self.random,
         };
         event(self.controller.as_mut(), &mut cx);
-        self.window = (self.controller.window() as u32).max(1);
-        let rate = self.controller.pacing_rate();
+        let window = self.controller.window();
+        self.window = (window as u32).max(1);
+        let mut rate = self.controller.pacing_rate();
+        if self.wants.fractional_window && window < 1.0 {
+            rate = self.rate_of(window).into_iter().chain(rate).min();
+        }
         self.pacer.set_rate(rate);
         if rate.is_some() {
             self.pacer.set_quantum(self.controller.send_quantum());
@@ -171,6 +175,14 @@ impl Sender {
             // A controller that names the present again would stop the time.
             self.wake_at = self.controller.poll_timeout().map_or(Time::NEVER, |at| at.max(now + RESOLUTION));
         }
+    }
+
+    /// The rate that sends `window` segments a round trip; none before the first RTT sample.
+    fn rate_of(&self, window: f64) -> Option<Rate> {
+        let rtt = self.rtt.smoothed.as_secs_f64();
+        let bits = 8.0 * self.wire_size(self.options.segment_size.get() as u32).get() as f64;
+        // Slower than any timeout is slow enough, and not standing still.
+        (rtt > 0.0).then(|| Rate::from_bits_per_second((window * bits / rtt).max(1.0) as u64))
     }
 
     /// The next segment that leaves now, if one does. Call until it answers `None`: only then is the timer set.

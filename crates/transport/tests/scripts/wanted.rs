@@ -171,3 +171,19 @@ fn a_timer_that_nobody_asked_for_does_not_run() {
     let mut s = SenderScript::new(plain(), 2.0);
     s.leave(0..2).wake_up(60).at(40).arrives(ack(1)).leaves(2).timer_at(280);
 }
+
+// draft-briscoe-iccrg-prague-congestion-control, section 3.1.6.
+#[test]
+fn a_quarter_of_a_segment_is_one_every_four_round_trips() {
+    let wants = Wants { fractional_window: true, ..Wants::default() };
+    let mut s = wanting(wants, 1.0);
+    s.leaves(0).window(0.25).at(40).arrives(ack(1)).leaves(1);
+    // The RTT is 40 ms, so the next one leaves 160 ms later, although the ACK is back after 40.
+    s.at(80).arrives(ack(2)).nothing_leaves().timer_at(200).timer().leaves(2);
+}
+
+#[test]
+fn without_wanting_it_a_quarter_of_a_segment_is_one() {
+    let mut s = SenderScript::new(plain(), 1.0);
+    s.leaves(0).window(0.25).at(40).arrives(ack(1)).leaves(1).at(80).arrives(ack(2)).leaves(2);
+}
