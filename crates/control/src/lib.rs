@@ -118,6 +118,12 @@ pub trait Controller: Send {
     /// later counts as [`RESOLUTION`] from now.
     fn on_timer(&mut self, _cx: &mut Context<'_>) {}
 
+    /// Parameters change while the flow runs, as an application may ask of some controllers. One sentence says what is not
+    /// allowed; nothing has changed then. By default nothing can be changed.
+    fn set_parameters(&mut self, _given: &Parameters) -> Result<(), ParameterError> {
+        Err(ParameterError("its parameters cannot change while a flow runs".to_owned()))
+    }
+
     /// The congestion window in segments; only whole segments are sent. Below one it is one, unless the controller
     /// [`wants`](Controller::wants) fractional windows.
     fn window(&self) -> f64;

@@ -165,12 +165,18 @@ macro_rules! parameters {
             /// What is `given`, checked before, and the rest at its defaults.
             pub(crate) fn read(given: &$crate::Parameters) -> Result<Self, $crate::ParameterError> {
                 let mut settings = Self::default();
+                settings.change(given)?;
+                Ok(settings)
+            }
+
+            /// Takes over what is `given`, checked before; the rest stays.
+            pub(crate) fn change(&mut self, given: &$crate::Parameters) -> Result<(), $crate::ParameterError> {
                 $(
                     if let Some(value) = given.get($crate::parameters::parameters!(@name $field $($name)?)) {
-                        settings.$field = $crate::parameters::Kind::from_json(value)?;
+                        self.$field = $crate::parameters::Kind::from_json(value)?;
                     }
                 )+
-                Ok(settings)
+                Ok(())
             }
         }
 

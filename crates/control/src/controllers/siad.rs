@@ -41,7 +41,8 @@ use self::base_rtt::BaseRtt;
 use self::settings::MIN_RTTS;
 pub use self::settings::{RttSource, Settings, Trend};
 use crate::entry::Entry;
-use crate::{Ack, Context, Controller, Loss, Probe, RESOLUTION, Reno, Undo};
+use crate::parameters::check;
+use crate::{Ack, Context, Controller, Loss, ParameterError, Parameters, Probe, RESOLUTION, Reno, Undo};
 
 /// What the registry tells about SIAD.
 pub const ENTRY: Entry = Entry {
@@ -128,6 +129,15 @@ impl Siad {
             last: Event::default(),
             events: 0,
             additional_decreases: 0,
+        }
+    }
+
+    /// What the application sets Num_RTT to holds at once (section III.C): alpha goes as its inverse, so that the epoch still aims
+    /// at the same target. With Num_ms each congestion event derives Num_RTT anew.
+    fn keep_num_rtt(&mut self) {
+        if self.settings.num_ms.is_zero() {
+            let before = std::mem::replace(&mut self.epoch.num_rtt, self.settings.num_rtt);
+            self.epoch.alpha *= f64::from(before) / f64::from(self.epoch.num_rtt);
         }
     }
 
@@ -349,9 +359,17 @@ impl Controller for Siad {
         if let Some((before, rtt)) = self.undo.take() {
             let window = self.epoch.reno.window.max(before.reno.window);
             self.epoch = Epoch { reno: Reno { window, ..before.reno }, ..before };
+            self.keep_num_rtt();
             self.rtt.take_event_back(&rtt);
             self.double_in_slow_start();
         }
+    }
+
+    fn set_parameters(&mut self, given: &Parameters) -> Result<(), ParameterError> {
+        check(ENTRY.name, Settings::PARAMETERS, given)?;
+        self.settings.change(given)?;
+        self.keep_num_rtt();
+        Ok(())
     }
 
     fn on_idle_restart(&mut self, cx: &mut Context<'_>) {

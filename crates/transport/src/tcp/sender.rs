@@ -9,7 +9,7 @@ mod property;
 
 use std::sync::Arc;
 
-use control::{Context, Controller, RESOLUTION, SentState, Transmission, Wants};
+use control::{Context, Controller, ParameterError, Parameters, RESOLUTION, SentState, Transmission, Wants};
 use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
 use super::delivery_rate::DeliveryRate;
@@ -365,6 +365,13 @@ impl Sender {
             return Time::NEVER;
         }
         self.wake_at
+    }
+
+    /// Parameters of the controller change at `now`. Afterwards poll what to transmit.
+    pub fn set_parameters(&mut self, now: Time, given: &Parameters) -> Result<(), ParameterError> {
+        let mut outcome = Ok(());
+        self.tell(now, |controller, _| outcome = controller.set_parameters(given));
+        outcome
     }
 
     /// The controller, for its window, threshold and probes.

@@ -571,3 +571,36 @@ fn after_idle_the_flow_starts_slowly_from_the_initial_window() {
     flow.acknowledge(10, 100);
     assert_eq!(flow.siad.window(), 20.0);
 }
+
+/// Parameters as a scenario gives them.
+fn given(name: &str, value: serde_json::Value) -> crate::Parameters {
+    [(name.to_owned(), value)].into_iter().collect()
+}
+
+// Section III.C.
+#[test]
+fn num_rtt_changes_at_once_and_keeps_the_target() {
+    // 20 segments to the target in 20 round trips; with 10 of them it is two segments a round trip.
+    let mut flow = Flow::cruising(Settings::default(), 40.0, 20.0, 40.0);
+    flow.siad.epoch.alpha = 1.0;
+    assert_eq!(flow.siad.set_parameters(&given("num_rtt", 10.into())), Ok(()));
+    assert_eq!((flow.probe("num_rtt"), flow.siad.epoch.alpha), (10.0, 2.0));
+}
+
+#[test]
+fn a_spurious_loss_gives_back_no_num_rtt_of_the_past() {
+    let mut flow = Flow::cruising(Settings::default(), 40.0, 20.0, 40.0);
+    flow.siad.epoch.alpha = 1.0;
+    flow.lose_at(150);
+    assert_eq!(flow.siad.set_parameters(&given("num_rtt", 10.into())), Ok(()));
+    flow.siad.on_spurious(&mut flow.world.context());
+    assert_eq!((flow.probe("num_rtt"), flow.siad.epoch.alpha), (10.0, 2.0));
+}
+
+#[test]
+fn a_change_that_is_not_allowed_changes_nothing() {
+    let mut flow = Flow::new(Settings::default());
+    let refused = flow.siad.set_parameters(&given("num_rtt", 1.into())).unwrap_err().to_string();
+    assert!(refused.contains("num_rtt") && refused.contains("2 to 1000000"), "{refused}");
+    assert_eq!(flow.probe("num_rtt"), 20.0);
+}
