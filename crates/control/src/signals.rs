@@ -144,6 +144,12 @@ pub struct Ack {
     pub in_flight_before: u32,
     /// Segments in flight after it.
     pub in_flight: u32,
+    /// The highest segment that this ACK SACKs and none before did. Where the receiver acknowledges every segment that is out of order, it
+    /// is the one that arrived.
+    pub newly_sacked: Option<u64>,
+    /// The first sign of a hole: a duplicate ACK or a SACK block while nothing above the cumulative point was known to
+    /// have arrived.
+    pub first_duplicate: bool,
     /// The delivery rate, if the ACK delivers anything.
     pub rate: Option<RateSample>,
     /// This ACK covers, cumulatively or by SACK, the first new segment sent after the previous such ACK: one round-trip
@@ -187,6 +193,8 @@ impl Ack {
         lost: 0,
         in_flight_before: 0,
         in_flight: 0,
+        newly_sacked: None,
+        first_duplicate: false,
         rate: None,
         round_start: false,
         ecn_echo: false,

@@ -72,6 +72,8 @@ pub(crate) struct Digest {
     pub(crate) delivered: u32,
     /// Newly SACKed.
     pub(crate) sacked: u32,
+    /// The highest number among these.
+    pub(crate) highest_sacked: Option<u64>,
     /// Sending times of the newest and oldest newly delivered segment that was sent once.
     pub(crate) newest_at: Option<Time>,
     pub(crate) oldest_at: Option<Time>,
@@ -300,6 +302,7 @@ impl Scoreboard {
                 self.segments[index].flags = segment.flags & (AMBIGUOUS | APPLICATION_LIMITED) | SACKED;
                 self.sacked_count += 1;
                 digest.sacked += 1;
+                digest.highest_sacked = digest.highest_sacked.max(Some(number));
                 digest.delivered += 1;
                 digest.note_overtaken(number, highest, segment.flags);
                 self.delivered(number, segment, clock, digest);

@@ -113,6 +113,30 @@ fn an_ack_in_flight_counts_tell_of_the_pipe_before_and_after() {
 }
 
 #[test]
+fn the_newest_sacked_segment_and_the_first_duplicate_are_reported() {
+    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 6.0);
+    let signs = |s: &SenderScript| (s.last_ack().newly_sacked, s.last_ack().first_duplicate);
+    s.leave(0..6).at(40).arrives(ack(0).sack(2, 3));
+    assert_eq!(signs(&s), (Some(2), true));
+    s.arrives(ack(0).sack(4, 5).sack(2, 3));
+    assert_eq!(signs(&s), (Some(4), false));
+    s.arrives(ack(0).sack(4, 5).sack(2, 3));
+    assert_eq!(signs(&s), (None, false), "nothing new in it");
+    s.arrives(ack(3).sack(4, 5)).all();
+    assert_eq!(signs(&s), (None, false), "the hole was filled");
+}
+
+#[test]
+fn without_sack_the_first_duplicate_ack_is_one() {
+    let mut s = SenderScript::new(Options { sack: false, limited_transmit: false, ..plain() }, 6.0);
+    let signs = |s: &SenderScript| (s.last_ack().newly_sacked, s.last_ack().first_duplicate);
+    s.leave(0..6).at(40).arrives(ack(0));
+    assert_eq!(signs(&s), (None, true));
+    s.arrives(ack(0));
+    assert_eq!(signs(&s), (None, false));
+}
+
+#[test]
 fn an_ack_of_what_was_never_sent_or_long_acknowledged_is_ignored() {
     let mut s = SenderScript::new(plain(), 4.0);
     s.leave(0..4).at(40).arrives(ack(2)).leave(4..6);

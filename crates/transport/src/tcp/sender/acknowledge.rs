@@ -19,6 +19,7 @@ impl Sender {
             return None; // never sent, or old (RFC 9293, section 3.10.7.4)
         }
         let in_flight_before = self.board.in_flight();
+        let had_duplicates = self.board.sacked_count() > 0;
         let mut digest = self.board.apply(ack, now, self.rtt.minimum);
         self.peer_window = ack.window;
         let mut newly_lost = if self.options.sack { 0 } else { self.count_duplicates(&mut digest) };
@@ -60,6 +61,8 @@ impl Sender {
             lost: self.counters.lost,
             in_flight_before,
             in_flight: self.board.in_flight(),
+            newly_sacked: digest.highest_sacked,
+            first_duplicate: !had_duplicates && digest.acknowledged == 0 && self.board.sacked_count() > 0,
             rate,
             round_start,
             ecn_echo: ack.congestion_echo || newly_marked > 0,
