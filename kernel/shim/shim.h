@@ -63,10 +63,13 @@ struct tcp_sock {
 	u32 retrans_out;
 	u32 max_packets_out;
 	u32 delivered;
+	u32 delivered_ce; /* of these, reported as marked: with accurate ECN */
 	u32 lost;
+	u32 app_limited; /* 0, or what delivered is when the sample of an idle application is over */
 	u32 mss_cache;
 	u8 is_cwnd_limited;
 	u64 tcp_mstamp; /* microseconds */
+	u64 delivered_mstamp; /* when delivered last grew, microseconds */
 	struct tcp_options_received rx_opt;
 	struct tcp_rack rack;
 };
@@ -95,7 +98,10 @@ struct ack_sample {
 };
 
 struct rate_sample {
+	u32 prior_delivered; /* delivered when the segment of the sample left */
+	u32 prior_delivered_ce;
 	s32 delivered;
+	s32 delivered_ce;
 	long interval_us;
 	long rtt_us;
 	int losses;

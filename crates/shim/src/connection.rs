@@ -20,6 +20,7 @@ pub(crate) enum State {
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub(crate) enum Event {
+    TransmitStart = 0,
     WindowRestart = 1,
     CompleteReduction = 2,
     Loss = 3,
@@ -65,10 +66,13 @@ pub(crate) struct TcpSock {
     pub(crate) retrans_out: u32,
     pub(crate) max_packets_out: u32,
     pub(crate) delivered: u32,
+    pub(crate) delivered_ce: u32,
     pub(crate) lost: u32,
+    pub(crate) app_limited: u32,
     pub(crate) mss_cache: u32,
     pub(crate) is_cwnd_limited: u8,
     pub(crate) tcp_mstamp: u64,
+    pub(crate) delivered_mstamp: u64,
     pub(crate) rcv_tsecr: u32,
     pub(crate) saw_tstamp: u16,
     pub(crate) rack_rtt_us: u32,
@@ -85,7 +89,10 @@ pub(crate) struct AckSample {
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct RateSample {
+    pub(crate) prior_delivered: u32,
+    pub(crate) prior_delivered_ce: u32,
     pub(crate) delivered: i32,
+    pub(crate) delivered_ce: i32,
     pub(crate) interval_us: c_long,
     pub(crate) rtt_us: c_long,
     pub(crate) losses: c_int,

@@ -11,20 +11,22 @@
 //! | an ACK of all that was outstanding at the timeout | set_state(Open), before cong_avoid |
 //! | [`on_spurious`](Controller::on_spurious) | undo_cwnd, set_state(Open) |
 //! | [`on_idle_restart`](Controller::on_idle_restart) | cwnd_event(CWND_RESTART) |
+//! | [`on_transmit_start`](Controller::on_transmit_start) | cwnd_event(TX_START) |
 //!
-//! `cong_control`, where there is one, takes the place of cong_avoid, on every ACK.
+//! `cong_control`, where there is one, takes the place of cong_avoid, on every ACK. It governs recovery: `snd_cwnd` is what may be in
+//! flight.
 //!
 //! Differences from the kernel:
-//! - Window and threshold follow its rules, but for recovery: how the flight comes down is the business of the simulator's transport, which
-//!   aims at `snd_ssthresh` (at `snd_cwnd` with cong_control); `snd_cwnd` is what is in flight meanwhile, at most what it was.
+//! - Window and threshold follow its rules, but for recovery without cong_control: how the flight comes down is the business of the
+//!   simulator's transport, which aims at `snd_ssthresh`; `snd_cwnd` is what is in flight meanwhile, at most what it was.
 //! - The ACK that ends recovery does not grow the window. After idle time the window is the initial one at once.
-//! - The state Disorder, cwnd_event(TX_START), min_tso_segs and sndbuf_expand do not occur.
+//! - The state Disorder, min_tso_segs and sndbuf_expand do not occur.
 //! - Of what is in flight, `sacked_out` is all that has left the network; `lost_out` is 0. `rack.end_seq` is exact at the end of a round.
 //! - Segments leave at `sk_pacing_rate` if the controller sets it, as with fq.
 
 use std::sync::Arc;
 
-use control::{Ack, Context, Controller, Loss, Marks, Probe};
+use control::{Ack, Context, Controller, Loss, Marks, Probe, Wants};
 use units::{Rate, Span, Time};
 
 use crate::connection::{AckSample, ECHO, Event, INFINITE, RateSample, State};
@@ -107,6 +109,11 @@ impl Kernel {
         tp.sacked_out = tp.packets_out.saturating_sub(ack.in_flight);
         tp.retrans_out = ack.in_flight.saturating_sub(tp.packets_out);
         tp.delivered = tp.delivered.wrapping_add(ack.newly_delivered);
+        if ack.newly_delivered > 0 {
+            tp.delivered_mstamp = tp.tcp_mstamp;
+        }
+        tp.delivered_ce = ack.marked as u32;
+        tp.app_limited = if ack.application_limited { tp.delivered.wrapping_add(ack.in_flight).max(1) } else { 0 };
         tp.lost = tp.lost.wrapping_add(ack.newly_lost);
         tp.is_cwnd_limited = ack.window_limited.into();
         // The transport has judged by the same rule: what it denies, the controller must not find.
@@ -131,7 +138,11 @@ impl Kernel {
 
     fn cong_control(&mut self, cx: &mut Context<'_>, ack: &Ack, flags: u64) {
         let sequence = self.sequence(ack.acknowledged_to);
+        let prior_marked = ack.rate.and_then(|rate| rate.sent).map_or(ack.marked, |sent| sent.marked);
         let sample = RateSample {
+            prior_delivered: ack.rate.map_or(0, |rate| rate.prior_delivered as u32),
+            prior_delivered_ce: prior_marked as u32,
+            delivered_ce: (ack.marked - prior_marked) as i32,
             delivered: ack.rate.map_or(-1, |rate| rate.delivered as i32),
             interval_us: ack.rate.map_or(-1, |rate| microseconds(rate.interval).into()),
             rtt_us: ack.rtt.map_or(-1, |rtt| microseconds(rtt.value).into()),
@@ -139,7 +150,7 @@ impl Kernel {
             acked_sacked: ack.newly_delivered,
             prior_in_flight: ack.in_flight_before,
             is_app_limited: ack.rate.is_some_and(|rate| rate.application_limited),
-            is_retrans: false,
+            is_retrans: ack.rate.is_some_and(|rate| rate.is_retransmission),
         };
         self.flow.cong_control(cx.random, sequence, flags, &sample);
     }
@@ -177,6 +188,17 @@ fn microseconds(span: Span) -> u32 {
 }
 
 impl Controller for Kernel {
+    fn wants(&self) -> Wants {
+        let controls_all = self.flow.library().controls_all();
+        // Segments for what was marked when the segment of a rate sample left.
+        Wants { transmit_start: true, governs_recovery: controls_all, segments: controls_all, ..Wants::default() }
+    }
+
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, _idle: Span) {
+        self.set_time(cx);
+        self.flow.cwnd_event(cx.random, Event::TransmitStart as u32);
+    }
+
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.set_time(cx);
         let tp = &mut self.flow.connection_mut().tp;
@@ -189,9 +211,9 @@ impl Controller for Kernel {
         let flags = self.signals(cx, ack);
         match self.state {
             // A stack without fast recovery, which the kernel is not: there repair goes on, but the reduction is over.
-            State::Reduced | State::Recovery => self.end_reduction(cx),
+            State::Reduced | State::Recovery if !self.flow.library().controls_all() => self.end_reduction(cx),
             State::Loss if ack.acknowledged_to >= self.loss_end => self.set_state(cx, State::Open),
-            State::Loss | State::Open => {}
+            _ => {}
         }
         if self.flow.library().controls_all() {
             self.cong_control(cx, ack, flags);

@@ -1,0 +1,114 @@
+//! What a controller in C is given with each event: the fields of the kernel's structures.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use control::{Ack, Context, Controller, Loss, Parameters, Probe, RateSample, SentState};
+use shim::Source;
+use units::{Bytes, Random, Span, Time};
+
+const WATCHING: &str = r#"
+    #include "ack.h"
+    PROBES(starts, prior_delivered, prior_delivered_ce, delivered_ce, total_ce, is_retrans, delivered_mstamp, app_limited);
+    struct mine { u64 starts; u64 last; };
+    STORED_STATE(struct mine);
+    CALLBACK_2(void, mine_cwnd_event, struct sock *, sk, u32, event) {
+        if (event == CA_EVENT_TX_START)
+            state(sk)->starts += 1;
+    }
+    CALLBACK_4(void, mine_cong_control, struct sock *, sk, u32, ack, u32, flag, const struct rate_sample *, rs) {
+        struct mine *s = state(sk);
+        struct probe_record *out = probe_begin(sk, &s->last);
+        probe(out, starts, s->starts, 1);
+        probe(out, prior_delivered, rs->prior_delivered, 1);
+        probe(out, prior_delivered_ce, rs->prior_delivered_ce, 1);
+        probe(out, delivered_ce, rs->delivered_ce, 1);
+        probe(out, total_ce, tcp_sk(sk)->delivered_ce, 1);
+        probe(out, is_retrans, rs->is_retrans, 1);
+        probe(out, delivered_mstamp, tcp_sk(sk)->delivered_mstamp, 1);
+        probe(out, app_limited, tcp_sk(sk)->app_limited, 1);
+        probe_end(out);
+        tcp_sk(sk)->snd_cwnd += 1;
+    }
+    CALLBACK_1(u32, mine_ssthresh, struct sock *, sk) { return 5; }
+    CALLBACK_1(u32, mine_undo_cwnd, struct sock *, sk) { return tcp_sk(sk)->prior_cwnd; }
+    CONTROLLER("mine", .ssthresh = mine_ssthresh, .cong_control = mine_cong_control, .cwnd_event = mine_cwnd_event,
+               .undo_cwnd = mine_undo_cwnd);
+"#;
+
+fn build(text: &str) -> Box<dyn Controller> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("signals");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("mine.bpf.c");
+    fs::write(&path, text).unwrap();
+    Source::open(&path).and_then(|source| source.build(&Parameters::new())).unwrap()
+}
+
+fn probes(controller: &dyn Controller) -> BTreeMap<&'static str, f64> {
+    struct All(BTreeMap<&'static str, f64>);
+    impl Probe for All {
+        fn value(&mut self, name: &'static str, value: f64) {
+            self.0.insert(name, value);
+        }
+    }
+    let mut all = All(BTreeMap::new());
+    controller.probe(&mut all);
+    all.0
+}
+
+#[test]
+fn cong_control_is_given_what_the_kernel_gives_and_governs_recovery() {
+    let mut controller = build(WATCHING);
+    assert!(controller.wants().governs_recovery && controller.wants().transmit_start);
+    let mut random = Random::stream(1, "test", 0);
+    let mut cx = Context {
+        now: Time::from_nanos(7_000_000),
+        segment_size: Bytes::new(1000),
+        initial_window: 10.0,
+        random: &mut random,
+    };
+    controller.on_start(&mut cx);
+    controller.on_transmit_start(&mut cx, Span::ZERO);
+    let sent =
+        SentState { at: Time::ZERO, delivered: 100, lost: 0, marked: 3, in_flight: 4, application_limited: false };
+    let rate = RateSample {
+        delivered: 4,
+        interval: Span::from_millis(40),
+        application_limited: false,
+        prior_delivered: 100,
+        is_retransmission: true,
+        sent: Some(sent),
+    };
+    let ack = Ack {
+        newly_acknowledged: 2,
+        newly_delivered: 2,
+        marked: 8,
+        acknowledged_to: 2,
+        sent_to: 12,
+        in_flight: 10,
+        application_limited: true,
+        rate: Some(rate),
+        ..Ack::EMPTY
+    };
+    controller.on_ack(&mut cx, &ack);
+    // Eight marks by now, three when the segment left. Two delivered and ten in flight: until twelve are delivered.
+    let expected = [
+        ("app_limited", 12.0),
+        ("delivered_ce", 5.0),
+        ("delivered_mstamp", 7000.0),
+        ("is_retrans", 1.0),
+        ("prior_delivered", 100.0),
+        ("prior_delivered_ce", 3.0),
+        ("starts", 1.0),
+        ("total_ce", 8.0),
+    ];
+    assert_eq!(probes(controller.as_ref()), BTreeMap::from(expected));
+    // The window is snd_cwnd, inside recovery too, where ACKs that advance come as on_ack.
+    assert_eq!(controller.window(), 11.0);
+    let loss =
+        Loss { in_flight: 10, newly_lost: 1, again: false, acknowledged_to: 2, sent_to: 12, sent_at: Time::ZERO };
+    controller.on_loss(&mut cx, &loss);
+    controller.on_ack(&mut cx, &Ack { acknowledged_to: 3, ..ack });
+    assert_eq!(controller.window(), 12.0);
+}
