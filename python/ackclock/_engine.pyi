@@ -231,6 +231,86 @@ class RateSample:
     def application_limited(self) -> bool:
         """Whether the application limited the flow meanwhile."""
 
+    @property
+    def prior_delivered(self) -> int:
+        """Segments delivered, of all, when the segment of the sample left."""
+
+    @property
+    def is_retransmission(self) -> bool:
+        """Whether the segment of the sample was sent more than once."""
+
+    @property
+    def sent(self) -> SentState | None:
+        """The state of the connection when that segment left; None unless ``segments`` is wanted."""
+
+@final
+class SentState:
+    """The state of the connection when a segment left."""
+
+    @property
+    def at(self) -> float:
+        """When that was, in seconds."""
+
+    @property
+    def delivered(self) -> int:
+        """Segments delivered by then; see ``Ack.delivered``."""
+
+    @property
+    def lost(self) -> int:
+        """Segments deemed lost by then; see ``Ack.lost``."""
+
+    @property
+    def marked(self) -> int:
+        """Segments reported as marked by then; see ``Ack.marked``."""
+
+    @property
+    def in_flight(self) -> int:
+        """Segments in flight, this one included."""
+
+    @property
+    def application_limited(self) -> bool:
+        """Whether the application limited the flow."""
+
+@final
+class Transmission:
+    """A segment that leaves."""
+
+    @property
+    def sequence(self) -> int:
+        """Its number."""
+
+    @property
+    def retransmission(self) -> bool:
+        """Whether it left before."""
+
+    @property
+    def in_flight(self) -> int:
+        """Segments in flight, this one included."""
+
+    @property
+    def application_limited(self) -> bool:
+        """Whether the application limits the flow."""
+
+@final
+class SegmentReport:
+    """What became of the last transmission of a segment."""
+
+    @property
+    def sequence(self) -> int:
+        """The number of the segment."""
+
+    @property
+    def retransmitted(self) -> bool:
+        """Whether it was sent more than once."""
+
+    @property
+    def rtt(self) -> float | None:
+        """Round-trip time in seconds of a segment that was delivered and sent once."""
+
+    @property
+    def sent(self) -> SentState:
+        """The state of the connection when it left."""
+
 @final
 class Ack:
     """One ACK. Counts are in segments, times in seconds."""
@@ -272,12 +352,28 @@ class Ack:
         """Segments deemed lost since the last ACK, each told once: here or in the loss event it starts."""
 
     @property
+    def delivered(self) -> int:
+        """Segments delivered since the start, with those of this ACK."""
+
+    @property
+    def lost(self) -> int:
+        """Segments deemed lost since the start, with what this ACK showed."""
+
+    @property
     def in_flight_before(self) -> int:
         """Segments in flight before the ACK was processed."""
 
     @property
     def in_flight(self) -> int:
         """Segments in flight after it."""
+
+    @property
+    def newly_sacked(self) -> int | None:
+        """The highest segment that this ACK SACKs and none before did."""
+
+    @property
+    def first_duplicate(self) -> bool:
+        """Whether it is the first sign of a hole: a duplicate ACK or a SACK block."""
 
     @property
     def rate(self) -> RateSample | None:
@@ -289,7 +385,15 @@ class Ack:
 
     @property
     def ecn_echo(self) -> bool:
-        """Whether the ACK carries an ECN echo."""
+        """Whether the ACK carries an ECN echo; with accurate ECN, whether it reports new marks."""
+
+    @property
+    def newly_marked(self) -> int:
+        """With accurate ECN: marked segments that this ACK reports and none before did."""
+
+    @property
+    def marked(self) -> int:
+        """With accurate ECN: segments reported as marked since the start."""
 
     @property
     def application_limited(self) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from ackclock._engine import Ack, Context, Loss, Marks
+from ackclock._engine import Ack, Context, Loss, Marks, SegmentReport, Transmission
 
 
 class Controller:
@@ -48,6 +48,25 @@ class Controller:
     pacing_rate: float | None = None
     """The rate at which segments should leave, in bits per second; None relies on the ACK clock alone."""
 
+    send_quantum: int = 1
+    """Segments that leave in one burst where there is a pacing rate, which holds from burst to burst."""
+
+    wants: Collection[str] = ()
+    """What it asks for beyond the usual events; read when the flow is made.
+
+    ``sent``, ``transmit_start``, ``segments`` and ``timer`` ask for the events of these names below;
+    ``segments`` also for ``ack.rate.sent``. ``fractional_window``: a window below one segment is paced,
+    otherwise it is one. ``governs_marks``: there is no ``on_ecn``, and marks come with ACKs alone.
+    ``governs_recovery``: the window is what may be in flight in recovery as well, and ACKs that advance there
+    are ``on_ack``.
+    """
+
+    ecn_codepoint: str = "ect0"
+    """The ECN codepoint of its segments where ECN is in use: ``ect0``, or ``ect1`` for L4S (RFC 9331)."""
+
+    wake_up_at: float | None = None
+    """When to call ``on_timer``, in seconds since the start of the run; only if ``timer`` is wanted."""
+
     def on_start(self, cx: Context) -> None:
         """Before the first segment is sent. By default the window becomes the initial window."""
         self.window = cx.initial_window
@@ -80,6 +99,22 @@ class Controller:
     def on_idle_restart(self, cx: Context) -> None:
         """Sending again after idling (RFC 5681, section 4.1). By default at most the initial window."""
         self.window = min(self.window, cx.initial_window)
+
+    def on_sent(self, cx: Context, sent: Transmission) -> None:
+        """A segment left, new or again; only if ``sent`` is wanted."""
+
+    def on_transmit_start(self, cx: Context, idle: float) -> None:
+        """Sending begins or resumes with nothing outstanding, after ``idle`` seconds; only if wanted."""
+
+    def on_segment_delivered(self, cx: Context, segment: SegmentReport) -> None:
+        """A segment was delivered. Comes before the ACK that shows it; only if ``segments`` is wanted."""
+
+    def on_segment_lost(self, cx: Context, segment: SegmentReport) -> None:
+        """A segment is deemed lost: before the event that counts it; only if ``segments`` is wanted."""
+
+    def on_timer(self, cx: Context) -> None:
+        """The time ``wake_up_at`` has come: set a later one, or None. Only if ``timer`` is wanted."""
+        raise NotImplementedError(f"{type(self).__name__} has no on_timer(cx)")
 
     def probe(self) -> Mapping[str, float]:
         """Named internals for the table ``probes``. By default none."""

@@ -152,6 +152,82 @@ def test_a_pacing_rate_holds_the_flow_back() -> None:
     assert run.flows["throughput_bps"].to_pylist()[0] == pytest.approx(2e6, rel=0.03)
 
 
+def test_what_a_controller_wants_it_gets() -> None:
+    heard: dict[str, list[float]] = {"start": [], "sent": [], "timer": [], "delivered": [], "lost": []}
+
+    class Listening(Fixed):
+        wants = ("sent", "transmit_start", "segments", "timer")
+
+        def on_start(self, cx: ackclock.Context) -> None:
+            self.wake_up_at = 5.0
+
+        def on_transmit_start(self, cx: ackclock.Context, idle: float) -> None:
+            heard["start"].append(idle)
+
+        def on_sent(self, cx: ackclock.Context, sent: ackclock.Transmission) -> None:
+            heard["sent"].append(sent.sequence)
+
+        def on_timer(self, cx: ackclock.Context) -> None:
+            heard["timer"].append(cx.now)
+            self.wake_up_at = None
+
+        def on_segment_delivered(self, cx: ackclock.Context, segment: ackclock.SegmentReport) -> None:
+            heard["delivered"].append(segment.sequence)
+            assert (segment.rtt is None) == segment.retransmitted
+            assert 1 <= segment.sent.in_flight <= 10
+
+        def on_segment_lost(self, cx: ackclock.Context, segment: ackclock.SegmentReport) -> None:
+            heard["lost"].append(segment.sequence)
+
+        def on_ack(self, cx: ackclock.Context, ack: ackclock.Ack) -> None:
+            assert (ack.delivered, ack.lost) == (len(heard["delivered"]), len(heard["lost"]))
+            assert ack.rate is None or ack.rate.sent is not None
+
+    flows = simulated(Listening).flows
+    assert heard["start"] == [0.0]
+    assert heard["timer"] == [5.0]
+    # The counters of the run: every transmission was heard of, and every loss.
+    assert len(heard["sent"]) == flows["data_packets"][0].as_py()
+    assert len(set(heard["delivered"])) == len(heard["delivered"]) > 1000
+    assert len(heard["lost"]) == flows["lost_packets"][0].as_py() > 0
+
+
+def test_marks_are_counted_for_a_controller_that_governs_them() -> None:
+    marked: list[int] = []
+
+    class Scalable(Fixed):
+        wants = ("governs_marks",)
+        ecn_codepoint = "ect1"
+
+        def on_ecn(self, cx: ackclock.Context, marks: ackclock.Marks) -> None:
+            raise AssertionError("marks are for on_ack")
+
+        def on_ack(self, cx: ackclock.Context, ack: ackclock.Ack) -> None:
+            marked.append(ack.newly_marked)
+
+    # Of 30 segments 17 are on the way (10 Mbit/s, 20 ms) and 13 wait: all but the first are marked.
+    path = ackclock.Path("10mbit", "20ms", {"limit": "84p", "mark_above": "5p"})
+    run = simulated(Scalable, path, parameters={"segments": 30.0}, transport={"ecn": "accurate"})
+    assert sum(marked) == pytest.approx(run.flows["marked_packets"][0].as_py(), abs=10)
+    assert sum(marked) > 10_000
+
+
+def test_a_wish_that_there_is_not_is_refused() -> None:
+    class Wishful(Fixed):
+        wants = ("everything",)
+
+    with pytest.raises(ValueError, match=r"Wishful\.wants has `everything`: allowed are sent, "):
+        simulated(Wishful)
+
+
+def test_a_codepoint_that_there_is_not_is_refused() -> None:
+    class Wrong(Fixed):
+        ecn_codepoint = "ce"
+
+    with pytest.raises(ValueError, match=r"Wrong\.ecn_codepoint is ce: allowed are ect0 and ect1"):
+        simulated(Wrong)
+
+
 def test_an_exception_ends_the_run_and_is_raised_with_its_traceback() -> None:
     class Broken(Fixed):
         def on_loss(self, cx: ackclock.Context, loss: ackclock.Loss) -> None:

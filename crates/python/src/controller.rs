@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use control::{Controller, Parameters, Probe};
+use control::{Controller, Parameters, Probe, Wants};
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 use sim::Watch;
-use units::Rate;
+use units::{Ecn, Rate, Span, Time};
 
-use crate::event::{Ack, Context, Loss, Marks};
+use crate::event::{Ack, Context, Loss, Marks, SegmentReport, Transmission, span};
 
 /// A larger window, in segments, is a slip of the pen: all of it may leave at once, and is remembered.
 const LARGEST_WINDOW: f64 = 10_000_000.0;
@@ -59,8 +59,18 @@ pub(crate) fn build(factories: &Factories, index: usize, guard: &Arc<Guard>) -> 
     let factory = factories.get(index)?;
     let built = guard.attach(|py| {
         let object = factory.call0(py)?;
-        let mut controller =
-            PythonController { object, guard: guard.clone(), window: 1.0, threshold: f64::INFINITY, pacing: None };
+        let (wants, codepoint) = (wants(object.bind(py))?, codepoint(object.bind(py))?);
+        let mut controller = PythonController {
+            object,
+            guard: guard.clone(),
+            wants,
+            codepoint,
+            window: 1.0,
+            threshold: f64::INFINITY,
+            pacing: None,
+            quantum: 1,
+            wake_up_at: None,
+        };
         controller.read(py)?;
         Ok(controller)
     });
@@ -77,6 +87,49 @@ struct PythonController {
     window: f64,
     threshold: f64,
     pacing: Option<Rate>,
+    quantum: u32,
+    wake_up_at: Option<Time>,
+    wants: Wants,
+    codepoint: Ecn,
+}
+
+/// What the attribute `wants` names.
+fn wants(object: &Bound<'_, PyAny>) -> PyResult<Wants> {
+    let mut wants = Wants::default();
+    let Some(names) = object.getattr_opt(pyo3::intern!(object.py(), "wants"))? else { return Ok(wants) };
+    for name in names.try_iter()? {
+        let name: String = name?.extract()?;
+        match name.as_str() {
+            "sent" => wants.sent = true,
+            "transmit_start" => wants.transmit_start = true,
+            "segments" => wants.segments = true,
+            "timer" => wants.timer = true,
+            "fractional_window" => wants.fractional_window = true,
+            "governs_marks" => wants.governs_marks = true,
+            "governs_recovery" => wants.governs_recovery = true,
+            _ => {
+                let class = object.get_type().name()?;
+                return Err(PyValueError::new_err(format!(
+                    "{class}.wants has `{name}`: allowed are sent, transmit_start, segments, timer, fractional_window, \
+                     governs_marks and governs_recovery"
+                )));
+            }
+        }
+    }
+    Ok(wants)
+}
+
+/// The ECN codepoint that the attribute `ecn_codepoint` names.
+fn codepoint(object: &Bound<'_, PyAny>) -> PyResult<Ecn> {
+    let Some(name) = object.getattr_opt(pyo3::intern!(object.py(), "ecn_codepoint"))? else { return Ok(Ecn::Ect0) };
+    match name.extract::<String>().as_deref() {
+        Ok("ect0") => Ok(Ecn::Ect0),
+        Ok("ect1") => Ok(Ecn::Ect1),
+        _ => {
+            let class = object.get_type().name()?;
+            Err(PyValueError::new_err(format!("{class}.ecn_codepoint is {name}: allowed are ect0 and ect1")))
+        }
+    }
 }
 
 impl PythonController {
@@ -121,6 +174,23 @@ impl PythonController {
             None => None,
         };
         (self.window, self.threshold) = (window, threshold);
+        if self.pacing.is_some()
+            && let Some(quantum) = object.getattr_opt(pyo3::intern!(py, "send_quantum"))?
+        {
+            let quantum: f64 = quantum.extract()?;
+            if !(1.0..=LARGEST_WINDOW).contains(&quantum) {
+                return refuse("send_quantum", quantum, &format!("a number of segments from 1 to {LARGEST_WINDOW}"));
+            }
+            self.quantum = quantum as u32;
+        }
+        if self.wants.timer {
+            let at: Option<f64> = number(object, pyo3::intern!(py, "wake_up_at"))?;
+            self.wake_up_at = match at {
+                Some(at) if at.is_nan() => return refuse("wake_up_at", at, "a time in seconds, or None"),
+                // Later than anything that happens: as good as never.
+                at => at.filter(|&at| at < 1e9).map(|at| Time::ZERO + Span::from_secs_f64(at)),
+            };
+        }
         Ok(())
     }
 }
@@ -147,6 +217,11 @@ enum Method {
     Timeout,
     Spurious,
     IdleRestart,
+    Sent,
+    TransmitStart,
+    SegmentDelivered,
+    SegmentLost,
+    Timer,
 }
 
 impl Method {
@@ -161,6 +236,11 @@ impl Method {
             Self::Timeout => pyo3::intern!(py, "on_timeout"),
             Self::Spurious => pyo3::intern!(py, "on_spurious"),
             Self::IdleRestart => pyo3::intern!(py, "on_idle_restart"),
+            Self::Sent => pyo3::intern!(py, "on_sent"),
+            Self::TransmitStart => pyo3::intern!(py, "on_transmit_start"),
+            Self::SegmentDelivered => pyo3::intern!(py, "on_segment_delivered"),
+            Self::SegmentLost => pyo3::intern!(py, "on_segment_lost"),
+            Self::Timer => pyo3::intern!(py, "on_timer"),
         }
     }
 }
@@ -203,6 +283,42 @@ impl Controller for PythonController {
 
     fn on_idle_restart(&mut self, cx: &mut control::Context<'_>) {
         self.event(cx, Method::IdleRestart, NONE);
+    }
+
+    fn wants(&self) -> Wants {
+        self.wants
+    }
+
+    fn on_sent(&mut self, cx: &mut control::Context<'_>, sent: &control::Transmission) {
+        self.event(cx, Method::Sent, Some(Transmission(*sent)));
+    }
+
+    fn on_transmit_start(&mut self, cx: &mut control::Context<'_>, idle: Span) {
+        self.event(cx, Method::TransmitStart, Some(span(idle)));
+    }
+
+    fn on_segment_delivered(&mut self, cx: &mut control::Context<'_>, segment: &control::SegmentReport) {
+        self.event(cx, Method::SegmentDelivered, Some(SegmentReport(*segment)));
+    }
+
+    fn on_segment_lost(&mut self, cx: &mut control::Context<'_>, segment: &control::SegmentReport) {
+        self.event(cx, Method::SegmentLost, Some(SegmentReport(*segment)));
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.wake_up_at
+    }
+
+    fn on_timer(&mut self, cx: &mut control::Context<'_>) {
+        self.event(cx, Method::Timer, NONE);
+    }
+
+    fn send_quantum(&self) -> u32 {
+        self.quantum
+    }
+
+    fn ecn_codepoint(&self) -> Ecn {
+        self.codepoint
     }
 
     fn window(&self) -> f64 {

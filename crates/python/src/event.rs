@@ -9,7 +9,7 @@ fn point(at: Time) -> f64 {
     record::seconds(at)
 }
 
-fn span(span: Span) -> f64 {
+pub(crate) fn span(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e9
 }
 
@@ -100,6 +100,16 @@ impl Ack {
     }
 
     #[getter]
+    fn delivered(&self) -> u64 {
+        self.0.delivered
+    }
+
+    #[getter]
+    fn lost(&self) -> u64 {
+        self.0.lost
+    }
+
+    #[getter]
     fn in_flight_before(&self) -> u32 {
         self.0.in_flight_before
     }
@@ -107,6 +117,16 @@ impl Ack {
     #[getter]
     fn in_flight(&self) -> u32 {
         self.0.in_flight
+    }
+
+    #[getter]
+    fn newly_sacked(&self) -> Option<u64> {
+        self.0.newly_sacked
+    }
+
+    #[getter]
+    fn first_duplicate(&self) -> bool {
+        self.0.first_duplicate
     }
 
     #[getter]
@@ -122,6 +142,16 @@ impl Ack {
     #[getter]
     fn ecn_echo(&self) -> bool {
         self.0.ecn_echo
+    }
+
+    #[getter]
+    fn newly_marked(&self) -> u32 {
+        self.0.newly_marked
+    }
+
+    #[getter]
+    fn marked(&self) -> u64 {
+        self.0.marked
     }
 
     #[getter]
@@ -177,6 +207,112 @@ impl RateSample {
     #[getter]
     fn application_limited(&self) -> bool {
         self.0.application_limited
+    }
+
+    #[getter]
+    fn prior_delivered(&self) -> u64 {
+        self.0.prior_delivered
+    }
+
+    #[getter]
+    fn is_retransmission(&self) -> bool {
+        self.0.is_retransmission
+    }
+
+    #[getter]
+    fn sent(&self) -> Option<SentState> {
+        self.0.sent.map(SentState)
+    }
+}
+
+/// The state of the connection when a segment left.
+#[pyclass(frozen, module = "ackclock._engine")]
+pub(crate) struct SentState(control::SentState);
+
+#[pymethods]
+impl SentState {
+    #[getter]
+    fn at(&self) -> f64 {
+        point(self.0.at)
+    }
+
+    #[getter]
+    fn delivered(&self) -> u64 {
+        self.0.delivered
+    }
+
+    #[getter]
+    fn lost(&self) -> u64 {
+        self.0.lost
+    }
+
+    #[getter]
+    fn marked(&self) -> u64 {
+        self.0.marked
+    }
+
+    #[getter]
+    fn in_flight(&self) -> u32 {
+        self.0.in_flight
+    }
+
+    #[getter]
+    fn application_limited(&self) -> bool {
+        self.0.application_limited
+    }
+}
+
+/// A segment that leaves.
+#[pyclass(frozen, module = "ackclock._engine")]
+pub(crate) struct Transmission(pub(crate) control::Transmission);
+
+#[pymethods]
+impl Transmission {
+    #[getter]
+    fn sequence(&self) -> u64 {
+        self.0.sequence
+    }
+
+    #[getter]
+    fn retransmission(&self) -> bool {
+        self.0.retransmission
+    }
+
+    #[getter]
+    fn in_flight(&self) -> u32 {
+        self.0.in_flight
+    }
+
+    #[getter]
+    fn application_limited(&self) -> bool {
+        self.0.application_limited
+    }
+}
+
+/// What became of the last transmission of a segment.
+#[pyclass(frozen, module = "ackclock._engine")]
+pub(crate) struct SegmentReport(pub(crate) control::SegmentReport);
+
+#[pymethods]
+impl SegmentReport {
+    #[getter]
+    fn sequence(&self) -> u64 {
+        self.0.sequence
+    }
+
+    #[getter]
+    fn retransmitted(&self) -> bool {
+        self.0.retransmitted
+    }
+
+    #[getter]
+    fn rtt(&self) -> Option<f64> {
+        self.0.rtt.map(span)
+    }
+
+    #[getter]
+    fn sent(&self) -> SentState {
+        SentState(self.0.sent)
     }
 }
 

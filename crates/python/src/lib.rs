@@ -30,7 +30,7 @@ mod _engine {
     #[pymodule_export]
     use crate::catalogue::{controllers, profiles, schema, version};
     #[pymodule_export]
-    use crate::event::{Ack, Context, Loss, Marks, RateSample};
+    use crate::event::{Ack, Context, Loss, Marks, RateSample, SegmentReport, SentState, Transmission};
     #[pymodule_export]
     use crate::failure::MachineError;
     #[cfg(feature = "live")]
