@@ -58,10 +58,10 @@ impl DatagramSource {
     /// Begins at `now`.
     pub fn start(&mut self, now: Time) {
         self.pace.start(now);
-        self.tell(now, |controller, cx| controller.on_start(cx));
+        self.notify(now, |controller, cx| controller.on_start(cx));
     }
 
-    fn tell(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
+    fn notify(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
         let segment_size = self.size.saturating_sub(Bytes::new(HEADER));
         let mut cx = Context { now, segment_size, initial_window: 1.0, random: &mut self.random };
         event(self.controller.as_mut(), &mut cx);
@@ -117,7 +117,7 @@ impl DatagramSource {
             sent_to: self.next(),
             ..Ack::EMPTY
         };
-        self.tell(now, |controller, cx| controller.on_ack(cx, &signal));
+        self.notify(now, |controller, cx| controller.on_ack(cx, &signal));
         if lost > 0 {
             self.on_loss(now, lost, in_flight_before, sequence, journal);
         }
@@ -158,8 +158,8 @@ impl DatagramSource {
             sent_to: self.next(),
             sent_at: now,
         };
-        self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
-        self.tell(now, |controller, cx| controller.on_recovered(cx));
+        self.notify(now, |controller, cx| controller.on_loss(cx, &loss));
+        self.notify(now, |controller, cx| controller.on_recovered(cx));
     }
 
     /// When the next datagram leaves.

@@ -19,7 +19,7 @@ pub enum Event {
         /// Its number.
         sequence: u64,
     },
-    /// The controller was told of a loss; `window` is the window before, in segments.
+    /// The controller was notified of a loss; `window` is the window before, in segments.
     LossEvent {
         /// Segments.
         window: f64,

@@ -24,9 +24,9 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recovery {
     phase: Phase,
-    /// Without fast recovery: the repair under way began with a loss event, of whose end the controller is told.
+    /// Without fast recovery: the repair under way began with a loss event, whose end the controller is notified of.
     goes_back: bool,
-    /// The receiver is to be told of a reduction (CWR, RFC 3168).
+    /// The next segment announces a reduction to the receiver (CWR, RFC 3168).
     announce: bool,
     /// After recovery: the flight may grow to the window only by slow start (RFC 6582, section 3.2, step 3).
     ramp: Option<u32>,
@@ -177,7 +177,7 @@ impl Recovery {
         self.recover = next;
     }
 
-    /// What every reduction has in common: it holds for the data sent so far, up to `next`, the receiver is told of it where `ecn`
+    /// What every reduction has in common: it holds for the data sent so far, up to `next`, it is announced to the receiver where `ecn`
     /// is in use, and what led to earlier ones is settled.
     pub(super) fn begin(&mut self, next: u64, ecn: bool) {
         self.point = next;
@@ -210,8 +210,8 @@ impl Recovery {
         self.undo = self.undo.filter(Retransmissions::may_be_reported);
     }
 
-    /// Whether the controller is told that the reduction is over: not after a timeout, which is over with the first ACK.
-    pub(super) fn is_told_of(&self) -> bool {
+    /// Whether the controller is notified that the reduction is over: not after a timeout, which is over with the first ACK.
+    pub(super) fn is_reported(&self) -> bool {
         self.phase != Phase::Loss || self.goes_back
     }
 

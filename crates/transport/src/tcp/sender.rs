@@ -139,7 +139,7 @@ impl Sender {
     pub fn start(&mut self, now: Time) {
         self.delivery.restart(now);
         self.backlog.start(now);
-        self.tell(now, |controller, cx| controller.on_start(cx));
+        self.notify(now, |controller, cx| controller.on_start(cx));
     }
 
     /// Size on the wire (IP) of a segment with `payload` bytes.
@@ -153,7 +153,7 @@ impl Sender {
     }
 
     /// Lets the controller handle an event, then reads what it decided.
-    fn tell(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
+    fn notify(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
         let mut cx = Context {
             now,
             segment_size: self.options.segment_size,
@@ -239,10 +239,10 @@ impl Sender {
         if self.board.outstanding() == 0 {
             let idle = self.last_sent_at.map_or(Span::ZERO, |at| now.since(at));
             if self.options.slow_start_restart && idle > self.rtt.timeout(&self.options) {
-                self.tell(now, |controller, cx| controller.on_idle_restart(cx));
+                self.notify(now, |controller, cx| controller.on_idle_restart(cx));
             }
             if self.wants.transmit_start {
-                self.tell(now, |controller, cx| controller.on_transmit_start(cx, idle));
+                self.notify(now, |controller, cx| controller.on_transmit_start(cx, idle));
             }
             self.delivery.restart(now);
         }
@@ -305,7 +305,7 @@ impl Sender {
                 in_flight: self.board.in_flight(),
                 application_limited: self.delivery.is_application_limited(),
             };
-            self.tell(now, |controller, cx| controller.on_sent(cx, &sent));
+            self.notify(now, |controller, cx| controller.on_sent(cx, &sent));
         }
         Data { sequence, timestamp: now, payload, retransmission, reduced }
     }
@@ -370,7 +370,7 @@ impl Sender {
     /// Parameters of the controller change at `now`. Afterwards poll what to transmit.
     pub fn set_parameters(&mut self, now: Time, given: &Parameters) -> Result<(), ParameterError> {
         let mut outcome = Ok(());
-        self.tell(now, |controller, _| outcome = controller.set_parameters(given));
+        self.notify(now, |controller, _| outcome = controller.set_parameters(given));
         outcome
     }
 

@@ -79,9 +79,9 @@ impl Sender {
             self.most_in_flight = self.board.in_flight();
         }
         if grows {
-            self.tell(now, |controller, cx| controller.on_ack(cx, &signal));
+            self.notify(now, |controller, cx| controller.on_ack(cx, &signal));
         } else {
-            self.tell(now, |controller, cx| controller.on_duplicate_ack(cx, &signal));
+            self.notify(now, |controller, cx| controller.on_duplicate_ack(cx, &signal));
         }
         let progress = digest.acknowledged > 0 && newly_lost == 0;
         self.move_phase(now, &signal, entering, progress, journal);
@@ -215,10 +215,10 @@ impl Sender {
         }
         while let Some(mut report) = self.board.reports().and_then(SegmentReports::poll_delivered) {
             report.rtt = (!report.retransmitted).then(|| on_clock(report.sent.at, now, self.options.clock_tick));
-            self.tell(now, |controller, cx| controller.on_segment_delivered(cx, &report));
+            self.notify(now, |controller, cx| controller.on_segment_delivered(cx, &report));
         }
         while let Some(report) = self.board.reports().and_then(SegmentReports::poll_lost) {
-            self.tell(now, |controller, cx| controller.on_segment_lost(cx, &report));
+            self.notify(now, |controller, cx| controller.on_segment_lost(cx, &report));
         }
         let first = self.board.first();
         if let Some(reports) = self.board.reports() {
@@ -244,8 +244,8 @@ impl Sender {
         journal.note(Event::LossEvent { window });
         let newly_lost = std::mem::take(&mut self.untold_losses);
         let loss = self.loss(signal.in_flight_before, newly_lost, false, now);
-        self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
-        self.tell(now, |controller, cx| controller.on_recovered(cx));
+        self.notify(now, |controller, cx| controller.on_loss(cx, &loss));
+        self.notify(now, |controller, cx| controller.on_recovered(cx));
         self.note_reduction();
     }
 
@@ -270,7 +270,7 @@ impl Sender {
         self.board.unmark_lost();
         self.untold_losses = 0;
         self.recovery.revert();
-        self.tell(now, |controller, cx| controller.on_spurious(cx));
+        self.notify(now, |controller, cx| controller.on_spurious(cx));
     }
 
     /// Moves between the phases, and lets what limits the flight count the ACK. `progress`: it moved the cumulative point, and showed no loss.
@@ -283,7 +283,7 @@ impl Sender {
             if self.recovery.phase() != Phase::Reduced {
                 self.reordering.on_recovered();
             }
-            if self.recovery.is_told_of() {
+            if self.recovery.is_reported() {
                 self.leave_reduction(now, journal);
             } else {
                 self.recovery.leave();

@@ -18,7 +18,7 @@ impl Sender {
             self.on_reordering_timeout(now, journal);
         }
         if self.controller_timer() <= now {
-            self.tell(now, |controller, cx| controller.on_timer(cx));
+            self.notify(now, |controller, cx| controller.on_timer(cx));
         }
         match self.timers.take_expired(now) {
             Some(Kind::TailLossProbe) => self.probe.expire(),
@@ -48,7 +48,7 @@ impl Sender {
         self.untold_losses = 0; // lost again, or told now
         journal.note(Event::Timeout { window });
         let loss = self.loss(in_flight, lost, again, now);
-        self.tell(now, |controller, cx| controller.on_timeout(cx, &loss));
+        self.notify(now, |controller, cx| controller.on_timeout(cx, &loss));
         // A timeout within a reduction is undone with it.
         let undo = if again { self.recovery.undo() } else { self.evidence() };
         self.recovery.enter_loss(self.board.next(), self.announces(), undo);
@@ -76,7 +76,7 @@ impl Sender {
         journal.note(Event::LossEvent { window });
         let newly_lost = std::mem::take(&mut self.untold_losses);
         let loss = self.loss(in_flight, newly_lost, false, now);
-        self.tell(now, |controller, cx| controller.on_loss(cx, &loss));
+        self.notify(now, |controller, cx| controller.on_loss(cx, &loss));
         if fast {
             self.begin_reduction(window, true);
         } else {
@@ -107,7 +107,7 @@ impl Sender {
         journal.note(Event::CongestionEcho { window });
         let marks =
             control::Marks { in_flight, acknowledged_to: self.board.first(), sent_to: self.board.next(), at: now };
-        self.tell(now, |controller, cx| controller.on_ecn(cx, &marks));
+        self.notify(now, |controller, cx| controller.on_ecn(cx, &marks));
         self.recovery.enter_reduction();
         self.begin_reduction(window, false);
         if self.board.outstanding() == 0 {
@@ -125,7 +125,7 @@ impl Sender {
         self.recovery.limit_by(Episode::new(self.options.reduction, before, target, in_flight, retransmits));
     }
 
-    /// Whether the receiver waits to be told of reductions.
+    /// Whether reductions are announced to the receiver (CWR, RFC 3168).
     fn announces(&self) -> bool {
         self.options.ecn == EcnMode::Classic
     }
@@ -154,7 +154,7 @@ impl Sender {
             && self.options.reduction == Reduction::Pipe
             && !self.wants.governs_recovery;
         self.recovery.leave();
-        self.tell(now, |controller, cx| controller.on_recovered(cx));
+        self.notify(now, |controller, cx| controller.on_recovered(cx));
         self.board.shrink();
         let start = self.board.in_flight().max(1) + 1;
         if ramps && start < self.window {
