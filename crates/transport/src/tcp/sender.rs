@@ -56,8 +56,8 @@ pub struct Sender {
     peer_window: u32,
     /// The most that was in flight in this round.
     most_in_flight: u32,
-    /// Segments deemed lost of which the controller has not heard.
-    untold_losses: u32,
+    /// Segments deemed lost not yet reported to the controller.
+    unreported_losses: u32,
     /// The first new segment of the running round-trip interval.
     round_mark: u64,
     delivery: DeliveryRate,
@@ -110,7 +110,7 @@ impl Sender {
             window: 1,
             peer_window: options.receive_window,
             most_in_flight: 0,
-            untold_losses: 0,
+            unreported_losses: 0,
             round_mark: 0,
             delivery: DeliveryRate::default(),
             rtt: RttEstimator::new(),

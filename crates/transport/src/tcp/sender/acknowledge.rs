@@ -46,7 +46,7 @@ impl Sender {
         };
         let held = !self.wants.governs_recovery && (self.recovery.is_reducing() || entering);
         let grows = digest.acknowledged > 0 && !held;
-        let untold = if entering { 0 } else { std::mem::take(&mut self.untold_losses) };
+        let unreported = if entering { 0 } else { std::mem::take(&mut self.unreported_losses) };
         let signal = Ack {
             rtt: sample,
             timestamp_echo: if self.options.timestamps { ack.echo } else { Time::NEVER },
@@ -56,7 +56,7 @@ impl Sender {
             one_way_delay: Some(ack.one_way_delay),
             newly_acknowledged: digest.acknowledged,
             newly_delivered: digest.delivered,
-            newly_lost: untold,
+            newly_lost: unreported,
             delivered: self.delivery.delivered(),
             lost: self.counters.lost,
             in_flight_before,
@@ -229,7 +229,7 @@ impl Sender {
     pub(super) fn note_lost(&mut self, count: u32, sequence: u64, journal: &mut dyn Journal) {
         if count > 0 {
             self.counters.lost += u64::from(count);
-            self.untold_losses += count;
+            self.unreported_losses += count;
             journal.note(Event::DeemedLost { sequence, count, rtt: self.rtt.latest });
         }
     }
@@ -242,7 +242,7 @@ impl Sender {
         self.note_lost(1, repeated, journal);
         let window = self.controller.window();
         journal.note(Event::LossEvent { window });
-        let newly_lost = std::mem::take(&mut self.untold_losses);
+        let newly_lost = std::mem::take(&mut self.unreported_losses);
         let loss = self.loss(signal.in_flight_before, newly_lost, false, now);
         self.notify(now, |controller, cx| controller.on_loss(cx, &loss));
         self.notify(now, |controller, cx| controller.on_recovered(cx));
@@ -268,7 +268,7 @@ impl Sender {
         journal.note(Event::Spurious);
         self.reordering.observe(digest.overtaken.map_or(0, |(extent, _)| extent));
         self.board.unmark_lost();
-        self.untold_losses = 0;
+        self.unreported_losses = 0;
         self.recovery.revert();
         self.notify(now, |controller, cx| controller.on_spurious(cx));
     }

@@ -45,7 +45,7 @@ impl Sender {
         let lost = self.lose_outstanding();
         self.report_segments(now);
         self.counters.timeouts += 1;
-        self.untold_losses = 0; // lost again, or told now
+        self.unreported_losses = 0; // lost again, or reported now
         journal.note(Event::Timeout { window });
         let loss = self.loss(in_flight, lost, again, now);
         self.notify(now, |controller, cx| controller.on_timeout(cx, &loss));
@@ -66,7 +66,7 @@ impl Sender {
         self.recovery.enter_repair(self.board.next(), fast);
         if !fast {
             // Everything outstanding is lost, and what limits its repair is the window alone (4.3BSD-Tahoe).
-            self.untold_losses += self.lose_outstanding();
+            self.unreported_losses += self.lose_outstanding();
             self.report_segments(now);
         }
         if already_reduced {
@@ -74,7 +74,7 @@ impl Sender {
         }
         let window = self.controller.window();
         journal.note(Event::LossEvent { window });
-        let newly_lost = std::mem::take(&mut self.untold_losses);
+        let newly_lost = std::mem::take(&mut self.unreported_losses);
         let loss = self.loss(in_flight, newly_lost, false, now);
         self.notify(now, |controller, cx| controller.on_loss(cx, &loss));
         if fast {
