@@ -63,9 +63,9 @@ pub(crate) struct Newest {
     pub(crate) number: u64,
 }
 
-/// What an ACK told.
+/// What an ACK shows of the segments that were outstanding.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Digest {
+pub(crate) struct AckSummary {
     /// Advance of the cumulative point.
     pub(crate) acknowledged: u32,
     /// Newly delivered, cumulatively or by SACK.
@@ -87,7 +87,7 @@ pub(crate) struct Digest {
     pub(crate) overtaken: Option<(u64, bool)>,
 }
 
-impl Digest {
+impl AckSummary {
     fn note_overtaken(&mut self, number: u64, highest: Option<u64>, flags: u8) {
         if let Some(extent) = highest.and_then(|h| h.checked_sub(number)) {
             let sent_once = flags & AMBIGUOUS == 0;
@@ -250,34 +250,34 @@ impl Scoreboard {
     }
 
     /// Applies cumulative point and SACK blocks. `minimum_rtt` tells the ACK of a retransmission from that of its original.
-    pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span) -> Digest {
-        let mut digest = Digest::default();
+    pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span) -> AckSummary {
+        let mut summary = AckSummary::default();
         let highest = self.highest_sacked();
         for (start, end) in ack.sack.iter(ack.cumulative) {
-            self.sack(start.max(self.first), end.min(self.next()), (now, minimum_rtt), highest, &mut digest);
+            self.sack(start.max(self.first), end.min(self.next()), (now, minimum_rtt), highest, &mut summary);
         }
         while self.first < ack.cumulative {
             let Some(segment) = self.segments.pop_front() else { break };
             let number = self.first;
             self.first += 1;
-            digest.acknowledged += 1;
+            summary.acknowledged += 1;
             if segment.flags == 0 && highest.is_none() {
                 // The common case, nothing was ever wrong with it.
-                digest.delivered += 1;
-                self.delivered(number, segment, (now, minimum_rtt), &mut digest);
+                summary.delivered += 1;
+                self.delivered(number, segment, (now, minimum_rtt), &mut summary);
                 continue;
             }
             self.forget(segment.flags);
-            digest.ambiguous |= segment.flags & AMBIGUOUS != 0;
+            summary.ambiguous |= segment.flags & AMBIGUOUS != 0;
             if segment.flags & SACKED != 0 {
                 self.sacked_count -= 1;
             } else {
-                digest.delivered += 1;
-                digest.note_overtaken(number, highest, segment.flags);
-                self.delivered(number, segment, (now, minimum_rtt), &mut digest);
+                summary.delivered += 1;
+                summary.note_overtaken(number, highest, segment.flags);
+                self.delivered(number, segment, (now, minimum_rtt), &mut summary);
             }
         }
-        if (highest.is_some() || digest.sacked > 0)
+        if (highest.is_some() || summary.sacked > 0)
             && let Some(holes) = &mut self.holes
         {
             holes.sacked.remove_below(self.first);
@@ -285,10 +285,10 @@ impl Scoreboard {
                 holes.highest_sacked.clear();
             }
         }
-        digest
+        summary
     }
 
-    fn sack(&mut self, start: u64, end: u64, clock: (Time, Span), highest: Option<u64>, digest: &mut Digest) {
+    fn sack(&mut self, start: u64, end: u64, clock: (Time, Span), highest: Option<u64>, summary: &mut AckSummary) {
         if start >= end {
             return;
         }
@@ -301,11 +301,11 @@ impl Scoreboard {
                 self.forget(segment.flags);
                 self.segments[index].flags = segment.flags & (AMBIGUOUS | APPLICATION_LIMITED) | SACKED;
                 self.sacked_count += 1;
-                digest.sacked += 1;
-                digest.highest_sacked = digest.highest_sacked.max(Some(number));
-                digest.delivered += 1;
-                digest.note_overtaken(number, highest, segment.flags);
-                self.delivered(number, segment, clock, digest);
+                summary.sacked += 1;
+                summary.highest_sacked = summary.highest_sacked.max(Some(number));
+                summary.delivered += 1;
+                summary.note_overtaken(number, highest, segment.flags);
+                self.delivered(number, segment, clock, summary);
                 self.holes().note_highest(number);
             }
         });
@@ -326,15 +326,15 @@ impl Scoreboard {
     }
 
     /// Segment `number` arrived: samples and RACK.
-    fn delivered(&mut self, number: u64, segment: Sent, (now, minimum_rtt): (Time, Span), digest: &mut Digest) {
+    fn delivered(&mut self, number: u64, segment: Sent, (now, minimum_rtt): (Time, Span), summary: &mut AckSummary) {
         if segment.flags & AMBIGUOUS == 0 {
-            digest.newest_at = Some(digest.newest_at.map_or(segment.at, |at| at.max(segment.at)));
-            digest.oldest_at = Some(digest.oldest_at.map_or(segment.at, |at| at.min(segment.at)));
+            summary.newest_at = Some(summary.newest_at.map_or(segment.at, |at| at.max(segment.at)));
+            summary.oldest_at = Some(summary.oldest_at.map_or(segment.at, |at| at.min(segment.at)));
         }
         let stamp = segment.stamp();
-        if digest.newest.is_none_or(|newest| stamp.is_newer(segment.at, &newest.stamp, newest.at)) {
+        if summary.newest.is_none_or(|newest| stamp.is_newer(segment.at, &newest.stamp, newest.at)) {
             let retransmitted = segment.flags & AMBIGUOUS != 0;
-            digest.newest = Some(Newest { stamp, at: segment.at, retransmitted, number });
+            summary.newest = Some(Newest { stamp, at: segment.at, retransmitted, number });
         }
         if let Some(reports) = &mut self.reports {
             reports.on_delivered(number, segment.flags & AMBIGUOUS != 0);

@@ -1,6 +1,6 @@
 //! The sending half of a TCP connection: what leaves, and when.
 //!
-//! How acknowledgements are digested is in `acknowledge.rs`, what a loss, a mark or a timeout leads to in `congestion.rs`.
+//! How acknowledgements are processed is in `acknowledge.rs`, what a loss, a mark or a timeout leads to in `congestion.rs`.
 
 mod acknowledge;
 mod congestion;

@@ -1,4 +1,4 @@
-//! How a sender digests an acknowledgement: scoreboard, samples, loss detection, phases, controller. In this order, once an ACK.
+//! How a sender processes an acknowledgement: scoreboard, samples, loss detection, phases, controller. In this order, once an ACK.
 
 use control::{Ack, RateSample, RttSample};
 use units::{Span, Time};
@@ -8,7 +8,7 @@ use crate::journal::{Event, Journal};
 use crate::segment::Acknowledgement;
 use crate::tcp::recovery::Phase;
 use crate::tcp::rtt::on_clock;
-use crate::tcp::scoreboard::Digest;
+use crate::tcp::scoreboard::AckSummary;
 use crate::tcp::segment_reports::SegmentReports;
 use crate::tcp::tail_probe::Fate;
 
@@ -20,19 +20,19 @@ impl Sender {
         }
         let in_flight_before = self.board.in_flight();
         let had_duplicates = self.board.sacked_count() > 0;
-        let mut digest = self.board.apply(ack, now, self.rtt.minimum);
+        let mut summary = self.board.apply(ack, now, self.rtt.minimum);
         self.peer_window = ack.window;
-        let mut newly_lost = if self.options.sack { 0 } else { self.count_duplicates(&mut digest) };
-        let sample = self.take_samples(now, ack, &digest);
-        let rate = self.delivery_rate(now, &digest);
+        let mut newly_lost = if self.options.sack { 0 } else { self.count_duplicates(&mut summary) };
+        let sample = self.take_samples(now, ack, &summary);
+        let rate = self.delivery_rate(now, &summary);
         let round_start = self.round_ends();
         let newly_marked = self.count_marks(ack);
         if self.options.sack {
-            self.observe_reordering(ack, &digest);
+            self.observe_reordering(ack, &summary);
             newly_lost = self.detect_losses(now);
         }
-        if self.is_spurious(ack, &digest) {
-            self.undo_reduction(now, &digest, journal);
+        if self.is_spurious(ack, &summary) {
+            self.undo_reduction(now, &summary, journal);
             newly_lost = 0;
         }
         self.note_lost(newly_lost, self.board.first(), journal);
@@ -45,7 +45,7 @@ impl Sender {
             newly_lost > 0
         };
         let held = !self.wants.governs_recovery && (self.recovery.is_reducing() || entering);
-        let grows = digest.acknowledged > 0 && !held;
+        let grows = summary.acknowledged > 0 && !held;
         let unreported = if entering { 0 } else { std::mem::take(&mut self.unreported_losses) };
         let signal = Ack {
             rtt: sample,
@@ -54,15 +54,15 @@ impl Sender {
             smoothed_rtt: self.rtt.smoothed,
             min_rtt: self.rtt.minimum,
             one_way_delay: Some(ack.one_way_delay),
-            newly_acknowledged: digest.acknowledged,
-            newly_delivered: digest.delivered,
+            newly_acknowledged: summary.acknowledged,
+            newly_delivered: summary.delivered,
             newly_lost: unreported,
             delivered: self.delivery.delivered(),
             lost: self.counters.lost,
             in_flight_before,
             in_flight: self.board.in_flight(),
-            newly_sacked: digest.highest_sacked,
-            first_duplicate: !had_duplicates && digest.acknowledged == 0 && self.board.sacked_count() > 0,
+            newly_sacked: summary.highest_sacked,
+            first_duplicate: !had_duplicates && summary.acknowledged == 0 && self.board.sacked_count() > 0,
             rate,
             round_start,
             ecn_echo: ack.congestion_echo || newly_marked > 0,
@@ -83,25 +83,25 @@ impl Sender {
         } else {
             self.notify(now, |controller, cx| controller.on_duplicate_ack(cx, &signal));
         }
-        let progress = digest.acknowledged > 0 && newly_lost == 0;
+        let progress = summary.acknowledged > 0 && newly_lost == 0;
         self.move_phase(now, &signal, entering, progress, journal);
         self.settle_probe(now, ack, &signal, journal);
-        self.timers.outdate(digest.acknowledged > 0); // RFC 6298, 5.2 and 5.3
+        self.timers.outdate(summary.acknowledged > 0); // RFC 6298, 5.2 and 5.3
         sample.map(|s| s.value)
     }
 
     /// Without SACK: duplicates stand for arrivals, the third of them and every partial ACK for the loss of the first
     /// outstanding segment (RFC 6582, section 3.2). Returns how many segments that marks.
-    fn count_duplicates(&mut self, digest: &mut Digest) -> u32 {
-        if digest.acknowledged > 0 {
+    fn count_duplicates(&mut self, summary: &mut AckSummary) -> u32 {
+        if summary.acknowledged > 0 {
             self.duplicates = 0;
             // What duplicates announced was delivered then (RFC 6937, section 3, DeliveredData without SACK).
-            digest.delivered = digest.acknowledged.saturating_sub(self.board.sacked_count()).max(1);
+            summary.delivered = summary.acknowledged.saturating_sub(self.board.sacked_count()).max(1);
             if self.recovery.phase() != Phase::Recovery {
                 self.board.clear_duplicates();
                 return 0;
             }
-            self.board.discount_duplicates(digest.acknowledged);
+            self.board.discount_duplicates(summary.acknowledged);
             let partial = !self.recovery.is_complete(self.board.first());
             return if partial { self.board.mark_first_lost() } else { 0 };
         }
@@ -109,7 +109,7 @@ impl Sender {
             return 0;
         }
         self.duplicates += 1;
-        digest.delivered = u32::from(self.board.count_duplicate());
+        summary.delivered = u32::from(self.board.count_duplicate());
         let recovering = self.recovery.phase() == Phase::Recovery;
         let fresh = self.recovery.trusts_duplicates(self.board.first());
         if self.duplicates >= self.reordering.threshold && !recovering && fresh {
@@ -120,25 +120,25 @@ impl Sender {
 
     /// RTT samples: one for the timeout from the oldest segment covered, one for controllers from the newest, none from a
     /// segment sent twice unless timestamps tell its transmissions apart (RFC 6298, section 3).
-    fn take_samples(&mut self, now: Time, ack: &Acknowledgement, digest: &Digest) -> Option<RttSample> {
+    fn take_samples(&mut self, now: Time, ack: &Acknowledgement, summary: &AckSummary) -> Option<RttSample> {
         let tick = self.options.clock_tick;
-        let in_order = if digest.sacked == 0 { digest.acknowledged } else { 0 };
+        let in_order = if summary.sacked == 0 { summary.acknowledged } else { 0 };
         let delayed = self.detector.may_be_delayed(in_order);
-        if let Some(oldest) = digest.oldest_at.filter(|_| !digest.ambiguous) {
+        if let Some(oldest) = summary.oldest_at.filter(|_| !summary.ambiguous) {
             self.rtt.sample(on_clock(oldest, now, tick));
-        } else if digest.acknowledged > 0 && self.options.timestamps && ack.echo != Time::NEVER {
+        } else if summary.acknowledged > 0 && self.options.timestamps && ack.echo != Time::NEVER {
             self.rtt.sample(on_clock(ack.echo, now, tick));
         }
-        let newest = digest.newest_at.filter(|_| !digest.ambiguous)?;
+        let newest = summary.newest_at.filter(|_| !summary.ambiguous)?;
         let value = on_clock(newest, now, tick);
         self.rtt.observe(value);
         Some(RttSample { value, delayed })
     }
 
     /// Delivery rate over the flight of the newest segment delivered (draft-cheng-iccrg-delivery-rate-estimation, section 3.3).
-    fn delivery_rate(&mut self, now: Time, digest: &Digest) -> Option<RateSample> {
-        self.delivery.on_delivered(now, digest.delivered);
-        let newest = digest.newest?;
+    fn delivery_rate(&mut self, now: Time, summary: &AckSummary) -> Option<RateSample> {
+        self.delivery.on_delivered(now, summary.delivered);
+        let newest = summary.newest?;
         let shortest = self.rtt.minimum.saturating_sub(self.options.clock_tick);
         let sample = self.delivery.sample(now, &newest.stamp, newest.at, shortest)?;
         let sent = self.board.reports().and_then(|reports| reports.state(newest.number));
@@ -169,8 +169,8 @@ impl Sender {
     }
 
     /// What the ACK tells of reordering: a segment that arrived late, or a duplicate that shows a needless retransmission.
-    fn observe_reordering(&mut self, ack: &Acknowledgement, digest: &Digest) {
-        if let Some((extent, true)) = digest.overtaken {
+    fn observe_reordering(&mut self, ack: &Acknowledgement, summary: &AckSummary) {
+        if let Some((extent, true)) = summary.overtaken {
             self.reordering.observe(extent);
         }
         if let Some(duplicate) = ack.duplicate
@@ -250,7 +250,7 @@ impl Sender {
     }
 
     /// Eifel detection by timestamps (RFC 3522) and detection by duplicate SACKs (RFC 3708).
-    fn is_spurious(&mut self, ack: &Acknowledgement, digest: &Digest) -> bool {
+    fn is_spurious(&mut self, ack: &Acknowledgement, summary: &AckSummary) -> bool {
         let partial = self.recovery.phase() == Phase::Recovery && !self.recovery.is_complete(self.board.first());
         let Some(undo) = self.recovery.undo_mut() else { return false };
         if ack.duplicate.is_some_and(|sequence| undo.were_all_duplicates(sequence)) {
@@ -260,13 +260,13 @@ impl Sender {
         if partial && self.board.retransmitted_count() > 0 {
             return false;
         }
-        self.options.timestamps && digest.acknowledged > 0 && undo.left_after(ack.echo, self.options.timestamp_tick)
+        self.options.timestamps && summary.acknowledged > 0 && undo.left_after(ack.echo, self.options.timestamp_tick)
     }
 
-    fn undo_reduction(&mut self, now: Time, digest: &Digest, journal: &mut dyn Journal) {
+    fn undo_reduction(&mut self, now: Time, summary: &AckSummary, journal: &mut dyn Journal) {
         self.counters.spurious += 1;
         journal.note(Event::Spurious);
-        self.reordering.observe(digest.overtaken.map_or(0, |(extent, _)| extent));
+        self.reordering.observe(summary.overtaken.map_or(0, |(extent, _)| extent));
         self.board.unmark_lost();
         self.unreported_losses = 0;
         self.recovery.revert();
