@@ -2,9 +2,9 @@
 
 use crate::Reduction;
 
-/// One episode of fast recovery or of an ECN reduction.
+/// The reduction of the flight in one fast recovery or on one ECN echo, by proportional rate reduction or by the pipe.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Episode {
+pub(crate) struct Prr {
     method: Reduction,
     /// What it aims at (ssthresh), segments.
     target: u32,
@@ -19,13 +19,13 @@ pub(crate) struct Episode {
     limit: u32,
 }
 
-impl Episode {
-    /// An episode that takes the window from `before` to `target` segments; it begins with a retransmission if one is `owed`.
+impl Prr {
+    /// A reduction that takes the window from `before` to `target` segments; it begins with a retransmission if one is `owed`.
     pub(crate) fn new(method: Reduction, before: f64, target: f64, in_flight: u32, owed: bool) -> Self {
         let (before, target) = ((before as u32).max(1), (target as u32).max(1));
-        let mut episode = Self { method, target, before, delivered: 0, sent: 0, owed, limit: in_flight };
-        episode.limit_to(in_flight, 0);
-        episode
+        let mut prr = Self { method, target, before, delivered: 0, sent: 0, owed, limit: in_flight };
+        prr.limit_to(in_flight, 0);
+        prr
     }
 
     /// An ACK that delivers something arrived: recomputes the limit (RFC 6937, section 3; in the form of Linux since 4.3, without
@@ -81,12 +81,12 @@ mod tests {
     use super::*;
 
     /// Lets everything leave that may: how much that was.
-    fn send(episode: &mut Episode, pipe: &mut u32) -> u32 {
+    fn send(prr: &mut Prr, pipe: &mut u32) -> u32 {
         let mut sent = 0;
-        while *pipe < episode.limit() {
+        while *pipe < prr.limit() {
             *pipe += 1;
             sent += 1;
-            episode.on_sent();
+            prr.on_sent();
         }
         sent
     }
@@ -95,7 +95,7 @@ mod tests {
     fn proportional_reduction_paces_a_halving_as_in_the_rfc() {
         // RFC 6937, section 4, first figure: 20 outstanding, the first one lost, ssthresh 10. The third SACK starts it.
         let mut pipe = 16;
-        let mut prr = Episode::new(Reduction::ProportionalRate, 20.0, 10.0, pipe, true);
+        let mut prr = Prr::new(Reduction::ProportionalRate, 20.0, 10.0, pipe, true);
         let mut sent = Vec::new();
         for ack in 0..17 {
             pipe -= u32::from(ack > 0);
@@ -111,7 +111,7 @@ mod tests {
     fn after_heavy_loss_the_bound_grows_the_flight_by_slow_start() {
         // RFC 6937, section 4, second figure: 15 of 20 lost, so that the pipe is far below ssthresh.
         let mut pipe = 2;
-        let mut prr = Episode::new(Reduction::ProportionalRate, 20.0, 10.0, pipe, true);
+        let mut prr = Prr::new(Reduction::ProportionalRate, 20.0, 10.0, pipe, true);
         prr.on_ack(1, pipe, false);
         assert_eq!(send(&mut prr, &mut pipe), 1, "conservation of packets without progress");
         pipe -= 1;
@@ -123,7 +123,7 @@ mod tests {
     fn the_slow_start_bound_of_the_rfc_asks_for_no_progress() {
         // RFC 6937, section 4, second figure: 16 of 20 lost; every ACK delivers one and sends two until the pipe is at ssthresh.
         let mut pipe = 2;
-        let mut prr = Episode::new(Reduction::ProportionalRateSsrb, 20.0, 10.0, pipe, true);
+        let mut prr = Prr::new(Reduction::ProportionalRateSsrb, 20.0, 10.0, pipe, true);
         prr.on_ack(1, pipe, false);
         assert_eq!(send(&mut prr, &mut pipe), 2);
         pipe -= 1;
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn an_ack_that_delivers_nothing_leaves_the_limit_alone() {
-        let mut prr = Episode::new(Reduction::ProportionalRate, 20.0, 10.0, 5, true);
+        let mut prr = Prr::new(Reduction::ProportionalRate, 20.0, 10.0, 5, true);
         prr.on_ack(2, 5, false);
         assert_eq!(prr.limit(), 7);
         prr.on_ack(0, 3, false);
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn the_pipe_rule_sends_the_first_retransmission_and_then_waits_for_the_pipe() {
         let mut pipe = 16;
-        let mut rule = Episode::new(Reduction::Pipe, 20.0, 10.0, pipe, true);
+        let mut rule = Prr::new(Reduction::Pipe, 20.0, 10.0, pipe, true);
         assert_eq!(send(&mut rule, &mut pipe), 1);
         assert_eq!(rule.limit(), 10);
         rule.on_ack(1, 16, false);
@@ -153,8 +153,8 @@ mod tests {
 
     #[test]
     fn a_reduction_on_an_echo_owes_no_segment() {
-        let prr = Episode::new(Reduction::ProportionalRate, 20.0, 10.0, 19, false);
+        let prr = Prr::new(Reduction::ProportionalRate, 20.0, 10.0, 19, false);
         assert_eq!(prr.limit(), 19);
-        assert_eq!(Episode::new(Reduction::Pipe, 20.0, 10.0, 19, false).limit(), 10);
+        assert_eq!(Prr::new(Reduction::Pipe, 20.0, 10.0, 19, false).limit(), 10);
     }
 }

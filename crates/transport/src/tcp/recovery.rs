@@ -2,7 +2,7 @@
 
 use units::Time;
 
-use super::prr::Episode;
+use super::prr::Prr;
 use super::spurious::Retransmissions;
 
 /// What the sender is going through; the states of Linux (RFC 6675 and RFC 3168 know the same without names).
@@ -32,7 +32,7 @@ pub(super) struct Recovery {
     ramp: Option<u32>,
     /// It is over when everything below is acknowledged (RecoveryPoint, RFC 6675).
     point: u64,
-    episode: Option<Episode>,
+    prr: Option<Prr>,
     /// Without SACK, duplicate ACKs up to here may stem from retransmissions (`recover`, RFC 6582).
     recover: u64,
     /// What may show it to be spurious, so that it is undone.
@@ -47,7 +47,7 @@ impl Default for Recovery {
             announce: false,
             ramp: None,
             point: 0,
-            episode: None,
+            prr: None,
             recover: 0,
             undo: None,
         }
@@ -91,8 +91,8 @@ impl Recovery {
 
     /// Segments that may be in flight now, with a window of `window`.
     pub(super) fn limit(&self, window: u32) -> u32 {
-        match (&self.episode, self.ramp) {
-            (Some(episode), _) => episode.limit(),
+        match (&self.prr, self.ramp) {
+            (Some(prr), _) => prr.limit(),
             (None, Some(ramp)) => ramp.min(window),
             (None, None) => window,
         }
@@ -100,14 +100,14 @@ impl Recovery {
 
     /// Whether something else than the window limits the flight.
     #[cfg(test)]
-    pub(super) fn has_episode(&self) -> bool {
-        self.episode.is_some()
+    pub(super) fn has_prr(&self) -> bool {
+        self.prr.is_some()
     }
 
     /// A segment leaves.
     pub(super) fn on_sent(&mut self) {
-        if let Some(episode) = &mut self.episode {
-            episode.on_sent();
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent();
         }
     }
 
@@ -131,11 +131,11 @@ impl Recovery {
         }
     }
 
-    /// An ACK that newly delivers some leaves `in_flight`, with the controller's window at `window`; see [`Episode::on_ack`].
+    /// An ACK that newly delivers some leaves `in_flight`, with the controller's window at `window`; see [`Prr::on_ack`].
     pub(super) fn on_ack(&mut self, window: u32, newly_delivered: u32, in_flight: u32, progress: bool) {
-        if let Some(episode) = &mut self.episode {
-            episode.lower_to(window);
-            episode.on_ack(newly_delivered, in_flight, progress);
+        if let Some(prr) = &mut self.prr {
+            prr.lower_to(window);
+            prr.on_ack(newly_delivered, in_flight, progress);
         }
     }
 
@@ -154,7 +154,7 @@ impl Recovery {
         } else {
             self.phase = Phase::Loss;
             self.goes_back = true;
-            self.episode = None;
+            self.prr = None;
         }
     }
 
@@ -182,14 +182,14 @@ impl Recovery {
     pub(super) fn begin(&mut self, next: u64, ecn: bool) {
         self.point = next;
         self.announce = ecn;
-        self.episode = None;
+        self.prr = None;
         self.ramp = None;
         self.undo = None;
     }
 
     /// What limits the flight until the reduction is over.
-    pub(super) fn limit_by(&mut self, episode: Episode) {
-        self.episode = Some(episode);
+    pub(super) fn limit_by(&mut self, prr: Prr) {
+        self.prr = Some(prr);
     }
 
     /// What may show the reduction to be spurious.
@@ -218,7 +218,7 @@ impl Recovery {
     /// Nothing is reduced any more.
     pub(super) fn leave(&mut self) {
         self.phase = Phase::Open;
-        self.episode = None;
+        self.prr = None;
     }
 
     /// The reduction was spurious.

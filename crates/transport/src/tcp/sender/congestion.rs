@@ -5,7 +5,7 @@ use units::Time;
 
 use super::Sender;
 use crate::journal::{Event, Journal};
-use crate::tcp::prr::Episode;
+use crate::tcp::prr::Prr;
 use crate::tcp::recovery::Phase;
 use crate::tcp::spurious::Retransmissions;
 use crate::tcp::timers::Kind;
@@ -122,7 +122,7 @@ impl Sender {
             return;
         }
         let (target, in_flight) = (self.controller.window(), self.board.in_flight());
-        self.recovery.limit_by(Episode::new(self.options.reduction, before, target, in_flight, retransmits));
+        self.recovery.limit_by(Prr::new(self.options.reduction, before, target, in_flight, retransmits));
     }
 
     /// Whether reductions are announced to the receiver (CWR, RFC 3168).

@@ -120,7 +120,7 @@ impl World {
             let probing = self.sender.probe.is_pending();
             let before = self.sender.in_flight();
             let window = (self.sender.controller().window() as u32).max(1);
-            let recovering = self.sender.recovery.has_episode();
+            let recovering = self.sender.recovery.has_prr();
             let Some(data) = self.sender.poll_transmit(self.now, &mut self.events) else { break };
             left += 1;
             assert!(left < 100_000, "the sender does not stop");
