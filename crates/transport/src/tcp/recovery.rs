@@ -25,7 +25,7 @@ pub enum Phase {
 pub(super) struct Recovery {
     phase: Phase,
     /// Without fast recovery: the repair under way began with a loss event, whose end the controller is notified of.
-    goes_back: bool,
+    go_back_n: bool,
     /// The next segment announces a reduction to the receiver (CWR, RFC 3168).
     announce: bool,
     /// After recovery: the flight may grow to the window only by slow start (RFC 6582, section 3.2, step 3).
@@ -43,7 +43,7 @@ impl Default for Recovery {
     fn default() -> Self {
         Self {
             phase: Phase::Open,
-            goes_back: false,
+            go_back_n: false,
             announce: false,
             ramp: None,
             point: 0,
@@ -153,7 +153,7 @@ impl Recovery {
             self.phase = Phase::Recovery;
         } else {
             self.phase = Phase::Loss;
-            self.goes_back = true;
+            self.go_back_n = true;
             self.prr = None;
         }
     }
@@ -171,7 +171,7 @@ impl Recovery {
     /// The retransmission timer has expired, `undo` says what may show that to be spurious.
     pub(super) fn enter_loss(&mut self, next: u64, ecn: bool, undo: Option<Retransmissions>) {
         self.phase = Phase::Loss;
-        self.goes_back = false;
+        self.go_back_n = false;
         self.begin(next, ecn);
         self.undo = undo;
         self.recover = next;
@@ -212,7 +212,7 @@ impl Recovery {
 
     /// Whether the controller is notified that the reduction is over: not after a timeout, which is over with the first ACK.
     pub(super) fn is_reported(&self) -> bool {
-        self.phase != Phase::Loss || self.goes_back
+        self.phase != Phase::Loss || self.go_back_n
     }
 
     /// Nothing is reduced any more.
