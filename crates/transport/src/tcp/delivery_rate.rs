@@ -18,7 +18,7 @@ pub(super) struct DeliveryRate {
 
 /// The state of the connection when a segment is sent (P.delivered, P.delivered_time, P.first_sent_time, P.is_app_limited).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stamp {
+pub(super) struct DeliveryState {
     /// The lower half of C.delivered: with fewer than 2^31 segments outstanding it says as much as the whole.
     pub(super) delivered: u32,
     pub(super) delivered_at: Time,
@@ -26,8 +26,8 @@ pub(super) struct Stamp {
     pub(super) application_limited: bool,
 }
 
-impl Stamp {
-    /// Whether more had been delivered when the segment of this stamp left at `at` than when that of `other` did, or
+impl DeliveryState {
+    /// Whether more had been delivered when the segment of this state left at `at` than when that of `other` did, or
     /// as much and it left no earlier.
     pub(super) fn is_newer(&self, at: Time, other: &Self, other_at: Time) -> bool {
         let ahead = self.delivered.wrapping_sub(other.delivered) as i32;
@@ -43,8 +43,8 @@ impl DeliveryRate {
     }
 
     /// What a segment that leaves now takes along.
-    pub(super) fn stamp(&self) -> Stamp {
-        Stamp {
+    pub(super) fn state(&self) -> DeliveryState {
+        DeliveryState {
             delivered: self.delivered as u32,
             delivered_at: self.delivered_at,
             first_at: self.first_at,
@@ -75,16 +75,22 @@ impl DeliveryRate {
         self.delivered
     }
 
-    /// The sample over the flight of the newest segment delivered, which left at `sent_at` with `stamp`; none over less than
+    /// The sample over the flight of the newest segment delivered, which left at `sent_at` with `state`; none over less than
     /// `shortest`, the smallest RTT: such a segment was sent again, but its original arrived. Whether it was is for the caller to say.
-    pub(super) fn sample(&mut self, now: Time, stamp: &Stamp, sent_at: Time, shortest: Span) -> Option<RateSample> {
+    pub(super) fn sample(
+        &mut self,
+        now: Time,
+        state: &DeliveryState,
+        sent_at: Time,
+        shortest: Span,
+    ) -> Option<RateSample> {
         self.first_at = sent_at;
-        let interval = sent_at.since(stamp.first_at).max(now.since(stamp.delivered_at));
-        let delivered = u64::from((self.delivered as u32).wrapping_sub(stamp.delivered));
+        let interval = sent_at.since(state.first_at).max(now.since(state.delivered_at));
+        let delivered = u64::from((self.delivered as u32).wrapping_sub(state.delivered));
         (interval >= shortest).then_some(RateSample {
             delivered,
             interval,
-            application_limited: stamp.application_limited,
+            application_limited: state.application_limited,
             prior_delivered: self.delivered - delivered,
             is_retransmission: false,
             sent: None,
@@ -97,10 +103,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_is_newer_across_the_wrap_of_its_count() {
-        let stamp =
-            |delivered| Stamp { delivered, delivered_at: Time::ZERO, first_at: Time::ZERO, application_limited: false };
-        let (before, after) = (stamp(u32::MAX - 1), stamp(3));
+    fn a_state_is_newer_across_the_wrap_of_its_count() {
+        let state = |delivered| DeliveryState {
+            delivered,
+            delivered_at: Time::ZERO,
+            first_at: Time::ZERO,
+            application_limited: false,
+        };
+        let (before, after) = (state(u32::MAX - 1), state(3));
         // Five more: 2^32 - 1, 0, 1, 2, 3.
         assert!(after.is_newer(Time::ZERO, &before, Time::NEVER));
         assert!(!before.is_newer(Time::NEVER, &after, Time::ZERO));
@@ -108,12 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_counts_across_the_wrap_of_the_stamp() {
+    fn a_sample_counts_across_the_wrap_of_the_state() {
         let mut rate = DeliveryRate { delivered: (1 << 32) - 2, ..DeliveryRate::default() };
-        let stamp = rate.stamp();
+        let state = rate.state();
         let now = Time::from_nanos(40);
         rate.on_delivered(now, 5);
-        let sample = rate.sample(now, &stamp, Time::ZERO, Span::ZERO);
+        let sample = rate.sample(now, &state, Time::ZERO, Span::ZERO);
         assert_eq!(sample.map(|s| (s.delivered, s.interval)), Some((5, Span::from_nanos(40))));
     }
 }

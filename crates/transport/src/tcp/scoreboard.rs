@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use units::{Span, Time};
 
 use crate::Acknowledgement;
-use crate::tcp::delivery_rate::Stamp;
+use crate::tcp::delivery_rate::DeliveryState;
 use crate::tcp::ranges::Ranges;
 use crate::tcp::segment_reports::SegmentReports;
 
@@ -38,14 +38,14 @@ struct Sent {
 const _: () = assert!(size_of::<Sent>() == 32);
 
 impl Sent {
-    fn new(at: Time, stamp: Stamp, flags: u8) -> Self {
-        let limited = if stamp.application_limited { APPLICATION_LIMITED } else { 0 };
-        let Stamp { delivered, delivered_at, first_at, .. } = stamp;
+    fn new(at: Time, state: DeliveryState, flags: u8) -> Self {
+        let limited = if state.application_limited { APPLICATION_LIMITED } else { 0 };
+        let DeliveryState { delivered, delivered_at, first_at, .. } = state;
         Self { at, delivered_at, first_at, delivered, flags: flags | limited }
     }
 
-    fn stamp(&self) -> Stamp {
-        Stamp {
+    fn state(&self) -> DeliveryState {
+        DeliveryState {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_at: self.first_at,
@@ -57,7 +57,7 @@ impl Sent {
 /// The segment delivered by an ACK that left last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Newest {
-    pub(crate) stamp: Stamp,
+    pub(crate) state: DeliveryState,
     pub(crate) at: Time,
     pub(crate) retransmitted: bool,
     pub(crate) number: u64,
@@ -80,7 +80,7 @@ pub(crate) struct AckSummary {
     /// The cumulative point passed a segment that was sent more than once: what it covers may have waited for that one, so
     /// its age is not an RTT.
     pub(crate) ambiguous: bool,
-    /// The newest delivered segment: its stamp, when and whether more than once it was sent, and its number.
+    /// The newest delivered segment: its state, when and whether more than once it was sent, and its number.
     pub(crate) newest: Option<Newest>,
     /// A segment arrived below what was SACKed before this ACK: by how many numbers it was overtaken, and whether it was sent
     /// once, so that the path must have reordered it.
@@ -245,8 +245,8 @@ impl Scoreboard {
     }
 
     /// A new segment leaves.
-    pub(crate) fn push(&mut self, now: Time, stamp: Stamp) {
-        self.segments.push_back(Sent::new(now, stamp, 0));
+    pub(crate) fn push(&mut self, now: Time, state: DeliveryState) {
+        self.segments.push_back(Sent::new(now, state, 0));
     }
 
     /// Applies cumulative point and SACK blocks. `minimum_rtt` tells the ACK of a retransmission from that of its original.
@@ -331,10 +331,10 @@ impl Scoreboard {
             summary.newest_at = Some(summary.newest_at.map_or(segment.at, |at| at.max(segment.at)));
             summary.oldest_at = Some(summary.oldest_at.map_or(segment.at, |at| at.min(segment.at)));
         }
-        let stamp = segment.stamp();
-        if summary.newest.is_none_or(|newest| stamp.is_newer(segment.at, &newest.stamp, newest.at)) {
+        let state = segment.state();
+        if summary.newest.is_none_or(|newest| state.is_newer(segment.at, &newest.state, newest.at)) {
             let retransmitted = segment.flags & AMBIGUOUS != 0;
-            summary.newest = Some(Newest { stamp, at: segment.at, retransmitted, number });
+            summary.newest = Some(Newest { state, at: segment.at, retransmitted, number });
         }
         if let Some(reports) = &mut self.reports {
             reports.on_delivered(number, segment.flags & AMBIGUOUS != 0);
@@ -557,12 +557,12 @@ impl Scoreboard {
     }
 
     /// Segment `number` leaves again. It need not be lost: a tail loss probe resends on suspicion.
-    pub(crate) fn resend(&mut self, number: u64, now: Time, stamp: Stamp, track: bool) {
+    pub(crate) fn resend(&mut self, number: u64, now: Time, state: DeliveryState, track: bool) {
         let index = self.index(number);
         let segment = &mut self.segments[index];
         let lost = segment.flags & LOST != 0;
         let pending = segment.flags & RETRANSMITTED == 0;
-        *segment = Sent::new(now, stamp, segment.flags & !APPLICATION_LIMITED | AMBIGUOUS);
+        *segment = Sent::new(now, state, segment.flags & !APPLICATION_LIMITED | AMBIGUOUS);
         if lost && pending {
             segment.flags |= RETRANSMITTED;
             self.retransmitted_count += 1;

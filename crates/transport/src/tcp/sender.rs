@@ -247,7 +247,7 @@ impl Sender {
             self.delivery.restart(now);
         }
         let sequence = self.board.next();
-        self.board.push(now, self.delivery.stamp());
+        self.board.push(now, self.delivery.state());
         self.most_in_flight = self.most_in_flight.max(self.board.in_flight());
         // RFC 6298, 5.1; a probe timer restarts with every new segment (RFC 8985, section 7.2).
         self.timers.outdate(!self.timers.awaits_timeout());
@@ -257,7 +257,7 @@ impl Sender {
 
     fn retransmit(&mut self, now: Time, sequence: u64, journal: &mut dyn Journal) -> Data {
         self.counters.retransmitted += 1;
-        self.board.resend(sequence, now, self.delivery.stamp(), self.tracks_retransmissions());
+        self.board.resend(sequence, now, self.delivery.state(), self.tracks_retransmissions());
         self.recovery.on_retransmission(now);
         // The oldest segment gets its full time again, as in BSD and Linux: RFC 6298 leaves it open.
         self.timers.outdate(sequence == self.board.first());
@@ -278,7 +278,7 @@ impl Sender {
         journal.note(Event::TailLossProbe { sequence: repeated.unwrap_or(next) });
         let data = if let Some(sequence) = repeated {
             self.counters.retransmitted += 1;
-            self.board.resend(sequence, now, self.delivery.stamp(), self.tracks_retransmissions());
+            self.board.resend(sequence, now, self.delivery.state(), self.tracks_retransmissions());
             self.leave(now, sequence, true, false)
         } else {
             self.send_new(now)

@@ -140,7 +140,7 @@ impl Sender {
         self.delivery.on_delivered(now, summary.delivered);
         let newest = summary.newest?;
         let shortest = self.rtt.minimum.saturating_sub(self.options.clock_tick);
-        let sample = self.delivery.sample(now, &newest.stamp, newest.at, shortest)?;
+        let sample = self.delivery.sample(now, &newest.state, newest.at, shortest)?;
         let sent = self.board.reports().and_then(|reports| reports.state(newest.number));
         Some(RateSample { is_retransmission: newest.retransmitted, sent, ..sample })
     }
