@@ -4,14 +4,14 @@ use control::{Controller, Wants};
 use transport::{Application, EcnMode, Options, Pace, Phase, Reduction, Sender};
 use units::{Bytes, Ecn, Random, Time};
 
-use crate::harness::{SenderScript, Told, ack, at, plain};
+use crate::harness::{Notice, SenderScript, ack, at, plain};
 
 fn capable() -> Options {
     Options { ecn: EcnMode::Classic, limited_transmit: false, ..plain() }
 }
 
 fn reductions(s: &SenderScript) -> usize {
-    s.news().iter().filter(|t| matches!(t, Told::Ecn(_))).count()
+    s.news().iter().filter(|t| matches!(t, Notice::Ecn(_))).count()
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_loss_inside_a_reduction_does_not_reduce_again() {
     s.sacks(2, 3..6).phase(Phase::Recovery).window_is(5.0);
     s.leaves_again(2).nothing_leaves().in_flight(5);
     s.at(80).arrives(ack(10)).phase(Phase::Open).window_is(5.0);
-    assert!(matches!(s.news()[..], [Told::Ecn(_), Told::Recovered]));
+    assert!(matches!(s.news()[..], [Notice::Ecn(_), Notice::Recovered]));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_timeout_inside_a_reduction_does_not_reduce_again() {
     let mut s = SenderScript::new(capable(), 10.0);
     s.leave(0..10).at(40).arrives(ack(2).marked()).nothing_leaves();
     s.timer().leaves_again(2);
-    assert!(matches!(s.news()[..], [Told::Ecn(_), Told::Timeout(loss)] if loss.again));
+    assert!(matches!(s.news()[..], [Notice::Ecn(_), Notice::Timeout(loss)] if loss.again));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use transport::{Options, Phase, Reduction, linux_3_5};
 
-use crate::harness::{SenderScript, Told, ack, plain};
+use crate::harness::{Notice, SenderScript, ack, plain};
 
 fn fack() -> Options {
     Options { forward_acknowledgment: true, limited_transmit: false, ..plain() }
@@ -26,7 +26,7 @@ fn the_first_sack_beyond_the_threshold_shows_the_loss() {
 fn one_sack_far_above_shows_every_loss_below_it() {
     let mut s = SenderScript::new(fack(), 10.0);
     s.leave(0..10).at(40).arrives(ack(0).sack(4, 5)).leaves_again(0).all();
-    let Some(Told::Loss(loss)) = s.news().first().copied() else { panic!("{:?}", s.news()) };
+    let Some(Notice::Loss(loss)) = s.news().first().copied() else { panic!("{:?}", s.news()) };
     assert_eq!((loss.in_flight, loss.newly_lost, loss.sent_to), (10, 2, 10), "0 and 1; 4 is two above 2");
 }
 
@@ -43,7 +43,7 @@ fn reordering_beyond_the_threshold_is_taken_for_loss_and_ends_it() {
     s.leave(0..10).at(40).arrives(ack(0).sack(3, 4).echo(0)).leaves_again(0).phase(Phase::Recovery).window_is(5.0);
     // The original of 0 was late.
     s.at(41).arrives(ack(1).sack(3, 4).echo(0)).phase(Phase::Disorder).window_is(10.0).leaves(10).nothing_leaves();
-    assert!(matches!(s.news()[..], [Told::Loss(_), Told::Spurious]));
+    assert!(matches!(s.news()[..], [Notice::Loss(_), Notice::Spurious]));
     s.arrives(ack(2).sack(3, 4).echo(0)).leaves(11).arrives(ack(4).echo(0)).leaves(12).leaves(13).phase(Phase::Open);
     // DupThresh is 4 now, and counts: 4 is lost only when four above it have arrived.
     s.at(42).arrives(ack(4).sack(8, 9)).nothing_leaves().phase(Phase::Disorder);

@@ -15,8 +15,8 @@ use transport::{
 };
 use units::{Bytes, Random, Span, Time};
 
+pub(crate) use self::wire::{Notice, Reply, ack};
 use self::wire::{ProbeController, Tape};
-pub(crate) use self::wire::{Reply, Told, ack};
 
 /// A point in time.
 pub(crate) fn at(ms: u64) -> Time {
@@ -82,7 +82,7 @@ impl SenderScript {
     /// The same, with a probe controller that wants more than the usual events.
     pub(crate) fn wanting(wants: Wants, options: Options, window: f64, application: Application) -> Self {
         let tape =
-            Tape { window, threshold: window, before: window, pacing: None, wants, wake_up: None, told: Vec::new() };
+            Tape { window, threshold: window, before: window, pacing: None, wants, wake_up: None, notices: Vec::new() };
         let tape = Arc::new(Mutex::new(tape));
         let controller = Box::new(ProbeController(tape.clone()));
         Self::start(options, controller, Some(tape), application)
@@ -323,23 +323,23 @@ impl SenderScript {
         self
     }
 
-    /// What the controller was told last.
-    pub(crate) fn told(&self) -> Told {
-        *self.tape().told.last().expect("something was told")
+    /// The last notice that the controller was given.
+    pub(crate) fn last_notice(&self) -> Notice {
+        *self.tape().notices.last().expect("a notice")
     }
 
-    /// The last ACK that the controller was told of, of either kind.
+    /// The last ACK of which the controller was notified, of either kind.
     pub(crate) fn last_ack(&self) -> Ack {
-        let told = self.tape().told.iter().rev().find_map(|t| match t {
-            Told::Ack(ack) | Told::Duplicate(ack) => Some(*ack),
+        let ack = self.tape().notices.iter().rev().find_map(|t| match t {
+            Notice::Ack(ack) | Notice::Duplicate(ack) => Some(*ack),
             _ => None,
         });
-        told.expect("an ACK was told")
+        ack.expect("an ACK")
     }
 
-    /// Everything that the controller was told and that is not an ACK.
-    pub(crate) fn news(&self) -> Vec<Told> {
-        self.tape().told.iter().filter(|t| !matches!(t, Told::Ack(_) | Told::Duplicate(_))).copied().collect()
+    /// Every notice that is not of an ACK.
+    pub(crate) fn news(&self) -> Vec<Notice> {
+        self.tape().notices.iter().filter(|t| !matches!(t, Notice::Ack(_) | Notice::Duplicate(_))).copied().collect()
     }
 
     pub(crate) fn counters(&self) -> SenderCounters {

@@ -2,7 +2,7 @@
 
 use transport::{Event, Options, Phase};
 
-use crate::harness::{SenderScript, Told, ack, ms, plain};
+use crate::harness::{Notice, SenderScript, ack, ms, plain};
 
 fn probing() -> Options {
     Options { rack: true, tail_loss_probe: true, receive_window: 4, ..plain() }
@@ -72,7 +72,7 @@ fn a_repeated_segment_that_repaired_a_loss_reduces_the_window_once() {
     s.at(160).arrives(ack(8).window(4)).leave(8..12).window_is(4.0);
     // Beyond the probe and no word of a duplicate: 7 was lost.
     s.at(200).arrives(ack(12).window(4)).window_is(2.0).leave(12..14).phase(Phase::Open);
-    assert!(matches!(s.news()[..], [Told::Loss(_), Told::Recovered]));
+    assert!(matches!(s.news()[..], [Notice::Loss(_), Notice::Recovered]));
     assert_eq!(s.counters().lost, 1);
     s.at(240).arrives(ack(14).window(4)).window_is(2.0);
 }

@@ -3,14 +3,14 @@
 use transport::{Application, Options, Phase, Reduction};
 use units::Bytes;
 
-use crate::harness::{SenderScript, Told, ack, plain};
+use crate::harness::{Notice, SenderScript, ack, plain};
 
 fn reno() -> Options {
     Options { sack: false, ..plain() }
 }
 
 fn losses(s: &SenderScript) -> usize {
-    s.news().iter().filter(|t| matches!(t, Told::Loss(_))).count()
+    s.news().iter().filter(|t| matches!(t, Notice::Loss(_))).count()
 }
 
 // RFC 6675, section 5; RFC 3042.
@@ -23,7 +23,7 @@ fn the_third_sack_retransmits_and_the_pipe_governs_what_follows() {
     // 12 outstanding, 3 SACKed, 1 lost: pipe 8, aim 5. Only the retransmission leaves.
     s.arrives(ack(0).sack(1, 4)).leaves_again(0).nothing_leaves().in_flight(9);
     s.phase(Phase::Recovery).window_is(5.0).timer_at(280);
-    let Some(Told::Loss(loss)) = s.news().first().copied() else { panic!("{:?}", s.news()) };
+    let Some(Notice::Loss(loss)) = s.news().first().copied() else { panic!("{:?}", s.news()) };
     assert_eq!((loss.in_flight, loss.newly_lost, loss.acknowledged_to, loss.sent_to), (10, 1, 0, 12));
     s.sacks_from(0, 1, 5..9).nothing_leaves().in_flight(5);
     s.arrives(ack(0).sack(1, 9)).leaves(12).nothing_leaves();
@@ -31,7 +31,7 @@ fn the_third_sack_retransmits_and_the_pipe_governs_what_follows() {
     // The retransmission fills the hole up to the recovery point.
     s.at(80).arrives(ack(0).sack(1, 12)).leaves(14).leaves(15);
     s.arrives(ack(12)).phase(Phase::Open).window_is(5.0).leaves(16).in_flight(5);
-    assert_eq!(s.told(), Told::Recovered);
+    assert_eq!(s.last_notice(), Notice::Recovered);
     assert_eq!(losses(&s), 1);
 }
 
@@ -60,7 +60,7 @@ fn without_sack_partial_acks_retransmit_one_segment_each() {
     s.arrives(ack(0)).leaves(12).arrives(ack(0)).leaves(13).arrives(ack(0)).leaves(14).in_flight(5);
     // 11 outstanding; 10 duplicates less the three that segments 1 to 3 caused; 4 is lost: pipe 3, aim 5.
     s.at(80).arrives(ack(4)).leaves_again(4).leaves(15).nothing_leaves().in_flight(5).phase(Phase::Recovery);
-    assert_eq!(s.last_ack().newly_delivered, 1, "the retransmission; duplicates told of the others");
+    assert_eq!(s.last_ack().newly_delivered, 1, "the retransmission; duplicates reported the others");
     s.at(120).arrives(ack(12)).phase(Phase::Open).window_is(5.0);
     assert_eq!(losses(&s), 1);
 }
@@ -114,11 +114,11 @@ fn recovery_lasts_until_the_recovery_point_and_asks_for_no_growth_until_then() {
     s.leave(0..6).at(40).arrives(ack(0).sack(2, 3)).arrives(ack(0).sack(2, 4)).arrives(ack(0).sack(2, 5));
     s.leaves_again(0).leaves_again(1).nothing_leaves();
     s.at(80).arrives(ack(1).sack(2, 5)).leaves(6).phase(Phase::Recovery);
-    assert!(matches!(s.told(), Told::Duplicate(a) if a.newly_acknowledged == 1));
+    assert!(matches!(s.last_notice(), Notice::Duplicate(a) if a.newly_acknowledged == 1));
     s.arrives(ack(5)).leaves(7).phase(Phase::Recovery);
     s.arrives(ack(6)).leaves(8).phase(Phase::Open);
     s.at(120).arrives(ack(7)).leaves(9);
-    assert!(matches!(s.told(), Told::Ack(_)));
+    assert!(matches!(s.last_notice(), Notice::Ack(_)));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_lost_retransmission_takes_a_timeout_without_rack() {
     retransmit_in_vain(&mut s);
     s.at(87).arrives(ack(0).sack(1, 13)).leaves(16).nothing_leaves();
     s.timer().leaves_again(0).nothing_leaves().phase(Phase::Loss);
-    let Told::Timeout(loss) = s.told() else { panic!("{:?}", s.told()) };
+    let Notice::Timeout(loss) = s.last_notice() else { panic!("{:?}", s.last_notice()) };
     assert!(loss.again, "the window of data was already reduced for the loss");
 }
 

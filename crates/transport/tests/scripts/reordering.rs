@@ -2,7 +2,7 @@
 
 use transport::{Options, Phase};
 
-use crate::harness::{SenderScript, Told, ack, plain};
+use crate::harness::{Notice, SenderScript, ack, plain};
 
 fn rack() -> Options {
     Options { rack: true, limited_transmit: false, ..plain() }
@@ -61,7 +61,7 @@ fn the_echo_of_the_original_undoes_a_fast_retransmit_and_raises_the_threshold() 
     let mut s = SenderScript::new(undoing(), 10.0);
     s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0).window_is(5.0);
     s.at(41).arrives(ack(0).sack(1, 5).echo(0)).at(42).arrives(ack(5).echo(0)).window_is(10.0).phase(Phase::Open);
-    assert!(matches!(s.news()[..], [Told::Loss(_), Told::Spurious]));
+    assert!(matches!(s.news()[..], [Notice::Loss(_), Notice::Spurious]));
     assert_eq!(s.counters().spurious, 1);
     // In flight: 5 to 9. Four overtook: as many are no sign of loss any more, five are.
     s.leave(10..15).at(50).sacks(5, 6..10).nothing_leaves().phase(Phase::Disorder);

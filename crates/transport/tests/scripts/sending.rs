@@ -4,7 +4,7 @@ use control::Counting;
 use transport::{Application, Options, Pace};
 use units::{Bytes, Time};
 
-use crate::harness::{SenderScript, Told, ack, at, plain};
+use crate::harness::{Notice, SenderScript, ack, at, plain};
 
 fn paced(rate: &str) -> Application {
     Application::Paced(Pace::new(vec![(Time::ZERO, rate.parse().unwrap())], Bytes::new(1000), None))
@@ -103,7 +103,7 @@ fn after_an_idle_time_beyond_the_timeout_the_window_restarts() {
         s.leave(0..1);
         s.at(1).leave(1..2).at(41).arrives(ack(2)).timer_at(wait + 1);
         s.at(wait + 1).leaves(2);
-        assert_eq!(s.news().contains(&Told::IdleRestart), restarts, "after {wait} ms");
+        assert_eq!(s.news().contains(&Notice::IdleRestart), restarts, "after {wait} ms");
     }
 }
 

@@ -1,8 +1,8 @@
-//! What the controller is told with an ACK: samples, rounds, rates.
+//! What an ACK brings to the controller: samples, rounds, rates.
 
 use transport::Options;
 
-use crate::harness::{SenderScript, Told, ack, ms, plain};
+use crate::harness::{Notice, SenderScript, ack, ms, plain};
 
 // RFC 6298, section 3.
 #[test]
@@ -106,10 +106,10 @@ fn a_rate_measured_while_the_application_was_silent_says_so() {
 fn an_ack_in_flight_counts_tell_of_the_pipe_before_and_after() {
     let mut s = SenderScript::new(plain(), 10.0);
     s.leave(0..10).at(40).arrives(ack(2).sack(5, 6)).all();
-    let Told::Ack(told) = s.told() else { panic!("{:?}", s.told()) };
-    assert_eq!((told.in_flight_before, told.in_flight), (10, 7));
-    assert_eq!((told.newly_acknowledged, told.newly_delivered, told.newly_lost), (2, 3, 0));
-    assert_eq!((told.acknowledged_to, told.sent_to), (2, 10));
+    let Notice::Ack(ack) = s.last_notice() else { panic!("{:?}", s.last_notice()) };
+    assert_eq!((ack.in_flight_before, ack.in_flight), (10, 7));
+    assert_eq!((ack.newly_acknowledged, ack.newly_delivered, ack.newly_lost), (2, 3, 0));
+    assert_eq!((ack.acknowledged_to, ack.sent_to), (2, 10));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use control::{Ack, Context, Controller, Loss, Reno};
 use transport::{EcnMode, Event, Options, Phase, real_1992};
 
-use crate::harness::{SenderScript, Told, ack};
+use crate::harness::{Notice, SenderScript, ack};
 
 /// Slow start below half the window of the last loss, which begins again at one segment.
 struct Tahoe(Reno);
@@ -119,9 +119,9 @@ fn a_lost_retransmission_takes_a_timeout() {
     s.at(80);
     duplicates(&mut s, 0, 3);
     s.timer_at(3040).timer().leaves_again(0).nothing_leaves().phase(Phase::Loss).timer_at(9040);
-    assert!(matches!(s.news()[..], [Told::Loss(_), Told::Timeout(loss)] if loss.again));
+    assert!(matches!(s.news()[..], [Notice::Loss(_), Notice::Timeout(loss)] if loss.again));
     s.at(3080).arrives(ack(8)).leaves(8).phase(Phase::Open);
-    assert!(matches!(s.told(), Told::Ack(_)), "the end of the repair after a timeout is not a recovery");
+    assert!(matches!(s.last_notice(), Notice::Ack(_)), "the end of the repair after a timeout is not a recovery");
 }
 
 // RFC 6298, section 3.
@@ -134,12 +134,12 @@ fn what_was_sent_twice_gives_no_sample_and_every_ack_of_new_data_may_grow_the_wi
     for number in 0..4 {
         s.leaves_again(number);
     }
-    let Told::Loss(loss) = s.told() else { panic!("{:?}", s.told()) };
+    let Notice::Loss(loss) = s.last_notice() else { panic!("{:?}", s.last_notice()) };
     assert_eq!((loss.in_flight, loss.newly_lost, loss.again, loss.sent_to), (6, 8, false, 8));
     s.at(80).arrives(ack(2)).leaves_again(4).leaves_again(5).nothing_leaves().phase(Phase::Loss);
-    assert!(matches!(s.told(), Told::Ack(a) if a.newly_acknowledged == 2 && a.rtt.is_none()));
+    assert!(matches!(s.last_notice(), Notice::Ack(a) if a.newly_acknowledged == 2 && a.rtt.is_none()));
     s.at(120).arrives(ack(8)).leave(8..12).phase(Phase::Open);
-    assert!(matches!(s.news()[..], [Told::Loss(_), Told::Recovered]));
+    assert!(matches!(s.news()[..], [Notice::Loss(_), Notice::Recovered]));
     assert!(s.last_ack().rtt.is_none(), "6 and 7 were sent once, but waited for the hole to be filled");
     s.at(160).arrives(ack(9)).leaves(12);
     assert_eq!(s.last_ack().rtt.map(|r| r.value.as_nanos()), Some(40_000_000));
@@ -168,9 +168,9 @@ fn a_window_that_came_down_for_a_mark_is_not_reduced_again_for_a_loss_beside_it(
     for number in 1..5 {
         s.leaves_again(number);
     }
-    assert!(matches!(s.news()[..], [Told::Ecn(_)]));
+    assert!(matches!(s.news()[..], [Notice::Ecn(_)]));
     // The window alone limits the repair, not what the mark had aimed at.
     s.window(6.0).at(80).arrives(ack(3)).leaves_again(5).leaves_again(6).leaves_again(7).leaves(8).nothing_leaves();
     s.at(120).arrives(ack(8)).leave(9..14).phase(Phase::Open);
-    assert!(matches!(s.news()[..], [Told::Ecn(_), Told::Recovered]));
+    assert!(matches!(s.news()[..], [Notice::Ecn(_), Notice::Recovered]));
 }

@@ -3,17 +3,17 @@
 use transport::{Options, Phase};
 use units::Time;
 
-use crate::harness::{SenderScript, Told, ack, ms, plain};
+use crate::harness::{Notice, SenderScript, ack, ms, plain};
 
 #[test]
 fn the_first_timeout_comes_after_a_second_and_each_further_one_doubles() {
     let mut s = SenderScript::new(plain(), 4.0);
     s.leave(0..4).timer_at(1000);
     s.at(1000).leaves_again(0).nothing_leaves().phase(Phase::Loss).window_is(1.0).timer_at(3000);
-    let Told::Timeout(loss) = s.told() else { panic!("{:?}", s.told()) };
+    let Notice::Timeout(loss) = s.last_notice() else { panic!("{:?}", s.last_notice()) };
     assert_eq!((loss.in_flight, loss.newly_lost, loss.again, loss.sent_to), (4, 4, false, 4));
     s.at(3000).leaves_again(0).timer_at(7000);
-    assert!(matches!(s.told(), Told::Timeout(loss) if loss.again));
+    assert!(matches!(s.last_notice(), Notice::Timeout(loss) if loss.again));
     s.at(7000).leaves_again(0).timer_at(15_000);
 }
 
@@ -30,7 +30,7 @@ fn after_a_timeout_everything_is_sent_again_as_the_window_allows() {
     let mut s = SenderScript::new(plain(), 4.0);
     s.leave(0..4).at(1000).leaves_again(0);
     s.window(2.0).at(1040).arrives(ack(1)).leaves_again(1).leaves_again(2).nothing_leaves();
-    assert!(matches!(s.told(), Told::Ack(_)), "the window may grow while a timeout is repaired");
+    assert!(matches!(s.last_notice(), Notice::Ack(_)), "the window may grow while a timeout is repaired");
     s.window(4.0).arrives(ack(3)).leaves_again(3).leave(4..7).nothing_leaves().phase(Phase::Loss);
     s.at(1080).arrives(ack(4)).leaves(7).phase(Phase::Open);
 }
@@ -80,7 +80,7 @@ fn a_timeout_in_recovery_does_not_reduce_twice() {
     let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 10.0);
     s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
     s.timer().leaves_again(0).nothing_leaves();
-    assert!(matches!(s.news()[..], [Told::Loss(_), Told::Timeout(loss)] if loss.again));
+    assert!(matches!(s.news()[..], [Notice::Loss(_), Notice::Timeout(loss)] if loss.again));
 }
 
 #[test]
@@ -89,5 +89,5 @@ fn a_timeout_after_recovery_reduces_again() {
     s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
     s.at(80).arrives(ack(10)).all();
     s.timer().leaves_again(10);
-    assert!(matches!(s.told(), Told::Timeout(loss) if !loss.again));
+    assert!(matches!(s.last_notice(), Notice::Timeout(loss) if !loss.again));
 }

@@ -4,7 +4,7 @@ use control::{SegmentReport, SentState, Transmission, Wants};
 use transport::{Application, Options, Phase, Reduction};
 use units::{Bytes, Span};
 
-use crate::harness::{SenderScript, Told, ack, at, ms, plain};
+use crate::harness::{Notice, SenderScript, ack, at, ms, plain};
 
 /// A sender with `window` segments and all the data in the world, whose controller wants `wants`.
 fn wanting(wants: Wants, window: f64) -> SenderScript {
@@ -19,12 +19,12 @@ fn transmission(sequence: u64, in_flight: u32) -> Transmission {
 fn every_segment_that_leaves_is_reported_with_the_flight_it_joins() {
     let mut s = wanting(Wants { sent: true, ..Wants::default() }, 4.0);
     s.leave(0..4);
-    let all = (0..4).map(|n| Told::Sent(transmission(n, n as u32 + 1))).collect::<Vec<_>>();
+    let all = (0..4).map(|n| Notice::Sent(transmission(n, n as u32 + 1))).collect::<Vec<_>>();
     assert_eq!(s.news(), all);
     // Three segments above it are SACKed and 0 is lost. The window is 2: with nothing but 0 outstanding, it leaves again.
     s.at(40).sacks(0, 1..4).leaves_again(0).leaves(4);
     let lost = Transmission { retransmission: true, ..transmission(0, 1) };
-    assert_eq!(s.news()[5..], [Told::Sent(lost), Told::Sent(transmission(4, 2))], "behind the loss");
+    assert_eq!(s.news()[5..], [Notice::Sent(lost), Notice::Sent(transmission(4, 2))], "behind the loss");
 }
 
 #[test]
@@ -44,9 +44,9 @@ fn sending_again_with_nothing_outstanding_tells_the_idle_time() {
     let options = Options { slow_start_restart: false, ..plain() };
     let mut s = SenderScript::wanting(wants, options, 10.0, Application::Paced(pace));
     s.leaves(0);
-    assert_eq!(s.news(), [Told::TransmitStart(Span::ZERO)]);
+    assert_eq!(s.news(), [Notice::TransmitStart(Span::ZERO)]);
     s.at(40).arrives(ack(1)).at(100).leaves(1);
-    assert_eq!(s.news()[1..], [Told::TransmitStart(ms(100))]);
+    assert_eq!(s.news()[1..], [Notice::TransmitStart(ms(100))]);
     // 1 is outstanding when 2 leaves.
     s.at(200).leaves(2);
     assert_eq!(s.news().len(), 2);
@@ -67,7 +67,7 @@ fn report(sequence: u64, sent: u64, delivered: u64, in_flight: u32) -> SegmentRe
 fn an_ack_for_several_segments_gives_an_rtt_for_each() {
     let mut s = wanting(segments(), 2.0);
     s.leave(0..2).at(10).arrives(ack(1)).leaves(2).at(50).arrives(ack(3)).all();
-    let rtt = |report, rtt| Told::Delivered(SegmentReport { rtt: Some(ms(rtt)), ..report });
+    let rtt = |report, rtt| Notice::Delivered(SegmentReport { rtt: Some(ms(rtt)), ..report });
     assert_eq!(s.news(), [rtt(report(0, 0, 0, 1), 10), rtt(report(1, 0, 0, 2), 50), rtt(report(2, 10, 1, 2), 40)]);
 }
 
@@ -76,13 +76,13 @@ fn a_lost_segment_is_reported_with_the_state_in_which_it_left() {
     let mut s = wanting(segments(), 4.0);
     s.leave(0..4).at(40).sacks(0, 1..4).leaves_again(0).leaves(4);
     let news = s.news();
-    assert_eq!(news[3], Told::Lost(report(0, 0, 0, 1)), "behind the three that were SACKed");
-    assert!(matches!(news[4], Told::Loss(_)));
+    assert_eq!(news[3], Notice::Lost(report(0, 0, 0, 1)), "behind the three that were SACKed");
+    assert!(matches!(news[4], Notice::Loss(_)));
     // The retransmission left at 40 when three had arrived and one was lost: it alone was in flight.
     s.at(80).arrives(ack(4)).all();
     let sent = SentState { at: at(40), delivered: 3, lost: 1, marked: 0, in_flight: 1, application_limited: false };
     let delivered = SegmentReport { sequence: 0, retransmitted: true, rtt: None, sent };
-    assert_eq!(s.news()[5], Told::Delivered(delivered));
+    assert_eq!(s.news()[5], Notice::Delivered(delivered));
     let last = s.last_ack();
     assert_eq!((last.delivered, last.lost), (4, 1));
     let rate = last.rate.unwrap();
@@ -94,13 +94,13 @@ fn a_lost_segment_is_reported_with_the_state_in_which_it_left() {
 fn a_timeout_reports_every_segment_that_was_outstanding() {
     let mut s = wanting(segments(), 3.0);
     s.leave(0..3).timer().leaves_again(0);
-    assert_eq!(s.news()[..3], [1, 2, 3].map(|n| Told::Lost(report(u64::from(n) - 1, 0, 0, n))));
-    assert!(matches!(s.news()[3], Told::Timeout(_)));
+    assert_eq!(s.news()[..3], [1, 2, 3].map(|n| Notice::Lost(report(u64::from(n) - 1, 0, 0, n))));
+    assert!(matches!(s.news()[3], Notice::Timeout(_)));
     // Lost again: the others wait for their retransmission and are not lost anew.
     s.timer().leaves_again(0);
     let again = s.news()[4];
-    assert!(matches!(again, Told::Lost(SegmentReport { sequence: 0, retransmitted: true, .. })), "{again:?}");
-    assert!(matches!(s.news()[5], Told::Timeout(_)));
+    assert!(matches!(again, Notice::Lost(SegmentReport { sequence: 0, retransmitted: true, .. })), "{again:?}");
+    assert!(matches!(s.news()[5], Notice::Timeout(_)));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn what_proves_spurious_is_not_reported_as_lost_later() {
     let mut s = SenderScript::wanting(segments(), options, 4.0, Application::Greedy);
     s.leave(0..4).at(40).sacks(0, 1..4).leaves_again(0).leaves(4);
     s.at(50).arrives(ack(4).echo(0)).all();
-    let lost = s.news().into_iter().filter(|told| matches!(told, Told::Lost(_))).count();
+    let lost = s.news().into_iter().filter(|notice| matches!(notice, Notice::Lost(_))).count();
     assert_eq!(lost, 1, "0, when it was deemed lost");
 }
 
@@ -124,7 +124,7 @@ fn a_controller_that_governs_recovery_alone_limits_the_flight() {
     s.in_flight(3).window_is(3.0).phase(Phase::Recovery);
     s.window(5.0).at(60).arrives(ack(0).sack(1, 4)).leave(6..8).in_flight(5);
     s.at(80).arrives(ack(4)).leaves(8);
-    assert!(s.news().contains(&Told::Recovered));
+    assert!(s.news().contains(&Notice::Recovered));
     s.in_flight(5);
 }
 
@@ -137,7 +137,7 @@ fn an_ack_inside_a_governed_recovery_may_grow_the_window() {
     s.all();
     s.arrives(ack(0).sack(6, 9).sack(1, 5)).all();
     s.at(80).arrives(ack(5).sack(6, 9)).all();
-    assert!(matches!(s.told(), Told::Ack(ack) if ack.newly_acknowledged == 5), "{:?}", s.told());
+    assert!(matches!(s.last_notice(), Notice::Ack(ack) if ack.newly_acknowledged == 5), "{:?}", s.last_notice());
     s.phase(Phase::Recovery);
 }
 
@@ -145,7 +145,7 @@ fn an_ack_inside_a_governed_recovery_may_grow_the_window() {
 fn a_controller_is_woken_when_it_asked_to_be() {
     let mut s = wanting(Wants { timer: true, ..Wants::default() }, 2.0);
     s.leave(0..2).wake_up(60).at(40).arrives(ack(1)).leaves(2).timer_at(60).window(3.0).timer().leaves(3);
-    assert_eq!(s.news(), [Told::Timer]);
+    assert_eq!(s.news(), [Notice::Timer]);
     // The retransmission timer did not move: it was set at 40, to 40 + 200 ms.
     s.timer_at(280);
 }
@@ -154,7 +154,7 @@ fn a_controller_is_woken_when_it_asked_to_be() {
 fn a_controller_that_names_the_present_again_does_not_stop_the_time() {
     let mut s = wanting(Wants { timer: true, ..Wants::default() }, 2.0);
     s.leave(0..2).wake_up(10).at(40).arrives(ack(1)).leaves(2).timer();
-    assert_eq!(s.news(), [Told::Timer], "a nanosecond after 40 ms");
+    assert_eq!(s.news(), [Notice::Timer], "a nanosecond after 40 ms");
     s.timer_at(280);
 }
 

@@ -1,4 +1,4 @@
-//! What comes in at both ends of a script: ACKs from the network, and what the controller is told.
+//! What comes in at both ends of a script: ACKs from the network, and the notices that its controller is given.
 
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,9 +9,9 @@ use units::{Rate, Span, Time};
 
 use super::at;
 
-/// What a controller was told.
+/// A notice that a controller was given.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum Notice {
     Ack(Ack),
     Duplicate(Ack),
     Loss(Loss),
@@ -36,7 +36,7 @@ pub(super) struct Tape {
     pub(super) pacing: Option<Rate>,
     pub(super) wants: Wants,
     pub(super) wake_up: Option<Time>,
-    pub(super) told: Vec<Told>,
+    pub(super) notices: Vec<Notice>,
 }
 
 /// A controller whose window the script sets: it never grows, halves on loss and mark, is 1 after a timeout.
@@ -47,9 +47,9 @@ impl ProbeController {
         self.0.lock().unwrap()
     }
 
-    fn note(&self, told: Told, window: impl FnOnce(f64) -> f64) {
+    fn note(&self, notice: Notice, window: impl FnOnce(f64) -> f64) {
         let mut tape = self.tape();
-        tape.told.push(told);
+        tape.notices.push(notice);
         tape.before = tape.window;
         tape.window = window(tape.window);
     }
@@ -61,7 +61,7 @@ impl Controller for ProbeController {
     }
 
     fn on_sent(&mut self, _cx: &mut Context<'_>, sent: &Transmission) {
-        self.tape().told.push(Told::Sent(*sent));
+        self.tape().notices.push(Notice::Sent(*sent));
     }
 
     fn poll_timeout(&self) -> Option<Time> {
@@ -71,53 +71,53 @@ impl Controller for ProbeController {
     fn on_timer(&mut self, _cx: &mut Context<'_>) {
         let mut tape = self.tape();
         tape.wake_up = None;
-        tape.told.push(Told::Timer);
+        tape.notices.push(Notice::Timer);
     }
 
     fn on_segment_delivered(&mut self, _cx: &mut Context<'_>, segment: &SegmentReport) {
-        self.tape().told.push(Told::Delivered(*segment));
+        self.tape().notices.push(Notice::Delivered(*segment));
     }
 
     fn on_segment_lost(&mut self, _cx: &mut Context<'_>, segment: &SegmentReport) {
-        self.tape().told.push(Told::Lost(*segment));
+        self.tape().notices.push(Notice::Lost(*segment));
     }
 
     fn on_transmit_start(&mut self, _cx: &mut Context<'_>, idle: Span) {
-        self.tape().told.push(Told::TransmitStart(idle));
+        self.tape().notices.push(Notice::TransmitStart(idle));
     }
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.tape().told.push(Told::Ack(*ack));
+        self.tape().notices.push(Notice::Ack(*ack));
     }
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.tape().told.push(Told::Duplicate(*ack));
+        self.tape().notices.push(Notice::Duplicate(*ack));
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.note(Told::Loss(*loss), |window| window / 2.0);
+        self.note(Notice::Loss(*loss), |window| window / 2.0);
     }
 
     fn on_ecn(&mut self, _cx: &mut Context<'_>, marks: &Marks) {
-        self.note(Told::Ecn(*marks), |window| window / 2.0);
+        self.note(Notice::Ecn(*marks), |window| window / 2.0);
     }
 
     fn on_recovered(&mut self, _cx: &mut Context<'_>) {
-        self.tape().told.push(Told::Recovered);
+        self.tape().notices.push(Notice::Recovered);
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.note(Told::Timeout(*loss), |_| 1.0);
+        self.note(Notice::Timeout(*loss), |_| 1.0);
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {
         let mut tape = self.tape();
-        tape.told.push(Told::Spurious);
+        tape.notices.push(Notice::Spurious);
         tape.window = tape.before;
     }
 
     fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {
-        self.note(Told::IdleRestart, |window| window);
+        self.note(Notice::IdleRestart, |window| window);
     }
 
     fn window(&self) -> f64 {
