@@ -24,7 +24,10 @@ use std::fmt;
 pub use link::{Link, LinkSettings};
 pub use loss::LossModel;
 pub use propagation::Propagation;
-pub use queue::{Admission, Context, Count, Discipline, DisciplineSettings, Limit, QueueSettings, Served};
+pub use queue::{
+    Admission, Context, Count, Discipline, DisciplineSettings, DrrSettings, FqSettings, Limit, QueueSettings, Served,
+    Settings,
+};
 pub use service::Service;
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 use units::{Bytes, Ecn, Time};

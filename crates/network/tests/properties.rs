@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use network::{
-    Departure, Discard, DisciplineSettings, Egress, Limit, Link, LinkSettings, LossModel, OPPORTUNITY, Packet,
-    QueueSettings, Service, Trace,
+    Departure, Discard, DisciplineSettings, DrrSettings, Egress, FqSettings, Limit, Link, LinkSettings, LossModel,
+    OPPORTUNITY, Packet, QueueSettings, Service, Trace,
 };
 use proptest::prelude::*;
 use units::{Bytes, Ecn, Fraction, Random, Rate, Span, Time};
@@ -168,8 +168,9 @@ fn loss() -> impl Strategy<Value = LossModel> {
 fn discipline() -> impl Strategy<Value = DisciplineSettings> {
     prop_oneof![
         Just(DisciplineSettings::Fifo),
-        Just(DisciplineSettings::FairQueueing),
-        (1u64..3000).prop_map(|quantum| DisciplineSettings::DeficitRoundRobin { quantum: Bytes::new(quantum) }),
+        Just(DisciplineSettings::FairQueueing(FqSettings {})),
+        (1u64..3000)
+            .prop_map(|quantum| DisciplineSettings::DeficitRoundRobin(DrrSettings { quantum: Bytes::new(quantum) })),
     ]
 }
 
@@ -453,8 +454,8 @@ proptest! {
         let largest = sizes.iter().map(|&(a, b)| a.max(b)).max().unwrap();
         let bound = match discipline {
             DisciplineSettings::Fifo => return Ok(()),
-            DisciplineSettings::FairQueueing => largest,
-            DisciplineSettings::DeficitRoundRobin { quantum } => quantum.get() + largest,
+            DisciplineSettings::FairQueueing(_) => largest,
+            DisciplineSettings::DeficitRoundRobin(DrrSettings { quantum }) => quantum.get() + largest,
         };
         let (mut sent, mut left) = ([0, 0], [sizes.len(); 2]);
         for (packet, _) in run.departures.iter().filter(|(packet, _)| packet.flow < 2) {
@@ -469,7 +470,7 @@ proptest! {
 
     #[test]
     fn fair_queueing_is_no_more_than_a_packet_later_than_service_bit_by_bit(rate in 100_000u64..100_000_000, arrivals in arrivals()) {
-        let queue = QueueSettings { discipline: DisciplineSettings::FairQueueing, ..QueueSettings::default() };
+        let queue = QueueSettings { discipline: DisciplineSettings::FairQueueing(FqSettings {}), ..QueueSettings::default() };
         let service = Service::Fixed(Rate::from_bits_per_second(rate));
         let run = run(&LinkSettings { queue, ..unimpaired(service) }, &arrivals, &[], 0);
         let fluid = finishes_bit_by_bit(rate as f64 / 1e9, &arrivals);

@@ -1,6 +1,6 @@
 //! From text to [`Scenario`]: reading, overriding single keys, and finding the line and key of an error.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -166,7 +166,7 @@ fn each_value(
 
 /// Key and message of an error that reading `text` gave.
 fn explain(error: &toml::de::Error, text: &str) -> (String, String) {
-    let mut key = String::new();
+    let (mut key, mut keys) = (String::new(), BTreeSet::new());
     // The document itself has the span 0..0.
     let inside = error.span().filter(|span| !span.is_empty());
     if let (Some(at), Ok(located)) = (inside, DeTable::parse(text)) {
@@ -176,9 +176,17 @@ fn explain(error: &toml::de::Error, text: &str) -> (String, String) {
             if holds(own) || holds(value) {
                 name.clone_into(&mut key);
             }
+            keys.insert(name.to_owned());
         });
     }
-    let message = error.message();
+    let mut message = error.message();
+    // A table that reads its keys itself says which of them it is about.
+    if let Some((name, about)) = message.strip_prefix('`').and_then(|rest| rest.split_once("`: "))
+        && keys.contains(&format!("{key}.{name}"))
+    {
+        key = format!("{key}.{name}");
+        message = about;
+    }
     let named: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if message.starts_with("unknown field") {
         let (name, known) = named.split_first().unwrap_or((&"", &[]));

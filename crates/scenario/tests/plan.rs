@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use control::ControllerRef;
-use network::{DisciplineSettings, Limit, LossModel, Propagation, QueueSettings, Service, Trace};
+use network::{
+    DisciplineSettings, DrrSettings, FqSettings, Limit, LossModel, Propagation, QueueSettings, Service, Trace,
+};
 use scenario::{Arrivals, Document, Hop, Kind, OnOff, Paced, Plan, Sampling, Source};
 use units::{Bytes, Distribution, Fraction, Rate, Span, Time};
 
@@ -200,8 +202,8 @@ fn a_queue_has_a_discipline_and_drr_a_quantum() {
         queue.discipline
     };
     assert_eq!(discipline("discipline = \"fifo\""), DisciplineSettings::Fifo);
-    assert_eq!(discipline("discipline = \"fq\""), DisciplineSettings::FairQueueing);
-    let drr = |quantum| DisciplineSettings::DeficitRoundRobin { quantum: Bytes::new(quantum) };
+    assert_eq!(discipline("discipline = \"fq\""), DisciplineSettings::FairQueueing(FqSettings {}));
+    let drr = |quantum| DisciplineSettings::DeficitRoundRobin(DrrSettings { quantum: Bytes::new(quantum) });
     assert_eq!(discipline("discipline = \"drr\""), drr(1500));
     assert_eq!(discipline("discipline = \"drr\", quantum = \"1b\""), drr(1));
 }

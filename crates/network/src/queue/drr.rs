@@ -7,13 +7,43 @@
 //! A turn that sends nothing costs time. With a quantum of at least the largest packet, the default, there is none; with a smaller
 //! one, rounds in which nobody could send are granted at once.
 
+use serde::{Deserialize, Serialize};
 use units::Bytes;
 
 use super::backlog::Backlog;
-use super::{Context, Discipline, Served};
-use crate::{Limit, Packet};
+use super::{Context, Discipline, Served, Settings};
+use crate::{Limit, Packet, Service};
 
-/// Conversations served by turns.
+/// What a scenario says about deficit round robin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DrrSettings {
+    /// What a flow may send more at each turn; by default 1500B.
+    pub quantum: Bytes,
+}
+
+impl Default for DrrSettings {
+    /// A turn for an Ethernet packet.
+    fn default() -> Self {
+        Self { quantum: Bytes::new(1500) }
+    }
+}
+
+impl Settings for DrrSettings {
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.quantum == Bytes::ZERO {
+            return Err(("quantum", format!("`{}` sends nothing: it must be above 0, like `1500B`", self.quantum)));
+        }
+        Ok(())
+    }
+
+    fn build<P: Packet>(&self, limit: Limit, _service: &Service) -> Box<dyn Discipline<P>> {
+        Box::new(Deficit::new(limit, self.quantum))
+    }
+}
+
+/// Conversations served by turns. They share the buffer; their lengths are counted as its limit is, in packets under a limit in
+/// packets, otherwise in bytes, where one large packet may take the place of several.
 #[derive(Debug)]
 pub(crate) struct Deficit<P> {
     backlog: Backlog<P, ()>,

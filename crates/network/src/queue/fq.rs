@@ -17,15 +17,28 @@
 //! the lowest flow number. A packet that is dropped leaves the reference server too, so the conversation's next packet is counted
 //! from the one before it. When the link falls idle nothing is active.
 
+use serde::{Deserialize, Serialize};
 use units::{Bytes, Time};
 
 use super::backlog::Backlog;
 use super::ranking::Ranking;
-use super::{Context, Discipline, Served};
+use super::{Context, Discipline, Served, Settings};
 use crate::service::{Capacity, bit_nanos};
 use crate::{Limit, Packet, Service};
 
-/// Conversations served by finish number.
+/// Fair queueing has no settings of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FqSettings {}
+
+impl Settings for FqSettings {
+    fn build<P: Packet>(&self, limit: Limit, service: &Service) -> Box<dyn Discipline<P>> {
+        Box::new(Fair::new(limit, service))
+    }
+}
+
+/// Conversations served by finish number. They share the buffer; their lengths are counted as its limit is, in packets under a limit
+/// in packets, otherwise in bytes, where one large packet may take the place of several.
 #[derive(Debug)]
 pub(crate) struct Fair<P> {
     /// Every packet with its finish number.
@@ -191,7 +204,11 @@ mod tests {
     fn served(limit: Limit, arrivals: &[(u64, u32, u64)]) -> Vec<(u32, u64)> {
         let settings = LinkSettings {
             service: Service::Fixed(Rate::from_mbit(8)),
-            queue: QueueSettings { limit, discipline: DisciplineSettings::FairQueueing, ..QueueSettings::default() },
+            queue: QueueSettings {
+                limit,
+                discipline: DisciplineSettings::FairQueueing(FqSettings {}),
+                ..QueueSettings::default()
+            },
             loss: LossModel::None,
         };
         let mut link = Link::new(settings, Random::stream(1, "loss", 0), Random::stream(1, "queue", 0));

@@ -11,17 +11,16 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Random, Span, Time};
 
 pub use self::discipline::{Admission, Context, Count, Discipline, Served};
-use self::drr::Deficit;
+pub use self::drr::DrrSettings;
 use self::fifo::Fifo;
-use self::fq::Fair;
+pub use self::fq::FqSettings;
 use crate::{Discard, Egress, Packet, Service};
 
 /// How much may wait. [`DisciplineSettings`] says which packet is dropped when the queue is full.
 ///
-/// Only a packet that has to wait is tested: one that finds the link idle goes straight into service and is
-/// never dropped, however small the limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+/// Only a packet that has to wait is tested: one that finds the link idle goes straight into service and is not dropped for the
+/// limit, however small it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limit {
     /// Everything.
     #[default]
@@ -35,57 +34,87 @@ pub enum Limit {
     Delay(Span),
 }
 
-/// In which order packets are served, and which is dropped when one arrives at a full queue.
+/// The settings of a discipline, as a scenario spells them.
 ///
-/// [`FairQueueing`](Self::FairQueueing) and [`DeficitRoundRobin`](Self::DeficitRoundRobin) give each flow
-/// ([`Packet::flow`]) a queue of its own in the shared buffer, and drop the last packet of the longest queue, counted with the
-/// one that arrives: of several longest that of the youngest last packet. Length is counted as the limit is: in packets
-/// under a limit in packets, otherwise in bytes. That can take several packets that wait already, also for one that is
-/// dropped in its turn, where large ones arrive among small.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub enum DisciplineSettings {
-    /// First in, first out; the packet that arrives is dropped (drop-tail).
-    #[default]
-    #[serde(rename = "fifo")]
-    Fifo,
-    /// The packet that would be through first if the flows were served bit by bit in turn (Demers, Keshav and Shenker 1990).
-    #[serde(rename = "fq")]
-    FairQueueing,
-    /// Turns of so many bytes (Shreedhar and Varghese 1995).
-    #[serde(rename = "drr")]
-    DeficitRoundRobin {
-        /// What a flow may send more at each turn; above zero.
-        quantum: Bytes,
-    },
+/// Each is a struct in the file of its discipline, with a default for every key and `deny_unknown_fields`.
+pub trait Settings {
+    /// What is wrong with them: the key, and a sentence that names its value and says what is allowed.
+    ///
+    /// # Errors
+    /// The first key whose value is not allowed.
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        Ok(())
+    }
+
+    /// The discipline in a queue with `limit` in front of `service`.
+    ///
+    /// # Panics
+    /// If [`Settings::check`] finds something wrong.
+    fn build<P: Packet>(&self, limit: Limit, service: &Service) -> Box<dyn Discipline<P>>;
 }
 
-impl DisciplineSettings {
-    /// The discipline in a queue with `limit` in front of `service`; `None` for first in, first out, which a queue has in itself.
-    fn build<P: Packet>(self, limit: Limit, service: &Service) -> Option<Box<dyn Discipline<P>>> {
-        Some(match self {
-            Self::Fifo => return None,
-            Self::FairQueueing => Box::new(Fair::new(limit, service)),
-            Self::DeficitRoundRobin { quantum } => Box::new(Deficit::new(limit, quantum)),
-        })
-    }
+/// Makes the list of disciplines: `name in the language => Variant(its settings)`.
+macro_rules! disciplines {
+    ($($(#[$doc:meta])* $name:literal => $variant:ident($settings:ty),)*) => {
+        /// In which order packets are served, and which are marked or dropped. In a scenario the key `discipline` holds the name, and
+        /// the settings stand beside it.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+        #[serde(tag = "discipline")]
+        pub enum DisciplineSettings {
+            /// First in, first out; the packet that arrives at a full queue is dropped (drop-tail).
+            #[default]
+            #[serde(rename = "fifo")]
+            Fifo,
+            $($(#[$doc])* #[serde(rename = $name)] $variant($settings),)*
+        }
+
+        impl DisciplineSettings {
+            /// The names, first in, first out before all others.
+            pub const NAMES: &[&str] = &["fifo", $($name),*];
+
+            /// As [`Settings::check`].
+            ///
+            /// # Errors
+            /// The first key whose value is not allowed.
+            pub fn check(&self) -> Result<(), (&'static str, String)> {
+                match self {
+                    Self::Fifo => Ok(()),
+                    $(Self::$variant(settings) => settings.check(),)*
+                }
+            }
+
+            /// The discipline; `None` for first in, first out, which a queue has in itself.
+            fn build<P: Packet>(&self, limit: Limit, service: &Service) -> Option<Box<dyn Discipline<P>>> {
+                Some(match self {
+                    Self::Fifo => return None,
+                    $(Self::$variant(settings) => settings.build(limit, service),)*
+                })
+            }
+        }
+    };
+}
+
+disciplines! {
+    /// Fair queueing: the packet that would be through first if the flows were served bit by bit in turn (Demers, Keshav and
+    /// Shenker 1990). A full queue drops the last packet of the flow with most waiting.
+    "fq" => FairQueueing(FqSettings),
+    /// Deficit round robin: turns of so many bytes (Shreedhar and Varghese 1995). A full queue drops the last packet of the flow with
+    /// most waiting.
+    "drr" => DeficitRoundRobin(DrrSettings),
 }
 
 /// The queue of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueSettings {
     /// How much may wait.
     pub limit: Limit,
     /// Whether the packet in service takes room too, as in Mahimahi, where a packet stays in the queue until its
     /// opportunity; for a delay limit, what remains of its service.
-    #[serde(default)]
     pub count_in_service: bool,
     /// An ECN-capable packet that finds at least so many packets waiting (not counting the one in service) is marked. A full
     /// queue drops it all the same.
-    #[serde(default)]
     pub mark_above: Option<u32>,
     /// Who goes first, and who is dropped.
-    #[serde(default)]
     pub discipline: DisciplineSettings,
 }
 
@@ -218,26 +247,5 @@ impl<P: Packet> Queue<P> {
     #[inline]
     pub(crate) const fn bytes(&self) -> Bytes {
         self.count.bytes
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_read_as_a_file_spells_them() {
-        let read = serde_json::from_str::<QueueSettings>;
-        let plain = QueueSettings { limit: Limit::Packets(84), ..QueueSettings::default() };
-        assert_eq!(read(r#"{"limit": {"packets": 84}}"#).unwrap(), plain);
-        let full = QueueSettings {
-            limit: Limit::Bytes(Bytes::new(64_000)),
-            count_in_service: true,
-            mark_above: Some(9),
-            discipline: DisciplineSettings::DeficitRoundRobin { quantum: Bytes::new(600) },
-        };
-        let text = r#"{"limit": {"bytes": "64kB"}, "count_in_service": true, "mark_above": 9, "discipline": {"drr": {"quantum": "600B"}}}"#;
-        assert_eq!(read(text).unwrap(), full);
-        assert!(read(r#"{"limit": "infinite", "size": 3}"#).is_err());
     }
 }

@@ -1,13 +1,16 @@
+//! Queues: how much may wait, and under which discipline.
+
 use std::fmt;
 use std::str::FromStr;
 
 use network::DisciplineSettings;
 use serde::de::Error as _;
-use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::{Map, Value};
 use units::{Bytes, ParseError, Span};
 
 use super::spelled;
+use crate::error::suggestion;
 
 /// How much may wait, as a scenario spells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -119,76 +122,75 @@ pub struct QueueSpec {
     pub count_in_service: bool,
     /// ECN-capable packets that find at least so many waiting are marked.
     pub mark_above: Option<Packets>,
-    /// Who goes first, and who is dropped.
+    /// Who goes first, and who is marked or dropped, with its settings.
     pub discipline: DisciplineSettings,
 }
 
-/// What a round of deficit round robin gives a flow if nothing is said: an Ethernet packet.
-const QUANTUM: Bytes = Bytes::new(1500);
-
-/// A discipline, by the name that `tc` and the literature use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Name {
-    /// First in, first out; a full queue drops what arrives.
-    #[default]
-    Fifo,
-    /// Packet-by-packet fair queueing by flow; a full queue drops the last packet of the flow with most waiting.
-    Fq,
-    /// Deficit round robin by flow; a full queue drops the last packet of the flow with most waiting.
-    Drr,
-}
-
-impl Name {
-    fn is_fifo(&self) -> bool {
-        *self == Self::Fifo
-    }
-}
-
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A limit with more, and the settings of a discipline.
+#[derive(Serialize, schemars::JsonSchema)]
 struct Table {
     limit: Limit,
     /// Whether the packet in service takes room too; by default it does not.
     #[serde(default)]
     count_in_service: bool,
     /// ECN-capable packets that find at least so many waiting are marked; by default none is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     mark_above: Option<Packets>,
-    /// Who goes first, and who is dropped.
-    #[serde(default, skip_serializing_if = "Name::is_fifo")]
-    discipline: Name,
-    /// Only with `drr`: what a flow may send more at each turn; by default 1500B.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    quantum: Option<Bytes>,
+    #[serde(flatten, skip_serializing_if = "is_fifo")]
+    discipline: DisciplineSettings,
 }
 
-impl From<QueueSpec> for Table {
-    fn from(spec: QueueSpec) -> Self {
-        let QueueSpec { limit, count_in_service, mark_above, discipline } = spec;
-        let (discipline, quantum) = match discipline {
-            DisciplineSettings::Fifo => (Name::Fifo, None),
-            DisciplineSettings::FairQueueing => (Name::Fq, None),
-            DisciplineSettings::DeficitRoundRobin { quantum } => (Name::Drr, Some(quantum)),
-        };
-        Self { limit, count_in_service, mark_above, discipline, quantum }
+/// The keys of a queue whatever its discipline is.
+const COMMON: [&str; 4] = ["limit", "count_in_service", "mark_above", "discipline"];
+
+fn is_fifo(discipline: &DisciplineSettings) -> bool {
+    *discipline == DisciplineSettings::Fifo
+}
+
+/// The name of a discipline.
+struct Name(&'static str);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(d)?;
+        let known = DisciplineSettings::NAMES.iter().find(|name| **name == text);
+        known.map(|name| Self(name)).ok_or_else(|| D::Error::unknown_variant(&text, DisciplineSettings::NAMES))
     }
 }
 
-impl TryFrom<Table> for QueueSpec {
-    type Error = &'static str;
+/// The discipline `name` with `settings`.
+fn tagged(name: &str, mut settings: Map<String, Value>) -> Result<DisciplineSettings, String> {
+    settings.insert("discipline".to_owned(), name.into());
+    serde_json::from_value(settings.into()).map_err(|error| error.to_string())
+}
 
-    fn try_from(table: Table) -> Result<Self, Self::Error> {
-        let Table { limit, count_in_service, mark_above, discipline, quantum } = table;
-        let discipline = match (discipline, quantum) {
-            (Name::Fifo, None) => DisciplineSettings::Fifo,
-            (Name::Fq, None) => DisciplineSettings::FairQueueing,
-            (Name::Fifo | Name::Fq, Some(_)) => return Err("`quantum` belongs to the discipline `drr`"),
-            (Name::Drr, Some(Bytes::ZERO)) => return Err("`quantum` must be above 0, like `1500B`"),
-            (Name::Drr, quantum) => DisciplineSettings::DeficitRoundRobin { quantum: quantum.unwrap_or(QUANTUM) },
-        };
-        Ok(Self { limit, count_in_service, mark_above, discipline })
+/// The keys of the discipline `name`.
+fn keys_of(name: &str) -> Vec<String> {
+    let settings = tagged(name, Map::new()).ok().and_then(|plain| serde_json::to_value(plain).ok());
+    let keys = settings.as_ref().and_then(Value::as_object).into_iter().flat_map(Map::keys);
+    keys.filter(|key| *key != "discipline").cloned().collect()
+}
+
+/// The discipline `name` with the settings `given`. An error begins with the key that it is about.
+fn discipline(name: &str, given: Map<String, Value>) -> Result<DisciplineSettings, String> {
+    let known = keys_of(name);
+    for (key, value) in &given {
+        if !known.contains(key) {
+            let others = DisciplineSettings::NAMES.iter().filter(|other| keys_of(other).contains(key));
+            let others: Vec<String> = others.map(|other| format!("`{other}`")).collect();
+            let why = if others.is_empty() {
+                let all: Vec<&str> = COMMON.into_iter().chain(known.iter().map(String::as_str)).collect();
+                format!("there is no such key here; {}", suggestion(key, &all))
+            } else {
+                format!("the discipline `{name}` has no such key, but {} has", others.join(" or "))
+            };
+            return Err(format!("`{key}`: {why}"));
+        }
+        tagged(name, Map::from_iter([(key.clone(), value.clone())])).map_err(|error| format!("`{key}`: {error}"))?;
     }
+    let settings = tagged(name, given)?;
+    settings.check().map_err(|(key, message)| format!("`{key}`: {message}"))?;
+    Ok(settings)
 }
 
 impl Serialize for QueueSpec {
@@ -196,7 +198,8 @@ impl Serialize for QueueSpec {
         if *self == (Self { limit: self.limit, ..Self::default() }) {
             return self.limit.serialize(s);
         }
-        Table::from(*self).serialize(s)
+        let Self { limit, count_in_service, mark_above, discipline } = *self;
+        Table { limit, count_in_service, mark_above, discipline }.serialize(s)
     }
 }
 
@@ -214,8 +217,21 @@ impl<'de> Deserialize<'de> for QueueSpec {
                 let limit = text.parse().map_err(E::custom)?;
                 Ok(QueueSpec { limit, ..QueueSpec::default() })
             }
-            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<QueueSpec, A::Error> {
-                Table::deserialize(MapAccessDeserializer::new(map))?.try_into().map_err(A::Error::custom)
+            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<QueueSpec, A::Error> {
+                let (mut spec, mut limit) = (QueueSpec::default(), None);
+                let (mut name, mut settings) = (Name("fifo"), Map::new());
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "limit" => limit = Some(map.next_value()?),
+                        "count_in_service" => spec.count_in_service = map.next_value()?,
+                        "mark_above" => spec.mark_above = map.next_value()?,
+                        "discipline" => name = map.next_value()?,
+                        _ => drop(settings.insert(key, map.next_value()?)),
+                    }
+                }
+                spec.limit = limit.ok_or_else(|| A::Error::missing_field("limit"))?;
+                spec.discipline = discipline(name.0, settings).map_err(A::Error::custom)?;
+                Ok(spec)
             }
         }
         d.deserialize_any(Visitor)
@@ -228,7 +244,12 @@ impl schemars::JsonSchema for QueueSpec {
     }
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let limit = generator.subschema_for::<Limit>();
-        let table = Table::json_schema(generator);
+        let mut table = Table::json_schema(generator);
+        // A table without the key is one with `fifo`, the first of the disciplines.
+        if let Some(fifo) = table.get_mut("oneOf").and_then(|all| all.get_mut(0)).and_then(Value::as_object_mut) {
+            fifo.remove("required");
+        }
+        table.insert("unevaluatedProperties".to_owned(), false.into());
         schemars::json_schema!({ "description": "A queue: its limit, or a table with more", "anyOf": [limit, table] })
     }
 }

@@ -114,7 +114,7 @@ fn an_unknown_key_is_answered_with_the_nearest_and_the_list() {
     assert_eq!(
         dumbbell("queue = \"84p\"", "queue = { limit = \"84p\", mark = \"30p\" }"),
         "demo.toml, line 6: path.queue.mark: there is no such key here; did you mean `mark_above`? \
-         (there are `limit`, `count_in_service`, `mark_above`, `discipline`, `quantum`)"
+         (there are `limit`, `count_in_service`, `mark_above`, `discipline`)"
     );
 }
 

@@ -108,12 +108,24 @@ fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
         queue("discipline = \"fair\""),
         "demo.toml, line 6: path.queue.discipline: unknown variant `fair`, expected one of `fifo`, `fq`, `drr`"
     );
-    let stray = "demo.toml, line 6: path.queue: `quantum` belongs to the discipline `drr`";
-    assert_eq!(queue("quantum = \"1500B\""), stray);
-    assert_eq!(queue("discipline = \"fq\", quantum = \"1500B\""), stray);
+    let stray = |name: &str| {
+        format!("demo.toml, line 6: path.queue.quantum: the discipline `{name}` has no such key, but `drr` has")
+    };
+    assert_eq!(queue("quantum = \"1500B\""), stray("fifo"));
+    assert_eq!(queue("discipline = \"fq\", quantum = \"1500B\""), stray("fq"));
+    assert_eq!(
+        queue("quantom = \"1500B\", discipline = \"drr\""),
+        "demo.toml, line 6: path.queue.quantom: there is no such key here; did you mean `quantum`? (there are \
+          `limit`, `count_in_service`, `mark_above`, `discipline`, `quantum`)"
+    );
     assert_eq!(
         queue("discipline = \"drr\", quantum = \"0B\""),
-        "demo.toml, line 6: path.queue: `quantum` must be above 0, like `1500B`"
+        "demo.toml, line 6: path.queue.quantum: `0B` sends nothing: it must be above 0, like `1500B`"
+    );
+    assert_eq!(
+        queue("discipline = \"drr\", quantum = 1500"),
+        "demo.toml, line 6: path.queue.quantum: invalid type: integer `1500`, expected a size with its unit, \
+         like \"64kB\""
     );
 }
 
