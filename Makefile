@@ -3,9 +3,14 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 RUST := $(shell find crates kernel -name '*.rs' -o -name Cargo.toml -o -name '*.[ch]') Cargo.toml Cargo.lock
+# Controllers in C run in the simulator on Linux.
+NATIVE := $(shell test "$$(uname)" = Linux && echo native)
 # Live runs and controllers for the kernel are built in where what they need is there: Linux, clang, and libelf and zlib with headers.
 LIVE := $(shell test "$$(uname)" = Linux && command -v clang >/dev/null && pkg-config --exists libelf zlib && echo live)
-WORKSPACE := --workspace $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel)
+FEATURES := --no-default-features $(NATIVE:%=--features %) $(LIVE:%=--features %)
+# Its name says what is built in: a tool that appears or vanishes leaves it missing, and the extension is built again.
+BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)
+WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel)
 
 .PHONY: build demo test test-rust test-python lint format bench papers docs wheel clean
 
@@ -16,8 +21,12 @@ build: .venv/.built
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
 	touch $@
 
-.venv/.built: .venv/.installed $(RUST)
-	$(BIN)/maturin develop --release --quiet $(LIVE:%=--features %)
+$(BUILT_IN): | .venv/.installed
+	rm -f .venv/.with-*
+	touch $@
+
+.venv/.built: .venv/.installed $(BUILT_IN) $(RUST)
+	$(BIN)/maturin develop --release --quiet $(FEATURES)
 	touch $@
 
 demo: build
@@ -33,7 +42,9 @@ test-python: build
 
 lint: build
 	cargo fmt --all --check
-	cargo clippy $(WORKSPACE) $(LIVE:%=--features ackclock-python/%) --all-targets --quiet -- -D warnings
+	cargo clippy $(WORKSPACE) $(NATIVE:%=--features ackclock-python/%) $(LIVE:%=--features ackclock-python/%) --all-targets --quiet \
+		-- -D warnings
+	cargo clippy --package ackclock-python --no-default-features --quiet -- -D warnings
 	$(BIN)/ruff check python tests papers
 	$(BIN)/ruff format --check python tests papers
 	$(BIN)/mypy
@@ -53,7 +64,7 @@ docs: build
 	$(BIN)/mkdocs build --strict
 
 wheel: .venv/.installed
-	$(BIN)/maturin build --release $(LIVE:%=--features %)
+	$(BIN)/maturin build --release $(FEATURES)
 
 clean:
 	rm -rf target .venv reports site

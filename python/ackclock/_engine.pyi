@@ -63,15 +63,6 @@ def controller_label(cc: str) -> str:
 def controller_file(cc: str) -> str | None:
     """The path of the file in C that scenarios spell ``cc``, or None where it is no file."""
 
-@final
-class Plan:
-    """A resolved scenario for several runs: the first reads it and its traces, all of them share these.
-
-    ``any_controller`` as in ``resolve``.
-    """
-
-    def __new__(cls, resolved: str, *, any_controller: bool = False) -> Plan: ...
-
 def inspect(resolved: str) -> dict[str, Any]:
     """What a resolved scenario amounts to.
 
@@ -146,8 +137,17 @@ class Batch:
     def cancel(self) -> None:
         """Stops every run; those that have not finished are not handed out."""
 
+@final
+class Plan:
+    """A resolved scenario for several runs: the first reads it and its traces, all of them share these.
+
+    ``any_controller`` as in ``resolve``. Like what follows, only where live runs are built in.
+    """
+
+    def __new__(cls, resolved: str, *, any_controller: bool = False) -> Plan: ...
+
 def live(plan: Plan, seed: int, gso_max_segs: int | None = None) -> Batch:
-    """Starts a live run, as a batch of one. Like what follows, only where live runs are built in.
+    """Starts a live run, as a batch of one.
 
     The plan must have been made with ``any_controller``. TCP sends at most ``gso_max_segs`` segments at once.
     """

@@ -16,7 +16,6 @@ use crate::failure::Failure;
 use crate::language::Planned;
 use crate::run::Run;
 use crate::simulation::{Brought, Simulation};
-use crate::sources::Compiled;
 use crate::task::Task;
 
 /// How long a call waits before it looks for signals such as Ctrl-C.
@@ -64,7 +63,7 @@ impl Batch {
             return Err(PyValueError::new_err(message));
         }
         let factories = controllers.unwrap_or_default();
-        let brought = Arc::new(Brought { factories, compiled: Compiled::default() });
+        let brought = Arc::new(Brought { factories, compiled: Default::default() });
         // Repetitions of one scenario share its plan: no run reads its text or its traces again.
         let mut plans: HashMap<String, Arc<Planned>> = HashMap::new();
         let task = |((resolved, seed), pcap): ((String, u64), _)| {

@@ -74,19 +74,6 @@ impl Planned {
     }
 }
 
-/// A resolved scenario whose plan all its runs share.
-#[pyclass(frozen, name = "Plan", module = "ackclock._engine")]
-pub(crate) struct SharedPlan(pub(crate) Arc<Planned>);
-
-#[pymethods]
-impl SharedPlan {
-    #[new]
-    #[pyo3(signature = (resolved, *, any_controller=false))]
-    fn new(resolved: String, any_controller: bool) -> Self {
-        Self(Arc::new(Planned::new(resolved, any_controller)))
-    }
-}
-
 /// The plan of a resolved scenario, with `any_controller` of one whose controllers the registry need not know.
 pub(crate) fn plan(resolved: &str, any_controller: bool) -> Result<Plan, Error> {
     plan_of(&scenario::from_json(&json_value(resolved)?, NO_FILE)?, any_controller)

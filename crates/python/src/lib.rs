@@ -18,6 +18,7 @@ mod run;
 #[cfg(feature = "live")]
 mod shell;
 mod simulation;
+#[cfg_attr(not(feature = "native"), path = "no_sources.rs")]
 mod sources;
 mod table;
 mod task;
@@ -37,12 +38,10 @@ mod _engine {
     #[pymodule_export]
     use crate::kept::{kernel_list, kernel_load, kernel_set, kernel_unload};
     #[pymodule_export]
-    use crate::language::{
-        ScenarioError, SharedPlan, controller_file, controller_label, inspect, resolve, resolve_json,
-    };
+    use crate::language::{ScenarioError, controller_file, controller_label, inspect, resolve, resolve_json};
     #[cfg(feature = "live")]
     #[pymodule_export]
-    use crate::live::{live_check, live_run};
+    use crate::live::{SharedPlan, live_check, live_run};
     #[pymodule_export]
     use crate::quantity::quantity;
     #[pymodule_export]

@@ -10,9 +10,22 @@ use serde_json::{Value, json};
 
 use crate::batch::Batch;
 use crate::failure::Failure;
-use crate::language::{Planned, SharedPlan, exception, plan};
+use crate::language::{Planned, exception, plan};
 use crate::run::Run;
 use crate::task::Task;
+
+/// A resolved scenario whose plan all its runs share.
+#[pyclass(frozen, name = "Plan", module = "ackclock._engine")]
+pub(crate) struct SharedPlan(Arc<Planned>);
+
+#[pymethods]
+impl SharedPlan {
+    #[new]
+    #[pyo3(signature = (resolved, *, any_controller=false))]
+    fn new(resolved: String, any_controller: bool) -> Self {
+        Self(Arc::new(Planned::new(resolved, any_controller)))
+    }
+}
 
 /// Starts a live run of `plan`, whose TCP sends at most `gso_max_segs` segments at once.
 #[pyfunction]

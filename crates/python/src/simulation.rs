@@ -84,7 +84,7 @@ impl Task for Simulation {
             controllers: Some(Arc::new({
                 let guard = guard.clone();
                 move |cc: &ControllerRef, parameters: &Parameters| match cc {
-                    ControllerRef::Source(path) => sources.get(path)?.build(parameters).ok(),
+                    ControllerRef::Source(path) => sources.build(path, parameters),
                     ControllerRef::Python { index, .. } => build(&brought.factories, *index, &guard),
                     ControllerRef::Registered(_) | ControllerRef::Engine(_) => None,
                 }

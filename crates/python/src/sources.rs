@@ -4,21 +4,29 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use control::ControllerRef;
+use control::{Controller, ControllerRef, Parameters};
 use scenario::{Error, Plan};
 use shim::Source;
 
 /// Controllers in C by their files.
-pub(crate) type Sources = BTreeMap<PathBuf, Arc<Source>>;
+#[derive(Default)]
+pub(crate) struct Sources(BTreeMap<PathBuf, Arc<Source>>);
+
+impl Sources {
+    /// A controller for one flow, from the file at `path`.
+    pub(crate) fn build(&self, path: &Path, parameters: &Parameters) -> Option<Box<dyn Controller>> {
+        self.0.get(path)?.build(parameters).ok()
+    }
+}
 
 /// Those that a batch has compiled.
 #[derive(Default)]
-pub(crate) struct Compiled(Mutex<Sources>);
+pub(crate) struct Compiled(Mutex<BTreeMap<PathBuf, Arc<Source>>>);
 
 impl Compiled {
     /// The controllers of `plan` that are files in C. What keeps one of its flows from having its own is the answer instead.
     pub(crate) fn of(&self, plan: &Plan) -> Result<Sources, Error> {
-        let mut sources = Sources::new();
+        let mut sources = BTreeMap::new();
         for flow in &plan.flows {
             let ControllerRef::Source(path) = &flow.cc else { continue };
             let refuse = |key: &str, error: shim::Error| {
@@ -34,7 +42,7 @@ impl Compiled {
                 shim::Error::Parameter(_) => refuse("parameters", error),
             })?;
         }
-        Ok(sources)
+        Ok(Sources(sources))
     }
 
     /// The controller in the file at `path`: for all runs of the batch the same.

@@ -1,0 +1,38 @@
+//! Controllers in C where the simulator is built without them: refused by a sentence.
+
+use std::path::Path;
+
+use control::{Controller, ControllerRef, Parameters};
+use scenario::{Error, Plan};
+
+/// None.
+pub(crate) struct Sources;
+
+impl Sources {
+    /// There is none.
+    pub(crate) fn build(&self, _path: &Path, _parameters: &Parameters) -> Option<Box<dyn Controller>> {
+        None
+    }
+}
+
+/// Compiles nothing.
+#[derive(Default)]
+pub(crate) struct Compiled;
+
+impl Compiled {
+    /// Refuses a plan that has controllers in C.
+    pub(crate) fn of(&self, plan: &Plan) -> Result<Sources, Error> {
+        match plan.flows.iter().find(|flow| matches!(flow.cc, ControllerRef::Source(_))) {
+            None => Ok(Sources),
+            Some(flow) => Err(Error {
+                file: format!("scenario `{}`, flow `{}`", plan.name, flow.name),
+                line: None,
+                key: "cc".to_owned(),
+                message: format!(
+                    "`{}` is in C, and this ackclock was built without such controllers (they need Linux)",
+                    flow.cc
+                ),
+            }),
+        }
+    }
+}
