@@ -33,6 +33,7 @@ demo: build
 	$(BIN)/ackclock reproduce cdg2011-fig4 --out reports/demo --force
 
 test: test-rust test-python
+	@.ci/left-out $(LIVE)
 
 test-rust:
 	cargo test $(WORKSPACE) --exclude ackclock-python --quiet
