@@ -43,6 +43,7 @@ test-python: build
 
 lint: build
 	cargo fmt --all --check
+	.ci/check-sources
 	cargo clippy $(WORKSPACE) $(NATIVE:%=--features ackclock-python/%) $(LIVE:%=--features ackclock-python/%) --all-targets --quiet \
 		-- -D warnings
 	cargo clippy --package ackclock-python --no-default-features --quiet -- -D warnings

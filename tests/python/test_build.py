@@ -1,12 +1,27 @@
-"""What `make` builds again."""
+"""What `make` builds again, and what `make lint` finds that formatters do not."""
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
 import os
 import subprocess
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def check_sources() -> ModuleType:
+    loader = importlib.machinery.SourceFileLoader("check_sources", str(ROOT / ".ci" / "check-sources"))
+    specification = importlib.util.spec_from_loader("check_sources", loader)
+    assert specification is not None
+    module = importlib.util.module_from_spec(specification)
+    loader.exec_module(module)
+    return module
 
 
 def test_a_tool_that_vanishes_builds_the_extension_again(tmp_path: Path) -> None:
@@ -24,3 +39,26 @@ def test_a_tool_that_vanishes_builds_the_extension_again(tmp_path: Path) -> None
 
     assert "maturin" not in planned("live")
     assert "maturin develop --release --quiet --no-default-features --features native" in planned("")
+
+
+def test_lines_that_are_too_long_are_found_and_tables_are_not(check_sources: ModuleType) -> None:
+    # 3 characters before the rest: 117 more are 120.
+    assert check_sources.faults("a.rs", "//! a\n// " + "b" * 117) == []
+    assert check_sources.faults("a.rs", "//! a\n// " + "b" * 118) == [
+        "a.rs:2: 121 characters, at most 120 are allowed"
+    ]
+    table = "| " + "c " * 70 + "|"
+    assert check_sources.faults("a.md", f"{table}\n```\n{'d ' * 70}\n```\n") == []
+    assert check_sources.faults("a.md", "e " * 70) == ["a.md:1: 140 characters, at most 120 are allowed"]
+
+
+def test_a_source_file_without_a_head_is_found(check_sources: ModuleType) -> None:
+    for name in ("a.rs", "a.c", "a.py"):
+        assert len(check_sources.faults(name, "x = 1\n")) == 1
+    for name, text in {
+        "a.rs": "//! It.\n",
+        "a.h": "/* It. */\n",
+        "a.py": '"""It."""\n',
+        "__init__.py": "",
+    }.items():
+        assert check_sources.faults(name, text) == []
