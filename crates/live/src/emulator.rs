@@ -11,6 +11,7 @@ use rustix::io::{Errno, read, write};
 use units::{Span, Time};
 
 use crate::header::{self, Header};
+use crate::offload::{LONGEST, PREFIX, Train};
 use crate::path::{Held, LinkTables, Path};
 use crate::pool::Pool;
 use crate::system;
@@ -130,8 +131,12 @@ pub(crate) struct Emulator<'a> {
     settings: Settings<'a>,
     /// Near the senders and far from them.
     devices: [&'a OwnedFd; 2],
-    /// Devices that can no more be read, as a command of the user's has removed them: to wait for one would never end the waiting.
+    /// Devices that can no more be read, as a command of the user's has removed them.
     broken: [bool; 2],
+    /// Devices in which a packet may wait to be read.
+    fresh: [bool; 2],
+    /// What one read brings.
+    buffer: Box<[u8]>,
     path: Path,
     pool: Pool,
     flows: Vec<Flow>,
@@ -152,6 +157,8 @@ impl<'a> Emulator<'a> {
             settings,
             devices,
             broken: [false; 2],
+            fresh: [true; 2],
+            buffer: vec![0xff; LONGEST].into(),
             path,
             pool,
             measuring: false,
@@ -176,10 +183,11 @@ impl<'a> Emulator<'a> {
                 break self.run_time(now).min(self.settings.end);
             }
             self.path.advance(now);
-            let delivered = self.deliver(now);
-            let read = self.take_in(false) + self.take_in(true);
-            if delivered + read == 0 {
-                self.sleep(end);
+            self.deliver(now);
+            self.take_in(false);
+            self.take_in(true);
+            if self.fresh == [false; 2] {
+                self.wait(end);
             }
         };
         self.begin_measuring(ended);
@@ -202,7 +210,7 @@ impl<'a> Emulator<'a> {
     }
 
     /// Until a packet comes, or something is due.
-    fn sleep(&self, end: Time) {
+    fn wait(&mut self, end: Time) {
         let until = self.path.poll_timeout().min(end);
         let span = until.since(self.settings.clock.now()).min(LONGEST_SLEEP);
         let mut devices = self.devices.map(|device| PollFd::new(device, PollFlags::IN));
@@ -214,11 +222,12 @@ impl<'a> Emulator<'a> {
         };
         // Interrupted or not, the loop looks again.
         let _ = poll(waited_for, Some(&system::timespec(span)));
+        self.fresh = self.broken.map(|broken| !broken);
     }
 
-    /// Delivers what is due by `now`: how many packets.
-    fn deliver(&mut self, now: Time) -> usize {
-        let (mut delivered, mut stalled) = (0, false);
+    /// Delivers what is due by `now`.
+    fn deliver(&mut self, now: Time) {
+        let mut stalled = false;
         while let Some((packet, due)) = self.path.pop_due(now) {
             let at = self.settings.clock.now();
             let late = at.since(due);
@@ -229,21 +238,18 @@ impl<'a> Emulator<'a> {
             self.arrive(at, &packet);
             self.moved += 1;
             self.pool.release(packet.place);
-            delivered += 1;
             if packet.reverse {
-                // What the ACK let out is there already, and its time of arrival is now.
-                delivered += self.take_in(false);
+                // The time of its arrival is now.
+                self.take_in(false);
             }
         }
         self.stalls += u64::from(stalled);
-        delivered
     }
 
     /// `packet` comes out of the path.
     fn arrive(&mut self, now: Time, packet: &Held) {
-        let bytes = &mut self.pool.at(packet.place)[..packet.size as usize];
         if packet.marked {
-            header::mark_congestion(bytes);
+            header::mark_congestion(self.packet(packet));
         }
         match self.settings.flows {
             Flows::ByPort(_) => self.see_arrival(now, packet),
@@ -253,9 +259,16 @@ impl<'a> Emulator<'a> {
                 seen.waiting.store(u64::from(self.path.queued_packets()), Ordering::Relaxed);
             }
         }
-        let device = self.devices[usize::from(!packet.reverse)];
-        let bytes = &self.pool.at(packet.place)[..packet.size as usize];
-        self.dropped += u64::from(write(device, bytes) != Ok(bytes.len()));
+        let end = usize::from(!packet.reverse);
+        let bytes = &self.pool.at(packet.place)[..PREFIX + packet.size as usize];
+        self.dropped += u64::from(write(self.devices[end], bytes) != Ok(bytes.len()));
+        // What an ACK lets out is there already.
+        self.fresh[end] |= packet.reverse && !self.broken[end];
+    }
+
+    /// The bytes of `packet`.
+    fn packet(&mut self, packet: &Held) -> &mut [u8] {
+        &mut self.pool.at(packet.place)[PREFIX..PREFIX + packet.size as usize]
     }
 
     fn see_arrival(&mut self, now: Time, packet: &Held) {
@@ -264,7 +277,7 @@ impl<'a> Emulator<'a> {
         let seen = &self.settings.seen[packet.flow as usize];
         if packet.reverse {
             flow.clocked = true;
-            let bytes = &self.pool.at(packet.place)[..packet.size as usize];
+            let bytes = &self.pool.at(packet.place)[PREFIX..PREFIX + packet.size as usize];
             let segment = Header::read(bytes).and_then(|header| header.segment);
             let sample = segment.filter(|segment| !segment.synchronize).and_then(|segment| {
                 flow.tracker.acknowledge(now, segment.acknowledgement?, header::sack_blocks(bytes))
@@ -282,57 +295,66 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    /// Reads what has come from one end: how many packets.
-    fn take_in(&mut self, reverse: bool) -> usize {
-        if self.broken[usize::from(reverse)] {
-            return 0;
-        }
-        for taken in 0..BATCH {
-            let Some(place) = self.pool.take() else {
-                return self.take_in_and_drop(reverse) + taken;
-            };
-            let device = self.devices[usize::from(reverse)];
-            let length = match read(device, self.pool.at(place)) {
-                Ok(length) => length,
+    /// Reads what has come from one end.
+    fn take_in(&mut self, reverse: bool) {
+        let mut taken = 0;
+        while taken < BATCH && self.fresh[usize::from(reverse)] {
+            // Whatever one read brings came at one instant.
+            let mut buffer = std::mem::take(&mut self.buffer);
+            match read(self.devices[usize::from(reverse)], &mut buffer[..]) {
+                Ok(length) => taken += self.take_apart(&buffer[..length], reverse),
+                Err(Errno::INTR) => {}
                 Err(error) => {
-                    self.pool.release(place);
-                    if error != Errno::AGAIN && error != Errno::INTR {
+                    self.fresh[usize::from(reverse)] = false;
+                    if error != Errno::AGAIN {
                         self.broken[usize::from(reverse)] = true;
                         self.dropped += 1;
                     }
-                    return taken;
                 }
+            }
+            self.buffer = buffer;
+        }
+    }
+
+    /// Lets what was read from one end enter the path, packet by packet: how many.
+    fn take_apart(&mut self, bytes: &[u8], reverse: bool) -> usize {
+        let now = self.settings.clock.now();
+        let Some(train) = Train::read(bytes) else {
+            self.dropped += 1;
+            return 1;
+        };
+        for index in 0..train.packets() {
+            let Some(place) = self.pool.take() else {
+                self.dropped += 1;
+                continue;
             };
-            let now = self.settings.clock.now();
             self.moved += 1;
-            match self.identify(now, place, length, reverse) {
+            let length = train.copy(index, self.pool.at(place));
+            self.dropped += u64::from(length.is_none());
+            match length.and_then(|length| self.identify(now, place, length, reverse)) {
                 Some(packet) => self.path.offer(now, packet),
                 None => self.pool.release(place),
             }
             while let Some(packet) = self.path.poll_gone() {
-                self.pool.release(packet.place);
-                // One that left before the measured interval is not among those sent in it.
-                let counts = packet.sequence.is_some() && self.run_time(packet.sent) >= self.settings.warmup;
-                if counts && let Some(flow) = self.flows.get_mut(packet.flow as usize) {
-                    flow.meter.counters.dropped_packets += 1;
-                }
+                self.release_dropped(&packet);
             }
         }
-        BATCH
+        train.packets()
     }
 
-    /// There is no place for what has come.
-    #[cold]
-    fn take_in_and_drop(&mut self, reverse: bool) -> usize {
-        let mut nowhere = [0u8; 64];
-        let read = read(self.devices[usize::from(reverse)], &mut nowhere).is_ok();
-        self.dropped += u64::from(read);
-        usize::from(read)
+    /// `packet` was lost or dropped on the path.
+    fn release_dropped(&mut self, packet: &Held) {
+        self.pool.release(packet.place);
+        // One that left before the measured interval is not among those sent in it.
+        let counts = packet.sequence.is_some() && self.run_time(packet.sent) >= self.settings.warmup;
+        if counts && let Some(flow) = self.flows.get_mut(packet.flow as usize) {
+            flow.meter.counters.dropped_packets += 1;
+        }
     }
 
     /// The packet in `place`, read at `now`. `None` for what does not belong on the path.
     fn identify(&mut self, now: Time, place: u32, length: usize, reverse: bool) -> Option<Held> {
-        let bytes = &self.pool.at(place)[..length];
+        let bytes = &self.pool.at(place)[PREFIX..PREFIX + length];
         let header = Header::read(bytes)?;
         let mut packet = Held {
             place,

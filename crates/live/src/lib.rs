@@ -19,6 +19,7 @@ mod hosts;
 mod log;
 mod namespace;
 mod netlink;
+mod offload;
 mod path;
 mod pool;
 mod rows;

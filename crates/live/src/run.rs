@@ -17,6 +17,7 @@ use crate::emulator::{self, Clock, Emulator, Flows, SENDER_PORT, Seen};
 use crate::endpoints::{self, Endpoints, Traced};
 use crate::honesty::{Honesty, Lateness, Trains, reasons};
 use crate::namespace::{End, Setting};
+use crate::offload::PREFIX;
 use crate::path::Path;
 use crate::pool::Pool;
 use crate::shown;
@@ -318,7 +319,7 @@ fn run_threads(
     let routes: Vec<usize> = drawn.iter().map(|flow| flow.of).collect();
     let seen: Vec<Seen> = drawn.iter().map(|_| Seen::default()).collect();
     let path = Path::new(plan, job.seed, lead);
-    let pool = Pool::new(places(plan), place_size(plan) as usize);
+    let pool = Pool::new(places(plan), PREFIX + place_size(plan) as usize);
     let halt = AtomicBool::new(false);
     let clock = Clock::start();
     let emulator = Emulator::new(

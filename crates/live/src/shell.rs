@@ -21,6 +21,7 @@ use crate::honesty::Honesty;
 use crate::hosts;
 use crate::log::{Log, Writer};
 use crate::namespace::End;
+use crate::offload::PREFIX;
 use crate::path::Path;
 use crate::pool::Pool;
 use crate::run::{Failure, HaltAll, Laboratory, SETTLING, Watch, honesty, in_order, place_size, places};
@@ -126,7 +127,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
         path.log_link(link, log);
         writer
     });
-    let pool = Pool::new(places(plan), place_size(plan) as usize);
+    let pool = Pool::new(places(plan), PREFIX + place_size(plan) as usize);
     let emulator = Emulator::new(settings, [&laboratory.near.tun, &laboratory.far.tun], path, pool);
     let head = head(shell, clock);
     std::thread::scope(|scope| {
