@@ -6,7 +6,6 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use record::{EventKind, EventRow, FlowMeter, Histogram, seconds};
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, read, write};
 use units::{Span, Time};
 
@@ -16,6 +15,7 @@ use crate::path::{Held, LinkTables, Path};
 use crate::pool::Pool;
 use crate::system;
 use crate::tracker::Tracker;
+use crate::waiter::Waiter;
 
 /// Packets read from one device before what is due is looked at again.
 const BATCH: usize = 64;
@@ -23,8 +23,6 @@ const BATCH: usize = 64;
 const STALL: Span = Span::from_millis(5);
 /// Packets of a flow that are read within this time of each other, and without an ACK in between, left TCP as one train.
 const TRAIN_GAP: Span = Span::from_micros(50);
-/// The longest sleep, after which the wish to stop is noticed.
-const LONGEST_SLEEP: Span = Span::from_millis(50);
 /// The emulator runs before the endpoints, and both before everything else.
 pub(crate) const PRIORITY: i32 = 2;
 
@@ -47,6 +45,11 @@ impl Clock {
     /// What it showed when the monotonic clock of the machine showed `nanos`.
     pub(crate) fn at(self, nanos: u64) -> Time {
         Time::from_nanos(nanos.saturating_sub(self.opened))
+    }
+
+    /// What the monotonic clock of the machine shows at `at`, since its start.
+    pub(crate) fn machine(self, at: Time) -> Span {
+        Span::from_nanos(self.opened) + at.since(Time::ZERO)
     }
 }
 
@@ -98,6 +101,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) seen: &'a [Seen],
     /// When each flow stops, from the start of the run.
     pub(crate) stops: Vec<Time>,
+    /// The longest time whose deliveries share a wake-up.
+    pub(crate) together: Span,
     /// Payload of a full segment, by which segments are numbered.
     pub(crate) segment: u64,
     pub(crate) warmup: Time,
@@ -135,6 +140,8 @@ pub(crate) struct Emulator<'a> {
     broken: [bool; 2],
     /// Devices in which a packet may wait to be read.
     fresh: [bool; 2],
+    /// Wakes the thread when something is due.
+    waiter: Waiter,
     /// What one read brings.
     buffer: Box<[u8]>,
     path: Path,
@@ -150,14 +157,22 @@ pub(crate) struct Emulator<'a> {
 }
 
 impl<'a> Emulator<'a> {
-    pub(crate) fn new(settings: Settings<'a>, devices: [&'a OwnedFd; 2], path: Path, pool: Pool) -> Self {
+    /// An emulator with its packets in `pool`. Fails where the process may open no more files.
+    pub(crate) fn new(
+        settings: Settings<'a>,
+        devices: [&'a OwnedFd; 2],
+        path: Path,
+        pool: Pool,
+    ) -> std::io::Result<Self> {
         let flow = |&stop: &Time| Flow { stop, ..Flow::default() };
-        Self {
+        let waiter = Waiter::new(settings.clock, devices, settings.together)?;
+        Ok(Self {
             flows: settings.stops.iter().map(flow).collect(),
             settings,
             devices,
             broken: [false; 2],
             fresh: [true; 2],
+            waiter,
             buffer: vec![0xff; LONGEST].into(),
             path,
             pool,
@@ -168,7 +183,7 @@ impl<'a> Emulator<'a> {
             dropped: 0,
             trains: Histogram::new(),
             moved: 0,
-        }
+        })
     }
 
     /// Runs on the calling thread until the end, or until told to halt.
@@ -211,18 +226,12 @@ impl<'a> Emulator<'a> {
 
     /// Until a packet comes, or something is due.
     fn wait(&mut self, end: Time) {
-        let until = self.path.poll_timeout().min(end);
-        let span = until.since(self.settings.clock.now()).min(LONGEST_SLEEP);
-        let mut devices = self.devices.map(|device| PollFd::new(device, PollFlags::IN));
-        let waited_for = match self.broken {
-            [false, false] => &mut devices[..],
-            [false, true] => &mut devices[..1],
-            [true, false] => &mut devices[1..],
-            [true, true] => &mut [],
-        };
-        // Interrupted or not, the loop looks again.
-        let _ = poll(waited_for, Some(&system::timespec(span)));
-        self.fresh = self.broken.map(|broken| !broken);
+        let Self { waiter, path, .. } = self;
+        let ready = waiter.wait(|instant| {
+            let due = path.timeout_after(instant);
+            if end > instant { due.min(end) } else { due }
+        });
+        self.fresh = [0, 1].map(|i| ready[i] && !self.broken[i]);
     }
 
     /// Delivers what is due by `now`.
@@ -308,6 +317,7 @@ impl<'a> Emulator<'a> {
                     self.fresh[usize::from(reverse)] = false;
                     if error != Errno::AGAIN {
                         self.broken[usize::from(reverse)] = true;
+                        self.waiter.forget(self.devices[usize::from(reverse)]);
                         self.dropped += 1;
                     }
                 }

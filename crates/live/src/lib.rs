@@ -31,6 +31,7 @@ mod sockets;
 mod system;
 mod tracker;
 mod twins;
+mod waiter;
 mod watchdog;
 
 pub use algorithm::{Algorithm, Algorithms, InKernel, Internal};

@@ -223,11 +223,11 @@ impl Path {
         self.links.iter().map(|busy| busy.link.queued_packets()).sum()
     }
 
-    /// When to look again, if nothing enters until then.
-    pub(crate) fn poll_timeout(&self) -> Time {
-        let arrivals = self.wires.iter().filter_map(Wire::next_arrival);
+    /// When to look again after `instant`, if nothing enters until then.
+    pub(crate) fn timeout_after(&self, instant: Time) -> Time {
+        let arrivals = self.wires.iter().filter_map(|wire| wire.arrival_after(instant));
         let services = self.links.iter().filter_map(|busy| Some(busy.link.poll_timeout()? + self.lead + busy.shortest));
-        arrivals.chain(services).min().unwrap_or(Time::NEVER)
+        arrivals.chain(services.filter(|&at| at > instant)).min().unwrap_or(Time::NEVER)
     }
 
     /// Takes the samples that are due by `now` (of the run), and begins to measure if that is due.
@@ -393,7 +393,7 @@ mod tests {
         let (mut path, plan) = path("");
         path.offer(at(50_000), packet(0, false));
         path.offer(at(50_000), packet(1, false));
-        assert_eq!(path.poll_timeout(), at(60_000));
+        assert_eq!([0, 60_000].map(|t| path.timeout_after(at(t))), [at(60_000), Time::NEVER]);
         assert_eq!(due(&mut path, at(60_500)), [(0, at(60_000)), (1, at(60_000))]);
         assert_eq!(path.finish(at(1_000_000), &plan).links[0].arrived_packets, 0);
     }

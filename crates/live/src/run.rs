@@ -106,6 +106,11 @@ const HEADERS: u64 = 40;
 /// From the start of the clock to the first connection: the threads have to start.
 pub(crate) const SETTLING: Span = Span::from_millis(50);
 
+/// A wake-up of the emulator serves the deliveries of at most this time,
+const TOGETHER: Span = Span::from_micros(100);
+/// and of the shortest round-trip time divided by this.
+const PART_OF_RTT: u64 = 400;
+
 /// What is done before and after a run takes no longer than this, on a machine that does anything at all.
 const AROUND: Span = Span::from_secs(30);
 
@@ -288,6 +293,11 @@ pub(crate) fn places(plan: &Plan) -> usize {
     all.min(MOST_PLACES) as usize
 }
 
+/// The longest time whose deliveries share a wake-up of the emulator.
+pub(crate) fn together(plan: &Plan) -> Span {
+    plan.flows.iter().map(|flow| flow.base_rtt / PART_OF_RTT).fold(TOGETHER, Span::min)
+}
+
 /// What the threads of a run have to say in the end.
 struct Threads {
     emulator: emulator::Report,
@@ -329,6 +339,7 @@ fn run_threads(
             seen: &seen,
             stops: drawn.iter().map(|flow| flow.stop).collect(),
             segment: plan.flows.first().map_or(1, |flow| flow.options.segment_size.get()),
+            together: together(plan),
             warmup: Time::ZERO + plan.warmup,
             end: Time::ZERO + plan.duration,
             events: plan.record.events,
@@ -337,7 +348,8 @@ fn run_threads(
         [&laboratory.near.tun, &laboratory.far.tun],
         path,
         pool,
-    );
+    )
+    .map_err(|error| Failure::Machine(error.to_string()))?;
     let endpoints = Endpoints::new(
         endpoints::Settings {
             clock,

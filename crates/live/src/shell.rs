@@ -24,7 +24,7 @@ use crate::namespace::End;
 use crate::offload::PREFIX;
 use crate::path::Path;
 use crate::pool::Pool;
-use crate::run::{Failure, HaltAll, Laboratory, SETTLING, Watch, honesty, in_order, place_size, places};
+use crate::run::{Failure, HaltAll, Laboratory, SETTLING, Watch, honesty, in_order, place_size, places, together};
 use crate::services;
 use crate::sockets::FAR;
 use crate::system;
@@ -117,6 +117,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
         seen: &seen,
         stops: Vec::new(),
         segment: 1,
+        together: together(plan),
         warmup: Time::ZERO + plan.warmup,
         end: Time::NEVER,
         events: plan.record.events,
@@ -128,7 +129,8 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
         writer
     });
     let pool = Pool::new(places(plan), PREFIX + place_size(plan) as usize);
-    let emulator = Emulator::new(settings, [&laboratory.near.tun, &laboratory.far.tun], path, pool);
+    let emulator = Emulator::new(settings, [&laboratory.near.tun, &laboratory.far.tun], path, pool)
+        .map_err(|error| Failure::Machine(error.to_string()))?;
     let head = head(shell, clock);
     std::thread::scope(|scope| {
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());

@@ -76,6 +76,14 @@ impl<P> Wire<P> {
         self.under_way.front().map(|&(arrival, _)| arrival).filter(|&arrival| arrival != Time::NEVER)
     }
 
+    /// When the first packet arrives after `instant`. `None`: none will. Where packets may overtake, only the next one is looked at.
+    /// Takes time for each packet that arrives by `instant`.
+    #[inline]
+    pub fn arrival_after(&self, instant: Time) -> Option<Time> {
+        let later = self.under_way.iter().map(|&(arrival, _)| arrival).find(|&arrival| arrival > instant);
+        later.filter(|&arrival| arrival != Time::NEVER)
+    }
+
     /// Takes the next packet off the wire, whenever it arrives.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
@@ -224,6 +232,7 @@ mod tests {
         assert!(wire.push(at(1), Span::ZERO, 'a'));
         assert!(!wire.push(at(3), Span::ZERO, 'b'));
         assert_eq!((wire.packets(), wire.next_arrival()), (2, Some(at(21))));
+        assert_eq!([20, 21, 23].map(|t| wire.arrival_after(at(t))), [Some(at(21)), Some(at(23)), None]);
         assert_eq!(wire.pop_due(at(20)), None);
         assert_eq!(wire.pop_due(at(21)), Some('a'));
         assert_eq!(wire.next_arrival(), Some(at(23)));
