@@ -7,6 +7,7 @@ mod common;
 use std::fmt::Write;
 
 use common::{at, run};
+use control::registry::CONTROLLERS;
 use record::{EventKind, Tables};
 
 const SECONDS: u32 = 60;
@@ -68,117 +69,23 @@ fn both(cc: &str, profile: &str, parameters: &str) -> String {
     format!("{}\n{}", trajectory(cc, profile, parameters, "0%"), trajectory(cc, profile, parameters, "1%"))
 }
 
-#[test]
-fn newreno() {
-    insta::assert_snapshot!(both("newreno", "freebsd-9", "{}"));
+/// The profile and the parameters of `cc`: those of its paper's time where they matter.
+fn setting(cc: &str) -> (&'static str, &'static str) {
+    match cc {
+        "aimd" => ("freebsd-9", "{ alpha = 0.31, beta = 0.8 }"),
+        "card" => ("ns2-linux", "{}"),
+        "da" | "jk" => ("real-1992", "{ max_window = 1000 }"),
+        "dual" => ("real-1992", "{}"),
+        "cdg" | "newreno" | "vegas" => ("freebsd-9", "{}"),
+        "siad" => ("linux-3.5", "{}"),
+        _ => ("linux", "{}"),
+    }
 }
 
 #[test]
-fn cubic() {
-    insta::assert_snapshot!(both("cubic", "linux", "{}"));
-}
-
-#[test]
-fn vegas() {
-    insta::assert_snapshot!(both("vegas", "freebsd-9", "{}"));
-}
-
-#[test]
-fn cdg() {
-    insta::assert_snapshot!(both("cdg", "freebsd-9", "{}"));
-}
-
-#[test]
-fn siad() {
-    insta::assert_snapshot!(both("siad", "linux-3.5", "{}"));
-}
-
-#[test]
-fn aimd() {
-    insta::assert_snapshot!(both("aimd", "freebsd-9", "{ alpha = 0.31, beta = 0.8 }"));
-}
-
-#[test]
-fn da() {
-    insta::assert_snapshot!(both("da", "real-1992", "{ max_window = 1000 }"));
-}
-
-#[test]
-fn jk() {
-    insta::assert_snapshot!(both("jk", "real-1992", "{ max_window = 1000 }"));
-}
-
-#[test]
-fn dual() {
-    insta::assert_snapshot!(both("dual", "real-1992", "{}"));
-}
-
-#[test]
-fn card() {
-    insta::assert_snapshot!(both("card", "ns2-linux", "{}"));
-}
-
-#[test]
-fn compound() {
-    insta::assert_snapshot!(both("compound", "linux", "{}"));
-}
-
-#[test]
-fn e_tcp() {
-    insta::assert_snapshot!(both("e-tcp", "linux", "{}"));
-}
-
-#[test]
-fn highspeed() {
-    insta::assert_snapshot!(both("highspeed", "linux", "{}"));
-}
-
-#[test]
-fn htcp() {
-    insta::assert_snapshot!(both("htcp", "linux", "{}"));
-}
-
-#[test]
-fn illinois() {
-    insta::assert_snapshot!(both("illinois", "linux", "{}"));
-}
-
-#[test]
-fn relentless() {
-    insta::assert_snapshot!(both("relentless", "linux", "{}"));
-}
-
-#[test]
-fn scalable() {
-    insta::assert_snapshot!(both("scalable", "linux", "{}"));
-}
-
-#[test]
-fn fast() {
-    insta::assert_snapshot!(both("fast", "linux", "{}"));
-}
-
-#[test]
-fn hd() {
-    insta::assert_snapshot!(both("hd", "linux", "{}"));
-}
-
-#[test]
-fn ledbat() {
-    insta::assert_snapshot!(both("ledbat", "linux", "{}"));
-}
-
-#[test]
-fn nice() {
-    insta::assert_snapshot!(both("nice", "linux", "{}"));
-}
-
-#[test]
-fn pert() {
-    insta::assert_snapshot!(both("pert", "linux", "{}"));
-}
-
-#[test]
-fn tcp_lp() {
-    insta::assert_snapshot!(both("tcp-lp", "linux", "{}"));
+fn every_controller_goes_as_it_was_reviewed() {
+    for entry in CONTROLLERS {
+        let (profile, parameters) = setting(entry.name);
+        insta::assert_snapshot!(entry.name.replace('-', "_"), both(entry.name, profile, parameters));
+    }
 }
