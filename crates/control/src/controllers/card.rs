@@ -115,7 +115,7 @@ impl Card {
 }
 
 impl Controller for Card {
-    delegate!(reno: on_start, on_spurious, window, slow_start_threshold);
+    delegate!(reno: on_start, on_spurious(undo), window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         let due = self.due(ack);

@@ -123,7 +123,7 @@ impl Fast {
 }
 
 impl Controller for Fast {
-    delegate!(reno: on_start, on_spurious, on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);

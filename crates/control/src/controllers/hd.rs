@@ -119,7 +119,7 @@ impl Hd {
 }
 
 impl Controller for Hd {
-    delegate!(reno: on_start, on_spurious, on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let may_back_off = self.observe(ack) && ack.acknowledged_to >= self.relieved_until;

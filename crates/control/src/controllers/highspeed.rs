@@ -122,7 +122,7 @@ impl HighSpeed {
 }
 
 impl Controller for HighSpeed {
-    delegate!(reno: on_start, on_spurious, on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         let a = if self.reno.in_slow_start() { 1.0 } else { self.a() };

@@ -92,7 +92,7 @@ impl Jk {
 }
 
 impl Controller for Jk {
-    delegate!(reno: on_spurious, on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);

@@ -197,7 +197,7 @@ impl Ledbat {
 }
 
 impl Controller for Ledbat {
-    delegate!(reno: on_start, on_spurious, on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(cx.now, ack);

@@ -120,7 +120,7 @@ impl Pert {
 }
 
 impl Controller for Pert {
-    delegate!(reno: on_start, on_spurious, on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);

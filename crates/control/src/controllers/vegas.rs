@@ -146,7 +146,7 @@ impl Vegas {
 }
 
 impl Controller for Vegas {
-    delegate!(reno: on_spurious, on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);

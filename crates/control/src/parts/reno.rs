@@ -1,3 +1,5 @@
+//! Window and threshold of NewReno, and the rules of it that most controllers share.
+
 use crate::{Ack, Context};
 
 /// Window and threshold of a Reno-like controller, and the rules that most controllers share (RFC 5681, section 3.1).
@@ -108,37 +110,38 @@ impl Reno {
     }
 }
 
-/// Methods of [`Controller`](crate::Controller) that `$reno`, a field of the controller, answers as NewReno does. `on_spurious` needs a
-/// field `undo` beside it, an [`Undo`](crate::Undo).
+/// Methods of [`Controller`](crate::Controller) that a controller answers as NewReno does, from its field `$reno`:
+/// `delegate!(reno: on_start, window)`. `on_spurious` names the field with the [`Undo`](crate::Undo) that it restores
+/// from: `delegate!(reno: on_spurious(undo))`.
 macro_rules! delegate {
     ($($reno:ident).+:) => {};
-    ($($reno:ident).+: $method:ident $(, $others:ident)*) => {
-        delegate!(@$method $($reno).+);
-        delegate!($($reno).+: $($others),*);
+    ($($reno:ident).+: $method:ident $(($undo:ident))? $(, $($others:tt)*)?) => {
+        delegate!(@$method $($undo)? $($reno).+);
+        delegate!($($reno).+: $($($others)*)?);
     };
-    (@on_start $($reno:tt)+) => {
+    (@on_start $($reno:ident).+) => {
         fn on_start(&mut self, cx: &mut $crate::Context<'_>) {
-            self.$($reno)+.start(cx);
+            self.$($reno).+.start(cx);
         }
     };
-    (@on_spurious $($reno:tt)+) => {
+    (@on_spurious $undo:ident $($reno:ident).+) => {
         fn on_spurious(&mut self, _cx: &mut $crate::Context<'_>) {
-            self.undo.restore(&mut self.$($reno)+);
+            self.$undo.restore(&mut self.$($reno).+);
         }
     };
-    (@on_idle_restart $($reno:tt)+) => {
+    (@on_idle_restart $($reno:ident).+) => {
         fn on_idle_restart(&mut self, cx: &mut $crate::Context<'_>) {
-            self.$($reno)+.idle_restart(cx);
+            self.$($reno).+.idle_restart(cx);
         }
     };
-    (@window $($reno:tt)+) => {
+    (@window $($reno:ident).+) => {
         fn window(&self) -> f64 {
-            self.$($reno)+.window
+            self.$($reno).+.window
         }
     };
-    (@slow_start_threshold $($reno:tt)+) => {
+    (@slow_start_threshold $($reno:ident).+) => {
         fn slow_start_threshold(&self) -> f64 {
-            self.$($reno)+.threshold
+            self.$($reno).+.threshold
         }
     };
 }

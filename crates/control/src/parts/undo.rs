@@ -1,3 +1,5 @@
+//! What a controller was before a reduction, to put back if that was spurious.
+
 use crate::{Loss, Reno};
 
 /// What a controller was before its last reduction, in case that proves spurious: written down when loss is detected, put back when
