@@ -7,7 +7,8 @@
 //! Rooms: the trait (here) and its signals ([`Ack`], [`Loss`], [`Marks`]); `parts` that controllers share;
 //! [`controllers`], a file each; the [`registry`] that lists them.
 //!
-//! To add one: a file beside [`controllers::newreno`], a line in [`registry`], its golden trajectory.
+//! To add one: a file beside [`controllers::newreno`] and a line in `controllers/mod.rs`; CONTRIBUTING.md has the whole
+//! way.
 
 pub mod controllers;
 mod entry;
@@ -152,7 +153,6 @@ pub trait Controller: Send {
     fn probe(&self, _out: &mut dyn Probe) {}
 }
 
-/// Takes the named internals of a controller.
 pub trait Probe {
     /// `name` has `value` now. States are numbers whose meaning the controller's file lists.
     fn value(&mut self, name: &'static str, value: f64);

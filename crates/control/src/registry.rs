@@ -1,38 +1,10 @@
 //! The list of controllers: what there is, and how to build one by name.
 
-use crate::controllers::{
-    aimd, card, cdg, compound, cubic, da, dual, e_tcp, fast, hd, highspeed, htcp, illinois, jk, ledbat, newreno, nice,
-    pert, relentless, scalable, siad, tcp_lp, vegas,
-};
 use crate::parameters::nearest;
 use crate::{Controller, Entry, ParameterError, Parameters};
 
-/// Every controller, in alphabetical order.
-pub const CONTROLLERS: &[Entry] = &[
-    aimd::ENTRY,
-    card::ENTRY,
-    cdg::ENTRY,
-    compound::ENTRY,
-    cubic::ENTRY,
-    da::ENTRY,
-    dual::ENTRY,
-    e_tcp::ENTRY,
-    fast::ENTRY,
-    hd::ENTRY,
-    highspeed::ENTRY,
-    htcp::ENTRY,
-    illinois::ENTRY,
-    jk::ENTRY,
-    ledbat::ENTRY,
-    newreno::ENTRY,
-    nice::ENTRY,
-    pert::ENTRY,
-    relentless::ENTRY,
-    scalable::ENTRY,
-    siad::ENTRY,
-    tcp_lp::ENTRY,
-    vegas::ENTRY,
-];
+/// Every controller, in alphabetical order: those that `controllers/mod.rs` declares (`build.rs`).
+pub const CONTROLLERS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/controllers.rs"));
 
 /// The entry of controller `name`; if there is none, an error with the nearest known name.
 pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
@@ -46,4 +18,15 @@ pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
 /// Builds the controller `name`.
 pub fn build(name: &str, parameters: &Parameters) -> Result<Box<dyn Controller>, ParameterError> {
     find(name)?.build(parameters)
+}
+
+/// The controller that CONTRIBUTING.md explains, with its tests.
+#[cfg(test)]
+pub mod guide {
+    include!(concat!(env!("OUT_DIR"), "/guide.rs"));
+
+    #[test]
+    fn the_example_of_the_guide_builds() {
+        assert!(ENTRY.build(&crate::Parameters::new()).is_ok());
+    }
 }
