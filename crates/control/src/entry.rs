@@ -16,8 +16,28 @@ pub struct Entry {
     pub source: &'static str,
     /// Its parameters, in the order of the paper.
     pub parameters: &'static [Parameter],
+    /// What it shows in traces, in the order in which [`Controller::probe`] does.
+    pub probes: &'static [Quantity],
     /// Makes it with the given parameters, which were checked, and the rest at their defaults.
     pub(crate) make: fn(&Parameters) -> Result<Box<dyn Controller>, ParameterError>,
+}
+
+/// A quantity that a controller shows in traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantity {
+    /// Its name in tables; it ends with the unit where that is one of time.
+    pub name: &'static str,
+    /// Its unit; `""` for a plain number or a state.
+    pub unit: &'static str,
+    /// What it is, one sentence without final stop.
+    pub meaning: &'static str,
+}
+
+impl Quantity {
+    /// The quantity `name` in `unit`.
+    pub const fn new(name: &'static str, unit: &'static str, meaning: &'static str) -> Self {
+        Self { name, unit, meaning }
+    }
 }
 
 impl Entry {

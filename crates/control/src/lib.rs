@@ -12,6 +12,7 @@
 
 pub mod controllers;
 mod entry;
+mod intern;
 mod parameters;
 mod parts;
 pub mod range;
@@ -22,7 +23,8 @@ mod signals;
 mod testing;
 
 pub use controllers::*;
-pub use entry::Entry;
+pub use entry::{Entry, Quantity};
+pub use intern::intern;
 pub use parameters::{Literal, Parameter, ParameterError, Parameters, Range};
 pub use parts::reno::Reno;
 pub use parts::undo::Undo;
@@ -153,6 +155,7 @@ pub trait Controller: Send {
     fn probe(&self, _out: &mut dyn Probe) {}
 }
 
+/// Takes the named internals of a controller.
 pub trait Probe {
     /// `name` has `value` now. States are numbers whose meaning the controller's file lists.
     fn value(&mut self, name: &'static str, value: f64);

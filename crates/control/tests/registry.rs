@@ -35,6 +35,22 @@ fn every_controller_and_parameter_is_described() {
             assert!(!text.is_empty() && !text.ends_with('.'), "{name}, {}: {text:?}", p.name);
         }
     }
+    for entry in CONTROLLERS {
+        for quantity in entry.probes {
+            let text = quantity.meaning;
+            assert!(!text.is_empty() && !text.ends_with('.'), "{}, {}: {text:?}", entry.name, quantity.name);
+        }
+    }
+}
+
+#[test]
+fn every_probe_is_declared_and_every_declared_one_is_shown() {
+    for entry in CONTROLLERS {
+        let shown: Vec<_> = probes(&*default_controller(entry)).into_keys().collect();
+        let mut declared: Vec<_> = entry.probes.iter().map(|quantity| quantity.name).collect();
+        declared.sort_unstable();
+        assert_eq!(shown, declared, "{}", entry.name);
+    }
 }
 
 #[test]

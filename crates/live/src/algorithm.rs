@@ -1,9 +1,7 @@
 //! Where the congestion controllers of flows come from: the kernel's own here, others from whoever loads them.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::fs;
-use std::sync::{Mutex, PoisonError};
 
 use control::{ControllerRef, Parameters};
 use scenario::Sampling;
@@ -52,18 +50,6 @@ pub struct Internal<'a> {
     pub name: &'a str,
     /// Its value, in the unit that the controller documents.
     pub value: f64,
-}
-
-/// `name` for ever. There are few, the same in every run.
-pub(crate) fn lasting(name: &str) -> &'static str {
-    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(lasting) = known.get(name) {
-        return lasting;
-    }
-    let lasting: &'static str = Box::leak(name.into());
-    known.insert(lasting);
-    lasting
 }
 
 /// The controllers that the kernel has already: `newreno`, and every other by its name in the kernel.

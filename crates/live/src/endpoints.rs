@@ -13,7 +13,7 @@ use rustix::net::{SocketFlags, accept_with, connect};
 use scenario::{DrawnFlow, Plan, PlannedFlow, Sampling};
 use units::{Span, Time};
 
-use crate::algorithm::{Algorithm, lasting};
+use crate::algorithm::Algorithm;
 use crate::application::{Application, take, unless_later};
 use crate::changes::{Counts, compare, hear, state};
 use crate::emulator::{Clock, PRIORITY, SENDER_PORT, Seen};
@@ -436,7 +436,7 @@ impl<'a> Endpoints<'a> {
                 let flow = internal.port.wrapping_sub(SENDER_PORT);
                 let at = settings.run_time(internal.at);
                 if usize::from(flow) < flows.len() {
-                    let (name, value) = (lasting(internal.name), internal.value);
+                    let (name, value) = (control::intern(internal.name), internal.value);
                     report.shown.push(Shown { at, flow: u32::from(flow), name, value });
                 }
             });

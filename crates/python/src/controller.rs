@@ -1,6 +1,5 @@
 //! Controllers written in Python.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -339,24 +338,13 @@ impl Controller for PythonController {
             let answer = answer
                 .cast::<PyDict>()
                 .map_err(|_| PyTypeError::new_err("probe() returns a dictionary of names and numbers"))?;
-            answer.iter().map(|(name, value)| Ok((name.extract()?, value.extract()?))).collect::<PyResult<Vec<_>>>()
+            answer
+                .iter()
+                .map(|(name, value)| Ok((name.extract()?, value.extract()?)))
+                .collect::<PyResult<Vec<(String, f64)>>>()
         });
         for (name, value) in values.into_iter().flatten() {
-            out.value(kept::<String>(name), value);
-        }
-    }
-}
-
-/// `name` for the rest of the process: tables name probes by static strings. Kept once each.
-fn kept<S: Into<String> + AsRef<str>>(name: S) -> &'static str {
-    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    match names.get(name.as_ref()) {
-        Some(kept) => kept,
-        None => {
-            let kept: &'static str = Box::leak(name.into().into_boxed_str());
-            names.insert(kept);
-            kept
+            out.value(control::intern(&name), value);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! How much memory a run takes, estimated from above: enough to refuse one that would exhaust the machine.
 
+use control::ControllerRef;
+use control::registry::find;
 use network::{Limit, Propagation, Service};
 use units::{Bytes, Rate, Span};
 
@@ -17,8 +19,10 @@ const PROLONGED: f64 = 2.0;
 const PACKET: u64 = 200;
 /// A row of the series of flows, with room for the growth of its columns.
 const FLOW_ROW: u64 = 240;
-/// The rows of one sample of probes: at most a dozen names.
-const PROBE_ROWS: u64 = 12 * 64;
+/// A row of the table of probes: one name of one flow.
+const PROBE_ROW: u64 = 64;
+/// Names that a controller from a file or from Python shows, which are not known before it runs: more than any of ours.
+const OWN_PROBES: u64 = 24;
 /// A row of the series of links.
 const LINK_ROW: u64 = 160;
 /// A row of the table of events.
@@ -50,11 +54,20 @@ impl Plan {
             (ended, ENDED_FLOW),
             (in_network, PACKET),
             (rows(self.record.flow_series, flows), FLOW_ROW),
-            (rows(self.record.probes, flows), PROBE_ROWS),
+            (rows(self.record.probes, flows), self.probes() * PROBE_ROW),
             (rows(self.record.link_series, links), LINK_ROW),
             (events, EVENT_ROW),
         ];
         Bytes::new(parts.into_iter().fold(0, |sum, (count, size)| sum.saturating_add(count.saturating_mul(size))))
+    }
+
+    /// The most names that the controller of a flow shows.
+    fn probes(&self) -> u64 {
+        let declared = |flow: &PlannedFlow| match &flow.cc {
+            ControllerRef::Registered(name) => find(name).map_or(OWN_PROBES, |entry| entry.probes.len() as u64),
+            _ => OWN_PROBES,
+        };
+        self.flows.iter().map(declared).max().unwrap_or(0)
     }
 
     /// Refuses a run that takes more than 80 % of the `available` memory.

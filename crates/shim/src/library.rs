@@ -1,7 +1,6 @@
 //! A loaded object: its callbacks, parameters, and the memory of its connections. All of the crate's unsafe code is here.
 #![allow(unsafe_code)]
 
-use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::fs::File;
 use std::io::Write;
@@ -89,7 +88,16 @@ impl Library {
             let probes = text(unsafe { *module.probes }).map(names).unwrap_or_default();
             let ops = unsafe { &*module.ops };
             let state_words = unsafe { *module.state_size }.div_ceil(8) as usize;
-            (Self { handle, _file: file, ops, state_words, probes: probes.into_iter().map(kept).collect() }, module)
+            (
+                Self {
+                    handle,
+                    _file: file,
+                    ops,
+                    state_words,
+                    probes: probes.into_iter().map(control::intern).collect(),
+                },
+                module,
+            )
         });
         let Some((library, module)) = library else {
             // SAFETY: nothing of the object is in use.
@@ -157,18 +165,6 @@ fn text<'a>(at: *const c_char) -> Option<&'a str> {
 /// The names in a list with commas between.
 fn names(list: &str) -> Vec<&str> {
     list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
-}
-
-/// `name` for the rest of the process: tables name probes by static strings. Kept once each.
-fn kept(name: &str) -> &'static str {
-    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(kept) = names.get(name) {
-        return kept;
-    }
-    let kept: &'static str = Box::leak(name.to_owned().into_boxed_str());
-    names.insert(kept);
-    kept
 }
 
 /// Sets the parameters `given` in the object.

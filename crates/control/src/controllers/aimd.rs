@@ -17,6 +17,7 @@ pub const ENTRY: Entry = Entry {
     summary: "NewReno with a free increase per round trip and a free share kept on a loss",
     source: "Chiu and Jain 1989; Yang and Lam 2000",
     parameters: Settings::PARAMETERS,
+    probes: &[],
     make: |given| Ok(Box::new(Aimd::new(Settings::read(given)?))),
 };
 

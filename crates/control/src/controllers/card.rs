@@ -16,13 +16,10 @@
 //! - Slow start, losses and timeouts are NewReno's; the first sign of congestion ends slow start.
 //! - tau is the last usable RTT sample of the round trip that ends. After a loss the next decision has nothing to
 //!   compare with, and grows the window.
-//!
-//! Probes: `rtt_ms` is tau of the last decision (0 before the first), `gradient` its (tau_i - tau_{i-1})/(tau_i +
-//! tau_{i-1}), `decreases` counts decreases by delay since the start.
 
 use units::Span;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -35,6 +32,11 @@ pub const ENTRY: Entry = Entry {
     summary: "Gives up an eighth of the window when the RTT rose since the last decision, adds a segment otherwise",
     source: "Jain 1989",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("rtt_ms", "ms", "tau of the last decision; 0 before the first"),
+        Quantity::new("gradient", "", "(tau_i - tau_{i-1})/(tau_i + tau_{i-1}) of the last decision"),
+        Quantity::new("decreases", "decreases", "Decreases by delay since the start"),
+    ],
     make: |given| Ok(Box::new(Card::new(Settings::read(given)?))),
 };
 

@@ -25,14 +25,10 @@
 //! - A mark (ECN) is congestion whatever the queue looks like; it keeps `beta_l` of the window itself, as it must
 //!   not raise it.
 //! - A loss can raise the window, where the shadow window is more than twice as large: (8) taken literally.
-//!
-//! Probes: `queue_state` is 0 unknown, 1 full, 2 empty, 3 rising, 4 falling; gradients are in milliseconds per RTT
-//! interval, `interval_rtt_min` and `interval_rtt_max` in milliseconds; the counts of back-offs and losses are
-//! since the start.
 
 use units::Span;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, parameters};
 use crate::parts::gradient::{CAPACITY, DelayGradient, Gradients, Interval, Queue};
 use crate::parts::reno::delegate;
@@ -46,6 +42,22 @@ pub const ENTRY: Entry = Entry {
     summary: "Backs off with a probability that grows with the RTT gradient; ignores losses unless the queue is full",
     source: "Hayes and Armitage 2011",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("shadow_window", "segments", "s, what NewReno would have; 0 while the queue is empty"),
+        Quantity::new("gradient_min_raw", "ms per interval", "Change of the smallest RTT, not smoothed"),
+        Quantity::new("gradient_max_raw", "ms per interval", "Change of the largest RTT, not smoothed"),
+        Quantity::new("gradient_min", "ms per interval", "Change of the smallest RTT, smoothed"),
+        Quantity::new("gradient_max", "ms per interval", "Change of the largest RTT, smoothed"),
+        Quantity::new("queue_state", "", "0 unknown, 1 full, 2 empty, 3 rising, 4 falling"),
+        Quantity::new("interval", "intervals", "RTT intervals since the start"),
+        Quantity::new("interval_rtt_min", "ms", "Smallest RTT of the last interval"),
+        Quantity::new("interval_rtt_max", "ms", "Largest RTT of the last interval"),
+        Quantity::new("indications", "indications", "k: indications of congestion since a gradient was last negative"),
+        Quantity::new("backoffs", "back-offs", "Delay back-offs since the start"),
+        Quantity::new("losses_tolerated", "losses", "Losses since the start that were no congestion"),
+        Quantity::new("losses_congestion", "losses", "Losses since the start that were congestion"),
+        Quantity::new("losses_full", "losses", "Losses since the start while the queue was full"),
+    ],
     make: |given| Ok(Box::new(Cdg::new(Settings::read(given)?))),
 };
 

@@ -12,10 +12,8 @@
 //! | the delay window takes part above 38 segments and after slow start | `Compound::decide` |
 //!
 //! Notable differences from the paper: gamma is not tuned to the path. The decision is taken once a round trip that used the window.
-//!
-//! Probes: `delay_window` and `waiting`, dwnd and diff, in segments.
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -28,6 +26,10 @@ pub const ENTRY: Entry = Entry {
     summary: "The window of standard TCP, and on top one that grows fast while the queue is short",
     source: "Tan, Song, Zhang and Sridharan 2006",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("delay_window", "segments", "dwnd"),
+        Quantity::new("waiting", "segments", "diff, own segments in the queue"),
+    ],
     make: |given| Ok(Box::new(Compound::new(Settings::read(given)?))),
 };
 

@@ -23,13 +23,10 @@
 //! `reno_alpha_one = false`, `look_ahead = "minimum"`, `growth_before_loss = 0.05`, `count_segments = true`,
 //! `hystart_delay_divisor = 16`. Linux 6: `C = 0.4004`, `beta = 0.7002`, `reno_alpha_one = false`, `look_ahead = "minimum"`,
 //! `growth_before_loss = 0.05`, `whole_segments = true`. FreeBSD 9: `beta = 0.8`, `halve_first = true`, `hystart = false`.
-//!
-//! Probes: `w_max`, `w_est` and `cwnd_prior` in segments, `k` in seconds; `hystart_found` is 0 nothing, 1 ACK
-//! train, 2 delay.
 
 use units::Time;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, parameters};
 use crate::parts::hystart::HyStart;
 use crate::parts::reno::delegate;
@@ -43,6 +40,13 @@ pub const ENTRY: Entry = Entry {
     summary: "Grows along a cubic of the time since the last loss, flat around the window at which that happened",
     source: "RFC 9438",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("w_max", "segments", "W_max"),
+        Quantity::new("k", "s", "K, the time from a loss to the plateau"),
+        Quantity::new("w_est", "segments", "W_est, what Reno would have"),
+        Quantity::new("cwnd_prior", "segments", "cwnd_prior, the window before the last loss"),
+        Quantity::new("hystart_found", "", "What ended slow start: 0 nothing, 1 an ACK train, 2 delay"),
+    ],
     make: |given| Ok(Box::new(Cubic::new(Settings::read(given)?))),
 };
 

@@ -26,11 +26,6 @@
 //!   also on ACKs of retransmitted packets, which give no delay.
 //! - The window computed by a decrease is at least one packet.
 //! - The credit W_c of the receiver is the transport's business.
-//!
-//! Probes: `reference_delay_ms` is D_t, `delay_ms` the delay of the last head of window (in slow start, of the last
-//! ACK); `ndg` is the last gradient; `phase` is 1 in slow start, 2 in avoidance; `epoch` counts epochs, `reductions`
-//! decreases by the delay rule in a row, `decreases` all of them, `reductions_total` these and losses,
-//! `reference_renewals` how often MAX-REDUCE replaced the reference.
 
 mod reference;
 mod settings;
@@ -39,7 +34,7 @@ use units::Span;
 
 use self::reference::Reference;
 pub use self::settings::{NdgSign, ReferenceRule, Settings, UpdateEpochs};
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
@@ -50,6 +45,17 @@ pub const ENTRY: Entry = Entry {
     summary: "Shrinks the window by the ratio of smallest to measured delay, grows it by one when nothing queues",
     source: "Dabbous 1992",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("reference_delay_ms", "ms", "D_t"),
+        Quantity::new("delay_ms", "ms", "D_a of the last head of window; in slow start of the last ACK"),
+        Quantity::new("ndg", "", "The last normalized delay gradient"),
+        Quantity::new("phase", "", "1 slow start, 2 avoidance"),
+        Quantity::new("epoch", "epochs", "Epochs since the start"),
+        Quantity::new("reductions", "decreases", "Decreases by delay in a row"),
+        Quantity::new("reductions_total", "decreases", "Decreases by delay and losses since the start"),
+        Quantity::new("decreases", "decreases", "Decreases by delay since the start"),
+        Quantity::new("reference_renewals", "renewals", "How often MAX-REDUCE replaced the reference"),
+    ],
     make: |given| Ok(Box::new(Da::new(Settings::read(given)?))),
 };
 

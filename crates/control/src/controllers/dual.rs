@@ -16,13 +16,10 @@
 //!   largest most of the time, the rule does not apply.
 //! - D is the last usable RTT sample of the round trip that ends.
 //! - A timeout forgets D_max: the path may be another.
-//!
-//! Probes: `min_rtt_ms` and `max_rtt_ms` are D_min and D_max, `threshold_ms` is D_i (all 0 before the first sample);
-//! `decreases` counts decreases by delay since the start.
 
 use units::Span;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -35,6 +32,12 @@ pub const ENTRY: Entry = Entry {
     summary: "Tahoe that gives up an eighth of the window when the RTT is above the middle of its range",
     source: "Wang and Crowcroft 1992",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("min_rtt_ms", "ms", "D_min; 0 before the first sample"),
+        Quantity::new("max_rtt_ms", "ms", "D_max; 0 before the first sample"),
+        Quantity::new("threshold_ms", "ms", "D_i; 0 before the first sample"),
+        Quantity::new("decreases", "decreases", "Decreases by delay since the start"),
+    ],
     make: |given| Ok(Box::new(Dual::new(Settings::read(given)?))),
 };
 

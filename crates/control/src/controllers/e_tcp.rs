@@ -28,6 +28,7 @@ pub const ENTRY: Entry = Entry {
     summary: "A twenty-fifth of a segment for every one acknowledged, and at most four given up for every one lost",
     source: "Gu, Towsley, Hollot and Zhang 2007",
     parameters: Settings::PARAMETERS,
+    probes: &[],
     make: |given| Ok(Box::new(ETcp::new(Settings::read(given)?))),
 };
 

@@ -18,12 +18,10 @@
 //! - alpha is one number; the authors chose it by the rate of the path, from 20 at 10 Mbit/s to 200 at 1 Gbit/s and above.
 //! - A window that is not fully used is not updated, and none falls below two segments.
 //! - The new window holds at once; the paper spreads what it lets go over the round trip.
-//!
-//! Probes: `average_rtt` and `base_rtt` in milliseconds; `waiting` is w (1 - base RTT/RTT), own segments in the queues.
 
 use units::Span;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::above;
@@ -36,6 +34,11 @@ pub const ENTRY: Entry = Entry {
     summary: "Keeps alpha of its own segments in the queue, and closes in on that by a share of the distance",
     source: "Wei, Jin, Low and Hegde 2006",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("average_rtt", "ms", "Average RTT"),
+        Quantity::new("base_rtt", "ms", "Base RTT"),
+        Quantity::new("waiting", "segments", "w (1 - base RTT/RTT), own segments in the queues"),
+    ],
     make: |given| Ok(Box::new(Fast::new(Settings::read(given)?))),
 };
 

@@ -15,12 +15,10 @@
 //! (cc_hd): q_min 5 ms, q_th 20 ms, p_max 5 %. What they leave open:
 //! - While no delay beyond q_th was seen, p stays at p_max from there on.
 //! - At most one back-off a round trip, and none in the round trip of a loss, as in FreeBSD, where a back-off is handled as a mark.
-//!
-//! Probes: `queueing_delay` and `queueing_delay_max` in milliseconds, `backoff_probability`, and the number of `backoffs`.
 
 use units::Span;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -33,6 +31,12 @@ pub const ENTRY: Entry = Entry {
     summary: "Halves by chance on queueing delay, less and less likely beyond a threshold, to coexist with loss-based flows",
     source: "Budzisz, Stanojevic, Schlote, Baker and Shorten 2011",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("queueing_delay", "ms", "q"),
+        Quantity::new("queueing_delay_max", "ms", "q_max"),
+        Quantity::new("backoff_probability", "", "p"),
+        Quantity::new("backoffs", "back-offs", "Back-offs since the start"),
+    ],
     make: |given| Ok(Box::new(Hd::new(Settings::read(given)?))),
 };
 

@@ -15,10 +15,8 @@
 //! - a(w) is that of the whole segments of w, and at least 1. Above 89053, the last row of the table, a and b stay what they are there.
 //! - After a timeout the threshold is (1 - b(w)) w, as after a loss, which the RFC leaves open.
 //! - Linux takes a and b from the next row of the table, b in 256ths rounded down: `table = true`.
-//!
-//! Probes: `a` in segments a round trip, `b` the share that a loss would take.
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
@@ -30,6 +28,10 @@ pub const ENTRY: Entry = Entry {
     summary: "Increase and decrease depend on the window: the larger it is, the more it grows and the less it gives up",
     source: "RFC 3649",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("a", "segments per RTT", "a(w)"),
+        Quantity::new("b", "", "b(w), the share that a loss would take"),
+    ],
     make: |given| Ok(Box::new(HighSpeed::new(Settings::read(given)?))),
 };
 

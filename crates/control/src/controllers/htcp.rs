@@ -20,13 +20,10 @@
 //!   `count_segments = true`. It also computes f in whole numbers (`whole_numbers`), waits for a second epoch without change of
 //!   throughput (`stable_epochs = 2`) and for an R_min above 10 ms (`adapt_above`), and its cap is 102/128
 //!   (`beta_max = 0.797`).
-//!
-//! Probes: `alpha` in segments a round trip, `beta` the share kept by the last loss, `rtt_max` in milliseconds, `throughput`, the largest
-//! of this epoch, in segments/s.
 
 use units::{Span, Time};
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -39,6 +36,12 @@ pub const ENTRY: Entry = Entry {
     summary: "Grows the faster the longer ago the last loss, and keeps the share of the window that empties the queue",
     source: "Leith and Shorten 2004; draft-leith-tcp-htcp-06",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("alpha", "segments per RTT", "Increase"),
+        Quantity::new("beta", "", "Share of the window kept by the last loss"),
+        Quantity::new("rtt_max", "ms", "R_max"),
+        Quantity::new("throughput", "segments/s", "Largest throughput of this epoch"),
+    ],
     make: |given| Ok(Box::new(HTcp::new(Settings::read(given)?))),
 };
 

@@ -14,13 +14,10 @@
 //! Notable differences from the paper: the constants that it leaves to the implementation are those of Linux. The extremes of the
 //! RTT are those of single samples; the largest one is of samples that do not contain a delayed ACK's wait. Linux counts theta over
 //! all round trips since the increase last was alpha_max, not those in a row.
-//!
-//! Probes: `alpha` in segments a round trip; `beta`, the share that a loss would take; `delay` and `delay_max`, d_a and d_m in
-//! milliseconds.
 
 use units::Span;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -33,6 +30,12 @@ pub const ENTRY: Entry = Entry {
     summary: "Reacts to losses alone, but grows faster and gives up less the shorter the queue",
     source: "Liu, Başar and Srikant 2008",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("alpha", "segments per RTT", "Increase"),
+        Quantity::new("beta", "", "Share of the window that a loss would take"),
+        Quantity::new("delay", "ms", "d_a, average queueing delay"),
+        Quantity::new("delay_max", "ms", "d_m, largest queueing delay"),
+    ],
     make: |given| Ok(Box::new(Illinois::new(Settings::read(given)?))),
 };
 

@@ -28,6 +28,7 @@ pub const ENTRY: Entry = Entry {
     summary: "4.3BSD-Tahoe, after Jacobson and Karels: slow start anew after every loss, up to half the window",
     source: "Jacobson 1988; Dabbous 1992, section 2",
     parameters: Settings::PARAMETERS,
+    probes: &[],
     make: |given| Ok(Box::new(Jk::new(Settings::read(given)?))),
 };
 

@@ -21,12 +21,10 @@
 //! - A window that is not fully used does not grow, and one ACK counts for at most one window.
 //!
 //! Unlike in the RFC, MIN_CWND does not lift a window that a timeout has left at one segment.
-//!
-//! Probes: `base_delay`, `current_delay` and `queueing_delay` in milliseconds; `off_target` is 1 on an empty queue, 0 at the target.
 
 use units::{Span, Time};
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -39,6 +37,12 @@ pub const ENTRY: Entry = Entry {
     summary: "Background transport: steers the queueing delay to a target and yields to what adds more",
     source: "RFC 6817",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("base_delay", "ms", "Smallest delay of the base history"),
+        Quantity::new("current_delay", "ms", "Filtered current delay"),
+        Quantity::new("queueing_delay", "ms", "Current delay less base delay"),
+        Quantity::new("off_target", "", "1 on an empty queue, 0 at the target"),
+    ],
     make: |given| Ok(Box::new(Ledbat::new(Settings::read(given)?))),
 };
 

@@ -21,6 +21,7 @@ pub const ENTRY: Entry = Entry {
     summary: "Additive increase, multiplicative decrease: one segment a round trip, half the window on a loss",
     source: "RFC 5681; RFC 6582",
     parameters: &[],
+    probes: &[],
     make: |_| Ok(Box::new(NewReno::default())),
 };
 

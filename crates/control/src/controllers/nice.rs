@@ -16,14 +16,11 @@
 //!   timer counts none.
 //! - The slow start of a new connection is that of Vegas alone: it is what finds max RTT. After that slow start heeds the rule.
 //! - Below one segment the window offered to the transport stays 1, and pacing at w segments per smoothed RTT spaces them.
-//!
-//! Probes: `nice_window` is w, also below 1; `delayed_segments` of this round trip; `threshold_rtt` in milliseconds; the number of
-//! `backoffs`; and those of Vegas.
 
 use units::{Rate, Span};
 
 use crate::controllers::vegas::{self, Vegas};
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::range::above;
 use crate::{Ack, Context, Controller, Loss, Probe};
@@ -35,6 +32,16 @@ pub const ENTRY: Entry = Entry {
     summary: "Background transport: Vegas that halves, even below one segment, when many RTTs of a round are long",
     source: "Venkataramani, Kokku and Dahlin 2002",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("nice_window", "segments", "w, also below 1"),
+        Quantity::new("delayed_segments", "segments", "Segments of this round trip that were delayed"),
+        Quantity::new("threshold_rtt", "ms", "RTT above which a segment was delayed"),
+        Quantity::new("backoffs", "back-offs", "Back-offs since the start"),
+        Quantity::new("waiting", "segments", "diff of Vegas"),
+        Quantity::new("base_rtt", "ms", "Smallest RTT"),
+        Quantity::new("round_rtt", "ms", "RTT of the last decision of Vegas"),
+        Quantity::new("growing", "", "1 while the window grows by NewReno's rules"),
+    ],
     make: |given| Ok(Box::new(Nice::new(Settings::read(given)?))),
 };
 

@@ -15,12 +15,10 @@
 //!   NewReno, is not part of it.
 //! - Early responses also come in slow start, as marks would, and end it.
 //! - A round trip after a response has passed when everything is acknowledged that had been sent by then.
-//!
-//! Probes: `queueing_delay` in milliseconds, `response_probability`, and the number of `early_responses`.
 
 use units::Span;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -33,6 +31,11 @@ pub const ENTRY: Entry = Entry {
     summary: "Emulates RED with ECN at the sender: early responses with a probability that grows with the queueing delay",
     source: "Bhandarkar, Reddy, Zhang and Loguinov 2007",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("queueing_delay", "ms", "q"),
+        Quantity::new("response_probability", "", "p"),
+        Quantity::new("early_responses", "responses", "Early responses since the start"),
+    ],
     make: |given| Ok(Box::new(Pert::new(Settings::read(given)?))),
 };
 

@@ -25,6 +25,7 @@ pub const ENTRY: Entry = Entry {
     summary: "A hundredth of a segment for every segment acknowledged, seven eighths of the window kept on a loss",
     source: "Kelly 2003",
     parameters: Settings::PARAMETERS,
+    probes: &[],
     make: |given| Ok(Box::new(Scalable::new(Settings::read(given)?))),
 };
 

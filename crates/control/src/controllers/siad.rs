@@ -26,11 +26,6 @@
 //! - A timeout is a regular decrease, unless the window of data had one, with a window of one segment; until the next one there is no
 //!   Additional Decrease. A spurious loss is taken back.
 //! - RTT samples are taken on ACKs that may grow the window, as in the author's implementation; none is below a tick.
-//!
-//! Probes: windows in segments, alpha in segments per RTT. `region` is 1 slow start, 2 Linear Increment, 3 Fast Increase;
-//! `event_case`, 0 to 5, is the case of `Siad::window_at_loss` at the last regular decrease, `overestimate` what it took off, and
-//! `ssthresh_at_event` the threshold set then; `events` and `additional_decreases` count since the start, `cnt_dec` in this epoch.
-//! RTTs not known yet are 0.
 
 mod base_rtt;
 mod settings;
@@ -40,7 +35,7 @@ use units::Span;
 use self::base_rtt::BaseRtt;
 use self::settings::MIN_RTTS;
 pub use self::settings::{RttSource, Settings, Trend};
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::check;
 use crate::{Ack, Context, Controller, Loss, ParameterError, Parameters, Probe, RESOLUTION, Reno, Undo};
 
@@ -51,6 +46,23 @@ pub const ENTRY: Entry = Entry {
     summary: "Gives up what waits in the queue on a loss, and is back at the old window after a configured number of RTTs",
     source: "Kuehlewind 2016",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("alpha", "segments per RTT", "alpha"),
+        Quantity::new("incthresh", "segments", "Target: Linear Increment below it, Fast Increase from it on"),
+        Quantity::new("cmax", "segments", "cwnd_max, the window at the last congestion event"),
+        Quantity::new("num_rtt", "RTTs", "Num_RTT"),
+        Quantity::new("rtt_min_ms", "ms", "RTT_min; 0 while not known"),
+        Quantity::new("rtt_curr_ms", "ms", "RTT_curr; 0 while not known"),
+        Quantity::new("cnt_dec", "decreases", "Additional Decreases in this epoch"),
+        Quantity::new("drained", "", "1 when no Additional Decrease is due any more in this epoch"),
+        Quantity::new("region", "", "1 slow start, 2 Linear Increment, 3 Fast Increase"),
+        Quantity::new("event_case", "", "Case of `Siad::window_at_loss`, 0 to 5, at the last regular decrease"),
+        Quantity::new("overestimate", "segments", "What that case took off the window"),
+        Quantity::new("trend", "segments", "What was added to the window at the loss to give the target"),
+        Quantity::new("ssthresh_at_event", "segments", "Threshold that the last regular decrease set"),
+        Quantity::new("events", "events", "Regular decreases since the start"),
+        Quantity::new("additional_decreases", "decreases", "Additional Decreases since the start"),
+    ],
     make: |given| Ok(Box::new(Siad::new(Settings::read(given)?))),
 };
 

@@ -17,13 +17,10 @@
 //! - The inference phase is three smoothed RTTs, and every indication begins it anew.
 //! - Where the one-way delay is not known the RTT takes its place: the rule needs differences of delays only, but cannot tell the
 //!   reverse path from the forward path then.
-//!
-//! Probes: `smoothed_delay` and `threshold_delay`, the two sides of the rule, in milliseconds; `inferring` is 1 in an inference phase;
-//! `early_indications` counts those acted upon.
 
 use units::{Span, Time};
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::above;
@@ -36,6 +33,12 @@ pub const ENTRY: Entry = Entry {
     summary: "Low priority: yields when the one-way delay exceeds a share of its range, to one segment if that lasts",
     source: "Kuzmanovic and Knightly 2006",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("smoothed_delay", "ms", "Smoothed delay"),
+        Quantity::new("threshold_delay", "ms", "Delay above which others are inferred"),
+        Quantity::new("inferring", "", "1 in an inference phase"),
+        Quantity::new("early_indications", "indications", "Early indications acted upon since the start"),
+    ],
     make: |given| Ok(Box::new(TcpLp::new(Settings::read(given)?))),
 };
 

@@ -20,13 +20,10 @@
 //! - RTT is that of the ACK which ends the round trip, or, if that gave no usable sample, the last usable one in
 //!   it. A round trip without any leaves nothing to decide on: the window then grows as NewReno's for one round
 //!   trip.
-//!
-//! Probes: `waiting` is diff in segments; `base_rtt` and `round_rtt`, the RTT of the last decision, are in
-//! milliseconds; `growing` is 1 while the window grows by NewReno's rules.
 
 use units::Span;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::above;
@@ -39,6 +36,12 @@ pub const ENTRY: Entry = Entry {
     summary: "Keeps alpha to beta segments of its own in the bottleneck queue, a segment a round trip up or down",
     source: "Brakmo and Peterson 1995",
     parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("waiting", "segments", "diff, own segments in the queue"),
+        Quantity::new("base_rtt", "ms", "Smallest RTT"),
+        Quantity::new("round_rtt", "ms", "RTT of the last decision"),
+        Quantity::new("growing", "", "1 while the window grows by NewReno's rules"),
+    ],
     make: |given| Ok(Box::new(Vegas::new(Settings::read(given)?))),
 };
 

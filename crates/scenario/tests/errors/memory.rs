@@ -41,10 +41,14 @@ fn a_run_that_would_exhaust_the_memory() {
     let mut document = Document::from_toml(DUMBBELL, "demo.toml").unwrap();
     document.set("path.queue", "infinite").unwrap();
     document.set("record.events", "false").unwrap();
+    // 60 s of 10 Mbit/s are 50 001 packets, and 10 of the initial window, of 200 B: 10.0 MB; 601 samples of 240 and 160 B:
+    // 0.2 MB, as NewReno has no probes; a flow: 8 kB.
     let plan = document.scenario().unwrap().plan(&NoFiles).unwrap();
-    // 60 s of 10 Mbit/s are 50 001 packets, and 10 of the initial window, of 200 B: 10.0 MB; 601 samples of 240, 768 and
-    // 160 B: 0.7 MB; a flow: 8 kB.
-    assert_eq!(plan.estimated_memory(), Bytes::new(10_002_200 + 701_968 + 8_000));
+    assert_eq!(plan.estimated_memory(), Bytes::new(10_002_200 + 240_400 + 8_000));
+    // The 15 probes of SIAD are as many rows of 64 B a sample: 0.6 MB.
+    document.set("flows.0.cc", "siad").unwrap();
+    let plan = document.scenario().unwrap().plan(&NoFiles).unwrap();
+    assert_eq!(plan.estimated_memory(), Bytes::new(10_002_200 + 240_400 + 576_960 + 8_000));
     assert_eq!(plan.check_memory(Bytes::new(14_000_000)), Ok(()));
     assert_eq!(
         plan.check_memory(Bytes::new(13_000_000)).unwrap_err().to_string(),
