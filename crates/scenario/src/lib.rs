@@ -25,6 +25,7 @@ mod memory;
 mod plan;
 mod resolve;
 mod route;
+mod schema;
 mod values;
 
 pub use document::{Document, from_json, from_path, from_toml};
@@ -33,12 +34,8 @@ pub use error::Error;
 pub use files::{Files, NoFiles};
 pub use language::{Flow, Link, Path, Protocol, Record, Reverse, Scenario};
 pub use plan::{Hop, Kind, Plan, PlannedFlow, PlannedLink};
+pub use schema::schema;
 pub use values::{
     Arrivals, Delay, DelaySpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets, QueueSpec, RateSpec, Sampling,
     Source,
 };
-
-/// The JSON schema of [`Scenario`].
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Scenario).to_value()
-}

@@ -156,7 +156,13 @@ fn a_key_that_was_set_has_the_line_of_what_it_is_in() {
 
 #[test]
 fn the_schema_is_as_reviewed() {
-    insta::assert_json_snapshot!(scenario::schema());
+    let mut schema = scenario::schema();
+    // Without what the registry of controllers adds, so that a new controller does not change it.
+    let flow = schema["$defs"]["Flow"].as_object_mut().unwrap();
+    assert!(flow.remove("allOf").is_some());
+    assert!(flow["properties"]["cc"].as_object_mut().unwrap().remove("examples").is_some());
+    schema["$defs"].as_object_mut().unwrap().retain(|name, _| !name.starts_with("parameters-"));
+    insta::assert_json_snapshot!(schema);
 }
 
 #[test]

@@ -1,0 +1,81 @@
+//! The JSON schema of the scenario language: the shape comes from the types, the parameters of each controller from the
+//! registry of controllers.
+
+use control::Entry;
+use control::registry::CONTROLLERS;
+use serde_json::{Map, Value, json};
+
+use crate::Scenario;
+
+/// The JSON schema of [`Scenario`].
+pub fn schema() -> Value {
+    let mut schema = schemars::schema_for!(Scenario).to_value();
+    let flow = &mut schema["$defs"]["Flow"];
+    flow["properties"]["cc"]["examples"] = CONTROLLERS.iter().map(|entry| entry.name).collect();
+    flow["allOf"] = CONTROLLERS.iter().map(choice).collect();
+    for entry in CONTROLLERS {
+        schema["$defs"][definition(entry)] = parameters(entry);
+    }
+    schema
+}
+
+/// The name under which the parameters of `entry` stand.
+fn definition(entry: &Entry) -> String {
+    format!("parameters-{}", entry.name)
+}
+
+/// A flow whose controller is `entry` takes its parameters.
+fn choice(entry: &Entry) -> Value {
+    let parameters = format!("#/$defs/{}", definition(entry));
+    json!({
+        "if": { "properties": { "cc": { "const": entry.name } }, "required": ["cc"] },
+        "then": { "properties": { "parameters": { "$ref": parameters } } },
+    })
+}
+
+/// The parameters of `entry`, and no others.
+fn parameters(entry: &Entry) -> Value {
+    let properties: Map<_, _> = entry.parameters.iter().map(|p| (p.name.to_owned(), p.schema())).collect();
+    json!({
+        "type": "object",
+        "description": format!("Parameters of {}: {}", entry.title, entry.summary),
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_has_the_parameters_of_its_controller_and_no_others() {
+        let schema = schema();
+        let choice = schema["$defs"]["Flow"]["allOf"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|choice| choice["if"]["properties"]["cc"]["const"] == "aimd")
+            .unwrap();
+        assert_eq!(choice["then"]["properties"]["parameters"]["$ref"], "#/$defs/parameters-aimd");
+        assert_eq!(
+            schema["$defs"]["parameters-aimd"],
+            json!({
+                "type": "object",
+                "description": "Parameters of AIMD: NewReno with a free increase per round trip and a free share kept on a loss",
+                "properties": {
+                    "alpha": {
+                        "type": "number", "exclusiveMinimum": 0, "maximum": 1000, "default": 1,
+                        "description": "Increase per round trip in congestion avoidance \
+                                        (segments per RTT: above 0, at most 1000)"
+                    },
+                    "beta": {
+                        "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.5,
+                        "description": "Share of the window kept on a loss (above 0, below 1)"
+                    }
+                },
+                "additionalProperties": false
+            })
+        );
+    }
+}
