@@ -1,0 +1,78 @@
+//! Every controller has its page in the documentation, with the tables of its parameters and probes that the registry
+//! gives. `UPDATE_DOCS=1 cargo test -p ackclock-control --test pages` writes them.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use control::Entry;
+use control::registry::CONTROLLERS;
+
+const BEGIN: &str = "<!-- From the registry: UPDATE_DOCS=1 cargo test -p ackclock-control --test pages -->\n";
+const END: &str = "<!-- End of what is from the registry. -->\n";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The two tables of a page.
+fn tables(entry: &Entry) -> String {
+    let mut text = String::from(BEGIN);
+    text.push_str("\n## Parameters\n\n");
+    if entry.parameters.is_empty() {
+        text.push_str("None.\n");
+    } else {
+        text.push_str("| parameter | default | unit | allowed | meaning | source |\n");
+        text.push_str("| --- | --- | --- | --- | --- | --- |\n");
+    }
+    for p in entry.parameters {
+        let (name, default, range) = (p.name, p.default, p.range);
+        writeln!(text, "| `{name}` | `{default}` | {} | {range} | {} | {} |", p.unit, p.meaning, p.source).unwrap();
+    }
+    text.push_str("\n## Probes\n\n");
+    if entry.probes.is_empty() {
+        text.push_str("None.\n");
+    } else {
+        text.push_str("| probe | unit | meaning |\n| --- | --- | --- |\n");
+    }
+    for probe in entry.probes {
+        writeln!(text, "| `{}` | {} | {} |", probe.name, probe.unit, probe.meaning).unwrap();
+    }
+    text.push('\n');
+    text.push_str(END);
+    text
+}
+
+/// `page` with `tables` in place of those that it has, or at its end.
+fn with_tables(page: &str, tables: &str) -> String {
+    match (page.find(BEGIN), page.find(END)) {
+        (Some(begin), Some(end)) => format!("{}{tables}{}", &page[..begin], &page[end + END.len()..]),
+        _ => format!("{}\n\n{tables}", page.trim_end()),
+    }
+}
+
+#[test]
+fn every_page_has_the_tables_of_the_registry() {
+    for entry in CONTROLLERS {
+        let path = format!("docs/controllers/{}.md", entry.name);
+        let (page, tables) = (read(&path), tables(entry));
+        if env::var_os("UPDATE_DOCS").is_some() {
+            fs::write(root().join(&path), with_tables(&page, &tables)).unwrap();
+        } else {
+            assert!(page.contains(&tables), "{path} does not have these tables:\n{tables}");
+        }
+    }
+}
+
+#[test]
+fn every_page_is_listed_and_in_the_navigation() {
+    let (index, navigation) = (read("docs/controllers/index.md"), read("mkdocs.yml"));
+    for Entry { name, .. } in CONTROLLERS {
+        assert!(index.contains(&format!("- [{name}]({name}.md): ")), "docs/controllers/index.md does not list {name}");
+        assert!(navigation.contains(&format!(": controllers/{name}.md\n")), "mkdocs.yml does not list {name}");
+    }
+}
