@@ -30,12 +30,17 @@ pub(crate) fn controllers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
                 "schema": parameter.schema(),
             })
         });
+        let probes = entry
+            .probes
+            .iter()
+            .map(|probe| json!({ "name": probe.name, "unit": probe.unit, "meaning": probe.meaning }));
         json!({
             "name": entry.name,
             "title": entry.title,
             "summary": entry.summary,
             "source": entry.source,
             "parameters": parameters.collect::<Value>(),
+            "probes": probes.collect::<Value>(),
         })
     });
     to_python(py, &list.collect())

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::ptr::{NonNull, from_mut, from_ref, null_mut};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use control::Parameters;
 use rustix::fs::{MemfdFlags, memfd_create};

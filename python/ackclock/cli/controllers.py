@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -17,7 +17,7 @@ def controllers(
     name: Annotated[str | None, typer.Argument(help="A controller, to see its parameters.")] = None,
     as_json: output.JsonOption = False,
 ) -> None:
-    """List the controllers, or the parameters of one.
+    """List the controllers, or the parameters and probes of one.
 
     Example: `ackclock controllers cdg`
     """
@@ -42,10 +42,16 @@ def controllers(
         output.print_json(chosen)
         return
     output.show(f"{chosen['title']}: {chosen['summary']}. {chosen['source']}.", as_json=False)
-    if not chosen["parameters"]:
-        output.show("It has no parameters.", as_json=False)
+    _show("parameter", chosen["parameters"], ("default", "unit", "range", "meaning", "source"))
+    _show("probe", chosen["probes"], ("unit", "meaning"))
+
+
+def _show(kind: str, rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:
+    """Prints ``rows`` as a table of names and ``columns``, or says that there are none."""
+    if not rows:
+        output.show(f"It has no {kind}s.", as_json=False)
         return
-    table = Table("parameter", "default", "unit", "range", "meaning", "source")
-    for p in chosen["parameters"]:
-        table.add_row(*(str(p[key]) for key in ("name", "default", "unit", "range", "meaning", "source")))
+    table = Table(kind, *columns)
+    for row in rows:
+        table.add_row(*(str(row[key]) for key in ("name", *columns)))
     output.show(table, as_json=False)
