@@ -165,3 +165,47 @@ def test_input_is_refused_by_name():
         responses.window_exponent(2.0)
     with pytest.raises(InputError, match=r"smallest = 64: must be below largest = 32"):
         Bic(smallest=64.0)
+
+
+def test_yeah_changes_from_aimd_to_scalable_at_a_hundred_packets():
+    # sqrt(1.875/(0.25 * 0.01)) = 27.386; 0.0748888/1e-5.
+    assert responses.yeah([1e-2, 1e-5]) == pytest.approx([27.386, 7488.88], rel=1e-5)
+    meets = responses.crossing(
+        lambda p: responses.aimd(p, 1, 0.125), lambda p: responses.power_increase(p, 0.01, 0.125, -1)
+    )
+    assert meets == pytest.approx(7.48e-4, rel=1e-3)
+    assert responses.yeah(meets) == pytest.approx(100, rel=5e-3)
+
+
+def test_htcp_is_reno_while_its_epochs_are_short():
+    # Below 1 s H-TCP adds 2 (1 - 0.5) = 1 packet in each RTT.
+    assert responses.htcp([1e-2, 1e-3], 0.01) == pytest.approx(responses.reno([1e-2, 1e-3]))
+
+
+def test_htcp_solves_its_epoch():
+    # t = 3 s, R = 0.1: a grows to 3 + 20 + 8/12 = 23.6667, so W = 473.333; its integral is
+    # 4.5 + 40/3 + 16/48 = 18.1667. Packets: (0.5 * 473.333 * 3 + 10 * 18.1667)/0.1 = 8916.67 in 30 RTTs.
+    assert responses.htcp(1 / 8916.6667, 0.1) == pytest.approx(8916.6667 / 30, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("increase", "decrease", "response", "d"),
+    [
+        (lambda _: 1.0, lambda _: 0.5, responses.reno, 0.5),
+        (lambda _: 32.0, lambda _: 0.125, lambda p: responses.aimd(p, 32.0, 0.125), 0.5),
+        (
+            lambda w: float(responses.highspeed_parameters(w)[0]),
+            lambda w: float(responses.highspeed_parameters(w)[1]),
+            responses.highspeed,
+            0.82,
+        ),
+        (lambda w: 0.01 * w, lambda _: 0.125, lambda p: 0.0748888 / p, 1.0),
+    ],
+    ids=["reno", "aimd", "highspeed", "scalable"],
+)
+def test_the_rules_themselves_have_the_slopes_of_the_closed_forms(increase, decrease, response, d):
+    losses = np.array([1e-4, 1e-5])
+    windows = np.array([responses.from_rule(increase, decrease, p) for p in losses])
+    assert math.log10(windows[1] / windows[0]) == pytest.approx(d, abs=0.02)
+    # RFC 3649 fits HighSpeed TCP by a straight line; the others are exact but for the discreteness of rounds.
+    assert windows == pytest.approx(response(losses), rel=0.25 if d == 0.82 else 0.02)

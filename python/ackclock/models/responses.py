@@ -199,3 +199,68 @@ def rounds_to_halve(beta: float) -> int:
 def loss_in_window(loss: npt.ArrayLike, window: npt.ArrayLike) -> Array:
     """The probability that at least one packet of a window is lost, 1 - (1 - p)^w."""
     return np.asarray(1 - (1 - probabilities("loss", loss)) ** np.asarray(window, dtype=np.float64))
+
+
+def yeah(loss: npt.ArrayLike) -> Array:
+    """YeAH while its queue estimate is 0: a loss removes an eighth, and an ACK adds 1/min(w, 100).
+
+    AIMD(1, 1/8) up to about 100 packets, Scalable TCP with a mean of 0.0749/p above; they meet at p = 7.5e-4.
+    """
+    p = probabilities("loss", loss)
+    return np.maximum(aimd(p, 1.0, 0.125), power_increase(p, 0.01, 0.125, -1.0))
+
+
+def htcp(loss: npt.ArrayLike, rtt: float, remaining: float = 0.5) -> Array:
+    """H-TCP with a loss every 1/p packets at an RTT of R seconds, without its scaling by the RTT.
+
+    The window grows by 2 (1 - f) a(D) in each RTT, D seconds after a loss, a = 1 up to 1 s and then
+    1 + 10 (D - 1) + ((D - 1)/2)^2; f = ``remaining`` is left after a loss. An epoch of t seconds ends at
+    W = 2/R times the integral of a, and its 1/p packets are the integral of w/R. SciPy finds t.
+    """
+    p = probabilities("loss", loss)
+    share("remaining", remaining)
+    positive("rtt", rtt)
+    solve = library("scipy.optimize").brentq
+
+    def packets(t: float) -> float:
+        peak = 2 / rtt * _htcp_grown(t)[0]
+        return (remaining * peak * t + 2 * (1 - remaining) / rtt * _htcp_grown(t)[1]) / rtt
+
+    def epoch(wanted: float) -> float:
+        found = solve(lambda log: math.log(packets(math.exp(log)) / wanted), -20.0, 20.0, xtol=1e-13)
+        return math.exp(found)
+
+    return np.array([rtt / (one * epoch(1 / one)) for one in p.ravel()]).reshape(p.shape)
+
+
+def _htcp_grown(t: float) -> tuple[float, float]:
+    """The integral of a from 0 to t, and the integral of that."""
+    late = max(t - 1, 0.0)
+    return t + 5 * late**2 + late**3 / 12, t**2 / 2 + 5 * late**3 / 3 + late**4 / 48
+
+
+def from_rule(
+    increase: Callable[[float], float], decrease: Callable[[float], float], loss: float, epochs: int = 100
+) -> float:
+    """The mean window of a rule itself, with a loss after every 1/p packets: no closed form.
+
+    ``increase`` gives the packets that a window gains in an RTT, ``decrease`` the share that a loss removes.
+    The mean is over the second half of the epochs; Scalable TCP needs some 50 before it.
+    """
+    every = 1 / float(probabilities("loss", loss))
+    window, packets, rounds = 1.0, 0.0, 0.0
+    for epoch in range(epochs):
+        if epoch == epochs // 2:
+            packets = rounds = 0.0
+        left = every
+        while left > window:
+            left -= window
+            packets += window
+            rounds += 1
+            window += increase(window)
+        # The loss comes within a round.
+        part = left / window
+        packets += left
+        rounds += part
+        window = (window + part * increase(window)) * (1 - decrease(window))
+    return packets / rounds
