@@ -5,7 +5,7 @@
 | ``rules`` | vector diagrams of linear and binomial rules |
 | ``responses``, ``bic`` | response functions, their slopes, crossings and exponents of RTT unfairness |
 | ``illinois`` | increase and decrease over the delay, the alpha-beta plane, epochs |
-| ``gentle`` | steady state and start of TCP-Gentle |
+| ``gentle``, ``rounds`` | steady state and start of TCP-Gentle; Gentle and YeAH round by round |
 | ``networks``, ``allocation`` | alpha-fair and max-min fair rates, the test of proportional fairness |
 | ``dynamics`` | primal, exact primal, dual and primal-dual algorithms as differential equations |
 | ``drift``, ``stability`` | the drift model of TCP with link errors: equilibrium, course, delay margins |

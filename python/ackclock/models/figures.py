@@ -17,6 +17,7 @@ from ackclock.models.gentle import rocket_increases, slow_start_increases
 from ackclock.models.illinois import ILLINOIS, TCP_C, TCP_FQ, TCP_FS, TCP_Q, Illinois
 from ackclock.models.interarrival import decrease_factor, noise_level
 from ackclock.models.networks import Network
+from ackclock.models.rounds import Gentle, Rule, Yeah, course
 from ackclock.models.rules import RULES, vector_diagram
 from ackclock.models.stability import lemma_curve
 from ackclock.plots import Axis, Panel, Series, draw
@@ -42,8 +43,13 @@ def vector_diagrams(
     return draw(panels, axis[0], axis[1], columns=2)
 
 
-def response_functions(low: float = 1e-8, high: float = 1e-2) -> Figure:
-    """The mean windows of Reno, AIMD(32, 0.125), HighSpeed TCP, Scalable TCP and BIC (figure 3.2)."""
+def response_functions(
+    low: float = 1e-8, high: float = 1e-2, measured: Mapping[str, tuple[Array, Array]] | None = None
+) -> Figure:
+    """The mean windows of Reno, AIMD(32, 0.125), HighSpeed TCP, Scalable TCP and BIC (figure 3.2).
+
+    ``measured`` has loss probabilities and mean windows by the name of a controller, to stand beside them.
+    """
     loss = np.logspace(np.log10(low), np.log10(high), 121)
     curves = [
         ("Reno", "newreno", responses.reno(loss)),
@@ -52,7 +58,10 @@ def response_functions(low: float = 1e-8, high: float = 1e-2) -> Figure:
         ("Scalable", "scalable", responses.scalable(loss)),
         ("BIC", "bic", Bic().mean_window(loss)),
     ]
-    panel = Panel("", [Series(label, cc, loss, window) for label, cc, window in curves])
+    series = [Series(label, cc, loss, window) for label, cc, window in curves]
+    for cc, (at, window) in (measured or {}).items():
+        series.append(Series(f"{cc}, simulated", cc, at, window, look="marked"))
+    panel = Panel("", series)
     return draw([panel], Axis("loss probability", "log"), Axis("mean window (packets)", "log"))
 
 
@@ -183,3 +192,13 @@ def decrease_over_noise(spans: Sequence[float] = (0.0, 0.5, 0.75, 0.95), beta: f
         series.append(Series(f"span {spread:g}", f"span {spread:g}", counts, share))
     x = Axis("noise, rho (differences below T)")
     return draw([Panel("", series)], x, Axis("share of the window removed", low=0.0, high=0.55))
+
+
+def queues_by_rounds(pipe: float, rtt: float, until: float = 300.0, allowed_queue: float = 80.0) -> Figure:
+    """The queue that a lone flow of Gentle and of YeAH keeps (figures 7.8 and 7.10)."""
+    rules: dict[str, Rule] = {"Gentle": Gentle(allowed_queue), "YeAH": Yeah(allowed_queue)}
+    panels = []
+    for name, rule in rules.items():
+        found = course(rule, pipe, rtt, until)
+        panels.append(Panel(name, [Series("queue estimate", "newreno", found.times, found.queues)]))
+    return draw(panels, Axis("time (s)"), Axis("queue (packets)", low=0.0), columns=2)
