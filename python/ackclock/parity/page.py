@@ -136,7 +136,7 @@ def write(done: Sequence[Comparison], runs: int, folder: Path, finished: bool) -
         if finished:
             picture = png(trajectories(of_path))
             (folder / f"window-{number_of_path}.png").write_bytes(picture)
-            page.figure(picture, f"Windows over {path}: live drawn through, simulated dashed")
+            page.figure(picture, f"Windows over {path}: live solid, simulated dashed")
     if done:
         page.heading("As run")
         page.details("engine of the first live run", json.dumps(done[0].live[0].engine, indent=2))
@@ -148,7 +148,7 @@ def write(done: Sequence[Comparison], runs: int, folder: Path, finished: bool) -
 
 
 def trajectories(of_path: Sequence[Comparison]) -> Figure:
-    """Windows over time, a panel for each cell: live drawn through, simulated dashed in the same colour."""
+    """Windows over time, a panel for each cell: live solid, simulated dashed in the same colour."""
     from ackclock.plots import Axis, Panel, Series, draw
 
     panels = []
