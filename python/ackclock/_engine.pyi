@@ -1,4 +1,4 @@
-"""The engine: scenarios, runs and their tables, and what a controller is told.
+"""The engine: scenarios, runs and their tables, and the signals that a controller receives.
 
 Times are seconds, rates bits per second, windows segments, unless a name says otherwise.
 """
@@ -18,7 +18,7 @@ class ScenarioError(ValueError):
     """The dotted key (``path.rate``, ``flows.0.cc``); empty for the document as a whole."""
 
 class MachineError(RuntimeError):
-    """What is asked for cannot be done on this machine. The message is one sentence with what is missing."""
+    """The machine lacks something for the request. The message is one sentence that names it."""
 
 def version() -> str:
     """The version of the engine."""
@@ -112,7 +112,7 @@ class Batch:
         controllers: Sequence[Callable[[], Any]] | None = None,
         pcap: Sequence[str | None] | None = None,
     ) -> Batch:
-        """Starts the jobs, each a resolved scenario and a seed, on so many threads (by default one a core).
+        """Starts the jobs, each a resolved scenario and a seed, on ``threads`` threads (default: one a core).
 
         Jobs with the same scenario share its plan: it is read once, and so are its traces.
 
@@ -129,13 +129,13 @@ class Batch:
 
     @property
     def done(self) -> bool:
-        """Whether all runs are handed out (or stopped)."""
+        """Whether ``next`` has returned every run, or they were stopped."""
 
     def progress(self) -> float:
         """The share of the time of all jobs that is behind, 0 to 1."""
 
     def cancel(self) -> None:
-        """Stops every run; those that have not finished are not handed out."""
+        """Stops every run; ``next`` does not return those that have not finished."""
 
 @final
 class Plan:
@@ -176,12 +176,12 @@ def shell(
     ``meter`` is called once a second with the seconds since the start, the IP bytes delivered to the far and
     to the near end, and the packets that wait. Returns the exit status of ``near``, the tables of the
     links, and why the log is not whole if it is not. ``engine`` of the run also has ``turned_away``, the
-    connections and datagrams of ``near`` that nobody took.
+    connections and datagrams of ``near`` that no program accepted.
     Raises ScenarioError or MachineError.
     """
 
 def kernel_load(controller: str, parameters: str) -> str:
-    """Loads a controller into the kernel and keeps it there; ``parameters`` is a JSON object.
+    """Loads a controller into the kernel and pins it there; ``parameters`` is a JSON object.
 
     ``controller`` is a name or the path of a source that ends in ``.bpf.c``. Returns what TCP_CONGESTION
     takes. Raises MachineError, as the other functions on the kernel do.
@@ -191,10 +191,10 @@ def kernel_unload(name: str) -> None:
     """Takes a controller out of the kernel."""
 
 def kernel_list() -> list[dict[str, Any]]:
-    """The controllers that are kept: ``name`` and ``parameters``."""
+    """The pinned controllers: ``name`` and ``parameters``."""
 
 def kernel_set(name: str, parameters: str) -> None:
-    """Sets parameters (a JSON object) of a controller that is kept, all or none, also for flows that run."""
+    """Sets parameters (a JSON object) of a pinned controller, all or none, also for open connections."""
 
 @final
 class Context:
@@ -349,7 +349,7 @@ class Ack:
 
     @property
     def newly_lost(self) -> int:
-        """Segments deemed lost since the last ACK, each told once: here or in the loss event it starts."""
+        """Segments deemed lost since the last ACK, each reported once, here or in the event of its loss."""
 
     @property
     def delivered(self) -> int:
@@ -431,7 +431,7 @@ class Loss:
 
     @property
     def newly_lost(self) -> int:
-        """Segments deemed lost that no ACK has told of."""
+        """Segments deemed lost that no ACK has reported."""
 
     @property
     def again(self) -> bool:
@@ -470,4 +470,4 @@ class Marks:
         """When the echo arrived, in seconds."""
 
     def as_loss(self) -> Loss:
-        """The loss event that a controller without an ECN rule of its own takes this for."""
+        """The equivalent loss event, for a controller without a rule for ECN."""

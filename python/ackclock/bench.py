@@ -1,7 +1,7 @@
 """Benchmarks: packets per CPU second on fixed scenarios.
 
-Each runs in a fresh process, so that its peak memory is its own. That process runs a case loads nothing but
-the engine; run as a file, this module is that process.
+Each runs in a fresh process that loads only the engine, so that its peak memory is its own. Run as a file,
+this module is that process.
 """
 
 from __future__ import annotations

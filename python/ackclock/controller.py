@@ -14,8 +14,8 @@ class Controller:
     The engine makes one object for each flow and calls a method for every event; afterwards it reads the
     attributes ``window``, ``slow_start_threshold`` and ``pacing_rate``. Every kind of event has its own
     method. After ``on_loss``, ``on_ecn`` and ``on_timeout`` the window is already what the algorithm aims at:
-    bringing the data in flight down to it is the transport's business. An exception ends the run and is
-    raised where the run was asked for.
+    the transport brings the data in flight down to it. An exception ends the run and is
+    raised by ``simulate``.
 
     ``parameters`` of the flow are given to ``__init__`` by name. Half the window on a loss, one segment a
     round trip::
@@ -76,7 +76,7 @@ class Controller:
         raise NotImplementedError(f"{type(self).__name__} has no on_ack(cx, ack)")
 
     def on_duplicate_ack(self, cx: Context, ack: Ack) -> None:
-        """Any other ACK, as inside fast recovery: it brings signals, no leave to grow. By default nothing."""
+        """Any other ACK, as in fast recovery: signals, but no growth of the window. By default nothing."""
 
     def on_loss(self, cx: Context, loss: Loss) -> None:
         """Loss was detected, once a window of data: set the window that recovery aims at."""
@@ -90,7 +90,7 @@ class Controller:
         """Everything that was outstanding when loss was detected is acknowledged. By default nothing."""
 
     def on_timeout(self, cx: Context, loss: Loss) -> None:
-        """The retransmission timer expired; called again for every back-off, which ``loss.again`` tells."""
+        """The retransmission timer expired; called again for every back-off, then with ``loss.again``."""
         raise NotImplementedError(f"{type(self).__name__} has no on_timeout(cx, loss)")
 
     def on_spurious(self, cx: Context) -> None:

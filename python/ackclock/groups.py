@@ -1,4 +1,4 @@
-"""Flows that a table or plot shows as one."""
+"""Groups of flows that a table or plot shows as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of a run: tables, scenario, and what they add up to."""
+"""The result of a run: tables, scenario, and a summary."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow as pa
 
-# pyarrow takes longer to load than many a run to finish: it is imported where a table is touched.
+# pyarrow takes longer to load than many runs to finish, so it is imported only where a table is used.
 
 TABLES: Final = ("flows", "links", "flow_series", "link_series", "probes", "events")
 """The names of the tables of a run."""
@@ -62,7 +62,7 @@ class Run:
 
     @property
     def valid(self) -> bool:
-        """Whether the run kept within its error budget. A simulation always does."""
+        """Whether the run stayed within its error budget. A simulation always does."""
         return bool(self.engine.get("valid", True))
 
     @classmethod
@@ -90,7 +90,7 @@ class Run:
 
     @property
     def flow_series(self) -> pa.Table:
-        """Samples of the flows: windows, round-trip times, what is delivered."""
+        """Samples of the flows: windows, round-trip times, delivered bytes."""
         return self.table("flow_series")
 
     @property

@@ -77,7 +77,7 @@ def simulate(
         run = ackclock.simulate(ackclock.Path("10mbit", "40ms", "84p"), ["cdg", "newreno"], duration="60s")
         print(run.flows.select(["name", "goodput_bps"]))
 
-    ``flows``, ``duration``, ``warmup`` and ``seed``, where given, stand in place of the scenario's. With
+    ``flows``, ``duration``, ``warmup`` and ``seed``, if given, replace those of the scenario. With
     ``repeat`` above 1 the scenario is run with that many seeds, counted up from ``seed``, on ``threads``
     threads (by default one a core), and the runs are returned in the order of their seeds. ``progress`` is
     called with the fraction done, several times a second.
@@ -124,7 +124,7 @@ def live(
 
     Arguments and result are those of ``simulate``, without threads: repetitions run one after the other.
     Flows may name any controller that the kernel has. A run that goes past its error budget is repeated up to
-    ``retries`` times; one that stays past it is handed out all the same, with ``run.valid`` false and the
+    ``retries`` times; one that stays past it is returned all the same, with ``run.valid`` false and the
     reasons in ``run.engine["reasons"]``. ``gso_max_segs`` bounds how many segments TCP sends at once.
 
     Raises ScenarioError for a scenario that cannot run live, MachineError where this machine, or this build

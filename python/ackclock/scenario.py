@@ -1,6 +1,6 @@
 """Scenarios built in Python: the same document as a scenario file, as dataclasses.
 
-Values are spelled as in a file: ``"10mbit"``, ``"40ms"``, ``"84p"``, ``"1%"``. What is None is left to its
+Values are spelled as in a file: ``"10mbit"``, ``"40ms"``, ``"84p"``, ``"1%"``. A field that is None has its
 default.
 """
 
@@ -92,7 +92,7 @@ class Link:
     queue: Queue | None = None
     """The queue before it. To be given unless the rate is unlimited."""
     name: str | None = None
-    """What reports call it; by default ``<from>-<to>``. The other direction is ``<name>:reverse``."""
+    """Its name in reports; by default ``<from>-<to>``. The other direction is ``<name>:reverse``."""
     loss: LossModel | None = None
     """Random loss before the queue."""
     duplex: bool | None = None
@@ -114,9 +114,9 @@ class Flow:
     parameters: Mapping[str, Any] | None = None
     """Parameters of the controller."""
     name: str | None = None
-    """What reports call it; by default ``<cc>-<index among the flows>``."""
+    """Its name in reports; by default ``<cc>-<index among the flows>``."""
     count: int | None = None
-    """So many copies; their names get ``-0``, ``-1`` and so on."""
+    """Number of copies; their names get ``-0``, ``-1`` and so on."""
     start: str | None = None
     """When it starts."""
     start_jitter: str | None = None
@@ -151,7 +151,7 @@ class Flow:
 
 @dataclass(kw_only=True)
 class Record:
-    """What a run writes down; a sampling is ``"100ms"``, ``"20acks"`` or ``"off"``."""
+    """What a run records; a sampling is ``"100ms"``, ``"20acks"`` or ``"off"``."""
 
     flow_series: str | None = None
     """Window, round-trip time and rates of every flow."""
@@ -168,15 +168,15 @@ class Scenario:
     """A network and the flows on it. The network is one bottleneck (``path``) or any number of ``links``."""
 
     name: str = "scenario"
-    """What reports call it."""
+    """Its name in reports."""
     path: Path | None = None
     """One bottleneck that all flows share."""
     links: Sequence[Link] = field(default_factory=list)
     """Links between named nodes, in place of ``path``."""
     flows: Sequence[Flow] = field(default_factory=list)
-    """Who sends."""
+    """The senders."""
     duration: str = "60s"
-    """How long it runs."""
+    """Length of the run."""
     warmup: str | None = None
     """The measured interval starts here and ends with the run."""
     seed: int | None = None
@@ -184,7 +184,7 @@ class Scenario:
     profile: str | None = None
     """The TCP options of flows that name no profile."""
     record: Record | None = None
-    """What is written down."""
+    """What is recorded."""
 
     @classmethod
     def load(
@@ -211,7 +211,7 @@ class Scenario:
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """The scenario of a document of the shape of a scenario file, such as ``Run.scenario``.
 
-        Raises TypeError for a key that there is not.
+        Raises TypeError for an unknown key.
         """
         given = _arguments(document)
         if "path" in given:
@@ -287,7 +287,7 @@ def _error(message: str, file: str) -> _engine.ScenarioError:
 
 
 def _document(part: Any) -> dict[str, Any]:
-    """A dataclass as a table of the document, without what is not given."""
+    """A dataclass as a table of the document, without fields that are None."""
     table: dict[str, Any] = {}
     for attribute in fields(part):
         value = getattr(part, attribute.name)

@@ -116,7 +116,7 @@ def engine_line(summaries: Sequence[Summary]) -> str:
 
 
 def marked(summaries: Sequence[Summary]) -> dict[str, str]:
-    """Each label as tables and figures show it: with a mark where runs went past their error budget."""
+    """Each label for tables and figures: marked if runs went past their error budget."""
     groups: dict[str, list[bool]] = {}
     for s in summaries:
         groups.setdefault(str(s["label"]), []).append(bool(s["engine"].get("valid", True)))

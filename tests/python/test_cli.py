@@ -1,3 +1,5 @@
+"""The command line: what it prints and writes, and how it ends."""
+
 import contextlib
 import json
 import os
@@ -175,7 +177,7 @@ def test_an_interrupted_live_reproduction_goes_on_where_it_stopped(capsys, tmp_p
     kernel.left = 2
     status, out, err = run(capsys, *command)
     assert status == 130
-    assert f"the same command goes on with what is in {folder}" in err
+    assert f"the same command continues with the runs in {folder}" in err
     (experiment,) = json.loads(out)["experiments"]
     assert experiment["runs_done"] == experiment["runs"]
     assert len(list((folder / "live").iterdir())) == 2
@@ -189,7 +191,7 @@ def test_an_interrupted_live_reproduction_goes_on_where_it_stopped(capsys, tmp_p
     (whole,) = json.loads(out)["experiments"]
     assert all(claim["live"] == claim["linux"] != claim["measured"] for claim in whole["claims"])
     assert f"Live: {whole['runs']} runs" in (folder / "index.html").read_text()
-    assert "was begun with quick True, and now it is False" in refused(
+    assert "was started with quick True, and now it is False" in refused(
         capsys, "reproduce", "cdg2011-fig7", "--live", "--out", folder
     )
 

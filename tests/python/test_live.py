@@ -1,3 +1,5 @@
+"""Live runs: what they record, and what is refused."""
+
 import json
 import os
 import signal

@@ -1,3 +1,5 @@
+"""Experiments of papers: reading, measuring, judging and drawing."""
+
 import dataclasses
 import math
 

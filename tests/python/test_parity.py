@@ -71,7 +71,7 @@ def test_a_folder_of_other_settings_is_refused_and_replaced_only_with_force(caps
     small = ("--quick", "--controllers", "newreno", "--simulations", 2, "--out", folder)
     assert run(capsys, "parity", *small)[0] == 0
     said = refused(capsys, "parity", *small, "--seed", 2)
-    assert "was begun with seed 1, and now it is 2" in said
+    assert "was started with seed 1, and now it is 2" in said
     assert "controllers newreno, and now it is newreno,cubic" in refused(
         capsys, "parity", *small, "--controllers", "newreno,cubic"
     )

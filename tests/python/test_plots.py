@@ -1,3 +1,5 @@
+"""Figures: axes, legends and colours."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""Reports: folders, pages and numbers."""
+
 import re
 
 import pytest

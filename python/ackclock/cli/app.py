@@ -1,7 +1,7 @@
-"""The application: its commands, and how it ends.
+"""The application: its commands and exit statuses.
 
 Exit status: 0 done, 1 a claim or check failed, 2 bad input or output that cannot be written (one sentence on
-standard error), 70 a fault of ackclock itself, 130 interrupted, 141 nobody reads standard output any more.
+standard error), 70 an error in ackclock itself, 130 interrupted, 141 the reader of standard output closed it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FAULT = 70
 BROKEN_PIPE = 141
 
 UsageError: Any = typer.BadParameter.__base__
-"""What Typer raises for a mistake on the command line: Click's class, or its own copy of it."""
+"""The exception of Typer for an error on the command line: Click's class, or its own copy of it."""
 
 app = typer.Typer(
     name="ackclock",
@@ -101,12 +101,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _prepare_process() -> None:
-    """Sees to it that standard streams are open and take any text, and that signals to end act as Ctrl-C."""
+    """Makes standard streams open and able to take any text, and lets signals to end act as Ctrl-C."""
     for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(descriptor)
         except OSError:
-            # Without this, the next file to be opened would be taken for the closed stream.
+            # Otherwise the next file to be opened would get the number of the closed stream.
             os.open(os.devnull, os.O_RDWR)
             setattr(sys, name, open(descriptor, mode, closefd=False, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -118,12 +118,12 @@ def _prepare_process() -> None:
         # Otherwise it runs under nohup.
         signal.signal(signal.SIGHUP, _hung_up)
     if not sys.warnoptions:
-        # Those of libraries, such as matplotlib on a name too long for its figure, tell the user nothing.
+        # Warnings of libraries, such as matplotlib on a name too long for its figure, do not help the user.
         warnings.simplefilter("ignore")
 
 
 def _hung_up(*_: Any) -> None:
-    """Ends as Ctrl-C does; what would be written to the terminal that is gone goes nowhere."""
+    """Ends as Ctrl-C does, and discards output to the closed terminal."""
     for stream in (sys.stdout, sys.stderr):
         if stat.S_ISCHR(os.fstat(stream.fileno()).st_mode):
             _discard(stream)
@@ -131,7 +131,7 @@ def _hung_up(*_: Any) -> None:
 
 
 def _discard(stream: Any) -> None:
-    """Lets the rest of a stream go nowhere: the interpreter would complain when it flushes it at the end."""
+    """Discards the rest of a stream: flushing it at the end would raise an error."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError):

@@ -19,7 +19,7 @@ def bench(
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each case; the fastest counts.")] = 3,
     as_json: output.JsonOption = False,
 ) -> None:
-    """Measure packets per CPU second on fixed scenarios, one thread, each in a process of its own.
+    """Measure packets per CPU second on fixed scenarios, on one thread, each in its own process.
 
     Example: `ackclock bench --only newreno-10 --repeat 3`
     """

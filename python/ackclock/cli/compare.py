@@ -1,4 +1,4 @@
-"""``ackclock compare``: controllers on one path, each alone with its like."""
+"""``ackclock compare``: each controller alone on the same path."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def compare(
     loss: Annotated[str, typer.Option(help="Random loss on the way of the data.")] = "0%",
     flows: Annotated[int, typer.Option(min=1, help="Flows of the controller in each run.")] = 1,
     duration: Annotated[str, typer.Option(help="Length of a run.")] = "60s",
-    warmup: Annotated[str, typer.Option(help="Left out of the statistics at the start.")] = "0s",
+    warmup: Annotated[str, typer.Option(help="Time at the start that the statistics leave out.")] = "0s",
     profile: Annotated[str, typer.Option(help="The stack of the endpoints: linux, freebsd-9…")] = "linux",
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
@@ -64,7 +64,7 @@ def compare(
             json.dumps(document), output.overrides(settings), any_controller=engine.any_controller
         )
         if any(flow["cc"] != in_file(cc) for flow in json.loads(resolved)["flows"]):
-            raise InputError("--set flows.0.cc: what is compared are the controllers named as arguments")
+            raise InputError("--set flows.0.cc: `compare` takes the controllers as arguments")
         scenarios[name] = resolved
     points = output.points(scenarios, seed, repeat, pcap)
     output.preflight(list(scenarios.values()), repeat, engine)
@@ -76,7 +76,7 @@ def compare(
 
 
 def _engine_of(live: bool, engine: Live, threads: int | None, pcap: Path | None) -> Engine:
-    """What runs them. Options of the other one are refused."""
+    """The engine. Options of the other engine are refused."""
     if not live:
         if engine.retries:
             raise InputError("--retries: only live runs are repeated, with --live")

@@ -1,4 +1,4 @@
-"""``ackclock kernel``: controllers that stay in this machine's kernel, for any application."""
+"""``ackclock kernel``: controllers in this machine's kernel, for any application."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ackclock.errors import InputError
 
 app = typer.Typer(
     name="kernel",
-    help="Keep controllers in this machine's kernel, for any application.",
+    help="Load controllers into this machine's kernel, for any application.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
 
-NameArgument = Annotated[str, typer.Argument(help="What `ackclock kernel list` shows, such as ack_cdg.")]
+NameArgument = Annotated[str, typer.Argument(help="A name from `ackclock kernel list`, such as ack_cdg.")]
 SettingsArgument = Annotated[list[str], typer.Argument(metavar="KEY=VALUE…", help="Parameters.")]
 
 
@@ -33,7 +33,7 @@ def load(
     ],
     settings: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE…]", help="Parameters.")] = None,
 ) -> None:
-    """Load a controller and keep it until it is unloaded or the machine starts anew.
+    """Load a controller; it stays until it is unloaded or the machine restarts.
 
     Prints its name for the socket option TCP_CONGESTION. Example: `ackclock kernel load cdg beta_d=0.8`
     """
@@ -44,29 +44,29 @@ def load(
 
 @app.command()
 def unload(name: NameArgument) -> None:
-    """Take a controller out of the kernel; connections that use it keep it until they are closed."""
+    """Unload a controller; connections that use it keep it until they are closed."""
     check_built_in()
     _engine.kernel_unload(name)
 
 
 @app.command("list")
 def list_(as_json: output.JsonOption = False) -> None:
-    """List the controllers that ackclock keeps in the kernel, with their parameters."""
+    """List the controllers that ackclock has loaded into the kernel, with their parameters."""
     check_built_in()
-    kept = _engine.kernel_list()
+    loaded = _engine.kernel_list()
     if as_json:
-        output.print_json({"controllers": kept})
+        output.print_json({"controllers": loaded})
         return
     table = Table("name", "parameters")
-    for one in kept:
+    for one in loaded:
         shown = ", ".join(f"{key}={json.dumps(value)}" for key, value in one["parameters"].items())
         table.add_row(one["name"], shown or "-")
-    output.show(table if kept else "There is none.", as_json=False)
+    output.show(table if loaded else "No controller is loaded.", as_json=False)
 
 
 @app.command("set")
 def set_(name: NameArgument, settings: SettingsArgument) -> None:
-    """Set parameters of a controller, all or none, for the connections that run and those to come.
+    """Set parameters of a controller, all or none, for open connections and new ones.
 
     Example: `ackclock kernel set ack_cdg beta_d=0.8`
     """
@@ -88,7 +88,7 @@ def _parameters(settings: Sequence[str]) -> dict[str, Any]:
 def _value(text: str) -> Any:
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-        # Dates and NaN are none that a parameter has.
+        # No parameter is a date or NaN.
         json.dumps(value, allow_nan=False)
     except (ValueError, TypeError):
         return text

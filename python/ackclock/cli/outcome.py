@@ -1,4 +1,4 @@
-"""How ``run`` and ``compare`` end: tables on the terminal, JSON, report folder."""
+"""How ``run``, ``compare`` and ``live`` end: tables on the terminal, JSON, report folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PLANE: Drawn = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command does with its runs: shows them, and writes them where ``--out`` says."""
+    """The end of a command: it prints its runs, and writes them into the folder of ``--out``."""
 
     title: str
     figures: Sequence[Drawn]
@@ -53,8 +53,8 @@ class Outcome:
         else:
             runs, interrupted = self._run_into(self.out, points, engine)
         if interrupted:
-            kept = f"; {len(runs)} finished runs are in {self.out}" if runs and self.out is not None else ""
-            notes.print(f"interrupted{kept}", markup=False, soft_wrap=True)
+            saved = f"; {len(runs)} finished runs are in {self.out}" if runs and self.out is not None else ""
+            notes.print(f"interrupted{saved}", markup=False, soft_wrap=True)
             raise typer.Exit(INTERRUPTED)
         summaries = _summaries(runs)
         show(*_tables(summaries), summary.engine_line(summaries), as_json=self.as_json)
@@ -81,8 +81,8 @@ class Outcome:
             runs, interrupted = run_all(points, engine, save)
             if not runs:
                 notes.print("interrupted")
-                raise typer.Exit(INTERRUPTED)  # and the folder goes with it
-            # Drawing takes longer than one who has interrupted wants to wait.
+                raise typer.Exit(INTERRUPTED)  # which removes the folder
+            # After an interruption, drawing would take too long.
             self._report(runs, folder, () if interrupted else self.figures)
         notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
         return runs, interrupted
@@ -117,7 +117,7 @@ def _summaries(runs: Sequence[tuple[str, Run]]) -> list[summary.Summary]:
 
 
 def _draw(page: Page, figures: Sequence[Drawn], by_label: Mapping[str, list[Run]], folder: Path) -> None:
-    # It tells on standard error where it keeps its cache when there is no home.
+    # Without a home folder it would print the place of its cache on standard error.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     from ackclock import plots
 

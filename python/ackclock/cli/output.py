@@ -30,7 +30,7 @@ MOST_AT_ONCE = 64
 MOST_SEGMENTS = 65_535
 
 notes = Console(stderr=True, highlight=False)
-"""Prose and progress."""
+"""The console for messages and progress: standard error."""
 
 
 SetOption = Annotated[
@@ -87,7 +87,7 @@ def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
 
 
 def check_csv(csv: bool, out: Path | None) -> None:
-    """Refuses ``--csv`` that has no folder to go to."""
+    """Refuses ``--csv`` without ``--out``."""
     if csv and out is None:
         raise InputError("--csv: needs --out DIR, the folder that the tables are written into")
 
@@ -109,7 +109,7 @@ def show(*things: Any, as_json: bool) -> None:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """Shows a bar on standard error once the work takes a while; yields what takes the fraction done."""
+    """Shows a bar on standard error if the work takes long; yields a function of the fraction done."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal)
     task = bar.add_task(what, total=1.0)
@@ -179,7 +179,7 @@ def cached(
 
 
 def captures(pcap: Path | None, names: Sequence[str]) -> list[str | None]:
-    """Where each packet capture goes: the file itself for one run, otherwise one for each name."""
+    """The file of each packet capture: ``pcap`` itself for one run, otherwise one for each name."""
     if pcap is None:
         return [None] * len(names)
     parent = pcap.absolute().parent
@@ -191,7 +191,7 @@ def captures(pcap: Path | None, names: Sequence[str]) -> list[str | None]:
 
 
 def preflight(scenarios: Sequence[str], repeat: int, engine: Engine) -> None:
-    """Prints the warnings about scenarios, and refuses what the engine cannot run, or the memory not hold."""
+    """Prints the warnings about scenarios; refuses those that the engine cannot run or memory cannot hold."""
     seen = [_engine.inspect(resolved) for resolved in scenarios]
     for warning in dict.fromkeys(w for one in seen for w in one["warnings"]):
         notes.print(f"warning: {warning}", markup=False, soft_wrap=True)

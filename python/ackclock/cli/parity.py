@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from ackclock.parity import Comparison, Grid
 
 QUICK = {"rates": "10mbit", "rtts": "40ms", "queues": "1bdp", "flows": "1", "duration": "10s", "warmup": "2s"}
-"""What ``--quick`` leaves of the grid."""
+"""The grid of ``--quick``."""
 
 REPORT_S = 1.0
-"""The report of what has finished is written so often at most."""
+"""The report is written at most this often, in seconds."""
 
 
 def parity(
@@ -37,7 +37,7 @@ def parity(
     flows: Annotated[str, typer.Option(help="Numbers of flows.")] = "1,2",
     controllers: Annotated[str, typer.Option(help="Controllers.")] = "newreno,cubic,cdg,siad",
     duration: Annotated[str, typer.Option(help="Length of a run.")] = "30s",
-    warmup: Annotated[str, typer.Option(help="Left out of the statistics at the start.")] = "5s",
+    warmup: Annotated[str, typer.Option(help="Time at the start that the statistics leave out.")] = "5s",
     quick: Annotated[bool, typer.Option("--quick", help="One path, one flow, runs of 10 s.")] = False,
     seed: output.SeedOption = None,
     repeat: Annotated[
@@ -55,8 +55,8 @@ def parity(
 ) -> None:
     """Run a grid of scenarios simulated and live, and compare.
 
-    Lists are separated by commas. What has run is kept in the folder of `--out`, and the same command,
-    after an interruption, goes on from there.
+    Lists are separated by commas. Finished runs are saved in the folder of `--out`; after an interruption,
+    the same command continues from there.
     Example: `ackclock parity --quick --controllers newreno,cdg --out results`
     """
     check_built_in()
@@ -83,8 +83,8 @@ def parity(
     if as_json:
         output.print_json(both.document(done))
     if interrupted:
-        kept_there = "" if out is None else f"; the same command goes on with what is in {out}"
-        notes.print(f"interrupted{kept_there}", markup=False, soft_wrap=True)
+        continued = "" if out is None else f"; the same command continues with the runs in {out}"
+        notes.print(f"interrupted{continued}", markup=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
 
 

@@ -89,7 +89,7 @@ def reproduce(
     if as_json:
         output.print_json(done.as_json())
     if any(one.interrupted for one in (done, *done.others.values())):
-        goes_on = f"; the same command goes on with what is in {folder}" if live and out else ""
+        goes_on = f"; the same command continues with the runs in {folder}" if live and out else ""
         notes.print(f"interrupted: judged on what had finished{goes_on}", markup=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
     if done.missed:

@@ -22,7 +22,7 @@ from ackclock.errors import InputError
 from ackclock.result import Run
 
 CONTEXT = {"allow_interspersed_args": False}
-"""What follows the command's name belongs to the command."""
+"""Options after the command's name belong to the command."""
 
 
 def shell(
@@ -50,7 +50,7 @@ def shell(
         typer.Option(metavar="FILE", help="Log each packet at the queue from near to far, as mm-link does."),
     ] = None,
     gso_max_segs: output.GsoOption = None,
-    meter: Annotated[bool, typer.Option("--meter", help="Tell rates and queue once a second.")] = False,
+    meter: Annotated[bool, typer.Option("--meter", help="Print rates and queue once a second.")] = False,
 ) -> None:
     """Run programs across an emulated path.
 
@@ -63,7 +63,7 @@ def shell(
     service: Any = rate if trace is None else {"trace": str(trace)}
     path: dict[str, Any] = {"rate": service, "queue": queue, "loss": loss}
     path |= {"delay": delay} if delay is not None else {"rtt": rtt or "40ms"}
-    # How long it runs is for the command to say; the language wants a duration.
+    # The language requires a duration, but the run ends with the command.
     document = {"name": "shell", "duration": "60s", "path": path, "flows": [{"cc": "newreno"}]}
     resolved = _engine.resolve_json(json.dumps(document), output.overrides(settings))
     if os.geteuid() != 0:
@@ -75,7 +75,7 @@ def shell(
             resolved, first, near, _words(far), log, _Meter() if meter else None, gso_max_segs
         )
     if meter:
-        _tell(Run.from_engine(ran, resolved, first))
+        _report(Run.from_engine(ran, resolved, first))
     if status != 0 and not far and ran.engine["turned_away"]:
         notes.print('ackclock: nobody answered at the far end; --far "COMMAND" runs a server there')
     if log_failed is not None:
@@ -112,7 +112,7 @@ def _words(command: str) -> list[str]:
 
 
 class _Meter:
-    """Tells the rates of the last second and the queue."""
+    """Prints the rates of the last second and the queue."""
 
     def __init__(self) -> None:
         self._before = (0.0, 0, 0)
@@ -128,7 +128,7 @@ class _Meter:
         )
 
 
-def _tell(run: Run) -> None:
+def _report(run: Run) -> None:
     whole = run.summary("shell")
     output.show(summary.links_table([whole]), as_json=True)
     for sentence in summary.invalid_reasons([whole]):

@@ -39,7 +39,7 @@ class Live:
         _engine.live_check(resolved)
 
     def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
-        """See ``Engine.run``. A run that stays past its budget is handed out, marked as invalid."""
+        """See ``Engine.run``. A run that stays past its budget is yielded, marked as invalid."""
         check_built_in()
         plans = {job.resolved: _engine.Plan(job.resolved, any_controller=True) for job in jobs}
         waiting = deque((index, 1) for index in range(len(jobs)))

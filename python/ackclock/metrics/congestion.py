@@ -21,7 +21,7 @@ from ackclock.metrics.tables import (
 )
 
 GAP = 1.5
-"""A pause between losses that is longer than so many round trips across a full queue starts a new event."""
+"""A pause between losses longer than this many round trips across a full queue starts a new event."""
 
 
 @metric
@@ -35,7 +35,7 @@ def loss_event_distance(
 ) -> float:
     """Mean time (s) from the last loss of a congestion event to the first loss of the next.
 
-    Losses are the packets of the flow that were dropped or lost on the way, as one who watches the path sees
+    Losses are the packets of the flow that were dropped or lost on the way, as an observer of the path sees
     them. A pause longer than ``gap`` starts a new event; by default 1.5 times the base RTT plus the longest
     queueing delay of the link, as one overshoot may lose packets in two bursts a round trip apart.
     """

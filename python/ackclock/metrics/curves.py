@@ -1,4 +1,4 @@
-"""Curves: what a plot shows over time."""
+"""Curves over time, for plots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ackclock.metrics.tables import Array, Tables, column, flow_names, link_row,
 
 
 class Curve(NamedTuple):
-    """One curve of one run: whose it is, the controller, times (s) and values."""
+    """One curve of one run: the name of its flow or link, the controller, times (s) and values."""
 
     name: str
     cc: str

@@ -117,11 +117,11 @@ def queue_percentile(
 
 @metric
 def buffer(run: Tables, link: str | None = None) -> float:
-    """The room of a drop-tail queue in packets: what the packets that it dropped found waiting."""
+    """The size of a drop-tail queue in packets: the number waiting when a packet was dropped."""
     table = run.events
     row = link_row(run, link)
     own = column(table, "link") == column(run.links, "link")[row]
     waiting = column(table, "value")[own & is_one_of(table, "kind", ["drop"])]
     if not np.isfinite(waiting).any():
-        raise MetricError("nothing was dropped, so the room of the queue does not show")
+        raise MetricError("nothing was dropped, so the size of the queue is not known")
     return float(np.nanmax(waiting))

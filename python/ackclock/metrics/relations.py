@@ -1,4 +1,4 @@
-"""How signals stand to each other: one at the moment of another, until another moves, with another."""
+"""Relations between signals: the value of one when another changes, and their correlation."""
 
 from __future__ import annotations
 

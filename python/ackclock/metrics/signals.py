@@ -1,4 +1,4 @@
-"""Signals of a flow: its window, RTT, and whatever its controller shows."""
+"""Signals of a flow: its window, RTT, and the probes of its controller."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ SIGNALS = {
 
 
 class Tables(Protocol):
-    """The tables of one run, whoever made them."""
+    """The tables of one run of any engine."""
 
     @property
     def flows(self) -> pa.Table:

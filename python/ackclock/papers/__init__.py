@@ -1,8 +1,8 @@
 """The experiments of papers: read from data, run, measured, judged and drawn.
 
 ``catalogue()`` gives every experiment that ships with ackclock, ``reproduce`` runs some of them.
-No module here knows an experiment: what is run, measured, accepted and plotted stands in
-``papers/<paper>/<experiment>.toml``.
+No module here knows an experiment: its scenario, measures, bands and figures are in
+``papers/<paper>/<experiment>.toml``, its odd measures in ``papers/<paper>/measures.py``.
 """
 
 from ackclock.papers.catalogue import CatalogueError, Experiment, Paper, catalogue, select

@@ -213,7 +213,7 @@ class Slope(Expression):
 
 @dataclass(frozen=True)
 class Scope:
-    """What stands around an expression: the experiment, and the run and point that an ``each`` has chosen."""
+    """The context of an expression: the experiment, and the run and point that an ``each`` has chosen."""
 
     experiment: Experiment
     where: str

@@ -16,7 +16,7 @@ from ackclock.papers.measure import Samples
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim with what was measured of it."""
+    """A claim with its measured value."""
 
     claim: Claim
     measured: float | None

@@ -1,4 +1,4 @@
-"""Measuring: what is taken of a run, a metric of ``ackclock.metrics`` with its arguments.
+"""Measuring runs: each sample is a metric of ``ackclock.metrics`` with its arguments.
 
 ``Samples`` collects it from the runs as they finish; expressions (``ackclock.papers.expressions``) make
 numbers of it.
@@ -67,7 +67,7 @@ REFERENCES: Mapping[str, Callable[[Tables, Mapping[str, Any]], float]] = {
 
 @dataclass(frozen=True)
 class Sample:
-    """What a single repetition yields: a metric with its arguments."""
+    """A metric with its arguments, measured on a single repetition."""
 
     metric: str
     arguments: tuple[tuple[str, Any], ...]
@@ -83,7 +83,7 @@ class Sample:
 
 
 class Samples:
-    """What finished runs yielded, by condition, sample and repetition. Runs themselves are not kept."""
+    """The samples of finished runs, by condition, sample and repetition. The runs are not stored."""
 
     def __init__(self) -> None:
         self._wanted: dict[Condition, dict[Sample, dict[int, Any]]] = {}
@@ -97,7 +97,7 @@ class Samples:
         return list(self._wanted)
 
     def add(self, condition: Condition, repetition: int, run: Tables) -> None:
-        """Takes what is wanted of a finished run."""
+        """Takes the samples of a finished run."""
         for sample, found in self._wanted.get(condition, {}).items():
             try:
                 found[repetition] = sample.of(run)

@@ -16,7 +16,7 @@ from ackclock.report import Page, host, number, png, write_json
 
 HEADINGS = ("claim", "what the paper says", "reported", "measured", "band", "unit", "verdict")
 BESIDE = HEADINGS.index("measured") + 1
-"""Where the columns of what was run beside stand."""
+"""The position of the columns of the other engines."""
 
 
 def headings(reproduction: Reproduction) -> list[str]:
@@ -117,17 +117,17 @@ def _figures(page: Page, result: Result, engine: str, interrupted: bool, folder:
         name = "-".join(part for part in (result.experiment.id, drawn.figure.name, engine) if part)
         pq.write_table(table(drawn.panels), folder / f"{name}.parquet")
         if interrupted:
-            continue  # drawing takes longer than one who has interrupted wants to wait
+            continue  # after an interruption, drawing would take too long
         picture = png(drawn.figure.draw(drawn.panels))
         (folder / f"{name}.png").write_bytes(picture)
         page.figure(picture, f"{drawn.figure.title} ({engine})" if engine else drawn.figure.title)
 
 
 def _live(page: Page, live: Reproduction) -> None:
-    """What is to be known of the live runs."""
+    """The facts to know about the live runs."""
     done = sum(result.runs_done for result in live.results)
     page.paragraph(
-        f"Live: {done} runs on the kernel's TCP, whose endpoints stand in place of the paper's. The column "
+        f"Live: {done} runs on the kernel's TCP, whose endpoints replace the paper's. The column "
         "linux is simulated with such endpoints too. The band and the verdict are about the column simulated."
     )
     for sentence in live.invalid:

@@ -30,7 +30,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Filled:
-    """A table with its cells: as they are shown, and as numbers."""
+    """A table with its cells: as text and as numbers."""
 
     table: PaperTable
     rows: list[list[str]]
@@ -39,7 +39,7 @@ class Filled:
 
 @dataclass
 class Result:
-    """What came of one experiment."""
+    """The result of one experiment."""
 
     experiment: Experiment
     judgements: list[Judgement]
@@ -58,7 +58,7 @@ class Result:
 
 @dataclass
 class Reproduction:
-    """What came of all of them."""
+    """The results of all experiments."""
 
     results: list[Result]
     seed: int | None
@@ -76,7 +76,7 @@ class Reproduction:
 
     @property
     def others(self) -> Mapping[str, Self]:
-        """What was run beside this, by its name in results."""
+        """The other runs of the same experiments, by their names in results."""
         found = {"linux": self.linux, "live": self.live}
         return {name: other for name, other in found.items() if other is not None}
 
@@ -139,7 +139,7 @@ class Reproduction:
 
 
 class Work:
-    """An experiment on its way: what it wants, and what has been measured."""
+    """An experiment in progress: the samples it needs, and those measured so far."""
 
     def __init__(self, experiment: Experiment, seed: int | None, engine: Engine) -> None:
         self.experiment = experiment
@@ -180,7 +180,7 @@ class Work:
             yield sweep.Point((self, condition), resolved, seeds)
 
     def result(self) -> Result:
-        """What has come of it so far; nothing is judged before the first run, if there is any, is done."""
+        """The result so far; nothing is judged before the first run has finished, if there is any."""
         begun = self.done > 0 or not self.resolved
         return Result(
             self.experiment,

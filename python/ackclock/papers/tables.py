@@ -50,7 +50,7 @@ class Entry:
             return None
 
     def text(self, samples: Samples) -> str:
-        """The value as it is shown, with what the paper reports in brackets."""
+        """The value as text, with the reported one in brackets."""
         measured = number(self.value(samples))
         if self.claim is None:
             return measured
@@ -104,7 +104,7 @@ class PaperTable:
                     yield from measure.demands()
 
     def rows(self, samples: Samples) -> list[list[str]]:
-        """The cells as they are shown, under ``headings``."""
+        """The cells as text, under ``headings``."""
         return [
             [label, *(entry.text(samples) for entry in entries)]
             for label, entries in zip(self.labels, self.entries, strict=True)

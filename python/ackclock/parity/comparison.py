@@ -1,4 +1,4 @@
-"""What is compared of a cell, and whether the engines differ by more than their runs do."""
+"""The quantities compared in a cell, and whether the engines differ by more than their runs do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ackclock.result import Run
 
 
 class Quantity(NamedTuple):
-    """How a quantity is shown."""
+    """A quantity in tables."""
 
     heading: str
     digits: int
@@ -119,7 +119,7 @@ class Comparison:
 
     @property
     def valid(self) -> bool:
-        """Whether any live run kept within its error budget."""
+        """Whether any live run stayed within its error budget."""
         return self.trusted[0].valid
 
     @cached_property
@@ -142,8 +142,8 @@ class Comparison:
     def differs(self, key: str) -> bool:
         """Whether the means lie further apart than the spread from run to run explains.
 
-        A single live run is taken to spread as the simulated ones do. What would be shown as no
-        difference is none.
+        A single live run is assumed to spread as the simulated ones do. A difference that rounds to 0 in
+        the table does not count.
         """
         simulated, live = self.spreads[key]
         of_simulated = simulated.deviation or 0.0

@@ -1,4 +1,4 @@
-"""How a comparison is shown: tables, windows over time, the report and Markdown for documentation."""
+"""The report of a comparison: tables, windows over time, the page, and Markdown for documentation."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def document(done: Sequence[Comparison]) -> dict[str, Any]:
 
 
 def write(done: Sequence[Comparison], runs: int, folder: Path, finished: bool) -> None:
-    """Writes the report of a grid of so many live runs into ``folder``, over what is there.
+    """Writes the report of a grid of ``runs`` live runs into ``folder``, over the one that is there.
 
     That of an unfinished grid has no figures.
     """

@@ -18,7 +18,7 @@ from ackclock.plots.style import colours, style
 
 MARKERS = "os^Dv<>P*X"
 LEGEND_LIMIT = 10
-"""A panel with more curves than this has no legend: nobody could read it."""
+"""A panel with more curves than this has no legend: it would be too long to read."""
 SHORT_LOG_AXIS = 300.0
 """A logarithmic axis that covers less than this factor has labels at 2 and 5 as well."""
 LEGEND_COLUMNS = 4

@@ -26,11 +26,11 @@ class FolderError(InputError):
 
 
 STALE_S = 60.0
-"""A folder of an unfinished report that is so old and that nobody holds was left by a killed process."""
+"""An unfinished folder older than this that no process has locked was left by a killed process."""
 
 
 def check_folder(folder: Path, force: bool) -> None:
-    """Refuses a folder that cannot be written or holds something; ``force`` lets a report be replaced."""
+    """Raises FolderError unless the folder can be written and is empty, or a report with ``force``."""
     with _in_words(folder):
         target = Path(os.path.realpath(folder))
         if target.exists() and not target.is_dir():
@@ -54,9 +54,10 @@ def check_folder(folder: Path, force: bool) -> None:
 
 @contextmanager
 def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
-    """A folder that gets its name only when the block has ended well; otherwise nothing is left behind.
+    """A folder that gets its name only when the block ends without an error; otherwise it is removed.
 
-    Until then it lies beside its place, locked. What a killed process left there is removed.
+    Until then it has a temporary name in the same parent and is locked. Folders that killed processes left
+    there are removed.
     """
     check_folder(folder, force)
     target = Path(os.path.realpath(folder))
@@ -82,11 +83,11 @@ SETTINGS = "settings.json"
 
 @contextmanager
 def resumable_folder(folder: Path, settings: Mapping[str, Any], force: bool = False) -> Iterator[Path]:
-    """A folder that is there from the start and stays, whatever ends the block, so that work can go on in it.
+    """A folder that stays however the block ends, so that interrupted work can go on in it.
 
-    It is locked meanwhile. One that was begun with the same ``settings``, kernel and version of ackclock is
-    taken as it is; any other that holds something is refused, or gives way to a new one with ``force`` if it
-    is a report.
+    It is locked during the block. A folder that was started with the same ``settings``, kernel and version of
+    ackclock is used again. Any other that is not empty is refused, or replaced with ``force`` if it is a
+    report.
     """
     made_with = {"ackclock": _engine.version(), "kernel": platform.release()}
     settings = json.loads(json.dumps(made_with | dict(settings)))
@@ -122,7 +123,7 @@ def _locked(folder: Path, target: Path) -> Iterator[None]:
 
 
 def _check_settings(folder: Path, file: Path, settings: Mapping[str, Any]) -> None:
-    """Refuses a folder that was begun with other settings than these."""
+    """Raises FolderError for a folder that was started with other settings."""
     try:
         begun = json.loads(file.read_text("utf-8"))
     except ValueError:
@@ -133,7 +134,7 @@ def _check_settings(folder: Path, file: Path, settings: Mapping[str, Any]) -> No
         if begun.get(key) != value:
             then, now = (_listed(one) for one in (begun.get(key), value))
             raise FolderError(
-                f"--out {folder}: was begun with {key} {then}, and now it is {now}: "
+                f"--out {folder}: was started with {key} {then}, and now it is {now}: "
                 "repeat the same, name another folder, or replace this one with --force"
             )
 
@@ -144,7 +145,7 @@ def _listed(value: Any) -> str:
 
 @contextmanager
 def _in_words(folder: Path) -> Iterator[None]:
-    """Turns an error of the file system into one sentence."""
+    """Raises FolderError, one sentence, for an error of the file system."""
     try:
         yield
     except OSError as error:
@@ -152,7 +153,7 @@ def _in_words(folder: Path) -> Iterator[None]:
 
 
 def _put_in_place(work: Path, target: Path, force: bool) -> None:
-    """Renames ``work`` to ``target``. An empty folder gives way, a report only with ``force``."""
+    """Renames ``work`` to ``target``. Replaces an empty folder, and a report only with ``force``."""
     if not (force and target.exists() and _is_report(target)):
         work.rename(target)
         return

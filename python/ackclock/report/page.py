@@ -30,7 +30,7 @@ pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; font-size: .8rem; }
 """
 
 GENERATOR = '<meta name="generator" content="ackclock">'
-"""What tells a page of ours: ``--force`` replaces nothing else."""
+"""The mark of a page of ackclock: ``--force`` replaces nothing else."""
 
 
 class Page:
@@ -55,7 +55,7 @@ class Page:
         css_column: int | None = None,
         numbers: bool = True,
     ) -> None:
-        """A table; ``numbers`` stand right, the cells of ``css_column`` take their text as CSS class."""
+        """A table; ``numbers`` are aligned right; the text of a cell of ``css_column`` is its CSS class."""
         head = "".join(f"<th>{escape(h)}</th>" for h in headings)
         body = []
         for row in rows:
@@ -91,7 +91,7 @@ class Page:
 
 
 def png(figure: Figure) -> bytes:
-    """A figure as PNG, twice as fine as it is shown."""
+    """A figure as PNG, in twice the resolution of its display."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=200, metadata={"Software": "ackclock"})
     return buffer.getvalue()
