@@ -253,7 +253,7 @@ class Scenario:
         return resolved, factories
 
 
-def shown(cc: str) -> str:
+def display_name(cc: str) -> str:
     """The name of a controller in tables and plots: of a file in C without its folder."""
     return _engine.controller_label(cc)
 

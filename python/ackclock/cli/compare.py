@@ -15,7 +15,7 @@ from ackclock.engines.live import Live, check_built_in
 from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
 from ackclock.report import check_folder
-from ackclock.scenario import in_file, shown
+from ackclock.scenario import display_name, in_file
 
 
 def compare(
@@ -48,7 +48,7 @@ def compare(
 
     Example: `ackclock compare newreno cubic cdg --loss 1% --repeat 10 --out results`
     """
-    names = [shown(cc) for cc in controllers]
+    names = [display_name(cc) for cc in controllers]
     if len(set(names)) < len(names):
         raise InputError(f"{' '.join(controllers)}: a controller is named twice")
     engine = _engine_of(live, Live(retries, gso_max_segs=gso_max_segs), threads, pcap)

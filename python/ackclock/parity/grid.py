@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ackclock import _engine
-from ackclock.scenario import shown
+from ackclock.scenario import display_name
 from ackclock.sweep import Point, seeds
 
 KERNEL = {
@@ -46,7 +46,7 @@ class Cell:
     @property
     def name(self) -> str:
         """Its flows in words."""
-        return f"{self.flows} x {shown(self.cc)}"
+        return f"{self.flows} x {display_name(self.cc)}"
 
     def resolved(self, duration: str, warmup: str, simulated: bool = False) -> str:
         """Its scenario, resolved. ``simulated``: with the parameters of the kernel's controller."""
