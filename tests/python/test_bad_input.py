@@ -79,9 +79,7 @@ def shell(line, *arguments, **environment):
         (SCENARIO, "x = ", "line 1: is not TOML"),
     ],
 )  # fmt: skip
-def test_a_scenario_is_refused_with_file_line_key_value_and_what_is_allowed(
-    capsys, scenario, before, after, sentence
-):
+def test_an_error_names_file_line_key_value_and_range(capsys, scenario, before, after, sentence):
     assert before in SCENARIO
     scenario.write_text(SCENARIO.replace(before, after))
     said = refused(capsys, "run", scenario)
@@ -103,7 +101,7 @@ def test_a_file_that_is_no_scenario(capsys, scenario, content, sentence):
 
 
 @pytest.mark.parametrize("change", [lambda t: t.replace("\n", "\r\n"), lambda t: "\ufeff" + t])
-def test_line_ends_and_byte_order_mark_of_other_systems_are_read(capsys, scenario, change):
+def test_line_ends_and_byte_order_marks_are_read(capsys, scenario, change):
     scenario.write_bytes(change(SCENARIO).encode())
     assert run(capsys, "run", scenario)[0] == 0
 
@@ -150,7 +148,7 @@ def test_a_command_that_cannot_be_carried_out(capsys, arguments, sentence):
     assert sentence in refused(capsys, *arguments)
 
 
-def test_the_seed_of_compare_can_be_set_as_a_key_of_the_scenario(capsys):
+def test_the_seed_of_compare_is_a_key_of_the_scenario(capsys):
     _, out, _ = run(capsys, "compare", "newreno", "--duration", "1s", "--set", "seed=7", "--json")
     assert json.loads(out)["runs"][0]["seed"] == 7
 
@@ -190,7 +188,7 @@ def test_a_link_to_a_folder_is_written_through(capsys, scenario, tmp_path):
     assert (tmp_path / "real" / "index.html").exists()
 
 
-def test_who_comes_second_to_the_same_folder_leaves_the_first_alone(tmp_path):
+def test_a_second_command_leaves_the_folder_of_the_first_alone(tmp_path):
     def second():
         with new_folder(tmp_path / "out") as late:
             (late / "late").touch()
@@ -227,7 +225,7 @@ def test_standard_output_that_cannot_be_written(scenario, line, status, said):
     assert done.stderr.removeprefix("ackclock: ").strip() == said
 
 
-def test_no_home_no_terminal_and_an_ascii_locale_do_no_harm(scenario, tmp_path):
+def test_no_home_no_terminal_and_ascii_do_no_harm(scenario, tmp_path):
     poor = {"HOME": "", "TERM": "dumb", "COLUMNS": "20", "LC_ALL": "C", "PYTHONUTF8": "0"}
     poor["PYTHONCOERCECLOCALE"] = "0"
     done = shell('"$@"', "run", scenario, "--out", tmp_path / "out", "--json", **poor)
@@ -412,7 +410,7 @@ def test_a_controller_in_python_that_answers_nonsense_is_named(answer):
         simulate(PATH, [kind], duration="1s")
 
 
-def test_a_controller_in_python_that_raises_stops_the_run_with_its_own_exception():
+def test_a_controller_that_raises_stops_the_run_with_its_exception():
     class Raising(Fixed):
         def on_ack(self, cx, ack):
             raise ZeroDivisionError("of my own")
@@ -442,7 +440,7 @@ def test_simulate_refuses_in_one_sentence(arguments, options):
     assert "repeat" in str(caught.value) or isinstance(caught.value, ScenarioError)
 
 
-def test_a_flow_without_a_controller_and_a_seed_too_large_are_named():
+def test_a_missing_controller_and_a_large_seed_are_named():
     for nothing in (None, 3, Fixed()):
         with pytest.raises(
             TypeError, match=r"flows\.0\.cc is .*: it must be the name of a controller, or a class"

@@ -147,7 +147,7 @@ def test_reproduce_writes_a_report_and_one_json_object(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("finishing", [0, 1])
-def test_an_interrupted_reproduction_prints_one_json_object_of_what_had_finished(
+def test_an_interrupted_reproduction_prints_its_finished_experiments_as_json(
     capsys, tmp_path, monkeypatch, finishing
 ):
     run_jobs = Simulator.run
@@ -227,7 +227,7 @@ LONG = ["--set", "duration=1800s", "--set", "record.flow_series=off", "--repeat"
 """Repetitions of half an hour: the first take a moment, all of them much longer than a test waits."""
 
 
-def test_a_terminal_that_goes_away_does_not_cost_the_finished_runs(scenario, tmp_path):
+def test_finished_runs_survive_a_closed_terminal(scenario, tmp_path):
     command = [sys.executable, "-m", "ackclock.cli", "run", str(scenario), *LONG]
     child, terminal = pty.fork()
     if child == 0:
@@ -244,7 +244,7 @@ def test_a_terminal_that_goes_away_does_not_cost_the_finished_runs(scenario, tmp
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["runs"]
 
 
-def test_ctrl_c_keeps_the_finished_runs_and_ends_within_a_second(scenario, tmp_path):
+def test_ctrl_c_saves_finished_runs_and_ends_within_a_second(scenario, tmp_path):
     out_folder = tmp_path / "out"
     command = [
         sys.executable,

@@ -124,7 +124,7 @@ def test_controllers_are_compared_live(capsys):
 
 
 @pytest.mark.usefixtures("live")
-def test_what_cannot_run_live_is_refused_by_name_before_anything_starts(capsys, scenario):
+def test_unsupported_scenarios_are_refused_live_before_anything_starts(capsys, scenario):
     def said(*settings):
         return refused(capsys, "live", scenario, *(part for one in settings for part in ("--set", one)))
 
@@ -141,7 +141,7 @@ def test_options_of_the_other_engine_are_refused(capsys, tmp_path):
     assert "with --live" in refused(capsys, "compare", "newreno", "--live", "--pcap", tmp_path / "a.pcapng")
 
 
-def test_a_run_past_its_budget_is_repeated_and_then_handed_out_as_it_is(monkeypatch):
+def test_a_run_past_its_budget_is_repeated_and_then_yielded(monkeypatch):
     starts = []
 
     class Found:
@@ -336,7 +336,7 @@ def test_parity_puts_both_engines_side_by_side(capsys):
 @pytest.mark.parametrize(
     ("ended_by", "status"), [(signal.SIGKILL, -9), (signal.SIGTERM, 130), (signal.SIGHUP, 130)]
 )
-def test_a_grid_that_is_ended_in_the_background_keeps_what_has_run(capsys, tmp_path, ended_by, status):
+def test_a_grid_ended_in_the_background_keeps_finished_runs(capsys, tmp_path, ended_by, status):
     arguments = ["parity", "--rates", "10mbit", "--rtts", "40ms", "--queues", "1bdp", "--flows", "1"]
     arguments += [
         "--controllers",

@@ -44,7 +44,7 @@ def test_goodput_refuses_half_an_interval_and_an_empty_one():
         metrics.goodput(RUN, "a", 3.0, 3.0)
 
 
-def test_bins_stand_at_their_centres_and_are_missing_outside_the_life_of_the_flow():
+def test_bins_are_at_centres_and_missing_outside_the_flow():
     centres, values = metrics.goodput_bins(RUN, "b", 2.0)
     assert centres.tolist() == [1, 3, 5, 7, 9]
     assert np.isnan(values[:2]).all()
@@ -69,7 +69,7 @@ def test_the_table_of_links_says_which_is_the_bottleneck():
     assert metrics.queue_length(RUN) == 12.0
 
 
-def test_an_unknown_flow_or_link_is_named_with_the_known_ones():
+def test_an_unknown_flow_is_named_with_the_known_ones():
     with pytest.raises(MetricError, match=r"no flow `c` in this run \(there are a, b\)"):
         metrics.goodput(RUN, "c")
     with pytest.raises(MetricError, match="no link `x`"):
@@ -83,7 +83,7 @@ def test_rtt_percentiles_come_from_the_samples_of_the_interval():
     assert metrics.rtt_range(RUN, flow="a") == 50.0
 
 
-def test_samples_of_several_flows_are_taken_over_each_ones_own_base_rtt():
+def test_samples_of_several_flows_use_each_base_rtt():
     # a at 8, 9 and 10 s: 80, 90 and 100 ms over 40; b: 10 ms over 50, three times.
     above = metrics.rtt_samples(RUN, None, 8.0, 10.0, above_base=True)
     assert sorted(above.tolist()) == [10.0, 10.0, 10.0, 80.0, 90.0, 100.0]
@@ -108,7 +108,7 @@ def test_events_are_counted_by_kind_flow_and_interval():
         metrics.event_value(RUN, "mark")
 
 
-def test_the_share_of_events_looks_at_the_latest_value_of_the_signal():
+def test_event_share_uses_the_latest_value_of_the_signal():
     # The state is 1 from 3 s on: two of the drops at 2.5, 3.5 and 4.5 s.
     assert metrics.event_share(RUN, "drop", "queue_state", 1.0, "a") == pytest.approx(2 / 3)
 
@@ -125,7 +125,7 @@ def test_the_max_min_ratio_is_infinite_when_a_flow_starves():
     assert metrics.max_min_ratio(RUN, 0.0, 4.0) == math.inf
 
 
-def test_time_to_share_counts_to_the_end_of_the_bin_from_which_it_stays():
+def test_time_to_share_ends_with_the_first_bin_that_stays():
     # Shares of b in bins of 2 s from 4 s: 1/3, 1/2, 1/2.
     assert metrics.time_to_share(RUN, "b", 0.45, 4.0, 10.0, 2.0) == 4.0
     assert metrics.time_to_share(RUN, "b", 0.3, 4.0, 10.0, 2.0) == 2.0
@@ -145,7 +145,7 @@ def test_signals_are_columns_of_the_series_or_probes():
         metrics.samples(RUN, "a", "alpha")
 
 
-def test_a_change_compares_the_step_of_a_counter_with_the_sample_before():
+def test_a_change_compares_a_step_with_the_sample_before():
     assert metrics.change_at(RUN, "a", "window", "window", "backoffs") == pytest.approx(0.7)
     grown = metrics.change_at(RUN, "a", "window", "window", "interval", "difference", "growth")
     assert grown == pytest.approx(1.0)
@@ -200,7 +200,7 @@ def short_flows():
     return dataclasses.replace(run, flows=pa.table(flows), flow_series=pa.table(series))
 
 
-def test_the_goodput_of_a_group_is_the_sum_and_counts_what_came_after_the_last_sample():
+def test_goodput_of_a_group_includes_bytes_after_the_last_sample():
     (curve,) = metrics.goodput_by_group(short_flows(), 1.0)
     assert (curve.name, curve.cc) == ("3 x web", "cubic")
     assert curve.times.tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
@@ -209,7 +209,7 @@ def test_the_goodput_of_a_group_is_the_sum_and_counts_what_came_after_the_last_s
     assert (curve.values / 8).tolist() == [0, 300, 600, 900, 400]
 
 
-def test_a_signal_of_a_group_is_the_mean_of_those_sampled_at_an_instant():
+def test_a_signal_of_a_group_is_the_mean_of_samples():
     (curve,) = metrics.signal_by_group(short_flows(), "rtt")
     assert curve.times.tolist() == [1.0, 2.0, 3.0, 5.0]
     assert curve.values.tolist() == [10.0, 30.0, 50.0, 60.0]
@@ -240,7 +240,7 @@ def test_losses_close_to_each_other_are_one_congestion_event():
         metrics.loss_event_distance(run, "b")
 
 
-def test_the_shortest_queue_of_an_epoch_is_that_between_two_loss_events():
+def test_an_epoch_has_its_shortest_queue_between_two_loss_events():
     run = with_events((0.0, "loss-event"), (2.0, "loss-event"), (5.0, "loss-event"), (9.0, "loss-event"))
     # The queue is as long as the second it is sampled in: 0, 2 and 5 packets.
     assert metrics.epoch_queue_minimum(run, "a") == 2.0
@@ -253,7 +253,7 @@ def test_the_shortest_queue_of_an_epoch_is_that_between_two_loss_events():
         metrics.epoch_queue_minimum(crowded, "a")
 
 
-def test_growth_is_counted_from_the_end_of_a_recovery_to_the_next_loss_event():
+def test_growth_is_counted_from_a_recovery_to_the_next_loss():
     # From 8.4 segments at 3 s to 10.4 at 5 s, in four round trips of 500 ms.
     run = with_events((2.9, "recovered"), (5.5, "loss-event"), (6.0, "recovered"))
     assert metrics.growth_per_rtt(run, "a") == pytest.approx(0.5)
@@ -272,7 +272,7 @@ def test_throughput_over_an_interval_counts_arrived_packets():
         metrics.throughput(RUN, "b", 8.0)
 
 
-def test_a_rate_is_reached_at_the_end_of_the_first_window_that_has_it():
+def test_a_rate_is_reached_at_the_end_of_its_window():
     # b: 2 Mbit/s from 4 to 6 s, 4 Mbit/s after; the window from 5.5 to 6.5 s has 3.
     found = [metrics.time_until_rate(RUN, "b", rate, 1.0, 0.5, packet=1000) for rate in (2e6, 3e6, 5e6)]
     assert found == pytest.approx([1.0, 2.5, 6.0])
@@ -283,12 +283,12 @@ def test_a_rate_is_reached_at_the_end_of_the_first_window_that_has_it():
         metrics.time_until_rate(RUN, "b", 1e6, 9.0, 0.5)
 
 
-def test_the_variation_of_two_flows_is_their_difference_over_their_sum():
+def test_the_variation_of_two_flows_is_difference_over_sum():
     assert metrics.variation(RUN, 2.0, 4.0, 8.0).tolist() == pytest.approx([2 / 6, 0.0])
     assert metrics.variation(RUN, 2.0, 4.0, 6.0, flows=["a"]).tolist() == [0.0]
 
 
-def test_the_room_of_a_queue_shows_in_what_a_dropped_packet_found():
+def test_the_queue_size_is_what_a_dropped_packet_found():
     assert metrics.buffer(RUN) == 84.0
     with pytest.raises(MetricError, match="nothing was dropped"):
         metrics.buffer(with_events((1.0, "recovered")))
@@ -326,13 +326,13 @@ def test_signals_are_counted_in_steps():
     assert metrics.steps_until_settled(RUN, "a", "shadow_window", "interval", 0.5) == 1.0
 
 
-def test_linear_growth_takes_the_difference_of_the_windows_in_round_trips():
+def test_linear_growth_takes_the_difference_of_windows_in_round_trips():
     # 1 to 2 Mbit/s with packets of 1250 bytes and 100 ms: from 10 to 20 packets, 2 a round trip.
     found = metrics.linear_growth(1e6, 2e6, rtt=0.1, packet=1250, per_rtt=2.0)
     assert found == pytest.approx(0.5)
 
 
-def test_arrivals_are_counted_from_the_last_sample_at_or_before_each_end():
+def test_arrivals_are_counted_between_the_last_samples_before_the_ends():
     # Of b 0, 250, 500 and 1000 packets have arrived at 4, 5, 6 and 7 s; of a 500 more each second.
     assert metrics.packets_arrived(RUN, "b", 4.0, 6.0) == 500.0
     assert metrics.packets_arrived(RUN, "b", 4.0, 6.0, offset=0.5) == 500.0
@@ -348,7 +348,7 @@ def test_arrivals_need_a_series_that_reaches_to_the_end():
         metrics.packets_arrived(RUN, "a", 4.0, 4.0)
 
 
-def test_the_rtt_has_a_mean_and_a_deviation_over_an_interval():
+def test_rtt_has_a_mean_and_a_deviation_over_an_interval():
     # 60, 70, 80 ms: deviations of 10, 0 and 10 ms.
     assert metrics.rtt_mean(RUN, "a", 2.0, 4.0) == 70.0
     assert metrics.rtt_deviation(RUN, "a", 2.0, 4.0) == pytest.approx(math.sqrt(200 / 3))

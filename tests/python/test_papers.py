@@ -233,7 +233,7 @@ def test_measures_that_do_not_load_are_refused(tmp_path):
         read_measures(tmp_path / "measures.py")
 
 
-def test_each_stands_for_an_expression_at_every_point_and_in_every_run(experiment):
+def test_each_repeats_an_expression_over_points_and_runs(experiment):
     a = {"metric": "goodput", "flow": "a", "from": "4s", "to": "8s"}
     points = {"each": a | {"run": "one"}, "along": "path.loss"}
     assert value(experiment, {"sum": points}) == pytest.approx(3 * 4e6)
@@ -251,7 +251,7 @@ def test_points_and_runs_are_pooled_as_repetitions_are(experiment):
     assert value(experiment, a | {"where": {"path.loss": "all"}, "statistic": "mean"}) == pytest.approx(4e6)
 
 
-def test_a_measure_is_taken_relative_to_the_buffer_that_its_run_shows(experiment):
+def test_a_measure_is_relative_to_the_buffer_of_its_run(experiment):
     leaf = {"metric": "queue_length", "run": "one", "where": WHERE, "relative_to": "buffer"}
     assert value(experiment, leaf) == pytest.approx(12 / 84)
 
@@ -292,7 +292,7 @@ def test_a_slope_is_taken_of_logarithms(experiment):
         ({"model": "mathis", "loss": "1%"}, "`mathis` needs the argument `rtt`"),
     ],
 )
-def test_a_mistake_in_a_measure_is_told_with_its_place(experiment, tree, sentence):
+def test_an_error_in_a_measure_names_its_place(experiment, tree, sentence):
     with pytest.raises(CatalogueError, match="here") as error:
         parse(tree, experiment, "here")
     assert sentence in str(error.value)
@@ -546,7 +546,7 @@ rows = [
 """  # noqa: E501
 
 
-def test_a_table_shows_measured_and_reported_and_a_dash_where_nothing_is(tmp_path):
+def test_a_table_has_measured_and_reported_numbers_or_a_dash(tmp_path):
     experiment = read(tmp_path, EXPERIMENT + FAMILY + TABLE)
     samples = measured(experiment)
     (shown,) = tables(experiment)
@@ -580,7 +580,7 @@ def test_a_mistake_in_a_table_gives_a_sentence(tmp_path, old, new, sentence):
     assert sentence in str(error.value)
 
 
-def test_figures_and_tables_of_an_experiment_have_names_of_their_own(tmp_path):
+def test_figures_and_tables_of_an_experiment_have_different_names(tmp_path):
     with pytest.raises(CatalogueError, match="two figures or tables have the same `name`"):
         read(tmp_path, EXPERIMENT + FAMILY + TABLE.replace('"both"', '"time"'))
 

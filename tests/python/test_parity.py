@@ -66,7 +66,7 @@ def test_an_interrupted_grid_goes_on_where_it_stopped(capsys, tmp_path, kernel):
     assert again == json.loads(out)
 
 
-def test_a_folder_of_other_settings_is_refused_and_replaced_only_with_force(capsys, tmp_path, kernel):
+def test_a_folder_of_other_settings_is_replaced_only_with_force(capsys, tmp_path, kernel):
     folder = tmp_path / "out"
     small = ("--quick", "--controllers", "newreno", "--simulations", 2, "--out", folder)
     assert run(capsys, "parity", *small)[0] == 0
@@ -149,7 +149,7 @@ def test_a_difference_that_is_not_shown_does_not_count():
     assert comparison(simulated, [of(utilization=0.9999)]).differs("utilization")
 
 
-def test_runs_past_their_budget_are_left_out_while_there_are_others():
+def test_runs_past_their_budget_are_left_out_beside_valid_ones():
     simulated = [of()] * 2
     mixed = comparison(simulated, [of(queue=99.0, valid=False), of(queue=11.0)])
     assert (mixed.valid, mixed.difference("queue_mean_packets")) == (True, 1.0)
@@ -202,7 +202,7 @@ def test_the_summary_counts_valid_cells_and_names_the_worst():
     assert set(cell["difference"]) == set(QUANTITIES)
 
 
-def test_a_grid_has_each_cell_once_and_those_of_a_path_together():
+def test_a_grid_has_each_cell_once_ordered_by_path():
     grid = parity.Grid(["1mbit"], ["40ms"], ["1bdp", "2bdp"], [1], ["cdg", "da", "cdg"], "3s", "1s", 4, 2)
     assert [(cell.queue, cell.name) for cell in grid.cells()] == [
         ("1bdp", "1 x cdg"),

@@ -26,7 +26,7 @@ def test_every_figure_of_runs_labels_its_axes_with_units():
         assert "(" in axes.get_ylabel(), draw
 
 
-def test_a_controller_keeps_its_colour_and_its_further_flows_get_other_shades():
+def test_further_flows_of_a_controller_get_other_shades():
     assert plots.colours(["cdg", "newreno"]) == ["#009e73", "#d55e00"]
     shades = plots.colours(["cdg"] * 5)
     assert shades[0] == "#009e73"

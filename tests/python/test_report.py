@@ -52,7 +52,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
         check_folder(tmp_path / "file" / "out", force=False)
 
 
-def test_a_page_needs_no_other_file_and_escapes_what_it_is_given(tmp_path):
+def test_a_page_needs_no_other_file_and_escapes_text(tmp_path):
     page = Page("a < b")
     page.figure(png(Figure()), "a figure")
     page.table(("claim", "verdict"), [["<script>", "pass"]], css_column=1)

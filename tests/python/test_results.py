@@ -118,7 +118,7 @@ def test_parquet_carries_units_and_dictionaries(run: ackclock.Run, tmp_path: Pat
     assert schema.field("time_s").metadata[b"unit"] == b"s"
 
 
-def test_a_folder_that_is_not_a_result_is_refused_in_one_sentence(run: ackclock.Run, tmp_path: Path) -> None:
+def test_a_folder_without_a_result_is_refused_in_one_sentence(run: ackclock.Run, tmp_path: Path) -> None:
     with pytest.raises(ackclock.ResultError, match=r"run\.json cannot be read"):
         ackclock.Run.load(tmp_path)
     folder = run.save(tmp_path / "result")
