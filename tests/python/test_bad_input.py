@@ -136,7 +136,7 @@ def test_an_option_out_of_range(capsys, scenario, arguments, sentence):
         (["compare"], "Missing argument"),
         (["compare", "cdg", "cdg"], "named twice"),
         (["compare", "python:0"], "is one written in Python"),
-        (["compare", "cdg", "--set", "flows.0.cc=newreno"], "the controllers named as arguments"),
+        (["compare", "cdg", "--set", "flows.0.cc=newreno"], "takes the controllers as arguments"),
         (["compare", "cdg", "--loss", "2"], "path.loss: `2` is above 100%"),
         (["compare", "cdg", "--repeat", "100000"], "of memory together"),
         (["reproduce", "cdg2011-fig44"], "did you mean `cdg2011-fig4`?"),

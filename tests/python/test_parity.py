@@ -33,7 +33,7 @@ def test_an_interrupted_grid_goes_on_where_it_stopped(capsys, tmp_path, kernel):
     kernel.left = 3
     status, out, err = run(capsys, *command)
     assert status == 130
-    assert "interrupted; the same command goes on" in err
+    assert "interrupted; the same command continues" in err
     assert len(json.loads(out)["cells"]) == 3
     page = (tmp_path / "out" / "index.html").read_text()
     assert "Not finished: 3 of 8 live runs" in page
