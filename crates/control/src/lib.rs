@@ -64,21 +64,22 @@ pub trait Controller: Send {
     /// Called once before the first segment is sent.
     fn on_start(&mut self, _cx: &mut Context<'_>) {}
 
-    /// An ACK that advances the cumulative point outside fast recovery (also while a timeout is repaired, and in a stack
-    /// without fast recovery any loss): the only event on which a window grows, but for a controller that
+    /// An ACK that advances the cumulative point outside fast recovery (also while a timeout is repaired, and in a
+    /// stack without fast recovery any loss): the only event on which a window grows, but for a controller that
     /// [`wants`](Controller::wants) to govern recovery, for which such an ACK comes inside recovery as well.
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack);
 
-    /// Any other ACK: a duplicate, one that only carries SACK information, or any ACK inside fast recovery.
-    /// It brings signals (delay samples, spacing, what was delivered) but no leave to grow. A window that it lowers inside fast
-    /// recovery is what recovery aims at from then on.
+    /// Any other ACK: a duplicate, one that only carries SACK information, or any ACK inside fast recovery. It
+    /// brings signals (delay samples, spacing, what was delivered) but no leave to grow. A window that it lowers
+    /// inside fast recovery is what recovery aims at from then on.
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, _ack: &Ack) {}
 
     /// Loss was detected by duplicate ACKs, SACK or RACK: once a window of data. Afterwards [`Controller::window`]
     /// is what recovery aims at.
     fn on_loss(&mut self, cx: &mut Context<'_>, loss: &Loss);
 
-    /// The path marked segments (ECN echo): once a window of data. Not for a controller that [`wants`](Controller::wants) to govern marks. By default as a loss (RFC 3168, section 6.1.2).
+    /// The path marked segments (ECN echo): once a window of data. Not for a controller that
+    /// [`wants`](Controller::wants) to govern marks. By default as a loss (RFC 3168, section 6.1.2).
     fn on_ecn(&mut self, cx: &mut Context<'_>, marks: &Marks) {
         self.on_loss(cx, &marks.as_loss());
     }
@@ -98,31 +99,32 @@ pub trait Controller: Send {
     /// A segment left, new or again. Only for a controller that [`wants`](Controller::wants) it.
     fn on_sent(&mut self, _cx: &mut Context<'_>, _sent: &Transmission) {}
 
-    /// The connection begins to send, or does so again, with nothing outstanding; `idle` is the time since the last segment
-    /// left, zero at the start. Before the segment leaves, after [`on_idle_restart`](Controller::on_idle_restart) if that is
-    /// due as well. Only for a controller that [`wants`](Controller::wants) it.
+    /// The connection begins to send, or does so again, with nothing outstanding; `idle` is the time since the last
+    /// segment left, zero at the start. Before the segment leaves, after
+    /// [`on_idle_restart`](Controller::on_idle_restart) if that is due as well. Only for a controller that
+    /// [`wants`](Controller::wants) it.
     fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _idle: Span) {}
 
-    /// A segment is known to be delivered. Comes before the event of the ACK that shows it, once for each segment that this covers or
-    /// SACKs. Only for a controller that [`wants`](Controller::wants) it.
+    /// A segment is known to be delivered. Comes before the event of the ACK that shows it, once for each segment
+    /// that this covers or SACKs. Only for a controller that [`wants`](Controller::wants) it.
     fn on_segment_delivered(&mut self, _cx: &mut Context<'_>, _segment: &SegmentReport) {}
 
     /// A segment, or its retransmission, is deemed lost. Comes before the event in which the loss is counted. One that
     /// only a tail loss probe repaired has no report. Only for a controller that [`wants`](Controller::wants) it.
     fn on_segment_lost(&mut self, _cx: &mut Context<'_>, _segment: &SegmentReport) {}
 
-    /// When to call [`on_timer`](Controller::on_timer); `None` if not at all. Asked after every event, as long as there is data to send
-    /// or outstanding. Only for a controller that [`wants`](Controller::wants) a timer.
+    /// When to call [`on_timer`](Controller::on_timer); `None` if not at all. Asked after every event, as long as
+    /// there is data to send or outstanding. Only for a controller that [`wants`](Controller::wants) a timer.
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
 
-    /// The time that [`poll_timeout`](Controller::poll_timeout) named has come. It then names a later one, or none; one that is not
-    /// later counts as [`RESOLUTION`] from now.
+    /// The time that [`poll_timeout`](Controller::poll_timeout) named has come. It then names a later one, or none;
+    /// one that is not later counts as [`RESOLUTION`] from now.
     fn on_timer(&mut self, _cx: &mut Context<'_>) {}
 
-    /// Parameters change while the flow runs, as an application may ask of some controllers. One sentence says what is not
-    /// allowed; nothing has changed then. By default nothing can be changed.
+    /// Parameters change while the flow runs, as an application may ask of some controllers. One sentence says what
+    /// is not allowed; nothing has changed then. By default nothing can be changed.
     fn set_parameters(&mut self, _given: &Parameters) -> Result<(), ParameterError> {
         Err(ParameterError("its parameters cannot change while a flow runs".to_owned()))
     }
@@ -139,14 +141,15 @@ pub trait Controller: Send {
         None
     }
 
-    /// Segments that leave in one burst where there is a [`pacing_rate`](Controller::pacing_rate), which holds from burst to burst; 0
-    /// counts as 1 (send quantum, draft-ietf-ccwg-bbr section 5.6.3; the size of a TSO segment in Linux).
+    /// Segments that leave in one burst where there is a [`pacing_rate`](Controller::pacing_rate), which holds from
+    /// burst to burst; 0 counts as 1 (send quantum, draft-ietf-ccwg-bbr section 5.6.3; the size of a TSO segment in
+    /// Linux).
     fn send_quantum(&self) -> u32 {
         1
     }
 
-    /// The codepoint of new segments where ECN is in use: [`Ecn::Ect1`] for a controller that answers marks as L4S asks for (RFC 9331).
-    /// Read once.
+    /// The codepoint of new segments where ECN is in use: [`Ecn::Ect1`] for a controller that answers marks as L4S
+    /// asks for (RFC 9331). Read once.
     fn ecn_codepoint(&self) -> Ecn {
         Ecn::Ect0
     }

@@ -29,8 +29,8 @@ pub struct RttSample {
     pub delayed: bool,
 }
 
-/// What a controller asks for beyond the events that every controller gets. The transport reads it once, when the connection
-/// is made; what a controller does not want costs nothing.
+/// What a controller asks for beyond the events that every controller gets. The transport reads it once, when the
+/// connection is made; what a controller does not want costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     /// [`on_sent`](crate::Controller::on_sent) for every segment that leaves.
@@ -42,15 +42,15 @@ pub struct Wants {
     pub segments: bool,
     /// [`on_timer`](crate::Controller::on_timer) when [`poll_timeout`](crate::Controller::poll_timeout) says.
     pub timer: bool,
-    /// Windows below one segment: one segment is in flight, but each leaves no sooner than `segment / window` after the last, in
-    /// round trips. Otherwise such a window is one of a segment.
+    /// Windows below one segment: one segment is in flight, but each leaves no sooner than `segment / window` after
+    /// the last, in round trips. Otherwise such a window is one of a segment.
     pub fractional_window: bool,
-    /// To answer marks by itself: there is no [`on_ecn`](crate::Controller::on_ecn), and growth goes on. Marks are those of
-    /// [`Ack::newly_marked`], or of [`Ack::ecn_echo`].
+    /// To answer marks by itself: there is no [`on_ecn`](crate::Controller::on_ecn), and growth goes on. Marks are
+    /// those of [`Ack::newly_marked`], or of [`Ack::ecn_echo`].
     pub governs_marks: bool,
-    /// To set its window in recovery as well (`cong_control` in Linux): whatever it says at any event is what may be in flight,
-    /// without proportional rate reduction or any other limit, and an ACK inside recovery that advances the cumulative point is an
-    /// [`on_ack`](crate::Controller::on_ack).
+    /// To set its window in recovery as well (`cong_control` in Linux): whatever it says at any event is what may
+    /// be in flight, without proportional rate reduction or any other limit, and an ACK inside recovery that
+    /// advances the cumulative point is an [`on_ack`](crate::Controller::on_ack).
     pub governs_recovery: bool,
 }
 
@@ -110,8 +110,8 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// The segment of the sample was sent more than once.
     pub is_retransmission: bool,
-    /// The state of the connection when the segment of the sample left, for a controller that wants `segments`. What was lost since
-    /// is [`Ack::lost`] less [`SentState::lost`].
+    /// The state of the connection when the segment of the sample left, for a controller that wants `segments`.
+    /// What was lost since is [`Ack::lost`] less [`SentState::lost`].
     pub sent: Option<SentState>,
 }
 
@@ -134,7 +134,8 @@ pub struct Ack {
     pub newly_acknowledged: u32,
     /// Segments known to be delivered by this ACK and not before, cumulatively or by SACK.
     pub newly_delivered: u32,
-    /// Segments deemed lost since the last ACK. Each is told once: here, or in [`Loss::newly_lost`] where it starts a loss event.
+    /// Segments deemed lost since the last ACK. Each is told once: here, or in [`Loss::newly_lost`] where it starts
+    /// a loss event.
     pub newly_lost: u32,
     /// Segments delivered since the start, with those of this ACK (C.delivered).
     pub delivered: u64,
@@ -144,8 +145,8 @@ pub struct Ack {
     pub in_flight_before: u32,
     /// Segments in flight after it.
     pub in_flight: u32,
-    /// The highest segment that this ACK SACKs and none before did. Where the receiver acknowledges every segment that is out of order, it
-    /// is the one that arrived.
+    /// The highest segment that this ACK SACKs and none before did. Where the receiver acknowledges every segment
+    /// that is out of order, it is the one that arrived.
     pub newly_sacked: Option<u64>,
     /// The first sign of a hole: a duplicate ACK or a SACK block while nothing above the cumulative point was known to
     /// have arrived.
@@ -157,8 +158,8 @@ pub struct Ack {
     pub round_start: bool,
     /// The ACK carries an ECN echo (ECE); with accurate ECN, it reports new marks.
     pub ecn_echo: bool,
-    /// With accurate ECN: segments that this ACK reports as marked and none before did. It may exceed what the ACK delivers where an
-    /// ACK was lost.
+    /// With accurate ECN: segments that this ACK reports as marked and none before did. It may exceed what the ACK
+    /// delivers where an ACK was lost.
     pub newly_marked: u32,
     /// With accurate ECN: segments reported as marked since the start (C.delivered_ce).
     pub marked: u64,
@@ -208,8 +209,9 @@ impl Ack {
         slow_start_at_threshold: false,
     };
 
-    /// RTT by the timestamp option, for an ACK that arrives `now`: now less the echoed value, on the clock of the option. With delayed
-    /// ACKs it contains the wait of the first segment covered (RFC 7323, section 4.1). `None` without timestamps.
+    /// RTT by the timestamp option, for an ACK that arrives `now`: now less the echoed value, on the clock of the
+    /// option. With delayed ACKs it contains the wait of the first segment covered (RFC 7323, section 4.1). `None`
+    /// without timestamps.
     pub fn timestamp_rtt(&self, now: Time) -> Option<Span> {
         let tick = self.timestamp_tick;
         (self.timestamp_echo != Time::NEVER).then(|| now.floor_to(tick).since(self.timestamp_echo.floor_to(tick)))
@@ -220,8 +222,8 @@ impl Ack {
         self.rtt.filter(|rtt| !rtt.delayed).map(|rtt| rtt.value)
     }
 
-    /// The delay of the forward path where it is known, otherwise the RTT. Either one less its own minimum is a queueing delay: that
-    /// of the forward path, or of both.
+    /// The delay of the forward path where it is known, otherwise the RTT. Either one less its own minimum is a
+    /// queueing delay: that of the forward path, or of both.
     pub fn forward_delay(&self) -> Option<Span> {
         self.one_way_delay.or_else(|| self.undelayed_rtt())
     }

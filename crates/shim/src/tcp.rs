@@ -13,15 +13,17 @@
 //! | [`on_idle_restart`](Controller::on_idle_restart) | cwnd_event(CWND_RESTART) |
 //! | [`on_transmit_start`](Controller::on_transmit_start) | cwnd_event(TX_START) |
 //!
-//! `cong_control`, where there is one, takes the place of cong_avoid, on every ACK. It governs recovery: `snd_cwnd` is what may be in
-//! flight.
+//! `cong_control`, where there is one, takes the place of cong_avoid, on every ACK. It governs recovery: `snd_cwnd`
+//! is what may be in flight.
 //!
 //! Differences from the kernel:
-//! - Window and threshold follow its rules, but for recovery without cong_control: how the flight comes down is the business of the
-//!   simulator's transport, which aims at `snd_ssthresh`; `snd_cwnd` is what is in flight meanwhile, at most what it was.
+//! - Window and threshold follow its rules, but for recovery without cong_control: how the flight comes down is the
+//!   business of the simulator's transport, which aims at `snd_ssthresh`; `snd_cwnd` is what is in flight
+//!   meanwhile, at most what it was.
 //! - The ACK that ends recovery does not grow the window. After idle time the window is the initial one at once.
 //! - The state Disorder, min_tso_segs and sndbuf_expand do not occur.
-//! - Of what is in flight, `sacked_out` is all that has left the network; `lost_out` is 0. `rack.end_seq` is exact at the end of a round.
+//! - Of what is in flight, `sacked_out` is all that has left the network; `lost_out` is 0. `rack.end_seq` is exact
+//!   at the end of a round.
 //! - Segments leave at `sk_pacing_rate` if the controller sets it, as with fq.
 
 use std::sync::Arc;

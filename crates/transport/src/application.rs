@@ -120,8 +120,8 @@ impl Periods {
 }
 
 impl Pace {
-    /// Units of `size` at the rates of `steps` (ascending times), at most `total` bytes. The first unit is written at the start, or
-    /// when the rate is first positive.
+    /// Units of `size` at the rates of `steps` (ascending times), at most `total` bytes. The first unit is written
+    /// at the start, or when the rate is first positive.
     pub fn new(steps: Vec<(Time, Rate)>, size: Bytes, total: Option<Bytes>) -> Self {
         let units = total.map(|t| t.get().div_ceil(size.get().max(1)));
         Self {
@@ -310,7 +310,8 @@ mod tests {
     fn a_source_with_periods_writes_while_it_is_on_and_makes_up_for_what_a_unit_lacked() {
         let length = |ms| Distribution::Constant(Span::from_millis(ms));
         let periods = Periods::new(length(2500), length(2000), Random::stream(1, "test", 0), SECOND(12));
-        // On until 2.5 s, from 4.5 s to 7 s, from 9 s to 11.5 s. Half a unit is done by 2.5 s; the rest takes until 5 s.
+        // On until 2.5 s, from 4.5 s to 7 s, from 9 s to 11.5 s. Half a unit is done by 2.5 s; the rest takes until
+        // 5 s.
         assert_eq!(instants(second_a_unit().with_periods(periods)), [0.0, 1.0, 2.0, 5.0, 6.0, 7.0, 10.0, 11.0]);
     }
 
@@ -327,7 +328,8 @@ mod tests {
     fn periods_of_no_time_pass() {
         let nothing = Distribution::Constant(Span::ZERO);
         let periods = Periods::new(nothing, nothing, Random::stream(1, "test", 0), Time::from_nanos(1000));
-        // On and off for a nanosecond by turns, until the 501st on period stays: a second's work, half a microsecond of it done.
+        // On and off for a nanosecond by turns, until the 501st on period stays: a second's work, half a
+        // microsecond of it done.
         let mut pace = second_a_unit().with_periods(periods);
         pace.start(Time::ZERO);
         assert_eq!(pace.written(Time::ZERO, u64::MAX - 1), 1);

@@ -1,4 +1,5 @@
-//! A source that does not react: datagrams at a given rate, each echoed by the sink, and a controller that only watches.
+//! A source that does not react: datagrams at a given rate, each echoed by the sink, and a controller that only
+//! watches.
 
 use std::collections::VecDeque;
 
@@ -19,8 +20,8 @@ const REORDERING: u64 = 3;
 
 /// A constant or stepwise rate source without congestion control.
 ///
-/// Its controller is fed every echo and every loss event as if it steered, so that an estimator can be watched on a stimulus
-/// that does not depend on it; its window is ignored.
+/// Its controller is fed every echo and every loss event as if it steered, so that an estimator can be watched on a
+/// stimulus that does not depend on it; its window is ignored.
 pub struct DatagramSource {
     controller: Box<dyn Controller>,
     random: Random,

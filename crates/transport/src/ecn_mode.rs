@@ -7,17 +7,18 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Explicit congestion notification: whether it is in use, and how much the receiver says of marks. Spelled `false`, `true` and
-/// `"accurate"`.
+/// Explicit congestion notification: whether it is in use, and how much the receiver says of marks. Spelled
+/// `false`, `true` and `"accurate"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnMode {
     /// Not in use: queues drop.
     #[default]
     Off,
-    /// The receiver echoes a mark until the sender says that it has reduced its window: one signal a round trip (RFC 3168).
+    /// The receiver echoes a mark until the sender says that it has reduced its window: one signal a round trip
+    /// (RFC 3168).
     Classic,
-    /// The receiver counts marks, and every ACK carries the count (AccECN, RFC 9768). The count is whole, as ACE field and option
-    /// together let a sender know it; the bytes of the option and the handshake are left out.
+    /// The receiver counts marks, and every ACK carries the count (AccECN, RFC 9768). The count is whole, as ACE
+    /// field and option together let a sender know it; the bytes of the option and the handshake are left out.
     Accurate,
 }
 

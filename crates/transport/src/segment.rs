@@ -1,4 +1,5 @@
-//! What travels between the two ends. Segments are numbered, not their bytes: every segment but the last of a flow is full.
+//! What travels between the two ends. Segments are numbered, not their bytes: every segment but the last of a flow
+//! is full.
 
 use units::{Span, Time};
 

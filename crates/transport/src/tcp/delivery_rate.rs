@@ -16,7 +16,8 @@ pub(super) struct DeliveryRate {
     limited_to: u64,
 }
 
-/// The state of the connection when a segment is sent (P.delivered, P.delivered_time, P.first_sent_time, P.is_app_limited).
+/// The state of the connection when a segment is sent (P.delivered, P.delivered_time, P.first_sent_time,
+/// P.is_app_limited).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeliveryState {
     /// The lower half of C.delivered: with fewer than 2^31 segments outstanding it says as much as the whole.
@@ -52,8 +53,8 @@ impl DeliveryRate {
         }
     }
 
-    /// The application has nothing more to send: what is sent next, with this flight or none before it, does not show what
-    /// the path can carry.
+    /// The application has nothing more to send: what is sent next, with this flight or none before it, does not
+    /// show what the path can carry.
     pub(super) fn application_limits(&mut self, in_flight: u32) {
         self.limited_to = self.delivered + u64::from(in_flight) + 1;
     }
@@ -75,8 +76,9 @@ impl DeliveryRate {
         self.delivered
     }
 
-    /// The sample over the flight of the newest segment delivered, which left at `sent_at` with `state`; none over less than
-    /// `shortest`, the smallest RTT: such a segment was sent again, but its original arrived. Whether it was is for the caller to say.
+    /// The sample over the flight of the newest segment delivered, which left at `sent_at` with `state`; none over
+    /// less than `shortest`, the smallest RTT: such a segment was sent again, but its original arrived. Whether it
+    /// was is for the caller to say.
     pub(super) fn sample(
         &mut self,
         now: Time,

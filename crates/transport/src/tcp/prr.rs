@@ -20,7 +20,8 @@ pub(crate) struct Prr {
 }
 
 impl Prr {
-    /// A reduction that takes the window from `before` to `target` segments; it begins with a retransmission if one is `owed`.
+    /// A reduction that takes the window from `before` to `target` segments; it begins with a retransmission if one
+    /// is `owed`.
     pub(crate) fn new(method: Reduction, before: f64, target: f64, in_flight: u32, owed: bool) -> Self {
         let (before, target) = ((before as u32).max(1), (target as u32).max(1));
         let mut prr = Self { method, target, before, delivered: 0, sent: 0, owed, limit: in_flight };
@@ -28,10 +29,11 @@ impl Prr {
         prr
     }
 
-    /// An ACK that delivers something arrived: recomputes the limit (RFC 6937, section 3; in the form of Linux since 4.3, without
-    /// progress the slow-start bound gives way to the conservative one).
+    /// An ACK that delivers something arrived: recomputes the limit (RFC 6937, section 3; in the form of Linux
+    /// since 4.3, without progress the slow-start bound gives way to the conservative one).
     ///
-    /// `in_flight` is the pipe after the ACK; `progress` says that the cumulative point moved and nothing was newly lost.
+    /// `in_flight` is the pipe after the ACK; `progress` says that the cumulative point moved and nothing was newly
+    /// lost.
     pub(crate) fn on_ack(&mut self, newly_delivered: u32, in_flight: u32, progress: bool) {
         if newly_delivered == 0 {
             return;
@@ -121,7 +123,8 @@ mod tests {
 
     #[test]
     fn the_slow_start_bound_of_the_rfc_asks_for_no_progress() {
-        // RFC 6937, section 4, second figure: 16 of 20 lost; every ACK delivers one and sends two until the pipe is at ssthresh.
+        // RFC 6937, section 4, second figure: 16 of 20 lost; every ACK delivers one and sends two until the pipe is
+        // at ssthresh.
         let mut pipe = 2;
         let mut prr = Prr::new(Reduction::ProportionalRateSsrb, 20.0, 10.0, pipe, true);
         prr.on_ack(1, pipe, false);

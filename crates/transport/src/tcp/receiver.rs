@@ -6,7 +6,8 @@ use crate::segment::{Acknowledgement, Data, SackBlocks};
 use crate::tcp::ranges::Ranges;
 use crate::{EcnMode, Options};
 
-/// ACKs of out-of-order data that leave at once after each advance, before SACK compression begins (Linux: TCP_FASTRETRANS_THRESH).
+/// ACKs of out-of-order data that leave at once after each advance, before SACK compression begins (Linux:
+/// TCP_FASTRETRANS_THRESH).
 const UNCOMPRESSED: u32 = 3;
 /// The most out-of-order segments that one ACK waits for (Linux: tcp_comp_sack_nr).
 const MOST_COMPRESSED: u32 = 44;
@@ -27,8 +28,8 @@ struct MarkCounter {
 }
 
 impl MarkCounter {
-    /// A segment arrives, marked or not. Whether an ACK is due for that: on the first mark after a segment without, and on the second
-    /// since the last ACK.
+    /// A segment arrives, marked or not. Whether an ACK is due for that: on the first mark after a segment without,
+    /// and on the second since the last ACK.
     fn count(&mut self, marked: bool) -> bool {
         let first = marked && !self.last;
         self.last = marked;
@@ -174,7 +175,8 @@ impl Receiver {
         }
     }
 
-    /// A segment out of order, in the block at this place: to be acknowledged at once (RFC 5681, section 4.2), but for SACK compression.
+    /// A segment out of order, in the block at this place: to be acknowledged at once (RFC 5681, section 4.2), but
+    /// for SACK compression.
     fn out_of_order(&mut self, now: Time, place: usize) {
         if self.uncompressed.1 != self.next {
             self.uncompressed = (0, self.next);
@@ -193,7 +195,8 @@ impl Receiver {
         }
     }
 
-    /// The range around `number` is the newest: the place that it, or the part of it that was there, had among those to report.
+    /// The range around `number` is the newest: the place that it, or the part of it that was there, had among
+    /// those to report.
     fn remember(&mut self, number: u64) -> usize {
         // The newest first; older numbers of the same range would only repeat its block.
         let range = self.early.containing(number);

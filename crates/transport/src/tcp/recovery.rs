@@ -74,17 +74,20 @@ impl Recovery {
         matches!(self.phase, Phase::Reduced | Phase::Recovery)
     }
 
-    /// Whether everything is acknowledged, `first` being the cumulative point, that had been sent when the last reduction began.
+    /// Whether everything is acknowledged, `first` being the cumulative point, that had been sent when the last
+    /// reduction began.
     pub(super) fn is_complete(&self, first: u64) -> bool {
         first >= self.point
     }
 
-    /// Whether the receiver, with the cumulative point at `first`, has heard of the last reduction (RFC 3168, section 6.1.2).
+    /// Whether the receiver, with the cumulative point at `first`, has heard of the last reduction (RFC 3168,
+    /// section 6.1.2).
     pub(super) fn is_announced(&self, first: u64) -> bool {
         first > self.point
     }
 
-    /// Whether duplicate ACKs are evidence of loss, `first` being the cumulative point, and not of retransmissions (RFC 6582).
+    /// Whether duplicate ACKs are evidence of loss, `first` being the cumulative point, and not of retransmissions
+    /// (RFC 6582).
     pub(super) fn trusts_duplicates(&self, first: u64) -> bool {
         self.recover == 0 || first > self.recover
     }
@@ -131,7 +134,8 @@ impl Recovery {
         }
     }
 
-    /// An ACK that newly delivers some leaves `in_flight`, with the controller's window at `window`; see [`Prr::on_ack`].
+    /// An ACK that newly delivers some leaves `in_flight`, with the controller's window at `window`; see
+    /// [`Prr::on_ack`].
     pub(super) fn on_ack(&mut self, window: u32, newly_delivered: u32, in_flight: u32, progress: bool) {
         if let Some(prr) = &mut self.prr {
             prr.lower_to(window);
@@ -177,8 +181,8 @@ impl Recovery {
         self.recover = next;
     }
 
-    /// What every reduction has in common: it holds for the data sent so far, up to `next`, it is announced to the receiver where `ecn`
-    /// is in use, and what led to earlier ones is settled.
+    /// What every reduction has in common: it holds for the data sent so far, up to `next`, it is announced to the
+    /// receiver where `ecn` is in use, and what led to earlier ones is settled.
     pub(super) fn begin(&mut self, next: u64, ecn: bool) {
         self.point = next;
         self.announce = ecn;
@@ -210,7 +214,8 @@ impl Recovery {
         self.undo = self.undo.filter(Retransmissions::may_be_reported);
     }
 
-    /// Whether the controller is notified that the reduction is over: not after a timeout, which is over with the first ACK.
+    /// Whether the controller is notified that the reduction is over: not after a timeout, which is over with the
+    /// first ACK.
     pub(super) fn is_reported(&self) -> bool {
         self.phase != Phase::Loss || self.go_back_n
     }

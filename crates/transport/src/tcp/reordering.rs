@@ -28,8 +28,8 @@ impl Reordering {
         Self { threshold, forward, seen: false, quarters: 1, persistence: 0, round: 0 }
     }
 
-    /// A segment arrived after `extent` segments sent later: as many must not make the next one lost. Where that raises DupThresh
-    /// holes are no evidence of loss, and FACK ends.
+    /// A segment arrived after `extent` segments sent later: as many must not make the next one lost. Where that
+    /// raises DupThresh holes are no evidence of loss, and FACK ends.
     pub(crate) fn observe(&mut self, extent: u64) {
         self.seen = true;
         let needed = extent.saturating_add(1).min(MAX_THRESHOLD as u64) as u32;

@@ -68,8 +68,8 @@ impl RttEstimator {
     }
 }
 
-/// Whether the receiver delays ACKs, learnt from how many segments its ACKs cover: a counter from 0 to 5, up on an ACK for
-/// several segments, down on an ACK for one.
+/// Whether the receiver delays ACKs, learnt from how many segments its ACKs cover: a counter from 0 to 5, up on an
+/// ACK for several segments, down on an ACK for one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DelayedAckDetector(u8);
 

@@ -1,7 +1,7 @@
 //! What is outstanding and what is known of it (RFC 6675, section 3; RFC 8985, section 5).
 //!
-//! Every operation costs O(1) a segment over its life, whatever the window: SACK blocks are compared by range, loss marks and
-//! retransmissions move by cursors that only go forward.
+//! Every operation costs O(1) a segment over its life, whatever the window: SACK blocks are compared by range, loss
+//! marks and retransmissions move by cursors that only go forward.
 
 use std::collections::VecDeque;
 
@@ -77,13 +77,13 @@ pub(crate) struct AckSummary {
     /// Sending times of the newest and oldest newly delivered segment that was sent once.
     pub(crate) newest_at: Option<Time>,
     pub(crate) oldest_at: Option<Time>,
-    /// The cumulative point passed a segment that was sent more than once: what it covers may have waited for that one, so
-    /// its age is not an RTT.
+    /// The cumulative point passed a segment that was sent more than once: what it covers may have waited for that
+    /// one, so its age is not an RTT.
     pub(crate) ambiguous: bool,
     /// The newest delivered segment: its state, when and whether more than once it was sent, and its number.
     pub(crate) newest: Option<Newest>,
-    /// A segment arrived below what was SACKed before this ACK: by how many numbers it was overtaken, and whether it was sent
-    /// once, so that the path must have reordered it.
+    /// A segment arrived below what was SACKed before this ACK: by how many numbers it was overtaken, and whether
+    /// it was sent once, so that the path must have reordered it.
     pub(crate) overtaken: Option<(u64, bool)>,
 }
 
@@ -114,8 +114,8 @@ struct Resent {
     sent_to: u64,
 }
 
-/// What a sender knows of its outstanding segments. What every ACK touches is in the structure itself, everything else in
-/// [`Holes`], which a flow has from its first loss or SACK on.
+/// What a sender knows of its outstanding segments. What every ACK touches is in the structure itself, everything
+/// else in [`Holes`], which a flow has from its first loss or SACK on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
     segments: VecDeque<Sent>,
@@ -135,7 +135,8 @@ pub(crate) struct Scoreboard {
     work: std::cell::Cell<u64>,
 }
 
-/// What there is to know once segments are missing. The cursors may lag behind the cumulative point, which counts instead.
+/// What there is to know once segments are missing. The cursors may lag behind the cumulative point, which counts
+/// instead.
 #[derive(Clone, Debug, Default)]
 struct Holes {
     sacked: Ranges,
@@ -235,8 +236,8 @@ impl Scoreboard {
         (number - self.first) as usize
     }
 
-    /// Gives memory back that a larger window needed: a ring is walked from end to end however little is in it, and the rings of many
-    /// flows should stay in the cache.
+    /// Gives memory back that a larger window needed: a ring is walked from end to end however little is in it, and
+    /// the rings of many flows should stay in the cache.
     pub(crate) fn shrink(&mut self) {
         let enough = 2 * self.segments.len().max(8);
         if self.segments.capacity() > 2 * enough {
@@ -249,7 +250,8 @@ impl Scoreboard {
         self.segments.push_back(Sent::new(now, state, 0));
     }
 
-    /// Applies cumulative point and SACK blocks. `minimum_rtt` tells the ACK of a retransmission from that of its original.
+    /// Applies cumulative point and SACK blocks. `minimum_rtt` tells the ACK of a retransmission from that of its
+    /// original.
     pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span) -> AckSummary {
         let mut summary = AckSummary::default();
         let highest = self.highest_sacked();
@@ -377,14 +379,15 @@ impl Scoreboard {
         marked
     }
 
-    /// A segment is lost once `threshold` segments above it were SACKed (RFC 6675, IsLost). Returns how many were marked.
+    /// A segment is lost once `threshold` segments above it were SACKed (RFC 6675, IsLost). Returns how many were
+    /// marked.
     pub(crate) fn detect_by_count(&mut self, threshold: u32) -> u32 {
         let limit = self.holes.as_ref().and_then(|holes| holes.highest_sacked.get(threshold as usize - 1).copied());
         limit.map_or(0, |limit| self.lose_below(limit))
     }
 
-    /// FACK: a segment is lost once one numbered `threshold` higher was SACKed, and a retransmission once a segment first sent
-    /// after it was. Returns how many were marked.
+    /// FACK: a segment is lost once one numbered `threshold` higher was SACKed, and a retransmission once a segment
+    /// first sent after it was. Returns how many were marked.
     pub(crate) fn detect_forward(&mut self, threshold: u32) -> u32 {
         let Some(highest) = self.highest_sacked() else { return 0 };
         let mut marked = self.lose_below((highest + 1).saturating_sub(u64::from(threshold)));
@@ -413,8 +416,8 @@ impl Scoreboard {
         marked
     }
 
-    /// A segment is lost if one sent sufficiently later has arrived (RFC 8985, section 6.2, step 5). Returns how many were marked,
-    /// and when the next one would be.
+    /// A segment is lost if one sent sufficiently later has arrived (RFC 8985, section 6.2, step 5). Returns how
+    /// many were marked, and when the next one would be.
     pub(crate) fn detect_by_time(&mut self, now: Time, reordering_window: Span) -> (u32, Option<Time>) {
         let rack = self.rack;
         let patience = rack.rtt + reordering_window;
@@ -584,15 +587,16 @@ impl Scoreboard {
         Some(self.first + index as u64)
     }
 
-    /// Without SACK, a duplicate ACK tells that some segment arrived (RFC 6582 inflates the window instead). Says whether
-    /// there is one that may have.
+    /// Without SACK, a duplicate ACK tells that some segment arrived (RFC 6582 inflates the window instead). Says
+    /// whether there is one that may have.
     pub(crate) fn count_duplicate(&mut self) -> bool {
         let room = self.sacked_count + self.lost_count.max(1) < self.outstanding();
         self.sacked_count += u32::from(room);
         room
     }
 
-    /// Without SACK, inside recovery: of `acknowledged` segments one filled the hole, and duplicates had announced the others.
+    /// Without SACK, inside recovery: of `acknowledged` segments one filled the hole, and duplicates had announced
+    /// the others.
     pub(crate) fn discount_duplicates(&mut self, acknowledged: u32) {
         self.sacked_count = self.sacked_count.saturating_sub(acknowledged - 1);
         self.sacked_count = self.sacked_count.min(self.outstanding() - self.lost_count);

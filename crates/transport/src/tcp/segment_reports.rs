@@ -1,5 +1,5 @@
-//! What becomes of each segment, for controllers that want to hear of it: the state in which each outstanding one left, and
-//! the reports that wait for the controller.
+//! What becomes of each segment, for controllers that want to hear of it: the state in which each outstanding one
+//! left, and the reports that wait for the controller.
 
 use std::collections::VecDeque;
 

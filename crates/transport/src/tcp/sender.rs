@@ -1,6 +1,7 @@
 //! The sending half of a TCP connection: what leaves, and when.
 //!
-//! How acknowledgements are processed is in `acknowledge.rs`, what a loss, a mark or a timeout leads to in `congestion.rs`.
+//! How acknowledgements are processed is in `acknowledge.rs`, what a loss, a mark or a timeout leads to in
+//! `congestion.rs`.
 
 mod acknowledge;
 mod congestion;
@@ -43,8 +44,8 @@ enum Blocked {
 
 /// The sender of one connection.
 ///
-/// Its fields stay in this order: what every ACK and every segment touches lies together at the front, because with many flows
-/// each cache line is a miss.
+/// Its fields stay in this order: what every ACK and every segment touches lies together at the front, because with
+/// many flows each cache line is a miss.
 #[repr(C)]
 pub struct Sender {
     board: Scoreboard,
@@ -134,8 +135,8 @@ impl Sender {
         }
     }
 
-    /// Opens the connection: from now on [`poll_transmit`](Self::poll_transmit) yields segments. (The handshake is not modelled: data
-    /// leaves at once.)
+    /// Opens the connection: from now on [`poll_transmit`](Self::poll_transmit) yields segments. (The handshake is
+    /// not modelled: data leaves at once.)
     pub fn start(&mut self, now: Time) {
         self.delivery.restart(now);
         self.backlog.start(now);
@@ -310,8 +311,8 @@ impl Sender {
         Data { sequence, timestamp: now, payload, retransmission, reduced }
     }
 
-    /// (Re)starts the timer if anything is outstanding: as tail loss probe where one may be sent (RFC 8985, section 7.2), else as
-    /// retransmission timer (RFC 6298, 5.1 to 5.3).
+    /// (Re)starts the timer if anything is outstanding: as tail loss probe where one may be sent (RFC 8985, section
+    /// 7.2), else as retransmission timer (RFC 6298, 5.1 to 5.3).
     fn arm(&mut self, now: Time) {
         if self.board.outstanding() == 0 {
             self.timers.disarm();

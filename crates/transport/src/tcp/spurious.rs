@@ -1,4 +1,5 @@
-//! Whether a reduction was spurious: Eifel detection by timestamps (RFC 3522), and detection by duplicate SACKs (RFC 3708).
+//! Whether a reduction was spurious: Eifel detection by timestamps (RFC 3522), and detection by duplicate SACKs
+//! (RFC 3708).
 
 use units::{Span, Time};
 
@@ -39,7 +40,8 @@ impl Retransmissions {
         self.unreported == 0
     }
 
-    /// Whether an ACK that echoes the timestamp `echo` is for an original: it left before any of them, on a clock of `tick`.
+    /// Whether an ACK that echoes the timestamp `echo` is for an original: it left before any of them, on a clock
+    /// of `tick`.
     pub(super) fn left_after(&self, echo: Time, tick: Span) -> bool {
         self.first_at != Time::NEVER && echo != Time::NEVER && echo.floor_to(tick) < self.first_at.floor_to(tick)
     }

@@ -71,8 +71,8 @@ impl Timers {
         due
     }
 
-    /// What the other timer is to do, if it has expired. It is to be set anew afterwards; that of a probe stops until the probe has
-    /// left.
+    /// What the other timer is to do, if it has expired. It is to be set anew afterwards; that of a probe stops
+    /// until the probe has left.
     pub(super) fn take_expired(&mut self, now: Time) -> Option<Kind> {
         if self.at > now {
             return None;

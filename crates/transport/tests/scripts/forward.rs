@@ -68,7 +68,8 @@ fn a_lost_retransmission_is_found_from_what_was_first_sent_after_it() {
     s.at(41).sacks_from(0, 1, 5..7).nothing_leaves().in_flight(5);
     s.arrives(ack(0).sack(1, 7)).leaves(10).arrives(ack(0).sack(1, 8)).leaves(11);
     s.arrives(ack(0).sack(1, 9)).leaves(12).arrives(ack(0).sack(1, 10)).leaves(13).in_flight(5);
-    // 10 left after the retransmission, which must have been lost: of 14 outstanding 10 are SACKed, 11 to 13 are under way.
+    // 10 left after the retransmission, which must have been lost: of 14 outstanding 10 are SACKed, 11 to 13 are
+    // under way.
     s.at(81).arrives(ack(0).sack(1, 11)).leaves_again(0).leaves(14).nothing_leaves().in_flight(5);
     s.arrives(ack(0).sack(1, 12)).leaves(15).nothing_leaves();
     s.at(121).arrives(ack(12)).phase(Phase::Open).window_is(5.0).all();

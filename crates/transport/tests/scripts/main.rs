@@ -1,4 +1,5 @@
-//! Scripts: what happens to a sender or a receiver, and what it must answer. On failure the whole transcript is printed.
+//! Scripts: what happens to a sender or a receiver, and what it must answer. On failure the whole transcript is
+//! printed.
 
 mod harness;
 

@@ -21,7 +21,8 @@ fn every_segment_that_leaves_is_reported_with_the_flight_it_joins() {
     s.leave(0..4);
     let all = (0..4).map(|n| Notice::Sent(transmission(n, n as u32 + 1))).collect::<Vec<_>>();
     assert_eq!(s.news(), all);
-    // Three segments above it are SACKed and 0 is lost. The window is 2: with nothing but 0 outstanding, it leaves again.
+    // Three segments above it are SACKed and 0 is lost. The window is 2: with nothing but 0 outstanding, it leaves
+    // again.
     s.at(40).sacks(0, 1..4).leaves_again(0).leaves(4);
     let lost = Transmission { retransmission: true, ..transmission(0, 1) };
     assert_eq!(s.news()[5..], [Notice::Sent(lost), Notice::Sent(transmission(4, 2))], "behind the loss");
@@ -119,7 +120,8 @@ fn a_controller_that_governs_recovery_alone_limits_the_flight() {
     let wants = Wants { governs_recovery: true, ..Wants::default() };
     let options = Options { reduction: Reduction::ProportionalRate, limited_transmit: false, ..plain() };
     let mut s = SenderScript::wanting(wants, options, 4.0, Application::Greedy);
-    // 0 is lost, nothing is in flight, and the window of 6 becomes 3. Proportional rate reduction would send 0 again and no more.
+    // 0 is lost, nothing is in flight, and the window of 6 becomes 3. Proportional rate reduction would send 0
+    // again and no more.
     s.leave(0..4).at(40).sacks(0, 1..3).window(6.0).arrives(ack(0).sack(1, 4)).leaves_again(0).leave(4..6);
     s.in_flight(3).window_is(3.0).phase(Phase::Recovery);
     s.window(5.0).at(60).arrives(ack(0).sack(1, 4)).leave(6..8).in_flight(5);

@@ -1,4 +1,5 @@
-//! How a sender processes an acknowledgement: scoreboard, samples, loss detection, phases, controller. In this order, once an ACK.
+//! How a sender processes an acknowledgement: scoreboard, samples, loss detection, phases, controller. In this
+//! order, once an ACK.
 
 use control::{Ack, RateSample, RttSample};
 use units::{Span, Time};
@@ -118,8 +119,8 @@ impl Sender {
         0
     }
 
-    /// RTT samples: one for the timeout from the oldest segment covered, one for controllers from the newest, none from a
-    /// segment sent twice unless timestamps tell its transmissions apart (RFC 6298, section 3).
+    /// RTT samples: one for the timeout from the oldest segment covered, one for controllers from the newest, none
+    /// from a segment sent twice unless timestamps tell its transmissions apart (RFC 6298, section 3).
     fn take_samples(&mut self, now: Time, ack: &Acknowledgement, summary: &AckSummary) -> Option<RttSample> {
         let tick = self.options.clock_tick;
         let in_order = if summary.sacked == 0 { summary.acknowledged } else { 0 };
@@ -135,7 +136,8 @@ impl Sender {
         Some(RttSample { value, delayed })
     }
 
-    /// Delivery rate over the flight of the newest segment delivered (draft-cheng-iccrg-delivery-rate-estimation, section 3.3).
+    /// Delivery rate over the flight of the newest segment delivered (draft-cheng-iccrg-delivery-rate-estimation,
+    /// section 3.3).
     fn delivery_rate(&mut self, now: Time, summary: &AckSummary) -> Option<RateSample> {
         self.delivery.on_delivered(now, summary.delivered);
         let newest = summary.newest?;
@@ -168,7 +170,8 @@ impl Sender {
                 < self.controller.slow_start_threshold().min(2.0 * f64::from(self.most_in_flight))
     }
 
-    /// What the ACK tells of reordering: a segment that arrived late, or a duplicate that shows a needless retransmission.
+    /// What the ACK tells of reordering: a segment that arrived late, or a duplicate that shows a needless
+    /// retransmission.
     fn observe_reordering(&mut self, ack: &Acknowledgement, summary: &AckSummary) {
         if let Some((extent, true)) = summary.overtaken {
             self.reordering.observe(extent);
@@ -234,8 +237,8 @@ impl Sender {
         }
     }
 
-    /// The fate of a tail loss probe (RFC 8985, section 7.4): if it repaired a loss that nothing else showed, the window is
-    /// reduced once for it.
+    /// The fate of a tail loss probe (RFC 8985, section 7.4): if it repaired a loss that nothing else showed, the
+    /// window is reduced once for it.
     fn settle_probe(&mut self, now: Time, ack: &Acknowledgement, signal: &Ack, journal: &mut dyn Journal) {
         let pure = signal.newly_acknowledged == 0 && ack.sack.is_empty();
         let Fate::Repaired(repeated) = self.probe.settle(self.board.first(), ack.duplicate, pure) else { return };
@@ -273,7 +276,8 @@ impl Sender {
         self.notify(now, |controller, cx| controller.on_spurious(cx));
     }
 
-    /// Moves between the phases, and lets what limits the flight count the ACK. `progress`: it moved the cumulative point, and showed no loss.
+    /// Moves between the phases, and lets what limits the flight count the ACK. `progress`: it moved the cumulative
+    /// point, and showed no loss.
     fn move_phase(&mut self, now: Time, signal: &Ack, entering: bool, progress: bool, journal: &mut dyn Journal) {
         if signal.newly_acknowledged > 0 {
             let controller = &self.controller;

@@ -37,7 +37,8 @@ impl Sender {
         }
     }
 
-    /// RFC 6298, 5.4 to 5.6: everything is deemed lost, the window is the controller's answer to a timeout, the timer backs off.
+    /// RFC 6298, 5.4 to 5.6: everything is deemed lost, the window is the controller's answer to a timeout, the
+    /// timer backs off.
     fn on_retransmission_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
         let window = self.controller.window();
         let in_flight = self.board.in_flight();
@@ -56,8 +57,8 @@ impl Sender {
         self.rtt.back_off();
     }
 
-    /// Fast recovery begins, or without it go-back-N. If the window is already coming down for an ECN echo of this window of data,
-    /// it goes on from there.
+    /// Fast recovery begins, or without it go-back-N. If the window is already coming down for an ECN echo of this
+    /// window of data, it goes on from there.
     pub(super) fn enter_recovery(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
         let already_reduced = self.recovery.phase() == Phase::Reduced;
         let fast = self.options.fast_recovery;

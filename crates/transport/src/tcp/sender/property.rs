@@ -1,5 +1,6 @@
-//! A sender and a receiver joined by a channel that loses, delays, reorders, duplicates and marks: whatever the options, everything
-//! arrives once and in order, the scoreboard agrees with itself, and the sender keeps to its window.
+//! A sender and a receiver joined by a channel that loses, delays, reorders, duplicates and marks: whatever the
+//! options, everything arrives once and in order, the scoreboard agrees with itself, and the sender keeps to its
+//! window.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
