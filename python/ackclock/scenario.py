@@ -147,6 +147,8 @@ class Flow:
     """IP size of a datagram."""
     source: Mapping[str, Any] | str | Sequence[Sequence[str]] | None = None
     """What the application offers; by default as much as the flow can send."""
+    changes: Sequence[Mapping[str, Any]] | None = None
+    """``{"at": "10s", "parameters": {…}}``: parameters that change while the flow runs."""
 
 
 @dataclass(kw_only=True)

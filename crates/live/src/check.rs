@@ -86,6 +86,9 @@ fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
             flow.options.segment_size
         ));
     }
+    if !flow.changes.is_empty() {
+        return Err("changes cannot run live".to_owned());
+    }
     if flow.options.ecn == EcnMode::Accurate {
         return Err("transport.ecn `accurate` cannot run live; false and true can".to_owned());
     }

@@ -189,6 +189,19 @@ pub struct Flow {
     /// What the application offers.
     #[serde(default)]
     pub source: Source,
+    /// Parameters of the controller that change while the flow runs, where the controller allows it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+}
+
+/// Parameters of a controller that change while a flow runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// When they change.
+    pub at: Time,
+    /// What they become; the others stay.
+    pub parameters: control::Parameters,
 }
 
 /// TCP options by name.

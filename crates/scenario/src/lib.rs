@@ -32,7 +32,7 @@ pub use document::{Document, from_json, from_path, from_toml};
 pub use draw::DrawnFlow;
 pub use error::Error;
 pub use files::{Files, NoFiles};
-pub use language::{Flow, Link, Path, Protocol, Record, Reverse, Scenario};
+pub use language::{Change, Flow, Link, Path, Protocol, Record, Reverse, Scenario};
 pub use plan::{Hop, Kind, Plan, PlannedFlow, PlannedLink};
 pub use schema::schema;
 pub use values::{

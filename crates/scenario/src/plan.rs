@@ -4,7 +4,7 @@ use control::ControllerRef;
 use network::{LinkSettings, Propagation};
 use units::{Bytes, Distribution, Rate, Span, Time};
 
-use crate::language::Record;
+use crate::language::{Change, Record};
 use crate::values::Source;
 
 /// A scenario with everything resolved, validated and indexed.
@@ -77,6 +77,8 @@ pub struct PlannedFlow {
     pub cc: ControllerRef,
     /// Parameters of the controller, which accepts them.
     pub parameters: control::Parameters,
+    /// When which of these change, in the order of time; the controller accepts that.
+    pub changes: Vec<Change>,
     /// Name of the profile that the options come from.
     pub profile: String,
     /// TCP options.

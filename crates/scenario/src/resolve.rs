@@ -11,7 +11,7 @@ use units::{Bytes, Span, Time};
 use crate::document::plain;
 use crate::draw::MOST_FLOWS;
 use crate::error::suggestion;
-use crate::language::{Flow, Overrides, Protocol};
+use crate::language::{Change, Flow, Overrides, Protocol};
 use crate::plan::{Kind, Plan, PlannedFlow};
 use crate::route::{Network, Routes};
 use crate::values::{OnOff, Paced, Sampling, Source};
@@ -174,6 +174,34 @@ impl Scenario {
         }
     }
 
+    /// The changes of the parameters of `flow`, which runs from `start` to `stop`, in the order of time.
+    fn changes(&self, flow: &Flow, start: Time, stop: Time) -> Result<Vec<Change>, Wrong> {
+        let mut changes = flow.changes.clone();
+        changes.sort_by_key(|change| change.at);
+        let Some(first) = changes.first() else { return Ok(changes) };
+        let ControllerRef::Registered(name) = &flow.cc else {
+            return Err(wrong("changes", "only parameters of a controller of the engine's own can change"));
+        };
+        if flow.every.is_some() {
+            return Err(wrong("changes", "is for one connection, not for `every`"));
+        }
+        if first.at < start {
+            return Err(wrong(
+                "changes",
+                format!("`{}` is before the latest start of the flow at `{start}`", first.at),
+            ));
+        }
+        if let Some(late) = changes.iter().find(|change| change.at >= stop) {
+            return Err(wrong("changes", format!("`{}` is not before the end of the flow at `{stop}`", late.at)));
+        }
+        let mut controller = registry::build(name, &flow.parameters).map_err(|e| wrong("parameters", e.to_string()))?;
+        for change in &changes {
+            let changed = controller.set_parameters(&change.parameters);
+            changed.map_err(|error| wrong("changes", plain(&format!("`{}`: {error}", change.at))))?;
+        }
+        Ok(changes)
+    }
+
     fn plan_flow(&self, flow: &Flow, network: &Network, controllers: Controllers<'_>) -> Result<PlannedFlow, Wrong> {
         if flow.count == 0 {
             return Err(wrong("count", "must be at least 1"));
@@ -193,6 +221,7 @@ impl Scenario {
         }
         check_amounts(flow, stop.min(end).since(flow.start))?;
         let kind = kind(flow)?;
+        let changes = self.changes(flow, latest, stop.min(end))?;
         let Routes { forward, reverse } = network.routes(flow).map_err(|(key, message)| wrong(key, message))?;
         let rtt = |delay: fn(&Propagation) -> Span| forward.iter().chain(&reverse).map(|hop| delay(&hop.delay)).sum();
         let (base_rtt, shortest): (Span, Span) = (rtt(Propagation::initial), rtt(Propagation::shortest));
@@ -204,6 +233,7 @@ impl Scenario {
             name: String::new(),
             cc,
             parameters: flow.parameters.clone(),
+            changes,
             profile: name.clone(),
             options,
             kind,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use control::{Controller, Probe};
+use control::{Controller, ParameterError, Parameters, Probe};
 use record::FlowState;
 use scenario::{Arrivals, DrawnFlow, Kind, PlannedFlow, Source};
 use transport::{
@@ -94,6 +94,14 @@ impl Ends {
             Self::Datagram { source, .. } => (source.poll_transmit(now)?, source.wire_size(), Ecn::NotCapable),
         };
         Some(Packet { flow, step, size: size.get() as u32, ecn, body: Body::Data(data) })
+    }
+
+    /// Parameters of the controller change.
+    pub(crate) fn set_parameters(&mut self, now: Time, given: &Parameters) -> Result<(), ParameterError> {
+        match self {
+            Self::Tcp { sender, .. } => sender.set_parameters(now, given),
+            Self::Datagram { source, .. } => source.set_parameters(given),
+        }
     }
 
     /// An ACK or echo arrives at the sender. Answers the RTT sample it gave.

@@ -29,6 +29,8 @@ enum Planned {
     WarmUpEnds,
     Stop(u32),
     Start(u32),
+    /// Parameters of a flow change: the flow, and which of its changes.
+    Change(u32, u32),
 }
 
 /// Makes the controller of a flow.
@@ -115,6 +117,8 @@ impl<'a> World<'a> {
         for (i, flow) in drawn.iter().enumerate() {
             planned.push((flow.start, Planned::Start(i as u32)));
             planned.push((flow.stop, Planned::Stop(i as u32)));
+            let changes = plan.flows[flow.of].changes.iter().enumerate();
+            planned.extend(changes.map(|(n, change)| (change.at, Planned::Change(i as u32, n as u32))));
             let segment = plan.flows[flow.of].options.segment_size.get();
             let (forward, reverse) = world.routes.starts[flow.of];
             let mut ends = None;
@@ -392,7 +396,19 @@ impl<'a> World<'a> {
                     self.recorder.event(now, EventKind::Stop, index, None, None, None);
                 }
             }
+            Some(Planned::Change(index, number)) => self.change(now, index, number),
             Some(Planned::Start(_)) | None => {}
+        }
+    }
+
+    /// Parameters of the controller of flow `index` change.
+    fn change(&mut self, now: Time, index: u32, number: u32) {
+        let change = &self.plan.flows[self.drawn[index as usize].of].changes[number as usize];
+        let flow = &mut self.flows[index as usize];
+        let Some(ends) = flow.ends.as_mut().filter(|_| flow.running) else { return };
+        match ends.set_parameters(now, &change.parameters) {
+            Ok(()) => self.send(now, index),
+            Err(error) => self.failure = Some(Failure::Controller(error.to_string())),
         }
     }
 

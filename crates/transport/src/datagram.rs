@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use control::{Ack, Context, Controller, Loss, RttSample};
+use control::{Ack, Context, Controller, Loss, ParameterError, Parameters, RttSample};
 use units::{Bytes, Random, Span, Time};
 
 use crate::application::Pace;
@@ -161,6 +161,11 @@ impl DatagramSource {
         };
         self.notify(now, |controller, cx| controller.on_loss(cx, &loss));
         self.notify(now, |controller, cx| controller.on_recovered(cx));
+    }
+
+    /// Parameters of the controller change.
+    pub fn set_parameters(&mut self, given: &Parameters) -> Result<(), ParameterError> {
+        self.controller.set_parameters(given)
     }
 
     /// When the next datagram leaves.

@@ -119,6 +119,26 @@ fn a_flow_that_stops_before_it_starts_or_starts_after_the_end() {
 }
 
 #[test]
+fn parameters_change_only_where_and_when_they_can() {
+    let change = |cc: &str, at: &str, rest: &str| {
+        let text = format!("changes = [{{ at = \"{at}\", parameters = {{ num_rtt = 10 }} }}]{rest}");
+        dumbbell("cc = \"newreno\"", &format!("cc = \"{cc}\"\n{text}"))
+    };
+    assert_eq!(
+        change("newreno", "10s", ""),
+        "demo.toml, line 10: flows.0.changes: `10s`: its parameters cannot change while a flow runs"
+    );
+    assert_eq!(
+        change("siad", "60s", ""),
+        "demo.toml, line 10: flows.0.changes: `60s` is not before the end of the flow at `60s`"
+    );
+    assert_eq!(
+        change("siad", "10s", "\nstart = \"20s\""),
+        "demo.toml, line 10: flows.0.changes: `10s` is before the latest start of the flow at `20s`"
+    );
+}
+
+#[test]
 fn a_flow_of_no_bytes() {
     assert_eq!(
         flow("bytes = \"0B\""),
