@@ -41,74 +41,110 @@ impl MarkCounter {
 
 /// The receiver of one connection.
 pub struct Receiver {
-    ack_every: u32,
-    timeout: Span,
-    quick_acks: u32,
-    /// How long an ACK of out-of-order data may wait; zero: not at all.
-    compression: Span,
-    sack: bool,
-    timestamps: bool,
-    max_blocks: usize,
-    window: u32,
-    header: Bytes,
     /// The next segment in order (RCV.NXT).
     next: u64,
+    /// Application bytes delivered in order.
+    delivered: Bytes,
+    last_ack_sent: u64,
+    /// TS.Recent (RFC 7323, section 4.3).
+    echo: Time,
+    one_way_delay: Span,
+    /// Until when the next ACK may wait, for whatever it waits; [`Time::NEVER`] if none does.
+    deadline: Time,
+    timeout: Span,
+    /// What is known of segments out of order; a flow has it from the first of them on.
+    holes: Option<Box<Holes>>,
+    /// The payload of the one segment that is not full, by number.
+    short: Option<Box<(u64, u32)>>,
+    segment_size: u32,
+    unacknowledged: u32,
+    ack_every: u32,
+    quick_acks: u32,
+    /// Out-of-order segments for which the next ACK has waited.
+    compressed: u32,
+    window: u32,
+    /// Bytes of IP and TCP header on an ACK without SACK blocks.
+    header: u32,
+    due: bool,
+    /// Segments above the next one in order have arrived.
+    has_holes: bool,
+    /// A segment has arrived twice, which the next ACK reports.
+    has_duplicate: bool,
+    congestion: bool,
+    sack: bool,
+    timestamps: bool,
+    max_blocks: u8,
+    marks: Option<MarkCounter>,
+    /// How long an ACK of out-of-order data may wait; zero: not at all.
+    compression: Span,
+}
+
+/// What a receiver knows of segments out of order.
+#[derive(Debug, Default)]
+struct Holes {
     early: Ranges,
     /// A number in each of the ranges to report, most recent first (RFC 2018, section 4).
     recent: [u64; 4],
     recent_count: usize,
-    delivered: Bytes,
-    /// The payload of the one segment that is not full, by number.
-    short: Option<(u64, u32)>,
-    segment_size: u64,
-    unacknowledged: u32,
-    /// Until when the next ACK may wait, for whatever it waits.
-    deadline: Option<Time>,
-    due: bool,
-    /// Out-of-order segments for which the next ACK has waited.
-    compressed: u32,
     /// ACKs of out-of-order data that left uncompressed, and the next segment in order then.
     uncompressed: (u32, u64),
-    /// TS.Recent (RFC 7323, section 4.3).
-    echo: Time,
-    last_ack_sent: u64,
+    /// A segment that arrived twice, not yet reported.
     duplicate: Option<u64>,
-    congestion: bool,
-    marks: Option<MarkCounter>,
-    one_way_delay: Span,
+}
+
+impl Holes {
+    /// The range around `number`, above `next`, is the newest: the place that it, or the part of it that was there, had among
+    /// those to report.
+    fn remember(&mut self, number: u64, next: u64) -> usize {
+        // The newest first; older numbers of the same range would only repeat its block.
+        let range = self.early.containing(number);
+        let mut kept = [number, 0, 0, 0];
+        let mut count = 1;
+        let mut place = self.recent_count;
+        for (i, &old) in self.recent[..self.recent_count].iter().enumerate() {
+            let same = range.is_some_and(|(start, end)| (start..end).contains(&old));
+            if same {
+                place = place.min(i);
+            } else if old >= next && count < 4 {
+                kept[count] = old;
+                count += 1;
+            }
+        }
+        self.recent = kept;
+        self.recent_count = count;
+        place
+    }
 }
 
 impl Receiver {
     /// A receiver that has seen nothing, on a path of `base_rtt`, as its handshake would have measured it.
     pub fn new(options: &Options, base_rtt: Span) -> Self {
         Self {
-            ack_every: options.ack_every.max(1),
+            next: 0,
+            delivered: Bytes::ZERO,
+            last_ack_sent: 0,
+            echo: Time::NEVER,
+            one_way_delay: Span::ZERO,
+            deadline: Time::NEVER,
             timeout: options.delayed_ack_timeout,
+            holes: None,
+            short: None,
+            segment_size: options.segment_size.get() as u32,
+            unacknowledged: 0,
+            ack_every: options.ack_every.max(1),
             quick_acks: options.quick_acks,
-            compression: if options.sack { options.sack_compression.min(base_rtt / 20) } else { Span::ZERO },
+            compressed: 0,
+            window: options.receive_window,
+            header: options.ack_overhead().get() as u32,
+            due: false,
+            has_holes: false,
+            has_duplicate: false,
+            congestion: false,
             sack: options.sack,
             timestamps: options.timestamps,
             max_blocks: if options.timestamps { 3 } else { 4 },
-            window: options.receive_window,
-            header: options.ack_overhead(),
-            next: 0,
-            early: Ranges::default(),
-            recent: [0; 4],
-            recent_count: 0,
-            delivered: Bytes::ZERO,
-            short: None,
-            segment_size: options.segment_size.get(),
-            unacknowledged: 0,
-            deadline: None,
-            due: false,
-            compressed: 0,
-            uncompressed: (0, 0),
-            echo: Time::NEVER,
-            last_ack_sent: 0,
-            duplicate: None,
-            congestion: false,
             marks: (options.ecn == EcnMode::Accurate).then(MarkCounter::default),
-            one_way_delay: Span::ZERO,
+            compression: if options.sack { options.sack_compression.min(base_rtt / 20) } else { Span::ZERO },
         }
     }
 
@@ -126,18 +162,23 @@ impl Receiver {
                 self.echo = data.timestamp;
             }
         }
-        if u64::from(data.payload) != self.segment_size {
-            self.short = Some((data.sequence, data.payload));
+        if data.payload != self.segment_size {
+            self.short = Some(Box::new((data.sequence, data.payload)));
         }
-        if data.sequence < self.next || (!self.early.is_empty() && self.early.contains(data.sequence)) {
-            self.duplicate = Some(data.sequence);
+        let next = self.next;
+        if data.sequence < next || self.has_early(data.sequence) {
             self.due = true;
-            if data.sequence > self.next {
-                self.remember(data.sequence); // the block around it comes second (RFC 2883, section 4)
+            self.has_duplicate = true;
+            let holes = self.holes.get_or_insert_default();
+            holes.duplicate = Some(data.sequence);
+            if data.sequence > next {
+                holes.remember(data.sequence, next); // the block around it comes second (RFC 2883, section 4)
             }
-        } else if data.sequence > self.next {
-            self.early.insert(data.sequence, data.sequence + 1, |_, _| {});
-            let place = self.remember(data.sequence);
+        } else if data.sequence > next {
+            self.has_holes = true;
+            let holes = self.holes.get_or_insert_default();
+            holes.early.insert(data.sequence, data.sequence + 1, |_, _| {});
+            let place = holes.remember(data.sequence, next);
             self.out_of_order(now, place);
         } else {
             self.accept(now);
@@ -148,29 +189,30 @@ impl Receiver {
     fn accept(&mut self, now: Time) {
         let before = self.next;
         self.next += 1;
-        let filled_hole = !self.early.is_empty();
-        if let Some((start, end)) = self.early.first()
+        let filled_hole = self.has_holes;
+        if let Some(holes) = self.holes.as_mut().filter(|_| filled_hole)
+            && let Some((start, end)) = holes.early.first()
             && start == self.next
         {
             self.next = end;
-            self.early.remove_below(end);
+            holes.early.remove_below(end);
+            self.has_holes = !holes.early.is_empty();
         }
         self.delivered += self.payload_between(before, self.next);
         self.unacknowledged += 1;
         if filled_hole || self.unacknowledged >= self.ack_every || self.quick_acks > 0 {
             self.quick_acks = self.quick_acks.saturating_sub(1);
             self.due = true;
-        } else if self.deadline.is_none() {
-            self.deadline = Some(now + self.timeout);
+        } else if self.deadline == Time::NEVER {
+            self.deadline = now + self.timeout;
         }
     }
 
     fn payload_between(&self, from: u64, to: u64) -> Bytes {
-        let full = Bytes::new((to - from) * self.segment_size);
-        match self.short {
-            Some((number, payload)) if (from..to).contains(&number) => {
-                full - Bytes::new(self.segment_size - u64::from(payload))
-            }
+        let size = u64::from(self.segment_size);
+        let full = Bytes::new((to - from) * size);
+        match self.short.as_deref() {
+            Some(&(number, payload)) if (from..to).contains(&number) => full - Bytes::new(size - u64::from(payload)),
             _ => full,
         }
     }
@@ -178,43 +220,47 @@ impl Receiver {
     /// A segment out of order, in the block at this place: to be acknowledged at once (RFC 5681, section 4.2), but
     /// for SACK compression.
     fn out_of_order(&mut self, now: Time, place: usize) {
-        if self.uncompressed.1 != self.next {
-            self.uncompressed = (0, self.next);
+        let next = self.next;
+        let uncompressed = &mut self.holes.get_or_insert_default().uncompressed;
+        if uncompressed.1 != next {
+            *uncompressed = (0, next);
         }
         if self.compression.is_zero() || self.quick_acks > 0 {
             self.due = true;
-        } else if self.uncompressed.0 < UNCOMPRESSED {
-            self.uncompressed.0 += 1;
+        } else if uncompressed.0 < UNCOMPRESSED {
+            uncompressed.0 += 1;
             self.due = true;
         } else if place >= EXPECTED_BLOCKS || self.compressed >= MOST_COMPRESSED {
             self.due = true;
         } else {
             self.compressed += 1;
-            let until = now + self.compression;
-            self.deadline = Some(self.deadline.map_or(until, |deadline| deadline.min(until)));
+            self.deadline = self.deadline.min(now + self.compression);
         }
     }
 
-    /// The range around `number` is the newest: the place that it, or the part of it that was there, had among
-    /// those to report.
-    fn remember(&mut self, number: u64) -> usize {
-        // The newest first; older numbers of the same range would only repeat its block.
-        let range = self.early.containing(number);
-        let mut kept = [number, 0, 0, 0];
-        let mut count = 1;
-        let mut place = self.recent_count;
-        for (i, &old) in self.recent[..self.recent_count].iter().enumerate() {
-            let same = range.is_some_and(|(start, end)| (start..end).contains(&old));
-            if same {
-                place = place.min(i);
-            } else if old >= self.next && count < 4 {
-                kept[count] = old;
-                count += 1;
+    /// Whether segment `number` has arrived out of order.
+    fn has_early(&self, number: u64) -> bool {
+        self.has_holes && self.holes.as_ref().is_some_and(|holes| holes.early.contains(number))
+    }
+
+    /// The SACK blocks of the next ACK, and the segment that it reports as a duplicate.
+    fn report(&mut self) -> (SackBlocks, Option<u64>) {
+        let mut sack = SackBlocks::default();
+        let nothing = !std::mem::take(&mut self.has_duplicate) && !self.has_holes;
+        let Some(holes) = self.holes.as_mut().filter(|_| !nothing) else { return (sack, None) };
+        let duplicate = holes.duplicate.take().filter(|_| self.sack);
+        if self.sack && self.has_holes {
+            let room = usize::from(self.max_blocks) - usize::from(duplicate.is_some());
+            for &number in &holes.recent[..holes.recent_count] {
+                if sack.len() == room {
+                    break;
+                }
+                if let Some((start, end)) = holes.early.containing(number) {
+                    sack.push(self.next, start, end);
+                }
             }
         }
-        self.recent = kept;
-        self.recent_count = count;
-        place
+        (sack, duplicate)
     }
 
     /// The acknowledgement that leaves now, if one does.
@@ -224,24 +270,12 @@ impl Receiver {
         }
         self.due = false;
         self.unacknowledged = 0;
-        self.deadline = None;
+        self.deadline = Time::NEVER;
         self.compressed = 0;
         if let Some(marks) = &mut self.marks {
             marks.unreported = 0;
         }
-        let duplicate = self.duplicate.take().filter(|_| self.sack);
-        let mut sack = SackBlocks::default();
-        if self.sack && !self.early.is_empty() {
-            let room = self.max_blocks - usize::from(duplicate.is_some());
-            for &number in &self.recent[..self.recent_count] {
-                if sack.len() == room {
-                    break;
-                }
-                if let Some((start, end)) = self.early.containing(number) {
-                    sack.push(self.next, start, end);
-                }
-            }
-        }
+        let (sack, duplicate) = self.report();
         self.last_ack_sent = self.next;
         Some(Acknowledgement {
             cumulative: self.next,
@@ -258,12 +292,12 @@ impl Receiver {
 
     /// When to call [`on_timeout`](Self::on_timeout), at the latest.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.deadline
+        (self.deadline != Time::NEVER).then_some(self.deadline)
     }
 
     /// An ACK that waited is due.
     pub fn on_timeout(&mut self, now: Time) {
-        self.due |= self.deadline.is_some_and(|at| at <= now);
+        self.due |= self.deadline <= now;
     }
 
     /// Application bytes delivered in order.
@@ -279,6 +313,6 @@ impl Receiver {
     /// Size on the wire (IP) of `ack`.
     pub fn wire_size(&self, ack: &Acknowledgement) -> Bytes {
         let blocks = ack.sack.len() as u64 + u64::from(ack.duplicate.is_some());
-        self.header + Bytes::new(if blocks == 0 { 0 } else { 4 + 8 * blocks })
+        Bytes::new(u64::from(self.header) + if blocks == 0 { 0 } else { 4 + 8 * blocks })
     }
 }
