@@ -14,7 +14,8 @@ pub enum Counting {
         /// L, in segments.
         limit: u32,
     },
-    /// Every segment that an ACK delivers counts once, in slow start and after; one SACKed earlier does not count again (Linux since 3.18).
+    /// Every segment that an ACK delivers counts once, in slow start and after; one SACKed earlier does not count
+    /// again (Linux since 3.18).
     Segments,
 }
 

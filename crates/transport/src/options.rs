@@ -10,11 +10,11 @@ use crate::EcnMode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduction {
-    /// Proportional rate reduction (RFC 6937) as in Linux since 4.3: the slow-start reduction bound only on an ACK that advances
-    /// the cumulative point and shows no new loss, else the conservative one.
+    /// Proportional rate reduction (RFC 6937) as in Linux since 4.3: the slow-start reduction bound only on an ACK
+    /// that advances the cumulative point and shows no new loss, else the conservative one.
     ProportionalRate,
-    /// Proportional rate reduction with the slow-start reduction bound on every ACK (PRR-SSRB, RFC 6937, section 3): Linux 3.2
-    /// to 4.2.
+    /// Proportional rate reduction with the slow-start reduction bound on every ACK (PRR-SSRB, RFC 6937, section
+    /// 3): Linux 3.2 to 4.2.
     ProportionalRateSsrb,
     /// Send whenever the pipe is below the new window (RFC 6675).
     Pipe,
@@ -30,7 +30,8 @@ pub struct Options {
     pub initial_window: u32,
     /// Receive window in segments.
     pub receive_window: u32,
-    /// Selective acknowledgements (RFC 2018), duplicate SACK included (RFC 2883); without them NewReno recovery (RFC 6582).
+    /// Selective acknowledgements (RFC 2018), duplicate SACK included (RFC 2883); without them NewReno recovery
+    /// (RFC 6582).
     pub sack: bool,
     /// The timestamp option (RFC 7323): 12 bytes a segment, and samples that tell a retransmission from its original.
     pub timestamps: bool,
@@ -40,9 +41,10 @@ pub struct Options {
     pub timestamp_tick: Span,
     /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675).
     pub duplicate_threshold: u32,
-    /// Forward acknowledgment (FACK, Mathis and Mahdavi 1996): a segment is lost once one sent `duplicate_threshold` after it was
-    /// SACKed, whatever became of those between, and a retransmission once a segment first sent after it was SACKed; until the
-    /// path is seen to reorder by more than the threshold (Linux 2.4 to 4.15). Without effect where `rack` decides.
+    /// Forward acknowledgment (FACK, Mathis and Mahdavi 1996): a segment is lost once one sent
+    /// `duplicate_threshold` after it was SACKed, whatever became of those between, and a retransmission once a
+    /// segment first sent after it was SACKed; until the path is seen to reorder by more than the threshold (Linux
+    /// 2.4 to 4.15). Without effect where `rack` decides.
     pub forward_acknowledgment: bool,
     /// Time-based loss detection (RACK, RFC 8985), which also finds lost retransmissions.
     pub rack: bool,
@@ -50,9 +52,9 @@ pub struct Options {
     pub tail_loss_probe: bool,
     /// New segments on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
-    /// Fast recovery (RFC 5681, section 3.2). Without it, as in 4.3BSD-Tahoe, the duplicate ACKs that show a loss make everything
-    /// outstanding lost: it is sent again from the first unacknowledged segment on (go-back-N), as the window of the
-    /// controller allows, which may grow meanwhile.
+    /// Fast recovery (RFC 5681, section 3.2). Without it, as in 4.3BSD-Tahoe, the duplicate ACKs that show a loss
+    /// make everything outstanding lost: it is sent again from the first unacknowledged segment on (go-back-N), as
+    /// the window of the controller allows, which may grow meanwhile.
     pub fast_recovery: bool,
     /// How the flight is brought down in fast recovery, and on an ECN echo.
     pub reduction: Reduction,
@@ -60,8 +62,9 @@ pub struct Options {
     pub undo: bool,
     /// How acknowledgements are counted for window growth.
     pub counting: Counting,
-    /// Whether a window that equals the slow-start threshold still is in slow start (RFC 5681, section 3.1, leaves it open): in
-    /// FreeBSD, and in Linux before 4.3, so that one ACK after each reduction grows it as in slow start.
+    /// Whether a window that equals the slow-start threshold still is in slow start (RFC 5681, section 3.1, leaves
+    /// it open): in FreeBSD, and in Linux before 4.3, so that one ACK after each reduction grows it as in slow
+    /// start.
     pub slow_start_at_threshold: bool,
     /// Retransmission timeout before the first sample (RFC 6298, 2.1).
     pub rto_initial: Span,
@@ -75,7 +78,8 @@ pub struct Options {
     pub rto_slack: Span,
     /// Back to the initial window after an idle time longer than the RTO (RFC 5681, section 4.1).
     pub slow_start_restart: bool,
-    /// Explicit congestion notification (RFC 3168): `false`, `true`, or `"accurate"` with a receiver that counts marks (RFC 9768).
+    /// Explicit congestion notification (RFC 3168): `false`, `true`, or `"accurate"` with a receiver that counts
+    /// marks (RFC 9768).
     pub ecn: EcnMode,
     /// Full segments an ACK may wait for: 2 with delayed ACKs, 1 without (RFC 5681, section 4.2).
     pub ack_every: u32,
@@ -84,8 +88,9 @@ pub struct Options {
     /// Segments acknowledged one by one at the start of a connection (quick ACKs of Linux): 16, and in Linux while the
     /// receive window opens, which it does by two segments for each that arrives.
     pub quick_acks: u32,
-    /// SACK compression (Linux since 4.18): how long an ACK of out-of-order data may wait for more of it, at most a twentieth of the
-    /// base RTT. Not the first three since the last advance, nor where a third SACK block changes. Zero is none.
+    /// SACK compression (Linux since 4.18): how long an ACK of out-of-order data may wait for more of it, at most a
+    /// twentieth of the base RTT. Not the first three since the last advance, nor where a third SACK block changes.
+    /// Zero is none.
     pub sack_compression: Span,
 }
 
@@ -121,12 +126,14 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "linux-3.5",
-        summary: "Linux 3.5: SACK with FACK, proportional rate reduction, IW 10, delayed ACKs, windows that grow by ACKs",
+        summary: "Linux 3.5: SACK with FACK, proportional rate reduction, IW 10, delayed ACKs, windows that grow \
+                  by ACKs",
         options: linux_3_5,
     },
     Profile {
         name: "freebsd-9",
-        summary: "FreeBSD 9: SACK pipe recovery, byte counting with L = 2, IW 3, delayed ACKs of 100 ms, RTO at least 230 ms",
+        summary: "FreeBSD 9: SACK pipe recovery, byte counting with L = 2, IW 3, delayed ACKs of 100 ms, RTO at \
+                  least 230 ms",
         options: freebsd_9,
     },
     Profile {
@@ -136,7 +143,8 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "real-1992",
-        summary: "the REAL simulator of 1992: Tahoe without SACK, go-back-N after a loss, one ACK per packet, RTO at least 1 s",
+        summary: "the REAL simulator of 1992: Tahoe without SACK, go-back-N after a loss, one ACK per packet, \
+                  RTO at least 1 s",
         options: real_1992,
     },
 ];
@@ -232,8 +240,9 @@ pub fn ns2_linux() -> Options {
     }
 }
 
-/// The REAL simulator as the analysis of the Delay Algorithm used it (Dabbous 1992): packets of 1000 bytes, ACKs of 40. The paper
-/// gives no timeout before the first sample: RFC 1122, section 4.2.3.1, asks for 3 s, and 4.3BSD ends its back-off at 64 s.
+/// The REAL simulator as the analysis of the Delay Algorithm used it (Dabbous 1992): packets of 1000 bytes, ACKs of
+/// 40. The paper gives no timeout before the first sample: RFC 1122, section 4.2.3.1, asks for 3 s, and 4.3BSD ends
+/// its back-off at 64 s.
 pub fn real_1992() -> Options {
     Options {
         segment_size: Bytes::new(960),

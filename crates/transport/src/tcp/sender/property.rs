@@ -226,7 +226,8 @@ prop_compose! {
         Options {
             segment_size: Bytes::new(SEGMENT), sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, ecn,
             slow_start_restart, fast_recovery, forward_acknowledgment, counting, reduction, ack_every, receive_window,
-            initial_window, duplicate_threshold, quick_acks, clock_tick, sack_compression: Span::from_millis(compression),
+            initial_window, duplicate_threshold, quick_acks, clock_tick,
+            sack_compression: Span::from_millis(compression),
             rto_max: Span::from_secs(4),
             ..linux()
         }
@@ -255,7 +256,9 @@ proptest! {
         options in options(),
         channel in channel(),
         segments in 1u64..200,
-        pacing in prop_oneof![Just(None), (10_000u64..10_000_000).prop_map(|rate| Some(Rate::from_bits_per_second(rate)))],
+        pacing in prop_oneof![
+            Just(None), (10_000u64..10_000_000).prop_map(|rate| Some(Rate::from_bits_per_second(rate)))
+        ],
         seed in any::<u64>(),
     ) {
         World::new(options, channel, segments, pacing, seed).run(segments);
