@@ -50,31 +50,14 @@ impl Sender {
         let unreported = if entering { 0 } else { std::mem::take(&mut self.unreported_losses) };
         let signal = Ack {
             rtt: sample,
-            timestamp_echo: if self.options.timestamps { ack.echo } else { Time::NEVER },
-            timestamp_tick: self.options.timestamp_tick,
-            smoothed_rtt: self.rtt.smoothed,
-            min_rtt: self.rtt.minimum,
-            one_way_delay: Some(ack.one_way_delay),
-            newly_acknowledged: summary.acknowledged,
-            newly_delivered: summary.delivered,
             newly_lost: unreported,
-            delivered: self.delivery.delivered(),
-            lost: self.counters.lost,
             in_flight_before,
-            in_flight: self.board.in_flight(),
-            newly_sacked: summary.highest_sacked,
             first_duplicate: !had_duplicates && summary.acknowledged == 0 && self.board.sacked_count() > 0,
             rate,
             round_start,
             ecn_echo: ack.congestion_echo || newly_marked > 0,
             newly_marked,
-            marked: self.marked,
-            application_limited: self.delivery.is_application_limited(),
-            window_limited: self.is_window_limited(),
-            acknowledged_to: self.board.first(),
-            sent_to: self.board.next(),
-            counting: self.options.counting,
-            slow_start_at_threshold: self.options.slow_start_at_threshold,
+            ..self.state_after(ack, &summary)
         };
         if round_start {
             self.most_in_flight = self.board.in_flight();
@@ -89,6 +72,32 @@ impl Sender {
         self.settle_probe(now, ack, &signal, journal);
         self.timers.outdate(summary.acknowledged > 0); // RFC 6298, 5.2 and 5.3
         sample.map(|s| s.value)
+    }
+
+    /// The state of the connection as `ack` leaves it, for the controller.
+    #[inline]
+    fn state_after(&self, ack: &Acknowledgement, summary: &AckSummary) -> Ack {
+        Ack {
+            timestamp_echo: if self.options.timestamps { ack.echo } else { Time::NEVER },
+            timestamp_tick: self.options.timestamp_tick,
+            smoothed_rtt: self.rtt.smoothed,
+            min_rtt: self.rtt.minimum,
+            one_way_delay: Some(ack.one_way_delay),
+            newly_acknowledged: summary.acknowledged,
+            newly_delivered: summary.delivered,
+            delivered: self.delivery.delivered(),
+            lost: self.counters.lost,
+            in_flight: self.board.in_flight(),
+            newly_sacked: summary.highest_sacked,
+            marked: self.marked,
+            application_limited: self.delivery.is_application_limited(),
+            window_limited: self.is_window_limited(),
+            acknowledged_to: self.board.first(),
+            sent_to: self.board.next(),
+            counting: self.options.counting,
+            slow_start_at_threshold: self.options.slow_start_at_threshold,
+            ..Ack::EMPTY
+        }
     }
 
     /// Without SACK: duplicates stand for arrivals, the third of them and every partial ACK for the loss of the first

@@ -1,0 +1,191 @@
+//! Which segments are lost: by the count of RFC 6675, by FACK, by time (RACK, RFC 8985), or all of them.
+
+use units::{Span, Time};
+
+use super::{AMBIGUOUS, LOST, RETRANSMITTED, Resent, SACKED, Scoreboard};
+
+impl Scoreboard {
+    /// Marks `number` lost if nothing is known of it yet. Says whether it was.
+    fn mark_lost(&mut self, number: u64) -> bool {
+        let index = self.index(number);
+        let flags = &mut self.segments[index].flags;
+        if *flags & (SACKED | LOST) != 0 {
+            return false;
+        }
+        *flags |= LOST;
+        self.lost_count += 1;
+        // A tail loss probe may have sent it again, but that was not counted as a retransmission in flight.
+        self.to_retransmit += 1;
+        let retransmitted = *flags & AMBIGUOUS != 0;
+        let holes = self.holes();
+        holes.retransmit_cursor = holes.retransmit_cursor.min(number);
+        self.report_lost(number, retransmitted);
+        true
+    }
+
+    /// Marks the first outstanding segment lost: NewReno's judgement (RFC 6582), which has no SACK to go by.
+    pub(crate) fn mark_first_lost(&mut self) -> u32 {
+        if self.segments.is_empty() {
+            return 0;
+        }
+        let marked = u32::from(self.mark_lost(self.first));
+        self.sacked_count = self.sacked_count.min(self.outstanding() - self.lost_count);
+        marked
+    }
+
+    /// A segment is lost once `threshold` segments above it were SACKed (RFC 6675, IsLost). Returns how many were
+    /// marked.
+    pub(crate) fn detect_by_count(&mut self, threshold: u32) -> u32 {
+        let limit = self.holes.as_ref().and_then(|holes| holes.highest_sacked.get(threshold as usize - 1).copied());
+        limit.map_or(0, |limit| self.lose_below(limit))
+    }
+
+    /// FACK: a segment is lost once one numbered `threshold` higher was SACKed, and a retransmission once a segment
+    /// first sent after it was. Returns how many were marked.
+    pub(crate) fn detect_forward(&mut self, threshold: u32) -> u32 {
+        let Some(highest) = self.highest_sacked() else { return 0 };
+        let mut marked = self.lose_below((highest + 1).saturating_sub(u64::from(threshold)));
+        while let Some(Resent { number, at, sent_to }) = self.first_resent() {
+            if self.awaits(number, at) {
+                if highest < sent_to {
+                    break;
+                }
+                self.lose_again(number);
+                marked += 1;
+            }
+            self.holes().resent.pop_front();
+        }
+        marked
+    }
+
+    /// Marks everything below `limit` lost of which nothing is known. Returns how many that were.
+    fn lose_below(&mut self, limit: u64) -> u32 {
+        let mut marked = 0;
+        let from = self.holes().count_cursor.max(self.first);
+        for number in from..limit {
+            marked += u32::from(self.mark_lost(number));
+        }
+        let holes = self.holes();
+        holes.count_cursor = holes.count_cursor.max(limit);
+        marked
+    }
+
+    /// A segment is lost if one sent sufficiently later has arrived (RFC 8985, section 6.2, step 5). Returns how
+    /// many were marked, and when the next one would be.
+    pub(crate) fn detect_by_time(&mut self, now: Time, reordering_window: Span) -> (u32, Option<Time>) {
+        let rack = self.rack;
+        let patience = rack.rtt + reordering_window;
+        let mut marked = 0;
+        let mut next: Option<Time> = None;
+        // Segments sent once stand in the order of their numbers…
+        let mut cursor = self.holes.as_ref().map_or(0, |holes| holes.rack_cursor).max(self.first);
+        let start = cursor;
+        while cursor < self.next() {
+            let segment = self.segments[self.index(cursor)];
+            if segment.flags & (SACKED | LOST | AMBIGUOUS) == 0 {
+                if (segment.at, cursor) >= (rack.sent_at, rack.sequence) {
+                    break;
+                }
+                let due = segment.at + patience;
+                if due > now {
+                    next = Some(due);
+                    break;
+                }
+                marked += u32::from(self.mark_lost(cursor));
+            }
+            cursor += 1;
+        }
+        if cursor > start {
+            self.holes().rack_cursor = cursor;
+        }
+        // …and retransmissions in the order of their sending.
+        while let Some(Resent { number, at, .. }) = self.first_resent() {
+            if self.awaits(number, at) {
+                if (at, number) >= (rack.sent_at, rack.sequence) {
+                    break;
+                }
+                let due = at + patience;
+                if due > now {
+                    next = Some(next.map_or(due, |n| n.min(due)));
+                    break;
+                }
+                self.lose_again(number);
+                marked += 1;
+            }
+            self.holes().resent.pop_front();
+        }
+        (marked, next)
+    }
+
+    fn first_resent(&self) -> Option<Resent> {
+        self.holes.as_ref().and_then(|holes| holes.resent.front().copied())
+    }
+
+    /// Whether the transmission of `number` at `at` is the last one and nothing is known of its fate.
+    fn awaits(&self, number: u64, at: Time) -> bool {
+        number >= self.first && {
+            let segment = &self.segments[self.index(number)];
+            let settled = segment.flags & SACKED != 0 || segment.flags & (LOST | RETRANSMITTED) == LOST;
+            segment.at == at && !settled
+        }
+    }
+
+    /// The last transmission of `number`, not its first one, was lost.
+    fn lose_again(&mut self, number: u64) {
+        let index = self.index(number);
+        let flags = &mut self.segments[index].flags;
+        self.retransmitted_count -= u32::from(*flags & RETRANSMITTED != 0);
+        self.lost_count += u32::from(*flags & LOST == 0);
+        *flags = (*flags | LOST) & !RETRANSMITTED;
+        self.to_retransmit += 1;
+        self.holes().lost_again.push_back(number);
+        self.report_lost(number, true);
+    }
+
+    /// Everything not SACKed is lost (RFC 6298, 5.4; RFC 6675, section 5.1). Returns how many were newly marked.
+    pub(crate) fn lose_all(&mut self) -> u32 {
+        let mut marked = 0;
+        self.retransmitted_count = 0;
+        self.to_retransmit = 0;
+        self.lost_count = 0;
+        for (index, segment) in self.segments.iter_mut().enumerate() {
+            if segment.flags & SACKED != 0 {
+                continue;
+            }
+            // A retransmission under way is lost as well, and counts like one that RACK finds.
+            let news = segment.flags & (LOST | RETRANSMITTED) != LOST;
+            marked += u32::from(news);
+            if let Some(reports) = self.reports.as_mut().filter(|_| news) {
+                reports.on_lost(self.first + index as u64, segment.flags & AMBIGUOUS != 0);
+            }
+            segment.flags = (segment.flags | LOST) & !RETRANSMITTED;
+            self.lost_count += 1;
+            self.to_retransmit += 1;
+        }
+        let (first, next) = (self.first, self.next());
+        let holes = self.holes();
+        holes.resent.clear();
+        holes.lost_again.clear();
+        holes.retransmit_cursor = first;
+        holes.count_cursor = next;
+        holes.rack_cursor = next;
+        marked
+    }
+
+    /// Takes back the loss marks of segments sent once: the reduction was spurious. What was sent again stays as it is.
+    pub(crate) fn unmark_lost(&mut self) {
+        for segment in &mut self.segments {
+            if segment.flags & (LOST | AMBIGUOUS) == LOST {
+                segment.flags &= !LOST;
+                self.lost_count -= 1;
+                self.to_retransmit -= 1;
+            }
+        }
+        let holes = self.holes();
+        holes.count_cursor = 0;
+        holes.rack_cursor = 0;
+        if let Some(reports) = &mut self.reports {
+            reports.forget_losses();
+        }
+    }
+}
