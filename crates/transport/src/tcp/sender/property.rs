@@ -4,9 +4,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::{Arc, Mutex};
 
 use control::newreno::NewReno;
-use control::{Context, Controller, Counting};
+use control::{Context, Controller, Counting, SegmentReport, Transmission, Wants};
 use proptest::prelude::*;
 use units::{Bytes, Random, Rate, Span, Time};
 
@@ -27,10 +28,31 @@ struct Channel {
     ack_loss: f64,
 }
 
-/// NewReno that may pace.
-struct Paced(NewReno, Option<Rate>);
+/// What the controller heard of segments.
+#[derive(Debug, Default)]
+struct Heard {
+    sent: u64,
+    delivered: u64,
+    lost: u64,
+}
+
+/// NewReno that may pace, and counts segments.
+struct Paced(NewReno, Option<Rate>, Arc<Mutex<Heard>>);
 
 impl Controller for Paced {
+    fn wants(&self) -> Wants {
+        Wants { sent: true, segments: true, ..Wants::default() }
+    }
+    fn on_sent(&mut self, _cx: &mut Context<'_>, _sent: &Transmission) {
+        self.2.lock().unwrap().sent += 1;
+    }
+    fn on_segment_delivered(&mut self, _cx: &mut Context<'_>, segment: &SegmentReport) {
+        assert_eq!(segment.rtt.is_none(), segment.retransmitted);
+        self.2.lock().unwrap().delivered += 1;
+    }
+    fn on_segment_lost(&mut self, _cx: &mut Context<'_>, _segment: &SegmentReport) {
+        self.2.lock().unwrap().lost += 1;
+    }
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.0.on_start(cx);
     }
@@ -71,6 +93,7 @@ struct World {
     now: Time,
     sender: Sender,
     receiver: Receiver,
+    heard: Arc<Mutex<Heard>>,
     options: Options,
     channel: Channel,
     random: Random,
@@ -83,9 +106,11 @@ struct World {
 impl World {
     fn new(options: Options, channel: Channel, segments: u64, pacing: Option<Rate>, seed: u64) -> Self {
         let application = Application::Finite(Bytes::new(segments * SEGMENT - 1));
-        let controller = Box::new(Paced(NewReno::default(), pacing));
+        let heard = Arc::new(Mutex::new(Heard::default()));
+        let controller = Box::new(Paced(NewReno::default(), pacing, heard.clone()));
         Self {
             now: Time::ZERO,
+            heard,
             sender: Sender::new(options.clone(), controller, application, Random::stream(seed, "flow", 0)),
             receiver: Receiver::new(&options, channel.delay * 2),
             options,
@@ -185,6 +210,11 @@ impl World {
         assert!(self.sender.poll_transmit(self.now, &mut self.events).is_none());
         assert_eq!(self.sender.poll_timeout(), None, "nothing is left to do");
         assert_eq!(self.sender.in_flight(), 0);
+        let (heard, counters) = (self.heard.lock().unwrap(), self.sender.counters());
+        assert_eq!((heard.sent, heard.delivered), (counters.sent, segments));
+        // What only a tail loss probe repaired has no report.
+        let unreported = counters.lost - heard.lost;
+        assert!(unreported == 0 || self.options.tail_loss_probe, "{unreported} lost segments without a report");
     }
 
     fn arrive(&mut self) {
