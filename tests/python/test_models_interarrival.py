@@ -119,3 +119,11 @@ def test_what_cannot_be_estimated_is_refused():
         interarrival.duplicate_ack_times([0.0], [1, 2])
     with pytest.raises(InputError, match="gaps is empty"):
         interarrival.transmission_time([])
+
+
+def test_a_replayed_trace_falls_less_and_meets_reno_at_a_timeout():
+    # Reno: 20, 21, halved, 11.5, timeout, 2. With beta' = 0.1 the 21 become 18.9, then 19.9; 1 and 2 as Reno.
+    reno = [20, 21, 10.5, 11.5, 1, 2]
+    assert interarrival.replayed_windows(reno, {2: 0.1}, {4}) == pytest.approx([20, 21, 18.9, 19.9, 1, 2])
+    assert interarrival.replayed_windows(reno, {2: 0.5}, {4}) == pytest.approx(reno)
+    assert interarrival.replayed_windows([3, 1.5], {1: 0.5}).tolist() == [3, 2]

@@ -9,6 +9,7 @@ leaves below T is noise. All times are in seconds.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -141,3 +142,22 @@ def decrease(
 def modified_window(window: float, gaps: npt.ArrayLike, unit: float, beta: float = 0.5) -> float:
     """The window in packets after the recovery that follows a loss at ``window``: at least 2."""
     return max((1 - decrease(gaps, unit, beta)) * positive("window", window), 2.0)
+
+
+def replayed_windows(
+    windows: npt.ArrayLike, decreases: Mapping[int, float], timeouts: Collection[int] = ()
+) -> Array:
+    """The windows that modified Reno would have had, from a recorded trace of Reno's (figures 8.10 to 8.13).
+
+    ``windows`` are Reno's, in packets. ``decreases`` has beta' by the index of each sample after a fast
+    retransmit, ``timeouts`` are the indices of samples after a timeout. Between these the new window moves by
+    as much as Reno's; at a timeout both are the same.
+    """
+    old = np.asarray(windows, dtype=np.float64)
+    new = old.copy()
+    for index in range(1, old.size):
+        if index in decreases:
+            new[index] = max((1 - decreases[index]) * new[index - 1], 2.0)
+        elif index not in timeouts:
+            new[index] = max(new[index - 1] + old[index] - old[index - 1], 1.0)
+    return new
