@@ -1,0 +1,36 @@
+"""What models need, and when they say so."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ackclock.errors import InputError
+from ackclock.models import checks, responses
+
+
+def test_importing_ackclock_does_not_import_scipy():
+    code = "import sys, ackclock, ackclock.metrics; print({'scipy', 'clarabel'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_models_without_roots_work_without_scipy():
+    code = "import sys; sys.modules['scipy'] = None; from ackclock.models import rounds, figures"
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+
+def test_a_missing_library_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    with pytest.raises(InputError, match=r"this model needs scipy: pip install 'ackclock\[models\]'"):
+        responses.crossing(lambda p: 0.15 / p**0.82)
+
+
+def test_one_number_stands_for_equal_ones():
+    assert checks.vector("weights", 2.0, 3).tolist() == [2.0, 2.0, 2.0]
+    with pytest.raises(InputError, match="weights has nan: each must be above 0"):
+        checks.vector("weights", [1.0, float("nan")])
+    with pytest.raises(InputError, match=r"rates has the shape \(1, 2\): must be a list of numbers"):
+        checks.vector("rates", [[1.0, 2.0]])
+    with pytest.raises(InputError, match="rtt = inf: must be above 0"):
+        checks.positive("rtt", float("inf"))
