@@ -13,7 +13,7 @@ from ackclock.models.allocation import alpha_fair, max_min
 from ackclock.models.bic import Bic
 from ackclock.models.drift import Drift
 from ackclock.models.dynamics import ALGORITHMS, Dynamics
-from ackclock.models.gentle import rocket_increases, slow_start_increases
+from ackclock.models.gentle import Damping, Thrust, rocket_increases, slow_start_increases
 from ackclock.models.illinois import ILLINOIS, TCP_C, TCP_FQ, TCP_FS, TCP_Q, Illinois
 from ackclock.models.interarrival import decrease_factor, noise_level
 from ackclock.models.networks import Network
@@ -202,3 +202,22 @@ def queues_by_rounds(pipe: float, rtt: float, until: float = 300.0, allowed_queu
         found = course(rule, pipe, rtt, until)
         panels.append(Panel(name, [Series("queue estimate", "newreno", found.times, found.queues)]))
     return draw(panels, Axis("time (s)"), Axis("queue (packets)", low=0.0), columns=2)
+
+
+def gentle_windows(damping: Damping, thrust: Thrust) -> Figure:
+    """The window of Gentle over an epoch and at the start, with that of the rounds (figures 7.2 and 7.3)."""
+    epoch = np.linspace(0.0, damping.epoch, 200)
+    start = np.linspace(0.0, thrust.duration, 200)
+    rule = Gentle(damping.queue, rocket=thrust.rocket, alpha_max=thrust.alpha_max)
+    rounds = course(rule, thrust.pipe, thrust.rtt, thrust.duration)
+    panels = [
+        Panel("damping", [Series("closed form", "newreno", epoch, damping.window(epoch))]),
+        Panel(
+            "thrust",
+            [
+                Series("closed form", "newreno", start, thrust.window(start)),
+                Series("rounds", "cubic", rounds.times, rounds.windows, look="points"),
+            ],
+        ),
+    ]
+    return draw(panels, Axis("time (s)"), Axis("window (packets)"), columns=2)
