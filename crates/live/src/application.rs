@@ -4,9 +4,9 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use scenario::{Arrivals, DrawnFlow, PlannedFlow, Source};
-use transport::{Pace, Periods};
-use units::{Random, Time};
+use scenario::{DrawnFlow, PlannedFlow};
+use transport::Pace;
+use units::Time;
 
 /// What is written by when.
 enum Writing {
@@ -72,18 +72,9 @@ pub(crate) fn unless_later(error: Errno) -> Result<(), Errno> {
 
 fn writing(planned: &PlannedFlow, drawn: &DrawnFlow, seed: u64) -> Writing {
     let total = drawn.bytes.map(|bytes| bytes.get());
-    let Source::Paced(paced) = &planned.source else {
+    let Some(pace) = engine::pace(planned, drawn, planned.options.segment_size, seed) else {
         return total.map_or(Writing::Greedy, Writing::Finite);
     };
-    // The streams of the simulator: the same units at the same instants.
-    let stream = |name| Random::stream(seed, name, drawn.stream());
     let unit = planned.options.segment_size;
-    let mut pace = Pace::new(paced.rate.clone(), unit, drawn.bytes);
-    if paced.arrivals == Arrivals::Poisson {
-        pace = pace.poisson(stream("source"));
-    }
-    if let Some(periods) = paced.periods {
-        pace = pace.with_periods(Periods::new(periods.on, periods.off, stream("periods"), drawn.stop));
-    }
     Writing::Paced { pace, unit: unit.get(), total: total.unwrap_or(u64::MAX) }
 }

@@ -372,6 +372,7 @@ impl<'a> Emulator<'a> {
             flow: 0,
             route: 0,
             reverse,
+            step: 0,
             ecn: header.ecn,
             marked: false,
             sequence: None,

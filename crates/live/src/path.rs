@@ -3,10 +3,11 @@
 //! Its clock begins [`Path::new`]'s `lead` before the run. Until then connections are opened, over wires without links: the simulator's
 //! have no handshake. What happens at a link is accounted for at its own instant, however late the emulator looks.
 
-use network::{Departure, Discard, Egress, Jitter, Link, Packet, Propagation, Wire};
-use record::{EventKind, EventRow, LinkDescription, LinkMeter, LinkRow, LinkSample, LinkSeries, seconds};
+use engine::{Fabric, Routed, Tap};
+use network::{Departure, Discard, Packet, Wire};
+use record::{EventRow, LinkRow, LinkSeries};
 use scenario::{Hop, Plan, Sampling};
-use units::{Bytes, Ecn, Random, Span, Time};
+use units::{Bytes, Ecn, Span, Time};
 
 use crate::log::{Entry, Log};
 
@@ -23,6 +24,8 @@ pub(crate) struct Held {
     pub(crate) route: u32,
     /// It goes the way of the ACKs.
     pub(crate) reverse: bool,
+    /// The step of its route; set by the path.
+    pub(crate) step: u32,
     pub(crate) ecn: Ecn,
     pub(crate) marked: bool,
     /// Number of the segment; `None` for what carries no data.
@@ -46,53 +49,83 @@ impl Packet for Held {
     }
 }
 
-/// The links and wires of a plan at work.
+impl Routed for Held {
+    fn step(&self) -> u32 {
+        self.step
+    }
+    fn next_step(&mut self) {
+        self.step += 1;
+    }
+    fn sequence(&self) -> Option<u64> {
+        self.sequence
+    }
+}
+
+/// The links and wires of a plan at work, and what they record.
 pub(crate) struct Path {
     lead: Span,
-    links: Vec<Busy>,
-    wires: Vec<Wire<Held>>,
-    /// Data and ACKs of each flow of the plan.
-    routes: Vec<[Route; 2]>,
+    /// On the clock of the run.
+    fabric: Fabric<Held>,
+    /// The first steps of data and ACKs of each flow of the plan.
+    steps: Vec<[u32; 2]>,
+    /// What is sent before the run, by flow and direction, on the clock of the path.
+    early: Vec<[Wire<Held>; 2]>,
     warmup: Option<Time>,
     sample_every: Option<Span>,
     next_sample: Time,
     /// The earlier of the two.
     next_due: Time,
     series: LinkSeries,
+    observer: Observer,
+}
+
+/// What the path notes of what happens at its links.
+struct Observer {
     events: Option<Vec<EventRow>>,
     /// Lost or dropped, and not yet handed out.
     gone: Vec<Held>,
+    /// The link whose queue is logged.
+    log: Option<(u32, Log)>,
 }
 
-/// A link with what belongs to it.
-struct Busy {
-    link: Link<Held>,
-    jitter: Jitter,
-    books: Books,
-    /// The shortest delay behind it.
-    shortest: Span,
-}
-
-/// What is kept of a link.
-struct Books {
-    meter: LinkMeter,
-    log: Option<Log>,
-}
-
-impl Books {
+impl Observer {
     #[inline]
-    fn log(&self, entry: Entry) {
-        if let Some(log) = &self.log {
-            // Its writer may have met a full disk, and tells of it in the end.
+    fn log(&self, link: u32, entry: Entry) {
+        if let Some((logged, log)) = &self.log
+            && *logged == link
+        {
+            // Its writer may have met a full disk, and says so in the end.
             let _ = log.send(entry);
         }
     }
 }
 
-#[derive(Clone, Copy)]
-struct Route {
-    link: Option<usize>,
-    wire: usize,
+impl Tap<Held> for Observer {
+    fn taken(&mut self, link: u32, packet: &Held, at: Time, _marked: bool) {
+        self.log(link, Entry::Arrival { at, size: packet.size() });
+    }
+
+    fn departed(&mut self, link: u32, packet: &Held, departure: &Departure) {
+        let &Departure { arrived, finish, .. } = departure;
+        self.log(link, Entry::Departure { arrived, finish, size: packet.size() });
+    }
+
+    fn discarded(&mut self, link: u32, packet: Held, at: Time, why: Discard) {
+        let size = packet.size();
+        if matches!(why, Discard::Full | Discard::Early) {
+            self.log(link, Entry::Arrival { at, size });
+        }
+        if why != Discard::Lost {
+            self.log(link, Entry::Drop { at, size });
+        }
+        self.gone.push(packet);
+    }
+
+    fn event(&mut self, row: EventRow) {
+        if let Some(events) = &mut self.events {
+            events.push(row);
+        }
+    }
 }
 
 /// What the links recorded.
@@ -105,61 +138,33 @@ pub(crate) struct LinkTables {
 impl Path {
     /// The path of `plan` under `seed`. Every route of the plan has one hop.
     pub(crate) fn new(plan: &Plan, seed: u64, lead: Span) -> Self {
-        let stream = |name, i| Random::stream(seed, name, i);
-        let mut links: Vec<Busy> = Vec::with_capacity(plan.links.len());
-        for (i, link) in (0u64..).zip(&plan.links) {
-            links.push(Busy {
-                link: Link::new(link.settings.clone(), stream("loss", i), stream("queue", i)),
-                jitter: Jitter::new(link.jitter, stream("jitter", i)),
-                books: Books { meter: LinkMeter::new(), log: None },
-                shortest: Span::MAX,
-            });
-        }
         let sample_every = match plan.record.link_series {
             Sampling::Every(span) => Some(span),
             Sampling::Off | Sampling::Acks(_) => None,
         };
-        let mut path = Self {
+        let fabric = Fabric::new(plan, seed, false);
+        let first_steps = |flow| {
+            let (data, acks) = fabric.first_steps(flow);
+            [data, acks]
+        };
+        let plain = |hops: &[Hop]| Wire::new(hops[0].delay.initial().into(), false);
+        Self {
             lead,
-            links,
-            wires: Vec::new(),
-            routes: Vec::with_capacity(plan.flows.len()),
+            steps: (0..plan.flows.len()).map(first_steps).collect(),
+            early: plan.flows.iter().map(|flow| [plain(&flow.forward), plain(&flow.reverse)]).collect(),
+            fabric,
             warmup: Some(Time::ZERO + plan.warmup),
             next_sample: sample_every.map_or(Time::NEVER, |_| Time::ZERO),
             next_due: Time::ZERO,
             sample_every,
             series: LinkSeries::default(),
-            events: plan.record.events.then(Vec::new),
-            gone: Vec::new(),
-        };
-        let mut known = Vec::new();
-        for flow in &plan.flows {
-            let [forward, reverse] = [(&flow.forward, false), (&flow.reverse, true)]
-                .map(|(hops, reverse)| path.route(plan, &hops[0], reverse, &mut known));
-            path.routes.push([forward, reverse]);
+            observer: Observer { events: plan.record.events.then(Vec::new), gone: Vec::new(), log: None },
         }
-        path
     }
 
     /// What happens at the link `index` from now on is sent to `log`.
     pub(crate) fn log_link(&mut self, index: usize, log: Log) {
-        self.links[index].books.log = Some(log);
-    }
-
-    /// Packets that leave one link for one delay share a wire, as in the simulator.
-    fn route(&mut self, plan: &Plan, hop: &Hop, reverse: bool, known: &mut Vec<(Hop, bool)>) -> Route {
-        let wire = known.iter().position(|(other, back)| (other, *back) == (hop, reverse)).unwrap_or_else(|| {
-            let varies = !hop.delay.is_constant() || hop.link.is_some_and(|l| !plan.links[l].jitter.is_zero());
-            let later = hop.delay.later().iter().map(|&(at, delay)| (at + self.lead, delay));
-            self.wires.push(Wire::new(Propagation::steps(hop.delay.initial(), later), hop.reorder && varies));
-            known.push((hop.clone(), reverse));
-            known.len() - 1
-        });
-        if let Some(link) = hop.link {
-            let shortest = &mut self.links[link].shortest;
-            *shortest = (*shortest).min(hop.delay.shortest());
-        }
-        Route { link: hop.link, wire }
+        self.observer.log = Some((index as u32, log));
     }
 
     /// The run begins at this instant of the path's clock.
@@ -168,37 +173,25 @@ impl Path {
     }
 
     /// `packet` enters at `now`, after everything earlier.
-    pub(crate) fn offer(&mut self, now: Time, packet: Held) {
-        let route = self.routes[packet.route as usize][usize::from(packet.reverse)];
-        match route.link {
-            Some(link) if now >= self.start() => self.offer_to_link(self.run_time(now), link, packet),
-            _ => {
-                self.wires[route.wire].push(now, Span::ZERO, packet);
-            }
+    pub(crate) fn offer(&mut self, now: Time, mut packet: Held) {
+        let (route, direction) = (packet.route as usize, usize::from(packet.reverse));
+        if now < self.start() {
+            self.early[route][direction].push(now, Span::ZERO, packet);
+            return;
         }
+        let now = self.run_time(now);
+        self.settle(now);
+        packet.step = self.steps[route][direction];
+        self.fabric.forward(now, packet, &mut self.observer);
     }
 
     fn run_time(&self, now: Time) -> Time {
         Time::ZERO + now.since(self.start())
     }
 
-    fn offer_to_link(&mut self, now: Time, index: usize, packet: Held) {
-        self.settle(now);
-        self.links[index].books.meter.counters.arrived_packets += 1;
-        let (link, mut out) = self.observed(index);
-        link.offer(now, packet, &mut out);
-    }
-
-    /// Link `index`, and what observes it.
-    fn observed(&mut self, index: usize) -> (&mut Link<Held>, Observer<'_>) {
-        let Busy { link, jitter, books, .. } = &mut self.links[index];
-        let Self { wires, routes, lead, events, gone, .. } = self;
-        (link, Observer { index: index as u32, books, jitter, wires, routes, lead: *lead, events, gone })
-    }
-
     /// A packet that the links lost or dropped.
     pub(crate) fn poll_gone(&mut self) -> Option<Held> {
-        self.gone.pop()
+        self.observer.gone.pop()
     }
 
     /// Brings the links up to `now`.
@@ -206,153 +199,77 @@ impl Path {
         if now >= self.start() {
             let now = self.run_time(now);
             self.settle(now);
-            self.advance_links(now);
+            self.fabric.advance(now, &mut self.observer);
         }
     }
 
     /// The packet that arrives first, with the instant at which it should, if that has come by `now`.
     pub(crate) fn pop_due(&mut self, now: Time) -> Option<(Held, Time)> {
         let next = |wire: &Wire<Held>| wire.next_arrival().unwrap_or(Time::NEVER);
-        let first = self.wires.iter_mut().min_by_key(|wire| next(wire))?;
-        let due = next(first);
-        Some((first.pop_due(now)?, due))
+        if let Some(first) = self.early.iter_mut().flatten().min_by_key(|wire| next(wire)) {
+            let due = next(first);
+            if let Some(packet) = first.pop_due(now) {
+                return Some((packet, due));
+            }
+        }
+        let now = self.run_time(now);
+        while self.fabric.next() <= now {
+            let Some(wire) = self.fabric.begin(now, &mut self.observer) else { continue };
+            let due = self.fabric.next_arrival(wire).unwrap_or(Time::NEVER);
+            let packet = self.fabric.pop_due(wire, now);
+            self.fabric.end(wire);
+            if let Some(packet) = packet {
+                return Some((packet, due + self.lead));
+            }
+        }
+        None
     }
 
     /// Packets waiting at all links.
     pub(crate) fn queued_packets(&self) -> u32 {
-        self.links.iter().map(|busy| busy.link.queued_packets()).sum()
+        self.fabric.queued_packets()
     }
 
     /// When to look again after `instant`, if nothing enters until then.
     pub(crate) fn timeout_after(&self, instant: Time) -> Time {
-        let arrivals = self.wires.iter().filter_map(|wire| wire.arrival_after(instant));
-        let services = self.links.iter().filter_map(|busy| Some(busy.link.poll_timeout()? + self.lead + busy.shortest));
-        arrivals.chain(services.filter(|&at| at > instant)).min().unwrap_or(Time::NEVER)
+        let early = self.early.iter().flatten().filter_map(|wire| wire.arrival_after(instant));
+        let run = self.fabric.timeout_after(self.run_time(instant)) + self.lead;
+        early.min().map_or(run, |at| at.min(run))
     }
 
     /// Takes the samples that are due by `now` (of the run), and begins to measure if that is due.
     fn settle(&mut self, now: Time) {
         while self.next_due <= now {
             let due = self.next_due;
-            self.advance_links(due);
+            self.fabric.advance(due, &mut self.observer);
             if self.warmup == Some(due) {
-                self.links.iter_mut().for_each(|busy| busy.books.meter.restart(due));
+                self.fabric.restart(due);
                 self.warmup = None;
             }
             if self.next_sample == due {
-                self.sample(due);
+                self.fabric.sample(due, &mut self.series);
                 self.next_sample = self.sample_every.map_or(Time::NEVER, |span| due + span);
             }
             self.next_due = self.next_sample.min(self.warmup.unwrap_or(Time::NEVER));
         }
     }
 
-    fn sample(&mut self, at: Time) {
-        for (link, busy) in (0u32..).zip(&mut self.links) {
-            let counters = busy.books.meter.counters_at(at);
-            self.series.push(LinkSample {
-                time_s: seconds(at),
-                link,
-                queue_packets: busy.link.queued_packets(),
-                queue_bytes: busy.link.queued_bytes().get(),
-                departed_bytes: counters.departed_bytes,
-                dropped_packets: counters.dropped_packets,
-                lost_packets: counters.lost_packets,
-                marked_packets: counters.marked_packets,
-            });
-        }
-    }
-
-    fn advance_links(&mut self, now: Time) {
-        for index in 0..self.links.len() {
-            let (link, mut out) = self.observed(index);
-            link.advance(now, &mut out);
-        }
-    }
-
     /// Ends the run at `end` (of the run): what the links recorded.
     pub(crate) fn finish(mut self, end: Time, plan: &Plan) -> LinkTables {
         self.settle(end);
-        self.advance_links(end);
-        self.links.iter().for_each(|busy| busy.books.log(Entry::End { at: end }));
-        let rows = self.links.iter_mut().zip(&plan.links).enumerate().map(|(index, (busy, link))| {
-            let described = LinkDescription {
-                link: index as u32,
-                name: &link.name,
-                rate: link.rate,
-                is_bottleneck: plan.bottleneck == Some(index),
-            };
-            busy.books.meter.finish(end, described)
-        });
-        LinkTables { links: rows.collect(), series: self.series, events: self.events.unwrap_or_default() }
-    }
-}
-
-/// What the path makes of what a link reports.
-struct Observer<'a> {
-    index: u32,
-    books: &'a mut Books,
-    jitter: &'a mut Jitter,
-    wires: &'a mut [Wire<Held>],
-    routes: &'a [[Route; 2]],
-    lead: Span,
-    events: &'a mut Option<Vec<EventRow>>,
-    gone: &'a mut Vec<Held>,
-}
-
-impl Egress<Held> for Observer<'_> {
-    fn take(&mut self, packet: &Held, at: Time, _marked: bool, queued: u32) {
-        if queued > 0 {
-            self.books.meter.queue(at, queued);
+        self.fabric.advance(end, &mut self.observer);
+        if let Some((link, _)) = self.observer.log {
+            self.observer.log(link, Entry::End { at: end });
         }
-        self.books.log(Entry::Arrival { at, size: packet.size() });
-    }
-
-    fn mark(&mut self, packet: &Held, at: Time, queued: u32) {
-        self.books.meter.counters.marked_packets += 1;
-        self.note(at, EventKind::Mark, packet, f64::from(queued));
-    }
-
-    /// The packet goes on its wire, on which it arrives after its last bit has left.
-    fn depart(&mut self, packet: Held, departure: Departure) {
-        let waited = departure.start.since(departure.arrived);
-        self.books.meter.queue(departure.start, departure.queued_packets);
-        self.books.meter.service(departure.start, departure.finish, waited, packet.size());
-        let Departure { arrived, finish, .. } = departure;
-        self.books.log(Entry::Departure { arrived, finish, size: packet.size() });
-        let route = self.routes[packet.route as usize][usize::from(packet.reverse)];
-        self.wires[route.wire].push(finish + self.lead, self.jitter.draw(), packet);
-    }
-
-    fn discard(&mut self, packet: Held, at: Time, why: Discard, queued: u32) {
-        let size = packet.size();
-        self.gone.push(packet);
-        if why == Discard::Lost {
-            self.books.meter.counters.lost_packets += 1;
-            return self.note(at, EventKind::Lost, &packet, f64::NAN);
-        }
-        if matches!(why, Discard::Full | Discard::Early) {
-            self.books.log(Entry::Arrival { at, size });
-        } else {
-            self.books.meter.queue(at, queued);
-        }
-        self.books.log(Entry::Drop { at, size });
-        self.books.meter.counters.dropped_packets += 1;
-        self.note(at, EventKind::Drop, &packet, f64::from(queued));
-    }
-}
-
-impl Observer<'_> {
-    fn note(&mut self, at: Time, kind: EventKind, packet: &Held, value: f64) {
-        if let Some(events) = self.events {
-            let sequence = packet.sequence.unwrap_or(u64::MAX);
-            events.push(EventRow { time_s: seconds(at), kind, flow: packet.flow, link: self.index, sequence, value });
-        }
+        let events = self.observer.events.take().unwrap_or_default();
+        LinkTables { links: self.fabric.rows(end, plan), series: self.series, events }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use record::EventKind;
+
     use super::*;
 
     /// A path of 10 Mbit/s and 10 ms each way with room for two packets, whose clock begins 100 ms before the run.
@@ -375,6 +292,7 @@ mod tests {
             flow: 0,
             route: 0,
             reverse,
+            step: 0,
             ecn: Ecn::NotCapable,
             marked: false,
             sequence: (!reverse).then_some(u64::from(place)),

@@ -79,8 +79,16 @@ impl<P: Packet> Link<P> {
     }
 
     /// Starts every service that is due by `now`, each at its own instant: what `out` is told may lie in the past.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, now: Time, out: &mut impl Egress<P>) {
+        // Mostly a packet is in service: the question is worth no call.
+        if self.is_free(now) {
+            self.start_due(now, out);
+        }
+    }
+
+    #[inline]
+    fn start_due(&mut self, now: Time, out: &mut impl Egress<P>) {
         while self.is_free(now) {
             let Some((packet, arrived)) = self.queue.pop(self.free_at, out) else { return };
             self.start(self.free_at, packet, arrived, out);

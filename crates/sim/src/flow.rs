@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use control::{Controller, ParameterError, Parameters, Probe};
 use record::FlowState;
-use scenario::{Arrivals, DrawnFlow, Kind, PlannedFlow, Source};
+use scenario::{DrawnFlow, Kind, PlannedFlow};
 use transport::{
-    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Options, Pace, Periods, Phase, Receiver,
-    Sender, SenderCounters,
+    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Options, Pace, Phase, Receiver, Sender,
+    SenderCounters,
 };
-use units::{Bytes, Ecn, Random, Span, Time};
+use units::{Ecn, Random, Span, Time};
 
 use crate::packet::{Body, Packet};
 
@@ -51,7 +51,7 @@ impl Ends {
         let random = Random::stream(seed, "flow", drawn.stream());
         match plan.kind {
             Kind::Tcp => {
-                let application = match (pace(plan, drawn, options.segment_size, seed), drawn.bytes) {
+                let application = match (engine::pace(plan, drawn, options.segment_size, seed), drawn.bytes) {
                     (Some(pace), _) => Application::Paced(pace),
                     (None, Some(bytes)) => Application::Finite(bytes),
                     (None, None) => Application::Greedy,
@@ -62,7 +62,7 @@ impl Ends {
                 }
             }
             Kind::Datagram { packet_size } => {
-                let pace = pace(plan, drawn, packet_size, seed);
+                let pace = engine::pace(plan, drawn, packet_size, seed);
                 let pace = pace.unwrap_or_else(|| Pace::new(Vec::new(), packet_size, drawn.bytes));
                 let source = DatagramSource::new(packet_size, pace, controller, random);
                 Self::Datagram { source: Box::new(source), sink: DatagramSink::default() }
@@ -220,18 +220,4 @@ impl Ends {
     pub(crate) fn probe(&self, out: &mut dyn Probe) {
         self.controller().probe(out);
     }
-}
-
-/// The instants at which the application of `plan` writes units of `size`; `None` if it always has data.
-fn pace(plan: &PlannedFlow, drawn: &DrawnFlow, size: Bytes, seed: u64) -> Option<Pace> {
-    let Source::Paced(paced) = &plan.source else { return None };
-    let stream = |name| Random::stream(seed, name, drawn.stream());
-    let mut pace = Pace::new(paced.rate.clone(), size, drawn.bytes);
-    if paced.arrivals == Arrivals::Poisson {
-        pace = pace.poisson(stream("source"));
-    }
-    if let Some(periods) = paced.periods {
-        pace = pace.with_periods(Periods::new(periods.on, periods.off, stream("periods"), drawn.stop));
-    }
-    Some(pace)
 }

@@ -3,7 +3,6 @@
 //! A run is a function of plan and seed: the same bytes on every machine and however many runs go on beside it. The number of pending
 //! events is proportional to links, delays and flows, never to packets.
 
-mod agenda;
 mod alarms;
 mod capture;
 mod failure;
@@ -11,7 +10,6 @@ mod flow;
 mod observer;
 mod packet;
 mod recorder;
-mod route;
 mod run;
 mod samples;
 mod world;

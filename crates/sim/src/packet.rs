@@ -81,6 +81,25 @@ impl network::Packet for Packet {
     }
 }
 
+impl engine::Routed for Packet {
+    #[inline]
+    fn step(&self) -> u32 {
+        self.step
+    }
+
+    #[inline]
+    fn next_step(&mut self) {
+        self.step += 1;
+    }
+
+    fn sequence(&self) -> Option<u64> {
+        match self.body {
+            Body::Data(data) => Some(data.sequence),
+            Body::Ack(_) => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

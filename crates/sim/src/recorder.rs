@@ -1,10 +1,7 @@
 //! What the world writes down: meters, samples, events.
 
 use control::Probe;
-use record::{
-    EventKind, FlowDescription, FlowMeter, FlowRow, FlowSample, LinkDescription, LinkMeter, LinkSample, Probes, Tables,
-    milliseconds, seconds,
-};
+use record::{EventKind, FlowDescription, FlowMeter, FlowRow, FlowSample, Probes, Tables, milliseconds, seconds};
 use scenario::{DrawnFlow, Plan, Sampling};
 use transport::{Event, Journal};
 use units::{Span, Time};
@@ -140,27 +137,6 @@ impl Recorder {
         }
     }
 
-    pub(crate) fn sample_link(
-        &mut self,
-        now: Time,
-        index: u32,
-        queue_packets: u32,
-        queue_bytes: u64,
-        meter: &mut LinkMeter,
-    ) {
-        let counters = meter.counters_at(now);
-        self.tables.link_series.push(LinkSample {
-            time_s: seconds(now),
-            link: index,
-            queue_packets,
-            queue_bytes,
-            departed_bytes: counters.departed_bytes,
-            dropped_packets: counters.dropped_packets,
-            lost_packets: counters.lost_packets,
-            marked_packets: counters.marked_packets,
-        });
-    }
-
     /// Brings the counters of `flow` up to date.
     fn count(&mut self, flow: &Flow) {
         let Some(ends) = &flow.ends else { return };
@@ -206,13 +182,7 @@ impl Recorder {
     }
 
     /// The tables, when the run ends.
-    pub(crate) fn finish(
-        mut self,
-        plan: &Plan,
-        drawn: &[DrawnFlow],
-        flows: &[Flow],
-        meters: &mut [LinkMeter],
-    ) -> Tables {
+    pub(crate) fn finish(mut self, plan: &Plan, drawn: &[DrawnFlow], flows: &[Flow]) -> Tables {
         let end = self.end;
         self.tables.flows = std::mem::take(&mut self.left);
         for (index, (flow, drawn)) in flows.iter().zip(drawn).enumerate() {
@@ -223,15 +193,6 @@ impl Recorder {
             }
         }
         self.tables.flows.sort_by_key(|row| row.flow);
-        for (index, (meter, planned)) in meters.iter_mut().zip(&plan.links).enumerate() {
-            let described = LinkDescription {
-                link: index as u32,
-                name: &planned.name,
-                rate: planned.rate,
-                is_bottleneck: plan.bottleneck == Some(index),
-            };
-            self.tables.links.push(meter.finish(end, described));
-        }
         // A link that is looked at late reports what it dropped at the head of its queue late.
         self.tables.events.sort_by_time();
         self.tables

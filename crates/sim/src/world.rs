@@ -6,21 +6,19 @@
 use std::sync::Arc;
 
 use control::Controller;
-use network::{Jitter, Link, Wire};
-use record::{EventKind, LinkMeter};
-use scenario::{DrawnFlow, Plan, PlannedFlow, PlannedLink};
+use engine::{EventQueue, Fabric, Routed as _};
+use record::EventKind;
+use scenario::{DrawnFlow, Plan, PlannedFlow};
 use transport::Options;
-use units::{Bytes, Ecn, Random, Span, Time};
+use units::{Ecn, Time};
 
-use crate::agenda::Agenda;
 use crate::alarms::Alarms;
 use crate::capture::Capture;
 use crate::failure::Failure;
 use crate::flow::{Ends, Flow};
-use crate::observer::LinkObserver;
+use crate::observer::Observer;
 use crate::packet::{Acks, Body, Packet};
 use crate::recorder::{NO_METER, Recorder};
-use crate::route::{NO_LINK, Routes};
 use crate::samples::{LINKS, PROBES, SERIES, Samples};
 
 /// Things that happen at times known from the start, in the order in which they are done at one instant.
@@ -46,17 +44,10 @@ pub(crate) struct World<'a> {
     flows: Vec<Flow>,
     /// The flows that send and are not complete, in order.
     active: Vec<u32>,
-    links: Vec<Link<Packet>>,
-    meters: Vec<LinkMeter>,
-    /// Behind the links.
-    jitters: Vec<Jitter>,
-    wires: Vec<Wire<Packet>>,
+    fabric: Fabric<Packet>,
     acks: Acks,
-    routes: Routes,
-    /// Wires first, then links.
-    traffic: Agenda,
     /// Senders: looked at no later than needed, often for nothing.
-    timers: Agenda,
+    timers: EventQueue,
     /// Receivers.
     alarms: Alarms,
     /// Sorted, the next one last.
@@ -83,25 +74,16 @@ impl<'a> World<'a> {
         make: Maker<'a>,
         capture: Option<Capture>,
     ) -> Result<Self, Failure> {
-        let routes = Routes::new(plan);
-        let stream = |name, i: usize| Random::stream(seed, name, i as u64);
-        let link =
-            |(i, link): (usize, &PlannedLink)| Link::new(link.settings.clone(), stream("loss", i), stream("queue", i));
-        let jitter = |(i, link): (usize, &PlannedLink)| Jitter::new(link.jitter, stream("jitter", i));
         let mut planned = vec![(Time::ZERO + plan.warmup, Planned::WarmUpEnds)];
         let mut world = Self {
-            traffic: Agenda::new(routes.wire_link.len() + plan.links.len()),
-            timers: Agenda::new(drawn.len()),
+            fabric: Fabric::new(plan, seed, capture.is_some()),
+            timers: EventQueue::new(drawn.len()),
             alarms: Alarms::new(drawn.len()),
-            wires: routes.delays.iter().map(|(delay, overtaking)| Wire::new(delay.clone(), *overtaking)).collect(),
             samples: Samples::new(plan),
             recorder: Recorder::new(plan, drawn),
             acks: Acks::default(),
             flows: Vec::with_capacity(drawn.len()),
             active: Vec::new(),
-            links: plan.links.iter().enumerate().map(link).collect(),
-            meters: plan.links.iter().map(|_| LinkMeter::new()).collect(),
-            jitters: plan.links.iter().enumerate().map(jitter).collect(),
             options: shared_options(plan),
             at_planned: Time::NEVER,
             planned: Vec::new(),
@@ -111,7 +93,6 @@ impl<'a> World<'a> {
             seed,
             drawn,
             make,
-            routes,
             capture,
         };
         for (i, flow) in drawn.iter().enumerate() {
@@ -120,7 +101,7 @@ impl<'a> World<'a> {
             let changes = plan.flows[flow.of].changes.iter().enumerate();
             planned.extend(changes.map(|(n, change)| (change.at, Planned::Change(i as u32, n as u32))));
             let segment = plan.flows[flow.of].options.segment_size.get();
-            let (forward, reverse) = world.routes.starts[flow.of];
+            let (forward, reverse) = world.fabric.first_steps(flow.of);
             let mut ends = None;
             let mut meter = NO_METER;
             if flow.number.is_none() {
@@ -159,7 +140,7 @@ impl<'a> World<'a> {
     /// recorded at t includes all that happened at t.
     #[inline]
     pub(crate) fn step(&mut self, end: Time) -> Option<Time> {
-        let (at_traffic, at_timer) = (self.traffic.next(), self.timers.next());
+        let (at_traffic, at_timer) = (self.fabric.next(), self.timers.next());
         let (at_alarm, at_planned, at_sample) = (self.alarms.next(), self.at_planned, self.samples.next);
         let now = at_traffic.min(at_timer).min(at_alarm).min(at_planned).min(at_sample);
         if now >= end && at_sample != end {
@@ -170,7 +151,7 @@ impl<'a> World<'a> {
             // Rows are due at the very end; what happens at that instant is outside the run, recorded or not.
             self.sample(now);
         } else if now == at_traffic {
-            self.move_traffic(now, self.traffic.first_slot());
+            self.move_traffic(now);
         } else if now == at_timer {
             self.expire_sender(now, self.timers.first_slot());
         } else if now == at_alarm {
@@ -184,93 +165,40 @@ impl<'a> World<'a> {
     }
 
     #[inline]
-    fn move_traffic(&mut self, now: Time, slot: u32) {
-        let wires = self.wires.len() as u32;
-        if slot >= wires {
-            return self.advance_link(now, slot - wires);
-        }
-        let link = self.routes.wire_link[slot as usize];
-        if link != NO_LINK {
-            self.advance_link(now, link);
-        }
-        while let Some(packet) = self.wires[slot as usize].pop_due(now) {
+    fn move_traffic(&mut self, now: Time) {
+        let (fabric, mut observer) = self.observed();
+        let Some(wire) = fabric.begin(now, &mut observer) else { return };
+        while let Some(packet) = self.fabric.pop_due(wire, now) {
             self.arrive(now, packet);
         }
-        self.traffic.set(slot, or_never(self.wires[slot as usize].next_arrival()));
-    }
-
-    /// Brings link `index` up to date.
-    #[inline]
-    fn advance_link(&mut self, now: Time, index: u32) {
-        let (link, mut out) = self.link(index);
-        link.advance(now, &mut out);
-        self.wake_link(index);
-    }
-
-    /// Where packets leave a link for different delays, the one in service may arrive after one that waits: the link must be
-    /// advanced by the time at which the next service could end and cross the shortest wire. With one wire behind it that keeps the
-    /// order, the arrival of the packet in service is that time.
-    ///
-    /// Where a queue may drop when the turn of a packet comes, a capture has it woken for every service: its packets are in the order
-    /// of time.
-    #[inline]
-    fn wake_link(&mut self, index: u32) {
-        let behind = self.routes.behind[index as usize];
-        let captured = self.capture.is_some() && self.links[index as usize].drops_at_head();
-        if behind.overtaking || captured {
-            let next = or_never(self.links[index as usize].poll_timeout());
-            let at = if captured { next } else { next + behind.shortest };
-            self.traffic.set(self.wires.len() as u32 + index, at);
-        }
+        self.fabric.end(wire);
     }
 
     /// `packet` begins the step it is on.
     #[inline]
     fn forward(&mut self, now: Time, packet: Packet) {
-        let step = self.routes.steps[packet.step as usize];
-        if step.link == NO_LINK {
-            let wire = &mut self.wires[step.wire as usize];
-            if wire.push(now, Span::ZERO, packet) {
-                self.traffic.set(step.wire, or_never(wire.next_arrival()));
-            }
-            return;
-        }
-        self.offer(now, step.link, packet);
+        let (fabric, mut observer) = self.observed();
+        fabric.forward(now, packet, &mut observer);
     }
 
+    /// The network, and what observes it.
     #[inline]
-    fn offer(&mut self, now: Time, index: u32, packet: Packet) {
-        let (link, mut out) = self.link(index);
-        out.meter.counters.arrived_packets += 1;
-        link.offer(now, packet, &mut out);
-        self.wake_link(index);
-    }
-
-    /// Link `index`, and what observes it.
-    #[inline]
-    fn link(&mut self, index: u32) -> (&mut Link<Packet>, LinkObserver<'_>) {
-        let i = index as usize;
-        let observer = LinkObserver {
-            index,
-            meter: &mut self.meters[i],
-            jitter: &mut self.jitters[i],
-            wires: &mut self.wires,
-            steps: &self.routes.steps,
-            traffic: &mut self.traffic,
+    fn observed(&mut self) -> (&mut Fabric<Packet>, Observer<'_>) {
+        let observer = Observer {
             flows: &self.flows,
-            warmup: Time::ZERO + self.plan.warmup,
+            plan: self.plan,
             recorder: &mut self.recorder,
             capture: &mut self.capture,
             acks: &mut self.acks,
         };
-        (&mut self.links[i], observer)
+        (&mut self.fabric, observer)
     }
 
     /// `packet` has crossed the wire of its step.
     #[inline]
     fn arrive(&mut self, now: Time, mut packet: Packet) {
-        if !self.routes.steps[packet.step as usize].last {
-            packet.step += 1;
+        if !self.fabric.is_last(&packet) {
+            packet.next_step();
             return self.forward(now, packet);
         }
         if let Some(capture) = &mut self.capture {
@@ -450,22 +378,18 @@ impl<'a> World<'a> {
 
     #[inline(never)]
     fn begin_measuring(&mut self, now: Time) {
-        for index in 0..self.links.len() as u32 {
-            self.advance_link(now, index);
-            self.meters[index as usize].restart(now);
-        }
+        let (fabric, mut observer) = self.observed();
+        fabric.advance(now, &mut observer);
+        fabric.restart(now);
         self.recorder.restart(now, self.plan, self.drawn, &self.flows);
     }
 
     #[inline(never)]
     fn sample(&mut self, now: Time) {
         if self.samples.take(LINKS, now) {
-            for index in 0..self.links.len() as u32 {
-                self.advance_link(now, index);
-                let link = &self.links[index as usize];
-                let (packets, bytes): (u32, Bytes) = (link.queued_packets(), link.queued_bytes());
-                self.recorder.sample_link(now, index, packets, bytes.get(), &mut self.meters[index as usize]);
-            }
+            let (fabric, mut observer) = self.observed();
+            fabric.advance(now, &mut observer);
+            fabric.sample(now, &mut observer.recorder.tables.link_series);
         }
         let (series, probes) = (self.samples.take(SERIES, now), self.samples.take(PROBES, now));
         if !series && !probes {
@@ -489,10 +413,10 @@ impl<'a> World<'a> {
 
     /// Ends the run at `end`: brings everything up to date and gives the tables.
     pub(crate) fn finish(mut self, end: Time) -> record::Tables {
-        for index in 0..self.links.len() as u32 {
-            self.advance_link(end, index);
-        }
-        self.recorder.finish(self.plan, self.drawn, &self.flows, &mut self.meters)
+        let (fabric, mut observer) = self.observed();
+        fabric.advance(end, &mut observer);
+        self.recorder.tables.links = self.fabric.rows(end, self.plan);
+        self.recorder.finish(self.plan, self.drawn, &self.flows)
     }
 }
 

@@ -7,7 +7,7 @@ use units::Time;
 /// Up to [`FEW`] slots stand in a table, which is looked through when the first of them moves. More are in a binary heap, where moving a
 /// slot costs a walk and not a second entry.
 #[derive(Clone, Debug)]
-pub(crate) struct Agenda {
+pub struct EventQueue {
     /// What is due first; at [`Time::NEVER`] if nothing is pending.
     first: Entry,
     /// Each slot, if there are few.
@@ -46,9 +46,9 @@ impl Entry {
 
 const ABSENT: u32 = u32::MAX;
 
-impl Agenda {
-    /// An agenda for `slots` slots, nothing pending.
-    pub(crate) fn new(slots: usize) -> Self {
+impl EventQueue {
+    /// A queue for `slots` slots, nothing pending.
+    pub fn new(slots: usize) -> Self {
         let (few, many) = if slots <= FEW { (slots, 0) } else { (0, slots) };
         Self {
             first: Entry::NONE,
@@ -60,19 +60,19 @@ impl Agenda {
 
     /// The earliest time; [`Time::NEVER`] if nothing is pending.
     #[inline]
-    pub(crate) fn next(&self) -> Time {
+    pub fn next(&self) -> Time {
         self.first.at()
     }
 
     /// The slot that is due first. Nothing may be pending only where [`next`](Self::next) said so.
     #[inline]
-    pub(crate) fn first_slot(&self) -> u32 {
+    pub fn first_slot(&self) -> u32 {
         self.first.slot()
     }
 
     /// `slot` wants to be looked at `at` that time, and at no other; [`Time::NEVER`]: not at all.
     #[inline]
-    pub(crate) fn set(&mut self, slot: u32, at: Time) {
+    pub fn set(&mut self, slot: u32, at: Time) {
         let Some(entry) = self.table.get_mut(slot as usize) else { return self.set_in_heap(slot, at) };
         *entry = Entry::new(at, slot);
         if *entry <= self.first {
@@ -120,7 +120,7 @@ impl Agenda {
 
     /// `slot` wants to be looked at `at` that time, unless it will be earlier anyway.
     #[inline]
-    pub(crate) fn no_later_than(&mut self, slot: u32, at: Time) {
+    pub fn no_later_than(&mut self, slot: u32, at: Time) {
         if self.due(slot) > at {
             self.set(slot, at);
         }
@@ -187,23 +187,23 @@ mod tests {
             slots in 1u32..=2 * FEW as u32,
             operations in proptest::collection::vec((0u32..1000, proptest::option::of(0u64..50), proptest::bool::ANY), 1..200)
         ) {
-            let mut agenda = Agenda::new(slots as usize);
+            let mut queue = EventQueue::new(slots as usize);
             let mut model = vec![Time::NEVER; slots as usize];
             for (slot, at, lazily) in operations {
                 let slot = slot % slots;
                 let at = at.map_or(Time::NEVER, Time::from_nanos);
                 let entry = &mut model[slot as usize];
                 if lazily {
-                    agenda.no_later_than(slot, at);
+                    queue.no_later_than(slot, at);
                     *entry = at.min(*entry);
                 } else {
-                    agenda.set(slot, at);
+                    queue.set(slot, at);
                     *entry = at;
                 }
                 let (next, slot) = (0..slots).map(|s| (model[s as usize], s)).min().unwrap();
-                proptest::prop_assert_eq!(agenda.next(), next);
+                proptest::prop_assert_eq!(queue.next(), next);
                 if next != Time::NEVER {
-                    proptest::prop_assert_eq!(agenda.first_slot(), slot);
+                    proptest::prop_assert_eq!(queue.first_slot(), slot);
                 }
             }
         }

@@ -1,0 +1,312 @@
+//! The network of a plan in motion: its links, the wires behind them, their meters, and when which of them has to be looked at.
+//!
+//! A packet enters with [`Fabric::forward`] on the first step of its route. [`Fabric::next`] says when something is due; then
+//! [`Fabric::begin`], [`Fabric::pop_due`] and [`Fabric::end`] hand out what arrives there. An engine that wants to know more than the rows
+//! hold watches through a [`Tap`]. Everything is dispatched statically: a packet costs no indirect call.
+
+use network::{Departure, Discard, Egress, Jitter, Link, Packet, Wire};
+use record::{EventKind, EventRow, LinkDescription, LinkMeter, LinkRow, LinkSample, LinkSeries, seconds};
+use scenario::{Plan, PlannedLink};
+use units::{Random, Span, Time};
+
+use crate::EventQueue;
+use crate::route::{NO_LINK, Routes};
+
+/// A packet on a route.
+pub trait Routed: Packet {
+    /// The step of its route that it is on, as [`Fabric::first_steps`] counts.
+    fn step(&self) -> u32;
+
+    /// It has crossed the wire of its step and begins the next.
+    fn next_step(&mut self);
+
+    /// The number of its segment, by which rows name it; `None` for what carries no data.
+    fn sequence(&self) -> Option<u64>;
+}
+
+/// What an engine does beside when a link reports. Links have their index in the plan.
+pub trait Tap<P> {
+    /// `link` took `packet` at `at`. It is as it arrived, and `marked` now.
+    #[inline]
+    fn taken(&mut self, link: u32, packet: &P, at: Time, marked: bool) {
+        let _ = (link, packet, at, marked);
+    }
+
+    /// The service of `packet` on `link` starts.
+    #[inline]
+    fn departed(&mut self, link: u32, packet: &P, departure: &Departure) {
+        let _ = (link, packet, departure);
+    }
+
+    /// `link` lost or dropped `packet` at `at`.
+    fn discarded(&mut self, link: u32, packet: P, at: Time, why: Discard);
+
+    /// A row for the table of events.
+    fn event(&mut self, row: EventRow);
+}
+
+/// The links and wires of a plan at work.
+#[derive(Debug)]
+pub struct Fabric<P> {
+    links: Vec<Link<P>>,
+    beyond: Beyond<P>,
+}
+
+/// What lies behind the links.
+#[derive(Debug)]
+struct Beyond<P> {
+    /// Of each link.
+    sides: Vec<Side>,
+    wires: Vec<Wire<P>>,
+    routes: Routes,
+    /// Wires first, then links.
+    pending: EventQueue,
+}
+
+/// What belongs to a link.
+#[derive(Debug)]
+struct Side {
+    meter: LinkMeter,
+    jitter: Jitter,
+    /// The link is looked at this long after the next service starts; only when a wire behind it has to be, if `None`.
+    wake_after: Option<Span>,
+    /// The shortest delay behind it.
+    shortest: Span,
+}
+
+impl<P: Routed> Fabric<P> {
+    /// The network of `plan` under `seed`, with nothing on it. Where reports have to come `in_time`, links whose queue may drop a packet when
+    /// its turn comes are looked at for every service; otherwise such a drop may be reported later than it happens.
+    pub fn new(plan: &Plan, seed: u64, in_time: bool) -> Self {
+        let routes = Routes::new(plan);
+        let (mut links, mut sides): (Vec<Link<P>>, Vec<Side>) = (Vec::new(), Vec::new());
+        for ((index, planned), behind) in (0..).zip(&plan.links).zip(&routes.behind) {
+            let stream = |name| Random::stream(seed, name, index);
+            let link = Link::new(planned.settings.clone(), stream("loss"), stream("queue"));
+            sides.push(Side {
+                meter: LinkMeter::new(),
+                jitter: Jitter::new(planned.jitter, stream("jitter")),
+                wake_after: if in_time && link.drops_at_head() {
+                    Some(Span::ZERO)
+                } else {
+                    behind.overtaking.then_some(behind.shortest)
+                },
+                shortest: behind.shortest,
+            });
+            links.push(link);
+        }
+        let wires = routes.delays.iter().map(|(delay, overtaking)| Wire::new(delay.clone(), *overtaking)).collect();
+        let pending = EventQueue::new(routes.delays.len() + links.len());
+        Self { links, beyond: Beyond { sides, wires, routes, pending } }
+    }
+
+    /// The first step of data and of ACKs of the plan's flow `flow`.
+    pub fn first_steps(&self, flow: usize) -> (u32, u32) {
+        self.beyond.routes.starts[flow]
+    }
+
+    /// When something has to be looked at; [`Time::NEVER`] if nothing is under way.
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.beyond.pending.next()
+    }
+
+    /// Looks at what is due first, at `now`. If that is a wire: ask it for what arrives ([`Fabric::pop_due`]), then call [`Fabric::end`].
+    #[inline]
+    pub fn begin(&mut self, now: Time, tap: &mut impl Tap<P>) -> Option<u32> {
+        let slot = self.beyond.pending.first_slot();
+        let wires = self.beyond.wires.len() as u32;
+        if slot >= wires {
+            self.advance_link(now, slot - wires, tap);
+            return None;
+        }
+        let link = self.beyond.routes.wire_link[slot as usize];
+        if link != NO_LINK {
+            self.advance_link(now, link, tap);
+        }
+        Some(slot)
+    }
+
+    /// When the next packet arrives on `wire`. `None`: none will.
+    pub fn next_arrival(&self, wire: u32) -> Option<Time> {
+        self.beyond.wires[wire as usize].next_arrival()
+    }
+
+    /// When something arrives after `instant`, at the earliest: for an engine that has set its clock to `instant` already.
+    pub fn timeout_after(&self, instant: Time) -> Time {
+        let arrivals = self.beyond.wires.iter().filter_map(|wire| wire.arrival_after(instant));
+        let links = self.links.iter().zip(&self.beyond.sides);
+        let services = links.filter_map(|(link, side)| Some(link.poll_timeout()? + side.shortest));
+        or_never(arrivals.chain(services.filter(|&at| at > instant)).min())
+    }
+
+    /// The next packet that has arrived on `wire` by `now`.
+    #[inline]
+    pub fn pop_due(&mut self, wire: u32, now: Time) -> Option<P> {
+        self.beyond.wires[wire as usize].pop_due(now)
+    }
+
+    /// All that arrived on `wire` was taken.
+    #[inline]
+    pub fn end(&mut self, wire: u32) {
+        let next = self.beyond.wires[wire as usize].next_arrival();
+        self.beyond.pending.set(wire, or_never(next));
+    }
+
+    /// Whether `packet` is on the last step of its route.
+    #[inline]
+    pub fn is_last(&self, packet: &P) -> bool {
+        self.beyond.routes.steps[packet.step() as usize].last
+    }
+
+    /// `packet` begins the step it is on.
+    #[inline]
+    pub fn forward(&mut self, now: Time, packet: P, tap: &mut impl Tap<P>) {
+        let step = self.beyond.routes.steps[packet.step() as usize];
+        if step.link == NO_LINK {
+            let wire = &mut self.beyond.wires[step.wire as usize];
+            if wire.push(now, Span::ZERO, packet) {
+                self.beyond.pending.set(step.wire, or_never(wire.next_arrival()));
+            }
+            return;
+        }
+        self.beyond.sides[step.link as usize].meter.counters.arrived_packets += 1;
+        let mut out = Observer { link: step.link, beyond: &mut self.beyond, tap };
+        self.links[step.link as usize].offer(now, packet, &mut out);
+        self.wake_link(step.link);
+    }
+
+    /// Brings all links up to `now`.
+    pub fn advance(&mut self, now: Time, tap: &mut impl Tap<P>) {
+        for link in 0..self.links.len() as u32 {
+            self.advance_link(now, link, tap);
+        }
+    }
+
+    /// The measured interval starts at `now`, to which the links were brought.
+    pub fn restart(&mut self, now: Time) {
+        self.beyond.sides.iter_mut().for_each(|side| side.meter.restart(now));
+    }
+
+    /// Appends a row of each link to `series`. The links were brought up to `now`.
+    pub fn sample(&mut self, now: Time, series: &mut LinkSeries) {
+        for ((index, link), side) in (0u32..).zip(&self.links).zip(&mut self.beyond.sides) {
+            let counters = side.meter.counters_at(now);
+            series.push(LinkSample {
+                time_s: seconds(now),
+                link: index,
+                queue_packets: link.queued_packets(),
+                queue_bytes: link.queued_bytes().get(),
+                departed_bytes: counters.departed_bytes,
+                dropped_packets: counters.dropped_packets,
+                lost_packets: counters.lost_packets,
+                marked_packets: counters.marked_packets,
+            });
+        }
+    }
+
+    /// The rows of the links over the interval that ends at `end`, to which they were brought.
+    pub fn rows(&mut self, end: Time, plan: &Plan) -> Vec<LinkRow> {
+        let row = |((index, side), link): ((usize, &mut Side), &PlannedLink)| {
+            side.meter.finish(
+                end,
+                LinkDescription {
+                    link: index as u32,
+                    name: &link.name,
+                    rate: link.rate,
+                    is_bottleneck: plan.bottleneck == Some(index),
+                },
+            )
+        };
+        self.beyond.sides.iter_mut().enumerate().zip(&plan.links).map(row).collect()
+    }
+
+    /// Packets waiting at all links.
+    pub fn queued_packets(&self) -> u32 {
+        self.links.iter().map(Link::queued_packets).sum()
+    }
+
+    #[inline]
+    fn advance_link(&mut self, now: Time, link: u32, tap: &mut impl Tap<P>) {
+        let mut out = Observer { link, beyond: &mut self.beyond, tap };
+        self.links[link as usize].advance(now, &mut out);
+        self.wake_link(link);
+    }
+
+    /// Where packets leave a link for different delays, the one in service may arrive after one that waits: the link must be
+    /// advanced by the time at which the next service could end and cross the shortest wire. With one wire behind it that keeps the
+    /// order, the arrival of the packet in service is that time.
+    #[inline]
+    fn wake_link(&mut self, link: u32) {
+        if let Some(after) = self.beyond.sides[link as usize].wake_after {
+            let at = or_never(self.links[link as usize].poll_timeout()) + after;
+            self.beyond.pending.set(self.beyond.wires.len() as u32 + link, at);
+        }
+    }
+}
+
+/// The observer of one link: meters, rows, wires.
+struct Observer<'a, P, T> {
+    link: u32,
+    beyond: &'a mut Beyond<P>,
+    tap: &'a mut T,
+}
+
+impl<P: Routed, T: Tap<P>> Egress<P> for Observer<'_, P, T> {
+    #[inline(always)]
+    fn take(&mut self, packet: &P, at: Time, marked: bool, queued: u32) {
+        if queued > 0 {
+            self.beyond.sides[self.link as usize].meter.queue(at, queued);
+        }
+        self.tap.taken(self.link, packet, at, marked);
+    }
+
+    #[inline(never)]
+    fn mark(&mut self, packet: &P, at: Time, queued: u32) {
+        self.beyond.sides[self.link as usize].meter.counters.marked_packets += 1;
+        self.note(at, EventKind::Mark, packet, f64::from(queued));
+    }
+
+    /// The packet goes on the wire, on which it arrives after its last bit has left.
+    #[inline]
+    fn depart(&mut self, packet: P, departure: Departure) {
+        let Departure { arrived, start, finish, queued_packets, .. } = departure;
+        let side = &mut self.beyond.sides[self.link as usize];
+        side.meter.queue(start, queued_packets);
+        side.meter.service(start, finish, start.since(arrived), packet.size());
+        self.tap.departed(self.link, &packet, &departure);
+        let step = self.beyond.routes.steps[packet.step() as usize];
+        let wire = &mut self.beyond.wires[step.wire as usize];
+        if wire.push(finish, side.jitter.draw(), packet) {
+            self.beyond.pending.set(step.wire, or_never(wire.next_arrival()));
+        }
+    }
+
+    #[inline(never)]
+    fn discard(&mut self, packet: P, at: Time, why: Discard, queued: u32) {
+        let meter = &mut self.beyond.sides[self.link as usize].meter;
+        if matches!(why, Discard::Evicted | Discard::Head) {
+            meter.queue(at, queued);
+        }
+        if why == Discard::Lost {
+            meter.counters.lost_packets += 1;
+            self.note(at, EventKind::Lost, &packet, f64::NAN);
+        } else {
+            meter.counters.dropped_packets += 1;
+            self.note(at, EventKind::Drop, &packet, f64::from(queued));
+        }
+        self.tap.discarded(self.link, packet, at, why);
+    }
+}
+
+impl<P: Routed, T: Tap<P>> Observer<'_, P, T> {
+    fn note(&mut self, at: Time, kind: EventKind, packet: &P, value: f64) {
+        let sequence = packet.sequence().unwrap_or(u64::MAX);
+        self.tap.event(EventRow { time_s: seconds(at), kind, flow: packet.flow(), link: self.link, sequence, value });
+    }
+}
+
+#[inline]
+fn or_never(at: Option<Time>) -> Time {
+    at.unwrap_or(Time::NEVER)
+}
