@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import ackclock
 from ackclock import metrics
 from ackclock.metrics import MetricError
 from ackclock.models import responses
@@ -79,6 +80,30 @@ def test_responsiveness_is_the_logarithm_of_a_half(beta, rounds):
     run = series([100 * (1 - beta) ** k for k in range(10)], rtt=0.1, step=0.1)
     assert metrics.responsiveness(run, "a", 0.0) == pytest.approx(rounds)
     assert responses.rounds_to_halve(beta) == rounds
+
+
+def test_a_window_that_is_sampled_too_rarely_has_no_smoothness():
+    # Every 0.1 s at an RTT of 0.05 s: what happens within an RTT cannot be seen.
+    run = series([20, 10, 20], rtt=0.05, step=0.1)
+    for metric in (metrics.smoothness, metrics.aggressiveness):
+        with pytest.raises(MetricError, match='sampled less than once an RTT: record flow_series = "1ack"'):
+            metric(run, "a")
+
+
+def test_a_simulated_reno_flow_has_the_metrics_of_aimd():
+    path = ackclock.Path("10mbit", rtt="40ms", queue="40p")
+    scenario = ackclock.Scenario(
+        path=path,
+        flows=[ackclock.Flow("newreno")],
+        duration="40s",
+        warmup="10s",
+        record=ackclock.Record(flow_series="1ack"),
+    )
+    run = ackclock.simulate(scenario)
+    assert metrics.smoothness(run, "newreno-0", 10, 40) == pytest.approx(0.5, abs=0.03)
+    # A packet in each RTT, of 40 ms at the shortest and about 87 ms before a loss.
+    assert 1 / 0.09 < metrics.aggressiveness(run, "newreno-0", 10, 40) < 1.1 / 0.04
+    assert metrics.goodput_ratio(run, "newreno-0") == pytest.approx(1 - metrics.loss_rate(run), abs=1e-3)
 
 
 def test_a_window_that_never_halves_has_no_responsiveness():

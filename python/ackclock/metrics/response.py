@@ -29,6 +29,7 @@ def smoothness(
     Small is smooth.
     """
     times, windows, rtts = _window(run, flow, start, stop, rtt)
+    _close_enough(times, rtts, flow)
     return float(np.max(1 - windows / -_least_before(times, -windows, rtts)))
 
 
@@ -41,6 +42,7 @@ def aggressiveness(
     The interval should hold no slow start.
     """
     times, windows, rtts = _window(run, flow, start, stop, rtt)
+    _close_enough(times, rtts, flow)
     return float(np.max((windows - _least_before(times, windows, rtts)) / rtts))
 
 
@@ -71,6 +73,13 @@ def _window(
     if not np.any(chosen):
         raise MetricError(f"flow `{flow}` has no sample of its window in the interval")
     return times[chosen], windows[chosen], rtts[chosen]
+
+
+def _close_enough(times: Array, rtts: Array, flow: str) -> None:
+    if times.size > 1 and np.median(np.diff(times)) > np.median(rtts) * (1 + 1e-9):
+        raise MetricError(
+            f'the window of `{flow}` is sampled less than once an RTT: record flow_series = "1ack"'
+        )
 
 
 def _least_before(times: Array, values: Array, spans: Array) -> Array:
