@@ -8,30 +8,15 @@
 compile_error!("live runs need Linux");
 
 mod algorithm;
-mod application;
-mod changes;
 mod check;
 mod emulator;
-mod endpoints;
-mod header;
 mod honesty;
-mod hosts;
-mod log;
-mod namespace;
-mod netlink;
-mod offload;
+mod host;
 mod path;
-mod pool;
-mod rows;
 mod run;
-mod services;
 mod shell;
-mod shown;
-mod sockets;
-mod system;
-mod tracker;
+mod tcp;
 mod twins;
-mod waiter;
 mod watchdog;
 
 pub use algorithm::{Algorithm, Algorithms, InKernel, Internal};

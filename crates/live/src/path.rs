@@ -1,4 +1,4 @@
-//! The emulated path: the links, queues and wires of a plan, around packets that lie in a [`Pool`](crate::pool::Pool).
+//! The emulated path: the links, queues and wires of a plan, around packets that lie in a [`Pool`](crate::emulator::pool::Pool).
 //!
 //! Its clock begins [`Path::new`]'s `lead` before the run. Until then connections are opened, over wires without links: the simulator's
 //! have no handshake. What happens at a link is accounted for at its own instant, however late the emulator looks.
@@ -9,7 +9,7 @@ use record::{EventRow, LinkRow, LinkSeries};
 use scenario::{Hop, Plan, Sampling};
 use units::{Bytes, Ecn, Span, Time};
 
-use crate::log::{Entry, Log};
+use crate::emulator::log::{Entry, Log};
 
 /// A packet on the path.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -13,16 +13,16 @@ use units::{Rate, Span, Time};
 
 use crate::algorithm::{Algorithm, Algorithms};
 use crate::check::{self, MOST_FLOWS, Refusal};
+use crate::emulator::offload::PREFIX;
+use crate::emulator::pool::Pool;
 use crate::emulator::{self, Clock, Emulator, Flows, SENDER_PORT, Seen};
-use crate::endpoints::{self, Endpoints, Traced};
 use crate::honesty::{Honesty, Lateness, Trains, reasons};
-use crate::namespace::{End, Setting};
-use crate::offload::PREFIX;
+use crate::host::namespace::{End, Setting};
+use crate::host::sockets::{FAR, NEAR, Sockets, ahead};
+use crate::host::system;
 use crate::path::Path;
-use crate::pool::Pool;
-use crate::shown;
-use crate::sockets::{FAR, NEAR, Sockets, ahead};
-use crate::system;
+use crate::tcp::endpoints::{self, Endpoints, Traced};
+use crate::tcp::shown;
 use crate::watchdog::{self, Late};
 
 /// What to run.

@@ -15,19 +15,19 @@ use scenario::Plan;
 use units::{Span, Time};
 
 use crate::check::{Refusal, check_route};
+use crate::emulator::log::{Log, Writer};
+use crate::emulator::offload::PREFIX;
+use crate::emulator::pool::Pool;
 use crate::emulator::{Clock, Emulator, Flows, Report, Seen, Settings};
-use crate::endpoints::Traced;
 use crate::honesty::Honesty;
-use crate::hosts;
-use crate::log::{Log, Writer};
-use crate::namespace::End;
-use crate::offload::PREFIX;
+use crate::host::hosts;
+use crate::host::namespace::End;
+use crate::host::services;
+use crate::host::sockets::FAR;
+use crate::host::system;
 use crate::path::Path;
-use crate::pool::Pool;
 use crate::run::{Failure, HaltAll, Laboratory, SETTLING, Watch, honesty, in_order, place_size, places, together};
-use crate::services;
-use crate::sockets::FAR;
-use crate::system;
+use crate::tcp::endpoints::Traced;
 
 /// What to run, and across which path.
 #[derive(Clone, Debug)]

@@ -14,13 +14,13 @@ use scenario::{DrawnFlow, Plan, PlannedFlow, Sampling};
 use units::{Span, Time};
 
 use crate::algorithm::Algorithm;
-use crate::application::{Application, take, unless_later};
-use crate::changes::{Counts, compare, hear, state};
 use crate::emulator::{Clock, PRIORITY, SENDER_PORT, Seen};
-use crate::rows::AckRows;
-use crate::shown::Shown;
-use crate::sockets::{FAR, RECEIVER_PORT, Sockets};
-use crate::system::{self, TcpInfo};
+use crate::host::sockets::{FAR, RECEIVER_PORT, Sockets};
+use crate::host::system::{self, TcpInfo};
+use crate::tcp::application::{Application, take, unless_later};
+use crate::tcp::changes::{Counts, compare, hear, state};
+use crate::tcp::rows::AckRows;
+use crate::tcp::shown::Shown;
 
 /// Sockets are looked at so often.
 const TICK: Span = Span::from_millis(1);

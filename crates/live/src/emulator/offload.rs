@@ -5,7 +5,7 @@
 //! checksum for each segment. A packet to be delivered is always one segment: the receiver counts packets when it
 //! acknowledges.
 
-use crate::header::TCP;
+use crate::emulator::header::TCP;
 
 /// Length of the header in front.
 pub(crate) const PREFIX: usize = 10;

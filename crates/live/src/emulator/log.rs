@@ -20,7 +20,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use network::{OPPORTUNITY, Service, Trace};
 use units::{Bytes, Span, Time};
 
-use crate::system;
+use crate::host::system;
 
 /// What has come is written so often.
 const TICK: Span = Span::from_millis(50);

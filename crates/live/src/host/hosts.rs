@@ -4,8 +4,8 @@ use std::{fs, io};
 
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount};
 
-use crate::sockets::{FAR, NEAR};
-use crate::system;
+use crate::host::sockets::{FAR, NEAR};
+use crate::host::system;
 
 const HOSTS: &str = "/etc/hosts";
 /// A folder that every machine has.

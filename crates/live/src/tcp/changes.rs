@@ -4,7 +4,7 @@
 
 use record::{EventKind, FlowState};
 
-use crate::system::TcpInfo;
+use crate::host::system::TcpInfo;
 
 /// `tcpi_ca_state` after the retransmission timer expired (enum tcp_ca_state of linux/tcp.h).
 const LOSS: u8 = 4;

@@ -15,7 +15,7 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 use units::{Span, Time};
 
 use crate::emulator::Clock;
-use crate::system;
+use crate::host::system;
 
 /// Timers, of which one is the next to expire.
 const TIMERS: usize = 3;

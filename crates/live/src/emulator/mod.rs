@@ -2,6 +2,12 @@
 //!
 //! One thread. Writing to a device runs the TCP that receives, and what that sends in return is there to be read at once.
 
+mod header;
+pub(crate) mod log;
+pub(crate) mod offload;
+pub(crate) mod pool;
+mod waiter;
+
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -9,13 +15,13 @@ use record::{EventKind, EventRow, FlowMeter, Histogram, seconds};
 use rustix::io::{Errno, read, write};
 use units::{Span, Time};
 
-use crate::header::{self, Header};
-use crate::offload::{LONGEST, PREFIX, Train};
+use self::header::Header;
+use self::offload::{LONGEST, PREFIX, Train};
+use self::pool::Pool;
+use self::waiter::Waiter;
+use crate::host::system;
 use crate::path::{Held, LinkTables, Path};
-use crate::pool::Pool;
-use crate::system;
-use crate::tracker::Tracker;
-use crate::waiter::Waiter;
+use crate::tcp::tracker::Tracker;
 
 /// Packets read from one device before what is due is looked at again.
 const BATCH: usize = 64;

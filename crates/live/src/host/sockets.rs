@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_w
 use units::{Rate, Span};
 
 use crate::emulator::SENDER_PORT;
-use crate::system;
+use crate::host::system;
 
 /// The address of the senders.
 pub(crate) const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);

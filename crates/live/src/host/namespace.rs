@@ -11,8 +11,8 @@ use std::path::Path;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::netlink;
-use crate::system::{self, Interface};
+use crate::host::netlink;
+use crate::host::system::{self, Interface};
 
 /// The device in either namespace.
 const DEVICE: &str = "path";
