@@ -21,8 +21,8 @@ use crate::emulator::pool::Pool;
 use crate::emulator::{Clock, Emulator, Flows, Report, Seen, Settings};
 use crate::honesty::Honesty;
 use crate::host::hosts;
+use crate::host::listeners;
 use crate::host::namespace::End;
-use crate::host::services;
 use crate::host::sockets::FAR;
 use crate::host::system;
 use crate::path::Path;
@@ -211,7 +211,7 @@ fn run_commands(
         // Called in the far end's namespace.
         let far_ends = move || {
             if !listens.load(Ordering::Relaxed) {
-                listens.store(services::somebody_listens(), Ordering::Relaxed);
+                listens.store(listeners::any_listens(), Ordering::Relaxed);
             }
             ends()
         };
@@ -266,7 +266,7 @@ fn run_command(end: &End, command: &[OsString], over: &dyn Fn() -> bool) -> Resu
     let mut child = prepared.spawn().map_err(named)?;
     loop {
         if let Some(status) = child.try_wait().map_err(named)? {
-            return Ok(Some(Ended { status: code(status), turned_away: services::turned_away() }));
+            return Ok(Some(Ended { status: code(status), turned_away: listeners::turned_away() }));
         }
         if over() {
             return kill(&mut child).map(|()| None).map_err(named);

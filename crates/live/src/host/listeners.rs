@@ -3,7 +3,7 @@
 use std::fs;
 
 /// Whether a program waits for connections or datagrams.
-pub(crate) fn somebody_listens() -> bool {
+pub(crate) fn any_listens() -> bool {
     let table = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
     ["tcp", "tcp6"].iter().any(|name| has_listener(&table(name)))
         || ["udp", "udp6"].iter().any(|name| table(name).lines().count() > 1)
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn listeners_are_told_from_connections() {
         let _alone = TcpListener::bind("127.0.0.1:0").unwrap();
-        assert!(somebody_listens());
+        assert!(any_listens());
         let heading = "  sl  local_address rem_address   st tx_queue rx_queue\n";
         let row = "   0: 0100007F:1F90 00000000:0000 {} 00000000:00000000\n";
         assert!(has_listener(&format!("{heading}{}", row.replace("{}", "0A"))));
