@@ -22,7 +22,7 @@ use crate::host::sockets::{FAR, NEAR, Sockets, ahead};
 use crate::host::system;
 use crate::path::Path;
 use crate::tcp::endpoints::{self, Endpoints, Traced};
-use crate::tcp::shown;
+use crate::tcp::probes;
 use crate::watchdog::{self, Late};
 
 /// What to run.
@@ -404,7 +404,7 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], laboratory: &Laboratory, threads: T
     let flows = emulator.meters.into_iter().zip(endpoints.flows).zip(drawn).enumerate();
     let rows = flows.map(|(index, ((meter, told), drawn))| row(plan, index as u32, drawn, meter, &told));
     let every_ack = (plan.record.flow_series == Sampling::Acks(1)).then_some(&endpoints.series);
-    let probes = shown::table(endpoints.shown, every_ack);
+    let probes = probes::table(endpoints.probes, every_ack);
     let tables = Tables {
         flows: rows.collect(),
         links: emulator.links.links,

@@ -17,10 +17,10 @@ use crate::algorithm::Algorithm;
 use crate::emulator::{Clock, PRIORITY, SENDER_PORT, Seen};
 use crate::host::sockets::{FAR, RECEIVER_PORT, Sockets};
 use crate::host::system::{self, TcpInfo};
+use crate::tcp::ack_rows::AckRows;
 use crate::tcp::application::{Application, take, unless_later};
-use crate::tcp::changes::{Counts, compare, hear, state};
-use crate::tcp::rows::AckRows;
-use crate::tcp::shown::Shown;
+use crate::tcp::probes::ProbeValue;
+use crate::tcp::tcp_events::{Counts, compare, hear, state};
 
 /// Sockets are looked at so often.
 const TICK: Span = Span::from_millis(1);
@@ -81,7 +81,7 @@ pub(crate) struct Report {
     pub(crate) flows: Vec<Told>,
     pub(crate) series: FlowSeries,
     /// As controllers told it, one controller after the other.
-    pub(crate) shown: Vec<Shown>,
+    pub(crate) probes: Vec<ProbeValue>,
     pub(crate) events: Vec<EventRow>,
     /// Connections that broke, one sentence each.
     pub(crate) broken: Vec<String>,
@@ -437,7 +437,7 @@ impl<'a> Endpoints<'a> {
                 let at = settings.run_time(internal.at);
                 if usize::from(flow) < flows.len() {
                     let (name, value) = (control::intern(internal.name), internal.value);
-                    report.shown.push(Shown { at, flow: u32::from(flow), name, value });
+                    report.probes.push(ProbeValue { at, flow: u32::from(flow), name, value });
                 }
             });
         }

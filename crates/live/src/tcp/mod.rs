@@ -1,8 +1,8 @@
 //! The kernel's TCP at the two ends: what its connections do, and what is seen of them.
 
+mod ack_rows;
 mod application;
-mod changes;
 pub(crate) mod endpoints;
-mod rows;
-pub(crate) mod shown;
+pub(crate) mod probes;
+mod tcp_events;
 pub(crate) mod tracker;

@@ -5,7 +5,7 @@ use units::{Span, Time};
 
 /// The value of an internal of a flow's controller.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct ProbeValue {
     pub(crate) at: Time,
     pub(crate) flow: u32,
     pub(crate) name: &'static str,
@@ -17,14 +17,14 @@ const MOMENT: Span = Span::from_micros(100);
 const RESOLUTION: Span = Span::from_micros(1);
 
 /// The table, in the order of time. Of a flow that has a row in `every_ack` for each ACK, what was told at one has the time of its row.
-pub(crate) fn table(mut shown: Vec<Shown>, every_ack: Option<&FlowSeries>) -> Probes {
+pub(crate) fn table(mut values: Vec<ProbeValue>, every_ack: Option<&FlowSeries>) -> Probes {
     if let Some(series) = every_ack {
         let acks = AckTimes::of(series);
-        shown.iter_mut().for_each(|one| one.at = acks.before(one.flow, one.at).unwrap_or(one.at));
+        values.iter_mut().for_each(|one| one.at = acks.before(one.flow, one.at).unwrap_or(one.at));
     }
-    shown.sort_by_key(|one| one.at);
+    values.sort_by_key(|one| one.at);
     let mut probes = Probes::default();
-    shown.into_iter().for_each(|one| probes.push(one.at, one.flow, one.name, one.value));
+    values.into_iter().for_each(|one| probes.push(one.at, one.flow, one.name, one.value));
     probes
 }
 
@@ -60,27 +60,27 @@ mod tests {
         FlowSeries { time_s: time_s.to_vec(), flow: flow.to_vec(), ..FlowSeries::default() }
     }
 
-    fn told(nanos: u64, flow: u32) -> Shown {
-        Shown { at: Time::from_nanos(nanos), flow, name: "interval", value: 1.0 }
+    fn told(nanos: u64, flow: u32) -> ProbeValue {
+        ProbeValue { at: Time::from_nanos(nanos), flow, name: "interval", value: 1.0 }
     }
 
     #[test]
     fn what_was_told_at_an_ack_has_the_time_of_its_row() {
         let rows = series(&[1.000_000_7, 1.5, 2.000_000_9], &[0, 1, 0]);
         // By a clock of whole microseconds: after the ACK, at its end rounded down, of another flow, and nowhere near one.
-        let shown =
+        let values =
             vec![told(1_000_004_000, 0), told(2_000_000_000, 0), told(1_500_002_000, 1), told(1_700_000_000, 0)];
-        assert_eq!(table(shown, Some(&rows)).time_s, [1.000_000_7, 1.5, 1.7, 2.000_000_9]);
+        assert_eq!(table(values, Some(&rows)).time_s, [1.000_000_7, 1.5, 1.7, 2.000_000_9]);
     }
 
     #[test]
     fn without_rows_at_acks_only_the_order_changes() {
-        let shown = vec![told(2_000, 0), told(1_000, 7)];
-        let probes = table(shown.clone(), None);
+        let values = vec![told(2_000, 0), told(1_000, 7)];
+        let probes = table(values.clone(), None);
         assert_eq!(
             (probes.time_s, probes.flow),
             (vec![seconds(Time::from_nanos(1_000)), seconds(Time::from_nanos(2_000))], vec![7, 0])
         );
-        assert_eq!(table(shown, Some(&series(&[], &[]))).flow, [7, 0]);
+        assert_eq!(table(values, Some(&series(&[], &[]))).flow, [7, 0]);
     }
 }
