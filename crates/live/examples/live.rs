@@ -1,4 +1,4 @@
-//! Runs a scenario file live, and prints its flows, its links and the honesty record: `live FILE.toml [SEED]`.
+//! Runs a scenario file live, and prints its flows, its links and the fidelity record: `live FILE.toml [SEED]`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -32,6 +32,6 @@ fn run() -> Result<(), String> {
         println!("{link:?}");
     }
     println!("{:?}", outcome.engine);
-    println!("{}", serde_json::to_string_pretty(&outcome.honesty).map_err(|error| error.to_string())?);
+    println!("{}", serde_json::to_string_pretty(&outcome.fidelity).map_err(|error| error.to_string())?);
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::check::{self, MOST_FLOWS, Refusal};
 use crate::emulator::offload::PREFIX;
 use crate::emulator::pool::Pool;
 use crate::emulator::{self, Clock, Emulator, Flows, SENDER_PORT, Seen};
-use crate::honesty::{Honesty, Lateness, Trains, reasons};
+use crate::fidelity::{Fidelity, Lateness, Trains, reasons};
 use crate::host::namespace::{End, Setting};
 use crate::host::sockets::{FAR, NEAR, Sockets, ahead};
 use crate::host::system;
@@ -55,7 +55,7 @@ pub struct Outcome {
     /// What it cost.
     pub engine: Engine,
     /// How far it can be trusted.
-    pub honesty: Honesty,
+    pub fidelity: Fidelity,
 }
 
 /// What a run cost.
@@ -393,8 +393,8 @@ fn side_by_side(emulator: Emulator<'_>, endpoints: Endpoints<'_>, plan: &Plan, h
 fn outcome(plan: &Plan, drawn: &[DrawnFlow], laboratory: &Laboratory, threads: Threads, wall: u64) -> Outcome {
     let Threads { emulator, endpoints } = threads;
     let data_packets = emulator.meters.iter().map(|meter| meter.counters.data_packets).sum();
-    let honesty =
-        honesty(plan, &emulator, laboratory, &endpoints.traced, [endpoints.broken, endpoints.untold].concat());
+    let fidelity =
+        fidelity(plan, &emulator, laboratory, &endpoints.traced, [endpoints.broken, endpoints.untold].concat());
     let engine = Engine {
         events: emulator.moved,
         data_packets,
@@ -413,17 +413,17 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], laboratory: &Laboratory, threads: T
         probes,
         events: in_order([emulator.links.events, emulator.events, endpoints.events].concat()),
     };
-    Outcome { tables, engine, honesty }
+    Outcome { tables, engine, fidelity }
 }
 
 /// How far what `emulator` did can be trusted, with what went wrong beside it.
-pub(crate) fn honesty(
+pub(crate) fn fidelity(
     plan: &Plan,
     emulator: &emulator::Report,
     laboratory: &Laboratory,
     traced: &Traced,
     wrong: Vec<String>,
-) -> Honesty {
+) -> Fidelity {
     let lateness = Lateness::of(&emulator.lateness);
     let dropped = laboratory.dropped();
     let drops_outside = emulator.dropped + dropped.as_ref().copied().unwrap_or(0);
@@ -433,7 +433,7 @@ pub(crate) fn honesty(
     if traced.missed > 0 {
         reasons.push(format!("{} records of the kernel's trace found no room", traced.missed));
     }
-    Honesty {
+    Fidelity {
         kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
         valid: reasons.is_empty(),
         reasons,

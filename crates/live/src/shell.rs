@@ -19,14 +19,14 @@ use crate::emulator::log::{Log, Writer};
 use crate::emulator::offload::PREFIX;
 use crate::emulator::pool::Pool;
 use crate::emulator::{Clock, Emulator, Flows, Report, Seen, Settings};
-use crate::honesty::Honesty;
+use crate::fidelity::Fidelity;
 use crate::host::hosts;
 use crate::host::listeners;
 use crate::host::namespace::End;
 use crate::host::sockets::FAR;
 use crate::host::system;
 use crate::path::Path;
-use crate::run::{Failure, HaltAll, Laboratory, SETTLING, Watch, honesty, in_order, place_size, places, together};
+use crate::run::{Failure, HaltAll, Laboratory, SETTLING, Watch, fidelity, in_order, place_size, places, together};
 use crate::tcp::endpoints::Traced;
 
 /// What to run, and across which path.
@@ -58,7 +58,7 @@ pub struct ShellOutcome {
     /// The tables of the links, and drops, losses and marks; their flow is a hash of the ports.
     pub tables: Tables,
     /// How far the path can be trusted.
-    pub honesty: Honesty,
+    pub fidelity: Fidelity,
     /// Why the log is not whole: a sentence without final stop. The commands ran on.
     pub log_failed: Option<String>,
 }
@@ -293,10 +293,10 @@ fn outcome(
     log_failed: Option<String>,
 ) -> ShellOutcome {
     // Nobody looks into the connections of others.
-    let honesty = honesty(plan, &report, laboratory, &Traced { source: "none", missed: 0 }, Vec::new());
+    let fidelity = fidelity(plan, &report, laboratory, &Traced { source: "none", missed: 0 }, Vec::new());
     let Report { ended: over, links, .. } = report;
     let Ended { status, turned_away } = ended;
     let tables =
         Tables { links: links.links, link_series: links.series, events: in_order(links.events), ..Tables::default() };
-    ShellOutcome { status, elapsed: over.since(Time::ZERO), turned_away, tables, honesty, log_failed }
+    ShellOutcome { status, elapsed: over.since(Time::ZERO), turned_away, tables, fidelity, log_failed }
 }

@@ -19,8 +19,8 @@ fn run(toml: &str) -> Outcome {
     let before = threads_and_files("self");
     let outcome = live::run(&job, &Watch::default()).unwrap();
     assert_eq!(threads_and_files("self"), before, "programs, links and sockets are gone");
-    eprintln!("{}", serde_json::to_string(&outcome.honesty).unwrap());
-    assert_eq!((outcome.honesty.state_source, outcome.honesty.missed_records), ("tracepoint", 0));
+    eprintln!("{}", serde_json::to_string(&outcome.fidelity).unwrap());
+    assert_eq!((outcome.fidelity.state_source, outcome.fidelity.missed_records), ("tracepoint", 0));
     outcome
 }
 

@@ -197,10 +197,10 @@ fn rows_at_acks_tell_the_window_as_each_ack_left_it() {
     "#);
     job.gso_max_segs = Some(1);
     let outcome = live::run(&job, &Watch::default()).unwrap();
-    assert_eq!(outcome.honesty.gso_max_segs, Some(1));
+    assert_eq!(outcome.fidelity.gso_max_segs, Some(1));
     // What one ACK lets out; the kernel's own choice makes 2.5 of it here.
-    assert!(outcome.honesty.trains.mean < 2.3, "{:?}", outcome.honesty.trains);
-    assert_eq!((outcome.honesty.state_source, outcome.honesty.missed_records), ("tracepoint", 0));
+    assert!(outcome.fidelity.trains.mean < 2.3, "{:?}", outcome.fidelity.trains);
+    assert_eq!((outcome.fidelity.state_source, outcome.fidelity.missed_records), ("tracepoint", 0));
     let series = &outcome.tables.flow_series;
     assert!(series.time_s.windows(2).all(|pair| pair[0] <= pair[1]), "rows are in the order of time");
     let first: Vec<usize> = (0..series.flow.len()).filter(|&row| series.flow[row] == 0).collect();

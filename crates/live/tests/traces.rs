@@ -159,7 +159,7 @@ fn a_blast_of_datagrams_leaves_at_the_rate_of_the_link() {
     let rate = (last.delivered_bytes[0] - first.delivered_bytes[0]) as f64 * 8.0 / seconds;
     eprintln!("{rate} bit/s over {seconds} s");
     // 0.1 %, and the latest delivery at either reading.
-    let late = outcome.honesty.lateness_us.max / 1e6 + 0.0012;
+    let late = outcome.fidelity.lateness_us.max / 1e6 + 0.0012;
     assert!((rate / 1e7 - 1.0).abs() < 0.001 + 2.0 * late / seconds, "{rate}");
     assert!(outcome.tables.links[0].dropped_packets > 1000);
 }

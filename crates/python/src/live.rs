@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use live::{Algorithms as _, Honesty, Job, Twins, Watch};
+use live::{Algorithms as _, Fidelity, Job, Twins, Watch};
 use pyo3::prelude::*;
 use scenario::{Error, Plan};
 use serde_json::{Value, json};
@@ -91,20 +91,20 @@ impl Task for LiveRun {
             live::Failure::Refused(why) => Failure::Scenario(refusal(&plan, why.to_string())),
             live::Failure::Machine(message) => Failure::Machine(message),
         })?;
-        let engine = engine_of(outcome.engine, &outcome.honesty)?;
+        let engine = engine_of(outcome.engine, &outcome.fidelity)?;
         Run::new(outcome.tables, engine)
     }
 }
 
 /// What a run cost, and how far it can be trusted.
-pub(crate) fn engine_of(cost: live::Engine, honesty: &Honesty) -> Result<Value, Failure> {
+pub(crate) fn engine_of(cost: live::Engine, fidelity: &Fidelity) -> Result<Value, Failure> {
     let live::Engine { events, data_packets, cpu_s, wall_s } = cost;
     let mut engine = json!({
         "kind": "live", "events": events, "data_packets": data_packets, "cpu_s": cpu_s, "wall_s": wall_s,
     });
-    let honesty = serde_json::to_value(honesty).map_err(|error| Failure::Fault(error.to_string()))?;
-    if let (Value::Object(engine), Value::Object(honesty)) = (&mut engine, honesty) {
-        engine.extend(honesty);
+    let fidelity = serde_json::to_value(fidelity).map_err(|error| Failure::Fault(error.to_string()))?;
+    if let (Value::Object(engine), Value::Object(fidelity)) = (&mut engine, fidelity) {
+        engine.extend(fidelity);
     }
     Ok(engine)
 }

@@ -72,10 +72,10 @@ pub(crate) fn shell(
         other => MachineError::new_err(other.to_string()),
     };
     let outcome = outcome.map_err(|_| PyRuntimeError::new_err("the engine failed"))?.map_err(failed)?;
-    let ShellOutcome { status, elapsed, turned_away, tables, honesty, log_failed } = outcome;
+    let ShellOutcome { status, elapsed, turned_away, tables, fidelity, log_failed } = outcome;
     let cost =
-        live::Engine { events: 0, data_packets: 0, cpu_s: honesty.emulator_cpu_s, wall_s: elapsed.as_secs_f64() };
-    let run = engine_of(cost, &honesty).and_then(|mut engine| {
+        live::Engine { events: 0, data_packets: 0, cpu_s: fidelity.emulator_cpu_s, wall_s: elapsed.as_secs_f64() };
+    let run = engine_of(cost, &fidelity).and_then(|mut engine| {
         engine["turned_away"] = turned_away.into();
         Run::new(tables, engine)
     });

@@ -44,7 +44,7 @@ const ATTEMPTS: usize = 4;
 pub(crate) fn run(toml: &str) -> Outcome {
     let mut outcome = attempt(toml);
     for _ in 1..ATTEMPTS {
-        if outcome.honesty.valid {
+        if outcome.fidelity.valid {
             break;
         }
         outcome = attempt(toml);
@@ -54,7 +54,7 @@ pub(crate) fn run(toml: &str) -> Outcome {
 
 fn attempt(toml: &str) -> Outcome {
     let outcome = live::run(&job(toml), &Watch::default()).unwrap();
-    eprintln!("{}", serde_json::to_string(&outcome.honesty).unwrap());
+    eprintln!("{}", serde_json::to_string(&outcome.fidelity).unwrap());
     outcome
 }
 

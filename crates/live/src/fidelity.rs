@@ -17,7 +17,7 @@ const PACKET: Bytes = Bytes::new(1500);
 
 /// What kept a live run from being what the scenario says, and on what it ran.
 #[derive(Clone, Debug, Serialize)]
-pub struct Honesty {
+pub struct Fidelity {
     /// The release of the kernel.
     pub kernel: String,
     /// Whether the run kept within its error budget.
