@@ -143,14 +143,14 @@ fn run_job(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
     }
     let mut loaded = Loaded::new(job)?;
     let names = loaded.names(&drawn);
-    let mut laboratory = Laboratory::build(plan, &names, job.gso_max_segs).map_err(Failure::Machine)?;
-    let sockets = std::mem::take(&mut laboratory.sockets);
+    let mut testbed = Testbed::build(plan, &names, job.gso_max_segs).map_err(Failure::Machine)?;
+    let sockets = std::mem::take(&mut testbed.sockets);
     let trace = trace(plan, &sockets)?;
-    let threads = run_threads(job, watch, &drawn, &mut loaded, &laboratory, sockets, trace)?;
+    let threads = run_threads(job, watch, &drawn, &mut loaded, &testbed, sockets, trace)?;
     if watch.stop.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
-    Ok(outcome(plan, &drawn, &laboratory, threads, wall))
+    Ok(outcome(plan, &drawn, &testbed, threads, wall))
 }
 
 /// The kernel's trace of the connections from `sockets`; none where the kernel has none to give and the plan does without.
@@ -205,7 +205,7 @@ impl Loaded {
 }
 
 /// Both ends of the path, and the sockets in them. Sockets are closed before the devices.
-pub(crate) struct Laboratory {
+pub(crate) struct Testbed {
     sockets: Vec<Sockets>,
     pub(crate) near: End,
     pub(crate) far: End,
@@ -213,7 +213,7 @@ pub(crate) struct Laboratory {
     gso_max_segs: Option<u16>,
 }
 
-impl Laboratory {
+impl Testbed {
     /// Makes the namespaces on a thread of its own, which leaves that of the caller as it is. Each flow has its name of `algorithms`.
     pub(crate) fn build(plan: &Plan, algorithms: &[String], gso_max_segs: Option<u16>) -> Result<Self, String> {
         let build = || {
@@ -318,7 +318,7 @@ fn run_threads(
     watch: &Watch,
     drawn: &[DrawnFlow],
     loaded: &mut Loaded,
-    laboratory: &Laboratory,
+    testbed: &Testbed,
     sockets: Vec<Sockets>,
     trace: Option<kernel::Trace>,
 ) -> Result<Threads, Failure> {
@@ -345,7 +345,7 @@ fn run_threads(
             events: plan.record.events,
             halt: &halt,
         },
-        [&laboratory.near.tun, &laboratory.far.tun],
+        [&testbed.near.tun, &testbed.far.tun],
         path,
         pool,
     )
@@ -390,11 +390,10 @@ fn side_by_side(emulator: Emulator<'_>, endpoints: Endpoints<'_>, plan: &Plan, h
     })
 }
 
-fn outcome(plan: &Plan, drawn: &[DrawnFlow], laboratory: &Laboratory, threads: Threads, wall: u64) -> Outcome {
+fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads, wall: u64) -> Outcome {
     let Threads { emulator, endpoints } = threads;
     let data_packets = emulator.meters.iter().map(|meter| meter.counters.data_packets).sum();
-    let fidelity =
-        fidelity(plan, &emulator, laboratory, &endpoints.traced, [endpoints.broken, endpoints.untold].concat());
+    let fidelity = fidelity(plan, &emulator, testbed, &endpoints.traced, [endpoints.broken, endpoints.untold].concat());
     let engine = Engine {
         events: emulator.moved,
         data_packets,
@@ -420,12 +419,12 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], laboratory: &Laboratory, threads: T
 pub(crate) fn fidelity(
     plan: &Plan,
     emulator: &emulator::Report,
-    laboratory: &Laboratory,
+    testbed: &Testbed,
     traced: &Traced,
     wrong: Vec<String>,
 ) -> Fidelity {
     let lateness = Lateness::of(&emulator.lateness);
-    let dropped = laboratory.dropped();
+    let dropped = testbed.dropped();
     let drops_outside = emulator.dropped + dropped.as_ref().copied().unwrap_or(0);
     let mut reasons = reasons(plan, &lateness, drops_outside);
     reasons.extend(dropped.err().map(|error| format!("what the devices dropped cannot be read: {error}")));
@@ -446,8 +445,8 @@ pub(crate) fn fidelity(
         rtt_source: "ack",
         state_source: traced.source,
         missed_records: traced.missed,
-        gso_max_segs: laboratory.gso_max_segs,
-        sysctls: laboratory.settings.iter().cloned().collect(),
+        gso_max_segs: testbed.gso_max_segs,
+        sysctls: testbed.settings.iter().cloned().collect(),
     }
 }
 

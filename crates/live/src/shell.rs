@@ -26,7 +26,7 @@ use crate::host::namespace::End;
 use crate::host::sockets::FAR;
 use crate::host::system;
 use crate::path::Path;
-use crate::run::{Failure, HaltAll, Laboratory, SETTLING, Watch, fidelity, in_order, place_size, places, together};
+use crate::run::{Failure, HaltAll, SETTLING, Testbed, Watch, fidelity, in_order, place_size, places, together};
 use crate::tcp::endpoints::Traced;
 
 /// What to run, and across which path.
@@ -105,7 +105,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
     if shell.near.is_empty() {
         return Err(Failure::Refused(Refusal::new("a shell needs a command")));
     }
-    let laboratory = Laboratory::build(plan, &[], shell.gso_max_segs).map_err(Failure::Machine)?;
+    let testbed = Testbed::build(plan, &[], shell.gso_max_segs).map_err(Failure::Machine)?;
     // After all that can fail: an older log is replaced.
     let log = shell.log.as_deref().map(|file| open_log(file, plan)).transpose().map_err(Failure::Machine)?;
     let seen = [Seen::default(), Seen::default()];
@@ -129,7 +129,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
         writer
     });
     let pool = Pool::new(places(plan), PREFIX + place_size(plan) as usize);
-    let emulator = Emulator::new(settings, [&laboratory.near.tun, &laboratory.far.tun], path, pool)
+    let emulator = Emulator::new(settings, [&testbed.near.tun, &testbed.far.tun], path, pool)
         .map_err(|error| Failure::Machine(error.to_string()))?;
     let head = head(shell, clock);
     std::thread::scope(|scope| {
@@ -152,7 +152,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
                     queue_packets: seen[0].waiting.load(Ordering::Relaxed),
                 });
             };
-            run_commands(shell, &laboratory, watch, &halt, clock, &mut look)
+            run_commands(shell, &testbed, watch, &halt, clock, &mut look)
         };
         let report = emulator.join().map_err(|_| Failure::Machine("the emulator broke down".to_owned()))?;
         let log_failed = writer.and_then(|writer| match writer.join() {
@@ -160,7 +160,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
             Err(_) => Some("its thread broke down".to_owned()),
         });
         let ended = status.map_err(Failure::Machine)?.ok_or(Failure::Interrupted)?;
-        Ok(outcome(plan, &laboratory, report, ended, log_failed))
+        Ok(outcome(plan, &testbed, report, ended, log_failed))
     })
 }
 
@@ -194,7 +194,7 @@ struct Ended {
 /// How the command at the near end ended; `None` if it was stopped from outside.
 fn run_commands(
     shell: &Shell,
-    laboratory: &Laboratory,
+    testbed: &Testbed,
     watch: &Watch,
     halt: &AtomicBool,
     clock: Clock,
@@ -224,15 +224,14 @@ fn run_commands(
             };
             std::thread::Builder::new().spawn_scoped(scope, run).map_err(|error| error.to_string())
         };
-        let far =
-            if shell.far.is_empty() { None } else { Some(start(&laboratory.far, &shell.far, Box::new(far_ends))?) };
+        let far = if shell.far.is_empty() { None } else { Some(start(&testbed.far, &shell.far, Box::new(far_ends))?) };
         let serves = |far: &ScopedJoinHandle<'_, _>| listens.load(Ordering::Relaxed) || far.is_finished() || ends();
         while far.as_ref().is_some_and(|far| !serves(far)) && clock.now() < Time::ZERO + SETTLING + PATIENCE {
             system::sleep(TICK);
         }
         // The far one runs, and would go on.
-        let near = start(&laboratory.near, &shell.near, Box::new(ends))
-            .inspect_err(|_| over.store(true, Ordering::Relaxed))?;
+        let near =
+            start(&testbed.near, &shell.near, Box::new(ends)).inspect_err(|_| over.store(true, Ordering::Relaxed))?;
         let mut next = Time::ZERO + SETTLING + METER;
         while !near.is_finished() {
             system::sleep(TICK);
@@ -285,15 +284,9 @@ fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-fn outcome(
-    plan: &Plan,
-    laboratory: &Laboratory,
-    report: Report,
-    ended: Ended,
-    log_failed: Option<String>,
-) -> ShellOutcome {
+fn outcome(plan: &Plan, testbed: &Testbed, report: Report, ended: Ended, log_failed: Option<String>) -> ShellOutcome {
     // Nobody looks into the connections of others.
-    let fidelity = fidelity(plan, &report, laboratory, &Traced { source: "none", missed: 0 }, Vec::new());
+    let fidelity = fidelity(plan, &report, testbed, &Traced { source: "none", missed: 0 }, Vec::new());
     let Report { ended: over, links, .. } = report;
     let Ended { status, turned_away } = ended;
     let tables =
