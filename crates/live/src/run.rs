@@ -23,7 +23,7 @@ use crate::host::system;
 use crate::path::Path;
 use crate::tcp::endpoints::{self, Endpoints, Traced};
 use crate::tcp::probes;
-use crate::watchdog::{self, Late};
+use crate::watchdog::{self, Unfinished};
 
 /// What to run.
 #[derive(Clone)]
@@ -124,11 +124,11 @@ pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
         own.stop.fetch_or(watch.stop.load(Ordering::Relaxed), Ordering::Relaxed);
         watch.elapsed_nanos.store(own.elapsed_nanos.load(Ordering::Relaxed), Ordering::Relaxed);
     };
-    watchdog::within(limit, &mut look, move || run_job(&job, &watched)).unwrap_or_else(|late| {
+    watchdog::within(limit, &mut look, move || run_job(&job, &watched)).unwrap_or_else(|unfinished| {
         own.stop.store(true, Ordering::Relaxed);
-        Err(Failure::Machine(match late {
-            Late::Hangs => format!("the run was not over after {limit}: a thread of it hangs, or gets no CPU"),
-            Late::Broke => "a thread of the run could not be started or broke down".to_owned(),
+        Err(Failure::Machine(match unfinished {
+            Unfinished::Hangs => format!("the run was not over after {limit}: a thread of it hangs, or gets no CPU"),
+            Unfinished::Broke => "a thread of the run could not be started or broke down".to_owned(),
         }))
     })
 }

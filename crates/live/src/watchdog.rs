@@ -12,7 +12,7 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// Why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Late {
+pub(crate) enum Unfinished {
     /// The work was not done in time; it may go on.
     Hangs,
     /// Its thread could not be started, or panicked.
@@ -24,14 +24,14 @@ pub(crate) fn within<T: Send + 'static>(
     limit: Span,
     look: &mut dyn FnMut(),
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Late> {
+) -> Result<T, Unfinished> {
     let (sender, receiver) = channel();
     let clock = Clock::start();
     let thread = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
         // Nobody listens any more where this came too late.
         let _ = sender.send(work());
     });
-    let thread = thread.map_err(|_| Late::Broke)?;
+    let thread = thread.map_err(|_| Unfinished::Broke)?;
     loop {
         look();
         match receiver.recv_timeout(TICK) {
@@ -41,8 +41,8 @@ pub(crate) fn within<T: Send + 'static>(
                 let _ = thread.join();
                 return Ok(result);
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(Late::Broke),
-            Err(RecvTimeoutError::Timeout) if clock.now() > Time::ZERO + limit => return Err(Late::Hangs),
+            Err(RecvTimeoutError::Disconnected) => return Err(Unfinished::Broke),
+            Err(RecvTimeoutError::Timeout) if clock.now() > Time::ZERO + limit => return Err(Unfinished::Hangs),
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
@@ -71,8 +71,8 @@ mod tests {
                 std::thread::park_timeout(Duration::from_millis(5));
             }
         };
-        assert_eq!(within(Span::from_millis(50), &mut || {}, hanging), Err(Late::Hangs));
+        assert_eq!(within(Span::from_millis(50), &mut || {}, hanging), Err(Unfinished::Hangs));
         over.store(true, Ordering::Relaxed);
-        assert_eq!(within(Span::from_secs(60), &mut || {}, || panic!("on purpose")), Err::<(), _>(Late::Broke));
+        assert_eq!(within(Span::from_secs(60), &mut || {}, || panic!("on purpose")), Err::<(), _>(Unfinished::Broke));
     }
 }
