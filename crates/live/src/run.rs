@@ -15,7 +15,7 @@ use crate::algorithm::{Algorithm, Algorithms};
 use crate::check::{self, MOST_FLOWS, Refusal};
 use crate::emulator::offload::PREFIX;
 use crate::emulator::pool::Pool;
-use crate::emulator::{self, Clock, Emulator, Flows, SENDER_PORT, Seen};
+use crate::emulator::{self, Clock, Emulator, Flows, SENDER_PORT, SharedCounters};
 use crate::fidelity::{Fidelity, Lateness, Trains, reasons};
 use crate::host::namespace::{End, Setting};
 use crate::host::sockets::{FAR, NEAR, Sockets, ahead};
@@ -327,7 +327,7 @@ fn run_threads(
         |flow: &DrawnFlow| endpoints::opening_lead(&plan.flows[flow.of]).saturating_sub(flow.start.since(Time::ZERO));
     let lead = SETTLING + drawn.iter().map(early).max().unwrap_or_default();
     let routes: Vec<usize> = drawn.iter().map(|flow| flow.of).collect();
-    let seen: Vec<Seen> = drawn.iter().map(|_| Seen::default()).collect();
+    let shared: Vec<SharedCounters> = drawn.iter().map(|_| SharedCounters::default()).collect();
     let path = Path::new(plan, job.seed, lead);
     let pool = Pool::new(places(plan), PREFIX + place_size(plan) as usize);
     let halt = AtomicBool::new(false);
@@ -336,7 +336,7 @@ fn run_threads(
         emulator::Settings {
             clock,
             flows: Flows::ByPort(&routes),
-            seen: &seen,
+            shared: &shared,
             stops: drawn.iter().map(|flow| flow.stop).collect(),
             segment: plan.flows.first().map_or(1, |flow| flow.options.segment_size.get()),
             together: together(plan),
@@ -357,7 +357,7 @@ fn run_threads(
             drawn,
             seed: job.seed,
             lead,
-            seen: &seen,
+            shared: &shared,
             halt: &halt,
             stop: &watch.stop,
             elapsed: &watch.elapsed_nanos,

@@ -18,7 +18,7 @@ use crate::check::{Refusal, check_route};
 use crate::emulator::log::{Log, Writer};
 use crate::emulator::offload::PREFIX;
 use crate::emulator::pool::Pool;
-use crate::emulator::{Clock, Emulator, Flows, Report, Seen, Settings};
+use crate::emulator::{Clock, Emulator, Flows, Report, Settings, SharedCounters};
 use crate::fidelity::Fidelity;
 use crate::host::hosts;
 use crate::host::listeners;
@@ -108,13 +108,13 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
     let testbed = Testbed::build(plan, &[], shell.gso_max_segs).map_err(Failure::Machine)?;
     // After all that can fail: an older log is replaced.
     let log = shell.log.as_deref().map(|file| open_log(file, plan)).transpose().map_err(Failure::Machine)?;
-    let seen = [Seen::default(), Seen::default()];
+    let shared = [SharedCounters::default(), SharedCounters::default()];
     let halt = AtomicBool::new(false);
     let clock = Clock::start();
     let settings = Settings {
         clock,
         flows: Flows::One,
-        seen: &seen,
+        shared: &shared,
         stops: Vec::new(),
         segment: 1,
         together: together(plan),
@@ -145,11 +145,11 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
         let status = {
             let _halt = HaltAll(&halt);
             let mut look = |now: Time| {
-                let arrived = |i: usize| seen[i].arrived.load(Ordering::Relaxed);
+                let arrived = |i: usize| shared[i].arrived.load(Ordering::Relaxed);
                 meter(Reading {
                     elapsed: now.since(Time::ZERO + SETTLING),
                     delivered_bytes: [arrived(0), arrived(1)],
-                    queue_packets: seen[0].waiting.load(Ordering::Relaxed),
+                    queue_packets: shared[0].waiting.load(Ordering::Relaxed),
                 });
             };
             run_commands(shell, &testbed, watch, &halt, clock, &mut look)

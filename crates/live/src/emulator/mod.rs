@@ -75,7 +75,7 @@ const HASHED: u32 = 1024;
 
 /// What other threads may know about a flow while it runs; under [`Flows::One`] about a direction.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct SharedCounters {
     pub(crate) sent: AtomicU64,
     pub(crate) retransmitted: AtomicU64,
     /// Data packets; under [`Flows::One`] bytes.
@@ -104,7 +104,7 @@ struct Flow {
 pub(crate) struct Settings<'a> {
     pub(crate) clock: Clock,
     pub(crate) flows: Flows<'a>,
-    pub(crate) seen: &'a [Seen],
+    pub(crate) shared: &'a [SharedCounters],
     /// When each flow stops, from the start of the run.
     pub(crate) stops: Vec<Time>,
     /// The longest time whose deliveries share a wake-up.
@@ -269,9 +269,9 @@ impl<'a> Emulator<'a> {
         match self.settings.flows {
             Flows::ByPort(_) => self.see_arrival(now, packet),
             Flows::One => {
-                let seen = &self.settings.seen[usize::from(packet.reverse)];
-                seen.arrived.fetch_add(u64::from(packet.size), Ordering::Relaxed);
-                seen.waiting.store(u64::from(self.path.queued_packets()), Ordering::Relaxed);
+                let shared = &self.settings.shared[usize::from(packet.reverse)];
+                shared.arrived.fetch_add(u64::from(packet.size), Ordering::Relaxed);
+                shared.waiting.store(u64::from(self.path.queued_packets()), Ordering::Relaxed);
             }
         }
         let end = usize::from(!packet.reverse);
@@ -289,7 +289,7 @@ impl<'a> Emulator<'a> {
     fn see_arrival(&mut self, now: Time, packet: &Held) {
         self.begin_measuring(self.run_time(now));
         let flow = &mut self.flows[packet.flow as usize];
-        let seen = &self.settings.seen[packet.flow as usize];
+        let shared = &self.settings.shared[packet.flow as usize];
         if packet.reverse {
             flow.clocked = true;
             let bytes = &self.pool.at(packet.place)[PREFIX..PREFIX + packet.size as usize];
@@ -299,14 +299,14 @@ impl<'a> Emulator<'a> {
             });
             if let Some(rtt) = sample {
                 flow.meter.rtt(rtt);
-                seen.latest_rtt.store(rtt.as_nanos(), Ordering::Relaxed);
+                shared.latest_rtt.store(rtt.as_nanos(), Ordering::Relaxed);
             }
         } else if packet.sequence.is_some() && now <= self.path.start() + flow.stop.since(Time::ZERO) {
             let counters = &mut flow.meter.counters;
             counters.arrived_packets += 1;
             counters.arrived_bytes += u64::from(packet.size);
             counters.marked_packets += u64::from(packet.marked);
-            seen.arrived.store(counters.arrived_packets, Ordering::Relaxed);
+            shared.arrived.store(counters.arrived_packets, Ordering::Relaxed);
         }
     }
 
@@ -418,13 +418,13 @@ impl<'a> Emulator<'a> {
         let sequence = sending.offset / self.settings.segment;
         let counters = &mut flow.meter.counters;
         counters.data_packets += 1;
-        let seen = &self.settings.seen[index as usize];
-        seen.sent.store(counters.data_packets, Ordering::Relaxed);
+        let shared = &self.settings.shared[index as usize];
+        shared.sent.store(counters.data_packets, Ordering::Relaxed);
         if sending.again {
             counters.retransmitted_packets += 1;
             // The kernel does not tell how many segments it deemed lost; each of these was.
             counters.lost_packets += 1;
-            seen.retransmitted.store(counters.retransmitted_packets, Ordering::Relaxed);
+            shared.retransmitted.store(counters.retransmitted_packets, Ordering::Relaxed);
             if self.settings.events {
                 let (time_s, kind, value) = (seconds(at), EventKind::Retransmission, f64::NAN);
                 self.events.push(EventRow { time_s, kind, flow: index, link: u32::MAX, sequence, value });

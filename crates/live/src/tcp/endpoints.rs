@@ -14,7 +14,7 @@ use scenario::{DrawnFlow, Plan, PlannedFlow, Sampling};
 use units::{Span, Time};
 
 use crate::algorithm::Algorithm;
-use crate::emulator::{Clock, PRIORITY, SENDER_PORT, Seen};
+use crate::emulator::{Clock, PRIORITY, SENDER_PORT, SharedCounters};
 use crate::host::sockets::{FAR, RECEIVER_PORT, Sockets};
 use crate::host::system::{self, TcpInfo};
 use crate::tcp::ack_rows::AckRows;
@@ -45,7 +45,7 @@ pub(crate) struct Settings<'a> {
     pub(crate) seed: u64,
     /// The run begins at this instant of the clock.
     pub(crate) lead: Span,
-    pub(crate) seen: &'a [Seen],
+    pub(crate) shared: &'a [SharedCounters],
     /// Set when all threads are to end.
     pub(crate) halt: &'a AtomicBool,
     /// Set from outside to stop the run.
@@ -402,10 +402,10 @@ impl<'a> Endpoints<'a> {
     /// The row of flow `index` at `at`, as the last look found it.
     fn row(&self, at: Time, index: usize) -> FlowSample {
         let flow = &self.flows[index];
-        let seen = &self.settings.seen[index];
+        let shared = &self.settings.shared[index];
         let info = &flow.info;
         let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        let latest = count(&seen.latest_rtt);
+        let latest = count(&shared.latest_rtt);
         let paces = self.algorithms[self.of_flow[flow.of]].paces();
         FlowSample {
             time_s: seconds(at),
@@ -417,9 +417,9 @@ impl<'a> Endpoints<'a> {
             smoothed_rtt_ms: millis(info.smoothed_rtt_us),
             min_rtt_ms: millis(info.min_rtt_us),
             delivered_bytes: flow.counts.delivered,
-            arrived_packets: count(&seen.arrived),
-            sent_packets: count(&seen.sent),
-            retransmitted_packets: count(&seen.retransmitted),
+            arrived_packets: count(&shared.arrived),
+            sent_packets: count(&shared.sent),
+            retransmitted_packets: count(&shared.retransmitted),
             pacing_rate_bps: if paces { info.pacing_rate as f64 * 8.0 } else { f64::NAN },
             state: state(info.congestion_state),
         }
