@@ -119,7 +119,7 @@ pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
     let (job, own) = (job.clone(), Arc::new(Watch::default()));
     let limit = job.plan.duration + AROUND;
     let watched = Arc::clone(&own);
-    // Whoever waits passes on what is wished, and what is told.
+    // Forwards the request to stop, and the progress.
     let mut look = || {
         own.stop.fetch_or(watch.stop.load(Ordering::Relaxed), Ordering::Relaxed);
         watch.elapsed_nanos.store(own.elapsed_nanos.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -393,7 +393,8 @@ fn side_by_side(emulator: Emulator<'_>, endpoints: Endpoints<'_>, plan: &Plan, h
 fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads, wall: u64) -> Outcome {
     let Threads { emulator, endpoints } = threads;
     let data_packets = emulator.meters.iter().map(|meter| meter.counters.data_packets).sum();
-    let fidelity = fidelity(plan, &emulator, testbed, &endpoints.traced, [endpoints.broken, endpoints.untold].concat());
+    let fidelity =
+        fidelity(plan, &emulator, testbed, &endpoints.traced, [endpoints.broken, endpoints.unreported].concat());
     let engine = Engine {
         events: emulator.moved,
         data_packets,
@@ -401,7 +402,7 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads
         wall_s: (system::monotonic() - wall) as f64 / 1e9,
     };
     let flows = emulator.meters.into_iter().zip(endpoints.flows).zip(drawn).enumerate();
-    let rows = flows.map(|(index, ((meter, told), drawn))| row(plan, index as u32, drawn, meter, &told));
+    let rows = flows.map(|(index, ((meter, totals), drawn))| row(plan, index as u32, drawn, meter, &totals));
     let every_ack = (plan.record.flow_series == Sampling::Acks(1)).then_some(&endpoints.series);
     let probes = probes::table(endpoints.probes, every_ack);
     let tables = Tables {
@@ -450,23 +451,29 @@ pub(crate) fn fidelity(
     }
 }
 
-fn row(plan: &Plan, flow: u32, drawn: &DrawnFlow, mut meter: FlowMeter, told: &endpoints::Told) -> record::FlowRow {
+fn row(
+    plan: &Plan,
+    flow: u32,
+    drawn: &DrawnFlow,
+    mut meter: FlowMeter,
+    totals: &endpoints::FlowTotals,
+) -> record::FlowRow {
     let planned = &plan.flows[drawn.of];
     let end = Time::ZERO + plan.duration;
     // The meter's own interval begins with zeros for what the endpoints count.
-    meter.counters.delivered_bytes = told.counts.delivered;
-    meter.counters.timeouts = told.counts.timeouts;
-    meter.counters.recoveries = told.counts.recoveries;
-    meter.counters.spurious = told.counts.spurious;
+    meter.counters.delivered_bytes = totals.counts.delivered;
+    meter.counters.timeouts = totals.counts.timeouts;
+    meter.counters.recoveries = totals.counts.recoveries;
+    meter.counters.spurious = totals.counts.spurious;
     let description = FlowDescription {
         flow,
         name: &drawn.name(plan),
         cc: &planned.cc.label(),
         profile: &planned.profile,
         start: drawn.start,
-        stop: told.completed.unwrap_or(drawn.stop).min(end),
+        stop: totals.completed.unwrap_or(drawn.stop).min(end),
         base_rtt: planned.base_rtt,
-        completion: told.completed.map(|at| at.since(drawn.start)),
+        completion: totals.completed.map(|at| at.since(drawn.start)),
     };
     meter.finish(end, description)
 }

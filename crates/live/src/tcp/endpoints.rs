@@ -20,11 +20,11 @@ use crate::host::system::{self, TcpInfo};
 use crate::tcp::ack_rows::AckRows;
 use crate::tcp::application::{Application, take, unless_later};
 use crate::tcp::probes::ProbeValue;
-use crate::tcp::tcp_events::{Counts, compare, hear, state};
+use crate::tcp::tcp_events::{Counts, apply, compare, state};
 
 /// Sockets are looked at so often.
 const TICK: Span = Span::from_millis(1);
-/// Internals are fetched from the controllers so often: before what they told is overwritten.
+/// Internals are fetched from the controllers so often: before their records are overwritten.
 const DRAIN: Span = Span::from_millis(20);
 /// Written or read at once.
 const CHUNK: usize = 1 << 20;
@@ -36,7 +36,7 @@ pub(crate) fn opening_lead(flow: &PlannedFlow) -> Span {
     flow.base_rtt * 2 + Span::from_millis(30)
 }
 
-/// What the endpoints are told.
+/// What the endpoints are to do, and where.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings<'a> {
     pub(crate) clock: Clock,
@@ -78,7 +78,7 @@ impl Default for Traced {
 /// What the endpoints have to say in the end.
 #[derive(Default)]
 pub(crate) struct Report {
-    pub(crate) flows: Vec<Told>,
+    pub(crate) flows: Vec<FlowTotals>,
     pub(crate) series: FlowSeries,
     /// As controllers told it, one controller after the other.
     pub(crate) probes: Vec<ProbeValue>,
@@ -87,13 +87,13 @@ pub(crate) struct Report {
     pub(crate) broken: Vec<String>,
     pub(crate) traced: Traced,
     /// What controllers and the kernel's trace could not tell, one sentence each.
-    pub(crate) untold: Vec<String>,
+    pub(crate) unreported: Vec<String>,
     pub(crate) cpu_nanos: u64,
 }
 
 /// What the endpoints tell of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct FlowTotals {
     /// In the measured interval.
     pub(crate) counts: Counts,
     pub(crate) completed: Option<Time>,
@@ -125,7 +125,7 @@ struct Flow {
     info: TcpInfo,
     looked: Time,
     window_before: u32,
-    /// What the trace told last.
+    /// The state of the last record of the trace.
     state: FlowState,
     counts: Counts,
     /// The counts at the start of the measured interval.
@@ -217,10 +217,10 @@ impl<'a> Endpoints<'a> {
             let at = Time::ZERO + now.since(begin);
             self.settings.elapsed.store(at.as_nanos(), Ordering::Relaxed);
             for index in 0..self.flows.len() {
-                self.tend(now, at.min(end), now >= begin, index);
+                self.poll(now, at.min(end), now >= begin, index);
             }
             if now >= begin {
-                self.hear(at.min(end));
+                self.drain_trace(at.min(end));
                 self.note_samples(at.min(end));
             }
             if at >= end || [self.settings.halt, self.settings.stop].iter().any(|flag| flag.load(Ordering::Relaxed)) {
@@ -229,8 +229,8 @@ impl<'a> Endpoints<'a> {
             self.sleep(begin, end);
         }
         self.drain();
-        self.report.untold.extend(self.algorithms.iter_mut().filter_map(|algorithm| algorithm.finish()));
-        let counted = |flow: &Flow| Told { counts: flow.counts.since(&flow.base), completed: flow.completed };
+        self.report.unreported.extend(self.algorithms.iter_mut().filter_map(|algorithm| algorithm.finish()));
+        let counted = |flow: &Flow| FlowTotals { counts: flow.counts.since(&flow.base), completed: flow.completed };
         self.report.flows = self.flows.iter().map(counted).collect();
         if let Some(trace) = &self.trace {
             self.report.traced = Traced { source: "tracepoint", missed: trace.missed().unwrap_or(0) };
@@ -250,7 +250,7 @@ impl<'a> Endpoints<'a> {
     }
 
     /// Does for flow `index` what is to be done at `now`, which is `at` of the run if that has begun.
-    fn tend(&mut self, now: Time, at: Time, begun: bool, index: usize) {
+    fn poll(&mut self, now: Time, at: Time, begun: bool, index: usize) {
         let flow = &mut self.flows[index];
         if flow.stage == Stage::Waiting && now >= flow.open_at {
             flow.stage = Stage::Opened;
@@ -318,12 +318,12 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// Takes in what the kernel's trace has told, all flows having been looked at after `at`.
-    fn hear(&mut self, at: Time) {
+    /// Takes in what the kernel's trace has recorded, all flows having been looked at after `at`.
+    fn drain_trace(&mut self, at: Time) {
         let Some(trace) = self.trace.take() else { return };
-        match trace.drain(|told| self.take_in(&told)) {
+        match trace.drain(|segment| self.receive(&segment)) {
             Ok(()) => self.trace = Some(trace),
-            Err(error) => self.report.untold.push(error.to_string()),
+            Err(error) => self.report.unreported.push(error.to_string()),
         }
         let Some(mut rows) = self.ack_rows.take() else { return };
         for index in 0..self.flows.len() {
@@ -335,19 +335,19 @@ impl<'a> Endpoints<'a> {
         self.ack_rows = Some(rows);
     }
 
-    fn take_in(&mut self, told: &kernel::Segment) {
-        let index = usize::from(told.local_port.wrapping_sub(SENDER_PORT));
-        let at = self.settings.run_time(told.time_ns);
+    fn receive(&mut self, segment: &kernel::Segment) {
+        let index = usize::from(segment.local_port.wrapping_sub(SENDER_PORT));
+        let at = self.settings.run_time(segment.time_ns);
         let Some(flow) = self.flows.get_mut(index).filter(|flow| flow.stage == Stage::Sending) else { return };
-        if told.kind != kernel::Kind::Arrived {
+        if segment.kind != kernel::Kind::Arrived {
             let mut changes = Vec::new();
             let window = if at < flow.looked { flow.window_before } else { flow.info.window };
-            hear(told, &mut flow.state, window, &mut flow.counts, &mut |change| changes.push(change));
+            apply(segment, &mut flow.state, window, &mut flow.counts, &mut |change| changes.push(change));
             return changes.into_iter().for_each(|(kind, value)| self.note(at, kind, index, value));
         }
         let Some(mut rows) = self.ack_rows.take() else { return };
         if let Some(due) = rows.due(index) {
-            rows.complete(index, with(told, self.row(due, index)));
+            rows.complete(index, with(segment, self.row(due, index)));
         }
         rows.ack(at, index);
         self.ack_rows = Some(rows);
@@ -466,15 +466,15 @@ impl Flow {
     }
 }
 
-/// `row`, of which `told` knows more.
-fn with(told: &kernel::Segment, row: FlowSample) -> FlowSample {
+/// `row`, of which `segment` knows more.
+fn with(segment: &kernel::Segment, row: FlowSample) -> FlowSample {
     FlowSample {
-        window_segments: f64::from(told.snd_cwnd),
-        threshold_segments: threshold(told.ssthresh),
-        in_flight_segments: told.in_flight,
-        latest_rtt_ms: millis(told.rtt_us),
-        smoothed_rtt_ms: millis(told.srtt_us),
-        state: state(told.state),
+        window_segments: f64::from(segment.snd_cwnd),
+        threshold_segments: threshold(segment.ssthresh),
+        in_flight_segments: segment.in_flight,
+        latest_rtt_ms: millis(segment.rtt_us),
+        smoothed_rtt_ms: millis(segment.srtt_us),
+        state: state(segment.state),
         ..row
     }
 }

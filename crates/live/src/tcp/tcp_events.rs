@@ -54,22 +54,22 @@ pub(crate) fn compare(before: &TcpInfo, now: &TcpInfo, counts: &mut Counts, note
 }
 
 /// What the kernel's trace tells of a connection, whose `window` was this when it was looked at before.
-pub(crate) fn hear(
-    told: &kernel::Segment,
+pub(crate) fn apply(
+    segment: &kernel::Segment,
     was: &mut FlowState,
     window: u32,
     counts: &mut Counts,
     note: &mut dyn FnMut(Change),
 ) {
-    match told.kind {
+    match segment.kind {
         kernel::Kind::State => {
-            let is = state(told.state);
-            if told.state == LOSS {
+            let is = state(segment.state);
+            if segment.state == LOSS {
                 counts.timeouts += 1;
                 // By now it is reduced, and nothing has come for longer than from one look to the next.
                 note((EventKind::Timeout, f64::from(window)));
             }
-            turn(*was, is, f64::from(told.snd_cwnd), counts, note);
+            turn(*was, is, f64::from(segment.snd_cwnd), counts, note);
             *was = is;
         }
         kernel::Kind::Undone => {
@@ -77,7 +77,7 @@ pub(crate) fn hear(
             note((EventKind::Spurious, f64::NAN));
         }
         // Nothing is deemed lost, so this one is sent to learn whether something is (RFC 8985, section 7).
-        kernel::Kind::Retransmitted if told.state < 3 => note((EventKind::TailLossProbe, f64::NAN)),
+        kernel::Kind::Retransmitted if segment.state < 3 => note((EventKind::TailLossProbe, f64::NAN)),
         kernel::Kind::Retransmitted | kernel::Kind::Arrived => {}
     }
 }
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    fn told(kind: Kind, state: u8, snd_cwnd: u32) -> Segment {
+    fn segment(kind: Kind, state: u8, snd_cwnd: u32) -> Segment {
         Segment {
             time_ns: 0,
             net_cookie: 0,
@@ -137,7 +137,7 @@ mod tests {
             (Kind::State, 0, 20),
         ];
         for (kind, state, window) in records {
-            hear(&told(kind, state, window), &mut was, 30, &mut counts, &mut |(kind, value)| {
+            apply(&segment(kind, state, window), &mut was, 30, &mut counts, &mut |(kind, value)| {
                 noted.push((kind, if value.is_nan() { 0.0 } else { value }));
             });
         }
@@ -150,8 +150,8 @@ mod tests {
     fn a_retransmission_is_a_tail_loss_probe_unless_something_is_deemed_lost() {
         let (mut was, mut counts, mut noted) = (FlowState::Open, Counts::default(), 0);
         for state in [0, 2, 3, 4] {
-            let told = told(Kind::Retransmitted, state, 10);
-            hear(&told, &mut was, 10, &mut counts, &mut |(kind, _)| {
+            let segment = segment(Kind::Retransmitted, state, 10);
+            apply(&segment, &mut was, 10, &mut counts, &mut |(kind, _)| {
                 assert_eq!(kind, EventKind::TailLossProbe);
                 noted += 1;
             });
