@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use network::{
-    Departure, Discard, DisciplineSettings, DrrSettings, Egress, FqSettings, Limit, Link, LinkSettings, LossModel,
-    OPPORTUNITY, Packet, QueueSettings, Service, Trace,
+    CodelSettings, Departure, Discard, DisciplineSettings, DrrSettings, Egress, FqSettings, Limit, Link, LinkSettings,
+    LossModel, OPPORTUNITY, Packet, QueueSettings, Service, Trace,
 };
 use proptest::prelude::*;
 use units::{Bytes, Ecn, Fraction, Random, Rate, Span, Time};
@@ -54,6 +54,8 @@ struct Run {
     departures: Vec<(Parcel, Departure)>,
     /// Which offer it was dropped for, and when that was.
     evicted: Vec<(Parcel, usize, Time)>,
+    /// Dropped when its turn came.
+    dropped_at_head: Vec<(Parcel, Time)>,
     waiting: usize,
     /// What is being offered.
     offered: usize,
@@ -71,7 +73,8 @@ impl Egress<Parcel> for Run {
             Discard::Lost => self.verdicts.push(Verdict::Lost),
             Discard::Full => self.verdicts.push(Verdict::Dropped),
             Discard::Evicted => self.evicted.push((packet, self.offered, at)),
-            Discard::Early | Discard::Head => unreachable!("no discipline here drops so"),
+            Discard::Head => self.dropped_at_head.push((packet, at)),
+            Discard::Early => unreachable!("no discipline here drops so"),
         }
     }
 }
@@ -174,8 +177,21 @@ fn discipline() -> impl Strategy<Value = DisciplineSettings> {
     ]
 }
 
+/// Disciplines that drop or mark when the turn of a packet comes, so eager that a hundred packets show it.
+fn managed() -> impl Strategy<Value = DisciplineSettings> {
+    (span(0..5000), span(1..20_000), any::<bool>(), prop::option::of(span(0..5000))).prop_map(
+        |(target, interval, ecn, ce_threshold)| {
+            DisciplineSettings::Codel(CodelSettings { target, interval, ecn, ce_threshold })
+        },
+    )
+}
+
 fn settings() -> impl Strategy<Value = LinkSettings> {
-    (service(), limit(), any::<bool>(), prop::option::of(0u32..10), discipline(), loss()).prop_map(
+    settings_of(discipline())
+}
+
+fn settings_of(discipline: impl Strategy<Value = DisciplineSettings>) -> impl Strategy<Value = LinkSettings> {
+    (service(), limit(), any::<bool>(), prop::option::of(0u32..10), discipline, loss()).prop_map(
         |(service, limit, count_in_service, mark_above, discipline, loss)| LinkSettings {
             service,
             queue: QueueSettings { limit, count_in_service, mark_above, discipline },
@@ -439,6 +455,42 @@ proptest! {
     }
 
     #[test]
+    fn what_is_dropped_at_the_head_is_neither_served_nor_waiting(
+        settings in settings_of(managed()),
+        arrivals in arrivals(),
+        seed: u64,
+    ) {
+        let run = run(&settings, &arrivals, &[], seed);
+        let taken = run.verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Taken { .. })).count();
+        let gone = run.departures.iter().map(|(parcel, _)| parcel.number);
+        let gone = gone.chain(run.evicted.iter().map(|(parcel, ..)| parcel.number));
+        let mut gone: Vec<usize> = gone.chain(run.dropped_at_head.iter().map(|(parcel, _)| parcel.number)).collect();
+        prop_assert_eq!(gone.len() + run.waiting, taken);
+        gone.sort_unstable();
+        gone.dedup();
+        prop_assert_eq!(gone.len() + run.waiting, taken, "none twice");
+        prop_assert!(run.dropped_at_head.is_sorted_by_key(|&(_, at)| at));
+        for (parcel, departure) in &run.departures {
+            prop_assert!(!parcel.marked || parcel.ecn);
+            prop_assert!(departure.start >= departure.arrived);
+        }
+        for flow in 0..5 {
+            prop_assert!(run.departures.iter().filter(|(p, _)| p.flow == flow).is_sorted_by_key(|(p, _)| p.number));
+        }
+    }
+
+    #[test]
+    fn drops_at_the_head_do_not_depend_on_when_the_link_is_looked_at(
+        settings in settings_of(managed()),
+        arrivals in arrivals(),
+        wakes in wakes(),
+        seed: u64,
+    ) {
+        let (rarely, often) = (run(&settings, &arrivals, &[], seed), run(&settings, &arrivals, &wakes, seed));
+        prop_assert_eq!(rarely, often);
+    }
+
+    #[test]
     fn two_flows_that_always_wait_get_the_same_to_within_a_packet_or_a_quantum(
         sizes in prop::collection::vec((1u64..4000, 1u64..4000), 2..100),
         discipline in discipline(),
@@ -456,6 +508,7 @@ proptest! {
             DisciplineSettings::Fifo => return Ok(()),
             DisciplineSettings::FairQueueing(_) => largest,
             DisciplineSettings::DeficitRoundRobin(DrrSettings { quantum }) => quantum.get() + largest,
+            DisciplineSettings::Codel(_) => unreachable!("these drop"),
         };
         let (mut sent, mut left) = ([0, 0], [sizes.len(); 2]);
         for (packet, _) in run.departures.iter().filter(|(packet, _)| packet.flow < 2) {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use control::ControllerRef;
 use network::{
-    DisciplineSettings, DrrSettings, FqSettings, Limit, LossModel, Propagation, QueueSettings, Service, Trace,
+    CodelSettings, DisciplineSettings, DrrSettings, FqSettings, Limit, LossModel, Propagation, QueueSettings, Service,
+    Trace,
 };
 use scenario::{Arrivals, Document, Hop, Kind, OnOff, Paced, Plan, Sampling, Source};
 use units::{Bytes, Distribution, Fraction, Rate, Span, Time};
@@ -191,6 +192,21 @@ fn a_trace_lies_beside_the_scenario_and_counts_by_its_mean() {
     assert_eq!(plan.links[0].rate, Some(Rate::from_mbit(12)));
     assert_eq!(plan.links[0].settings.service, Service::Trace(Arc::new(Trace::parse("1\n2\n").unwrap())));
     assert_eq!(plan.links[0].settings.queue.limit, Limit::Packets(40));
+}
+
+#[test]
+fn codel_has_the_limit_of_tc_and_its_name_alone_is_a_queue() {
+    let queue = |spelling: &str| {
+        dumbbell(&format!("rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = {spelling}"), "").links[0].settings.queue
+    };
+    let plain = queue("\"codel\"");
+    assert_eq!(plain.limit, Limit::Packets(1000));
+    assert_eq!(plain.discipline, DisciplineSettings::Codel(CodelSettings::default()));
+    assert_eq!(queue("{ discipline = \"codel\" }"), plain);
+    let codel = queue("{ discipline = \"codel\", limit = \"50p\", target = \"2ms\", ecn = true }");
+    assert_eq!(codel.limit, Limit::Packets(50));
+    let settings = CodelSettings { target: ms(2), ecn: true, ..CodelSettings::default() };
+    assert_eq!(codel.discipline, DisciplineSettings::Codel(settings));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The waiting room of a link: how much may wait, and who goes first.
 
 mod backlog;
+mod codel;
 mod discipline;
 mod drr;
 mod fifo;
@@ -10,6 +11,7 @@ mod ranking;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Random, Span, Time};
 
+pub use self::codel::CodelSettings;
 pub use self::discipline::{Admission, Context, Count, Discipline, Served};
 pub use self::drr::DrrSettings;
 use self::fifo::Fifo;
@@ -38,6 +40,9 @@ pub enum Limit {
 ///
 /// Each is a struct in the file of its discipline, with a default for every key and `deny_unknown_fields`.
 pub trait Settings {
+    /// The limit of a queue where the scenario names none; `None`: it must.
+    const DEFAULT_LIMIT: Option<Limit> = None;
+
     /// What is wrong with them: the key, and a sentence that names its value and says what is allowed.
     ///
     /// # Errors
@@ -72,6 +77,14 @@ macro_rules! disciplines {
             /// The names, first in, first out before all others.
             pub const NAMES: &[&str] = &["fifo", $($name),*];
 
+            /// The limit of a queue of the discipline `name` where the scenario names none.
+            pub fn default_limit(name: &str) -> Option<Limit> {
+                match name {
+                    $($name => <$settings as Settings>::DEFAULT_LIMIT,)*
+                    _ => None,
+                }
+            }
+
             /// As [`Settings::check`].
             ///
             /// # Errors
@@ -101,6 +114,8 @@ disciplines! {
     /// Deficit round robin: turns of so many bytes (Shreedhar and Varghese 1995). A full queue drops the last packet of the flow with
     /// most waiting.
     "drr" => DeficitRoundRobin(DrrSettings),
+    /// Controlled delay (RFC 8289): drops or marks at the head while the wait stands above a target. A full queue drops what arrives.
+    "codel" => Codel(CodelSettings),
 }
 
 /// The queue of a link.

@@ -164,6 +164,16 @@ fn tagged(name: &str, mut settings: Map<String, Value>) -> Result<DisciplineSett
     serde_json::from_value(settings.into()).map_err(|error| error.to_string())
 }
 
+/// The limit that a queue of the discipline `name` has where none is given.
+fn default_limit(name: &str) -> Option<Limit> {
+    Some(match DisciplineSettings::default_limit(name)? {
+        network::Limit::Infinite => Limit::Infinite,
+        network::Limit::Packets(packets) => Limit::Packets(packets),
+        network::Limit::Bytes(bytes) => Limit::Bytes(bytes),
+        network::Limit::Delay(span) => Limit::Delay(span),
+    })
+}
+
 /// The keys of the discipline `name`.
 fn keys_of(name: &str) -> Vec<String> {
     let settings = tagged(name, Map::new()).ok().and_then(|plain| serde_json::to_value(plain).ok());
@@ -214,6 +224,10 @@ impl<'de> Deserialize<'de> for QueueSpec {
                 )
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<QueueSpec, E> {
+                if let Some(limit) = default_limit(text.trim()) {
+                    let discipline = discipline(text.trim(), Map::new()).map_err(E::custom)?;
+                    return Ok(QueueSpec { limit, discipline, ..QueueSpec::default() });
+                }
                 let limit = text.parse().map_err(E::custom)?;
                 Ok(QueueSpec { limit, ..QueueSpec::default() })
             }
@@ -229,7 +243,7 @@ impl<'de> Deserialize<'de> for QueueSpec {
                         _ => drop(settings.insert(key, map.next_value()?)),
                     }
                 }
-                spec.limit = limit.ok_or_else(|| A::Error::missing_field("limit"))?;
+                spec.limit = limit.or_else(|| default_limit(name.0)).ok_or_else(|| A::Error::missing_field("limit"))?;
                 spec.discipline = discipline(name.0, settings).map_err(A::Error::custom)?;
                 Ok(spec)
             }
@@ -250,6 +264,30 @@ impl schemars::JsonSchema for QueueSpec {
             fifo.remove("required");
         }
         table.insert("unevaluatedProperties".to_owned(), false.into());
-        schemars::json_schema!({ "description": "A queue: its limit, or a table with more", "anyOf": [limit, table] })
+        let named: Vec<&str> =
+            DisciplineSettings::NAMES.iter().copied().filter(|name| default_limit(name).is_some()).collect();
+        require_limits(&mut table, &named);
+        let named = schemars::json_schema!({ "description": "A discipline with its own limit", "enum": named });
+        schemars::json_schema!({
+            "description": "A queue: its limit, the name of a discipline that has one, or a table with more",
+            "anyOf": [limit, named, table]
+        })
+    }
+}
+
+/// Requires `limit` in `table` but for the disciplines `named`, which have one of their own.
+fn require_limits(table: &mut schemars::Schema, named: &[&str]) {
+    if let Some(required) = table.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|key| key != "limit");
+    }
+    for branch in table.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
+        let name = branch.pointer("/properties/discipline/const").and_then(Value::as_str).unwrap_or_default();
+        if named.contains(&name) {
+            continue;
+        }
+        if let Some(branch) = branch.as_object_mut() {
+            let required = branch.entry("required").or_insert_with(|| Value::Array(Vec::new()));
+            required.as_array_mut().into_iter().for_each(|keys| keys.push("limit".into()));
+        }
     }
 }

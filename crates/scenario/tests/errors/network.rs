@@ -106,7 +106,7 @@ fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
     let queue = |keys: &str| dumbbell("\"84p\"", &format!("{{ limit = \"84p\", {keys} }}"));
     assert_eq!(
         queue("discipline = \"fair\""),
-        "demo.toml, line 6: path.queue.discipline: unknown variant `fair`, expected one of `fifo`, `fq`, `drr`"
+        "demo.toml, line 6: path.queue.discipline: unknown variant `fair`, expected one of `fifo`, `fq`, `drr`, `codel`"
     );
     let stray = |name: &str| {
         format!("demo.toml, line 6: path.queue.quantum: the discipline `{name}` has no such key, but `drr` has")
@@ -126,6 +126,15 @@ fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
         queue("discipline = \"drr\", quantum = 1500"),
         "demo.toml, line 6: path.queue.quantum: invalid type: integer `1500`, expected a size with its unit, \
          like \"64kB\""
+    );
+}
+
+#[test]
+fn a_setting_of_codel_out_of_range() {
+    let queue = |keys: &str| dumbbell("\"84p\"", &format!("{{ discipline = \"codel\", {keys} }}"));
+    assert_eq!(
+        queue("interval = \"0s\""),
+        "demo.toml, line 6: path.queue.interval: `0s` is no time: it must be above 0, like `100ms`"
     );
 }
 
