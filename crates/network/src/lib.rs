@@ -25,8 +25,8 @@ pub use link::{Link, LinkSettings};
 pub use loss::LossModel;
 pub use propagation::Propagation;
 pub use queue::{
-    Admission, CodelSettings, Context, Count, Discipline, DisciplineSettings, DrrSettings, FqSettings, Limit,
-    QueueSettings, Served, Settings,
+    Admission, CodelSettings, Context, Count, Discipline, DisciplineSettings, DrrSettings, FqCodelSettings, FqSettings,
+    Limit, QueueSettings, Served, Settings,
 };
 pub use service::Service;
 pub use trace::{OPPORTUNITY, Trace, TraceError};

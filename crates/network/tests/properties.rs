@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use network::{
-    CodelSettings, Departure, Discard, DisciplineSettings, DrrSettings, Egress, FqSettings, Limit, Link, LinkSettings,
-    LossModel, OPPORTUNITY, Packet, QueueSettings, Service, Trace,
+    CodelSettings, Departure, Discard, DisciplineSettings, DrrSettings, Egress, FqCodelSettings, FqSettings, Limit,
+    Link, LinkSettings, LossModel, OPPORTUNITY, Packet, QueueSettings, Service, Trace,
 };
 use proptest::prelude::*;
 use units::{Bytes, Ecn, Fraction, Random, Rate, Span, Time};
@@ -179,9 +179,19 @@ fn discipline() -> impl Strategy<Value = DisciplineSettings> {
 
 /// Disciplines that drop or mark when the turn of a packet comes, so eager that a hundred packets show it.
 fn managed() -> impl Strategy<Value = DisciplineSettings> {
-    (span(0..5000), span(1..20_000), any::<bool>(), prop::option::of(span(0..5000))).prop_map(
-        |(target, interval, ecn, ce_threshold)| {
-            DisciplineSettings::Codel(CodelSettings { target, interval, ecn, ce_threshold })
+    (span(0..5000), span(1..20_000), any::<bool>(), prop::option::of(span(0..5000)), 1u32..4, 1u64..3000).prop_map(
+        |(target, interval, ecn, ce_threshold, flows, quantum)| match flows {
+            1 => DisciplineSettings::Codel(CodelSettings { target, interval, ecn, ce_threshold }),
+            _ => DisciplineSettings::FqCodel(FqCodelSettings {
+                target,
+                interval,
+                ecn,
+                ce_threshold,
+                flows,
+                quantum: Bytes::new(quantum),
+                drop_batch: flows,
+                memory_limit: Bytes::new(10 * quantum),
+            }),
         },
     )
 }
@@ -508,7 +518,7 @@ proptest! {
             DisciplineSettings::Fifo => return Ok(()),
             DisciplineSettings::FairQueueing(_) => largest,
             DisciplineSettings::DeficitRoundRobin(DrrSettings { quantum }) => quantum.get() + largest,
-            DisciplineSettings::Codel(_) => unreachable!("these drop"),
+            DisciplineSettings::Codel(_) | DisciplineSettings::FqCodel(_) => unreachable!("these drop"),
         };
         let (mut sent, mut left) = ([0, 0], [sizes.len(); 2]);
         for (packet, _) in run.departures.iter().filter(|(packet, _)| packet.flow < 2) {

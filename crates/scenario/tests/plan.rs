@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use control::ControllerRef;
 use network::{
-    CodelSettings, DisciplineSettings, DrrSettings, FqSettings, Limit, LossModel, Propagation, QueueSettings, Service,
-    Trace,
+    CodelSettings, DisciplineSettings, DrrSettings, FqCodelSettings, FqSettings, Limit, LossModel, Propagation,
+    QueueSettings, Service, Trace,
 };
 use scenario::{Arrivals, Document, Hop, Kind, OnOff, Paced, Plan, Sampling, Source};
 use units::{Bytes, Distribution, Fraction, Rate, Span, Time};
@@ -199,10 +199,10 @@ fn codel_has_the_limit_of_tc_and_its_name_alone_is_a_queue() {
     let queue = |spelling: &str| {
         dumbbell(&format!("rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = {spelling}"), "").links[0].settings.queue
     };
-    let plain = queue("\"codel\"");
-    assert_eq!(plain.limit, Limit::Packets(1000));
-    assert_eq!(plain.discipline, DisciplineSettings::Codel(CodelSettings::default()));
-    assert_eq!(queue("{ discipline = \"codel\" }"), plain);
+    let fq_codel = queue("\"fq_codel\"");
+    assert_eq!(fq_codel.limit, Limit::Packets(10_240));
+    assert_eq!(fq_codel.discipline, DisciplineSettings::FqCodel(FqCodelSettings::default()));
+    assert_eq!(queue("{ discipline = \"fq_codel\" }"), fq_codel);
     let codel = queue("{ discipline = \"codel\", limit = \"50p\", target = \"2ms\", ecn = true }");
     assert_eq!(codel.limit, Limit::Packets(50));
     let settings = CodelSettings { target: ms(2), ecn: true, ..CodelSettings::default() };

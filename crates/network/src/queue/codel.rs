@@ -162,6 +162,11 @@ impl Codel {
         self.first_above = None;
         self.dropping = false;
     }
+
+    /// So many packets were dropped as the queue was full: drops to come are that much more frequent.
+    pub(super) fn count_drops(&mut self, dropped: u32) {
+        self.count = self.count.saturating_add(dropped);
+    }
 }
 
 /// One queue, first in, first out, under CoDel.

@@ -6,6 +6,7 @@ mod discipline;
 mod drr;
 mod fifo;
 mod fq;
+mod fq_codel;
 mod ranking;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ pub use self::discipline::{Admission, Context, Count, Discipline, Served};
 pub use self::drr::DrrSettings;
 use self::fifo::Fifo;
 pub use self::fq::FqSettings;
+pub use self::fq_codel::FqCodelSettings;
 use crate::{Discard, Egress, Packet, Service};
 
 /// How much may wait. [`DisciplineSettings`] says which packet is dropped when the queue is full.
@@ -116,6 +118,9 @@ disciplines! {
     "drr" => DeficitRoundRobin(DrrSettings),
     /// Controlled delay (RFC 8289): drops or marks at the head while the wait stands above a target. A full queue drops what arrives.
     "codel" => Codel(CodelSettings),
+    /// Flow queues by deficit round robin, new ones first, each under CoDel (RFC 8290). A full queue drops from the head of the
+    /// longest.
+    "fq_codel" => FqCodel(FqCodelSettings),
 }
 
 /// The queue of a link.

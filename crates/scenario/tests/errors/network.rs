@@ -106,10 +106,13 @@ fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
     let queue = |keys: &str| dumbbell("\"84p\"", &format!("{{ limit = \"84p\", {keys} }}"));
     assert_eq!(
         queue("discipline = \"fair\""),
-        "demo.toml, line 6: path.queue.discipline: unknown variant `fair`, expected one of `fifo`, `fq`, `drr`, `codel`"
+        "demo.toml, line 6: path.queue.discipline: unknown variant `fair`, expected one of `fifo`, `fq`, `drr`, `codel`, \
+         `fq_codel`"
     );
     let stray = |name: &str| {
-        format!("demo.toml, line 6: path.queue.quantum: the discipline `{name}` has no such key, but `drr` has")
+        format!(
+            "demo.toml, line 6: path.queue.quantum: the discipline `{name}` has no such key, but `drr` or `fq_codel` has"
+        )
     };
     assert_eq!(queue("quantum = \"1500B\""), stray("fifo"));
     assert_eq!(queue("discipline = \"fq\", quantum = \"1500B\""), stray("fq"));
@@ -131,10 +134,15 @@ fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
 
 #[test]
 fn a_setting_of_codel_out_of_range() {
-    let queue = |keys: &str| dumbbell("\"84p\"", &format!("{{ discipline = \"codel\", {keys} }}"));
+    let queue = |keys: &str| dumbbell("\"84p\"", &format!("{{ discipline = \"fq_codel\", {keys} }}"));
     assert_eq!(
         queue("interval = \"0s\""),
         "demo.toml, line 6: path.queue.interval: `0s` is no time: it must be above 0, like `100ms`"
+    );
+    assert_eq!(queue("flows = 0"), "demo.toml, line 6: path.queue.flows: 0 is out of range (allowed: 1 to 65536)");
+    assert_eq!(
+        queue("memory_limit = \"0B\""),
+        "demo.toml, line 6: path.queue.memory_limit: `0B` sends nothing: it must be above 0, like `1514B`"
     );
 }
 

@@ -1,0 +1,373 @@
+//! FQ-CoDel: flow queues by deficit round robin, each under CoDel (RFC 8290).
+//!
+//! A hash spreads flows over `flows` queues. A queue that begins to wait is new: it is served before the old ones until it has sent a
+//! quantum, so that flows of few packets do not wait behind others. When the buffer is full, the queue with most bytes loses packets
+//! from its head.
+//!
+//! | RFC 8290 | here |
+//! | --- | --- |
+//! | section 4.1: enqueue, classification, the full buffer | [`FqCodel::push`], [`FqCodel::queue_of`], [`FqCodel::make_room`] |
+//! | section 4.2: dequeue from new and old queues | [`FqCodel::pop`] |
+//!
+//! As in Linux, and open in the RFC: CoDel's rule for the last MTU looks at all that waits, not at the flow's own queue; packets that
+//! a full buffer loses count for the queue's CoDel; up to `drop_batch` of them go at a time, until half of that queue is gone.
+//! Which queue a flow gets is random, drawn once for each link: two flows share one with probability 1/`flows`.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Span, Time};
+
+use super::codel::{Codel, CodelSettings};
+use super::{Context, Discipline, Served, Settings};
+use crate::{Limit, Packet, Service};
+
+/// What a scenario says about FQ-CoDel, named as in `tc`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FqCodelSettings {
+    /// How long packets of a flow may wait in the long run; by default 5ms.
+    pub target: Span,
+    /// For how long the wait may be above it: about the longest round-trip time; by default 100ms.
+    pub interval: Span,
+    /// Whether ECN-capable packets are marked in place of dropped; by default they are.
+    pub ecn: bool,
+    /// Every ECN-capable packet that waited longer is marked; by default none is for this.
+    pub ce_threshold: Option<Span>,
+    /// Number of queues; by default 1024.
+    pub flows: u32,
+    /// What a queue may send at each turn; by default 1514B.
+    pub quantum: Bytes,
+    /// How many packets a full buffer loses at a time, at most; by default 64.
+    pub drop_batch: u32,
+    /// How many bytes may wait, besides the limit of the queue; by default 32MiB.
+    pub memory_limit: Bytes,
+}
+
+impl Default for FqCodelSettings {
+    fn default() -> Self {
+        let CodelSettings { target, interval, ce_threshold, .. } = CodelSettings::default();
+        Self {
+            target,
+            interval,
+            ecn: true,
+            ce_threshold,
+            flows: 1024,
+            quantum: Bytes::new(1514),
+            drop_batch: 64,
+            memory_limit: Bytes::new(32 << 20),
+        }
+    }
+}
+
+impl FqCodelSettings {
+    /// What each queue's CoDel goes by.
+    const fn codel(&self) -> CodelSettings {
+        let Self { target, interval, ecn, ce_threshold, .. } = *self;
+        CodelSettings { target, interval, ecn, ce_threshold }
+    }
+}
+
+impl Settings for FqCodelSettings {
+    const DEFAULT_LIMIT: Option<Limit> = Some(Limit::Packets(10_240));
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        self.codel().check()?;
+        let numbers = [("flows", self.flows, 65_536), ("drop_batch", self.drop_batch, 1_000_000)];
+        if let Some((key, value, most)) = numbers.into_iter().find(|&(_, value, most)| !(1..=most).contains(&value)) {
+            return Err((key, format!("{value} is out of range (allowed: 1 to {most})")));
+        }
+        let sizes = [("quantum", self.quantum), ("memory_limit", self.memory_limit)];
+        match sizes.into_iter().find(|(_, size)| *size == Bytes::ZERO) {
+            Some((key, size)) => Err((key, format!("`{size}` sends nothing: it must be above 0, like `1514B`"))),
+            None => Ok(()),
+        }
+    }
+
+    fn build<P: Packet>(&self, _limit: Limit, _service: &Service) -> Box<dyn Discipline<P>> {
+        Box::new(FqCodel::new(*self))
+    }
+}
+
+/// Flow queues at work.
+#[derive(Debug)]
+pub(crate) struct FqCodel<P> {
+    settings: FqCodelSettings,
+    codel: CodelSettings,
+    queues: Vec<FlowQueue<P>>,
+    /// Queues in the order of their turns: those that began to wait lately, and the others.
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    /// Makes the hash one of many; drawn with the first packet.
+    perturbation: Option<u64>,
+}
+
+#[derive(Debug)]
+struct FlowQueue<P> {
+    waiting: VecDeque<(P, Time)>,
+    bytes: Bytes,
+    /// What it may send in this turn, in bytes; below zero if the last packet was larger.
+    deficit: i64,
+    codel: Codel,
+    /// It is in one of the two lists.
+    listed: bool,
+}
+
+impl<P: Packet> FqCodel<P> {
+    /// # Panics
+    /// If there is no queue, or the quantum is zero.
+    pub(crate) fn new(settings: FqCodelSettings) -> Self {
+        assert!(settings.flows > 0 && settings.quantum > Bytes::ZERO, "flows and quantum must be above 0");
+        let queue = || FlowQueue {
+            waiting: VecDeque::new(),
+            bytes: Bytes::ZERO,
+            deficit: 0,
+            codel: Codel::default(),
+            listed: false,
+        };
+        Self {
+            settings,
+            codel: settings.codel(),
+            queues: (0..settings.flows).map(|_| queue()).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            perturbation: None,
+        }
+    }
+
+    /// The queue of `packet`: its flow's hash.
+    fn queue_of(&mut self, packet: &P, cx: &mut Context<'_, P>) -> u32 {
+        let random = &mut cx.random;
+        let perturbation = *self.perturbation.get_or_insert_with(|| random.uniform().to_bits());
+        let hash = mix(u64::from(packet.flow()) ^ perturbation) >> 32;
+        ((hash * u64::from(self.settings.flows)) >> 32) as u32
+    }
+
+    /// Queue `index` has something to send: if it had not, it is new.
+    fn list(&mut self, index: u32) {
+        let queue = &mut self.queues[index as usize];
+        if !std::mem::replace(&mut queue.listed, true) {
+            queue.deficit = self.settings.quantum.get() as i64;
+            self.new.push_back(index);
+        }
+    }
+
+    /// The queue with most bytes and its length, where `packet` would go into queue `own`; the first of several.
+    fn fattest(&self, own: u32, packet: Bytes) -> (u32, Bytes) {
+        let length = |index: u32| self.queues[index as usize].bytes + if index == own { packet } else { Bytes::ZERO };
+        let mut fattest = (own, length(own));
+        for &index in self.new.iter().chain(&self.old) {
+            let candidate = (index, length(index));
+            if candidate.1 > fattest.1 || candidate.1 == fattest.1 && index < fattest.0 {
+                fattest = candidate;
+            }
+        }
+        fattest
+    }
+
+    /// Drops packets from the head of the queue with most bytes: half of it, at most a batch.
+    fn drop_from_fattest(&mut self, own: u32, packet: Bytes, cx: &mut Context<'_, P>) {
+        let (index, length) = self.fattest(own, packet);
+        let queue = &mut self.queues[index as usize];
+        let (mut dropped, mut bytes) = (0, Bytes::ZERO);
+        while dropped < self.settings.drop_batch && bytes.get() < length.get() / 2 {
+            let Some((packet, _)) = queue.pop() else { break };
+            bytes += packet.size();
+            dropped += 1;
+            cx.drop(packet);
+        }
+        queue.codel.count_drops(dropped);
+    }
+}
+
+impl<P: Packet> FlowQueue<P> {
+    fn pop(&mut self) -> Option<(P, Time)> {
+        let (packet, arrived) = self.waiting.pop_front()?;
+        self.bytes = self.bytes - packet.size();
+        Some((packet, arrived))
+    }
+}
+
+/// Spreads `x` over 64 bits (the finalizer of SplitMix64, Steele, Lea and Flood 2014).
+const fn mix(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+impl<P: Packet> Discipline<P> for FqCodel<P> {
+    fn make_room(&mut self, packet: &P, cx: &mut Context<'_, P>) {
+        let own = self.queue_of(packet, cx);
+        self.drop_from_fattest(own, packet.size(), cx);
+    }
+
+    fn pass(&mut self, packet: &P, cx: &mut Context<'_, P>) {
+        // Every queue was found empty since.
+        for index in self.new.drain(..).chain(self.old.drain(..)) {
+            let queue = &mut self.queues[index as usize];
+            queue.codel.empty();
+            queue.listed = false;
+        }
+        let index = self.queue_of(packet, cx);
+        self.list(index);
+        self.queues[index as usize].deficit -= packet.size().get() as i64;
+    }
+
+    fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
+        let index = self.queue_of(&packet, cx);
+        let queue = &mut self.queues[index as usize];
+        queue.bytes += packet.size();
+        queue.waiting.push_back((packet, cx.now));
+        self.list(index);
+        while cx.waiting().bytes > self.settings.memory_limit {
+            self.drop_from_fattest(index, Bytes::ZERO, cx);
+        }
+    }
+
+    fn pop(&mut self, cx: &mut Context<'_, P>) -> Option<Served<P>> {
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let index = *list.front()?;
+            let queue = &mut self.queues[index as usize];
+            if queue.deficit <= 0 {
+                queue.deficit += self.settings.quantum.get() as i64;
+                list.pop_front();
+                self.old.push_back(index);
+                continue;
+            }
+            let FlowQueue { waiting, bytes, codel, .. } = queue;
+            let served = codel.pop(&self.codel, cx, || {
+                let (packet, arrived) = waiting.pop_front()?;
+                *bytes = *bytes - packet.size();
+                Some((packet, arrived))
+            });
+            if let Some(served) = served {
+                queue.deficit -= served.packet.size().get() as i64;
+                return Some(served);
+            }
+            list.pop_front();
+            // A new queue that is empty takes a turn among the old ones, so that it cannot come back before their turn.
+            if from_new && !self.old.is_empty() {
+                self.old.push_back(index);
+            } else {
+                queue.listed = false;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driven, Parcel};
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    fn queue(settings: FqCodelSettings) -> Driven<FqCodel<Parcel>> {
+        Driven::new(FqCodel::new(settings))
+    }
+
+    /// The flows of the next `count` packets served at `now`.
+    fn flows(queue: &mut Driven<FqCodel<Parcel>>, now: Time, count: usize) -> Vec<u32> {
+        (0..count).filter_map(|_| queue.pop(now)).map(|served| served.packet.flow).collect()
+    }
+
+    #[test]
+    fn a_new_flow_is_served_before_the_old_ones() {
+        let mut queue = queue(FqCodelSettings::default());
+        for flow in [1, 1, 1, 1, 2, 2, 2, 2] {
+            queue.push(Time::ZERO, Parcel::of(flow, 1500));
+        }
+        // 1514 - 1500 leaves 14: a second packet of flow 1, then its turn is over; likewise flow 2.
+        assert_eq!(flows(&mut queue, ms(1), 4), [1, 1, 2, 2]);
+        queue.push(ms(1), Parcel::of(3, 100));
+        assert_eq!(flows(&mut queue, ms(1), 5), [3, 1, 2, 1, 2]);
+    }
+
+    #[test]
+    fn turns_share_bytes_not_packets() {
+        let mut queue = queue(FqCodelSettings { quantum: Bytes::new(1500), ..FqCodelSettings::default() });
+        for _ in 0..30 {
+            queue.push(Time::ZERO, Parcel::of(1, 1500));
+            (0..3).for_each(|_| queue.push(Time::ZERO, Parcel::of(2, 500)));
+        }
+        let served = flows(&mut queue, ms(1), 80);
+        let large = served.iter().filter(|&&flow| flow == 1).count();
+        // 20 turns each: 20 packets of 1500 bytes and 60 of 500.
+        assert_eq!((large, served.len() - large), (20, 60));
+    }
+
+    #[test]
+    fn a_sparse_flow_cannot_jump_the_queue_again_and_again() {
+        let mut queue = queue(FqCodelSettings::default());
+        (0..10).for_each(|_| queue.push(Time::ZERO, Parcel::of(1, 1500)));
+        assert_eq!(flows(&mut queue, ms(1), 2), [1, 1]);
+        queue.push(ms(1), Parcel::of(2, 1000));
+        assert_eq!(flows(&mut queue, ms(1), 1), [2]);
+        // It came back before it was seen empty: still the same turn, and 514 bytes are left of its quantum.
+        queue.push(ms(1), Parcel::of(2, 1000));
+        assert_eq!(flows(&mut queue, ms(1), 1), [2]);
+        // In debt by 486 bytes now, it is an old flow, behind flow 1.
+        queue.push(ms(1), Parcel::of(2, 1000));
+        assert_eq!(flows(&mut queue, ms(1), 3), [1, 2, 1]);
+    }
+
+    #[test]
+    fn a_full_buffer_takes_half_of_the_longest_queue_from_its_head() {
+        let mut queue = queue(FqCodelSettings::default());
+        for number in 0..8 {
+            queue.push(Time::ZERO, Parcel { flow: 1, ..Parcel::full(number) });
+        }
+        queue.push(Time::ZERO, Parcel { flow: 2, ..Parcel::full(100) });
+        // 12000 bytes: four packets are half.
+        let dropped = queue.make_room(ms(1), Parcel { flow: 2, ..Parcel::full(101) });
+        assert_eq!(dropped.iter().map(|packet| packet.number).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_batch_bounds_what_a_full_buffer_takes() {
+        let mut queue = queue(FqCodelSettings { drop_batch: 3, ..FqCodelSettings::default() });
+        (0..100).for_each(|number| queue.push(Time::ZERO, Parcel::full(number)));
+        assert_eq!(queue.make_room(ms(1), Parcel::full(100)).len(), 3);
+    }
+
+    #[test]
+    fn the_limit_in_bytes_holds_besides_that_in_packets() {
+        let mut queue = queue(FqCodelSettings { memory_limit: Bytes::new(6000), ..FqCodelSettings::default() });
+        (0..4).for_each(|number| queue.push(Time::ZERO, Parcel::full(number)));
+        assert!(queue.dropped().is_empty());
+        queue.push(Time::ZERO, Parcel::full(4));
+        // Half of 7500 bytes is 3750: three packets.
+        assert_eq!(queue.dropped().iter().map(|packet| packet.number).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn each_queue_has_a_codel_of_its_own() {
+        let mut queue = queue(FqCodelSettings { ecn: false, ..FqCodelSettings::default() });
+        (0..1000).for_each(|_| queue.push(Time::ZERO, Parcel::of(1, 1500)));
+        let mut dropped = Vec::new();
+        for at in 0..300 {
+            if at % 3 == 0 {
+                queue.push(ms(at), Parcel::of(2, 100));
+            }
+            assert!(queue.pop(ms(at)).is_some());
+            dropped.extend(queue.dropped().iter().map(|packet| packet.flow));
+        }
+        // A packet of flow 2 waits for the turn of flow 1, at most two packets.
+        assert!(!dropped.is_empty() && dropped.iter().all(|&flow| flow == 1), "{dropped:?}");
+    }
+
+    #[test]
+    fn flows_spread_over_the_queues() {
+        let mut queue = queue(FqCodelSettings { flows: 16, ..FqCodelSettings::default() });
+        for flow in 0..160 {
+            queue.push(Time::ZERO, Parcel::of(flow, 100));
+        }
+        let used = queue.discipline.queues.iter().filter(|queue| !queue.waiting.is_empty()).count();
+        // All 16 are missed by none of 160 flows but with probability 16 * (15/16)^160 = 5e-4.
+        assert_eq!(used, 16);
+    }
+}
