@@ -68,9 +68,13 @@ pub(crate) fn in_units(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &s
     Ok(())
 }
 
-/// Serialises, deserialises and describes a type by its spelling.
+/// Serialises, deserialises and describes a type that has `Display` and `FromStr` by its spelling.
+///
+/// What errors call the expected, a regular expression of all spellings, what the JSON schema says, and an example for it.
+/// Needs the crates `serde` and `schemars` where it is used.
+#[macro_export]
 macro_rules! spelled {
-    ($type:ty, $name:literal, $pattern:literal, $example:literal, $description:literal) => {
+    ($type:ident, $expected:literal, $pattern:literal, $description:literal $(, $example:literal)?) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
                 s.collect_str(self)
@@ -83,26 +87,26 @@ macro_rules! spelled {
                 impl serde::de::Visitor<'_> for Visitor {
                     type Value = $type;
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str(concat!($name, " with its unit, like \"", $example, "\""))
+                        f.write_str($expected)
                     }
-                    fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<$type, E> {
-                        v.parse().map_err(E::custom)
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
                     }
                 }
-                d.deserialize_str(Visitor)
+                d.deserialize_any(Visitor)
             }
         }
 
         impl schemars::JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
-                $name.into()
+                stringify!($type).into()
             }
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({
-                    "type": "string", "pattern": $pattern, "description": $description, "examples": [$example]
+                    "type": "string", "pattern": $pattern, "description": $description
+                    $(, "examples": [$example])?
                 })
             }
         }
     };
 }
-pub(crate) use spelled;

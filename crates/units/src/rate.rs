@@ -1,7 +1,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::parse::{ParseError, in_units, number_and_unit, spelled, whole};
+use crate::parse::{ParseError, in_units, number_and_unit, whole};
+use crate::spelled;
 use crate::{Bytes, Span};
 
 /// A rate in bits per second.
@@ -94,10 +95,10 @@ impl FromStr for Rate {
 
 spelled!(
     Rate,
-    "Rate",
+    "Rate with its unit, like \"10mbit\"",
     r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*([kKmMgGtT]?bit|[MG]bit/s|[MG]bps)\s*$",
-    "10mbit",
-    "A rate of IP bytes with its unit: bit, kbit, mbit, gbit or tbit, powers of ten"
+    "A rate of IP bytes with its unit: bit, kbit, mbit, gbit or tbit, powers of ten",
+    "10mbit"
 );
 
 #[cfg(test)]

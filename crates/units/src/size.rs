@@ -2,7 +2,8 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 use std::str::FromStr;
 
-use crate::parse::{ParseError, number_and_unit, spelled, whole};
+use crate::parse::{ParseError, number_and_unit, whole};
+use crate::spelled;
 
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,10 +96,10 @@ impl FromStr for Bytes {
 
 spelled!(
     Bytes,
-    "Bytes",
+    "Bytes with its unit, like \"64kB\"",
     r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*([kKMGmg]?[bB]|[KMGkmg]i[bB]|bytes)\s*$",
-    "64kB",
-    "A size with its unit: B, kB, MB, GB (powers of ten), KiB, MiB or GiB (binary)"
+    "A size with its unit: B, kB, MB, GB (powers of ten), KiB, MiB or GiB (binary)",
+    "64kB"
 );
 
 /// A number from 0 to 1: a probability or a share.

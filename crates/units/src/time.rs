@@ -3,7 +3,8 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 use std::str::FromStr;
 
-use crate::parse::{ParseError, in_units, number_and_unit, spelled, whole};
+use crate::parse::{ParseError, in_units, number_and_unit, whole};
+use crate::spelled;
 
 /// A point in time: nanoseconds since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -221,17 +222,17 @@ impl FromStr for Time {
 
 spelled!(
     Span,
-    "Span",
+    "Span with its unit, like \"40ms\"",
     r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*(ns|us|µs|ms|s|min|[nmu]?secs?)\s*$",
-    "40ms",
-    "A length of time with its unit: ns, us, ms, s or min"
+    "A length of time with its unit: ns, us, ms, s or min",
+    "40ms"
 );
 spelled!(
     Time,
-    "Time",
+    "Time with its unit, like \"20s\"",
     r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*(ns|us|µs|ms|s|min|[nmu]?secs?)\s*$",
-    "20s",
-    "A point in time, counted from the start of the run, with its unit"
+    "A point in time, counted from the start of the run, with its unit",
+    "20s"
 );
 
 #[cfg(test)]
