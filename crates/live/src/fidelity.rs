@@ -6,14 +6,13 @@ use network::{Limit, Service};
 use record::Histogram;
 use scenario::{Plan, PlannedLink};
 use serde::Serialize;
-use units::{Bytes, Rate, Span};
+use units::packet::MTU;
+use units::{Rate, Span};
 
 /// No delivery of a valid run is later than this.
 const LATEST: Span = Span::from_millis(15);
 /// Nor than the buffer takes to drain, divided by this.
 const PART_OF_BUFFER: u64 = 4;
-/// The size of packets where a queue is counted in them.
-const PACKET: Bytes = Bytes::new(1500);
 
 /// What kept a live run from being what the scenario says, and on what it ran.
 #[derive(Clone, Debug, Serialize)]
@@ -104,7 +103,7 @@ fn drain_time(link: &PlannedLink) -> Option<Span> {
     let rate: Rate = link.rate.filter(|rate| !rate.is_zero() && link.settings.service != Service::Unlimited)?;
     match link.settings.queue.limit {
         Limit::Infinite => None,
-        Limit::Packets(packets) => Some(rate.time_for(PACKET * u64::from(packets))),
+        Limit::Packets(packets) => Some(rate.time_for(MTU * u64::from(packets))),
         Limit::Bytes(bytes) => Some(rate.time_for(bytes)),
         Limit::Delay(span) => Some(span),
     }

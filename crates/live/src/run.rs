@@ -9,6 +9,7 @@ use network::Limit;
 use record::{EventRow, Events, FlowDescription, FlowMeter, Tables};
 use scenario::{DrawnFlow, Plan, PlannedLink, Sampling};
 use transport::{EcnMode, Options};
+use units::packet::{IP_HEADER, MTU, TCP_HEADER, TIMESTAMPS_OPTION};
 use units::{Rate, Span, Time};
 
 use crate::algorithm::{Algorithm, Algorithms};
@@ -99,10 +100,9 @@ const SPARE_PLACES: u64 = 4096;
 /// 300 MB at 1500 bytes.
 const MOST_PLACES: u64 = 200_000;
 /// The smallest packets that are counted on: TCP fills its segments.
-const PLACE_FOR: u64 = 1500;
-/// Room for the headers of IPv4 and TCP with timestamps, beyond the payload of a segment.
-const TIMESTAMPS: u64 = 12;
-const HEADERS: u64 = 40;
+const PLACE_FOR: u64 = MTU.get();
+/// The headers of a segment without timestamps.
+const HEADERS: u64 = IP_HEADER.get() + TCP_HEADER.get();
 /// From the start of the clock to the first connection: the threads have to start.
 pub(crate) const SETTLING: Span = Span::from_millis(50);
 
@@ -270,7 +270,7 @@ fn settings(plan: &Plan) -> Vec<Setting> {
 pub(crate) fn place_size(plan: &Plan) -> u64 {
     let largest = |flow: &scenario::PlannedFlow| {
         let Options { segment_size, timestamps, .. } = &flow.options;
-        segment_size.get() + HEADERS + if *timestamps { TIMESTAMPS } else { 0 }
+        segment_size.get() + HEADERS + if *timestamps { TIMESTAMPS_OPTION.get() } else { 0 }
     };
     plan.flows.iter().map(largest).max().unwrap_or(PLACE_FOR)
 }

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use units::packet::MTU;
 use units::{Bytes, Rate, Span, Time};
 
 /// What one line of a trace delivers.
-pub const OPPORTUNITY: Bytes = Bytes::new(1500);
+pub const OPPORTUNITY: Bytes = MTU;
 
 /// The delivery opportunities of a recorded link, repeated for ever.
 ///

@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use units::{Ecn, Time};
+use units::{Ecn, Time, packet};
 
 /// LINKTYPE_RAW: packets start with the IP header.
 const RAW_IP: u16 = 101;
@@ -23,7 +23,7 @@ const OPTION_TIME_RESOLUTION: u16 = 9;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-const IP_HEADER: usize = 20;
+const IP_HEADER: usize = packet::IP_HEADER.get() as usize;
 
 /// A capture that is being written.
 #[derive(Debug)]
@@ -193,7 +193,7 @@ impl Header for TcpHeader<'_> {
         let flags = u8::from(self.window_reduced) << 7
             | u8::from(self.ecn_echo) << 6
             | u8::from(self.acknowledgment.is_some()) << 4;
-        let words = (20 + self.option_bytes()) / 4;
+        let words = (packet::TCP_HEADER.get() as usize + self.option_bytes()) / 4;
         out.extend([(words as u8) << 4, flags]);
         out.extend(self.window.to_be_bytes());
         // Checksum, filled in below, and urgent pointer.
@@ -217,7 +217,8 @@ impl TcpHeader<'_> {
 
     fn option_bytes(&self) -> usize {
         let sack = self.sack_blocks().len();
-        12 * usize::from(self.timestamps.is_some()) + if sack > 0 { 4 + 8 * sack } else { 0 }
+        packet::TIMESTAMPS_OPTION.get() as usize * usize::from(self.timestamps.is_some())
+            + if sack > 0 { 4 + 8 * sack } else { 0 }
     }
 
     /// Two no-operations before each option keep its numbers on word boundaries (RFC 7323, appendix A).

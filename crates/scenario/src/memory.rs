@@ -3,6 +3,7 @@
 use control::ControllerRef;
 use control::registry::find;
 use network::{Limit, Propagation, Service};
+use units::packet::MTU;
 use units::{Bytes, Rate, Span};
 
 use crate::Error;
@@ -29,8 +30,6 @@ const LINK_ROW: u64 = 160;
 const EVENT_ROW: u64 = 80;
 /// One event among so many packets: a loss rate of a few percent, each with drop, detection and retransmission.
 const PACKETS_PER_EVENT: u64 = 10;
-/// IP size of the packets that are counted.
-const PACKET_SIZE: u64 = 1500;
 
 impl Plan {
     /// What a run of this plan takes at most, roughly: its tables, the packets in the network, the state of the flows.
@@ -237,7 +236,7 @@ fn longest_wait(link: &PlannedLink) -> Span {
         (Limit::Infinite, _) | (_, None) => Span::ZERO,
         (Limit::Delay(span), _) => span,
         (Limit::Packets(_) | Limit::Bytes(_), Some(rate)) => {
-            rate.time_for(Bytes::new(queue_room(link).saturating_mul(PACKET_SIZE)))
+            rate.time_for(Bytes::new(queue_room(link).saturating_mul(MTU.get())))
         }
     }
 }
@@ -260,14 +259,14 @@ fn queue_room(link: &PlannedLink) -> u64 {
     match link.settings.queue.limit {
         Limit::Infinite => u64::MAX,
         Limit::Packets(n) => u64::from(n),
-        Limit::Bytes(bytes) => bytes.get().div_ceil(PACKET_SIZE),
+        Limit::Bytes(bytes) => bytes.get().div_ceil(MTU.get()),
         Limit::Delay(span) => packets(rate, span),
     }
 }
 
 /// How many packets pass at `rate` in `span`, rounded up.
 fn packets(rate: Rate, span: Span) -> u64 {
-    rate.bytes_in(span).get() / PACKET_SIZE + 1
+    rate.bytes_in(span).get() / MTU.get() + 1
 }
 
 /// A size as people say it.

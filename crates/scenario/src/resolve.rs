@@ -6,6 +6,7 @@ use control::{ControllerRef, Counting, registry};
 use network::Propagation;
 use serde_json::Value;
 use transport::{Options, PROFILES};
+use units::packet::{IP_HEADER, MTU, UDP_HEADER};
 use units::{Bytes, Span, Time};
 
 use crate::document::plain;
@@ -23,7 +24,7 @@ const MOST_TURNS: u64 = 10_000_000;
 /// Largest IPv4 packet.
 const LARGEST_PACKET: u64 = 65_535;
 /// A datagram carries at least the headers of IP and UDP.
-const SMALLEST_DATAGRAM: u64 = 28;
+const SMALLEST_DATAGRAM: u64 = IP_HEADER.get() + UDP_HEADER.get();
 
 /// A timeout below that would come again and again while nothing else happens.
 const SHORTEST_TIMEOUT: Span = Span::from_micros(1);
@@ -291,7 +292,7 @@ fn kind(flow: &Flow) -> Result<Kind, Wrong> {
             Err(wrong("source", "a flow of kind `datagram` needs a rate, like `{ rate = \"2mbit\" }`"))
         }
         Protocol::Datagram => {
-            let packet_size = flow.packet_size.unwrap_or(Bytes::new(1500));
+            let packet_size = flow.packet_size.unwrap_or(MTU);
             if !(SMALLEST_DATAGRAM..=LARGEST_PACKET).contains(&packet_size.get()) {
                 return Err(wrong(
                     "packet_size",

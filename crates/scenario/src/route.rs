@@ -5,7 +5,8 @@ use std::io;
 use std::sync::Arc;
 
 use network::{LinkSettings, LossModel, Propagation, QueueSettings, Service, Trace};
-use units::{Bytes, Rate, Span};
+use units::packet::MTU;
+use units::{Rate, Span};
 
 use crate::document::Origin;
 use crate::error::suggestion;
@@ -13,9 +14,6 @@ use crate::language::{Flow, Link, Path, Reverse};
 use crate::plan::{Hop, PlannedLink};
 use crate::values::{Delay, DelaySpec, JitterSpec, Limit, LossSpec, QueueSpec, RateSpec};
 use crate::{Error, Files, Scenario};
-
-/// The size of a packet where a queue is counted in packets but given as bandwidth-delay products.
-const PACKET: Bytes = Bytes::new(1500);
 
 /// The name of the one link of a dumbbell.
 const BOTTLENECK: &str = "bottleneck";
@@ -275,7 +273,7 @@ fn packets_of_bdp(factor: f64, rate: Option<Rate>, base_rtt: Option<Span>) -> Re
         return Err(format!("`{spelled}` needs a rate, but this link is unlimited"));
     };
     let bits = factor * rate.bits_per_second() as f64 * base_rtt.as_secs_f64();
-    let packets = (bits / (8 * PACKET.get()) as f64).round();
+    let packets = (bits / (8 * MTU.get()) as f64).round();
     if packets < 1.0 {
         return Err(format!("`{spelled}` is no whole packet at {rate} and {base_rtt}: a queue must have room for one"));
     }
@@ -294,8 +292,8 @@ fn queue_warning(name: &str, limit: network::Limit, rate: Option<Rate>) -> Optio
             ));
         }
         network::Limit::Packets(n) => n < 2,
-        network::Limit::Bytes(bytes) => bytes < PACKET * 2,
-        network::Limit::Delay(span) => span < rate.time_for(PACKET * 2),
+        network::Limit::Bytes(bytes) => bytes < MTU * 2,
+        network::Limit::Delay(span) => span < rate.time_for(MTU * 2),
     };
     tiny.then(|| format!("the queue of `{name}` has room for less than two packets of 1500 bytes"))
 }

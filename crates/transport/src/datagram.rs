@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use control::{Ack, Context, Controller, Loss, ParameterError, Parameters, RttSample};
+use units::packet::{IP_HEADER, UDP_HEADER};
 use units::{Bytes, Random, Span, Time};
 
 use crate::application::Pace;
@@ -13,7 +14,7 @@ use crate::segment::{Acknowledgement, Data, SackBlocks};
 use crate::tcp::rtt::RttEstimator;
 
 /// IP and UDP header.
-const HEADER: u64 = 28;
+const HEADER: u64 = IP_HEADER.get() + UDP_HEADER.get();
 
 /// Datagrams echoed after it that make one lost.
 const REORDERING: u64 = 3;

@@ -2,6 +2,7 @@
 
 use control::Counting;
 use serde::{Deserialize, Serialize};
+use units::packet::{IP_HEADER, TCP_HEADER, TIMESTAMPS_OPTION};
 use units::{Bytes, Span};
 
 use crate::EcnMode;
@@ -97,7 +98,7 @@ pub struct Options {
 impl Options {
     /// Bytes of IP and TCP header on a data segment: 20 + 20, and 12 with timestamps.
     pub fn data_overhead(&self) -> Bytes {
-        Bytes::new(if self.timestamps { 52 } else { 40 })
+        IP_HEADER + TCP_HEADER + if self.timestamps { TIMESTAMPS_OPTION } else { Bytes::ZERO }
     }
 
     /// Bytes of IP and TCP header on an ACK without SACK blocks.

@@ -7,6 +7,7 @@
 
 mod distribution;
 mod ecn;
+pub mod packet;
 mod parse;
 mod random;
 mod rate;

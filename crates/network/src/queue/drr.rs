@@ -9,6 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 use units::Bytes;
+use units::packet::MTU;
 
 use super::backlog::Backlog;
 use super::{Context, Discipline, Served, Settings};
@@ -25,7 +26,7 @@ pub struct DrrSettings {
 impl Default for DrrSettings {
     /// A turn for an Ethernet packet.
     fn default() -> Self {
-        Self { quantum: Bytes::new(1500) }
+        Self { quantum: MTU }
     }
 }
 
