@@ -537,7 +537,8 @@ title = "Both flows"
 heading = "flow"
 columns = [
   { label = "goodput", claim = "demo-{id}" },
-  { label = "RTT (ms)", measure = { metric = "rtt_percentile", percentile = 50, run = "one", flow = "{flow}", where = { "path.loss" = "1%" }, from = "{from}s", to = "3s" } },
+  { label = "RTT (ms)", measure = { metric = "rtt_percentile", percentile = 50, run = "one", \
+flow = "{flow}", where = { "path.loss" = "1%" }, from = "{from}s", to = "3s" } },
 ]
 rows = [
   { label = "first", id = "a-6", flow = "a", from = "1" },

@@ -52,8 +52,8 @@ impl Guard {
     }
 }
 
-/// The controller that the factory at `index` makes; `None` if there is no such factory. If it raises, the run is stopped
-/// and what is returned no longer matters.
+/// The controller that the factory at `index` makes; `None` if there is no such factory. If it raises, the run is
+/// stopped and what is returned no longer matters.
 pub(crate) fn build(factories: &Factories, index: usize, guard: &Arc<Guard>) -> Option<Box<dyn Controller>> {
     let factory = factories.get(index)?;
     let built = guard.attach(|py| {

@@ -15,7 +15,8 @@ const KINDS: [(&str, Reader); 4] = [
     ("fraction", |text| text.parse().map(Fraction::get)),
 ];
 
-/// The number that `text` spells, in seconds, bits per second, bytes, or as a share of 1. Without `kind` the unit decides.
+/// The number that `text` spells, in seconds, bits per second, bytes, or as a share of 1. Without `kind` the unit
+/// decides.
 #[pyfunction]
 #[pyo3(signature = (text, kind=None))]
 pub(crate) fn quantity(text: &str, kind: Option<&str>) -> PyResult<f64> {

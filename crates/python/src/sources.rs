@@ -24,7 +24,8 @@ impl Sources {
 pub(crate) struct Compiled(Mutex<BTreeMap<PathBuf, Arc<Source>>>);
 
 impl Compiled {
-    /// The controllers of `plan` that are files in C. What keeps one of its flows from having its own is the answer instead.
+    /// The controllers of `plan` that are files in C. What keeps one of its flows from having its own is the answer
+    /// instead.
     pub(crate) fn of(&self, plan: &Plan) -> Result<Sources, Error> {
         let mut sources = BTreeMap::new();
         for flow in &plan.flows {

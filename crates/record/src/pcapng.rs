@@ -1,8 +1,8 @@
 //! Packet captures in pcapng (draft-ietf-opsawg-pcapng) that Wireshark and tshark open.
 //!
-//! A simulated packet has no bytes of its own; [`TcpHeader`] and [`UdpHeader`] give it the IPv4 and transport headers that
-//! it would have on a wire, checksums right for a payload of zeros. Only headers are captured; the original length is
-//! that of the whole packet. An observation point is an interface; a comment tells what befell a packet there.
+//! A simulated packet has no bytes of its own; [`TcpHeader`] and [`UdpHeader`] give it the IPv4 and transport headers
+//! that it would have on a wire, checksums right for a payload of zeros. Only headers are captured; the original length
+//! is that of the whole packet. An observation point is an interface; a comment tells what befell a packet there.
 
 use std::io::{self, Write};
 
@@ -279,8 +279,8 @@ struct Packet {
 }
 
 impl Packet {
-    /// Writes the IPv4 header (RFC 791) in front of the transport header that is there, then both checksums, the transport's
-    /// `checksum_at` bytes into its header.
+    /// Writes the IPv4 header (RFC 791) in front of the transport header that is there, then both checksums, the
+    /// transport's `checksum_at` bytes into its header.
     fn complete(&self, bytes: &mut [u8], protocol: u8, checksum_at: usize) {
         let (ip, transport) = bytes.split_at_mut(IP_HEADER);
         let segment = transport.len() as u16 + self.payload;
@@ -351,7 +351,8 @@ mod tests {
     #[test]
     fn a_segment_without_options_is_these_40_bytes() {
         // IP: 4500+03e8+4000+4006+0a00+0001+0a80+0001 = 0xdd70, complement 0x228f.
-        // TCP: 0a00+0001+0a80+0001+0006+03d4 (pseudo) + c000+1389+0001+0002+5010+ffff = 0x23bf7, carried 0x3bf9, complement 0xc406.
+        // TCP: 0a00+0001+0a80+0001+0006+03d4 (pseudo) + c000+1389+0001+0002+5010+ffff = 0x23bf7, carried 0x3bf9,
+        // complement 0xc406.
         assert_eq!(
             bytes(&segment()),
             [

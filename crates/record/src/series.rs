@@ -1,3 +1,5 @@
+//! Series and events: a row for each sample or event, stored column by column.
+
 use units::Time;
 
 use crate::seconds;

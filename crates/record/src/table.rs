@@ -1,3 +1,5 @@
+//! Tables of a run as named columns, and the macro that declares a row with its columns.
+
 use units::{Span, Time};
 
 use crate::{Events, FlowRow, FlowSeries, LinkRow, LinkSeries, Probes};

@@ -191,8 +191,8 @@ fn explain(error: &toml::de::Error, text: &str) -> (String, String) {
     if message.starts_with("unknown field") {
         let (name, known) = named.split_first().unwrap_or((&"", &[]));
         if key.ends_with(".reverse.reorder") {
-            let message = "there is no such key here: `reorder` stands beside `reverse` and is for both directions; for \
-                           this one alone there is `jitter = { uniform = \"3ms\", reorder = true }`";
+            let message = "there is no such key here: `reorder` stands beside `reverse` and is for both directions; \
+                           for this one alone there is `jitter = { uniform = \"3ms\", reorder = true }`";
             return (key, message.to_owned());
         }
         return (key, format!("there is no such key here; {}", suggestion(name, known)));

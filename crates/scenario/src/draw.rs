@@ -42,8 +42,8 @@ impl DrawnFlow {
 }
 
 impl Plan {
-    /// The connections under `seed`: the flows in their order, those of one flow in the order of their starts. An error says that there are
-    /// too many.
+    /// The connections under `seed`: the flows in their order, those of one flow in the order of their starts. An error
+    /// says that there are too many.
     pub fn draw(&self, seed: u64) -> Result<Vec<DrawnFlow>, Error> {
         let end = Time::ZERO + self.duration;
         let mut drawn = Vec::with_capacity(self.flows.len());

@@ -1,3 +1,5 @@
+//! Errors of a scenario: one sentence with file, line and key, and the nearest of the names that are known.
+
 use std::fmt;
 
 /// Why a scenario cannot be run. Displays as one sentence: `demo.toml, line 7: path.rate: …`.
@@ -28,7 +30,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Of `known`, the name that looks most like `name`: by its letters, and, since those alone favour long names, by the edits between.
+/// Of `known`, the name that looks most like `name`: by its letters, and, since those alone favour long names, by the
+/// edits between.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |known| strsim::jaro_winkler(known, name) + strsim::normalized_damerau_levenshtein(known, name);
     known.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))

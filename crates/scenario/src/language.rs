@@ -154,8 +154,8 @@ pub struct Flow {
     /// How much it sends; the flow ends when all is delivered. By default without end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Distribution<Bytes>>,
-    /// The time from one to the next: a connection of its own, with `bytes` each, starts at `start` and then again and again before
-    /// `stop`; their names get `-0`, `-1` and so on. By default there is one.
+    /// The time from one to the next: a connection of its own, with `bytes` each, starts at `start` and then again and
+    /// again before `stop`; their names get `-0`, `-1` and so on. By default there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Distribution<Span>>,
     /// Base RTT of this flow in place of the path's, half of it each way.
@@ -240,7 +240,8 @@ impl Default for Record {
 }
 
 impl Scenario {
-    /// The same with all paths below `directory`, the one of its file: read back from anywhere, it names the same traces and controllers.
+    /// The same with all paths below `directory`, the one of its file: read back from anywhere, it names the same
+    /// traces and controllers.
     #[must_use]
     pub fn anchored(mut self, directory: &std::path::Path) -> Self {
         let anchored = |path: &std::path::Path| directory.join(path).components().collect::<PathBuf>();

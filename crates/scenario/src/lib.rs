@@ -3,7 +3,8 @@
 //! A scenario is written as TOML (or as JSON of the same shape) and read into [`Scenario`], which is the
 //! definition of the language: parser, defaults and [`schema`] come from it. [`Scenario::plan`] checks what one
 //! key alone cannot tell, and gives the [`Plan`] that an engine runs: links with their settings, flows with their
-//! route, everything by index; the [`Files`] that it names are handed in. Every [`Error`] is one sentence with file, line and key.
+//! route, everything by index; the [`Files`] that it names are handed in. Every [`Error`] is one sentence with file,
+//! line and key.
 //!
 //! ```
 //! let text = r#"

@@ -130,8 +130,8 @@ impl Plan {
         flow.connections().min((overlapping + 1.0) as u64)
     }
 
-    /// How many nanoseconds a connection of `bytes` of `flow` lasts, if one begins `every` so often: the round trips of its slow start,
-    /// through full queues, and its time at the bottleneck. Infinite where more is offered than passes.
+    /// How many nanoseconds a connection of `bytes` of `flow` lasts, if one begins `every` so often: the round trips of
+    /// its slow start, through full queues, and its time at the bottleneck. Infinite where more is offered than passes.
     fn lasting(&self, flow: &PlannedFlow, every: Span, bytes: Bytes) -> f64 {
         if matches!(flow.source, Source::Paced(_)) {
             return f64::INFINITY; // As long as the application likes.
@@ -230,7 +230,8 @@ fn lowest(link: &PlannedLink) -> Option<Rate> {
     }
 }
 
-/// How long a packet waits in the full queue before a link. Of one without limit nobody knows; flows that all pass leave it short.
+/// How long a packet waits in the full queue before a link. Of one without limit nobody knows; flows that all pass
+/// leave it short.
 fn longest_wait(link: &PlannedLink) -> Span {
     match (link.settings.queue.limit, lowest(link)) {
         (Limit::Infinite, _) | (_, None) => Span::ZERO,

@@ -24,7 +24,8 @@ pub struct Plan {
     pub flows: Vec<PlannedFlow>,
     /// What is written down.
     pub record: Record,
-    /// The bottleneck, an index into [`Plan::links`]: of the links with a rate that carry data the slowest, the first of equals.
+    /// The bottleneck, an index into [`Plan::links`]: of the links with a rate that carry data the slowest, the first
+    /// of equals.
     pub bottleneck: Option<usize>,
     /// What is allowed but hardly meant, one sentence each.
     pub warnings: Vec<String>,

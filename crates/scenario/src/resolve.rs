@@ -53,8 +53,8 @@ enum Names {
 }
 
 impl Scenario {
-    /// Resolves and validates everything, traces included, which are read from `files`. A controller in Python is taken as it is;
-    /// of one in a file only whether it can be read is looked at.
+    /// Resolves and validates everything, traces included, which are read from `files`. A controller in Python is taken
+    /// as it is; of one in a file only whether it can be read is looked at.
     pub fn plan(&self, files: &dyn Files) -> Result<Plan, Error> {
         self.plan_with(Controllers { names: Names::Registered, files })
     }
@@ -255,7 +255,8 @@ fn wrong(key: impl Into<String>, message: impl Into<String>) -> Wrong {
     (key.into(), message.into())
 }
 
-/// Whether sizes, and the times between starts and turns, are above zero, and no more than a machine bears in the `life` of the flow.
+/// Whether sizes, and the times between starts and turns, are above zero, and no more than a machine bears in the
+/// `life` of the flow.
 fn check_amounts(flow: &Flow, life: Span) -> Result<(), Wrong> {
     if flow.bytes.is_some_and(|bytes| bytes.mean() == Bytes::ZERO) {
         return Err(wrong("bytes", "must be above 0; without `bytes` the flow has no end"));

@@ -78,7 +78,8 @@ fn resolved(scenario: &Scenario) -> serde_json::Value {
 
 #[test]
 fn a_resolved_scenario_names_its_defaults() {
-    let text = "duration = \"60s\"\npath = { rate = \"10mbit\", rtt = \"40ms\", queue = \"84p\" }\nflows = [{ cc = \"newreno\" }]";
+    let text = "duration = \"60s\"\npath = { rate = \"10mbit\", rtt = \"40ms\", queue = \"84p\" }\n\
+                flows = [{ cc = \"newreno\" }]";
     let expected = json!({
         "name": "demo", "duration": "60s", "warmup": "0s", "seed": 1, "profile": "linux",
         "path": {

@@ -361,7 +361,8 @@ fn a_flow_with_an_interval_starts_again_and_again_until_its_stop() {
 #[test]
 fn what_is_drawn_depends_on_the_seed_and_on_no_other_flow() {
     let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"";
-    let web = "bytes = { pareto = { mean = \"30kB\", shape = 1.5 } }\nstart_jitter = \"1s\"\nevery = { exponential = \"10ms\" }";
+    let web = "bytes = { pareto = { mean = \"30kB\", shape = 1.5 } }\nstart_jitter = \"1s\"\n\
+               every = { exponential = \"10ms\" }";
     let web_of = |every: &str, seed| {
         let plan = dumbbell(path, &format!("{web}\n[[flows]]\ncc = \"cubic\"\nbytes = \"1kB\"\nevery = \"{every}\""));
         let mut drawn = plan.draw(seed).unwrap();
@@ -371,7 +372,8 @@ fn what_is_drawn_depends_on_the_seed_and_on_no_other_flow() {
     let drawn = web_of("1s", 1);
     assert_eq!(drawn, web_of("20ms", 1));
     assert_ne!(drawn, web_of("1s", 2));
-    // 59.5 s on average of 100 a second: the standard deviation is 77. Under shape 1.5 the median is 10 kB * 2^(2/3) = 15,874 bytes.
+    // 59.5 s on average of 100 a second: the standard deviation is 77. Under shape 1.5 the median is 10 kB * 2^(2/3) =
+    // 15,874 bytes.
     assert!((5650..6250).contains(&drawn.len()), "{}", drawn.len());
     let mut sizes: Vec<u64> = drawn.iter().map(|flow| flow.bytes.unwrap().get()).collect();
     sizes.sort_unstable();
@@ -486,7 +488,8 @@ fn a_parking_lot_routes_each_flow_over_its_links() {
 fn the_shortest_way_wins_and_among_equals_the_first_of_the_file() {
     let link = |from: &str, to: &str| {
         format!(
-            "[[links]]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"1mbit\"\ndelay = \"1ms\"\nqueue = \"9p\"\nreverse = {{}}\n"
+            "[[links]]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"1mbit\"\ndelay = \"1ms\"\nqueue = \"9p\"\n\
+             reverse = {{}}\n"
         )
     };
     let flow = "[[flows]]\ncc = \"newreno\"\nfrom = \"a\"\nto = \"d\"\n";

@@ -1,3 +1,8 @@
+//! Random quantities: constant, uniform, exponential and Pareto, with their spelling.
+//!
+//! Written here and not taken from `rand_distr`, whose draws change from version to version: a seed must give the same
+//! run for ever.
+
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;

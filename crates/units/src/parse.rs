@@ -70,11 +70,11 @@ pub(crate) fn in_units(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &s
 
 /// Serialises, deserialises and describes a type that has `Display` and `FromStr` by its spelling.
 ///
-/// What errors call the expected, a regular expression of all spellings, what the JSON schema says, and an example for it.
-/// Needs the crates `serde` and `schemars` where it is used.
+/// What errors call the expected, a regular expression of all spellings, what the JSON schema says, and an example for
+/// it. Needs the crates `serde` and `schemars` where it is used.
 #[macro_export]
 macro_rules! spelled {
-    ($type:ident, $expected:literal, $pattern:literal, $description:literal $(, $example:literal)?) => {
+    ($type:ident, $expected:literal, $pattern:expr, $description:literal $(, $example:literal)?) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
                 s.collect_str(self)

@@ -1,3 +1,5 @@
+//! Named random streams: one for each component, so that adding a component changes no other.
+
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -11,7 +13,8 @@ pub struct Random(Pcg64Mcg);
 impl Random {
     /// The stream of component `name` number `index` under the master `seed`.
     pub fn stream(seed: u64, name: &str, index: u64) -> Self {
-        // FNV-1a over the name, then SplitMix64 over all three: streams of neighbouring seeds and indices do not overlap.
+        // FNV-1a over the name, then SplitMix64 over all three: streams of neighbouring seeds and indices do not
+        // overlap.
         let hash = name
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325, |h: u64, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));

@@ -1,3 +1,5 @@
+//! Rates in bits per second, with their spelling.
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,3 +1,5 @@
+//! Numbers of bytes, and fractions, with their spelling.
+
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 use std::str::FromStr;

@@ -1,3 +1,5 @@
+//! Points in time and lengths of time in whole nanoseconds, with their spelling.
+
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};

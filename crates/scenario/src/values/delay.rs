@@ -1,3 +1,5 @@
+//! How scenarios spell propagation delays.
+
 use std::fmt;
 
 use network::Propagation;
@@ -103,9 +105,10 @@ impl<'de> Deserialize<'de> for Delay {
         impl<'de> de::Visitor<'de> for Visitor {
             type Value = Delay;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    r#"a time like "20ms", steps like [["0s", "50ms"], ["30s", "20ms"]], or { forward = "20ms", reverse = "30ms" }"#,
-                )
+                f.write_str(concat!(
+                    r#"a time like "20ms", steps like [["0s", "50ms"], ["30s", "20ms"]], "#,
+                    r#"or { forward = "20ms", reverse = "30ms" }"#,
+                ))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Delay, E> {
                 let one_way: Span = text.parse().map_err(E::custom)?;
@@ -131,6 +134,9 @@ impl schemars::JsonSchema for Delay {
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let both = generator.subschema_for::<DelaySpec>();
         let each = Table::json_schema(generator);
-        schemars::json_schema!({ "description": "One-way propagation delay, the same both ways or each", "anyOf": [both, each] })
+        schemars::json_schema!({
+            "description": "One-way propagation delay, the same both ways or each",
+            "anyOf": [both, each]
+        })
     }
 }

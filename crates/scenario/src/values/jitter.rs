@@ -1,3 +1,5 @@
+//! How scenarios spell jitter: a random delay behind a link.
+
 use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;

@@ -1,3 +1,5 @@
+//! How scenarios spell random loss.
+
 use std::fmt;
 
 use network::LossModel;

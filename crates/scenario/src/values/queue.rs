@@ -84,7 +84,10 @@ impl FromStr for Limit {
 spelled!(
     Limit,
     "a limit like \"84p\", \"64kB\", \"100ms\", \"1bdp\" or \"infinite\"",
-    r"^\s*(infinite|[0-9.]+([eE][-+]?[0-9]+)?\s*(p|packets?|bdp|[kKMGmg]?[bB]|[KMGkmg]i[bB]|bytes|ns|us|µs|ms|s|min|[nmu]?secs?))\s*$",
+    concat!(
+        r"^\s*(infinite|[0-9.]+([eE][-+]?[0-9]+)?\s*",
+        r"(p|packets?|bdp|[kKMGmg]?[bB]|[KMGkmg]i[bB]|bytes|ns|us|µs|ms|s|min|[nmu]?secs?))\s*$",
+    ),
     "How much may wait: packets (p), bytes, a time at the rate of the link, bandwidth-delay products (bdp), or infinite"
 );
 

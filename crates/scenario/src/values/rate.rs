@@ -1,3 +1,5 @@
+//! How scenarios spell the rates of links: fixed, in steps, or from a trace.
+
 use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
@@ -6,7 +8,8 @@ use units::{Rate, Time};
 
 use super::steps;
 
-/// The rate of a link: `"10mbit"`, `[["0s", "10mbit"], ["20s", "5mbit"]]`, `{ trace = "verizon.down" }` or `"unlimited"`.
+/// The rate of a link: `"10mbit"`, `[["0s", "10mbit"], ["20s", "5mbit"]]`, `{ trace = "verizon.down" }` or
+/// `"unlimited"`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RateSpec {
     /// Nothing ever waits.
@@ -62,9 +65,10 @@ impl<'de> Deserialize<'de> for RateSpec {
         impl<'de> de::Visitor<'de> for Visitor {
             type Value = RateSpec;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    r#"a rate like "10mbit", "unlimited", steps like [["0s", "10mbit"], ["20s", "5mbit"]] or { trace = "FILE" }"#,
-                )
+                f.write_str(concat!(
+                    r#"a rate like "10mbit", "unlimited", steps like [["0s", "10mbit"], ["20s", "5mbit"]] "#,
+                    r#"or { trace = "FILE" }"#,
+                ))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<RateSpec, E> {
                 if text.trim() == "unlimited" {

@@ -1,3 +1,5 @@
+//! How scenarios spell the times between samples.
+
 use std::fmt;
 use std::str::FromStr;
 

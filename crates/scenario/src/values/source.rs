@@ -1,3 +1,5 @@
+//! How scenarios spell what an application offers.
+
 use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
@@ -8,7 +10,8 @@ use units::{Distribution, Rate, Span, Time};
 use super::rate::can_send;
 use super::{RateSpec, steps};
 
-/// What the application of a flow offers: `"greedy"`, `{ rate = "2mbit" }` with or without `arrivals`, `on` and `off`, or steps of rates.
+/// What the application of a flow offers: `"greedy"`, `{ rate = "2mbit" }` with or without `arrivals`, `on` and `off`,
+/// or steps of rates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Source {
     /// Always more than TCP sends.
@@ -21,11 +24,13 @@ pub enum Source {
 /// What is written at a rate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Paced {
-    /// Each rate from its time on (counted from the start of the run), the first at 0: of payload for TCP, of IP bytes for datagrams.
+    /// Each rate from its time on (counted from the start of the run), the first at 0: of payload for TCP, of IP bytes
+    /// for datagrams.
     pub rate: Vec<(Time, Rate)>,
     /// The times between segments or datagrams.
     pub arrivals: Arrivals,
-    /// Lengths of the periods with this rate and of those with none, by turns; the first begins with the flow. Without, always on.
+    /// Lengths of the periods with this rate and of those with none, by turns; the first begins with the flow. Without,
+    /// always on.
     pub periods: Option<OnOff>,
 }
 
@@ -110,7 +115,11 @@ impl<'de> Deserialize<'de> for Source {
         impl<'de> de::Visitor<'de> for Visitor {
             type Value = Source;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(r#""greedy", { rate = "2mbit" }, { rate = "2mbit", arrivals = "poisson" }, { rate = "2mbit", on = "10s", off = "5s" } or steps like [["0s", "10mbit"], ["2s", "10.2mbit"]]"#)
+                f.write_str(concat!(
+                    r#""greedy", { rate = "2mbit" }, { rate = "2mbit", arrivals = "poisson" }, "#,
+                    r#"{ rate = "2mbit", on = "10s", off = "5s" } "#,
+                    r#"or steps like [["0s", "10mbit"], ["2s", "10.2mbit"]]"#,
+                ))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Source, E> {
                 match text {

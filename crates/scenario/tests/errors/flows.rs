@@ -229,8 +229,8 @@ fn distributions_that_are_none() {
     );
     assert_eq!(
         flow("bytes = 7"),
-        "demo.toml, line 10: flows.0.bytes: invalid type: integer `7`, expected a size like \"30kB\", or a distribution \
-         like { uniform = [\"30kB\", \"60kB\"] }"
+        "demo.toml, line 10: flows.0.bytes: invalid type: integer `7`, expected a size like \"30kB\", or a \
+         distribution like { uniform = [\"30kB\", \"60kB\"] }"
     );
 }
 
@@ -263,7 +263,8 @@ fn a_flow_named_like_one_of_many_connections() {
     let flows = "name = \"web-12\"\n[[flows]]\ncc = \"cubic\"\nname = \"web\"\nbytes = \"1MB\"\nevery = \"2s\"";
     assert_eq!(
         flow(flows),
-        "demo.toml, line 8: flows: a flow is named `web-12`, and so may one of the connections of `web` be: names must differ"
+        "demo.toml, line 8: flows: a flow is named `web-12`, and so may one of the connections of `web` be: names must \
+         differ"
     );
 }
 
@@ -286,7 +287,8 @@ fn a_source_that_pauses_without_end() {
         source("on = \"1ns\", off = \"1ns\""),
         "demo.toml, line 10: flows.0.source: goes on and off about 30000000000 times; at most 10000000 are allowed"
     );
-    // Half of the periods are below 1 s * 1e-9 * 2, one in 2^30 or so makes the mean: 60 s are of 1.5e10 turns, not of 30.
+    // Half of the periods are below 1 s * 1e-9 * 2, one in 2^30 or so makes the mean: 60 s are of 1.5e10 turns, not of
+    // 30.
     let long_tail = "{ pareto = { mean = \"1s\", shape = 1.000000001 } }";
     assert_eq!(
         source(&format!("on = {long_tail}, off = {long_tail}")),

@@ -177,8 +177,8 @@ fn keys_of_the_two_forms_do_not_mix() {
             "rate = \"10mbit\"\ndelay = \"5ms\"\nqueue = \"84p\"\nduplex = true\n\n[[flows]]",
             "rate = \"10mbit\"\ndelay = \"5ms\"\nqueue = \"1bdp\"\nduplex = true\n\n[[flows]]"
         ),
-        "demo.toml, line 16: links.1.queue: `1bdp` needs the base RTT of a [path]; for a link write packets, bytes or a \
-         time"
+        "demo.toml, line 16: links.1.queue: `1bdp` needs the base RTT of a [path]; for a link write packets, bytes or \
+         a time"
     );
 }
 

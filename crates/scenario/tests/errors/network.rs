@@ -63,8 +63,8 @@ fn a_trace_that_cannot_be_read_or_is_none() {
     assert_eq!(
         error,
         format!(
-            "{file}, line 4: path.rate: the trace `bad.down`, line 2: `fast` is not a time in milliseconds: a trace has \
-             one number, zero or more, a line"
+            "{file}, line 4: path.rate: the trace `bad.down`, line 2: `fast` is not a time in milliseconds: a trace \
+             has one number, zero or more, a line"
         )
     );
 }
