@@ -1,6 +1,8 @@
 //! Every controller has its page in the documentation, with the tables of its parameters and probes that the registry
 //! gives. `UPDATE_DOCS=1 cargo test -p ackclock-control --test pages` writes them.
 
+#![expect(clippy::disallowed_methods, reason = "the tests read the pages of the documentation")]
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};

@@ -1,5 +1,7 @@
 //! Captures as tshark sees them.
 
+#![expect(clippy::disallowed_methods, reason = "the tests write and read files of their own")]
+
 use std::path::Path;
 use std::process::Command;
 

@@ -1,5 +1,7 @@
 //! The language as a whole: resolved documents, overrides, the schema, the examples.
 
+#![expect(clippy::disallowed_methods, reason = "the tests write and read files of their own")]
+
 use std::io;
 use std::path::Path;
 

@@ -1,5 +1,7 @@
 //! What scenarios mean: plans worked by hand.
 
+#![expect(clippy::disallowed_methods, reason = "the tests write and read files of their own")]
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! Every way to get a scenario wrong, with the whole sentence that answers it.
 
+#![expect(clippy::disallowed_methods, reason = "the tests write and read files of their own")]
+
 mod flows;
 mod memory;
 mod network;
