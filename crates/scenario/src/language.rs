@@ -33,7 +33,7 @@ pub struct Scenario {
     /// Links between named nodes, in place of `path`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
-    /// Who sends.
+    /// The senders, each with its receiver.
     #[serde(default)]
     pub flows: Vec<Flow>,
     /// What is written down.
@@ -138,7 +138,7 @@ pub struct Flow {
     /// What reports call it; by default `<cc>-<index among the flows>`, of a file the name before `.bpf.c`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// So many copies; their names get `-0`, `-1` and so on.
+    /// Number of copies; their names get `-0`, `-1` and so on.
     #[serde(default = "one_copy")]
     #[schemars(range(min = 1))]
     pub count: u32,

@@ -10,6 +10,7 @@ use crate::Scenario;
 /// The JSON schema of [`Scenario`].
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Scenario).to_value();
+    join_lines(&mut schema);
     let flow = &mut schema["$defs"]["Flow"];
     flow["properties"]["cc"]["examples"] = CONTROLLERS.iter().map(|entry| entry.name).collect();
     flow["allOf"] = CONTROLLERS.iter().map(choice).collect();
@@ -17,6 +18,26 @@ pub fn schema() -> Value {
         schema["$defs"][definition(entry)] = parameters(entry);
     }
     schema
+}
+
+/// Makes each paragraph of a description one line: where a comment wraps in the code is no part of the language.
+fn join_lines(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match field {
+                    Value::String(text) if name == "description" => {
+                        let paragraphs: Vec<String> =
+                            text.split("\n\n").map(|lines| lines.replace('\n', " ")).collect();
+                        *text = paragraphs.join("\n\n");
+                    }
+                    other => join_lines(other),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(join_lines),
+        _ => {}
+    }
 }
 
 /// The name under which the parameters of `entry` stand.
