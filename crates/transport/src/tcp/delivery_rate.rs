@@ -27,15 +27,6 @@ pub(super) struct DeliveryState {
     pub(super) application_limited: bool,
 }
 
-impl DeliveryState {
-    /// Whether more had been delivered when the segment of this state left at `at` than when that of `other` did, or
-    /// as much and it left no earlier.
-    pub(super) fn is_newer(&self, at: Time, other: &Self, other_at: Time) -> bool {
-        let ahead = self.delivered.wrapping_sub(other.delivered) as i32;
-        ahead > 0 || (ahead == 0 && at >= other_at)
-    }
-}
-
 impl DeliveryRate {
     /// Sending begins at `now`, with nothing outstanding.
     pub(super) fn restart(&mut self, now: Time) {
@@ -103,21 +94,6 @@ impl DeliveryRate {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_state_is_newer_across_the_wrap_of_its_count() {
-        let state = |delivered| DeliveryState {
-            delivered,
-            delivered_at: Time::ZERO,
-            first_at: Time::ZERO,
-            application_limited: false,
-        };
-        let (before, after) = (state(u32::MAX - 1), state(3));
-        // Five more: 2^32 - 1, 0, 1, 2, 3.
-        assert!(after.is_newer(Time::ZERO, &before, Time::NEVER));
-        assert!(!before.is_newer(Time::NEVER, &after, Time::ZERO));
-        assert!(after.is_newer(Time::ZERO, &after, Time::ZERO), "of equals the later counts");
-    }
 
     #[test]
     fn a_sample_counts_across_the_wrap_of_the_state() {

@@ -30,6 +30,11 @@ impl Pacer {
         self.quantum = segments.max(1);
     }
 
+    /// Whether there is a rate.
+    pub(super) fn is_on(&self) -> bool {
+        self.rate.is_some()
+    }
+
     /// Whether the next segment has to wait until [`next`](Self::next).
     pub(super) fn blocks(&self, now: Time) -> bool {
         self.next > now && self.left == 0

@@ -46,6 +46,12 @@ impl Sent {
         Self { at, delivered_at, first_at, delivered, flags: flags | limited }
     }
 
+    /// Whether more had been delivered when it left than when `other` did, or as much and it left no earlier.
+    fn is_newer(&self, other: &Self) -> bool {
+        let ahead = self.delivered.wrapping_sub(other.delivered) as i32;
+        ahead > 0 || (ahead == 0 && self.at >= other.at)
+    }
+
     fn state(&self) -> DeliveryState {
         DeliveryState {
             delivered: self.delivered,
@@ -59,10 +65,25 @@ impl Sent {
 /// The segment delivered by an ACK that left last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Newest {
-    pub(crate) state: DeliveryState,
-    pub(crate) at: Time,
-    pub(crate) retransmitted: bool,
+    sent: Sent,
     pub(crate) number: u64,
+}
+
+impl Newest {
+    /// The state of the connection when it left.
+    pub(crate) fn state(&self) -> DeliveryState {
+        self.sent.state()
+    }
+
+    /// When it left.
+    pub(crate) fn at(&self) -> Time {
+        self.sent.at
+    }
+
+    /// Whether it was sent more than once.
+    pub(crate) fn is_retransmission(&self) -> bool {
+        self.sent.flags & AMBIGUOUS != 0
+    }
 }
 
 /// What an ACK shows of the segments that were outstanding.
@@ -330,15 +351,14 @@ impl Scoreboard {
     }
 
     /// Segment `number` arrived: samples and RACK.
+    #[inline]
     fn delivered(&mut self, number: u64, segment: Sent, (now, minimum_rtt): (Time, Span), summary: &mut AckSummary) {
         if segment.flags & AMBIGUOUS == 0 {
             summary.newest_at = Some(summary.newest_at.map_or(segment.at, |at| at.max(segment.at)));
             summary.oldest_at = Some(summary.oldest_at.map_or(segment.at, |at| at.min(segment.at)));
         }
-        let state = segment.state();
-        if summary.newest.is_none_or(|newest| state.is_newer(segment.at, &newest.state, newest.at)) {
-            let retransmitted = segment.flags & AMBIGUOUS != 0;
-            summary.newest = Some(Newest { state, at: segment.at, retransmitted, number });
+        if summary.newest.is_none_or(|newest| segment.is_newer(&newest.sent)) {
+            summary.newest = Some(Newest { sent: segment, number });
         }
         if let Some(reports) = &mut self.reports {
             reports.on_delivered(number, segment.flags & AMBIGUOUS != 0);
@@ -446,5 +466,27 @@ impl Scoreboard {
             assert_eq!(self.sacked_count, ranges, "SACKed by range");
         }
         assert!(self.sacked_count + self.lost_count <= self.outstanding(), "in flight is not negative");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_newer_across_the_wrap_of_what_was_delivered() {
+        let sent = |delivered, at| Sent {
+            at: Time::from_nanos(at),
+            delivered_at: Time::ZERO,
+            first_at: Time::ZERO,
+            delivered,
+            flags: 0,
+        };
+        // Five more: 2^32 - 1, 0, 1, 2, 3.
+        let (before, after) = (sent(u32::MAX - 1, 9), sent(3, 0));
+        assert!(after.is_newer(&before));
+        assert!(!before.is_newer(&after));
+        assert!(after.is_newer(&after), "of equals the later counts");
+        assert!(!after.is_newer(&sent(3, 1)), "it left earlier");
     }
 }

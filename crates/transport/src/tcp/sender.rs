@@ -65,22 +65,25 @@ pub struct Sender {
     rtt: RttEstimator,
     timers: Timers,
     pacer: Pacer,
-    last_sent_at: Option<Time>,
+    /// When the controller wants to be woken; [`Time::NEVER`] if not.
+    wake_at: Time,
+    /// When a segment left last; [`Time::NEVER`] before the first.
+    last_sent_at: Time,
     backlog: Backlog,
+    /// Segments reported as marked, with accurate ECN.
+    marked: u64,
+    /// Segments deemed lost.
+    lost: u64,
+    /// The ECN codepoint of new segments.
+    codepoint: Ecn,
     blocked: Blocked,
     detector: DelayedAckDetector,
     probe: TailProbe,
     recovery: Recovery,
     reordering: Reordering,
-    /// When the controller wants to be woken.
-    wake_at: Time,
-    /// Segments reported as marked, with accurate ECN.
-    marked: u64,
-    /// The ECN codepoint of new segments.
-    codepoint: Ecn,
     /// Duplicate ACKs in a row, without SACK.
     duplicates: u32,
-    /// All but `sent`, which follows from the others.
+    /// All but `lost`, and `sent`, which follows from others.
     counters: SenderCounters,
     random: Random,
 }
@@ -117,15 +120,16 @@ impl Sender {
             rtt: RttEstimator::new(),
             timers: Timers::default(),
             pacer: Pacer::default(),
-            last_sent_at: None,
+            wake_at: Time::NEVER,
+            last_sent_at: Time::NEVER,
             backlog: Backlog::new(application, options.segment_size),
             blocked: Blocked::Application,
             detector: DelayedAckDetector::default(),
             probe: TailProbe::default(),
             recovery: Recovery::default(),
             reordering: Reordering::new(options.duplicate_threshold, options.forward_acknowledgment),
-            wake_at: Time::NEVER,
             marked: 0,
+            lost: 0,
             codepoint: if options.ecn == EcnMode::Off { Ecn::NotCapable } else { controller.ecn_codepoint() },
             duplicates: 0,
             counters: SenderCounters::default(),
@@ -164,18 +168,24 @@ impl Sender {
         event(self.controller.as_mut(), &mut cx);
         let window = self.controller.window();
         self.window = (window as u32).max(1);
-        let mut rate = self.controller.pacing_rate();
-        if self.wants.fractional_window && window < 1.0 {
-            rate = self.rate_of(window).into_iter().chain(rate).min();
-        }
+        let rate = self.controller.pacing_rate();
         self.pacer.set_rate(rate);
-        if rate.is_some() {
-            self.pacer.set_quantum(self.controller.send_quantum());
+        if rate.is_some() || self.wants.fractional_window || self.wants.timer {
+            self.read_wishes(now, window, rate);
         }
-        if self.wants.timer {
-            // A controller that names the present again would stop the time.
-            self.wake_at = self.controller.poll_timeout().map_or(Time::NEVER, |at| at.max(now + RESOLUTION));
+    }
+
+    /// Reads what few controllers decide: bursts, a rate for windows below one segment, a timer.
+    #[inline(never)]
+    fn read_wishes(&mut self, now: Time, window: f64, rate: Option<Rate>) {
+        if self.wants.fractional_window && window < 1.0 {
+            self.pacer.set_rate(self.rate_of(window).into_iter().chain(rate).min());
         }
+        self.pacer.set_quantum(self.controller.send_quantum());
+        // A controller whose flow is over sleeps, and one that names the present again would stop the time.
+        let over = self.board.outstanding() == 0 && self.backlog.is_over(self.board.next());
+        let at = self.controller.poll_timeout().filter(|_| self.wants.timer && !over);
+        self.wake_at = at.map_or(Time::NEVER, |at| at.max(now + RESOLUTION));
     }
 
     /// The rate that sends `window` segments a round trip; none before the first RTT sample.
@@ -238,7 +248,7 @@ impl Sender {
 
     fn send_new(&mut self, now: Time) -> Data {
         if self.board.outstanding() == 0 {
-            let idle = self.last_sent_at.map_or(Span::ZERO, |at| now.since(at));
+            let idle = now.since(self.last_sent_at);
             if self.options.slow_start_restart && idle > self.rtt.timeout(&self.options) {
                 self.notify(now, |controller, cx| controller.on_idle_restart(cx));
             }
@@ -293,20 +303,12 @@ impl Sender {
     fn leave(&mut self, now: Time, sequence: u64, retransmission: bool, reduced: bool) -> Data {
         let payload = self.backlog.payload(sequence);
         self.recovery.on_sent();
-        let overhead = self.options.data_overhead();
-        self.pacer.on_sent(now, overhead + Bytes::new(u64::from(payload)));
-        self.last_sent_at = Some(now);
-        if self.wants.segments {
-            self.note_state(now, sequence);
+        if self.pacer.is_on() {
+            self.pacer.on_sent(now, self.wire_size(payload));
         }
-        if self.wants.sent {
-            let sent = Transmission {
-                sequence,
-                retransmission,
-                in_flight: self.board.in_flight(),
-                application_limited: self.delivery.is_application_limited(),
-            };
-            self.notify(now, |controller, cx| controller.on_sent(cx, &sent));
+        self.last_sent_at = now;
+        if self.wants.sent || self.wants.segments {
+            self.report_sent(now, sequence, retransmission);
         }
         Data { sequence, timestamp: now, payload, retransmission, reduced }
     }
@@ -333,12 +335,13 @@ impl Sender {
         self.timers.set(now + wait.max(PROBE_MIN).min(timeout), Kind::TailLossProbe);
     }
 
-    /// Remembers in what state segment `sequence` leaves.
-    fn note_state(&mut self, now: Time, sequence: u64) {
+    /// Remembers in what state segment `sequence` leaves, and tells a controller that wants to know.
+    #[inline(never)]
+    fn report_sent(&mut self, now: Time, sequence: u64, retransmission: bool) {
         let state = SentState {
             at: now,
             delivered: self.delivery.delivered(),
-            lost: self.counters.lost,
+            lost: self.lost,
             marked: self.marked,
             in_flight: self.board.in_flight(),
             application_limited: self.delivery.is_application_limited(),
@@ -346,26 +349,22 @@ impl Sender {
         if let Some(reports) = self.board.reports() {
             reports.on_sent(sequence, state);
         }
+        if self.wants.sent {
+            let SentState { in_flight, application_limited, .. } = state;
+            let sent = Transmission { sequence, retransmission, in_flight, application_limited };
+            self.notify(now, |controller, cx| controller.on_sent(cx, &sent));
+        }
     }
 
     /// When to call [`on_timeout`](Self::on_timeout), at the latest. Valid once nothing more leaves.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let timers = self.timers.next().min(self.controller_timer());
+        let timers = self.timers.next().min(self.wake_at);
         let next = match self.blocked {
             Blocked::Application => timers.min(self.backlog.next_write().unwrap_or(Time::NEVER)),
             Blocked::Pace => timers.min(self.pacer.next()),
             Blocked::Window | Blocked::Receiver => timers,
         };
         (next != Time::NEVER).then_some(next)
-    }
-
-    /// When the controller wants to be woken. One whose flow is over sleeps.
-    #[inline]
-    fn controller_timer(&self) -> Time {
-        if !self.wants.timer || (self.board.outstanding() == 0 && self.backlog.is_over(self.board.next())) {
-            return Time::NEVER;
-        }
-        self.wake_at
     }
 
     /// Parameters of the controller change at `now`. Afterwards poll what to transmit.
@@ -387,7 +386,8 @@ impl Sender {
 
     /// Counters since the start.
     pub fn counters(&self) -> SenderCounters {
-        SenderCounters { sent: self.board.next() + self.counters.retransmitted, ..self.counters }
+        let sent = self.board.next() + self.counters.retransmitted;
+        SenderCounters { sent, lost: self.lost, ..self.counters }
     }
 
     /// Segments in flight (pipe).

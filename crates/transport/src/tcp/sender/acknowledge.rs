@@ -75,7 +75,7 @@ impl Sender {
     }
 
     /// The state of the connection as `ack` leaves it, for the controller.
-    #[inline]
+    #[inline(always)]
     fn state_after(&self, ack: &Acknowledgement, summary: &AckSummary) -> Ack {
         Ack {
             timestamp_echo: if self.options.timestamps { ack.echo } else { Time::NEVER },
@@ -86,7 +86,7 @@ impl Sender {
             newly_acknowledged: summary.acknowledged,
             newly_delivered: summary.delivered,
             delivered: self.delivery.delivered(),
-            lost: self.counters.lost,
+            lost: self.lost,
             in_flight: self.board.in_flight(),
             newly_sacked: summary.highest_sacked,
             marked: self.marked,
@@ -151,9 +151,9 @@ impl Sender {
         self.delivery.on_delivered(now, summary.delivered);
         let newest = summary.newest?;
         let shortest = self.rtt.minimum.saturating_sub(self.options.clock_tick);
-        let sample = self.delivery.sample(now, &newest.state, newest.at, shortest)?;
+        let sample = self.delivery.sample(now, &newest.state(), newest.at(), shortest)?;
         let sent = self.board.reports().and_then(|reports| reports.state(newest.number));
-        Some(RateSample { is_retransmission: newest.retransmitted, sent, ..sample })
+        Some(RateSample { is_retransmission: newest.is_retransmission(), sent, ..sample })
     }
 
     /// With accurate ECN: how many marks `ack` reports that none before did; none if it was overtaken.
@@ -221,10 +221,15 @@ impl Sender {
     }
 
     /// Tells a controller that wants to hear of each segment what became of some, delivered ones first.
+    #[inline]
     pub(super) fn report_segments(&mut self, now: Time) {
-        if !self.wants.segments {
-            return;
+        if self.wants.segments {
+            self.report_all(now);
         }
+    }
+
+    #[inline(never)]
+    fn report_all(&mut self, now: Time) {
         while let Some(mut report) = self.board.reports().and_then(SegmentReports::poll_delivered) {
             report.rtt = (!report.retransmitted).then(|| on_clock(report.sent.at, now, self.options.clock_tick));
             self.notify(now, |controller, cx| controller.on_segment_delivered(cx, &report));
@@ -240,7 +245,7 @@ impl Sender {
 
     pub(super) fn note_lost(&mut self, count: u32, sequence: u64, journal: &mut dyn Journal) {
         if count > 0 {
-            self.counters.lost += u64::from(count);
+            self.lost += u64::from(count);
             self.unreported_losses += count;
             journal.note(Event::DeemedLost { sequence, count, rtt: self.rtt.latest });
         }

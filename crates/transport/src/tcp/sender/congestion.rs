@@ -17,7 +17,8 @@ impl Sender {
         if self.timers.take_reordering(now) {
             self.on_reordering_timeout(now, journal);
         }
-        if self.controller_timer() <= now {
+        if self.wake_at <= now {
+            self.wake_at = Time::NEVER;
             self.notify(now, |controller, cx| controller.on_timer(cx));
         }
         match self.timers.take_expired(now) {
@@ -97,7 +98,7 @@ impl Sender {
             self.board.clear_duplicates();
         }
         let lost = self.board.lose_all();
-        self.counters.lost += u64::from(lost);
+        self.lost += u64::from(lost);
         self.timers.set_reordering(None);
         lost
     }
