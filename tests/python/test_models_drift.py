@@ -161,3 +161,14 @@ def test_a_model_without_price_needs_link_errors():
         Drift(0.1)
     with pytest.raises(InputError, match="a path without price has no loop"):
         Drift(0.1, link_errors=0.01).loop()
+
+
+def test_delayed_feedback_is_that_of_an_rtt_ago():
+    # In the first RTT x(t - T) is 1250, so p = 0.2 and (x^2)' = 2 (100 * 1250 * 0.8 - 0.5 * 1250 * 0.2 x^2):
+    # at 0.01 s x^2 = 800 + (1250^2 - 800) exp(-2.5) = 128992.
+    model = Drift(0.1, OverflowPrice(1000.0))
+    _, delayed = model.course(1250.0, 0.1, samples=10)
+    assert delayed[1] == pytest.approx(math.sqrt(128992), rel=1e-4)
+    # The price of now is 0 as soon as the rate has come down to the capacity.
+    _, immediate = model.course(1250.0, 0.1, "immediate", samples=10)
+    assert immediate[1] > 990
