@@ -6,6 +6,7 @@ from itertools import islice
 import pytest
 
 from ackclock.engines.simulator import Simulator
+from experiments import EXPERIMENT, read
 
 
 def pytest_configure():
@@ -38,3 +39,9 @@ def kernel(monkeypatch):
         monkeypatch.setattr(f"ackclock.cli.{command}.Live", Kernel)
         monkeypatch.setattr(f"ackclock.cli.{command}.check_built_in", lambda: None)
     return Kernel
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    """The experiment of ``experiments.EXPERIMENT``."""
+    return read(tmp_path, EXPERIMENT)

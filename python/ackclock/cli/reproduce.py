@@ -51,7 +51,6 @@ def reproduce(
     """
     from ackclock import papers
     from ackclock.papers import page
-    from ackclock.papers.live import as_live
 
     if live:
         check_built_in()
@@ -66,17 +65,9 @@ def reproduce(
         sweep.seeds(experiment.seed if seed is None else seed, experiment.repetitions)
     folder = out or Path("reports") / f"reproduce-{datetime.now():%Y%m%d-%H%M%S}"
     if live:
-        begun_with = {"experiments": [one.id for one in chosen], "quick": quick, "seed": seed}
-        with output.cached(Live(retries, at_once), folder, begun_with, force) as (engine, work):
-            done = _simulated(chosen, seed, threads)
-            if not (work / "index.html").exists():
-                page.write(done, catalogue, work)
-            if not done.interrupted:
-                alike = [as_live(one) for one in chosen]
-                done.linux = _simulated(alike, seed, threads)
-                if not done.linux.interrupted:
-                    done.live = _live(alike, seed, engine)
-                page.write(done, catalogue, work)
+        settings = {"experiments": [one.id for one in chosen], "quick": quick, "seed": seed}
+        with output.cached(Live(retries, at_once), folder, settings, force) as (engine, work):
+            done = _with_live(chosen, catalogue, seed, threads, engine, work)
     else:
         check_folder(folder, force)
         done = _simulated(chosen, seed, threads)
@@ -88,12 +79,42 @@ def reproduce(
     output.show(_table(done), as_json=as_json)
     if as_json:
         output.print_json(done.as_json())
+    _end(done, folder if live and out else None)
+
+
+def _end(done: papers.Reproduction, resumable: Path | None) -> None:
+    """Leaves with the status of an interruption or of a missed claim, if there was one."""
     if any(one.interrupted for one in (done, *done.others.values())):
-        goes_on = f"; the same command continues with the runs in {folder}" if live and out else ""
-        notes.print(f"interrupted: judged on what had finished{goes_on}", markup=False, soft_wrap=True)
+        continues = f"; the same command continues with the runs in {resumable}" if resumable else ""
+        notes.print(f"interrupted: judged on what had finished{continues}", markup=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
     if done.missed:
         raise typer.Exit(CLAIM_FAILED)
+
+
+def _with_live(
+    chosen: list[papers.Experiment],
+    catalogue: tuple[papers.Paper, ...],
+    seed: int | None,
+    threads: int | None,
+    engine: Engine,
+    work: Path,
+) -> papers.Reproduction:
+    """The experiments simulated, simulated with Linux's endpoints and live; the report grows meanwhile."""
+    from ackclock.papers import page
+    from ackclock.papers.live import as_live
+
+    done = _simulated(chosen, seed, threads)
+    if not (work / "index.html").exists():
+        page.write(done, catalogue, work)
+    if done.interrupted:
+        return done
+    alike = [as_live(one) for one in chosen]
+    done.linux = _simulated(alike, seed, threads)
+    if not done.linux.interrupted:
+        done.live = _live(alike, seed, engine)
+    page.write(done, catalogue, work)
+    return done
 
 
 def _simulated(chosen: list[papers.Experiment], seed: int | None, threads: int | None) -> papers.Reproduction:
