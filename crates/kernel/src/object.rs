@@ -10,38 +10,30 @@ use scratch::Scratch;
 use crate::clang;
 use crate::error::{LoadError, refused};
 
-/// The controllers that come with the crate, by their names in scenarios.
-pub const BUILT_IN: &[&str] = &["cdg", "da", "newreno", "siad"];
+/// The controllers that come with the crate, by their names in scenarios: every `kernel/*.bpf.c`.
+pub const BUILT_IN: &[&str] = include!(concat!(env!("OUT_DIR"), "/names.rs"));
+
+/// Their objects, by name.
+static OBJECTS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
 pub(crate) static TRACE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/trace.o"));
 
-/// The headers that a controller includes.
-const HEADERS: &[(&str, &str)] = &[
-    ("ack.h", include_str!("../../../kernel/ack.h")),
-    ("tcp.h", include_str!("../../../kernel/tcp.h")),
-    ("bpf.h", include_str!("../../../kernel/bpf.h")),
-    ("binary64.h", include_str!("../../../kernel/binary64.h")),
-    ("events.h", include_str!("../../../kernel/events.h")),
-    ("callbacks.h", include_str!("../../../kernel/callbacks.h")),
-];
+/// The headers that a controller includes: every `kernel/*.h`.
+const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
 /// The object for `controller`: one of [`BUILT_IN`], or a source in C.
 pub(crate) fn find(controller: &ControllerRef) -> Result<Cow<'static, [u8]>, LoadError> {
     if let ControllerRef::Source(path) = controller {
         return compile(path).map(Cow::Owned);
     }
-    Ok(Cow::Borrowed(match &*controller.spelling() {
-        "cdg" => include_bytes!(concat!(env!("OUT_DIR"), "/cdg.o")).as_slice(),
-        "da" => include_bytes!(concat!(env!("OUT_DIR"), "/da.o")),
-        "newreno" => include_bytes!(concat!(env!("OUT_DIR"), "/newreno.o")),
-        "siad" => include_bytes!(concat!(env!("OUT_DIR"), "/siad.o")),
-        name => {
-            return Err(LoadError::Refused(format!(
-                "there is no controller `{name}` for the kernel (there are {}, and any file that ends in .bpf.c)",
-                BUILT_IN.join(", ")
-            )));
-        }
-    }))
+    let name = controller.spelling();
+    let object = OBJECTS.iter().find(|(known, _)| *known == name).map(|(_, object)| Cow::Borrowed(*object));
+    object.ok_or_else(|| {
+        LoadError::Refused(format!(
+            "there is no controller `{name}` for the kernel (there are {}, and any file that ends in .bpf.c)",
+            BUILT_IN.join(", ")
+        ))
+    })
 }
 
 fn compile(source: &Path) -> Result<Vec<u8>, LoadError> {

@@ -12,15 +12,8 @@ use scratch::Scratch;
 
 use crate::Error;
 
-/// What a controller includes.
-const HEADERS: [(&str, &str); 6] = [
-    ("ack.h", include_str!("../../../kernel/ack.h")),
-    ("tcp.h", include_str!("../../../kernel/tcp.h")),
-    ("binary64.h", include_str!("../../../kernel/binary64.h")),
-    ("events.h", include_str!("../../../kernel/events.h")),
-    ("callbacks.h", include_str!("../../../kernel/callbacks.h")),
-    ("shim/shim.h", include_str!("../../../kernel/shim/shim.h")),
-];
+/// What a controller includes: every header of `kernel/` by its path there.
+const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
 /// Looked for in this order.
 const COMPILERS: [&str; 3] = ["cc", "clang", "gcc"];
