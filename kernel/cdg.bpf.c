@@ -38,8 +38,8 @@ PARAMETER(bool, loss_tolerance, true);
 PARAMETER(bool, use_shadow, true);
 PARAMETER(bool, use_ineffectual, true);
 
-PROBES(shadow_window, gradient_min_raw, gradient_max_raw, gradient_min, gradient_max, queue_state, interval, interval_rtt_min,
-       interval_rtt_max, indications, backoffs, losses_tolerated, losses_congestion, losses_full);
+PROBES(shadow_window, gradient_min_raw, gradient_max_raw, gradient_min, gradient_max, queue_state, interval, interval_rtt_min_ms,
+       interval_rtt_max_ms, indications, backoffs, losses_tolerated, losses_congestion, losses_full);
 
 /* The longest moving average. */
 #define CAPACITY 64
@@ -369,8 +369,8 @@ inline_always void show(struct sock *sk, struct controller *s)
 	probe(out, gradient_max, s->max.sum, average);
 	probe(out, queue_state, s->queue, 1);
 	probe(out, interval, s->intervals, 1);
-	probe(out, interval_rtt_min, s->last.min, MILLISECOND);
-	probe(out, interval_rtt_max, s->last.max, MILLISECOND);
+	probe(out, interval_rtt_min_ms, s->last.min, MILLISECOND);
+	probe(out, interval_rtt_max_ms, s->last.max, MILLISECOND);
 	probe(out, indications, s->indications, 1);
 	probe(out, backoffs, s->backoffs, 1);
 	probe(out, losses_tolerated, s->losses_tolerated, 1);

@@ -37,8 +37,11 @@ fn every_controller_and_parameter_is_described() {
     }
     for entry in CONTROLLERS {
         for quantity in entry.probes {
-            let text = quantity.meaning;
-            assert!(!text.is_empty() && !text.ends_with('.'), "{}, {}: {text:?}", entry.name, quantity.name);
+            let (name, text) = (quantity.name, quantity.meaning);
+            assert!(!text.is_empty() && !text.ends_with('.'), "{}, {name}: {text:?}", entry.name);
+            let unit_in_name = ["ms", "s"].into_iter().find(|unit| name.ends_with(&format!("_{unit}"))).unwrap_or("");
+            let time = if ["ms", "s"].contains(&quantity.unit) { quantity.unit } else { "" };
+            assert_eq!(unit_in_name, time, "{}, {name}", entry.name);
         }
     }
 }

@@ -50,8 +50,8 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("gradient_max", "ms per interval", "Change of the largest RTT, smoothed"),
         Quantity::new("queue_state", "", "0 unknown, 1 full, 2 empty, 3 rising, 4 falling"),
         Quantity::new("interval", "intervals", "RTT intervals since the start"),
-        Quantity::new("interval_rtt_min", "ms", "Smallest RTT of the last interval"),
-        Quantity::new("interval_rtt_max", "ms", "Largest RTT of the last interval"),
+        Quantity::new("interval_rtt_min_ms", "ms", "Smallest RTT of the last interval"),
+        Quantity::new("interval_rtt_max_ms", "ms", "Largest RTT of the last interval"),
         Quantity::new("indications", "indications", "k: indications of congestion since a gradient was last negative"),
         Quantity::new("backoffs", "back-offs", "Delay back-offs since the start"),
         Quantity::new("losses_tolerated", "losses", "Losses since the start that were no congestion"),
@@ -358,8 +358,8 @@ impl Controller for Cdg {
         out.value("queue_state", f64::from(self.gradient.queue() as u8));
         out.value("interval", self.gradient.intervals() as f64);
         let last = self.gradient.last();
-        out.value("interval_rtt_min", last.map_or(0.0, |e| e.min.as_millis_f64()));
-        out.value("interval_rtt_max", last.map_or(0.0, |e| e.max.as_millis_f64()));
+        out.value("interval_rtt_min_ms", last.map_or(0.0, |e| e.min.as_millis_f64()));
+        out.value("interval_rtt_max_ms", last.map_or(0.0, |e| e.max.as_millis_f64()));
         out.value("indications", f64::from(self.indications));
         out.value("backoffs", self.counts.backoffs as f64);
         out.value("losses_tolerated", self.counts.losses_tolerated as f64);

@@ -42,7 +42,7 @@ pub const ENTRY: Entry = Entry {
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("w_max", "segments", "W_max"),
-        Quantity::new("k", "s", "K, the time from a loss to the plateau"),
+        Quantity::new("k_s", "s", "K, the time from a loss to the plateau"),
         Quantity::new("w_est", "segments", "W_est, what Reno would have"),
         Quantity::new("cwnd_prior", "segments", "cwnd_prior, the window before the last loss"),
         Quantity::new("hystart_found", "", "What ended slow start: 0 nothing, 1 an ACK train, 2 delay"),
@@ -339,7 +339,7 @@ impl Controller for Cubic {
 
     fn probe(&self, out: &mut dyn Probe) {
         out.value("w_max", self.state.w_max);
-        out.value("k", self.state.epoch.map_or(0.0, |epoch| epoch.k));
+        out.value("k_s", self.state.epoch.map_or(0.0, |epoch| epoch.k));
         out.value("w_est", self.state.w_est);
         out.value("cwnd_prior", self.state.cwnd_prior);
         out.value("hystart_found", f64::from(self.hystart.found() as u8));

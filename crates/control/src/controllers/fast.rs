@@ -35,8 +35,8 @@ pub const ENTRY: Entry = Entry {
     source: "Wei, Jin, Low and Hegde 2006",
     parameters: Settings::PARAMETERS,
     probes: &[
-        Quantity::new("average_rtt", "ms", "Average RTT"),
-        Quantity::new("base_rtt", "ms", "Base RTT"),
+        Quantity::new("average_rtt_ms", "ms", "Average RTT"),
+        Quantity::new("base_rtt_ms", "ms", "Base RTT"),
         Quantity::new("waiting", "segments", "w (1 - base RTT/RTT), own segments in the queues"),
     ],
     make: |given| Ok(Box::new(Fast::new(Settings::read(given)?))),
@@ -158,8 +158,8 @@ impl Controller for Fast {
     }
 
     fn probe(&self, out: &mut dyn Probe) {
-        out.value("average_rtt", 1e3 * self.average_rtt);
-        out.value("base_rtt", 1e3 * self.base_rtt);
+        out.value("average_rtt_ms", 1e3 * self.average_rtt);
+        out.value("base_rtt_ms", 1e3 * self.base_rtt);
         out.value("waiting", self.waiting());
     }
 }
@@ -228,7 +228,7 @@ mod tests {
             // From 40 ms towards 50 ms by 3/30, and by 1/4 where 3/6 would be more.
             let mut fast = cruising(window, 40.0);
             fast.on_duplicate_ack(&mut world.context(), &Ack { rtt: rtt(50), ..ack() });
-            assert!((probed(&fast, "average_rtt") - expected).abs() < 1e-9);
+            assert!((probed(&fast, "average_rtt_ms") - expected).abs() < 1e-9);
         }
     }
 

@@ -32,8 +32,8 @@ pub const ENTRY: Entry = Entry {
     source: "Budzisz, Stanojevic, Schlote, Baker and Shorten 2011",
     parameters: Settings::PARAMETERS,
     probes: &[
-        Quantity::new("queueing_delay", "ms", "q"),
-        Quantity::new("queueing_delay_max", "ms", "q_max"),
+        Quantity::new("queueing_delay_ms", "ms", "q"),
+        Quantity::new("queueing_delay_max_ms", "ms", "q_max"),
         Quantity::new("backoff_probability", "", "p"),
         Quantity::new("backoffs", "back-offs", "Back-offs since the start"),
     ],
@@ -152,8 +152,8 @@ impl Controller for Hd {
     }
 
     fn probe(&self, out: &mut dyn Probe) {
-        out.value("queueing_delay", self.queueing_delay.as_millis_f64());
-        out.value("queueing_delay_max", self.queueing_delay_max().as_millis_f64());
+        out.value("queueing_delay_ms", self.queueing_delay.as_millis_f64());
+        out.value("queueing_delay_max_ms", self.queueing_delay_max().as_millis_f64());
         out.value("backoff_probability", self.backoff_probability());
         out.value("backoffs", self.backoffs as f64);
     }

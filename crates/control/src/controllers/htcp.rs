@@ -39,7 +39,7 @@ pub const ENTRY: Entry = Entry {
     probes: &[
         Quantity::new("alpha", "segments per RTT", "Increase"),
         Quantity::new("beta", "", "Share of the window kept by the last loss"),
-        Quantity::new("rtt_max", "ms", "R_max"),
+        Quantity::new("rtt_max_ms", "ms", "R_max"),
         Quantity::new("throughput", "segments/s", "Largest throughput of this epoch"),
     ],
     make: |given| Ok(Box::new(HTcp::new(Settings::read(given)?))),
@@ -285,7 +285,7 @@ impl Controller for HTcp {
     fn probe(&self, out: &mut dyn Probe) {
         out.value("alpha", self.alpha);
         out.value("beta", self.state.beta);
-        out.value("rtt_max", self.state.rtt_max.as_millis_f64());
+        out.value("rtt_max_ms", self.state.rtt_max.as_millis_f64());
         out.value("throughput", self.state.throughput.most);
     }
 }

@@ -33,8 +33,8 @@ pub const ENTRY: Entry = Entry {
     probes: &[
         Quantity::new("alpha", "segments per RTT", "Increase"),
         Quantity::new("beta", "", "Share of the window that a loss would take"),
-        Quantity::new("delay", "ms", "d_a, average queueing delay"),
-        Quantity::new("delay_max", "ms", "d_m, largest queueing delay"),
+        Quantity::new("delay_ms", "ms", "d_a, average queueing delay"),
+        Quantity::new("delay_max_ms", "ms", "d_m, largest queueing delay"),
     ],
     make: |given| Ok(Box::new(Illinois::new(Settings::read(given)?))),
 };
@@ -203,8 +203,8 @@ impl Controller for Illinois {
     fn probe(&self, out: &mut dyn Probe) {
         out.value("alpha", self.alpha);
         out.value("beta", self.beta);
-        out.value("delay", self.delay * 1e3);
-        out.value("delay_max", self.delay_max * 1e3);
+        out.value("delay_ms", self.delay * 1e3);
+        out.value("delay_max_ms", self.delay_max * 1e3);
     }
 }
 
@@ -254,7 +254,7 @@ mod tests {
             illinois.on_ack(&mut World::new().context(), &ack);
         }
         round(&mut illinois, 90);
-        assert!((probed(&illinois, "delay") - 50.0).abs() < 1e-9);
+        assert!((probed(&illinois, "delay_ms") - 50.0).abs() < 1e-9);
     }
 
     #[test]

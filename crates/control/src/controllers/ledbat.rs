@@ -38,9 +38,9 @@ pub const ENTRY: Entry = Entry {
     source: "RFC 6817",
     parameters: Settings::PARAMETERS,
     probes: &[
-        Quantity::new("base_delay", "ms", "Smallest delay of the base history"),
-        Quantity::new("current_delay", "ms", "Filtered current delay"),
-        Quantity::new("queueing_delay", "ms", "Current delay less base delay"),
+        Quantity::new("base_delay_ms", "ms", "Smallest delay of the base history"),
+        Quantity::new("current_delay_ms", "ms", "Filtered current delay"),
+        Quantity::new("queueing_delay_ms", "ms", "Current delay less base delay"),
         Quantity::new("off_target", "", "1 on an empty queue, 0 at the target"),
     ],
     make: |given| Ok(Box::new(Ledbat::new(Settings::read(given)?))),
@@ -223,9 +223,9 @@ impl Controller for Ledbat {
     }
 
     fn probe(&self, out: &mut dyn Probe) {
-        out.value("base_delay", self.history.base.as_millis_f64());
-        out.value("current_delay", self.history.current.as_millis_f64());
-        out.value("queueing_delay", self.history.queueing_delay().as_millis_f64());
+        out.value("base_delay_ms", self.history.base.as_millis_f64());
+        out.value("current_delay_ms", self.history.current.as_millis_f64());
+        out.value("queueing_delay_ms", self.history.queueing_delay().as_millis_f64());
         out.value("off_target", self.off_target());
     }
 }
@@ -269,7 +269,7 @@ mod tests {
         let mut ledbat = cruising(50.0, Settings::default());
         for (millis, smallest) in [(90, 90), (60, 60), (80, 60), (80, 60), (80, 60), (70, 70), (200, 70)] {
             ledbat.on_duplicate_ack(&mut world.context(), &arrived(millis));
-            assert_eq!(probed(&ledbat, "current_delay"), f64::from(smallest), "after {millis} ms");
+            assert_eq!(probed(&ledbat, "current_delay_ms"), f64::from(smallest), "after {millis} ms");
         }
     }
 
@@ -280,10 +280,10 @@ mod tests {
         for (millis, base) in [(50, 20), (40, 20), (30, 30), (60, 30), (60, 30), (60, 60)] {
             world.pass(MINUTE);
             ledbat.on_duplicate_ack(&mut world.context(), &arrived(millis));
-            assert_eq!(probed(&ledbat, "base_delay"), f64::from(base), "{}", world.now);
+            assert_eq!(probed(&ledbat, "base_delay_ms"), f64::from(base), "{}", world.now);
         }
         ledbat.on_duplicate_ack(&mut world.context(), &arrived(55));
-        assert_eq!(probed(&ledbat, "base_delay"), 55.0, "within a minute the smallest counts");
+        assert_eq!(probed(&ledbat, "base_delay_ms"), 55.0, "within a minute the smallest counts");
     }
 
     #[test]
@@ -330,7 +330,7 @@ mod tests {
         for _ in 0..4 {
             ledbat.on_duplicate_ack(&mut world.context(), &Ack { rtt: rtt(65), ..ack() });
         }
-        assert_eq!(probed(&ledbat, "queueing_delay"), 25.0);
+        assert_eq!(probed(&ledbat, "queueing_delay_ms"), 25.0);
         assert!((probed(&ledbat, "off_target") - 0.75).abs() < 1e-12);
     }
 }

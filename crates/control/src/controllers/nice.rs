@@ -35,11 +35,11 @@ pub const ENTRY: Entry = Entry {
     probes: &[
         Quantity::new("nice_window", "segments", "w, also below 1"),
         Quantity::new("delayed_segments", "segments", "Segments of this round trip that were delayed"),
-        Quantity::new("threshold_rtt", "ms", "RTT above which a segment was delayed"),
+        Quantity::new("threshold_rtt_ms", "ms", "RTT above which a segment was delayed"),
         Quantity::new("backoffs", "back-offs", "Back-offs since the start"),
         Quantity::new("waiting", "segments", "diff of Vegas"),
-        Quantity::new("base_rtt", "ms", "Smallest RTT"),
-        Quantity::new("round_rtt", "ms", "RTT of the last decision of Vegas"),
+        Quantity::new("base_rtt_ms", "ms", "Smallest RTT"),
+        Quantity::new("round_rtt_ms", "ms", "RTT of the last decision of Vegas"),
         Quantity::new("growing", "", "1 while the window grows by NewReno's rules"),
     ],
     make: |given| Ok(Box::new(Nice::new(Settings::read(given)?))),
@@ -180,7 +180,7 @@ impl Controller for Nice {
     fn probe(&self, out: &mut dyn Probe) {
         out.value("nice_window", self.vegas.window());
         out.value("delayed_segments", f64::from(self.delayed));
-        out.value("threshold_rtt", self.threshold_rtt.as_millis_f64());
+        out.value("threshold_rtt_ms", self.threshold_rtt.as_millis_f64());
         out.value("backoffs", self.backoffs as f64);
         self.vegas.probe(out);
     }
@@ -212,7 +212,7 @@ mod tests {
     fn more_than_half_of_the_segments_delayed_halve_the_window() {
         let mut nice = cruising(20.0);
         round(&mut nice, 20, 10);
-        assert_eq!((nice.window(), probed(&nice, "threshold_rtt")), (21.0, 50.0), "half is not more than half");
+        assert_eq!((nice.window(), probed(&nice, "threshold_rtt_ms")), (21.0, 50.0), "half is not more than half");
         let mut nice = cruising(20.0);
         round(&mut nice, 20, 11);
         assert_eq!((nice.window(), probed(&nice, "backoffs")), (10.0, 1.0));

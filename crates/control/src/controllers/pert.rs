@@ -32,7 +32,7 @@ pub const ENTRY: Entry = Entry {
     source: "Bhandarkar, Reddy, Zhang and Loguinov 2007",
     parameters: Settings::PARAMETERS,
     probes: &[
-        Quantity::new("queueing_delay", "ms", "q"),
+        Quantity::new("queueing_delay_ms", "ms", "q"),
         Quantity::new("response_probability", "", "p"),
         Quantity::new("early_responses", "responses", "Early responses since the start"),
     ],
@@ -152,7 +152,7 @@ impl Controller for Pert {
     }
 
     fn probe(&self, out: &mut dyn Probe) {
-        out.value("queueing_delay", self.queueing_delay());
+        out.value("queueing_delay_ms", self.queueing_delay());
         out.value("response_probability", self.response_probability());
         out.value("early_responses", self.early_responses as f64);
     }
@@ -185,7 +185,7 @@ mod tests {
             pert.on_ack(&mut world.context(), &Ack { rtt: rtt(millis), ..ack() });
         }
         // 40, then 39.6 + 1.4 = 41, then 40.59 + 0.4 = 40.99: 0.99 ms above the minimum.
-        assert!((probed(&pert, "queueing_delay") - 0.99).abs() < 1e-9);
+        assert!((probed(&pert, "queueing_delay_ms") - 0.99).abs() < 1e-9);
     }
 
     #[test]

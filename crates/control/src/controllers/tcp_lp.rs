@@ -34,8 +34,8 @@ pub const ENTRY: Entry = Entry {
     source: "Kuzmanovic and Knightly 2006",
     parameters: Settings::PARAMETERS,
     probes: &[
-        Quantity::new("smoothed_delay", "ms", "Smoothed delay"),
-        Quantity::new("threshold_delay", "ms", "Delay above which others are inferred"),
+        Quantity::new("smoothed_delay_ms", "ms", "Smoothed delay"),
+        Quantity::new("threshold_delay_ms", "ms", "Delay above which others are inferred"),
         Quantity::new("inferring", "", "1 in an inference phase"),
         Quantity::new("early_indications", "indications", "Early indications acted upon since the start"),
     ],
@@ -160,8 +160,8 @@ impl Controller for TcpLp {
     }
 
     fn probe(&self, out: &mut dyn Probe) {
-        out.value("smoothed_delay", self.delays.map_or(0.0, |d| d.smoothed));
-        out.value("threshold_delay", self.threshold_delay());
+        out.value("smoothed_delay_ms", self.delays.map_or(0.0, |d| d.smoothed));
+        out.value("threshold_delay_ms", self.threshold_delay());
         out.value("inferring", f64::from(u8::from(self.inferring)));
         out.value("early_indications", self.early_indications as f64);
     }
@@ -191,10 +191,10 @@ mod tests {
         let mut lp = cruising(50.0);
         // 7/8 * 20 + 100/8 = 30; then 26.25 + 12.5 = 38.75, above 35.
         lp.on_ack(&mut world.context(), &arrived(10, 100));
-        assert_eq!((probed(&lp, "smoothed_delay"), probed(&lp, "threshold_delay")), (30.0, 35.0));
+        assert_eq!((probed(&lp, "smoothed_delay_ms"), probed(&lp, "threshold_delay_ms")), (30.0, 35.0));
         assert!((lp.window() - 50.02).abs() < 1e-12);
         lp.on_ack(&mut world.context(), &arrived(11, 100));
-        assert_eq!(probed(&lp, "smoothed_delay"), 38.75);
+        assert_eq!(probed(&lp, "smoothed_delay_ms"), 38.75);
         assert!((lp.window() - 25.01).abs() < 1e-12);
     }
 
@@ -250,6 +250,6 @@ mod tests {
         let delayed = rtt(90).map(|rtt| crate::RttSample { delayed: true, ..rtt });
         lp.on_ack(&mut world.context(), &Ack { rtt: rtt(50), ..ack() });
         lp.on_ack(&mut world.context(), &Ack { rtt: delayed, ..ack() });
-        assert_eq!(probed(&lp, "smoothed_delay"), 50.0);
+        assert_eq!(probed(&lp, "smoothed_delay_ms"), 50.0);
     }
 }

@@ -38,8 +38,8 @@ pub const ENTRY: Entry = Entry {
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("waiting", "segments", "diff, own segments in the queue"),
-        Quantity::new("base_rtt", "ms", "Smallest RTT"),
-        Quantity::new("round_rtt", "ms", "RTT of the last decision"),
+        Quantity::new("base_rtt_ms", "ms", "Smallest RTT"),
+        Quantity::new("round_rtt_ms", "ms", "RTT of the last decision"),
         Quantity::new("growing", "", "1 while the window grows by NewReno's rules"),
     ],
     make: |given| Ok(Box::new(Vegas::new(Settings::read(given)?))),
@@ -194,8 +194,8 @@ impl Controller for Vegas {
 
     fn probe(&self, out: &mut dyn Probe) {
         out.value("waiting", self.waiting);
-        out.value("base_rtt", self.base_rtt.as_millis_f64());
-        out.value("round_rtt", self.round_rtt.as_millis_f64());
+        out.value("base_rtt_ms", self.base_rtt.as_millis_f64());
+        out.value("round_rtt_ms", self.round_rtt.as_millis_f64());
         out.value("growing", f64::from(u8::from(self.growing)));
     }
 }

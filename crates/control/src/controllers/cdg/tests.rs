@@ -392,8 +392,8 @@ fn probes_show_gradients_and_extremes_in_milliseconds() {
         ("gradient_max_raw", 5.0),
         ("queue_state", 3.0),
         ("interval", 2.0),
-        ("interval_rtt_min", 43.0),
-        ("interval_rtt_max", 66.0),
+        ("interval_rtt_min_ms", 43.0),
+        ("interval_rtt_max_ms", 66.0),
     ] {
         assert_eq!(probed(&flow.cdg, name), value, "{name}");
     }

@@ -104,7 +104,7 @@ fn after_a_timeout_the_plateau_is_where_slow_start_ends() {
     assert_eq!((cubic.window(), cubic.slow_start_threshold()), (1.0, 70.0));
     cubic.state.reno.window = 70.0;
     cubic.on_ack(&mut world.context(), &segments(1));
-    assert_eq!((probed(&cubic, "k"), probed(&cubic, "w_max")), (0.0, 70.0));
+    assert_eq!((probed(&cubic, "k_s"), probed(&cubic, "w_max")), (0.0, 70.0));
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn the_share_kept_is_the_ratio_of_the_rtts_once_the_throughput_is_steady() {
     let mut htcp = at(1000.0, Settings::default());
     // The first epoch has none to compare with. Then 100/160 = 0.625 of R_max = 100 + 60, and 95 % of the rise is kept.
     assert_eq!(epoch(&mut world, &mut htcp, 50, 160), 0.5);
-    assert!((probed(&htcp, "rtt_max") - 157.0).abs() < 1e-6);
+    assert!((probed(&htcp, "rtt_max_ms") - 157.0).abs() < 1e-6);
     assert!((epoch(&mut world, &mut htcp, 55, 160) - 0.625).abs() < 1e-9);
     // 55 to 66 are just 20 %; to 67 are more.
     assert!((epoch(&mut world, &mut htcp, 66, 160) - 0.625).abs() < 1e-9);
@@ -128,7 +128,7 @@ fn an_rtt_that_exceeds_the_largest_by_more_than_20_ms_does_not_count() {
     for (sample, largest) in [(100, 100.0), (121, 100.0), (120, 120.0), (140, 140.0)] {
         let ack = Ack { rtt: rtt(sample), min_rtt: Span::from_millis(100), ..ack() };
         htcp.on_ack(&mut World::new().context(), &ack);
-        assert_eq!(probed(&htcp, "rtt_max"), largest);
+        assert_eq!(probed(&htcp, "rtt_max_ms"), largest);
     }
 }
 
