@@ -20,6 +20,7 @@ use units::Span;
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
+use crate::parts::probabilistic::Probabilistic;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
@@ -84,9 +85,7 @@ pub struct Hd {
     queueing_delay: Span,
     max_rtt: Span,
     min_rtt: Span,
-    /// No further back-off until this segment is acknowledged.
-    relieved_until: u64,
-    backoffs: u64,
+    backoffs: Probabilistic,
 }
 
 impl Hd {
@@ -99,8 +98,7 @@ impl Hd {
             queueing_delay: Span::ZERO,
             max_rtt: Span::ZERO,
             min_rtt: Span::ZERO,
-            relieved_until: 0,
-            backoffs: 0,
+            backoffs: Probabilistic::default(),
         }
     }
 
@@ -126,11 +124,10 @@ impl Controller for Hd {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let may_back_off = self.observe(ack) && ack.acknowledged_to >= self.relieved_until;
-        if may_back_off && cx.random.happens(self.backoff_probability()) {
+        let observed = self.observe(ack);
+        let probability = self.backoff_probability();
+        if observed && self.backoffs.responds(cx, ack, probability) {
             self.reno.multiplicative_decrease(BETA);
-            self.relieved_until = ack.sent_to;
-            self.backoffs += 1;
         } else {
             self.reno.grow(ack);
         }
@@ -143,7 +140,7 @@ impl Controller for Hd {
     fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(BETA);
-        self.relieved_until = loss.sent_to;
+        self.backoffs.on_loss(loss);
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
@@ -155,7 +152,7 @@ impl Controller for Hd {
         out.value("queueing_delay_ms", self.queueing_delay.as_millis_f64());
         out.value("queueing_delay_max_ms", self.queueing_delay_max().as_millis_f64());
         out.value("backoff_probability", self.backoff_probability());
-        out.value("backoffs", self.backoffs as f64);
+        out.value("backoffs", self.backoffs.responses as f64);
     }
 }
 

@@ -20,6 +20,7 @@ use units::Span;
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
+use crate::parts::probabilistic::Probabilistic;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
@@ -85,9 +86,7 @@ pub struct Pert {
     /// srtt0.99 in milliseconds.
     smoothed_rtt: Option<f64>,
     min_rtt: Span,
-    /// No further early response until this segment is acknowledged.
-    responded_until: u64,
-    early_responses: u64,
+    early_responses: Probabilistic,
 }
 
 impl Pert {
@@ -99,8 +98,7 @@ impl Pert {
             undo: Undo::default(),
             smoothed_rtt: None,
             min_rtt: Span::ZERO,
-            responded_until: 0,
-            early_responses: 0,
+            early_responses: Probabilistic::default(),
         }
     }
 
@@ -127,10 +125,9 @@ impl Controller for Pert {
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
-        if ack.acknowledged_to >= self.responded_until && cx.random.happens(self.response_probability()) {
+        let probability = self.response_probability();
+        if self.early_responses.responds(cx, ack, probability) {
             self.reno.multiplicative_decrease(self.settings.beta_early);
-            self.responded_until = ack.sent_to;
-            self.early_responses += 1;
         } else {
             self.reno.grow(ack);
         }
@@ -143,7 +140,7 @@ impl Controller for Pert {
     fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(BETA_LOSS);
-        self.responded_until = loss.sent_to;
+        self.early_responses.on_loss(loss);
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
@@ -154,7 +151,7 @@ impl Controller for Pert {
     fn probe(&self, out: &mut dyn Probe) {
         out.value("queueing_delay_ms", self.queueing_delay());
         out.value("response_probability", self.response_probability());
-        out.value("early_responses", self.early_responses as f64);
+        out.value("early_responses", self.early_responses.responses as f64);
     }
 }
 

@@ -2,5 +2,6 @@
 
 pub(crate) mod gradient;
 pub(crate) mod hystart;
+pub(crate) mod probabilistic;
 pub(crate) mod reno;
 pub(crate) mod undo;
