@@ -22,7 +22,7 @@ const REORDERING: u64 = 3;
 /// A constant or stepwise rate source without congestion control.
 ///
 /// Its controller is fed every echo and every loss event as if it steered, so that an estimator can be watched on a
-/// stimulus that does not depend on it; its window is ignored.
+/// stimulus that does not depend on it; its window is ignored, and so is what it wants beyond the usual events.
 pub struct DatagramSource {
     controller: Box<dyn Controller>,
     random: Random,

@@ -19,3 +19,15 @@ pub use ranges::Ranges;
 pub use receiver::Receiver;
 pub use recovery::Phase;
 pub use sender::Sender;
+
+#[cfg(test)]
+mod tests {
+    use super::{Receiver, Sender};
+
+    // A million flows at once are to fit in 2 GiB, with rings, controllers and meters: 2,147 bytes each.
+    #[test]
+    fn both_ends_of_a_flow_fit_in_768_bytes() {
+        let bytes = size_of::<Sender>() + size_of::<Receiver>();
+        assert!(bytes <= 768, "{bytes}");
+    }
+}
