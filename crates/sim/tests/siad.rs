@@ -247,7 +247,7 @@ fn of_a_shorter_path_a_margin_of_one_may_keep_a_standing_queue_and_a_margin_of_t
 
 // Section III.C: the application may change Num_RTT at any time.
 #[test]
-fn num_rtt_that_changes_while_the_flow_runs_changes_the_saw_tooth() {
+fn num_rtt_changed_while_the_flow_runs_changes_the_saw_tooth() {
     // 20 round trips from one loss event to the next, and 40 from 100 s on: both fewer than the 42 of one segment each.
     let change = "changes = [{ at = \"100s\", parameters = { num_rtt = 40 } }], cc =";
     let tables = dumbbell(200, 10.0, "\"0.5bdp\"", &siad("num_rtt = 20").replace("cc =", change));

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_ack_beyond_the_probe_without_a_duplicate_shows_a_repair() {
+    fn only_an_ack_beyond_the_probe_shows_a_repair() {
         let mut probe = TailProbe::default();
         probe.on_sent(10, Some(9));
         assert_eq!(probe.settle(9, None, false), Fate::Open);

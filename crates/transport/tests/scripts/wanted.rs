@@ -73,7 +73,7 @@ fn an_ack_for_several_segments_gives_an_rtt_for_each() {
 }
 
 #[test]
-fn a_lost_segment_is_reported_with_the_state_in_which_it_left() {
+fn a_lost_segment_is_reported_with_its_state_when_sent() {
     let mut s = wanting(segments(), 4.0);
     s.leave(0..4).at(40).sacks(0, 1..4).leaves_again(0).leaves(4);
     let news = s.news();
@@ -153,7 +153,7 @@ fn a_controller_is_woken_when_it_asked_to_be() {
 }
 
 #[test]
-fn a_controller_that_names_the_present_again_does_not_stop_the_time() {
+fn a_controller_that_names_the_present_does_not_stop_time() {
     let mut s = wanting(Wants { timer: true, ..Wants::default() }, 2.0);
     s.leave(0..2).wake_up(10).at(40).arrives(ack(1)).leaves(2).timer();
     assert_eq!(s.news(), [Notice::Timer], "a nanosecond after 40 ms");
