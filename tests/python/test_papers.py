@@ -263,7 +263,7 @@ rows = [
   { label = "first", id = "a-6", flow = "a", from = "1" },
   { label = "second", id = "b-8", flow = "b", from = "1" },
 ]
-"""  # noqa: E501
+"""
 
 
 def test_a_table_has_measured_and_reported_numbers_or_a_dash(tmp_path):
