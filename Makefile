@@ -43,18 +43,18 @@ test-python: build
 
 lint: build
 	cargo fmt --all --check
-	.ci/check-sources
+	.ci/check_sources.py
 	cargo clippy $(WORKSPACE) $(NATIVE:%=--features ackclock-python/%) $(LIVE:%=--features ackclock-python/%) --all-targets --quiet \
 		-- -D warnings
 	cargo clippy --package ackclock-python --no-default-features --quiet -- -D warnings
-	$(BIN)/ruff check python tests papers
-	$(BIN)/ruff format --check python tests papers
+	$(BIN)/ruff check python tests papers .ci
+	$(BIN)/ruff format --check python tests papers .ci
 	$(BIN)/mypy
 
 format:
 	cargo fmt --all
-	$(BIN)/ruff format python tests papers
-	$(BIN)/ruff check --fix python tests papers
+	$(BIN)/ruff format python tests papers .ci
+	$(BIN)/ruff check --fix python tests papers .ci
 
 bench: build
 	$(BIN)/ackclock bench

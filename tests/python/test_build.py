@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def check_sources() -> ModuleType:
-    loader = importlib.machinery.SourceFileLoader("check_sources", str(ROOT / ".ci" / "check-sources"))
+    loader = importlib.machinery.SourceFileLoader("check_sources", str(ROOT / ".ci" / "check_sources.py"))
     specification = importlib.util.spec_from_loader("check_sources", loader)
     assert specification is not None
     module = importlib.util.module_from_spec(specification)

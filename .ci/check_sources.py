@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks what formatters do not: the length of every line, comments included, and that each source file says what it is for.
+"""Checks what formatters do not: the length of every line, comments included, and the head of every file.
 
-`make lint` runs it over the files under version control. It prints one line for each fault and then ends with status 1.
+`make lint` runs it over the files under version control. It prints one line for each fault, and ends with
+status 1 if there is any.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ LONGEST = {".rs": 120, ".c": 120, ".h": 120, ".py": 110, ".pyi": 110, ".md": 120
 
 
 def too_long(path: str, text: str) -> list[str]:
-    """The lines that are longer than allowed. Of Markdown only prose counts: tables, code and links cannot be wrapped."""
+    """The lines that are too long. Of Markdown only prose counts: tables, code, links do not wrap."""
     kind = pathlib.PurePath(path).suffix
     most, in_code, faults = LONGEST[kind], False, []
     for number, line in enumerate(text.splitlines(), 1):
@@ -57,7 +58,7 @@ def main() -> int:
     paths = [path for path in paths if path.suffix in LONGEST and not path.is_relative_to("docs")]
     present = [path for path in paths if (root / path).is_file()]
     found = [fault for path in present for fault in faults(str(path), (root / path).read_text("utf-8"))]
-    print("\n".join(found), end="\n" if found else "")
+    sys.stdout.writelines(f"{fault}\n" for fault in found)
     return 1 if found else 0
 
 
