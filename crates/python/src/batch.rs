@@ -15,7 +15,7 @@ use crate::controller::Factories;
 use crate::failure::Failure;
 use crate::language::Planned;
 use crate::run::Run;
-use crate::simulation::{Brought, Simulation};
+use crate::simulation::{CustomControllers, Simulation};
 use crate::task::Task;
 
 /// How long a call waits before it looks for signals such as Ctrl-C.
@@ -63,12 +63,12 @@ impl Batch {
             return Err(PyValueError::new_err(message));
         }
         let factories = controllers.unwrap_or_default();
-        let brought = Arc::new(Brought { factories, compiled: Default::default() });
+        let custom = Arc::new(CustomControllers { factories, compiled: Default::default() });
         // Repetitions of one scenario share its plan: no run reads its text or its traces again.
         let mut plans: HashMap<String, Arc<Planned>> = HashMap::new();
         let task = |((resolved, seed), pcap): ((String, u64), _)| {
             let planned = plans.entry(resolved).or_insert_with_key(|text| Arc::new(Planned::new(text.clone(), false)));
-            Box::new(Simulation::new(planned.clone(), seed, pcap, brought.clone())) as Box<dyn Task>
+            Box::new(Simulation::new(planned.clone(), seed, pcap, custom.clone())) as Box<dyn Task>
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self::start(jobs.into_iter().zip(pcap).map(task).collect(), threads.unwrap_or(cores))

@@ -18,7 +18,7 @@ use crate::sources::Compiled;
 use crate::task::Task;
 
 /// Controllers that are not in the registry, for all runs of a batch.
-pub(crate) struct Brought {
+pub(crate) struct CustomControllers {
     /// Those written in Python.
     pub(crate) factories: Factories,
     /// Those in C.
@@ -31,16 +31,16 @@ pub(crate) struct Simulation {
     planned: Mutex<Option<Arc<Planned>>>,
     seed: u64,
     pcap: Option<PathBuf>,
-    brought: Arc<Brought>,
+    custom: Arc<CustomControllers>,
     watch: Arc<Watch>,
     /// Simulated time in all; 0 until the scenario is planned.
     duration_nanos: AtomicU64,
 }
 
 impl Simulation {
-    pub(crate) fn new(planned: Arc<Planned>, seed: u64, pcap: Option<PathBuf>, brought: Arc<Brought>) -> Self {
+    pub(crate) fn new(planned: Arc<Planned>, seed: u64, pcap: Option<PathBuf>, custom: Arc<CustomControllers>) -> Self {
         let planned = Mutex::new(Some(planned));
-        Self { planned, seed, pcap, brought, watch: Arc::default(), duration_nanos: AtomicU64::new(0) }
+        Self { planned, seed, pcap, custom, watch: Arc::default(), duration_nanos: AtomicU64::new(0) }
     }
 }
 
@@ -64,7 +64,7 @@ impl Task for Simulation {
         if let Some(available) = available_memory() {
             plan.check_memory(available).map_err(Failure::Scenario)?;
         }
-        let given = self.brought.factories.len();
+        let given = self.custom.factories.len();
         let missing = |cc: &ControllerRef| matches!(cc, ControllerRef::Python { index, .. } if *index >= given);
         if let Some(flow) = plan.flows.iter().find(|flow| missing(&flow.cc)) {
             let message = format!(
@@ -74,10 +74,10 @@ impl Task for Simulation {
             let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name);
             return Err(Failure::Scenario(Error { file, line: None, key: "cc".to_owned(), message }));
         }
-        let sources = self.brought.compiled.of(&plan).map_err(Failure::Scenario)?;
+        let sources = self.custom.compiled.of(&plan).map_err(Failure::Scenario)?;
         self.duration_nanos.store(plan.duration.as_nanos(), Ordering::Relaxed);
         let guard = Arc::new(Guard::new(self.watch.clone()));
-        let brought = self.brought.clone();
+        let custom = self.custom.clone();
         let job = Job {
             plan,
             seed: self.seed,
@@ -85,7 +85,7 @@ impl Task for Simulation {
                 let guard = guard.clone();
                 move |cc: &ControllerRef, parameters: &Parameters| match cc {
                     ControllerRef::Source(path) => sources.build(path, parameters),
-                    ControllerRef::Python { index, .. } => build(&brought.factories, *index, &guard),
+                    ControllerRef::Python { index, .. } => build(&custom.factories, *index, &guard),
                     ControllerRef::Registered(_) | ControllerRef::Engine(_) => None,
                 }
             })),
