@@ -33,7 +33,7 @@ const SHORTEST_TIMEOUT: Span = Span::from_micros(1);
 const HEADERS: u64 = 60;
 
 /// An error of one flow: the key below the flow, and the message.
-type Wrong = (String, String);
+type FlowError = (String, String);
 
 /// What flows may have as controllers.
 #[derive(Clone, Copy)]
@@ -115,12 +115,12 @@ impl Scenario {
         let mut names = BTreeSet::new();
         let mut connections = 0u64;
         for (i, flow) in self.flows.iter().enumerate() {
-            let at = |(key, message): Wrong| self.origin.error(&format!("flows.{i}.{key}"), message);
+            let at = |(key, message): FlowError| self.origin.error(&format!("flows.{i}.{key}"), message);
             let first = self.plan_flow(flow, network, controllers).map_err(at)?;
             connections = connections.saturating_add(first.connections().saturating_mul(u64::from(flow.count)));
             if connections > MOST_FLOWS {
                 let message = format!("there are about {connections} flows; at most {MOST_FLOWS} are allowed");
-                return Err(at(wrong("every", message)));
+                return Err(at(flow_error("every", message)));
             }
             for copy in 0..flow.count {
                 let name = match &flow.name {
@@ -130,10 +130,10 @@ impl Scenario {
                 };
                 if name.trim().is_empty() || name.contains(char::is_control) {
                     let message = format!("{name:?} is not a name: it needs letters, and no line breaks");
-                    return Err(at(wrong("name", message)));
+                    return Err(at(flow_error("name", message)));
                 }
                 if !names.insert(name.clone()) {
-                    return Err(at(wrong("name", format!("two flows are named `{name}`: names must differ"))));
+                    return Err(at(flow_error("name", format!("two flows are named `{name}`: names must differ"))));
                 }
                 planned.push(PlannedFlow { name, ..first.clone() });
             }
@@ -154,81 +154,87 @@ impl Scenario {
     }
 
     /// What [`PlannedFlow::cc`] is for `flow`.
-    fn controller(&self, flow: &Flow, allowed: Controllers<'_>) -> Result<ControllerRef, Wrong> {
+    fn controller(&self, flow: &Flow, allowed: Controllers<'_>) -> Result<ControllerRef, FlowError> {
         match &flow.cc {
             ControllerRef::Source(file) => {
                 let (path, file) = (self.origin.beside(file), file.display());
                 match allowed.files.read(&path) {
                     Ok(_) => Ok(ControllerRef::Source(path)),
-                    Err(error) => Err(wrong("cc", format!("`{file}` cannot be read: {error}"))),
+                    Err(error) => Err(flow_error("cc", format!("`{file}` cannot be read: {error}"))),
                 }
             }
             ControllerRef::Registered(name) => match registry::build(name, &flow.parameters) {
                 Ok(_) => Ok(flow.cc.clone()),
-                Err(error) => Err(wrong("parameters", plain(&error.to_string()))),
+                Err(error) => Err(flow_error("parameters", plain(&error.to_string()))),
             },
             ControllerRef::Engine(name) if allowed.names == Names::Registered => match registry::find(name) {
                 Ok(entry) => Ok(ControllerRef::Registered(entry.name)),
-                Err(error) => Err(wrong("cc", error.to_string())),
+                Err(error) => Err(flow_error("cc", error.to_string())),
             },
             ControllerRef::Engine(_) | ControllerRef::Python { .. } => Ok(flow.cc.clone()),
         }
     }
 
     /// The changes of the parameters of `flow`, which runs from `start` to `stop`, in the order of time.
-    fn changes(&self, flow: &Flow, start: Time, stop: Time) -> Result<Vec<Change>, Wrong> {
+    fn changes(&self, flow: &Flow, start: Time, stop: Time) -> Result<Vec<Change>, FlowError> {
         let mut changes = flow.changes.clone();
         changes.sort_by_key(|change| change.at);
         let Some(first) = changes.first() else { return Ok(changes) };
         let ControllerRef::Registered(name) = &flow.cc else {
-            return Err(wrong("changes", "only parameters of a controller of the engine's own can change"));
+            return Err(flow_error("changes", "only parameters of a controller of the engine's own can change"));
         };
         if flow.every.is_some() {
-            return Err(wrong("changes", "is for one connection, not for `every`"));
+            return Err(flow_error("changes", "is for one connection, not for `every`"));
         }
         if first.at < start {
-            return Err(wrong(
+            return Err(flow_error(
                 "changes",
                 format!("`{}` is before the latest start of the flow at `{start}`", first.at),
             ));
         }
         if let Some(late) = changes.iter().find(|change| change.at >= stop) {
-            return Err(wrong("changes", format!("`{}` is not before the end of the flow at `{stop}`", late.at)));
+            return Err(flow_error("changes", format!("`{}` is not before the end of the flow at `{stop}`", late.at)));
         }
-        let mut controller = registry::build(name, &flow.parameters).map_err(|e| wrong("parameters", e.to_string()))?;
+        let mut controller =
+            registry::build(name, &flow.parameters).map_err(|e| flow_error("parameters", e.to_string()))?;
         for change in &changes {
             let changed = controller.set_parameters(&change.parameters);
-            changed.map_err(|error| wrong("changes", plain(&format!("`{}`: {error}", change.at))))?;
+            changed.map_err(|error| flow_error("changes", plain(&format!("`{}`: {error}", change.at))))?;
         }
         Ok(changes)
     }
 
-    fn plan_flow(&self, flow: &Flow, network: &Network, controllers: Controllers<'_>) -> Result<PlannedFlow, Wrong> {
+    fn plan_flow(
+        &self,
+        flow: &Flow,
+        network: &Network,
+        controllers: Controllers<'_>,
+    ) -> Result<PlannedFlow, FlowError> {
         if flow.count == 0 {
-            return Err(wrong("count", "must be at least 1"));
+            return Err(flow_error("count", "must be at least 1"));
         }
         let cc = self.controller(flow, controllers)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
-        let options = options(profile(name).map_err(|message| wrong("profile", message))?, &flow.transport)?;
+        let options = options(profile(name).map_err(|message| flow_error("profile", message))?, &flow.transport)?;
         let end = Time::ZERO + self.duration;
         if flow.start >= end {
-            return Err(wrong("start", format!("`{}` is not before the end of the run at `{end}`", flow.start)));
+            return Err(flow_error("start", format!("`{}` is not before the end of the run at `{end}`", flow.start)));
         }
         let stop = flow.stop.unwrap_or(end);
         let latest = flow.start + flow.start_jitter;
         if stop <= latest {
             let start = if flow.start_jitter.is_zero() { "the start" } else { "the latest start, jitter included," };
-            return Err(wrong("stop", format!("`{stop}` is not after {start} at `{latest}`")));
+            return Err(flow_error("stop", format!("`{stop}` is not after {start} at `{latest}`")));
         }
         check_amounts(flow, stop.min(end).since(flow.start))?;
         let kind = kind(flow)?;
         let changes = self.changes(flow, latest, stop.min(end))?;
-        let Routes { forward, reverse } = network.routes(flow).map_err(|(key, message)| wrong(key, message))?;
+        let Routes { forward, reverse } = network.routes(flow).map_err(|(key, message)| flow_error(key, message))?;
         let rtt = |delay: fn(&Propagation) -> Span| forward.iter().chain(&reverse).map(|hop| delay(&hop.delay)).sum();
         let (base_rtt, shortest): (Span, Span) = (rtt(Propagation::initial), rtt(Propagation::shortest));
         let limited = forward.iter().any(|hop| hop.link.is_some_and(|link| network.links[link].rate.is_some()));
         if shortest.is_zero() && !limited {
-            return Err(wrong("rtt", "is 0 on an unlimited path: no time would pass; give a delay or a rate"));
+            return Err(flow_error("rtt", "is 0 on an unlimited path: no time would pass; give a delay or a rate"));
         }
         Ok(PlannedFlow {
             name: String::new(),
@@ -251,22 +257,22 @@ impl Scenario {
     }
 }
 
-fn wrong(key: impl Into<String>, message: impl Into<String>) -> Wrong {
+fn flow_error(key: impl Into<String>, message: impl Into<String>) -> FlowError {
     (key.into(), message.into())
 }
 
 /// Whether sizes, and the times between starts and turns, are above zero, and no more than a machine bears in the
 /// `life` of the flow.
-fn check_amounts(flow: &Flow, life: Span) -> Result<(), Wrong> {
+fn check_amounts(flow: &Flow, life: Span) -> Result<(), FlowError> {
     if flow.bytes.is_some_and(|bytes| bytes.mean() == Bytes::ZERO) {
-        return Err(wrong("bytes", "must be above 0; without `bytes` the flow has no end"));
+        return Err(flow_error("bytes", "must be above 0; without `bytes` the flow has no end"));
     }
     match flow.every {
         Some(every) if every.mean().is_zero() => {
-            return Err(wrong("every", "must be above 0: it is the time from one start to the next"));
+            return Err(flow_error("every", "must be above 0: it is the time from one start to the next"));
         }
         Some(_) if flow.bytes.is_none() => {
-            return Err(wrong("every", "needs `bytes`: without, none of the connections would end"));
+            return Err(flow_error("every", "needs `bytes`: without, none of the connections would end"));
         }
         _ => {}
     }
@@ -274,7 +280,7 @@ fn check_amounts(flow: &Flow, life: Span) -> Result<(), Wrong> {
         // Of most periods: where the mean is made by a few long ones, there are many more turns than it says.
         let turns = life.as_nanos() / (on.median() + off.median()).as_nanos().max(1);
         if turns > MOST_TURNS {
-            return Err(wrong(
+            return Err(flow_error(
                 "source",
                 format!("goes on and off about {turns} times; at most {MOST_TURNS} are allowed"),
             ));
@@ -283,19 +289,19 @@ fn check_amounts(flow: &Flow, life: Span) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn kind(flow: &Flow) -> Result<Kind, Wrong> {
-    let only = |key: &str, kind: &str| wrong(key, format!("belongs to flows of kind `{kind}`"));
+fn kind(flow: &Flow) -> Result<Kind, FlowError> {
+    let only = |key: &str, kind: &str| flow_error(key, format!("belongs to flows of kind `{kind}`"));
     match flow.kind {
         Protocol::Tcp if flow.packet_size.is_some() => Err(only("packet_size", "datagram")),
         Protocol::Tcp => Ok(Kind::Tcp),
         Protocol::Datagram if flow.bytes.is_some() => Err(only("bytes", "tcp")),
         Protocol::Datagram if flow.source == Source::Greedy => {
-            Err(wrong("source", "a flow of kind `datagram` needs a rate, like `{ rate = \"2mbit\" }`"))
+            Err(flow_error("source", "a flow of kind `datagram` needs a rate, like `{ rate = \"2mbit\" }`"))
         }
         Protocol::Datagram => {
             let packet_size = flow.packet_size.unwrap_or(MTU);
             if !(SMALLEST_DATAGRAM..=LARGEST_PACKET).contains(&packet_size.get()) {
-                return Err(wrong(
+                return Err(flow_error(
                     "packet_size",
                     format!("`{packet_size}` is not from {SMALLEST_DATAGRAM} to {LARGEST_PACKET} bytes"),
                 ));
@@ -313,7 +319,7 @@ fn profile(name: &str) -> Result<Options, String> {
 }
 
 /// `base` with single options replaced.
-fn options(base: Options, overrides: &Overrides) -> Result<Options, Wrong> {
+fn options(base: Options, overrides: &Overrides) -> Result<Options, FlowError> {
     let mut options = base;
     for (name, value) in overrides {
         let key = format!("transport.{name}");
@@ -322,14 +328,15 @@ fn options(base: Options, overrides: &Overrides) -> Result<Options, Wrong> {
         };
         if !all.contains_key(name) {
             let known: Vec<&str> = all.keys().map(String::as_str).collect();
-            return Err(wrong(key, format!("there is no such option; {}", suggestion(name, &known))));
+            return Err(flow_error(key, format!("there is no such option; {}", suggestion(name, &known))));
         }
         all.insert(name.clone(), value.clone());
-        options = serde_json::from_value(Value::Object(all)).map_err(|error| wrong(&key, plain(&error.to_string())))?;
+        options =
+            serde_json::from_value(Value::Object(all)).map_err(|error| flow_error(&key, plain(&error.to_string())))?;
     }
     // Only when all are set: one may have to fit another.
     for name in overrides.keys() {
-        check_option(name, &options).map_err(|message| wrong(format!("transport.{name}"), message))?;
+        check_option(name, &options).map_err(|message| flow_error(format!("transport.{name}"), message))?;
     }
     Ok(options)
 }
