@@ -8,11 +8,11 @@ mod catalogue;
 mod controller;
 mod event;
 mod failure;
-#[cfg(feature = "live")]
-mod kept;
 mod language;
 #[cfg(feature = "live")]
 mod live;
+#[cfg(feature = "live")]
+mod pinned;
 mod quantity;
 mod run;
 #[cfg(feature = "live")]
@@ -34,14 +34,14 @@ mod _engine {
     use crate::event::{Ack, Context, Loss, Marks, RateSample, SegmentReport, SentState, Transmission};
     #[pymodule_export]
     use crate::failure::MachineError;
-    #[cfg(feature = "live")]
-    #[pymodule_export]
-    use crate::kept::{kernel_list, kernel_load, kernel_set, kernel_unload};
     #[pymodule_export]
     use crate::language::{ScenarioError, controller_file, controller_label, inspect, resolve, resolve_json};
     #[cfg(feature = "live")]
     #[pymodule_export]
     use crate::live::{SharedPlan, live_check, live_run};
+    #[cfg(feature = "live")]
+    #[pymodule_export]
+    use crate::pinned::{kernel_list, kernel_load, kernel_set, kernel_unload};
     #[pymodule_export]
     use crate::quantity::quantity;
     #[pymodule_export]

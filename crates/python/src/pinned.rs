@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::catalogue::to_python;
 use crate::failure::MachineError;
 
-/// Loads a controller with `parameters` (a JSON object) and keeps it; returns what TCP_CONGESTION takes.
+/// Loads a controller with `parameters` (a JSON object) and pins it; returns what TCP_CONGESTION takes.
 #[pyfunction]
 pub(crate) fn kernel_load(controller: &str, parameters: &str) -> PyResult<String> {
     machine::pin(&controller.into(), &from_json(parameters)?).map_err(|error| exception(&error))
@@ -20,15 +20,15 @@ pub(crate) fn kernel_unload(name: &str) -> PyResult<()> {
     machine::unpin(name).map_err(|error| exception(&error))
 }
 
-/// The controllers that are kept.
+/// The controllers that are pinned.
 #[pyfunction]
 pub(crate) fn kernel_list(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let kept = machine::list().map_err(|error| exception(&error))?;
-    let kept = kept.into_iter().map(|one| json!({ "name": one.name, "parameters": one.parameters }));
-    to_python(py, &kept.collect())
+    let pinned = machine::list().map_err(|error| exception(&error))?;
+    let pinned = pinned.into_iter().map(|one| json!({ "name": one.name, "parameters": one.parameters }));
+    to_python(py, &pinned.collect())
 }
 
-/// Sets `parameters` (a JSON object) of a controller that is kept.
+/// Sets `parameters` (a JSON object) of a controller that is pinned.
 #[pyfunction]
 pub(crate) fn kernel_set(name: &str, parameters: &str) -> PyResult<()> {
     machine::set(name, &from_json(parameters)?).map_err(|error| exception(&error))
