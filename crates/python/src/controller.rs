@@ -13,7 +13,7 @@ use units::{Ecn, Rate, Span, Time};
 
 use crate::event::{Ack, Context, Loss, Marks, SegmentReport, Transmission, span};
 
-/// A larger window, in segments, is a slip of the pen: all of it may leave at once, and is remembered.
+/// A larger window, in segments, is taken for a typing error: all of it may leave at once, and is remembered.
 const LARGEST_WINDOW: f64 = 10_000_000.0;
 
 /// What makes the controllers: callables without arguments.

@@ -7,7 +7,7 @@ use units::{Bytes, Random, Span, Time};
 use crate::Error;
 use crate::plan::{Plan, PlannedFlow};
 
-/// More flows than this are a slip of the pen.
+/// More flows than this are taken for a typing error.
 pub(crate) const MOST_FLOWS: u64 = 1_000_000;
 
 /// One connection, as it is under a seed.

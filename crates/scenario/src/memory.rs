@@ -14,7 +14,7 @@ use crate::values::{Paced, Sampling, Source};
 const FLOW: u64 = 8_000;
 /// What remains of one of many connections that has ended: its row, and its events.
 const ENDED_FLOW: u64 = 1_000;
-/// Connections last so many times as long as without losses, at most, where they are many.
+/// Connections last this many times as long as without losses, at most, where they are many.
 const PROLONGED: f64 = 2.0;
 /// A packet in a queue or on the wire, with what the sender remembers of it.
 const PACKET: u64 = 200;
@@ -28,7 +28,7 @@ const OWN_PROBES: u64 = 24;
 const LINK_ROW: u64 = 160;
 /// A row of the table of events.
 const EVENT_ROW: u64 = 80;
-/// One event among so many packets: a loss rate of a few percent, each with drop, detection and retransmission.
+/// One event among this many packets: a loss rate of a few percent, each with drop, detection and retransmission.
 const PACKETS_PER_EVENT: u64 = 10;
 
 impl Plan {
@@ -242,7 +242,7 @@ fn longest_wait(link: &PlannedLink) -> Span {
     }
 }
 
-/// The round trips in which so many segments leave, if the window doubles in each from `initial` to `most`.
+/// The round trips in which a number of segments leave, if the window doubles in each from `initial` to `most`.
 fn slow_start_rounds(segments: u64, initial: u32, most: u32) -> u64 {
     let (mut window, most) = (u64::from(initial.min(most)), u64::from(most));
     let (mut left, mut rounds) = (segments, 0);

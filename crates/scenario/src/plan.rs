@@ -27,7 +27,7 @@ pub struct Plan {
     /// The bottleneck, an index into [`Plan::links`]: of the links with a rate that carry data the slowest, the first
     /// of equals.
     pub bottleneck: Option<usize>,
-    /// What is allowed but hardly meant, one sentence each.
+    /// What is allowed but probably a mistake, one sentence each.
     pub warnings: Vec<String>,
 }
 

@@ -18,7 +18,7 @@ use crate::route::{Network, Routes};
 use crate::values::{OnOff, Paced, Sampling, Source};
 use crate::{Error, Files, Scenario};
 
-/// More turns of a source than this are a slip of the pen.
+/// More turns of a source than this are taken for a typing error.
 const MOST_TURNS: u64 = 10_000_000;
 
 /// Largest IPv4 packet.

@@ -24,11 +24,11 @@ pub enum Limit {
     Bytes(Bytes),
     /// `100ms`: as much as leaves within this time.
     Delay(Span),
-    /// `1bdp`: so many bandwidth-delay products of the path, in packets of 1500 bytes.
+    /// `1bdp`: a number of bandwidth-delay products of the path, in packets of 1500 bytes.
     Bdp(f64),
 }
 
-/// Fewer or more bandwidth-delay products are a slip of the pen.
+/// Fewer or more bandwidth-delay products are taken for a typing error.
 const SMALLEST_BDP: f64 = 0.000_001;
 const LARGEST_BDP: f64 = 1_000_000.0;
 
@@ -123,7 +123,7 @@ pub struct QueueSpec {
     pub limit: Limit,
     /// Whether the packet in service takes room too.
     pub count_in_service: bool,
-    /// ECN-capable packets that find at least so many waiting are marked.
+    /// ECN-capable packets that find at least this many waiting are marked.
     pub mark_above: Option<Packets>,
     /// Who goes first, and who is marked or dropped, with its settings.
     pub discipline: DisciplineSettings,
@@ -136,7 +136,7 @@ struct Table {
     /// Whether the packet in service takes room too; by default it does not.
     #[serde(default)]
     count_in_service: bool,
-    /// ECN-capable packets that find at least so many waiting are marked; by default none is.
+    /// ECN-capable packets that find at least this many waiting are marked; by default none is.
     #[serde(skip_serializing_if = "Option::is_none")]
     mark_above: Option<Packets>,
     #[serde(flatten, skip_serializing_if = "is_fifo")]
