@@ -48,6 +48,7 @@ def test_lines_that_are_too_long_are_found_and_tables_are_not(check_sources: Mod
         "a.rs:2: 121 characters, at most 120 are allowed"
     ]
     table = "| " + "c " * 70 + "|"
+    assert check_sources.faults("a.rs", f"//! {table}\n") == []
     assert check_sources.faults("a.md", f"{table}\n```\n{'d ' * 70}\n```\n") == []
     assert check_sources.faults("a.md", "e " * 70) == ["a.md:1: 140 characters, at most 120 are allowed"]
 

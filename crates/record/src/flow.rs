@@ -1,3 +1,5 @@
+//! Statistics of flows: counters, a meter for each flow, and the row it makes.
+
 use units::{Span, Time};
 
 use crate::table::{Column, columns};

@@ -87,8 +87,8 @@ impl<C: Count> Histogram<C> {
         (self.weight > 0).then(|| self.sum as f64 / self.weight as f64)
     }
 
-    /// The smallest value that at least the share `q` (0 to 1) of the weight does not exceed: the middle of its bucket, within
-    /// minimum and maximum, which are what 0 and 1 give. `None` if nothing was recorded.
+    /// The smallest value that at least the share `q` (0 to 1) of the weight does not exceed: the middle of its bucket,
+    /// within minimum and maximum, which are what 0 and 1 give. `None` if nothing was recorded.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         if self.weight == 0 {
             return None;

@@ -1,3 +1,5 @@
+//! Statistics of link directions: counters, a meter for each, and the row it makes.
+
 use units::{Bytes, Rate, Span, Time};
 
 use crate::Histogram;
@@ -113,9 +115,9 @@ struct InService {
 
 /// Measures one link direction.
 ///
-/// Services are reported when they start, with the finish then known; the part of a service that lies beyond the interval
-/// is not counted, and a packet departs when its service finishes. Reports may come late but must be in the order of time,
-/// and a link must be brought up to date before it is asked for a result.
+/// Services are reported when they start, with the finish then known; the part of a service that lies beyond the
+/// interval is not counted, and a packet departs when its service finishes. Reports may come late but must be in the
+/// order of time, and a link must be brought up to date before it is asked for a result.
 #[derive(Clone, Debug)]
 pub struct LinkMeter {
     /// Counts of the engine since the start of the run; departures are counted by [`LinkMeter::service`].
@@ -263,7 +265,8 @@ mod tests {
     #[test]
     fn queue_length_and_delay_are_weighted_by_time() {
         let mut meter = LinkMeter::new();
-        // One packet served from 0 to 10 ms; the second arrives at 2 ms, waits 8 ms, is served until 20 ms; then idle to 40 ms.
+        // One packet served from 0 to 10 ms; the second arrives at 2 ms, waits 8 ms, is served until 20 ms; then idle
+        // to 40 ms.
         meter.service(ms(0), ms(10), Span::ZERO, SIZE);
         meter.queue(ms(2), 1);
         meter.queue(ms(10), 0);

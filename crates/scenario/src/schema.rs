@@ -83,7 +83,10 @@ mod tests {
             schema["$defs"]["parameters-aimd"],
             json!({
                 "type": "object",
-                "description": "Parameters of AIMD: NewReno with a free increase per round trip and a free share kept on a loss",
+                "description": concat!(
+                    "Parameters of AIMD: NewReno with a free increase per round trip ",
+                    "and a free share kept on a loss",
+                ),
                 "properties": {
                     "alpha": {
                         "type": "number", "exclusiveMinimum": 0, "maximum": 1000, "default": 1,

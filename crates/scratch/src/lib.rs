@@ -6,15 +6,16 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A folder of our own under that of the machine for temporary files, which nobody else may enter. It goes when this is dropped, and when
-/// the process is killed.
+/// A folder of our own under that of the machine for temporary files, which nobody else may enter. It goes when this is
+/// dropped, and when the process is killed.
 #[derive(Debug)]
 pub struct Scratch {
     folder: PathBuf,
     guard: Option<Child>,
 }
 
-/// Waits for the end of an input that nobody writes to: the process that holds the other end of it has ended. Then removes the folder.
+/// Waits for the end of an input that nobody writes to: the process that holds the other end of it has ended. Then
+/// removes the folder.
 const GUARD: &str = r#"read -r _; rm -rf -- "$1""#;
 
 impl Scratch {
@@ -27,7 +28,8 @@ impl Scratch {
         let mut guard = Command::new("sh");
         guard.args(["-c", GUARD, "ackclock-guard"]).arg(folder.path());
         guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        // In a group of its own, Ctrl-C or the end of the terminal's session does not end it with those whom it watches.
+        // In a group of its own, Ctrl-C or the end of the terminal's session does not end it with those whom it
+        // watches.
         guard.process_group(0);
         // Without a shell on the machine the folder still goes when this is dropped.
         let guard = guard.spawn().ok();

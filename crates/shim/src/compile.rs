@@ -47,7 +47,8 @@ pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
     if let Some(object) = kept.as_deref().and_then(|kept| fs::read(kept).ok()) {
         return Ok(object);
     }
-    // What was hashed is what is compiled, should the file change meanwhile; its line markers keep the places of errors.
+    // What was hashed is what is compiled, should the file change meanwhile; its line markers keep the places of
+    // errors.
     let (input, out) = (scratch.path("controller.i"), scratch.path("controller.so"));
     fs::write(&input, &text).map_err(failed)?;
     let output = Command::new(compiler).env("LC_ALL", "C").args(COMPILE).arg("-o").arg(&out).arg(&input).output();
@@ -104,7 +105,8 @@ fn fingerprint(compiler: &str, text: &[u8]) -> String {
     hashers.iter().map(|hasher| format!("{:016x}", hasher.finish())).collect()
 }
 
-/// The folder of compiled controllers: nobody else may write there, as what is found is run. `None` if there is none such.
+/// The folder of compiled controllers: nobody else may write there, as what is found is run. `None` if there is none
+/// such.
 fn cache() -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;

@@ -1,3 +1,5 @@
+//! What can be wrong with a controller in C, as one sentence.
+
 use std::fmt;
 
 /// Why a controller's file cannot be run. Displays as one sentence.

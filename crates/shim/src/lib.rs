@@ -1,8 +1,8 @@
 //! Controllers written for the kernel, run in the simulator.
 //!
-//! The C file that the kernel runs as BPF struct_ops (`kernel/*.bpf.c`, or a user's own) is compiled natively against `kernel/shim/shim.h`,
-//! loaded, and wrapped as a [`Controller`](control::Controller): [`Source::open`], then [`Source::build`] for each flow. What the kernel's TCP
-//! does around its controllers is in `tcp.rs`.
+//! The C file that the kernel runs as BPF struct_ops (`kernel/*.bpf.c`, or a user's own) is compiled natively against
+//! `kernel/shim/shim.h`, loaded, and wrapped as a [`Controller`](control::Controller): [`Source::open`], then
+//! [`Source::build`] for each flow. What the kernel's TCP does around its controllers is in `tcp.rs`.
 //!
 //! The file is native code of the user's and runs as such: a crash in it ends the process.
 
@@ -43,7 +43,8 @@ impl Source {
     /// A controller for one flow, with `parameters`, the rest as the file sets them.
     ///
     /// # Errors
-    /// One sentence: a parameter that the file does not have or that is out of range, or why the object cannot be loaded.
+    /// One sentence: a parameter that the file does not have or that is out of range, or why the object cannot be
+    /// loaded.
     pub fn build(&self, parameters: &Parameters) -> Result<Box<dyn Controller>, Error> {
         let key = serde_json::to_string(parameters).unwrap_or_default();
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);

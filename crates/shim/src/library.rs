@@ -1,4 +1,5 @@
-//! A loaded object: its callbacks, parameters, and the memory of its connections. All of the crate's unsafe code is here.
+//! A loaded object: its callbacks, parameters, and the memory of its connections. All of the crate's unsafe code is
+//! here.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -71,8 +72,8 @@ pub(crate) struct Library {
     probes: Vec<&'static str>,
 }
 
-// SAFETY: after loading nothing in the object is written: what belongs to a connection is in its `Connection`, and the pointer to the
-// connection that a callback is about is local to the thread.
+// SAFETY: after loading nothing in the object is written: what belongs to a connection is in its `Connection`, and the
+// pointer to the connection that a callback is about is local to the thread.
 unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 
@@ -83,7 +84,8 @@ impl Library {
         let (handle, file) = open(name, object)?;
         // SAFETY: the handle is valid; `c"ack_module"` ends with a zero.
         let module = unsafe { libc::dlsym(handle.as_ptr(), c"ack_module".as_ptr()) }.cast::<Module>();
-        // SAFETY: what CONTROLLER defines under this name is a `struct ack_module`, constant and as long-lived as the object.
+        // SAFETY: what CONTROLLER defines under this name is a `struct ack_module`, constant and as long-lived as the
+        // object.
         let library = unsafe { module.as_ref() }.map(|module| {
             let probes = text(unsafe { *module.probes }).map(names).unwrap_or_default();
             let ops = unsafe { &*module.ops };
@@ -279,8 +281,8 @@ impl Instance {
     fn run(&mut self, random: Option<&mut Random>, arguments: [u64; 3], callback: impl FnOnce(&Ops) -> Nothing) {
         self.call(random, arguments, |ops, arguments| {
             if let Some(callback) = callback(ops) {
-                // SAFETY: a function of the object, which stays loaded; the array holds the connection, whose memory is that of this
-                // instance, and the arguments of the callback.
+                // SAFETY: a function of the object, which stays loaded; the array holds the connection, whose memory is
+                // that of this instance, and the arguments of the callback.
                 unsafe { callback(arguments) };
             }
         });

@@ -1,4 +1,5 @@
-/* Compares kernel/binary64.h with the floating point of this machine, in pairs of numbers of many sizes; prints where they differ. */
+/* Compares kernel/binary64.h with the floating point of this machine, in pairs of numbers of many
+ * sizes; prints where they differ. */
 #include "binary64.h"
 
 extern int printf(const char *form, ...);

@@ -52,7 +52,8 @@ const FIXED: &str = r#"
     }
     CALLBACK_3(void, mine_cong_avoid, struct sock *, sk, u32, ack, u32, acked) {}
     CALLBACK_1(u32, mine_undo_cwnd, struct sock *, sk) { return tcp_sk(sk)->prior_cwnd; }
-    CONTROLLER("mine", .init = mine_init, .ssthresh = mine_ssthresh, .cong_avoid = mine_cong_avoid, .undo_cwnd = mine_undo_cwnd);
+    CONTROLLER("mine", .init = mine_init, .ssthresh = mine_ssthresh, .cong_avoid = mine_cong_avoid,
+               .undo_cwnd = mine_undo_cwnd);
 "#;
 
 #[test]
@@ -71,7 +72,8 @@ fn what_is_no_controller_is_refused() {
         refused(&written("none", "int x;\n")),
         "`mine.bpf.c` defines no controller: it needs CONTROLLER(\"ack_name\", ...) of ack.h"
     );
-    let half = "#include \"ack.h\"\nCALLBACK_1(u32, f, struct sock *, sk) { return 2; }\nCONTROLLER(\"half\", .ssthresh = f);\n";
+    let half = "#include \"ack.h\"\nCALLBACK_1(u32, f, struct sock *, sk) { return 2; }\n\
+                CONTROLLER(\"half\", .ssthresh = f);\n";
     assert_eq!(
         refused(&written("half", half)),
         "`mine.bpf.c` needs the callbacks ssthresh, undo_cwnd, and cong_avoid or cong_control"

@@ -1,5 +1,6 @@
-//! The controllers of `kernel/` say what their twins in `crates/control` say: the same events, told to both, leave the same windows but for
-//! rounding. The C files are the very ones that the kernel runs; what the kernel's TCP does around them is that of the crate.
+//! The controllers of `kernel/` say what their twins in `crates/control` say: the same events, told to both, leave the
+//! same windows but for rounding. The C files are the very ones that the kernel runs; what the kernel's TCP does around
+//! them is that of the crate.
 //!
 //! | controller | the windows of C and Rust, that one in whole segments, differ by at most | because |
 //! | --- | --- | --- |
@@ -7,8 +8,8 @@
 //! | cdg, da | 0 | both round down a fraction, C one of 16 bits, and draw the same random numbers |
 //! | siad | 0 | C computes with the bits of a 64-bit float: in both, sums meet windows exactly where they do in the other |
 //!
-//! Left out: what follows an idle restart, where the kernel raises the threshold to three quarters of the window (RFC 2861) and the
-//! simulator's controllers do not (RFC 5681).
+//! Left out: what follows an idle restart, where the kernel raises the threshold to three quarters of the window (RFC
+//! 2861) and the simulator's controllers do not (RFC 5681).
 
 use std::fs;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};

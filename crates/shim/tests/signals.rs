@@ -10,7 +10,8 @@ use units::{Bytes, Random, Span, Time};
 
 const WATCHING: &str = r#"
     #include "ack.h"
-    PROBES(starts, prior_delivered, prior_delivered_ce, delivered_ce, total_ce, is_retrans, delivered_mstamp, app_limited);
+    PROBES(starts, prior_delivered, prior_delivered_ce, delivered_ce, total_ce, is_retrans, delivered_mstamp,
+           app_limited);
     struct mine { u64 starts; u64 last; };
     STORED_STATE(struct mine);
     CALLBACK_2(void, mine_cwnd_event, struct sock *, sk, u32, event) {

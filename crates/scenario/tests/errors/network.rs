@@ -106,12 +106,13 @@ fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
     let queue = |keys: &str| dumbbell("\"84p\"", &format!("{{ limit = \"84p\", {keys} }}"));
     assert_eq!(
         queue("discipline = \"fair\""),
-        "demo.toml, line 6: path.queue.discipline: unknown variant `fair`, expected one of `fifo`, `fq`, `drr`, `codel`, \
-         `fq_codel`"
+        "demo.toml, line 6: path.queue.discipline: unknown variant `fair`, expected one of `fifo`, `fq`, `drr`, \
+         `codel`, `fq_codel`"
     );
     let stray = |name: &str| {
         format!(
-            "demo.toml, line 6: path.queue.quantum: the discipline `{name}` has no such key, but `drr` or `fq_codel` has"
+            "demo.toml, line 6: path.queue.quantum: the discipline `{name}` has no such key, but `drr` or \
+             `fq_codel` has"
         )
     };
     assert_eq!(queue("quantum = \"1500B\""), stray("fifo"));

@@ -93,8 +93,8 @@ struct Holes {
 }
 
 impl Holes {
-    /// The range around `number`, above `next`, is the newest: the place that it, or the part of it that was there, had among
-    /// those to report.
+    /// The range around `number`, above `next`, is the newest: the place that it, or the part of it that was there, had
+    /// among those to report.
     fn remember(&mut self, number: u64, next: u64) -> usize {
         // The newest first; older numbers of the same range would only repeat its block.
         let range = self.early.containing(number);
