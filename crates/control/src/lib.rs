@@ -13,6 +13,7 @@
 pub mod controllers;
 mod entry;
 mod intern;
+mod nearest;
 mod parameters;
 mod parts;
 pub mod range;
@@ -25,6 +26,7 @@ mod testing;
 pub use controllers::*;
 pub use entry::{Entry, Quantity};
 pub use intern::intern;
+pub use nearest::nearest;
 pub use parameters::{Literal, Parameter, ParameterError, Parameters, Range};
 pub use parts::reno::Reno;
 pub use parts::undo::Undo;

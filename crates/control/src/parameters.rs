@@ -6,6 +6,7 @@ use std::fmt;
 use serde_json::{Value, json};
 use units::{Rate, Span};
 
+use crate::nearest::nearest;
 pub use crate::range::{Literal, Range};
 
 /// One parameter: what `ackclock controllers`, the documentation and the JSON schema say of it, and what is checked.
@@ -56,7 +57,7 @@ impl std::error::Error for ParameterError {}
 pub(crate) fn check(controller: &str, known: &[Parameter], given: &Parameters) -> Result<(), ParameterError> {
     let unknown = given.keys().find(|name| known.iter().all(|p| p.name != name.as_str()));
     if let Some(name) = unknown {
-        return Err(ParameterError(match nearest(known.iter().map(|p| p.name), name) {
+        return Err(ParameterError(match nearest(name, known.iter().map(|p| p.name)) {
             Some(near) => format!(
                 "`{controller}` has no parameter `{name}`; did you mean `{near}`? (there are {})",
                 known.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ")
@@ -79,18 +80,6 @@ pub(crate) fn check(controller: &str, known: &[Parameter], given: &Parameters) -
         }
     }
     Ok(())
-}
-
-/// The name among `known` that `given` was most likely meant to be: one that contains it, or that it contains,
-/// before one that is spelled alike.
-pub(crate) fn nearest<'a>(known: impl Iterator<Item = &'a str>, given: &str) -> Option<&'a str> {
-    let given = given.to_lowercase();
-    let likeness = |name: &str| {
-        let name = name.to_lowercase();
-        let contained = name.contains(&given) || given.contains(&name);
-        f64::from(u8::from(contained)) + strsim::jaro_winkler(&name, &given)
-    };
-    known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
 }
 
 /// A type that a parameter can have.

@@ -1,6 +1,6 @@
 //! The list of controllers: what there is, and how to build one by name.
 
-use crate::parameters::nearest;
+use crate::nearest::nearest;
 use crate::{Controller, Entry, ParameterError, Parameters};
 
 /// Every controller, in alphabetical order: those that `controllers/mod.rs` declares (`build.rs`).
@@ -9,7 +9,7 @@ pub const CONTROLLERS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/controller
 /// The entry of controller `name`; if there is none, an error with the nearest known name.
 pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
     CONTROLLERS.iter().find(|e| e.name == name).ok_or_else(|| {
-        let nearest = nearest(CONTROLLERS.iter().map(|e| e.name), name).unwrap_or_default();
+        let nearest = nearest(name, CONTROLLERS.iter().map(|e| e.name)).unwrap_or_default();
         let known = CONTROLLERS.iter().map(|e| e.name).collect::<Vec<_>>().join(", ");
         ParameterError(format!("there is no controller `{name}`; did you mean `{nearest}`? (there are {known})"))
     })

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use control::nearest;
+
 /// Why a scenario cannot be run. Displays as one sentence: `demo.toml, line 7: path.rate: …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
@@ -29,13 +31,6 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-/// Of `known`, the name that looks most like `name`: by its letters, and, since those alone favour long names, by the
-/// edits between.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let likeness = |known| strsim::jaro_winkler(known, name) + strsim::normalized_damerau_levenshtein(known, name);
-    known.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
-}
 
 /// "did you mean `a`? (there are `a`, `b`)".
 pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
