@@ -20,8 +20,8 @@ pub mod range;
 mod reference;
 pub mod registry;
 mod signals;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use controllers::*;
 pub use entry::{Entry, Quantity};

@@ -21,9 +21,14 @@ mod tests {
     #[test]
     fn a_slip_gets_the_name_that_was_meant() {
         let names = ["cdg", "cubic", "newreno", "queue", "rate", "start", "start_jitter"];
-        for (given, meant) in
-            [("cubik", "cubic"), ("reno", "newreno"), ("CDG", "cdg"), ("rates", "rate"), ("strat", "start"), ("que", "queue")]
-        {
+        for (given, meant) in [
+            ("cubik", "cubic"),
+            ("reno", "newreno"),
+            ("CDG", "cdg"),
+            ("rates", "rate"),
+            ("strat", "start"),
+            ("que", "queue"),
+        ] {
             assert_eq!(nearest(given, names), Some(meant), "{given}");
         }
         assert_eq!(nearest("rate", []), None);

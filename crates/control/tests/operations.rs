@@ -3,9 +3,10 @@
 #[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
-use common::{ack, default_controller, one, probes, value};
+use common::{default_controller, one, probes, value};
 use control::Entry;
 use control::registry::CONTROLLERS;
+use control::testing::ack;
 use control::{Ack, Context, Controller, Counting, Loss, Marks, Parameters, RttSample};
 use proptest::prelude::*;
 use units::{Bytes, Random, Span, Time};

@@ -10,8 +10,9 @@ mod common;
 
 use std::fmt::Write;
 
-use common::{ack, default_controller};
+use common::default_controller;
 use control::registry::CONTROLLERS;
+use control::testing::ack;
 use control::{Ack, Context, Controller, Loss, Marks, RttSample};
 use units::{Bytes, Random, Span, Time};
 

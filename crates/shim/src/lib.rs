@@ -10,7 +10,6 @@ mod compile;
 mod connection;
 mod error;
 mod library;
-pub mod tape;
 mod tcp;
 
 use std::collections::BTreeMap;

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use control::testing::{Event, Recording};
 use control::{ControllerRef, Parameters, Probe};
 use serde_json::json;
-use shim::tape::{Event, Tape};
 use shim::{Error, Source};
 use sim::{Job, Watch};
 use units::{Bytes, Time};
@@ -87,8 +87,9 @@ fn parameters_are_set_for_a_flow_and_refused_by_name() {
     let source = Source::open(&written("parameters", FIXED)).unwrap();
     let window = |given: serde_json::Value| {
         let given: Parameters = serde_json::from_value(given).unwrap();
-        let tape = Tape { events: vec![(Time::ZERO, Event::Start)], ..Tape::new(Bytes::new(1448), 10.0) };
-        source.build(&given).map(|mut controller| tape.play(controller.as_mut(), 1)[0].0)
+        let recording =
+            Recording { events: vec![(Time::ZERO, Event::Start)], ..Recording::new(Bytes::new(1448), 10.0) };
+        source.build(&given).map(|mut controller| recording.play(controller.as_mut(), 1)[0].0)
     };
     // Two sets of parameters of one object at once, and the file's own after them.
     assert_eq!(window(json!({ "window": 20, "mode": "in-haste" })), Ok(21.0));
@@ -127,11 +128,11 @@ fn probes_and_random_numbers_are_those_of_the_flow() {
         sent_at: Time::ZERO,
     };
     let events = vec![(Time::ZERO, Event::Start), (Time::ZERO, Event::Loss(loss)), (Time::ZERO, Event::Spurious)];
-    let tape = Tape { events, ..Tape::new(Bytes::new(1448), 10.0) };
+    let recording = Recording { events, ..Recording::new(Bytes::new(1448), 10.0) };
     let shown = |seed| {
         let mut controller = source.build(&Parameters::from([("mode".into(), json!("in-haste"))])).unwrap();
         // 8 halved; then what it was, before any congestion event.
-        assert_eq!(tape.play(controller.as_mut(), seed)[1..], [(4.0, 4.0), (8.0, f64::INFINITY)]);
+        assert_eq!(recording.play(controller.as_mut(), seed)[1..], [(4.0, 4.0), (8.0, f64::INFINITY)]);
         let mut shown = Shown::default();
         controller.probe(&mut shown);
         shown.0

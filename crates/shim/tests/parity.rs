@@ -14,11 +14,11 @@
 use std::fs;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use control::testing::{Event, Recorder, Recording};
 use control::{Ack, Controller, ControllerRef, Loss, Marks, Parameters, RttSample, registry};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use shim::Source;
-use shim::tape::{Event, Recorder, Tape};
 use sim::{Job, Watch};
 use units::{Bytes, Span, Time};
 
@@ -66,13 +66,13 @@ const SETTINGS: &[(&str, &str)] = &[
 ];
 
 /// The first event after which the windows differ by more than rounding, as a sentence.
-fn difference(twins: &Twins, parameters: &Parameters, tape: &Tape, seed: u64) -> Option<String> {
-    let rust = tape.play(registry::build(&twins.name, parameters).unwrap().as_mut(), seed);
-    let c = tape.play(twins.source.build(parameters).unwrap().as_mut(), seed);
+fn difference(twins: &Twins, parameters: &Parameters, recording: &Recording, seed: u64) -> Option<String> {
+    let rust = recording.play(registry::build(&twins.name, parameters).unwrap().as_mut(), seed);
+    let c = recording.play(twins.source.build(parameters).unwrap().as_mut(), seed);
     let differs = |&i: &usize| (c[i].0 - rust[i].0.floor().max(1.0)).abs() > twins.rounding;
     (0..rust.len()).find(differs).map(|i| {
         let told = (i.saturating_sub(12)..=i).map(|i| {
-            let (at, event) = &tape.events[i];
+            let (at, event) = &recording.events[i];
             format!("{at} {event:?}: Rust {:?}, C {:?}", rust[i], c[i])
         });
         let told = told.collect::<Vec<_>>().join("\n");
@@ -89,20 +89,20 @@ fn parameters(text: &str) -> Parameters {
 }
 
 /// What the first flow of a simulation tells its controller.
-fn recorded(scenario: &str) -> Tape {
+fn recorded(scenario: &str) -> Recording {
     let plan = scenario::from_toml(scenario, "parity.toml").unwrap().plan(&scenario::NoFiles).unwrap();
-    let tapes: Arc<Mutex<Vec<Arc<Mutex<Tape>>>>> = Arc::default();
-    let kept = tapes.clone();
+    let recordings: Arc<Mutex<Vec<Arc<Mutex<Recording>>>>> = Arc::default();
+    let kept = recordings.clone();
     let make = move |cc: &ControllerRef, parameters: &Parameters| {
-        let (recorder, tape) = Recorder::new(registry::build(&cc.spelling(), parameters).ok()?);
-        kept.lock().unwrap_or_else(PoisonError::into_inner).push(tape);
+        let (recorder, recording) = Recorder::new(registry::build(&cc.spelling(), parameters).ok()?);
+        kept.lock().unwrap_or_else(PoisonError::into_inner).push(recording);
         Some(Box::new(recorder) as Box<dyn Controller>)
     };
     let job = Job { plan: Arc::new(plan), seed: 1, controllers: Some(Arc::new(make)), capture: None };
     sim::run(&job, &Watch::default()).unwrap();
-    let tapes = tapes.lock().unwrap();
-    let tape = tapes[0].lock().unwrap();
-    tape.clone()
+    let recordings = recordings.lock().unwrap();
+    let recording = recordings[0].lock().unwrap();
+    recording.clone()
 }
 
 #[test]
@@ -127,11 +127,11 @@ fn recorded_flows_have_the_same_windows_in_both_languages() {
     for &(name, settings) in SETTINGS {
         for (path, flow) in paths {
             let table = settings.replace(':', " =");
-            let tape = recorded(&format!(
+            let recording = recorded(&format!(
                 "duration = \"40s\"\n[path]\nrate = \"20mbit\"\nrtt = \"40ms\"\n{path}\n\
                  [[flows]]\ncc = \"{name}\"\nparameters = {table}\n{flow}\n[[flows]]\ncc = \"newreno\"\nstart = \"15s\""
             ));
-            for (_, event) in &tape.events {
+            for (_, event) in &recording.events {
                 seen[match event {
                     Event::Loss(_) => 0,
                     Event::Ecn(_) => 1,
@@ -141,11 +141,11 @@ fn recorded_flows_have_the_same_windows_in_both_languages() {
                     _ => continue,
                 }] += 1;
             }
-            let found = difference(twins(name), &parameters(settings), &tape, 7);
+            let found = difference(twins(name), &parameters(settings), &recording, 7);
             assert!(found.is_none(), "{path}, {flow}: {}", found.unwrap());
         }
     }
-    assert!(seen.iter().all(|&count| count > 10), "the tapes have too little of {seen:?}");
+    assert!(seen.iter().all(|&count| count > 10), "the recordings have too little of {seen:?}");
 }
 
 /// What may happen next to a connection.
@@ -179,7 +179,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// What a connection does of `steps`: those that make no sense in its state do not happen.
 struct Connection {
-    tape: Tape,
+    recording: Recording,
     now: Time,
     acknowledged: u64,
     sent: u64,
@@ -193,18 +193,18 @@ struct Connection {
 }
 
 impl Connection {
-    fn tape(steps: &[Step]) -> Tape {
-        let tape = Tape::new(Bytes::new(1448), 10.0);
+    fn recording(steps: &[Step]) -> Recording {
+        let recording = Recording::new(Bytes::new(1448), 10.0);
         let (now, sent) = (Time::from_nanos(1_000_000_000), 10);
         let mut connection =
-            Self { tape, now, acknowledged: 0, sent, round: 0, recovery_end: 0, reducing: false, undoable: false };
+            Self { recording, now, acknowledged: 0, sent, round: 0, recovery_end: 0, reducing: false, undoable: false };
         connection.happens(Event::Start);
         steps.iter().for_each(|step| connection.step(step));
-        connection.tape
+        connection.recording
     }
 
     fn happens(&mut self, event: Event) {
-        self.tape.events.push((self.now, event));
+        self.recording.events.push((self.now, event));
     }
 
     fn loss(&self, again: bool) -> Loss {
@@ -290,8 +290,8 @@ fn made_up_flows_have_the_same_windows_in_both_languages() {
             SETTINGS.iter().filter(|(name, _)| *name == twins.name).map(|(_, text)| parameters(text)).collect();
         assert!(!settings.is_empty(), "SETTINGS has none for {}", twins.name);
         let outcome = runner.run(&steps, |(steps, seed)| {
-            let tape = Connection::tape(&steps);
-            let found = settings.iter().find_map(|parameters| difference(twins, parameters, &tape, seed));
+            let recording = Connection::recording(&steps);
+            let found = settings.iter().find_map(|parameters| difference(twins, parameters, &recording, seed));
             found.map_or(Ok(()), |found| Err(TestCaseError::fail(found)))
         });
         assert_eq!(outcome, Ok(()));

@@ -1,9 +1,10 @@
-//! Tapes of events: recorded from one controller, played to others, to see whether two say the same.
+//! The events of a connection, recorded from one controller and played to others, to see whether two answer alike.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use control::{Ack, Context, Controller, Loss, Marks, Probe};
-use units::{Bytes, Random, Rate, Time};
+use units::{Bytes, Ecn, Random, Rate, Span, Time};
+
+use crate::{Ack, Context, Controller, Loss, Marks, Probe, SegmentReport, Transmission, Wants};
 
 /// One call of a controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,11 +27,21 @@ pub enum Event {
     Spurious,
     /// [`Controller::on_idle_restart`].
     IdleRestart,
+    /// [`Controller::on_sent`].
+    Sent(Transmission),
+    /// [`Controller::on_transmit_start`].
+    TransmitStart(Span),
+    /// [`Controller::on_segment_delivered`].
+    SegmentDelivered(SegmentReport),
+    /// [`Controller::on_segment_lost`].
+    SegmentLost(SegmentReport),
+    /// [`Controller::on_timer`].
+    Timer,
 }
 
 /// The events of one connection, in order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tape {
+pub struct Recording {
     /// Payload of a full segment.
     pub segment_size: Bytes,
     /// In segments.
@@ -39,13 +50,13 @@ pub struct Tape {
     pub events: Vec<(Time, Event)>,
 }
 
-impl Tape {
-    /// A tape without events.
+impl Recording {
+    /// A recording without events.
     pub const fn new(segment_size: Bytes, initial_window: f64) -> Self {
         Self { segment_size, initial_window, events: Vec::new() }
     }
 
-    /// Plays the tape to `controller`, which draws from the stream of `seed`: window and threshold after each event.
+    /// Plays it to `controller`, which draws from the stream of `seed`: window and threshold after each event.
     pub fn play(&self, controller: &mut dyn Controller, seed: u64) -> Vec<(f64, f64)> {
         let mut random = Random::stream(seed, "tape", 0);
         let mut play = |&(now, event): &(Time, Event)| {
@@ -61,6 +72,11 @@ impl Tape {
                 Event::Timeout(loss) => controller.on_timeout(cx, &loss),
                 Event::Spurious => controller.on_spurious(cx),
                 Event::IdleRestart => controller.on_idle_restart(cx),
+                Event::Sent(sent) => controller.on_sent(cx, &sent),
+                Event::TransmitStart(idle) => controller.on_transmit_start(cx, idle),
+                Event::SegmentDelivered(segment) => controller.on_segment_delivered(cx, &segment),
+                Event::SegmentLost(segment) => controller.on_segment_lost(cx, &segment),
+                Event::Timer => controller.on_timer(cx),
             }
             (controller.window(), controller.slow_start_threshold())
         };
@@ -68,28 +84,32 @@ impl Tape {
     }
 }
 
-/// A controller that writes down what it is told.
+/// A controller that records the calls that another one gets.
 pub struct Recorder {
     controller: Box<dyn Controller>,
-    tape: Arc<Mutex<Tape>>,
+    recording: Arc<Mutex<Recording>>,
 }
 
 impl Recorder {
-    /// Writes what `controller` is told on a tape that is shared.
-    pub fn new(controller: Box<dyn Controller>) -> (Self, Arc<Mutex<Tape>>) {
-        let tape = Arc::new(Mutex::new(Tape::new(Bytes::new(1), 1.0)));
-        (Self { controller, tape: tape.clone() }, tape)
+    /// Records the calls of `controller`; the recording is shared.
+    pub fn new(controller: Box<dyn Controller>) -> (Self, Arc<Mutex<Recording>>) {
+        let recording = Arc::new(Mutex::new(Recording::new(Bytes::new(1), 1.0)));
+        (Self { controller, recording: recording.clone() }, recording)
     }
 
     fn note(&self, cx: &Context<'_>, event: Event) {
-        let mut tape = self.tape.lock().unwrap_or_else(PoisonError::into_inner);
-        tape.segment_size = cx.segment_size;
-        tape.initial_window = cx.initial_window;
-        tape.events.push((cx.now, event));
+        let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
+        recording.segment_size = cx.segment_size;
+        recording.initial_window = cx.initial_window;
+        recording.events.push((cx.now, event));
     }
 }
 
 impl Controller for Recorder {
+    fn wants(&self) -> Wants {
+        self.controller.wants()
+    }
+
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.note(cx, Event::Start);
         self.controller.on_start(cx);
@@ -135,6 +155,35 @@ impl Controller for Recorder {
         self.controller.on_idle_restart(cx);
     }
 
+    fn on_sent(&mut self, cx: &mut Context<'_>, sent: &Transmission) {
+        self.note(cx, Event::Sent(*sent));
+        self.controller.on_sent(cx, sent);
+    }
+
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, idle: Span) {
+        self.note(cx, Event::TransmitStart(idle));
+        self.controller.on_transmit_start(cx, idle);
+    }
+
+    fn on_segment_delivered(&mut self, cx: &mut Context<'_>, segment: &SegmentReport) {
+        self.note(cx, Event::SegmentDelivered(*segment));
+        self.controller.on_segment_delivered(cx, segment);
+    }
+
+    fn on_segment_lost(&mut self, cx: &mut Context<'_>, segment: &SegmentReport) {
+        self.note(cx, Event::SegmentLost(*segment));
+        self.controller.on_segment_lost(cx, segment);
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.controller.poll_timeout()
+    }
+
+    fn on_timer(&mut self, cx: &mut Context<'_>) {
+        self.note(cx, Event::Timer);
+        self.controller.on_timer(cx);
+    }
+
     fn window(&self) -> f64 {
         self.controller.window()
     }
@@ -147,7 +196,37 @@ impl Controller for Recorder {
         self.controller.pacing_rate()
     }
 
+    fn send_quantum(&self) -> u32 {
+        self.controller.send_quantum()
+    }
+
+    fn ecn_codepoint(&self) -> Ecn {
+        self.controller.ecn_codepoint()
+    }
+
     fn probe(&self, out: &mut dyn Probe) {
         self.controller.probe(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::newreno::NewReno;
+    use crate::testing::{World, ack, loss};
+
+    #[test]
+    fn a_recording_played_gives_the_windows_again() {
+        let mut world = World::new();
+        let (mut recorder, recording) = Recorder::new(Box::new(NewReno::default()));
+        recorder.on_start(&mut world.context());
+        recorder.on_ack(&mut world.context(), &ack());
+        world.pass(Span::from_millis(5));
+        recorder.on_loss(&mut world.context(), &loss());
+        let recording = recording.lock().unwrap();
+        assert_eq!(recording.events[2], (Time::from_nanos(5_000_000), Event::Loss(loss())));
+        // Ten, one more in slow start, half of eleven.
+        let played = recording.play(&mut NewReno::default(), 1);
+        assert_eq!(played, [(10.0, f64::INFINITY), (11.0, f64::INFINITY), (5.5, 5.5)]);
     }
 }

@@ -1,31 +1,45 @@
-//! What the unit tests of the controllers share: a clock, an ACK of one segment, a loss.
+//! What tests of controllers share, here and in other crates (feature `testing`): a clock, an ACK of one segment, a loss,
+//! and recordings of what a controller was called with.
+
+mod recording;
 
 use units::{Bytes, Random, Span, Time};
 
+pub use self::recording::{Event, Recorder, Recording};
 use crate::{Ack, Context, Controller, Loss, Probe, RttSample};
 
 /// The time and the random stream of a test.
-pub(crate) struct World {
-    pub(crate) now: Time,
+pub struct World {
+    /// The time of the next event.
+    pub now: Time,
     random: Random,
 }
 
 impl World {
-    pub(crate) fn new() -> Self {
+    /// At the start of a run.
+    pub fn new() -> Self {
         Self { now: Time::ZERO, random: Random::stream(1, "test", 0) }
     }
 
-    pub(crate) fn context(&mut self) -> Context<'_> {
+    /// What an event gets: segments of 1448 B, an initial window of ten.
+    pub fn context(&mut self) -> Context<'_> {
         Context { now: self.now, segment_size: Bytes::new(1448), initial_window: 10.0, random: &mut self.random }
     }
 
-    pub(crate) fn pass(&mut self, span: Span) {
+    /// Lets `span` pass.
+    pub fn pass(&mut self, span: Span) {
         self.now += span;
     }
 }
 
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// An ACK of one segment on a fully used window, without RTT sample.
-pub(crate) fn ack() -> Ack {
+pub fn ack() -> Ack {
     Ack {
         smoothed_rtt: Span::from_millis(40),
         min_rtt: Span::from_millis(40),
@@ -40,16 +54,20 @@ pub(crate) fn ack() -> Ack {
 }
 
 /// An RTT sample of `millis` milliseconds.
-pub(crate) fn rtt(millis: u64) -> Option<RttSample> {
+pub fn rtt(millis: u64) -> Option<RttSample> {
     Some(RttSample { value: Span::from_millis(millis), delayed: false })
 }
 
-pub(crate) fn loss() -> Loss {
+/// One segment of ten lost.
+pub fn loss() -> Loss {
     Loss { in_flight: 10, newly_lost: 1, again: false, acknowledged_to: 0, sent_to: 10, sent_at: Time::ZERO }
 }
 
 /// The probe `name` of `controller`.
-pub(crate) fn probed(controller: &dyn Controller, name: &str) -> f64 {
+///
+/// # Panics
+/// If it has none of that name.
+pub fn probed(controller: &dyn Controller, name: &str) -> f64 {
     struct One<'a>(&'a str, Option<f64>);
     impl Probe for One<'_> {
         fn value(&mut self, name: &'static str, value: f64) {
