@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Floating-point numbers, which the kernel does not have, for controllers whose windows depend on the last bit: those whose sums
- * often meet a threshold exactly. Results are those of a double (IEEE 754, binary64), rounded to the nearest, ties to even, so that
- * they are those of the simulator, bit by bit.
+ * Floating-point numbers, which the kernel does not have, for controllers whose windows depend on the last bit: those
+ * whose sums often meet a threshold exactly. Results are those of a double (IEEE 754, binary64), rounded to the
+ * nearest, ties to even, so that they are those of the simulator, bit by bit.
  *
- * Only numbers of at least zero, and of an ordinary size: no infinity, nothing so small or large that its exponent would not fit.
- * They are ordered as their bits are: <, ==, least and most hold.
+ * Only numbers of at least zero, and of an ordinary size: no infinity, nothing so small or large that its exponent
+ * would not fit. They are ordered as their bits are: <, ==, least and most hold.
  */
 #ifndef ACK_BINARY64_H
 #define ACK_BINARY64_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What a controller is given when it is compiled for the kernel: parts of the kernel's types, helpers, and the sections in
- * which the loader looks for things. shim/shim.h gives the same names to a native build.
+ * What a controller is given when it is compiled for the kernel: parts of the kernel's types, helpers, and the sections
+ * in which the loader looks for things. shim/shim.h gives the same names to a native build.
  *
- * The types name only the fields that are used; libbpf finds them in the running kernel (CO-RE), so no vmlinux.h is needed.
+ * The types name only the fields that are used; libbpf finds them in the running kernel (CO-RE), so no vmlinux.h is
+ * needed.
  */
 #ifndef ACK_BPF_H
 #define ACK_BPF_H
@@ -160,10 +161,11 @@ struct rtt_sampler {
 };
 
 /*
- * The RTT sample of an ACK in nanoseconds: from the last transmission of the newest segment that it covers; 0 if there is none
- * that can be trusted. Not trusted is an ACK for one segment from a receiver that otherwise acknowledges several at once, as its
- * delayed-ACK timer may be in it (the counter from 0 to 5 of the specification of CDG, section 2.2). Where segments were sent
- * twice, the kernel falls back on timestamps: whole milliseconds, and not of one transmission.
+ * The RTT sample of an ACK in nanoseconds: from the last transmission of the newest segment that it covers; 0 if there
+ * is none that can be trusted. Not trusted is an ACK for one segment from a receiver that otherwise acknowledges
+ * several at once, as its delayed-ACK timer may be in it (the counter from 0 to 5 of the specification of CDG, section
+ * 2.2). Where segments were sent twice, the kernel falls back on timestamps: whole milliseconds, and not of one
+ * transmission.
  */
 inline_always u64 rtt_sample(struct rtt_sampler *sampler, const struct sock *sk, const struct ack_sample *ack)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Turns the kernel's callbacks into the events of crates/control, so that a controller reads like its file there. The kernel asks
- * for a threshold (ssthresh) before it says what for; what for shows in the callback that follows at once, and that is where the
- * one event that it was is told:
+ * Turns the kernel's callbacks into the events of crates/control, so that a controller reads like its file there. The
+ * kernel asks for a threshold (ssthresh) before it says what for; what for shows in the callback that follows at once,
+ * and that is where the one event that it was is told:
  *
  * | kernel | event |
  * | --- | --- |
@@ -17,12 +17,12 @@
  * | cwnd_event(CWND_RESTART) | on_idle_restart |
  *
  * After on_loss and on_mark the controller's window is what the stack reduces to. Differences from the transport of the
- * simulator: the ACK that ends recovery may grow the window; after a timeout the window is that of the kernel, one more than
- * is in flight; after idle time it is halved for each timeout that passed.
+ * simulator: the ACK that ends recovery may grow the window; after a timeout the window is that of the kernel, one more
+ * than is in flight; after idle time it is halved for each timeout that passed.
  *
- * The controller defines these as functions of (struct sock *sk, struct controller *s): on_start, on_signals, on_ack(..., u32
- * delivered), on_loss, on_mark, on_recovered, on_timeout(..., bool again), on_spurious, on_idle_restart, on_moved (the stack
- * changed the window), show (probes).
+ * The controller defines these as functions of (struct sock *sk, struct controller *s): on_start, on_signals,
+ * on_ack(..., u32 delivered), on_loss, on_mark, on_recovered, on_timeout(..., bool again), on_spurious,
+ * on_idle_restart, on_moved (the stack changed the window), show (probes).
  */
 #ifndef ACK_CALLBACKS_H
 #define ACK_CALLBACKS_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * CDG, "CAIA Delay-Gradient" (Hayes and Armitage, "Revisiting TCP Congestion Control using Delay Gradients", IFIP Networking
- * 2011).
+ * CDG, "CAIA Delay-Gradient" (Hayes and Armitage, "Revisiting TCP Congestion Control using Delay Gradients", IFIP
+ * Networking 2011).
  *
  * | equation | here |
  * | --- | --- |
@@ -13,8 +13,8 @@
  *
  * Notable differences from the paper: those of crates/control/src/controllers/cdg.rs.
  * Notable differences from crates/control/src/controllers/cdg.rs:
- * - Windows are in units of 2^-16 segments, parameters in units of 2^-32; a back-off rounds to the nearest. The kernel is given
- *   whole segments, rounded down.
+ * - Windows are in units of 2^-16 segments, parameters in units of 2^-32; a back-off rounds to the nearest. The kernel
+ *   is given whole segments, rounded down.
  * - The probability (5) has an error below 2^-20, and the random number 32 bits.
  * - In recovery is what the kernel calls so.
  * - A change of `a` holds for connections that start after it.

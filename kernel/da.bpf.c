@@ -13,8 +13,8 @@
  *
  * Notable differences from the paper: those of crates/control/src/controllers/da.rs.
  * Notable differences from crates/control/src/controllers/da.rs:
- * - Windows are in units of 2^-16 segments, parameters in units of 2^-32; (D1) rounds to the nearest, with a relative error below
- *   2^-31. The kernel is given whole segments, rounded down.
+ * - Windows are in units of 2^-16 segments, parameters in units of 2^-32; (D1) rounds to the nearest, with a relative
+ *   error below 2^-31. The kernel is given whole segments, rounded down.
  * - NDG is compared in units of 2^-32, with an error below 2^-16.
  * - Delays come from the kernel in whole microseconds.
  * - A change of `last_m` or `reference` holds for connections that start after it.

@@ -3,9 +3,9 @@
  * NewReno: additive increase, multiplicative decrease (RFC 5681, RFC 6582). The smallest complete controller.
  *
  * Differences from the RFCs: halving starts from the window, not from FlightSize, as Linux does.
- * Differences from crates/control/src/controllers/newreno.rs: windows are whole segments. A window that is halved is rounded down, and
- * congestion avoidance counts acknowledged segments until they make a window, so that it adds the segment at the end of the
- * round trip and not in shares.
+ * Differences from crates/control/src/controllers/newreno.rs: windows are whole segments. A window that is halved is
+ * rounded down, and congestion avoidance counts acknowledged segments until they make a window, so that it adds the
+ * segment at the end of the round trip and not in shares.
  *
  * | equation | here |
  * | --- | --- |

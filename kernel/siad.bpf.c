@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * SIAD, "Scalable Increase Adaptive Decrease" (Kuehlewind, "TCP SIAD: Congestion Control supporting High Speed and Low Latency",
- * ETH TIK technical report 367, 2016).
+ * SIAD, "Scalable Increase Adaptive Decrease" (Kuehlewind, "TCP SIAD: Congestion Control supporting High Speed and Low
+ * Latency", ETH TIK technical report 367, 2016).
  *
  * | equation (section III.A) | here |
  * | --- | --- |
@@ -15,8 +15,9 @@
  *
  * Notable differences from the paper: those of crates/control/src/controllers/siad.rs.
  * Notable differences from crates/control/src/controllers/siad.rs:
- * - `margin` is in units of 2^-32 segments, and the random number of `trend = random` has 32 bits. All else is computed as there, in
- *   the order given there: windows and thresholds meet alpha, targets and sums of both exactly, where the last bit decides.
+ * - `margin` is in units of 2^-32 segments, and the random number of `trend = random` has 32 bits. All else is computed
+ *   as there, in the order given there: windows and thresholds meet alpha, targets and sums of both exactly, where the
+ *   last bit decides.
  *
  * Ranges: RTTs are below an hour, windows below 2^31 segments.
  */

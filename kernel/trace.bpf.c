@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A record of every change of state, of every retransmission, of every reduction that is undone and, where they are asked for, of every
- * segment that arrives, of the chosen connections: whatever their congestion control is. Windows and RTTs are those before the segment
- * is processed.
+ * A record of every change of state, of every retransmission, of every reduction that is undone and, where they are
+ * asked for, of every segment that arrives, of the chosen connections: whatever their congestion control is. Windows
+ * and RTTs are those before the segment is processed.
  */
 #include "ack.h"
 

@@ -1,5 +1,5 @@
-//! Writes the list of controllers: one entry for each module that `src/controllers/mod.rs` declares, so that a controller
-//! is added by its file and that one line. Writes the controller of CONTRIBUTING.md for the tests, too.
+//! Writes the list of controllers: one entry for each module that `src/controllers/mod.rs` declares, so that a
+//! controller is added by its file and that one line. Writes the controller of CONTRIBUTING.md for the tests, too.
 
 #![expect(clippy::disallowed_methods, reason = "a build script reads and writes files")]
 

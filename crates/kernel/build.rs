@@ -1,5 +1,5 @@
-//! Compiles every `kernel/*.bpf.c` and lists the objects and the headers, which `src/object.rs` embeds: a file in that folder is
-//! all that a controller needs.
+//! Compiles every `kernel/*.bpf.c` and lists the objects and the headers, which `src/object.rs` embeds: a file in that
+//! folder is all that a controller needs.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -11,7 +11,8 @@ mod clang;
 const TRACE: &str = "trace";
 
 fn main() {
-    // Cargo runs this in the folder of the package: a path of this tree, wherever it or its target folder was copied to.
+    // Cargo runs this in the folder of the package: a path of this tree, wherever it or its target folder was copied
+    // to.
     let sources = Path::new("../../kernel");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo::rerun-if-changed={}", sources.display());

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What a controller is given when it is compiled natively: the names of bpf.h, as plain C. crates/shim compiles the file into a shared
- * object, loads it, and plays the part of the kernel's TCP: it fills in `struct connection` and calls the callbacks.
+ * What a controller is given when it is compiled natively: the names of bpf.h, as plain C. crates/shim compiles the
+ * file into a shared object, loads it, and plays the part of the kernel's TCP: it fills in `struct connection` and
+ * calls the callbacks.
  *
  * A loaded object serves any number of connections on any number of threads: whatever belongs to a connection is in its
- * `struct connection`, and parameters are written once, before the first. crates/shim/src/connection.rs has the same structures.
+ * `struct connection`, and parameters are written once, before the first. crates/shim/src/connection.rs has the same
+ * structures.
  */
 #ifndef ACK_SHIM_H
 #define ACK_SHIM_H

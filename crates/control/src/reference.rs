@@ -1,4 +1,5 @@
-//! Which controller a flow has, wherever it comes from: the list of this crate, a file in C, a class in Python, or an engine.
+//! Which controller a flow has, wherever it comes from: the list of this crate, a file in C, a class in Python, or an
+//! engine.
 
 use std::borrow::Cow;
 use std::convert::Infallible;

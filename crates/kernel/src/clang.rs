@@ -4,7 +4,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
-/// Compiles the BPF program in `source` with the headers of `include` into the object `output`. The error is a sentence.
+/// Compiles the BPF program in `source` with the headers of `include` into the object `output`. The error is a
+/// sentence.
 pub(crate) fn compile(source: &Path, include: &Path, output: &Path) -> Result<(), String> {
     let mut clang = Command::new("clang");
     clang.args(["-target", "bpf", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter"]);

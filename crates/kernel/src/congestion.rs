@@ -25,11 +25,13 @@ const MOST_INSTANCES: u32 = 999;
 pub struct Congestion;
 
 impl Congestion {
-    /// Loads `controller`, one of [`crate::BUILT_IN`] or a source in C, with `parameters`, the rest at their defaults. It is registered as `ack_name`, or with a number at the end: `instance`, if that is above 1, or the next one
+    /// Loads `controller`, one of [`crate::BUILT_IN`] or a source in C, with `parameters`, the rest at their defaults.
+    /// It is registered as `ack_name`, or with a number at the end: `instance`, if that is above 1, or the next one
     /// that is free.
     ///
     /// # Errors
-    /// One sentence: what the machine lacks, the parameter that is wrong, the compiler's first error, or what the verifier refused.
+    /// One sentence: what the machine lacks, the parameter that is wrong, the compiler's first error, or what the
+    /// verifier refused.
     pub fn load(controller: &ControllerRef, parameters: &Parameters, instance: u32) -> Result<Loaded, LoadError> {
         let bytes = object::find(controller)?;
         let name = &*controller.spelling();
@@ -63,8 +65,8 @@ fn numbered(name: &str, instance: u32) -> String {
     name.chars().take(room).chain(suffix.chars()).collect()
 }
 
-/// `bytes` as the name of a controller: settings of the machine list names with blanks between, and folders are called by them. The error is
-/// what it looks like.
+/// `bytes` as the name of a controller: settings of the machine list names with blanks between, and folders are called
+/// by them. The error is what it looks like.
 fn named(bytes: Vec<u8>) -> Result<String, String> {
     let allowed = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
     match String::from_utf8(bytes) {
@@ -177,7 +179,8 @@ fn write_all(controller: &str, slots: &[Slot], given: &Parameters, data: &mut [u
     })
 }
 
-/// Sets the parameters `given` in `map`, the section of the parameters, for the flows that run and those to come: all or none.
+/// Sets the parameters `given` in `map`, the section of the parameters, for the flows that run and those to come: all
+/// or none.
 pub(crate) fn set_in(map: &dyn MapCore, controller: &str, slots: &[Slot], given: &Parameters) -> Result<(), LoadError> {
     let mut data = read_section(map)?;
     write_all(controller, slots, given, &mut data)?;
@@ -223,7 +226,8 @@ pub struct Probe<'a> {
     pub value: f64,
 }
 
-/// A controller in the kernel. When this is dropped its name vanishes; connections that use it keep it until they are closed.
+/// A controller in the kernel. When this is dropped its name vanishes; connections that use it keep it until they are
+/// closed.
 #[derive(Debug)]
 pub struct Loaded {
     // Goes before the object.

@@ -1,3 +1,5 @@
+//! Why a controller cannot be loaded into the kernel, or not be changed there, as one sentence.
+
 use std::fmt;
 
 use control::ParameterError;

@@ -1,5 +1,5 @@
-//! Where the parameters and probes of a controller lie in its object: read from the types that the compiler leaves there (BTF), which
-//! the kernel keeps as well.
+//! Where the parameters and probes of a controller lie in its object: read from the types that the compiler leaves
+//! there (BTF), which the kernel keeps as well.
 
 use libbpf_rs::btf::types::{DataSec, Enum, Int, IntEncoding, Var};
 use libbpf_rs::btf::{Btf, BtfKind};

@@ -1,8 +1,9 @@
-//! Congestion controllers inside the Linux kernel's TCP: compiled from `kernel/*.bpf.c`, loaded as BPF `struct_ops`, and traced.
+//! Congestion controllers inside the Linux kernel's TCP: compiled from `kernel/*.bpf.c`, loaded as BPF `struct_ops`,
+//! and traced.
 //!
-//! [`Congestion::load`] registers a controller under a name for the socket option `TCP_CONGESTION`; it goes when the [`Loaded`] is
-//! dropped, or the process ends however. [`machine`] keeps controllers loaded beyond the process. [`Trace`] records segments of
-//! connections under any controller.
+//! [`Congestion::load`] registers a controller under a name for the socket option `TCP_CONGESTION`; it goes when the
+//! [`Loaded`] is dropped, or the process ends however. [`machine`] keeps controllers loaded beyond the process.
+//! [`Trace`] records segments of connections under any controller.
 
 mod clang;
 mod congestion;

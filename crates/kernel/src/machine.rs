@@ -1,5 +1,5 @@
-//! Controllers that stay in the kernel when this process ends: `/sys/fs/bpf/ackclock/NAME/` holds the link that keeps one registered,
-//! its parameters, and a program by which its types are found again.
+//! Controllers that stay in the kernel when this process ends: `/sys/fs/bpf/ackclock/NAME/` holds the link that keeps
+//! one registered, its parameters, and a program by which its types are found again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,8 +32,8 @@ pub struct Kept {
     pub parameters: BTreeMap<String, Value>,
 }
 
-/// Loads `controller` (see [`Congestion::load`]) and keeps it. Returns its name for `TCP_CONGESTION`. If `/sys/fs/bpf` is no BPF file
-/// system, one is mounted there; nothing else of the machine is touched.
+/// Loads `controller` (see [`Congestion::load`]) and keeps it. Returns its name for `TCP_CONGESTION`. If `/sys/fs/bpf`
+/// is no BPF file system, one is mounted there; nothing else of the machine is touched.
 ///
 /// # Errors
 /// Those of [`Congestion::load`], and what the file system refuses.
@@ -66,8 +66,8 @@ pub fn pin(controller: &ControllerRef, parameters: &Parameters) -> Result<String
     result.map(|()| name)
 }
 
-/// Removes what an attempt to load or to unload left that was cut short: nothing is registered by it, but it takes memory. Nobody else may
-/// be loading.
+/// Removes what an attempt to load or to unload left that was cut short: nothing is registered by it, but it takes
+/// memory. Nobody else may be loading.
 fn remove_remainders() {
     let folders = fs::read_dir(FOLDER).into_iter().flatten().flatten().map(|entry| entry.path());
     for folder in folders.filter(|folder| !folder.join("link").exists()) {

@@ -36,7 +36,8 @@ pub enum Kind {
     Arrived,
     /// A segment was sent again.
     Retransmitted,
-    /// The connection goes into a state, perhaps the one in which it is: every expiry of the retransmission timer leads to 4.
+    /// The connection goes into a state, perhaps the one in which it is: every expiry of the retransmission timer leads
+    /// to 4.
     State,
     /// A reduction of the window was found to be spurious, and undone: noticed when the next segment arrives.
     Undone,
@@ -55,7 +56,8 @@ pub struct Segment {
     pub remote_port: u16,
     /// What happened.
     pub kind: Kind,
-    /// The state, for [`Kind::State`] the new one: 0 open, 1 disorder, 2 reducing for a mark, 3 recovery, 4 loss (timeout).
+    /// The state, for [`Kind::State`] the new one: 0 open, 1 disorder, 2 reducing for a mark, 3 recovery, 4 loss
+    /// (timeout).
     pub state: u8,
     /// Bytes that the segment carries.
     pub data: u32,

@@ -1,4 +1,5 @@
-//! The controllers in this machine's kernel, each test in a network namespace of its own. Where BPF is missing they say so and pass.
+//! The controllers in this machine's kernel, each test in a network namespace of its own. Where BPF is missing they say
+//! so and pass.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -111,7 +112,8 @@ impl Transfer {
 fn each_controller_moves_data_and_its_window_moves() {
     isolated(|| {
         for name in BUILT_IN {
-            // Delays of microseconds and delayed ACKs bring DA down to a window of one segment: some thousand of them take long.
+            // Delays of microseconds and delayed ACKs bring DA down to a window of one segment: some thousand of them
+            // take long.
             let bytes = if *name == "da" { SHORT / 64 } else { SHORT };
             let loaded = load(name, &[]);
             loaded.show_probes(ProbeTurns::Acks(1)).unwrap();

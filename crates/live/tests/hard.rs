@@ -1,5 +1,5 @@
-//! Hard times for a connection: silence, heavy loss, marks, overtaking. Under every controller of this project in the kernel, and two of the
-//! kernel's own.
+//! Hard times for a connection: silence, heavy loss, marks, overtaking. Under every controller of this project in the
+//! kernel, and two of the kernel's own.
 
 mod common;
 

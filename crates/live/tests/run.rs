@@ -1,4 +1,5 @@
-//! Live runs against what their scenarios say. Only what the path decides is asserted, never how well the machine kept up.
+//! Live runs against what their scenarios say. Only what the path decides is asserted, never how well the machine kept
+//! up.
 
 mod common;
 

@@ -234,7 +234,8 @@ fn wakes() -> impl Strategy<Value = Vec<Time>> {
     })
 }
 
-/// For every packet: since when the link has been busy without a break, how many bits it sent in that time, and until when.
+/// For every packet: since when the link has been busy without a break, how many bits it sent in that time, and until
+/// when.
 fn busy_periods(departures: &[(Parcel, Departure)]) -> impl Iterator<Item = (Time, u64, Time)> {
     let (mut since, mut bits, mut free_at) = (Time::ZERO, 0, Time::ZERO);
     departures.iter().map(move |(parcel, departure)| {
@@ -260,7 +261,8 @@ fn capacity(steps: &[(Time, Rate)], from: Time, to: Time) -> u128 {
         .sum()
 }
 
-/// Plays a trace millisecond by millisecond: at each of its opportunities, up to 1500 bytes of what arrived before leave.
+/// Plays a trace millisecond by millisecond: at each of its opportunities, up to 1500 bytes of what arrived before
+/// leave.
 fn finishes_by_opportunity(times: &[u64], arrivals: &[Arrival]) -> Vec<Time> {
     let period = *times.last().unwrap();
     let mut finishes = Vec::new();
@@ -286,8 +288,8 @@ fn finishes_by_opportunity(times: &[u64], arrivals: &[Arrival]) -> Vec<Time> {
     unreachable!("the trace repeats until everything is sent")
 }
 
-/// When each packet would be through if a link of `rate` bits per nanosecond served the flows bit by bit in turn (generalized
-/// processor sharing, Parekh and Gallager 1993), in nanoseconds.
+/// When each packet would be through if a link of `rate` bits per nanosecond served the flows bit by bit in turn
+/// (generalized processor sharing, Parekh and Gallager 1993), in nanoseconds.
 fn finishes_bit_by_bit(rate: f64, arrivals: &[Arrival]) -> Vec<f64> {
     let mut finishes = vec![f64::NAN; arrivals.len()];
     let mut queues: [std::collections::VecDeque<(usize, f64)>; 5] = Default::default();

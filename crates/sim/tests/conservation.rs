@@ -214,8 +214,8 @@ fn rest(tables: &Tables, link: usize) -> Rest {
     Rest { waiting, at_rest: waiting == 0 && is_quiet(tables) }
 }
 
-/// No flow has sent anything, and nothing has left any link, for longer than delays and timers of receivers are. A timeout just before
-/// the end leaves a packet in service.
+/// No flow has sent anything, and nothing has left any link, for longer than delays and timers of receivers are. A
+/// timeout just before the end leaves a packet in service.
 fn is_quiet(tables: &Tables) -> bool {
     const LATELY: f64 = DURATION - 2.0;
     let (links, flows) = (&tables.link_series, &tables.flow_series);

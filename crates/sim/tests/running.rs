@@ -101,8 +101,8 @@ fn a_controller_from_outside_comes_before_the_registry() {
     };
     let outcome = sim::run(&Job { controllers: Some(Arc::new(fixed)), ..job() }, &Watch::default());
     let tables = outcome.unwrap_or_else(|failure| panic!("{failure}")).tables;
-    // Ten segments of 1448 bytes a round trip, whose last waits 9 services of 1.2 ms only in the first: 41.2 ms or, with
-    // delayed ACKs of pairs, 42.4 ms.
+    // Ten segments of 1448 bytes a round trip, whose last waits 9 services of 1.2 ms only in the first: 41.2 ms or,
+    // with delayed ACKs of pairs, 42.4 ms.
     let goodput = tables.flows[0].goodput_bps;
     assert!((10.0 * 1448.0 * 8.0 / 0.0424..=10.0 * 1448.0 * 8.0 / 0.0412).contains(&goodput), "{goodput}");
     assert!(tables.flow_series.window_segments.iter().all(|window| *window == 10.0));

@@ -1,7 +1,8 @@
 //! SIAD through the whole simulator, against the closed forms of its saw-tooth.
 //!
-//! In steady state the window of one flow runs from the bandwidth-delay product BDP, less one, to BDP + B, in N round trips, or in B + 1
-//! where those are fewer, as it grows by one segment at least. The path is 100 ms, a packet has 1500 bytes: 1 Mbit/s holds 8.33.
+//! In steady state the window of one flow runs from the bandwidth-delay product BDP, less one, to BDP + B, in N round
+//! trips, or in B + 1 where those are fewer, as it grows by one segment at least. The path is 100 ms, a packet has 1500
+//! bytes: 1 Mbit/s holds 8.33.
 
 #[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
@@ -57,8 +58,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Mean time from the last drop of one loss event to the first of the next, drops further apart than 1.5 full round trips being of
-/// different events.
+/// Mean time from the last drop of one loss event to the first of the next, drops further apart than 1.5 full round
+/// trips being of different events.
 fn loss_event_distance(tables: &Tables, full_rtt: f64) -> f64 {
     let drops: Vec<f64> =
         events(tables, EventKind::Drop).iter().map(|event| event.0).filter(|&time| time > 20.0).collect();
@@ -69,8 +70,9 @@ fn loss_event_distance(tables: &Tables, full_rtt: f64) -> f64 {
 
 #[test]
 fn losses_are_num_rtt_round_trips_apart_at_every_rate() {
-    // N round trips of growth, one until the loss shows, one to recover, of 125 ms in the mean with half a BDP of buffer: 2.75 s and
-    // 5.25 s. At 2 and 5 Mbit/s B + 1 = 9 and 22, so 11 * 0.124 = 1.364 s, and for N = 40 at 5 Mbit/s 24 * 0.1252 = 3.005 s.
+    // N round trips of growth, one until the loss shows, one to recover, of 125 ms in the mean with half a BDP of
+    // buffer: 2.75 s and 5.25 s. At 2 and 5 Mbit/s B + 1 = 9 and 22, so 11 * 0.124 = 1.364 s, and for N = 40 at 5
+    // Mbit/s 24 * 0.1252 = 3.005 s.
     let rates = [2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
     for (num_rtt, few, some, many) in [(20, 1.364, 2.75, 2.75), (40, 1.364, 3.005, 5.25)] {
         let distances = rates.map(|rate| loss_event_distance(&alone(120, rate, 0.5, num_rtt), 0.15));
@@ -84,7 +86,8 @@ fn losses_are_num_rtt_round_trips_apart_at_every_rate() {
 
 #[test]
 fn the_saw_tooth_runs_from_the_pipe_to_pipe_and_buffer() {
-    // 10 Mbit/s: BDP 83.3 and B packets: the loss comes at 84 + B, one in service, and the window falls to 82. alpha = (B + 1)/20.
+    // 10 Mbit/s: BDP 83.3 and B packets: the loss comes at 84 + B, one in service, and the window falls to 82. alpha =
+    // (B + 1)/20.
     for (bdp, at_loss, alpha) in [(0.5, 126.0, 2.15), (1.0, 167.0, 4.2), (2.0, 251.0, 8.4)] {
         let tables = alone(120, 10.0, bdp, 20);
         let value = |name| median(probed(&tables, name).iter().filter(|p| p.0 > 20.0).map(|p| p.1).collect());
@@ -122,7 +125,8 @@ fn the_link_is_used_whatever_the_buffer() {
 
 #[test]
 fn throughput_goes_with_the_inverse_of_the_probability_of_a_congestion_event() {
-    // An epoch carries N + 2 to 3 windows (equation 20, with the factor that its derivation gives): mean window = 1/(p (N + 2.5)).
+    // An epoch carries N + 2 to 3 windows (equation 20, with the factor that its derivation gives): mean window = 1/(p
+    // (N + 2.5)).
     for rate in [5.0, 10.0, 20.0, 50.0, 100.0] {
         let tables = alone(120, rate, 0.5, 20);
         let carried = tables.links[0].departed_packets as f64;
@@ -146,8 +150,9 @@ fn fewer_round_trips_between_losses_take_more_of_a_shared_link() {
 
 #[test]
 fn against_newreno_num_rtt_sets_the_share() {
-    // Losses that hit both: in N round trips NewReno climbs from N to 2 N packets, 1.5 N in the mean, of the 125 that pipe and half of
-    // a buffer of one BDP hold: 60 for N = 40, 30 for N = 20. Not every loss hits it, so it gets a little more.
+    // Losses that hit both: in N round trips NewReno climbs from N to 2 N packets, 1.5 N in the mean, of the 125 that
+    // pipe and half of a buffer of one BDP hold: 60 for N = 40, 30 for N = 20. Not every loss hits it, so it gets a
+    // little more.
     for (num_rtt, share) in [(40, 60.0 / 125.0), (20, 30.0 / 125.0)] {
         let flows = format!(
             r#"{{ cc = "siad", parameters = {{ num_rtt = {num_rtt} }}, transport = {{ ack_every = 1 }} }},
@@ -171,7 +176,8 @@ fn epochs_of_equal_length_in_time_make_flows_of_different_rtt_share_alike() {
 
 #[test]
 fn losses_that_are_not_congestion_cost_little() {
-    // NewReno's window is sqrt(3/(2 b p)) = 12.2 of 83 with delayed ACKs at 0.5 %; SIAD finds the queue empty and gives up one segment.
+    // NewReno's window is sqrt(3/(2 b p)) = 12.2 of 83 with delayed ACKs at 0.5 %; SIAD finds the queue empty and gives
+    // up one segment.
     let utilization = |flow: &str| {
         let tables = run(&format!(
             r#"
@@ -191,7 +197,8 @@ fn losses_that_are_not_congestion_cost_little() {
 
 #[test]
 fn every_echo_of_marks_is_a_regular_decrease_and_begins_an_epoch() {
-    // A queue that marks from 41 packets on keeps marking while it drains, so that a second echo follows the first: case 0.
+    // A queue that marks from 41 packets on keeps marking while it drains, so that a second echo follows the first:
+    // case 0.
     let flow = siad("").replace("cc =", "transport = { ecn = true }, cc =");
     let tables = dumbbell(60, 10.0, r#"{ limit = "200p", mark_above = "41p" }"#, &flow);
     let (echoes, recoveries) = (events(&tables, EventKind::Ecn), events(&tables, EventKind::Recovered));
@@ -209,8 +216,9 @@ fn smoothed_round_trip_times_will_do() {
     }
 }
 
-/// The base RTT in ms that a flow with `margin` holds at 59 s for that of a path that went from 100 to 40 ms at 30 s, after a start at
-/// `start` ms, and the regular decreases from 60 s, when the path goes to 140 ms, until it knows that within 5 ms.
+/// The base RTT in ms that a flow with `margin` holds at 59 s for that of a path that went from 100 to 40 ms at 30 s,
+/// after a start at `start` ms, and the regular decreases from 60 s, when the path goes to 140 ms, until it knows that
+/// within 5 ms.
 fn after_steps(margin: u32, start: u32) -> (f64, f64) {
     let tables = run(&format!(
         r#"
@@ -237,7 +245,8 @@ fn a_longer_path_is_known_after_one_decrease() {
 
 #[test]
 fn of_a_shorter_path_a_margin_of_one_may_keep_a_standing_queue_and_a_margin_of_two_does_not() {
-    // 40 ms, 1.2 of transmission and as much again that the first of two segments waits for the second: 42 ms, and the tick.
+    // 40 ms, 1.2 of transmission and as much again that the first of two segments waits for the second: 42 ms, and the
+    // tick.
     let starts = [0, 100, 200, 300, 400, 500, 600, 700, 800];
     let stale = |margin| starts.iter().filter(|&&start| after_steps(margin, start).0 > 45.0).count();
     assert_eq!(stale(2), 0);

@@ -1,7 +1,8 @@
-//! Compound TCP (Tan, Song, Zhang and Sridharan, "A Compound TCP approach for high-speed and long distance networks", INFOCOM 2006).
+//! Compound TCP (Tan, Song, Zhang and Sridharan, "A Compound TCP approach for high-speed and long distance networks",
+//! INFOCOM 2006).
 //!
-//! The window is the sum of two: that of standard TCP, and a delay window that grows fast while few segments wait in the queue and
-//! goes back as they become many.
+//! The window is the sum of two: that of standard TCP, and a delay window that grows fast while few segments wait in
+//! the queue and goes back as they become many.
 //!
 //! | rule (section III), with win = cwnd + dwnd | here |
 //! | --- | --- |
@@ -11,7 +12,8 @@
 //! | loss: dwnd = max(win (1 - beta) - cwnd/2, 0), cwnd halved | `Compound::reduce` |
 //! | the delay window takes part above 38 segments and after slow start | `Compound::decide` |
 //!
-//! Notable differences from the paper: gamma is not tuned to the path. The decision is taken once a round trip that used the window.
+//! Notable differences from the paper: gamma is not tuned to the path. The decision is taken once a round trip that
+//! used the window.
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;

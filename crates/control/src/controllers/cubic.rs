@@ -19,10 +19,11 @@
 //! - A window that comes out of slow start above W_max starts a new plateau there: K = 0 and W_max = cwnd, as after
 //!   a timeout.
 //!
-//! What older implementations did otherwise is a parameter, by default as in the RFC. Linux 3.5: `C = 0.4004`, `beta = 0.7002`,
-//! `reno_alpha_one = false`, `look_ahead = "minimum"`, `growth_before_loss = 0.05`, `count_segments = true`,
-//! `hystart_delay_divisor = 16`. Linux 6: `C = 0.4004`, `beta = 0.7002`, `reno_alpha_one = false`, `look_ahead = "minimum"`,
-//! `growth_before_loss = 0.05`, `whole_segments = true`. FreeBSD 9: `beta = 0.8`, `halve_first = true`, `hystart = false`.
+//! What older implementations did otherwise is a parameter, by default as in the RFC. Linux 3.5: `C = 0.4004`, `beta =
+//! 0.7002`, `reno_alpha_one = false`, `look_ahead = "minimum"`, `growth_before_loss = 0.05`, `count_segments = true`,
+//! `hystart_delay_divisor = 16`. Linux 6: `C = 0.4004`, `beta = 0.7002`, `reno_alpha_one = false`, `look_ahead =
+//! "minimum"`, `growth_before_loss = 0.05`, `whole_segments = true`. FreeBSD 9: `beta = 0.8`, `halve_first = true`,
+//! `hystart = false`.
 
 use units::Time;
 
@@ -217,7 +218,8 @@ impl Cubic {
         }
     }
 
-    /// One segment for each so many counted, as Linux does it: Reno's window is approached over a round trip, not taken.
+    /// One segment for each so many counted, as Linux does it: Reno's window is approached over a round trip, not
+    /// taken.
     fn grow_by_whole_segments(&mut self, target: f64, credit: f64) {
         let cwnd = self.state.reno.window.floor();
         // What lies between the target and W_max is rounded down.

@@ -1,19 +1,20 @@
 //! E-TCP (Gu, Towsley, Hollot and Zhang, "Congestion control for small buffer high speed networks", INFOCOM 2007).
 //!
-//! For routers with buffers of a few packets: losses come at no less than a fixed rate p0, whatever the window, so that the
-//! feedback does not get rarer on faster links.
+//! For routers with buffers of a few packets: losses come at no less than a fixed rate p0, whatever the window, so that
+//! the feedback does not get rarer on faster links.
 //!
 //! | rule | here |
 //! | --- | --- |
 //! | w += a for each segment acknowledged, a = 0.04 | `Controller::on_ack` |
 //! | w -= D(w) for each segment lost, D(w) = a/(p0 + 1.5/w^2) | `ETcp::charge` |
 //!
-//! In equilibrium what the segments from loss to loss add is what a loss takes, a = p D(w): the loss rate is p0 = 0.01 for large windows,
-//! and that of NewReno, 1.5/w^2, for small ones.
+//! In equilibrium what the segments from loss to loss add is what a loss takes, a = p D(w): the loss rate is p0 = 0.01
+//! for large windows, and that of NewReno, 1.5/w^2, for small ones.
 //!
-//! Notable differences from the paper: a and p0 are the paper's; D(w) is reconstructed from the two equilibria between which it has to
-//! lead, so its shape around w = sqrt(1.5/p0) = 12 segments is ours. Every lost segment counts, as a window of more than 1/p0 segments
-//! loses more than one a round trip; a mark (ECN) counts as one. Slow start, a loss that ends it, and timeouts are NewReno's.
+//! Notable differences from the paper: a and p0 are the paper's; D(w) is reconstructed from the two equilibria between
+//! which it has to lead, so its shape around w = sqrt(1.5/p0) = 12 segments is ours. Every lost segment counts, as a
+//! window of more than 1/p0 segments loses more than one a round trip; a mark (ECN) counts as one. Slow start, a loss
+//! that ends it, and timeouts are NewReno's.
 
 use crate::entry::Entry;
 use crate::parameters::parameters;

@@ -1,8 +1,8 @@
-//! FAST TCP (Wei, Jin, Low and Hegde, "FAST TCP: motivation, architecture, algorithms, performance", IEEE/ACM Transactions on
-//! Networking 14(6), 2006).
+//! FAST TCP (Wei, Jin, Low and Hegde, "FAST TCP: motivation, architecture, algorithms, performance", IEEE/ACM
+//! Transactions on Networking 14(6), 2006).
 //!
-//! FAST aims at the window that keeps `alpha` of its own segments in the queues of the path, and closes in on it by a fixed share of the
-//! distance: in proportion to the window, where Vegas takes steps of one segment.
+//! FAST aims at the window that keeps `alpha` of its own segments in the queues of the path, and closes in on it by a
+//! fixed share of the distance: in proportion to the window, where Vegas takes steps of one segment.
 //!
 //! | rule | here |
 //! | --- | --- |
@@ -15,7 +15,8 @@
 //!
 //! What the paper leaves open:
 //! - Slow start is NewReno's; it ends when alpha own segments wait at the end of a round trip.
-//! - alpha is one number; the authors chose it by the rate of the path, from 20 at 10 Mbit/s to 200 at 1 Gbit/s and above.
+//! - alpha is one number; the authors chose it by the rate of the path, from 20 at 10 Mbit/s to 200 at 1 Gbit/s and
+//!   above.
 //! - A window that is not fully used is not updated, and none falls below two segments.
 //! - The new window holds at once; the paper spreads what it lets go over the round trip.
 

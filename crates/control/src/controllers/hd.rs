@@ -1,9 +1,9 @@
-//! HD, the delay-based controller of the Hamilton Institute (Budzisz, Stanojevic, Schlote, Baker and Shorten, "On the fair coexistence
-//! of loss- and delay-based TCP", IEEE/ACM Transactions on Networking 19(6), 2011).
+//! HD, the delay-based controller of the Hamilton Institute (Budzisz, Stanojevic, Schlote, Baker and Shorten, "On the
+//! fair coexistence of loss- and delay-based TCP", IEEE/ACM Transactions on Networking 19(6), 2011).
 //!
-//! On every ACK the window may be halved, with a probability that depends on the queueing delay: it rises up to a threshold, so that
-//! flows of this kind among themselves keep the queue below it, and falls beyond, so that where others fill the queue they end as loss-based
-//! flows instead of starving.
+//! On every ACK the window may be halved, with a probability that depends on the queueing delay: it rises up to a
+//! threshold, so that flows of this kind among themselves keep the queue below it, and falls beyond, so that where
+//! others fill the queue they end as loss-based flows instead of starving.
 //!
 //! | rule | here |
 //! | --- | --- |
@@ -11,10 +11,11 @@
 //! | p: 0 up to q_min, to p_max at q_th, back to 0 at q_max | `Settings::backoff_probability` |
 //! | back-off: w = w/2 | `Controller::on_ack` |
 //!
-//! Everything else is NewReno's. The shape of p is the paper's; its values are those of the module for FreeBSD by Hayes and Stewart
-//! (cc_hd): q_min 5 ms, q_th 20 ms, p_max 5 %. What they leave open:
+//! Everything else is NewReno's. The shape of p is the paper's; its values are those of the module for FreeBSD by Hayes
+//! and Stewart (cc_hd): q_min 5 ms, q_th 20 ms, p_max 5 %. What they leave open:
 //! - While no delay beyond q_th was seen, p stays at p_max from there on.
-//! - At most one back-off a round trip, and none in the round trip of a loss, as in FreeBSD, where a back-off is handled as a mark.
+//! - At most one back-off a round trip, and none in the round trip of a loss, as in FreeBSD, where a back-off is
+//!   handled as a mark.
 
 use units::Span;
 

@@ -1,7 +1,7 @@
 //! HighSpeed TCP (RFC 3649).
 //!
-//! Additive increase and multiplicative decrease with constants that depend on the window: up to 38 segments they are those of
-//! standard TCP, above they give a window of 0.12/p^0.835 at loss probability p.
+//! Additive increase and multiplicative decrease with constants that depend on the window: up to 38 segments they are
+//! those of standard TCP, above they give a window of 0.12/p^0.835 at loss probability p.
 //!
 //! | RFC 3649 | here |
 //! | --- | --- |
@@ -12,7 +12,8 @@
 //!
 //! Notable differences from the RFC:
 //! - 0.078 is 1/12.8, as in the program of appendix C.
-//! - a(w) is that of the whole segments of w, and at least 1. Above 89053, the last row of the table, a and b stay what they are there.
+//! - a(w) is that of the whole segments of w, and at least 1. Above 89053, the last row of the table, a and b stay what
+//!   they are there.
 //! - After a timeout the threshold is (1 - b(w)) w, as after a loss, which the RFC leaves open.
 //! - Linux takes a and b from the next row of the table, b in 256ths rounded down: `table = true`.
 
@@ -44,8 +45,8 @@ const HIGH_DECREASE: f64 = 0.1;
 /// b of standard TCP.
 const LOW_DECREASE: f64 = 0.5;
 
-/// Appendix B: the windows at which a(w) has grown by more than 1 since the row before. Row i stands for a(w) = i + 1. As in Linux, the last
-/// row is that of 72.
+/// Appendix B: the windows at which a(w) has grown by more than 1 since the row before. Row i stands for a(w) = i + 1.
+/// As in Linux, the last row is that of 72.
 pub const TABLE: [u32; 72] = [
     38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778, 4177, 4596, 5036,
     5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082, 12834, 13614, 14424, 15265, 16137,

@@ -1,7 +1,8 @@
-//! H-TCP (Leith and Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004; draft-leith-tcp-htcp).
+//! H-TCP (Leith and Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
+//! draft-leith-tcp-htcp).
 //!
-//! The increase grows with the time since the last congestion event. The share kept on a loss is the one that just empties the
-//! queue, the ratio of the smallest and the largest RTT.
+//! The increase grows with the time since the last congestion event. The share kept on a loss is the one that just
+//! empties the queue, the ratio of the smallest and the largest RTT.
 //!
 //! | rule | here |
 //! | --- | --- |
@@ -12,13 +13,13 @@
 //!
 //! Notable differences from the paper:
 //! - D begins when recovery from the last congestion event ends, as in Linux; the window does not grow before.
-//! - R_max, which the paper leaves open, is that of Linux: it follows samples that exceed it by 20 ms at most, and each loss
-//!   takes it 5 % of the way down to R_min.
+//! - R_max, which the paper leaves open, is that of Linux: it follows samples that exceed it by 20 ms at most, and each
+//!   loss takes it 5 % of the way down to R_min.
 //! - The throughput of an epoch is, as in Linux, the largest value of a moving average of what each round trip
 //!   delivered, with weight 1/4 from the fourth round trip on.
 //! - The paper counts what its TCP counts. Linux counts segments while other controllers of its time count ACKs:
-//!   `count_segments = true`. It also computes f in whole numbers (`whole_numbers`), waits for a second epoch without change of
-//!   throughput (`stable_epochs = 2`) and for an R_min above 10 ms (`adapt_above`), and its cap is 102/128
+//!   `count_segments = true`. It also computes f in whole numbers (`whole_numbers`), waits for a second epoch without
+//!   change of throughput (`stable_epochs = 2`) and for an R_min above 10 ms (`adapt_above`), and its cap is 102/128
 //!   (`beta_max = 0.797`).
 
 use units::{Span, Time};

@@ -1,8 +1,8 @@
-//! TCP-Illinois (Liu, Başar and Srikant, "TCP-Illinois: a loss- and delay-based congestion control algorithm for high-speed
-//! networks", Performance Evaluation 65, 2008).
+//! TCP-Illinois (Liu, Başar and Srikant, "TCP-Illinois: a loss- and delay-based congestion control algorithm for
+//! high-speed networks", Performance Evaluation 65, 2008).
 //!
-//! Losses decide when the window shrinks; the queueing delay decides how fast it grows and how much it gives up: a short queue means
-//! a large increase and a small decrease.
+//! Losses decide when the window shrinks; the queueing delay decides how fast it grows and how much it gives up: a
+//! short queue means a large increase and a small decrease.
 //!
 //! | rule, with d_a the mean queueing delay of a round trip, d_m the largest, d_i = eta_i d_m | here |
 //! | --- | --- |
@@ -11,9 +11,9 @@
 //! | alpha_max again only after theta round trips in a row below d_1 | `Illinois::decide` |
 //! | standard TCP below the window threshold | `Illinois::decide` |
 //!
-//! Notable differences from the paper: the constants that it leaves to the implementation are those of Linux. The extremes of the
-//! RTT are those of single samples; the largest one is of samples that do not contain a delayed ACK's wait. Linux counts theta over
-//! all round trips since the increase last was alpha_max, not those in a row.
+//! Notable differences from the paper: the constants that it leaves to the implementation are those of Linux. The
+//! extremes of the RTT are those of single samples; the largest one is of samples that do not contain a delayed ACK's
+//! wait. Linux counts theta over all round trips since the increase last was alpha_max, not those in a row.
 
 use units::Span;
 
@@ -69,8 +69,8 @@ parameters! {
 }
 
 impl Settings {
-    /// The increase at delay `da` above d_1 of at most `dm`: k1/(k2 + da), with k1 and k2 such that it goes from alpha_max at d_1 to
-    /// alpha_min at dm.
+    /// The increase at delay `da` above d_1 of at most `dm`: k1/(k2 + da), with k1 and k2 such that it goes from
+    /// alpha_max at d_1 to alpha_min at dm.
     fn alpha_at(&self, da: f64, dm: f64) -> f64 {
         let d1 = self.eta_1 * dm;
         let share = ((da - d1) / (dm - d1)).min(1.0);

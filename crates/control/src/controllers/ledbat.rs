@@ -1,7 +1,7 @@
 //! LEDBAT, low extra delay background transport (RFC 6817).
 //!
-//! LEDBAT steers the delay that it sees in the queue to a fixed target: it grows no faster than NewReno below it and shrinks above it, so that
-//! it fills an idle path and makes way for whatever adds more delay.
+//! LEDBAT steers the delay that it sees in the queue to a fixed target: it grows no faster than NewReno below it and
+//! shrinks above it, so that it fills an idle path and makes way for whatever adds more delay.
 //!
 //! | RFC 6817, section 2.4.2 | here |
 //! | --- | --- |
@@ -15,9 +15,10 @@
 //!
 //! FILTER is the minimum. What the RFC leaves to others:
 //! - The initial window and the congestion timeout are those of the transport.
-//! - `slow_start`: slow start as NewReno until the target is reached or data is lost, and after a timeout. The RFC begins at
-//!   once with its own rule.
-//! - Where the one-way delay is not known the RTT takes its place; the queueing delay then includes that of the reverse path.
+//! - `slow_start`: slow start as NewReno until the target is reached or data is lost, and after a timeout. The RFC
+//!   begins at once with its own rule.
+//! - Where the one-way delay is not known the RTT takes its place; the queueing delay then includes that of the reverse
+//!   path.
 //! - A window that is not fully used does not grow, and one ACK counts for at most one window.
 //!
 //! Unlike in the RFC, MIN_CWND does not lift a window that a timeout has left at one segment.

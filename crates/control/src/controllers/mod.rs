@@ -1,5 +1,5 @@
-//! The controllers: one file each, with a folder beside it where one file is not enough. A line here lists a controller in
-//! the registry, too.
+//! The controllers: one file each, with a folder beside it where one file is not enough. A line here lists a controller
+//! in the registry, too.
 
 pub mod aimd;
 pub mod card;

@@ -1,7 +1,8 @@
 //! TCP Nice (Venkataramani, Kokku and Dahlin, "TCP Nice: a mechanism for background transfers", OSDI 2002).
 //!
-//! Nice is Vegas with a second, sharper sign of congestion: if more than a fraction of the segments of a round trip saw a delay above a
-//! threshold, it halves its window, and goes on halving below one segment, so that many background flows together hardly disturb.
+//! Nice is Vegas with a second, sharper sign of congestion: if more than a fraction of the segments of a round trip saw
+//! a delay above a threshold, it halves its window, and goes on halving below one segment, so that many background
+//! flows together hardly disturb.
 //!
 //! | rule | here |
 //! | --- | --- |
@@ -12,10 +13,12 @@
 //!
 //! Notable differences from the paper, and what it leaves open:
 //! - Vegas is that of [`crate::vegas`], which FreeBSD has, with alpha 1 and beta 3.
-//! - An ACK counts the segments that it delivers, so that delayed ACKs do not halve the count; one that may contain the delayed-ACK
-//!   timer counts none.
-//! - The slow start of a new connection is that of Vegas alone: it is what finds max RTT. After that slow start heeds the rule.
-//! - Below one segment the window offered to the transport stays 1, and pacing at w segments per smoothed RTT spaces them.
+//! - An ACK counts the segments that it delivers, so that delayed ACKs do not halve the count; one that may contain the
+//!   delayed-ACK timer counts none.
+//! - The slow start of a new connection is that of Vegas alone: it is what finds max RTT. After that slow start heeds
+//!   the rule.
+//! - Below one segment the window offered to the transport stays 1, and pacing at w segments per smoothed RTT spaces
+//!   them.
 
 use units::{Rate, Span};
 
@@ -264,7 +267,8 @@ mod tests {
     fn the_first_slow_start_is_that_of_vegas() {
         let mut nice = Nice::new(Settings::default());
         nice.on_start(&mut World::new().context());
-        // In the round trip from 10 to 20 segments all but one RTT are long, but fewer than three segments wait in the end.
+        // In the round trip from 10 to 20 segments all but one RTT are long, but fewer than three segments wait in the
+        // end.
         round(&mut nice, 10, 9);
         assert_eq!((nice.window(), probed(&nice, "backoffs")), (19.0, 0.0));
     }

@@ -1,7 +1,8 @@
-//! PERT, probabilistic early response TCP (Bhandarkar, Reddy, Zhang and Loguinov, "Emulating AQM from end hosts", SIGCOMM 2007).
+//! PERT, probabilistic early response TCP (Bhandarkar, Reddy, Zhang and Loguinov, "Emulating AQM from end hosts",
+//! SIGCOMM 2007).
 //!
-//! The sender does to itself what a router with RED and ECN would do to it: with a probability that grows with the queueing delay it
-//! reduces its window, by less than a loss would, as the queue is still short.
+//! The sender does to itself what a router with RED and ECN would do to it: with a probability that grows with the
+//! queueing delay it reduces its window, by less than a loss would, as the queue is still short.
 //!
 //! | rule | here |
 //! | --- | --- |
@@ -11,8 +12,8 @@
 //! | w = 0.65 w, at most once a round trip | `Controller::on_ack` |
 //!
 //! Everything else is NewReno's. What the paper leaves open, and its later form:
-//! - The thresholds are fixed. The form that raises them and matches the loss rate while the queue is long, to hold its own against
-//!   NewReno, is not part of it.
+//! - The thresholds are fixed. The form that raises them and matches the loss rate while the queue is long, to hold its
+//!   own against NewReno, is not part of it.
 //! - Early responses also come in slow start, as marks would, and end it.
 //! - A round trip after a response has passed when everything is acknowledged that had been sent by then.
 

@@ -1,7 +1,7 @@
 //! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks", ACM CCR 33(2), 2003).
 //!
-//! Multiplicative increase and decrease: the time from loss to loss is a number of round trips that does not depend on the
-//! rate, ln(1/(1 - b)) / ln(1 + a) = 13.4 with the defaults.
+//! Multiplicative increase and decrease: the time from loss to loss is a number of round trips that does not depend on
+//! the rate, ln(1/(1 - b)) / ln(1 + a) = 13.4 with the defaults.
 //!
 //! | rule (section 2) | here |
 //! | --- | --- |
@@ -9,8 +9,8 @@
 //! | cwnd -= b * cwnd on a loss, b = 0.125 | `Scalable::kept` |
 //! | standard TCP up to the legacy window | `Settings::legacy_window` |
 //!
-//! Notable differences from the paper: none in the defaults. Linux 3.5 counts min(cwnd, 50) ACKs for a segment, as most ACKs cover
-//! two, and keeps seven eighths at every window: `a = 0.02`, `legacy_window = 50`, `legacy_halves = false`.
+//! Notable differences from the paper: none in the defaults. Linux 3.5 counts min(cwnd, 50) ACKs for a segment, as most
+//! ACKs cover two, and keeps seven eighths at every window: `a = 0.02`, `legacy_window = 50`, `legacy_halves = false`.
 
 use crate::entry::Entry;
 use crate::parameters::parameters;

@@ -1,8 +1,8 @@
 //! SIAD, "Scalable Increase Adaptive Decrease" (Kuehlewind, "TCP SIAD: Congestion Control supporting High Speed and Low
 //! Latency", ETH TIK technical report 367, 2016).
 //!
-//! On a loss SIAD gives up what waits in the queue, by its RTTs, and aims to be back at the window of the loss after a configured
-//! number of RTTs, whatever the rate: between two losses lie always as many round trips.
+//! On a loss SIAD gives up what waits in the queue, by its RTTs, and aims to be back at the window of the loss after a
+//! configured number of RTTs, whatever the rate: between two losses lie always as many round trips.
 //!
 //! | equation (section III.A) | here |
 //! | --- | --- |
@@ -18,13 +18,14 @@
 //! - Windows are whole segments and alpha is a real number; every window is rounded down.
 //! - (13) goes with alpha at or above half the window, and (12) takes off one segment at least.
 //! - (18) divides by one where it would divide by zero, and its alpha is one at least.
-//! - Where alpha exceeds the window after an Additional Decrease, the window grows as in slow start until it has reached alpha, and
-//!   alpha stays; `clamp_after_ad` sets alpha to the window, which the paper's words allow as well.
-//! - An Additional Decrease comes when the window is more than alpha + 2 above the threshold: about one RTT after the decrease.
+//! - Where alpha exceeds the window after an Additional Decrease, the window grows as in slow start until it has
+//!   reached alpha, and alpha stays; `clamp_after_ad` sets alpha to the window, which the paper's words allow as well.
+//! - An Additional Decrease comes when the window is more than alpha + 2 above the threshold: about one RTT after the
+//!   decrease.
 //! - `num_ms` alone gives the RTTs of an epoch, two at least.
 //! - Segments SACKed before do not count when the cumulative point moves over them.
-//! - A timeout is a regular decrease, unless the window of data had one, with a window of one segment; until the next one there is no
-//!   Additional Decrease. A spurious loss is taken back.
+//! - A timeout is a regular decrease, unless the window of data had one, with a window of one segment; until the next
+//!   one there is no Additional Decrease. A spurious loss is taken back.
 //! - RTT samples are taken on ACKs that may grow the window, as in the author's implementation; none is below a tick.
 
 mod base_rtt;
@@ -144,8 +145,8 @@ impl Siad {
         }
     }
 
-    /// What the application sets Num_RTT to holds at once (section III.C): alpha goes as its inverse, so that the epoch still aims
-    /// at the same target. With Num_ms each congestion event derives Num_RTT anew.
+    /// What the application sets Num_RTT to holds at once (section III.C): alpha goes as its inverse, so that the epoch
+    /// still aims at the same target. With Num_ms each congestion event derives Num_RTT anew.
     fn keep_num_rtt(&mut self) {
         if self.settings.num_ms.is_zero() {
             let before = std::mem::replace(&mut self.epoch.num_rtt, self.settings.num_rtt);
@@ -178,7 +179,8 @@ impl Siad {
         self.epoch.drained |= reno.in_slow_start() || reno.window > incthresh; // Nobody waits for an empty queue there.
     }
 
-    /// (3): from ssthresh to the target in Num_RTT round trips, at least one segment in each and at most as in slow start.
+    /// (3): from ssthresh to the target in Num_RTT round trips, at least one segment in each and at most as in slow
+    /// start.
     fn scalable_increase(&self) -> f64 {
         let Epoch { reno, incthresh, num_rtt, .. } = self.epoch;
         ((incthresh - reno.threshold) / f64::from(num_rtt)).clamp(1.0, reno.threshold.max(1.0))
@@ -228,7 +230,8 @@ impl Siad {
         (case, (window - grown).max(self.min_cwnd()))
     }
 
-    /// What is added to cwnd_max, now `cmax`, to give the next target, after a decrease to `threshold`: (5), or what stands in for it.
+    /// What is added to cwnd_max, now `cmax`, to give the next target, after a decrease to `threshold`: (5), or what
+    /// stands in for it.
     fn deviation(&self, cx: &mut Context<'_>, cmax: f64, threshold: f64) -> f64 {
         match self.settings.trend {
             Trend::Paper => cmax - self.epoch.cmax,
@@ -292,8 +295,8 @@ impl Siad {
         !drained && reno.window > reno.threshold + alpha + 2.0 && cnt_dec < num_rtt - 1 && reno.window > self.min_cwnd()
     }
 
-    /// Additional Decrease, by which the window loses its backlog and so much more that it can grow for a round trip with an empty
-    /// queue. `left` is what the path itself holds of the window about one RTT ago.
+    /// Additional Decrease, by which the window loses its backlog and so much more that it can grow for a round trip
+    /// with an empty queue. `left` is what the path itself holds of the window about one RTT ago.
     fn additional_decrease(&mut self, left: f64) {
         self.credit = 0.0;
         self.additional_decreases += 1;

@@ -1,8 +1,8 @@
-//! TCP-LP, low priority (Kuzmanovic and Knightly, "TCP-LP: low-priority service via end-point congestion control", IEEE/ACM Transactions on
-//! Networking 14(4), 2006; INFOCOM 2003).
+//! TCP-LP, low priority (Kuzmanovic and Knightly, "TCP-LP: low-priority service via end-point congestion control",
+//! IEEE/ACM Transactions on Networking 14(4), 2006; INFOCOM 2003).
 //!
-//! TCP-LP takes what others leave. It infers congestion before they do, from the one-way delay, halves its window, and watches: if
-//! the congestion lasts, others are there, and it goes down to one segment.
+//! TCP-LP takes what others leave. It infers congestion before they do, from the one-way delay, halves its window, and
+//! watches: if the congestion lasts, others are there, and it goes down to one segment.
 //!
 //! | rule | here |
 //! | --- | --- |
@@ -12,11 +12,12 @@
 //! | no growth in the inference phase, else w += 1/w | `Controller::on_ack` |
 //!
 //! Everything else is NewReno's. What the paper leaves open:
-//! - The slow start of a new connection is left by a loss alone: it is what finds d_max. After that slow start heeds indications.
+//! - The slow start of a new connection is left by a loss alone: it is what finds d_max. After that slow start heeds
+//!   indications.
 //! - What is acknowledged within a round trip of a back-off was sent before it and is no second indication.
 //! - The inference phase is three smoothed RTTs, and every indication begins it anew.
-//! - Where the one-way delay is not known the RTT takes its place: the rule needs differences of delays only, but cannot tell the
-//!   reverse path from the forward path then.
+//! - Where the one-way delay is not known the RTT takes its place: the rule needs differences of delays only, but
+//!   cannot tell the reverse path from the forward path then.
 
 use units::{Span, Time};
 

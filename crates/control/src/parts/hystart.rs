@@ -44,7 +44,8 @@ pub(crate) struct HyStart {
 }
 
 impl HyStart {
-    /// Looks for either sign, or one of them. `divisor`: how small a part of the minimum RTT is a rise (8 in current Linux).
+    /// Looks for either sign, or one of them. `divisor`: how small a part of the minimum RTT is a rise (8 in current
+    /// Linux).
     pub(crate) fn new(ack_train: bool, delay: bool, divisor: u32) -> Self {
         Self {
             ack_train,

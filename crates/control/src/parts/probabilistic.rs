@@ -2,8 +2,8 @@
 
 use crate::{Ack, Context, Loss};
 
-/// Draws on each ACK whether to respond, and leaves a round trip between two responses, and between a loss and one: so long
-/// the effect of either does not show.
+/// Draws on each ACK whether to respond, and leaves a round trip between two responses, and between a loss and one: so
+/// long the effect of either does not show.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Probabilistic {
     /// No response until this segment is acknowledged.
@@ -13,7 +13,8 @@ pub(crate) struct Probabilistic {
 }
 
 impl Probabilistic {
-    /// Whether a response is due on `ack`, with this probability. Draws a random number only if the last round trip passed.
+    /// Whether a response is due on `ack`, with this probability. Draws a random number only if the last round trip
+    /// passed.
     pub(crate) fn responds(&mut self, cx: &mut Context<'_>, ack: &Ack, probability: f64) -> bool {
         let responds = ack.acknowledged_to >= self.until && cx.random.happens(probability);
         if responds {

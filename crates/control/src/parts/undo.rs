@@ -2,9 +2,9 @@
 
 use crate::{Loss, Reno};
 
-/// What a controller was before its last reduction, in case that proves spurious: written down when loss is detected, put back when
-/// nothing turns out to have been lost (RFC 4015, section 3.2, steps (0) and (REV); `undo` in Linux). To find that out is for
-/// the transport (RFC 3522, RFC 5682).
+/// What a controller was before its last reduction, in case that proves spurious: written down when loss is detected,
+/// put back when nothing turns out to have been lost (RFC 4015, section 3.2, steps (0) and (REV); `undo` in Linux). To
+/// find that out is for the transport (RFC 3522, RFC 5682).
 #[derive(Clone, Copy, Debug)]
 pub struct Undo<T = Reno>(Option<T>);
 

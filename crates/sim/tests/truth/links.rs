@@ -16,8 +16,9 @@ fn datagrams(source: &str, queue: &str, duration: &str) -> record::Tables {
 
 #[test]
 fn the_queue_of_random_arrivals_is_that_of_m_d_1() {
-    // Pollaczek and Khinchine: rho^2/(2 (1 - rho)) packets wait, each for rho/(2 (1 - rho)) services of 1.2 ms. The queueing
-    // delay of a link is the waiting time of the packet in service, and zero the share 1 - rho of the time: rho times that.
+    // Pollaczek and Khinchine: rho^2/(2 (1 - rho)) packets wait, each for rho/(2 (1 - rho)) services of 1.2 ms. The
+    // queueing delay of a link is the waiting time of the packet in service, and zero the share 1 - rho of the time:
+    // rho times that.
     for (rate, packets, wait, delay) in [("5mbit", 0.25, 0.6, 0.3), ("8mbit", 1.6, 2.4, 1.92)] {
         let source = format!("{{ rate = \"{rate}\", arrivals = \"poisson\" }}");
         let tables = datagrams(&source, "\"infinite\"", "2000s");
@@ -34,7 +35,8 @@ fn a_small_waiting_room_turns_away_what_theory_says() {
     // At load 1, arrivals in a service: none with probability 1/e = 0.3679.
     // No room (a room shorter than any packet): Erlang's rho/(1 + rho) = 0.5.
     // Room for one: a departure leaves the system empty if none arrived during its service, so on average 0.3679 of an
-    // interval between arrivals is idle beside each service, and of 1.3679 arrivals one is served: 0.3679/1.3679 = 0.2689.
+    // interval between arrivals is idle beside each service, and of 1.3679 arrivals one is served: 0.3679/1.3679 =
+    // 0.2689.
     for (room, lost) in [("\"100B\"", 0.5), ("\"1p\"", 0.2689)] {
         let tables = datagrams(r#"{ rate = "10mbit", arrivals = "poisson" }"#, room, "1000s");
         let link = &tables.links[0];
@@ -46,8 +48,9 @@ fn a_small_waiting_room_turns_away_what_theory_says() {
 
 #[test]
 fn an_overloaded_link_serves_without_a_pause_to_the_very_end() {
-    // 20 s hold 16,666 services of 1.2 ms and 0.8 ms of the next. The last of 20,000 arrivals, one a millisecond, comes at
-    // 19.999 s in service number 16,666, so 3334 wait. Packet number 16,667 came at 16.666 s and waited until 19.9992 s.
+    // 20 s hold 16,666 services of 1.2 ms and 0.8 ms of the next. The last of 20,000 arrivals, one a millisecond, comes
+    // at 19.999 s in service number 16,666, so 3334 wait. Packet number 16,667 came at 16.666 s and waited until
+    // 19.9992 s.
     let tables = datagrams(r#"{ rate = "12mbit" }"#, "\"infinite\"", "20s");
     let link = &tables.links[0];
     assert_eq!((link.arrived_packets, link.departed_packets), (20_000, 16_666));
@@ -80,7 +83,8 @@ fn one_packet_alone_takes_its_transmission_times_and_the_propagation() {
 
 #[test]
 fn a_segment_over_two_links_is_stored_and_forwarded() {
-    // 1.2 ms + 10 ms, 2.4 ms at 5 Mbit/s + 20 ms: 33.6 ms there; back 52 bytes take 0.0832 ms + 20 ms and 0.0416 ms + 10 ms.
+    // 1.2 ms + 10 ms, 2.4 ms at 5 Mbit/s + 20 ms: 33.6 ms there; back 52 bytes take 0.0832 ms + 20 ms and 0.0416 ms +
+    // 10 ms.
     let tables = run(r#"
         duration = "2s"
         links = [
@@ -98,14 +102,15 @@ fn a_segment_over_two_links_is_stored_and_forwarded() {
 #[test]
 fn a_queue_of_84_packets_with_the_one_in_service_holds_100_8_ms() {
     // 84 * 1.2 ms = 100.8 ms with the packet's own service, so it waited 83 services: 99.6 ms, and 83 wait.
-    // Datagrams every 1 ms meet departures every 1.2 ms at the same instant every 6 ms: a room that opens is filled at once.
+    // Datagrams every 1 ms meet departures every 1.2 ms at the same instant every 6 ms: a room that opens is filled at
+    // once.
     let full = r#"{ limit = "84p", count_in_service = true }"#;
     let tables = datagrams(r#"{ rate = "12mbit" }"#, full, "20s");
     let (link, flow) = (&tables.links[0], &tables.flows[0]);
     assert_eq!((link.queue_packets_max, link.queue_delay_max_ms), (83.0, 99.6));
     assert_eq!(flow.rtt_max_ms, 140.8);
-    // Of an ACK clock the phase is fixed: 40 ms are 33 services and 0.4 ms, so whatever an ACK lets go finds 0.8 ms of a
-    // service to go: 82 * 1.2 + 0.8 = 99.2 ms. 42 ms are 35 services.
+    // Of an ACK clock the phase is fixed: 40 ms are 33 services and 0.4 ms, so whatever an ACK lets go finds 0.8 ms of
+    // a service to go: 82 * 1.2 + 0.8 = 99.2 ms. 42 ms are 35 services.
     for (rtt, delay) in [("40ms", 99.2), ("42ms", 99.6)] {
         let tables = run(&format!(
             r#"

@@ -1,3 +1,5 @@
+//! What CDG does on single events, with numbers worked out by hand.
+
 use units::Span;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What CUBIC does on single events, with numbers worked out by hand.
+
 use super::*;
 use crate::testing::{World, ack, loss, probed, rtt};
 use units::Span;
@@ -197,7 +199,8 @@ fn the_target_lies_a_smoothed_or_a_smallest_rtt_ahead() {
 
 #[test]
 fn the_cubic_may_count_segments_where_the_stack_counts_acks() {
-    // The window of 700.006 is 91.67 below its target at 1.04 s: an ACK makes 0.1310 segments of that, or twice as much.
+    // The window of 700.006 is 91.67 below its target at 1.04 s: an ACK makes 0.1310 segments of that, or twice as
+    // much.
     for (count_segments, growth) in [(false, 0.1310), (true, 0.2619)] {
         let mut world = World::new();
         let mut cubic = after_loss(&mut world, Settings { count_segments, ..Settings::default() });
@@ -313,8 +316,8 @@ fn linux_rounds_the_target_towards_the_plateau_and_the_count_down() {
     cubic.state.reno = Reno { window: 1000.0, threshold: 2.0 };
     cubic.on_loss(&mut world.context(), &loss());
     cubic.on_ack(&mut world.context(), &Ack { window_limited: false, ..segments(1) });
-    // From 700 on, K = cbrt(300/0.4004) = 9.0826; the target 40 ms ahead is 1000 - floor(0.4004 * 9.0426^3 = 296.05) = 704,
-    // so a segment for every 700/4 = 175 counted.
+    // From 700 on, K = cbrt(300/0.4004) = 9.0826; the target 40 ms ahead is 1000 - floor(0.4004 * 9.0426^3 = 296.05) =
+    // 704, so a segment for every 700/4 = 175 counted.
     cubic.on_ack(&mut world.context(), &segments(35));
     assert!((cubic.window() - 700.2).abs() < 1e-9, "{}", cubic.window());
 }
@@ -326,7 +329,8 @@ fn linux_approaches_the_window_of_reno_over_a_round_trip() {
     cubic.state = State { w_max: 20.0, loss_seen: true, ..cubic.state };
     cubic.state.reno = Reno { window: 20.0, threshold: 2.0 };
     cubic.on_ack(&mut world.context(), &segments(1));
-    // On the plateau the cubic asks for a segment in 100 windows. Reno is four ahead, and a bit: a segment for every 20/4 = 5.
+    // On the plateau the cubic asks for a segment in 100 windows. Reno is four ahead, and a bit: a segment for every
+    // 20/4 = 5.
     cubic.state.reno.window = 20.0;
     cubic.state.w_est = 24.0;
     cubic.on_ack(&mut world.context(), &segments(2));

@@ -1,3 +1,5 @@
+//! What the Delay Algorithm does on single events, with numbers worked out by hand.
+
 use super::*;
 use crate::testing::{World, ack, loss, probed, rtt};
 use crate::{Counting, RttSample};

@@ -1,3 +1,5 @@
+//! What H-TCP does on single events, with numbers worked out by hand.
+
 use super::*;
 use crate::Counting;
 use crate::testing::{World, ack, loss, probed, rtt};
@@ -9,8 +11,8 @@ fn at(window: f64, settings: Settings) -> HTcp {
     htcp
 }
 
-/// An epoch in which every round trip of 100 ms delivers `window` segments, the RTT goes from 100 ms to `most`, and a loss ends it.
-/// Returns the share kept.
+/// An epoch in which every round trip of 100 ms delivers `window` segments, the RTT goes from 100 ms to `most`, and a
+/// loss ends it. Returns the share kept.
 fn epoch(world: &mut World, htcp: &mut HTcp, window: u32, most: u64) -> f64 {
     htcp.on_recovered(&mut world.context());
     for round in 0..10 {

@@ -27,8 +27,8 @@ impl BaseRtt {
         guard: Guard { risen: [Span::ZERO; 3], count: 0 },
     };
 
-    /// Takes a sample; `grown` says that the window has grown for about one RTT since it was reduced. Returns whether the sample
-    /// shows that the queue has been empty.
+    /// Takes a sample; `grown` says that the window has grown for about one RTT since it was reduced. Returns whether
+    /// the sample shows that the queue has been empty.
     pub(super) fn observe(&mut self, sample: Span, grown: bool) -> bool {
         self.current = sample.min(self.previous);
         self.previous = sample;
@@ -37,7 +37,8 @@ impl BaseRtt {
             self.of_epoch = self.minimum;
             return true;
         }
-        // Seen again after a round trip of growth, the smallest RTT of the epoch is that of an empty queue: it may be a larger one.
+        // Seen again after a round trip of growth, the smallest RTT of the epoch is that of an empty queue: it may be a
+        // larger one.
         if at_most(sample, self.of_epoch) {
             self.of_epoch = sample.min(self.of_epoch);
             if grown {
@@ -65,7 +66,8 @@ impl BaseRtt {
         self.minimum = self.guard.check(self.minimum);
     }
 
-    /// The last congestion event, until which all was as `before`, was spurious: only what was measured since then stays.
+    /// The last congestion event, until which all was as `before`, was spurious: only what was measured since then
+    /// stays.
     pub(super) fn take_event_back(&mut self, before: &Self) {
         if self.guard.last() == Some(self.minimum) {
             self.minimum = before.minimum;
@@ -180,7 +182,8 @@ mod tests {
     fn the_guard_returns_to_the_first_of_three_rising_base_rtts_at_the_fourth() {
         let mut guard = Guard { risen: [Span::ZERO; 3], count: 0 };
         let given = [40, 42, 42, 44, 46, 41, 43, 39, 40, 41, 42];
-        // 46 is the fourth in a row and gives 40; from there 41 and 43 rise; 39 falls and begins anew, 42 is its fourth.
+        // 46 is the fourth in a row and gives 40; from there 41 and 43 rise; 39 falls and begins anew, 42 is its
+        // fourth.
         let used = [40, 42, 42, 44, 40, 41, 43, 39, 40, 41, 39];
         assert_eq!(given.map(|minimum| guard.check(ms(minimum))), used.map(ms));
     }

@@ -1,3 +1,5 @@
+//! What SIAD does on single events, with numbers worked out by hand.
+
 use units::{Span, Time};
 
 use super::*;
@@ -211,8 +213,8 @@ fn case_5_slow_start_or_an_alpha_above_the_window_takes_off_half() {
 
 #[test]
 fn a_decrease_keeps_what_the_path_holds_less_one_and_aims_at_the_old_window_and_its_trend() {
-    // W = 126.3 - 2.3 = 124; 124 * 100/150 = 82.67, rounded down less 1: 81. Before, the loss came at 120: the target is
-    // 124 + 4 = 128, in 20 RTTs: (128 - 81)/20 = 2.35.
+    // W = 126.3 - 2.3 = 124; 124 * 100/150 = 82.67, rounded down less 1: 81. Before, the loss came at 120: the target
+    // is 124 + 4 = 128, in 20 RTTs: (128 - 81)/20 = 2.35.
     let mut flow = Flow::cruising(default(), 126.0, 84.0, 130.0);
     flow.siad.epoch.alpha = 2.0;
     flow.siad.epoch.cmax = 120.0;
@@ -400,8 +402,8 @@ fn the_guard_takes_a_creeping_base_rtt_back_only_if_asked_for() {
 
 // Additional Decrease: (15) to (19).
 
-/// A flow on the brink of an Additional Decrease at RTTs of `millis`: the `cnt_dec`-th of its epoch, with `threshold` kept at the
-/// last one.
+/// A flow on the brink of an Additional Decrease at RTTs of `millis`: the `cnt_dec`-th of its epoch, with `threshold`
+/// kept at the last one.
 fn brink(settings: Settings, cnt_dec: u32, threshold: f64, incthresh: f64, millis: u64) -> Flow {
     let mut flow = Flow::cruising(settings, threshold, threshold, incthresh);
     flow.siad.epoch.cnt_dec = cnt_dec - 1;
