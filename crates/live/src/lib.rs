@@ -12,7 +12,6 @@ mod check;
 mod emulator;
 mod fidelity;
 mod host;
-mod path;
 mod run;
 mod shell;
 mod tcp;

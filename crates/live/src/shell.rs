@@ -17,6 +17,7 @@ use units::{Span, Time};
 use crate::check::{Refusal, check_route};
 use crate::emulator::log::{Log, Writer};
 use crate::emulator::offload::PREFIX;
+use crate::emulator::path::Path;
 use crate::emulator::pool::Pool;
 use crate::emulator::{Clock, Emulator, Flows, Report, Settings, SharedCounters};
 use crate::fidelity::Fidelity;
@@ -25,7 +26,6 @@ use crate::host::listeners;
 use crate::host::namespace::End;
 use crate::host::sockets::FAR;
 use crate::host::system;
-use crate::path::Path;
 use crate::run::{Failure, HaltAll, SETTLING, Testbed, Watch, fidelity, in_order, place_size, places, together};
 use crate::tcp::endpoints::Traced;
 

@@ -5,6 +5,7 @@
 mod header;
 pub(crate) mod log;
 pub(crate) mod offload;
+pub(crate) mod path;
 pub(crate) mod pool;
 mod waiter;
 
@@ -17,10 +18,10 @@ use units::{Span, Time};
 
 use self::header::Header;
 use self::offload::{LONGEST, PREFIX, Train};
+use self::path::{Held, LinkTables, Path};
 use self::pool::Pool;
 use self::waiter::Waiter;
 use crate::host::system;
-use crate::path::{Held, LinkTables, Path};
 use crate::tcp::tracker::Tracker;
 
 /// Packets read from one device before what is due is looked at again.
