@@ -18,7 +18,7 @@ use units::{Span, Time};
 
 use self::header::Header;
 use self::offload::{LONGEST, PREFIX, Train};
-use self::path::{Held, LinkTables, Path};
+use self::path::{InTransit, LinkTables, Path};
 use self::pool::Pool;
 use self::waiter::Waiter;
 use crate::host::system;
@@ -263,7 +263,7 @@ impl<'a> Emulator<'a> {
     }
 
     /// `packet` comes out of the path.
-    fn arrive(&mut self, now: Time, packet: &Held) {
+    fn arrive(&mut self, now: Time, packet: &InTransit) {
         if packet.marked {
             header::mark_congestion(self.packet(packet));
         }
@@ -283,11 +283,11 @@ impl<'a> Emulator<'a> {
     }
 
     /// The bytes of `packet`.
-    fn packet(&mut self, packet: &Held) -> &mut [u8] {
+    fn packet(&mut self, packet: &InTransit) -> &mut [u8] {
         &mut self.pool.at(packet.place)[PREFIX..PREFIX + packet.size as usize]
     }
 
-    fn see_arrival(&mut self, now: Time, packet: &Held) {
+    fn see_arrival(&mut self, now: Time, packet: &InTransit) {
         self.begin_measuring(self.run_time(now));
         let flow = &mut self.flows[packet.flow as usize];
         let shared = &self.settings.shared[packet.flow as usize];
@@ -352,7 +352,7 @@ impl<'a> Emulator<'a> {
                 Some(packet) => self.path.offer(now, packet),
                 None => self.pool.release(place),
             }
-            while let Some(packet) = self.path.poll_gone() {
+            while let Some(packet) = self.path.poll_dropped() {
                 self.release_dropped(&packet);
             }
         }
@@ -360,7 +360,7 @@ impl<'a> Emulator<'a> {
     }
 
     /// `packet` was lost or dropped on the path.
-    fn release_dropped(&mut self, packet: &Held) {
+    fn release_dropped(&mut self, packet: &InTransit) {
         self.pool.release(packet.place);
         // One that left before the measured interval is not among those sent in it.
         let counts = packet.sequence.is_some() && self.run_time(packet.sent) >= self.settings.warmup;
@@ -370,10 +370,10 @@ impl<'a> Emulator<'a> {
     }
 
     /// The packet in `place`, read at `now`. `None` for what does not belong on the path.
-    fn identify(&mut self, now: Time, place: u32, length: usize, reverse: bool) -> Option<Held> {
+    fn identify(&mut self, now: Time, place: u32, length: usize, reverse: bool) -> Option<InTransit> {
         let bytes = &self.pool.at(place)[PREFIX..PREFIX + length];
         let header = Header::read(bytes)?;
-        let mut packet = Held {
+        let mut packet = InTransit {
             place,
             size: length as u32,
             flow: 0,

@@ -13,7 +13,7 @@ use crate::emulator::log::{Entry, Log};
 
 /// A packet on the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Held {
+pub(crate) struct InTransit {
     /// Its place in the pool.
     pub(crate) place: u32,
     /// Its size in bytes.
@@ -34,7 +34,7 @@ pub(crate) struct Held {
     pub(crate) sent: Time,
 }
 
-impl Packet for Held {
+impl Packet for InTransit {
     fn size(&self) -> Bytes {
         Bytes::new(u64::from(self.size))
     }
@@ -49,7 +49,7 @@ impl Packet for Held {
     }
 }
 
-impl Routed for Held {
+impl Routed for InTransit {
     fn step(&self) -> u32 {
         self.step
     }
@@ -65,11 +65,11 @@ impl Routed for Held {
 pub(crate) struct Path {
     lead: Span,
     /// On the clock of the run.
-    fabric: Fabric<Held>,
+    fabric: Fabric<InTransit>,
     /// The first steps of data and ACKs of each flow of the plan.
     steps: Vec<[u32; 2]>,
     /// What is sent before the run, by flow and direction, on the clock of the path.
-    early: Vec<[Wire<Held>; 2]>,
+    early: Vec<[Wire<InTransit>; 2]>,
     warmup: Option<Time>,
     sample_every: Option<Span>,
     next_sample: Time,
@@ -83,7 +83,7 @@ pub(crate) struct Path {
 struct Observer {
     events: Option<Vec<EventRow>>,
     /// Lost or dropped, and not yet handed out.
-    gone: Vec<Held>,
+    dropped: Vec<InTransit>,
     /// The link whose queue is logged.
     log: Option<(u32, Log)>,
 }
@@ -100,17 +100,17 @@ impl Observer {
     }
 }
 
-impl Tap<Held> for Observer {
-    fn taken(&mut self, link: u32, packet: &Held, at: Time, _marked: bool) {
+impl Tap<InTransit> for Observer {
+    fn taken(&mut self, link: u32, packet: &InTransit, at: Time, _marked: bool) {
         self.log(link, Entry::Arrival { at, size: packet.size() });
     }
 
-    fn departed(&mut self, link: u32, packet: &Held, departure: &Departure) {
+    fn departed(&mut self, link: u32, packet: &InTransit, departure: &Departure) {
         let &Departure { arrived, finish, .. } = departure;
         self.log(link, Entry::Departure { arrived, finish, size: packet.size() });
     }
 
-    fn discarded(&mut self, link: u32, packet: Held, at: Time, why: Discard) {
+    fn discarded(&mut self, link: u32, packet: InTransit, at: Time, why: Discard) {
         let size = packet.size();
         if matches!(why, Discard::Full | Discard::Early) {
             self.log(link, Entry::Arrival { at, size });
@@ -118,7 +118,7 @@ impl Tap<Held> for Observer {
         if why != Discard::Lost {
             self.log(link, Entry::Drop { at, size });
         }
-        self.gone.push(packet);
+        self.dropped.push(packet);
     }
 
     fn event(&mut self, row: EventRow) {
@@ -158,7 +158,7 @@ impl Path {
             next_due: Time::ZERO,
             sample_every,
             series: LinkSeries::default(),
-            observer: Observer { events: plan.record.events.then(Vec::new), gone: Vec::new(), log: None },
+            observer: Observer { events: plan.record.events.then(Vec::new), dropped: Vec::new(), log: None },
         }
     }
 
@@ -173,7 +173,7 @@ impl Path {
     }
 
     /// `packet` enters at `now`, after everything earlier.
-    pub(crate) fn offer(&mut self, now: Time, mut packet: Held) {
+    pub(crate) fn offer(&mut self, now: Time, mut packet: InTransit) {
         let (route, direction) = (packet.route as usize, usize::from(packet.reverse));
         if now < self.start() {
             self.early[route][direction].push(now, Span::ZERO, packet);
@@ -190,8 +190,8 @@ impl Path {
     }
 
     /// A packet that the links lost or dropped.
-    pub(crate) fn poll_gone(&mut self) -> Option<Held> {
-        self.observer.gone.pop()
+    pub(crate) fn poll_dropped(&mut self) -> Option<InTransit> {
+        self.observer.dropped.pop()
     }
 
     /// Brings the links up to `now`.
@@ -204,8 +204,8 @@ impl Path {
     }
 
     /// The packet that arrives first, with the instant at which it should, if that has come by `now`.
-    pub(crate) fn pop_due(&mut self, now: Time) -> Option<(Held, Time)> {
-        let next = |wire: &Wire<Held>| wire.next_arrival().unwrap_or(Time::NEVER);
+    pub(crate) fn pop_due(&mut self, now: Time) -> Option<(InTransit, Time)> {
+        let next = |wire: &Wire<InTransit>| wire.next_arrival().unwrap_or(Time::NEVER);
         if let Some(first) = self.early.iter_mut().flatten().min_by_key(|wire| next(wire)) {
             let due = next(first);
             if let Some(packet) = first.pop_due(now) {
@@ -285,8 +285,8 @@ mod tests {
         Time::ZERO + Span::from_micros(micros)
     }
 
-    fn packet(place: u32, reverse: bool) -> Held {
-        Held {
+    fn packet(place: u32, reverse: bool) -> InTransit {
+        InTransit {
             place,
             size: 1500,
             flow: 0,
@@ -323,7 +323,7 @@ mod tests {
         for place in 0..4 {
             path.offer(at(100_000), packet(place, false));
         }
-        assert_eq!(path.poll_gone().map(|gone| gone.place), Some(3));
+        assert_eq!(path.poll_dropped().map(|packet| packet.place), Some(3));
         path.offer(at(101_300), packet(4, true));
         // Nobody looks for half a second.
         let expected = [(0, at(111_200)), (4, at(111_300)), (1, at(112_400)), (2, at(113_600))];
