@@ -206,8 +206,8 @@ impl<'a> Emulator<'a> {
             }
             self.path.advance(now);
             self.deliver(now);
-            self.take_in(false);
-            self.take_in(true);
+            self.receive(false);
+            self.receive(true);
             if self.fresh == [false; 2] {
                 self.wait(end);
             }
@@ -256,7 +256,7 @@ impl<'a> Emulator<'a> {
             self.pool.release(packet.place);
             if packet.reverse {
                 // The time of its arrival is now.
-                self.take_in(false);
+                self.receive(false);
             }
         }
         self.stalls += u64::from(stalled);
@@ -268,7 +268,7 @@ impl<'a> Emulator<'a> {
             header::mark_congestion(self.packet(packet));
         }
         match self.settings.flows {
-            Flows::ByPort(_) => self.see_arrival(now, packet),
+            Flows::ByPort(_) => self.record_arrival(now, packet),
             Flows::One => {
                 let shared = &self.settings.shared[usize::from(packet.reverse)];
                 shared.arrived.fetch_add(u64::from(packet.size), Ordering::Relaxed);
@@ -287,7 +287,7 @@ impl<'a> Emulator<'a> {
         &mut self.pool.at(packet.place)[PREFIX..PREFIX + packet.size as usize]
     }
 
-    fn see_arrival(&mut self, now: Time, packet: &InTransit) {
+    fn record_arrival(&mut self, now: Time, packet: &InTransit) {
         self.begin_measuring(self.run_time(now));
         let flow = &mut self.flows[packet.flow as usize];
         let shared = &self.settings.shared[packet.flow as usize];
@@ -312,7 +312,7 @@ impl<'a> Emulator<'a> {
     }
 
     /// Reads what has come from one end.
-    fn take_in(&mut self, reverse: bool) {
+    fn receive(&mut self, reverse: bool) {
         let mut taken = 0;
         while taken < BATCH && self.fresh[usize::from(reverse)] {
             // Whatever one read brings came at one instant.
@@ -397,7 +397,7 @@ impl<'a> Emulator<'a> {
                 packet.flow = u32::from(port.checked_sub(SENDER_PORT)?);
                 packet.route = *routes.get(packet.flow as usize)? as u32;
                 if !reverse {
-                    packet.sequence = self.see_departure(now, packet.flow, &segment);
+                    packet.sequence = self.record_departure(now, packet.flow, &segment);
                 }
             }
         }
@@ -405,7 +405,7 @@ impl<'a> Emulator<'a> {
     }
 
     /// A segment leaves its sender: its number, if it carries data.
-    fn see_departure(&mut self, now: Time, index: u32, segment: &header::Segment) -> Option<u64> {
+    fn record_departure(&mut self, now: Time, index: u32, segment: &header::Segment) -> Option<u64> {
         let at = self.run_time(now);
         self.begin_measuring(at);
         let flow = &mut self.flows[index as usize];
