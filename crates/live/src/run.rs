@@ -23,6 +23,7 @@ use crate::host::namespace::{End, Setting};
 use crate::host::sockets::{FAR, NEAR, Sockets, ahead};
 use crate::host::system;
 use crate::tcp::endpoints::{self, Endpoints, Traced};
+use crate::tcp::flow::opening_lead;
 use crate::tcp::probes;
 use crate::watchdog::{self, Unfinished};
 
@@ -323,8 +324,7 @@ fn run_threads(
     trace: Option<kernel::Trace>,
 ) -> Result<Threads, Failure> {
     let plan = job.plan.as_ref();
-    let early =
-        |flow: &DrawnFlow| endpoints::opening_lead(&plan.flows[flow.of]).saturating_sub(flow.start.since(Time::ZERO));
+    let early = |flow: &DrawnFlow| opening_lead(&plan.flows[flow.of]).saturating_sub(flow.start.since(Time::ZERO));
     let lead = SETTLING + drawn.iter().map(early).max().unwrap_or_default();
     let routes: Vec<usize> = drawn.iter().map(|flow| flow.of).collect();
     let shared: Vec<SharedCounters> = drawn.iter().map(|_| SharedCounters::default()).collect();

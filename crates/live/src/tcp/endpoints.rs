@@ -4,13 +4,13 @@
 //! and no packet wakes it: a wake-up would delay the emulator.
 
 use std::net::SocketAddrV4;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use record::{EventKind, EventRow, FlowSample, FlowSeries, FlowState, seconds};
+use record::{EventKind, EventRow, FlowSample, FlowSeries, seconds};
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, accept_with, connect};
-use scenario::{DrawnFlow, Plan, PlannedFlow, Sampling};
+use rustix::net::connect;
+use scenario::{DrawnFlow, Plan, Sampling};
 use units::{Span, Time};
 
 use crate::algorithm::Algorithm;
@@ -18,9 +18,10 @@ use crate::emulator::{Clock, PRIORITY, SENDER_PORT, SharedCounters};
 use crate::host::sockets::{FAR, RECEIVER_PORT, Sockets};
 use crate::host::system::{self, TcpInfo};
 use crate::tcp::ack_rows::AckRows;
-use crate::tcp::application::{Application, take, unless_later};
+use crate::tcp::application::unless_later;
+use crate::tcp::flow::{Flow, Stage, with_segment};
 use crate::tcp::probes::ProbeValue;
-use crate::tcp::tcp_events::{Counts, apply, compare, state};
+use crate::tcp::tcp_events::{Counts, apply, compare};
 
 /// Sockets are looked at so often.
 const TICK: Span = Span::from_millis(1);
@@ -28,13 +29,6 @@ const TICK: Span = Span::from_millis(1);
 const DRAIN: Span = Span::from_millis(20);
 /// Written or read at once.
 const CHUNK: usize = 1 << 20;
-/// `tcpi_snd_ssthresh` of a connection that has none yet (TCP_INFINITE_SSTHRESH).
-const NO_THRESHOLD: u32 = 0x7fff_ffff;
-
-/// How long before its start the connection of a flow is opened: two round trips, and time for a machine that is busy.
-pub(crate) fn opening_lead(flow: &PlannedFlow) -> Span {
-    flow.base_rtt * 2 + Span::from_millis(30)
-}
 
 /// What the endpoints are to do, and where.
 #[derive(Clone, Copy)]
@@ -99,40 +93,6 @@ pub(crate) struct FlowTotals {
     pub(crate) completed: Option<Time>,
 }
 
-/// What a flow is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// Its connection is not opened yet.
-    Waiting,
-    /// Its connection is opened ahead of its start.
-    Opened,
-    Sending,
-    Over,
-}
-
-struct Flow {
-    index: u32,
-    of: usize,
-    sockets: Option<Sockets>,
-    sink: Option<OwnedFd>,
-    stage: Stage,
-    open_at: Time,
-    start: Time,
-    stop: Time,
-    application: Application,
-    total: Option<u64>,
-    /// The last look at the connection, when it was, and the window at the one before.
-    info: TcpInfo,
-    looked: Time,
-    window_before: u32,
-    /// The state of the last record of the trace.
-    state: FlowState,
-    counts: Counts,
-    /// The counts at the start of the measured interval.
-    base: Counts,
-    completed: Option<Time>,
-}
-
 /// All flows at work.
 pub(crate) struct Endpoints<'a> {
     settings: Settings<'a>,
@@ -162,27 +122,7 @@ impl<'a> Endpoints<'a> {
     ) -> Self {
         let flows = settings.drawn.iter().zip(sockets).enumerate();
         let flow = |(index, (drawn, sockets)): (usize, (&DrawnFlow, Sockets))| {
-            let planned = &settings.plan.flows[drawn.of];
-            let start = Time::ZERO + settings.lead + drawn.start.since(Time::ZERO);
-            Flow {
-                index: index as u32,
-                of: drawn.of,
-                sockets: Some(sockets),
-                sink: None,
-                stage: Stage::Waiting,
-                open_at: Time::ZERO + start.since(Time::ZERO).saturating_sub(opening_lead(planned)),
-                start: drawn.start,
-                stop: drawn.stop,
-                application: Application::new(planned, drawn, settings.seed),
-                total: drawn.bytes.map(|bytes| bytes.get()),
-                info: TcpInfo::default(),
-                looked: Time::ZERO,
-                window_before: 0,
-                state: FlowState::Open,
-                counts: Counts::default(),
-                base: Counts::default(),
-                completed: None,
-            }
+            Flow::new(&settings, index as u32, drawn, sockets)
         };
         let sampled = matches!(settings.plan.record.flow_series, Sampling::Every(_));
         algorithms.iter_mut().for_each(|algorithm| algorithm.show(settings.plan.record.probes));
@@ -347,7 +287,7 @@ impl<'a> Endpoints<'a> {
         }
         let Some(mut rows) = self.ack_rows.take() else { return };
         if let Some(due) = rows.due(index) {
-            rows.complete(index, with(segment, self.row(due, index)));
+            rows.complete(index, with_segment(segment, self.row(due, index)));
         }
         rows.ack(at, index);
         self.ack_rows = Some(rows);
@@ -402,27 +342,8 @@ impl<'a> Endpoints<'a> {
     /// The row of flow `index` at `at`, as the last look found it.
     fn row(&self, at: Time, index: usize) -> FlowSample {
         let flow = &self.flows[index];
-        let shared = &self.settings.shared[index];
-        let info = &flow.info;
-        let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        let latest = count(&shared.latest_rtt);
         let paces = self.algorithms[self.of_flow[flow.of]].paces();
-        FlowSample {
-            time_s: seconds(at),
-            flow: flow.index,
-            window_segments: f64::from(info.window),
-            threshold_segments: threshold(info.threshold),
-            in_flight_segments: (info.unacknowledged + info.retransmitted).saturating_sub(info.sacked + info.lost),
-            latest_rtt_ms: if latest == 0 { f64::NAN } else { latest as f64 / 1e6 },
-            smoothed_rtt_ms: millis(info.smoothed_rtt_us),
-            min_rtt_ms: millis(info.min_rtt_us),
-            delivered_bytes: flow.counts.delivered,
-            arrived_packets: count(&shared.arrived),
-            sent_packets: count(&shared.sent),
-            retransmitted_packets: count(&shared.retransmitted),
-            pacing_rate_bps: if paces { info.pacing_rate as f64 * 8.0 } else { f64::NAN },
-            state: state(info.congestion_state),
-        }
+        flow.row(at, &self.settings.shared[index], paces)
     }
 
     /// Fetches what the controllers tell of themselves.
@@ -442,48 +363,4 @@ impl<'a> Endpoints<'a> {
             });
         }
     }
-}
-
-impl Flow {
-    fn accept(&mut self) -> Result<(), Errno> {
-        let listener = self.sockets.as_ref().and_then(|sockets| sockets.listener.as_ref());
-        if let (None, Some(listener)) = (&self.sink, listener) {
-            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            match accept_with(listener, flags) {
-                Ok(sink) => self.sink = Some(sink),
-                Err(error) => return unless_later(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes what the application has at `at`, and takes what was delivered.
-    fn exchange(&mut self, at: Time, buffer: &mut [u8]) -> Result<(), Errno> {
-        if let Some(sockets) = &self.sockets {
-            self.application.write(at, &sockets.sender, buffer)?;
-        }
-        self.sink.as_ref().map_or(Ok(()), |sink| take(sink, buffer, &mut self.counts.delivered))
-    }
-}
-
-/// `row`, of which `segment` knows more.
-fn with(segment: &kernel::Segment, row: FlowSample) -> FlowSample {
-    FlowSample {
-        window_segments: f64::from(segment.snd_cwnd),
-        threshold_segments: threshold(segment.ssthresh),
-        in_flight_segments: segment.in_flight,
-        latest_rtt_ms: millis(segment.rtt_us),
-        smoothed_rtt_ms: millis(segment.srtt_us),
-        state: state(segment.state),
-        ..row
-    }
-}
-
-fn threshold(segments: u32) -> f64 {
-    if segments >= NO_THRESHOLD { f64::INFINITY } else { f64::from(segments) }
-}
-
-/// No number where there was no sample yet.
-fn millis(micros: u32) -> f64 {
-    if micros == 0 || micros == u32::MAX { f64::NAN } else { f64::from(micros) / 1e3 }
 }

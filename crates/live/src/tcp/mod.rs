@@ -3,6 +3,7 @@
 mod ack_rows;
 mod application;
 pub(crate) mod endpoints;
+pub(crate) mod flow;
 pub(crate) mod probes;
 mod tcp_events;
 pub(crate) mod tracker;

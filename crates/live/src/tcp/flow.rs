@@ -1,0 +1,154 @@
+//! One flow at the endpoints: its sockets, its application, and what is known of its connection.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use record::{FlowSample, FlowState, seconds};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with};
+use scenario::{DrawnFlow, PlannedFlow};
+use units::{Span, Time};
+
+use crate::emulator::SharedCounters;
+use crate::host::sockets::Sockets;
+use crate::host::system::TcpInfo;
+use crate::tcp::application::{Application, take, unless_later};
+use crate::tcp::endpoints::Settings;
+use crate::tcp::tcp_events::{Counts, state};
+
+/// `tcpi_snd_ssthresh` of a connection that has none yet (TCP_INFINITE_SSTHRESH).
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
+/// How long before its start the connection of a flow is opened: two round trips, and time for a machine that is busy.
+pub(crate) fn opening_lead(flow: &PlannedFlow) -> Span {
+    flow.base_rtt * 2 + Span::from_millis(30)
+}
+
+/// What a flow is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its connection is not opened yet.
+    Waiting,
+    /// Its connection is opened ahead of its start.
+    Opened,
+    Sending,
+    Over,
+}
+
+/// A flow, and what is known of its connection.
+pub(super) struct Flow {
+    pub(super) index: u32,
+    pub(super) of: usize,
+    pub(super) sockets: Option<Sockets>,
+    pub(super) sink: Option<OwnedFd>,
+    pub(super) stage: Stage,
+    pub(super) open_at: Time,
+    pub(super) start: Time,
+    pub(super) stop: Time,
+    pub(super) application: Application,
+    pub(super) total: Option<u64>,
+    /// The last look at the connection, when it was, and the window at the one before.
+    pub(super) info: TcpInfo,
+    pub(super) looked: Time,
+    pub(super) window_before: u32,
+    /// The state of the last record of the trace.
+    pub(super) state: FlowState,
+    pub(super) counts: Counts,
+    /// The counts at the start of the measured interval.
+    pub(super) base: Counts,
+    pub(super) completed: Option<Time>,
+}
+
+impl Flow {
+    /// Flow `index` of the tables: `drawn`, over `sockets`.
+    pub(super) fn new(settings: &Settings<'_>, index: u32, drawn: &DrawnFlow, sockets: Sockets) -> Self {
+        let planned = &settings.plan.flows[drawn.of];
+        let start = Time::ZERO + settings.lead + drawn.start.since(Time::ZERO);
+        Self {
+            index,
+            of: drawn.of,
+            sockets: Some(sockets),
+            sink: None,
+            stage: Stage::Waiting,
+            open_at: Time::ZERO + start.since(Time::ZERO).saturating_sub(opening_lead(planned)),
+            start: drawn.start,
+            stop: drawn.stop,
+            application: Application::new(planned, drawn, settings.seed),
+            total: drawn.bytes.map(|bytes| bytes.get()),
+            info: TcpInfo::default(),
+            looked: Time::ZERO,
+            window_before: 0,
+            state: FlowState::Open,
+            counts: Counts::default(),
+            base: Counts::default(),
+            completed: None,
+        }
+    }
+
+    /// Takes the connection, once it is there.
+    pub(super) fn accept(&mut self) -> Result<(), Errno> {
+        let listener = self.sockets.as_ref().and_then(|sockets| sockets.listener.as_ref());
+        if let (None, Some(listener)) = (&self.sink, listener) {
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            match accept_with(listener, flags) {
+                Ok(sink) => self.sink = Some(sink),
+                Err(error) => return unless_later(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what the application has at `at`, and takes what was delivered.
+    pub(super) fn exchange(&mut self, at: Time, buffer: &mut [u8]) -> Result<(), Errno> {
+        if let Some(sockets) = &self.sockets {
+            self.application.write(at, &sockets.sender, buffer)?;
+        }
+        self.sink.as_ref().map_or(Ok(()), |sink| take(sink, buffer, &mut self.counts.delivered))
+    }
+
+    /// The row at `at`, as the last look found it. `shared` is what the emulator counted; of a controller that `paces`
+    /// not, the rate has no meaning.
+    pub(super) fn row(&self, at: Time, shared: &SharedCounters, paces: bool) -> FlowSample {
+        let info = &self.info;
+        let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        let latest = count(&shared.latest_rtt);
+        FlowSample {
+            time_s: seconds(at),
+            flow: self.index,
+            window_segments: f64::from(info.window),
+            threshold_segments: threshold(info.threshold),
+            in_flight_segments: (info.unacknowledged + info.retransmitted).saturating_sub(info.sacked + info.lost),
+            latest_rtt_ms: if latest == 0 { f64::NAN } else { latest as f64 / 1e6 },
+            smoothed_rtt_ms: millis(info.smoothed_rtt_us),
+            min_rtt_ms: millis(info.min_rtt_us),
+            delivered_bytes: self.counts.delivered,
+            arrived_packets: count(&shared.arrived),
+            sent_packets: count(&shared.sent),
+            retransmitted_packets: count(&shared.retransmitted),
+            pacing_rate_bps: if paces { info.pacing_rate as f64 * 8.0 } else { f64::NAN },
+            state: state(info.congestion_state),
+        }
+    }
+}
+
+/// `row`, of which `segment` knows more.
+pub(super) fn with_segment(segment: &kernel::Segment, row: FlowSample) -> FlowSample {
+    FlowSample {
+        window_segments: f64::from(segment.snd_cwnd),
+        threshold_segments: threshold(segment.ssthresh),
+        in_flight_segments: segment.in_flight,
+        latest_rtt_ms: millis(segment.rtt_us),
+        smoothed_rtt_ms: millis(segment.srtt_us),
+        state: state(segment.state),
+        ..row
+    }
+}
+
+fn threshold(segments: u32) -> f64 {
+    if segments >= NO_THRESHOLD { f64::INFINITY } else { f64::from(segments) }
+}
+
+/// No number where there was no sample yet.
+fn millis(micros: u32) -> f64 {
+    if micros == 0 || micros == u32::MAX { f64::NAN } else { f64::from(micros) / 1e3 }
+}
