@@ -37,8 +37,8 @@ pub struct Fidelity {
     pub scheduling: &'static str,
     /// Where the round-trip times of the table `flows` come from.
     pub rtt_source: &'static str,
-    /// Where the states of flows, and their timeouts and recoveries, come from: `tracepoint`, which tells of each when it happens, or
-    /// `tcp_info`, which is asked each millisecond and knows of no spurious reductions.
+    /// Where the states of flows, and their timeouts and recoveries, come from: `tracepoint`, which tells of each when
+    /// it happens, or `tcp_info`, which is asked each millisecond and knows of no spurious reductions.
     pub state_source: &'static str,
     /// Records of the tracepoint that found no room.
     pub missed_records: u64,
@@ -115,7 +115,8 @@ mod tests {
 
     fn judged(queue: &str, max_us: f64, drops: u64) -> Vec<String> {
         let toml = format!(
-            "duration = \"1s\"\npath = {{ rate = \"10mbit\", rtt = \"20ms\", queue = \"{queue}\" }}\nflows = [{{ cc = \"newreno\" }}]"
+            "duration = \"1s\"\npath = {{ rate = \"10mbit\", rtt = \"20ms\", queue = \"{queue}\" }}\n\
+             flows = [{{ cc = \"newreno\" }}]"
         );
         let plan = scenario::from_toml(&toml, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
         reasons(&plan, &Lateness { max: max_us, ..Lateness::default() }, drops)

@@ -271,7 +271,8 @@ fn two_runs_at_once_do_not_meet() {
     let _alone = alone();
     let scenario = |rate: &str| {
         format!(
-            "duration = \"2s\"\npath = {{ rate = \"{rate}\", rtt = \"20ms\", queue = \"50p\" }}\nflows = [{{ cc = \"cubic\" }}]"
+            "duration = \"2s\"\npath = {{ rate = \"{rate}\", rtt = \"20ms\", queue = \"50p\" }}\n\
+             flows = [{{ cc = \"cubic\" }}]"
         )
     };
     std::thread::scope(|scope| {
@@ -291,9 +292,8 @@ fn a_run_that_is_stopped_says_so_at_once() {
         return;
     }
     let _alone = alone();
-    let job = job(
-        "duration = \"60s\"\npath = { rate = \"5mbit\", rtt = \"20ms\", queue = \"50p\" }\nflows = [{ cc = \"cubic\" }]",
-    );
+    let job = job("duration = \"60s\"\npath = { rate = \"5mbit\", rtt = \"20ms\", queue = \"50p\" }\n\
+         flows = [{ cc = \"cubic\" }]");
     let watch = Arc::new(Watch::default());
     std::thread::scope(|scope| {
         let stopper = Arc::clone(&watch);

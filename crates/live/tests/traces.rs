@@ -12,7 +12,9 @@ use std::time::Duration;
 use common::{Namespace, alone, job, namespaces, possible, threads_and_files};
 use live::{Shell, Watch};
 
-const SCENARIO: &str = "duration = \"1s\"\npath = { rate = \"10mbit\", rtt = \"40ms\", queue = \"1bdp\" }\nflows = [{ cc = \"newreno\", count = 4 }]";
+const SCENARIO: &str = "duration = \"1s\"\n\
+    path = { rate = \"10mbit\", rtt = \"40ms\", queue = \"1bdp\" }\n\
+    flows = [{ cc = \"newreno\", count = 4 }]";
 
 /// This test program, to run only `test`, which is ignored otherwise.
 fn myself(test: &str) -> Vec<std::ffi::OsString> {

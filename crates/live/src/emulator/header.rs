@@ -71,7 +71,8 @@ fn segment(transport: &[u8]) -> Option<Segment> {
     })
 }
 
-/// The SACK blocks of a TCP segment in the whole IPv4 packet `packet` (RFC 2018): first byte, and the one behind the last.
+/// The SACK blocks of a TCP segment in the whole IPv4 packet `packet` (RFC 2018): first byte, and the one behind the
+/// last.
 pub(crate) fn sack_blocks(packet: &[u8]) -> impl Iterator<Item = (u32, u32)> {
     let transport = packet.get(usize::from(packet[0] & 15) * 4..).unwrap_or_default();
     let header = usize::from(transport.get(12).copied().unwrap_or(0) >> 4) * 4;
@@ -94,7 +95,8 @@ pub(crate) fn sack_blocks(packet: &[u8]) -> impl Iterator<Item = (u32, u32)> {
     blocks.chunks_exact(8).filter_map(|block| Some((double(block, 0)?, double(block, 4)?)))
 }
 
-/// Marks the IPv4 packet: congestion experienced (CE, RFC 3168, section 5), and the checksum brought up to date (RFC 1624, equation 3).
+/// Marks the IPv4 packet: congestion experienced (CE, RFC 3168, section 5), and the checksum brought up to date (RFC
+/// 1624, equation 3).
 pub(crate) fn mark_congestion(packet: &mut [u8]) {
     let before = u16::from_be_bytes([packet[0], packet[1]]);
     packet[1] |= 3;
@@ -118,7 +120,8 @@ fn double(bytes: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// 10.0.0.1:10000 to 10.0.0.2:20000, ECT(0), sequence 1000, acknowledgement 2000, ACK, 12 bytes of options, 4 of payload.
+    /// 10.0.0.1:10000 to 10.0.0.2:20000, ECT(0), sequence 1000, acknowledgement 2000, ACK, 12 bytes of options, 4 of
+    /// payload.
     fn packet() -> Vec<u8> {
         let mut packet = vec![0x45, 2, 0, 56, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         packet.extend([0x27, 0x10, 0x4e, 0x20, 0, 0, 0x03, 0xe8, 0, 0, 0x07, 0xd0, 0x80, ACK, 1, 0, 0, 0, 0, 0]);

@@ -9,8 +9,8 @@
 //! 14 d 1 1500    a packet is dropped
 //! ```
 //!
-//! Times are whole milliseconds since the start, rounded down, and delays their differences. The emulator only sends [`Entry`]s; a
-//! thread of its own writes.
+//! Times are whole milliseconds since the start, rounded down, and delays their differences. The emulator only sends
+//! [`Entry`]s; a thread of its own writes.
 
 use std::collections::VecDeque;
 use std::io::{self, BufWriter, Write};

@@ -1,6 +1,7 @@
 //! The emulator: moves packets between the devices of the two ends and the [`Path`], at the right time.
 //!
-//! One thread. Writing to a device runs the TCP that receives, and what that sends in return is there to be read at once.
+//! One thread. Writing to a device runs the TCP that receives, and what that sends in return is there to be read at
+//! once.
 
 mod header;
 pub(crate) mod log;
@@ -28,7 +29,8 @@ use crate::tcp::tracker::Tracker;
 const BATCH: usize = 64;
 /// A delivery that is later than this is a stall: the machine was busy elsewhere.
 const STALL: Span = Span::from_millis(5);
-/// Packets of a flow that are read within this time of each other, and without an ACK in between, left TCP as one train.
+/// Packets of a flow that are read within this time of each other, and without an ACK in between, left TCP as one
+/// train.
 const TRAIN_GAP: Span = Span::from_micros(50);
 /// The emulator runs before the endpoints, and both before everything else.
 pub(crate) const PRIORITY: i32 = 2;

@@ -1,7 +1,9 @@
-//! The emulated path: the links, queues and wires of a plan, around packets that lie in a [`Pool`](crate::emulator::pool::Pool).
+//! The emulated path: the links, queues and wires of a plan, around packets that lie in a
+//! [`Pool`](crate::emulator::pool::Pool).
 //!
-//! Its clock begins [`Path::new`]'s `lead` before the run. Until then connections are opened, over wires without links: the simulator's
-//! have no handshake. What happens at a link is accounted for at its own instant, however late the emulator looks.
+//! Its clock begins [`Path::new`]'s `lead` before the run. Until then connections are opened, over wires without links:
+//! the simulator's have no handshake. What happens at a link is accounted for at its own instant, however late the
+//! emulator looks.
 
 use engine::{Fabric, Routed, Tap};
 use network::{Departure, Discard, Packet, Wire};
@@ -275,7 +277,8 @@ mod tests {
     /// A path of 10 Mbit/s and 10 ms each way with room for two packets, whose clock begins 100 ms before the run.
     fn path(more: &str) -> (Path, Plan) {
         let toml = format!(
-            "{more}\nduration = \"1s\"\npath = {{ rate = \"10mbit\", rtt = \"20ms\", queue = \"2p\" }}\nflows = [{{ cc = \"newreno\" }}]"
+            "{more}\nduration = \"1s\"\npath = {{ rate = \"10mbit\", rtt = \"20ms\", queue = \"2p\" }}\n\
+             flows = [{{ cc = \"newreno\" }}]"
         );
         let plan = scenario::from_toml(&toml, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
         (Path::new(&plan, 1, Span::from_millis(100)), plan)

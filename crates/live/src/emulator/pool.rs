@@ -10,7 +10,8 @@ pub(crate) struct Pool {
 impl Pool {
     /// `places` for packets of at most `size` bytes.
     pub(crate) fn new(places: usize, size: usize) -> Self {
-        // Not zero: pages of zeros would be given out one by one, at the first packet in each, and that packet would be late.
+        // Not zero: pages of zeros would be given out one by one, at the first packet in each, and that packet would be
+        // late.
         Self { bytes: vec![0xff; places * size].into(), size, free: (0..places as u32).rev().collect() }
     }
 

@@ -11,8 +11,8 @@ const HOSTS: &str = "/etc/hosts";
 /// A folder that every machine has.
 const FOLDER: &str = "/tmp";
 
-/// Gives the calling thread, and what it starts, mounts of its own, in which `/etc/hosts` also knows the two ends: `near`, and `far`, which
-/// is `server` too. The machine's own file stays as it is, and nothing is left behind.
+/// Gives the calling thread, and what it starts, mounts of its own, in which `/etc/hosts` also knows the two ends:
+/// `near`, and `far`, which is `server` too. The machine's own file stays as it is, and nothing is left behind.
 ///
 /// # Errors
 /// The machine has no such file, or does not let its mounts be changed.

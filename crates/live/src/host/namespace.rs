@@ -1,4 +1,5 @@
-//! One end of the path: a network namespace with nothing in it but a TUN device, both without a name outside this process.
+//! One end of the path: a network namespace with nothing in it but a TUN device, both without a name outside this
+//! process.
 //!
 //! A namespace lives as long as something is open in it. Whatever ends the process closes all, so nothing stays.
 
@@ -18,8 +19,8 @@ use crate::host::system::{self, Interface};
 const DEVICE: &str = "path";
 /// Both ends are in one network of this size.
 const PREFIX: u32 = 30;
-/// Packets that may wait to be read. The default of 500 is less than what a window of TCP sends at once, and what is dropped there is
-/// dropped in silence.
+/// Packets that may wait to be read. The default of 500 is less than what a window of TCP sends at once, and what is
+/// dropped there is dropped in silence.
 const QUEUE_LENGTH: i32 = 10_000;
 
 /// A setting of the kernel's network, and what it is set to.
@@ -75,8 +76,8 @@ impl End {
         Ok(Self { tun, namespace: namespace.into() })
     }
 
-    /// Packets that the device dropped because its reader was too slow. Looks from a thread of its own, as the namespace of the calling
-    /// one must not change.
+    /// Packets that the device dropped because its reader was too slow. Looks from a thread of its own, as the
+    /// namespace of the calling one must not change.
     pub(crate) fn dropped(&self) -> io::Result<u64> {
         self.inside(|| fs::read_to_string("/proc/thread-self/net/dev"))?.map(|text| transmit_drops(&text))
     }
@@ -109,7 +110,8 @@ fn configure(address: Ipv4Addr, mtu: u32) -> io::Result<()> {
     device.bring_up()
 }
 
-/// Sets `name` in the namespace of the calling thread. Kernels without it are none the worse: what matters is in all of them.
+/// Sets `name` in the namespace of the calling thread. Kernels without it are none the worse: what matters is in all of
+/// them.
 fn set(name: &str, value: &str) -> Result<(), String> {
     let path = Path::new("/proc/sys/net/ipv4").join(name);
     match fs::write(&path, value) {
@@ -133,10 +135,13 @@ mod tests {
 
     #[test]
     fn drops_are_read_from_their_column() {
-        let text = "Inter-|   Receive                                                |  Transmit\n \
-                    face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
-                    lo:       0       0    0    7    0     0          0         0        0       0    0    8    0     0       0          0\n  \
-                    path: 7530000    5020    0    1    0     0          0         0  9000000    6000    2    3    4     0       0          0\n";
+        let text = "Inter-|   Receive                  |  Transmit\n \
+                    face |bytes packets errs drop fifo frame compressed multicast|\
+                    bytes packets errs drop fifo colls carrier compressed\n    \
+                    lo:       0       0    0    7    0     0          0         0        \
+                    0       0    0    8    0     0       0          0\n  \
+                    path: 7530000    5020    0    1    0     0          0         0  \
+                    9000000    6000    2    3    4     0       0          0\n";
         assert_eq!(transmit_drops(text), 3);
         assert_eq!(transmit_drops("nothing"), 0);
     }

@@ -48,8 +48,8 @@ pub(crate) fn unshare_network() -> io::Result<()> {
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
 }
 
-/// Makes the processes that the calling thread starts from now on numbers of a space of their own. When the first of them
-/// ends, all do.
+/// Makes the processes that the calling thread starts from now on numbers of a space of their own. When the first of
+/// them ends, all do.
 pub(crate) fn unshare_processes() -> io::Result<()> {
     // SAFETY: as above.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWPID) }?)
@@ -71,15 +71,15 @@ pub(crate) fn unshare_user() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("0 {} 1", group.as_raw()))
 }
 
-/// Prepares `command` for a thread that has called [`unshare_processes`]: what it starts ends with that thread, and so does all that
-/// this starts in turn.
+/// Prepares `command` for a thread that has called [`unshare_processes`]: what it starts ends with that thread, and so
+/// does all that this starts in turn.
 ///
-/// The first process of such a space is not ended by ordinary signals, as an interrupt from the terminal. So it only waits, and the
-/// command is the second.
+/// The first process of such a space is not ended by ordinary signals, as an interrupt from the terminal. So it only
+/// waits, and the command is the second.
 pub(crate) fn contain(command: &mut Command) {
     let prepare = || {
-        // SAFETY: only calls that are safe after a fork; what the first process needs no more it closes, as somebody waits for the
-        // end of it, and it never returns.
+        // SAFETY: only calls that are safe after a fork; what the first process needs no more it closes, as somebody
+        // waits for the end of it, and it never returns.
         unsafe {
             succeeded(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
             let child = libc::fork();
@@ -159,8 +159,8 @@ impl Interface<'_> {
     }
 }
 
-/// Makes the TUN device `name` in the namespace of the calling thread: each packet has a `struct virtio_net_hdr` in front, data of TCP
-/// comes many segments at once and without checksums, reads do not block.
+/// Makes the TUN device `name` in the namespace of the calling thread: each packet has a `struct virtio_net_hdr` in
+/// front, data of TCP comes many segments at once and without checksums, reads do not block.
 pub(crate) fn open_tun(name: &str) -> io::Result<OwnedFd> {
     // SAFETY: the path is terminated, and what comes back is owned by nobody else.
     let tun = unsafe {

@@ -1,7 +1,8 @@
 //! Rows of the series that are due at ACKs.
 //!
-//! The kernel tells of a segment before it processes it. So the row of an ACK is completed by what is found next: by the ACK after it, or
-//! by the next look at the connection. Rows of several flows are put in the order of time before they are handed out.
+//! The kernel tells of a segment before it processes it. So the row of an ACK is completed by what is found next: by
+//! the ACK after it, or by the next look at the connection. Rows of several flows are put in the order of time before
+//! they are handed out.
 
 use record::{FlowSample, seconds};
 use units::Time;

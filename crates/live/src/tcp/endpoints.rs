@@ -1,7 +1,7 @@
 //! The two ends of every flow: the kernel's TCP sockets, and what they tell while the run goes on.
 //!
-//! One thread looks at all sockets a thousand times a second. Send buffers hold more than is sent in between, so nobody waits for it,
-//! and no packet wakes it: a wake-up would delay the emulator.
+//! One thread looks at all sockets a thousand times a second. Send buffers hold more than is sent in between, so nobody
+//! waits for it, and no packet wakes it: a wake-up would delay the emulator.
 
 use std::net::SocketAddrV4;
 use std::os::fd::AsFd;

@@ -16,7 +16,8 @@ pub(crate) struct ProbeValue {
 const MOMENT: Span = Span::from_micros(100);
 const RESOLUTION: Span = Span::from_micros(1);
 
-/// The table, in the order of time. Of a flow that has a row in `every_ack` for each ACK, what was told at one has the time of its row.
+/// The table, in the order of time. Of a flow that has a row in `every_ack` for each ACK, what was told at one has the
+/// time of its row.
 pub(crate) fn table(mut values: Vec<ProbeValue>, every_ack: Option<&FlowSeries>) -> Probes {
     if let Some(series) = every_ack {
         let acks = AckTimes::of(series);
@@ -67,7 +68,8 @@ mod tests {
     #[test]
     fn what_was_told_at_an_ack_has_the_time_of_its_row() {
         let rows = series(&[1.000_000_7, 1.5, 2.000_000_9], &[0, 1, 0]);
-        // By a clock of whole microseconds: after the ACK, at its end rounded down, of another flow, and nowhere near one.
+        // By a clock of whole microseconds: after the ACK, at its end rounded down, of another flow, and nowhere near
+        // one.
         let values =
             vec![told(1_000_004_000, 0), told(2_000_000_000, 0), told(1_500_002_000, 1), told(1_700_000_000, 0)];
         assert_eq!(table(values, Some(&rows)).time_s, [1.000_000_7, 1.5, 1.7, 2.000_000_9]);

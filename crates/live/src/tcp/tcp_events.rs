@@ -1,6 +1,7 @@
 //! What becomes of a flow: its state, and what is worth noting when that changes.
 //!
-//! The kernel's trace tells of each change when it happens. Without it two looks by TCP_INFO are compared, a millisecond apart.
+//! The kernel's trace tells of each change when it happens. Without it two looks by TCP_INFO are compared, a
+//! millisecond apart.
 
 use record::{EventKind, FlowState};
 

@@ -1,4 +1,5 @@
-//! What is seen of a connection from the outside, at the sender's end of the path: sequence numbers, retransmissions, round-trip times.
+//! What is seen of a connection from the outside, at the sender's end of the path: sequence numbers, retransmissions,
+//! round-trip times.
 
 use std::collections::VecDeque;
 
@@ -68,9 +69,9 @@ impl Tracker {
         Sending { offset, again }
     }
 
-    /// An acknowledgement with these SACK blocks arrives at `now`: the round-trip time of the newest segment that it tells of anew and
-    /// that was sent once (Karn and Partridge 1987). None where the cumulative point passes one that was sent again, which may have
-    /// held up the others.
+    /// An acknowledgement with these SACK blocks arrives at `now`: the round-trip time of the newest segment that it
+    /// tells of anew and that was sent once (Karn and Partridge 1987). None where the cumulative point passes one that
+    /// was sent again, which may have held up the others.
     pub(crate) fn acknowledge(
         &mut self,
         now: Time,
