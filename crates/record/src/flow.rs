@@ -3,7 +3,7 @@
 use units::{Span, Time};
 
 use crate::table::{Column, columns};
-use crate::{Histogram, milliseconds, seconds};
+use crate::{Samples, milliseconds, seconds};
 
 /// What happened to the packets of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,7 +149,7 @@ pub struct FlowMeter {
     base: FlowCounters,
     from: Time,
     /// Nanoseconds.
-    rtt: Histogram<u32>,
+    rtt: Samples,
 }
 
 impl FlowMeter {
@@ -161,7 +161,7 @@ impl FlowMeter {
     /// A round-trip time sample.
     #[inline]
     pub fn rtt(&mut self, sample: Span) {
-        self.rtt.record(sample.as_nanos(), 1);
+        self.rtt.record(sample.as_nanos());
     }
 
     /// The measured interval starts here: forgets what was before `at`.
@@ -177,7 +177,8 @@ impl FlowMeter {
         let measured_s = flow.stop.min(at).since(flow.start.max(self.from)).as_nanos() as f64 / 1e9;
         let bit_rate = |bytes: u64| if measured_s > 0.0 { bytes as f64 * 8.0 / measured_s } else { 0.0 };
         let rtt = |nanos: Option<f64>| nanos.map_or(f64::NAN, |nanos| nanos / 1e6);
-        let percentile = |q| rtt(self.rtt.quantile(q));
+        let samples = self.rtt.statistics();
+        let percentile = |q| rtt(samples.quantile(q));
         FlowRow {
             flow: flow.flow,
             name: flow.name.to_owned(),
@@ -198,13 +199,13 @@ impl FlowMeter {
             spurious: counted.spurious,
             marked_packets: counted.marked_packets,
             loss_rate: counted.dropped_packets as f64 / counted.data_packets.max(1) as f64,
-            rtt_min_ms: rtt(self.rtt.min().map(|nanos| nanos as f64)),
-            rtt_mean_ms: rtt(self.rtt.mean()),
+            rtt_min_ms: rtt(samples.min().map(|nanos| nanos as f64)),
+            rtt_mean_ms: rtt(samples.mean()),
             rtt_p50_ms: percentile(0.5),
             rtt_p90_ms: percentile(0.9),
             rtt_p95_ms: percentile(0.95),
             rtt_p99_ms: percentile(0.99),
-            rtt_max_ms: rtt(self.rtt.max().map(|nanos| nanos as f64)),
+            rtt_max_ms: rtt(samples.max().map(|nanos| nanos as f64)),
             completion_s: flow.completion.map_or(f64::NAN, |span| span.as_nanos() as f64 / 1e9),
         }
     }

@@ -12,12 +12,14 @@ mod flow;
 mod histogram;
 mod link;
 pub mod pcapng;
+mod samples;
 mod series;
 mod table;
 
 pub use flow::{FlowCounters, FlowDescription, FlowMeter, FlowRow};
-pub use histogram::{Count, Histogram};
+pub use histogram::Histogram;
 pub use link::{LinkCounters, LinkDescription, LinkMeter, LinkRow};
+pub use samples::{Samples, Statistics};
 pub use series::{EventKind, EventRow, Events, FlowSample, FlowSeries, FlowState, LinkSample, LinkSeries, Probes};
 pub use table::{Column, Data, Table, Tables, milliseconds, seconds};
 
