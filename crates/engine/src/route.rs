@@ -1,6 +1,7 @@
 //! Routes as steps over links and wires, built once from the plan.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use network::Propagation;
 use scenario::{Hop, Plan};
@@ -58,7 +59,12 @@ impl Routes {
             delays: Vec::new(),
             behind: vec![Behind { shortest: Span::MAX, overtaking: false }; plan.links.len()],
         };
-        for flow in &plan.flows {
+        for (i, flow) in plan.flows.iter().enumerate() {
+            // Copies of a flow take its steps.
+            if i > 0 && Arc::ptr_eq(&flow.settings, &plan.flows[i - 1].settings) {
+                routes.starts.push(routes.starts[i - 1]);
+                continue;
+            }
             let forward = routes.add(plan, &flow.forward, false, &mut wires);
             let reverse = routes.add(plan, &flow.reverse, true, &mut wires);
             routes.starts.push((forward, reverse));

@@ -52,7 +52,7 @@ pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
     if let sampling @ Sampling::Acks(_) = plan.record.flow_series {
         kernel::check().map_err(|error| Refusal(no_rows(sampling, &error.to_string())))?;
     }
-    let connections: u64 = plan.flows.iter().map(PlannedFlow::connections).sum();
+    let connections: u64 = plan.flows.iter().map(|flow| flow.connections()).sum();
     if connections > MOST_FLOWS as u64 {
         return Err(too_many(connections));
     }

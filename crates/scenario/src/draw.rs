@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use units::{Bytes, Random, Span, Time};
 
 use crate::Error;
-use crate::plan::{Plan, PlannedFlow};
+use crate::plan::{FlowSettings, Plan, PlannedFlow};
 
 /// More flows than this are taken for a typing error.
 pub(crate) const MOST_FLOWS: u64 = 1_000_000;
@@ -77,7 +77,7 @@ impl Plan {
     }
 }
 
-impl PlannedFlow {
+impl FlowSettings {
     /// How many connections there are of it, on average.
     pub fn connections(&self) -> u64 {
         self.every.map_or(1, |every| {

@@ -34,7 +34,7 @@ pub use draw::DrawnFlow;
 pub use error::Error;
 pub use files::{Files, NoFiles};
 pub use language::{Change, Flow, Link, Path, Protocol, Record, Reverse, Scenario};
-pub use plan::{Hop, Kind, Plan, PlannedFlow, PlannedLink};
+pub use plan::{FlowSettings, Hop, Kind, Plan, PlannedFlow, PlannedLink};
 pub use schema::schema;
 pub use values::{
     Arrivals, Delay, DelaySpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets, QueueSpec, RateSpec, Sampling,

@@ -1,5 +1,8 @@
 //! What an engine runs.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use control::ControllerRef;
 use network::{LinkSettings, Propagation};
 use units::{Bytes, Distribution, Rate, Span, Time};
@@ -69,11 +72,26 @@ pub enum Kind {
     },
 }
 
-/// One flow.
+/// One flow: its name, and its [`FlowSettings`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedFlow {
     /// What reports call it; unique. Where there are several connections, with a number behind it.
     pub name: String,
+    /// Everything else; the copies of a flow share it.
+    pub settings: Arc<FlowSettings>,
+}
+
+impl Deref for PlannedFlow {
+    type Target = FlowSettings;
+
+    fn deref(&self) -> &FlowSettings {
+        &self.settings
+    }
+}
+
+/// What a flow is but for its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowSettings {
     /// Its controller.
     pub cc: ControllerRef,
     /// Parameters of the controller, which accepts them.
@@ -83,7 +101,7 @@ pub struct PlannedFlow {
     /// Name of the profile that the options come from.
     pub profile: String,
     /// TCP options.
-    pub options: transport::Options,
+    pub options: Arc<transport::Options>,
     /// TCP or datagrams.
     pub kind: Kind,
     /// What the application offers.

@@ -1,6 +1,7 @@
 //! From [`Scenario`] to [`Plan`]: everything that takes more than one key to check.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use control::{ControllerRef, Counting, registry};
 use network::Propagation;
@@ -13,7 +14,7 @@ use crate::document::plain;
 use crate::draw::MOST_FLOWS;
 use crate::error::suggestion;
 use crate::language::{Change, Flow, Overrides, Protocol};
-use crate::plan::{Kind, Plan, PlannedFlow};
+use crate::plan::{FlowSettings, Kind, Plan, PlannedFlow};
 use crate::route::{Network, Routes};
 use crate::values::{OnOff, Paced, Sampling, Source};
 use crate::{Error, Files, Scenario};
@@ -116,7 +117,12 @@ impl Scenario {
         let mut connections = 0u64;
         for (i, flow) in self.flows.iter().enumerate() {
             let at = |(key, message): FlowError| self.origin.error(&format!("flows.{i}.{key}"), message);
-            let first = self.plan_flow(flow, network, controllers).map_err(at)?;
+            let mut first = self.plan_flow(flow, network, controllers).map_err(at)?;
+            // One place in the cache for all.
+            if let Some(last) = planned.last().filter(|last| last.options == first.options) {
+                first.options = Arc::clone(&last.options);
+            }
+            let first = Arc::new(first);
             connections = connections.saturating_add(first.connections().saturating_mul(u64::from(flow.count)));
             if connections > MOST_FLOWS {
                 let message = format!("there are about {connections} flows; at most {MOST_FLOWS} are allowed");
@@ -135,7 +141,7 @@ impl Scenario {
                 if !names.insert(name.clone()) {
                     return Err(at(flow_error("name", format!("two flows are named `{name}`: names must differ"))));
                 }
-                planned.push(PlannedFlow { name, ..first.clone() });
+                planned.push(PlannedFlow { name, settings: Arc::clone(&first) });
             }
         }
         for (flow, many) in planned.iter().flat_map(|flow| flow.every.map(|_| (&flow.name, format!("{}-", flow.name))))
@@ -209,7 +215,7 @@ impl Scenario {
         flow: &Flow,
         network: &Network,
         controllers: Controllers<'_>,
-    ) -> Result<PlannedFlow, FlowError> {
+    ) -> Result<FlowSettings, FlowError> {
         if flow.count == 0 {
             return Err(flow_error("count", "must be at least 1"));
         }
@@ -236,13 +242,12 @@ impl Scenario {
         if shortest.is_zero() && !limited {
             return Err(flow_error("rtt", "is 0 on an unlimited path: no time would pass; give a delay or a rate"));
         }
-        Ok(PlannedFlow {
-            name: String::new(),
+        Ok(FlowSettings {
             cc,
             parameters: flow.parameters.clone(),
             changes,
             profile: name.clone(),
-            options,
+            options: Arc::new(options),
             kind,
             source: flow.source.clone(),
             bytes: flow.bytes,

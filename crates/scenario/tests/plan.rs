@@ -96,14 +96,14 @@ fn a_dumbbell_has_one_link_and_delays_each_flow_by_its_own_rtt() {
     assert_eq!(short.forward, [hop(Some(0), 20)]);
     assert_eq!(short.reverse, [hop(None, 20)]);
     assert_eq!((short.start, short.stop, short.bytes), (Time::ZERO, at(60), None));
-    assert_eq!(short.options, transport::linux());
+    assert_eq!(*short.options, transport::linux());
     assert_eq!(long.forward, [hop(Some(0), 35)]);
     assert_eq!(long.reverse, [hop(None, 35)]);
     assert_eq!((short.base_rtt, long.base_rtt), (ms(40), ms(70)));
     // The run ends before the flow would stop.
     assert_eq!((long.start, long.start_jitter, long.stop), (at(20), ms(5), at(60)));
     assert_eq!(long.bytes, Some(Distribution::Constant(Bytes::new(1_000_000))));
-    assert_eq!(long.options, transport::Options { sack: false, ack_every: 1, ..transport::freebsd_9() });
+    assert_eq!(*long.options, transport::Options { sack: false, ack_every: 1, ..transport::freebsd_9() });
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn copies_are_numbered_and_unnamed_flows_by_their_place() {
 fn sources_are_greedy_or_paced_and_datagrams_have_a_size() {
     let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"";
     let flow = |flow: &str| dumbbell(path, flow).flows.remove(0);
-    assert_eq!((flow("").source, flow("").kind), (Source::Greedy, Kind::Tcp));
+    assert_eq!((&flow("").source, flow("").kind), (&Source::Greedy, Kind::Tcp));
     assert_eq!(flow("source = \"greedy\"").source, Source::Greedy);
     let datagram = flow("kind = \"datagram\"\nsource = { rate = \"2mbit\" }");
     assert_eq!(datagram.source, paced(vec![(Time::ZERO, Rate::from_mbit(2))]));
@@ -339,7 +339,7 @@ fn a_direction_that_only_delays_joins_the_hop_before_it_unless_one_of_them_keeps
              {{ from = \"c\", to = \"b\", {link} = [[\"0s\", \"7ms\"], [\"9s\", \"1ms\"]], reverse = {{}}, {keys} }}]\n\
              flows = [{{ cc = \"newreno\", from = \"a\", to = \"c\", extra_delay = \"1ms\" }}]"
         );
-        plan(&text).flows.remove(0).forward
+        plan(&text).flows.remove(0).forward.clone()
     };
     let steps = |first, second| Propagation::steps(ms(first), [(at(9), ms(second))]);
     assert_eq!(chain(""), [Hop { delay: steps(13, 7), ..hop(Some(0), 0) }]);

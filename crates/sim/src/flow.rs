@@ -6,7 +6,7 @@ use control::{Controller, ParameterError, Parameters, Probe};
 use record::FlowState;
 use scenario::{DrawnFlow, Kind, PlannedFlow};
 use transport::{
-    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Options, Pace, Phase, Receiver, Sender,
+    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Pace, Phase, Receiver, Sender,
     SenderCounters,
 };
 use units::{Ecn, Random, Span, Time};
@@ -40,17 +40,12 @@ pub(crate) struct Flow {
 }
 
 impl Ends {
-    /// The ends of `drawn`, a flow of `plan`, whose TCP options are `options`.
-    pub(crate) fn new(
-        plan: &PlannedFlow,
-        drawn: &DrawnFlow,
-        options: Arc<Options>,
-        controller: Box<dyn Controller>,
-        seed: u64,
-    ) -> Self {
+    /// The ends of `drawn`, a flow of `plan`.
+    pub(crate) fn new(plan: &PlannedFlow, drawn: &DrawnFlow, controller: Box<dyn Controller>, seed: u64) -> Self {
         let random = Random::stream(seed, "flow", drawn.stream());
         match plan.kind {
             Kind::Tcp => {
+                let options = Arc::clone(&plan.options);
                 let application = match (engine::pace(plan, drawn, options.segment_size, seed), drawn.bytes) {
                     (Some(pace), _) => Application::Paced(pace),
                     (None, Some(bytes)) => Application::Finite(bytes),

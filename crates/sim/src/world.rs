@@ -3,13 +3,10 @@
 //! A data packet enters at [`World::send`], passes links and wires step by step ([`World::forward`], [`World::arrive`]), reaches
 //! the receiver, and comes back as an ACK over the reverse steps.
 
-use std::sync::Arc;
-
 use control::Controller;
 use engine::{EventQueue, Fabric, Routed as _};
 use record::EventKind;
 use scenario::{DrawnFlow, Plan, PlannedFlow};
-use transport::Options;
 use units::{Ecn, Time};
 
 use crate::alarms::Alarms;
@@ -39,8 +36,6 @@ pub(crate) struct World<'a> {
     seed: u64,
     drawn: &'a [DrawnFlow],
     make: Maker<'a>,
-    /// The TCP options of each flow of the plan. Equal ones that follow each other are shared: one place in the cache for all.
-    options: Vec<Arc<Options>>,
     flows: Vec<Flow>,
     /// The flows that send and are not complete, in order.
     active: Vec<u32>,
@@ -84,7 +79,6 @@ impl<'a> World<'a> {
             acks: Acks::default(),
             flows: Vec::with_capacity(drawn.len()),
             active: Vec::new(),
-            options: shared_options(plan),
             at_planned: Time::NEVER,
             planned: Vec::new(),
             events: 0,
@@ -131,7 +125,7 @@ impl<'a> World<'a> {
     fn ends(&self, flow: &DrawnFlow) -> Result<Ends, Failure> {
         let planned = &self.plan.flows[flow.of];
         let controller = (self.make)(planned)?;
-        Ok(Ends::new(planned, flow, Arc::clone(&self.options[flow.of]), controller, self.seed))
+        Ok(Ends::new(planned, flow, controller, self.seed))
     }
 
     /// Does what happens next, if that is before `end`, and says when it was.
@@ -418,15 +412,6 @@ impl<'a> World<'a> {
         self.recorder.tables.links = self.fabric.rows(end, self.plan);
         self.recorder.finish(self.plan, self.drawn, &self.flows)
     }
-}
-
-fn shared_options(plan: &Plan) -> Vec<Arc<Options>> {
-    let mut options: Vec<Arc<Options>> = Vec::with_capacity(plan.flows.len());
-    for flow in &plan.flows {
-        let shared = options.last().filter(|last| ***last == flow.options).cloned();
-        options.push(shared.unwrap_or_else(|| Arc::new(flow.options.clone())));
-    }
-    options
 }
 
 /// Takes `flow` out of `flows`, which are in order.
