@@ -168,6 +168,29 @@ def test_names_of_any_shape_are_shown_and_lead_nowhere(capsys, scenario, tmp_pat
     assert {p.name for p in tmp_path.iterdir()} == {"in", "a"}
 
 
+@pytest.mark.parametrize("name", ["$x_$", "$$", r"$\frac$", "$5 and $6"])
+def test_a_dollar_in_a_name_is_drawn_as_it_is(capsys, scenario, tmp_path, name):
+    settings = ("--set", f"flows.0.name={name}", "--set", f"name={name}")
+    status, _, err = run(capsys, "run", scenario, *settings, "--out", tmp_path / "out")
+    assert (status, "warning" in err) == (0, False)
+    assert (tmp_path / "out" / "goodput.png").exists()
+
+
+def test_a_figure_that_cannot_be_drawn_costs_no_table(capsys, scenario, tmp_path, monkeypatch):
+    def broken(_):
+        raise ZeroDivisionError("of the drawing")
+
+    monkeypatch.setattr("ackclock.plots.rtt_over_time", broken)
+    status, out, err = run(capsys, "run", scenario, "--out", tmp_path / "out", "--json")
+    why = "the figure rtt.png cannot be drawn, please report it: ZeroDivisionError: of the drawing"
+    assert status == 0
+    assert f"warning: {why}" in err
+    assert json.loads(out)["runs"]
+    assert f"{why}." in (tmp_path / "out" / "index.html").read_text()
+    assert Run.load(tmp_path / "out").flows.num_rows == 1
+    assert {p.name for p in (tmp_path / "out").glob("*.png")} == {"goodput.png", "queue.png", "window.png"}
+
+
 def test_force_replaces_a_report_and_nothing_else(capsys, scenario, tmp_path):
     out = tmp_path / "out"
     assert run(capsys, "run", scenario, "--out", out)[0] == 0

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -16,7 +17,7 @@ from ackclock import summary, sweep
 from ackclock.cli import INTERRUPTED
 from ackclock.cli.output import notes, print_json, run_all, show
 from ackclock.engines import Engine
-from ackclock.report import Page, host, new_folder, number, png, write_json
+from ackclock.report import Page, host, new_folder, number, write_json
 from ackclock.result import Run
 
 Drawn = tuple[str, str, str]
@@ -123,9 +124,9 @@ def _draw(page: Page, figures: Sequence[Drawn], by_label: Mapping[str, list[Run]
 
     for name, caption, draw in figures:
         if _can_draw(name, by_label):
-            picture = png(getattr(plots, draw)(by_label))
-            (folder / f"{name}.png").write_bytes(picture)
-            page.figure(picture, caption)
+            page.draw(folder / f"{name}.png", caption, partial(getattr(plots, draw), by_label))
+    for sentence in page.undrawn:
+        notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
 
 
 def _file_name(label: str) -> str:

@@ -50,7 +50,6 @@ def reproduce(
     The exit status is 1 when a claim misses its band. Example: `ackclock reproduce cdg2011-fig4 --quick`
     """
     from ackclock import papers
-    from ackclock.papers import page
 
     if live:
         check_built_in()
@@ -73,7 +72,7 @@ def reproduce(
         done = _simulated(chosen, seed, threads)
         if done.begun:
             with new_folder(folder, force) as work:
-                page.write(done, catalogue, work)
+                _write(done, catalogue, work)
     if live or done.begun:
         notes.print(f"report: {folder / 'index.html'}", markup=False, soft_wrap=True)
     output.show(_table(done), as_json=as_json)
@@ -101,20 +100,26 @@ def _with_live(
     work: Path,
 ) -> papers.Reproduction:
     """The experiments simulated, simulated with Linux's endpoints and live; the report grows meanwhile."""
-    from ackclock.papers import page
     from ackclock.papers.live import as_live
 
     done = _simulated(chosen, seed, threads)
     if not (work / "index.html").exists():
-        page.write(done, catalogue, work)
+        _write(done, catalogue, work)
     if done.interrupted:
         return done
     alike = [as_live(one) for one in chosen]
     done.linux = _simulated(alike, seed, threads)
     if not done.linux.interrupted:
         done.live = _live(alike, seed, engine)
-    page.write(done, catalogue, work)
+    _write(done, catalogue, work)
     return done
+
+
+def _write(done: papers.Reproduction, catalogue: tuple[papers.Paper, ...], folder: Path) -> None:
+    from ackclock.papers import page
+
+    for sentence in page.write(done, catalogue, folder):
+        notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
 
 
 def _simulated(chosen: list[papers.Experiment], seed: int | None, threads: int | None) -> papers.Reproduction:

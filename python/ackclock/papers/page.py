@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,7 +13,7 @@ from ackclock.papers.catalogue import Paper
 from ackclock.papers.figures import table
 from ackclock.papers.judgement import Judgement
 from ackclock.papers.reproduction import Reproduction, Result
-from ackclock.report import Page, host, number, png, write_json
+from ackclock.report import Page, host, number, write_json
 
 HEADINGS = ("claim", "what the paper says", "reported", "measured", "band", "unit", "verdict")
 BESIDE = HEADINGS.index("measured") + 1
@@ -54,8 +55,11 @@ def markdown(reproduction: Reproduction) -> str:
     return report.markdown(headings(reproduction), every)
 
 
-def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -> None:
-    """Writes the page, PNG and Parquet of each figure, tables, claims and run.json into ``folder``."""
+def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -> list[str]:
+    """Writes the page, PNG and Parquet of each figure, tables, claims and run.json into ``folder``.
+
+    Returns a sentence for each figure that could not be drawn.
+    """
     page = Page("Experiments reproduced")
     judged = [j for r in reproduction.results for j in r.judgements]
     counts = {v: sum(j.verdict == v for j in judged) for v in ("pass", "miss", "cited", "informative")}
@@ -83,6 +87,7 @@ def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -
     pq.write_table(reproduction.claims_table(), folder / "claims.parquet")
     about = {"host": host(), "interrupted": reproduction.interrupted}
     write_json(folder / "run.json", about | reproduction.as_json() | {"runs": reproduction.scenarios})
+    return page.undrawn
 
 
 def _experiment(page: Page, result: Result, reproduction: Reproduction, folder: Path) -> None:
@@ -118,9 +123,8 @@ def _figures(page: Page, result: Result, engine: str, interrupted: bool, folder:
         pq.write_table(table(drawn.panels), folder / f"{name}.parquet")
         if interrupted:
             continue  # after an interruption, drawing would take too long
-        picture = png(drawn.figure.draw(drawn.panels))
-        (folder / f"{name}.png").write_bytes(picture)
-        page.figure(picture, f"{drawn.figure.title} ({engine})" if engine else drawn.figure.title)
+        caption = f"{drawn.figure.title} ({engine})" if engine else drawn.figure.title
+        page.draw(folder / f"{name}.png", caption, partial(drawn.figure.draw, drawn.panels))
 
 
 def _live(page: Page, live: Reproduction) -> None:

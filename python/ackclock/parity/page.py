@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from ackclock.parity.comparison import (
     Spread,
 )
 from ackclock.parity.grid import START_JITTER
-from ackclock.report import Page, host, number, png, write_json, write_whole
+from ackclock.report import Page, host, number, write_json, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -134,9 +135,8 @@ def write(done: Sequence[Comparison], runs: int, folder: Path, finished: bool) -
                     why = "; ".join(run.engine["reasons"])
                     page.paragraph(f"{comparison.cell.name}, seed {run.seed} is not valid: {why}.", "miss")
         if finished:
-            picture = png(trajectories(of_path))
-            (folder / f"window-{number_of_path}.png").write_bytes(picture)
-            page.figure(picture, f"Windows over {path}: live solid, simulated dashed")
+            caption = f"Windows over {path}: live solid, simulated dashed"
+            page.draw(folder / f"window-{number_of_path}.png", caption, partial(trajectories, of_path))
     if done:
         page.heading("As run")
         page.details("engine of the first live run", json.dumps(done[0].live[0].engine, indent=2))

@@ -46,6 +46,8 @@ STYLE: Any = {
     "lines.markersize": 4.0,
     "legend.frameon": False,
     "legend.fontsize": 8.5,
+    # Names are shown as they are: a `$` in one would begin a formula.
+    "text.parse_math": False,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +38,8 @@ class Page:
 
     def __init__(self, title: str) -> None:
         self.title = title
+        self.undrawn: list[str] = []
+        """The figures that could not be drawn, one sentence each."""
         self._parts: list[str] = [f"<h1>{escape(title)}</h1>"]
 
     def heading(self, text: str, anchor: str = "") -> None:
@@ -74,6 +76,21 @@ class Page:
             f'<figure><img alt="{escape(caption)}" src="data:image/png;base64,{data}">'
             f"<figcaption>{escape(caption)}</figcaption></figure>"
         )
+
+    def draw(self, file: Path, caption: str, figure: Callable[[], Figure]) -> None:
+        """Draws a figure into a PNG file and the page.
+
+        One that cannot be drawn is a sentence there and in ``undrawn``: no table must be lost with it.
+        """
+        try:
+            picture = png(figure())
+        except Exception as error:
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            self.undrawn.append(f"the figure {file.name} cannot be drawn, please report it: {why}")
+            self.paragraph(f"{self.undrawn[-1]}.", "miss")
+            return
+        file.write_bytes(picture)
+        self.figure(picture, caption)
 
     def details(self, summary: str, text: str) -> None:
         """A block of text that opens on a click."""
