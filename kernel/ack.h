@@ -5,12 +5,14 @@
  *
  *   struct sock, tcp_sk(sk), inet_csk(sk)   the connection, with the kernel's names for its fields
  *   CALLBACK_n(...), CONTROLLER(...)         the callbacks of struct tcp_congestion_ops, and what it is called
- *   FUNCTION(...)                            a function of two numbers that is too long to be put in wherever it is
- *   called PRIVATE_STATE(type), STORED_STATE(type)  state of a connection: state(sk) PARAMETER(...), CHOICE(...)
- *   parameters: settable by name, before and while flows run PROBES(...), probe_begin, probe, probe_end   named
- *   internals for traces ca_state, is_reducing, is_window_limited, is_after, delivered_to, random_u32 loop
- *   a loop of many rounds rtt_sample, timestamp_rtt, timestamp_tick, smoothed_rtt   measurements real, span, segments
- *   and their arithmetic
+ *   FUNCTION(...)                            a function of two numbers, too long to be put in wherever it is called
+ *   PRIVATE_STATE(type), STORED_STATE(type)  state of a connection: state(sk)
+ *   PARAMETER(...), CHOICE(...)              parameters: settable by name, before and while flows run
+ *   PROBES(...), probe_begin, probe, probe_end   named internals for traces
+ *   ca_state, is_reducing, is_window_limited, is_after, delivered_to, random_u32
+ *   loop                                     a loop of many rounds
+ *   rtt_sample, timestamp_rtt, timestamp_tick, smoothed_rtt   measurements
+ *   real, span, segments and their arithmetic
  *
  * newreno.bpf.c is the example to copy. events.h is for controllers that are written in terms of events (loss, timeout,
  * mark) as those of crates/control are, rather than of the kernel's callbacks.
