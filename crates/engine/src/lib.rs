@@ -1,4 +1,4 @@
-//! What every engine shares: the network of a plan in motion, its meters and rows, and the sources of its flows.
+//! What every engine shares: what a run is, the network of a plan in motion, its meters and rows, and the sources of its flows.
 //!
 //! An engine brings a clock and the two ends of each flow. In between lies a [`Fabric`], which is handed `now` and reads no clock itself:
 //! virtual time and real time drive the same links, queues and wires and fill the same rows.
@@ -6,8 +6,10 @@
 mod event_queue;
 mod fabric;
 mod route;
+mod run;
 mod source;
 
 pub use event_queue::EventQueue;
 pub use fabric::{Fabric, Routed, Tap};
+pub use run::{Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
 pub use source::pace;

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use live::{Job, Twins, Watch};
+use engine::{Engine as _, Job, Watch};
+use live::{Live, Twins};
 
 fn main() -> ExitCode {
     match run() {
@@ -23,15 +24,16 @@ fn run() -> Result<(), String> {
     let scenario = scenario::from_path(&file, &files).map_err(|error| error.to_string())?;
     let plan = scenario.plan_live(&files).map_err(|error| error.to_string())?;
     let seed = arguments.next().map_or(Ok(plan.seed), |seed| seed.parse().map_err(|_| format!("`{seed}`: no seed")))?;
-    let job = Job { plan: Arc::new(plan), seed, algorithms: Arc::new(Twins), gso_max_segs: None };
-    let outcome = live::run(&job, &Watch::default()).map_err(|error| error.to_string())?;
+    let live = Live { algorithms: Arc::new(Twins), gso_max_segs: None };
+    let outcome =
+        live.run(&Job { plan: Arc::new(plan), seed }, &Watch::default()).map_err(|error| error.to_string())?;
     for flow in &outcome.tables.flows {
         println!("{flow:?}");
     }
     for link in &outcome.tables.links {
         println!("{link:?}");
     }
-    println!("{:?}", outcome.engine);
-    println!("{}", serde_json::to_string_pretty(&outcome.fidelity).map_err(|error| error.to_string())?);
+    println!("{:?}", outcome.cost);
+    println!("{}", serde_json::to_string_pretty(&outcome.notes).map_err(|error| error.to_string())?);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The real clock: runs a plan on the kernel's own TCP, across a path that this process emulates.
 //!
-//! [`check`] says what cannot run live; [`run`] makes two network namespaces, joins them by the links and wires of the plan, opens
+//! [`check`] says what cannot run live; [`Live`] makes two network namespaces, joins them by the links and wires of the plan, opens
 //! a TCP connection for each flow and fills the tables that a simulated run fills, with [`Fidelity`] about how well the machine kept up.
 //! [`shell`] runs programs of the user's own across the same path. Nothing outside these namespaces is touched, and nothing stays when the process ends, however it ends.
 
@@ -21,6 +21,6 @@ mod watchdog;
 pub use algorithm::{Algorithm, Algorithms, InKernel, Internal};
 pub use check::{MOST_FLOWS, Refusal, check};
 pub use fidelity::{Fidelity, Lateness, Trains};
-pub use run::{Engine, Failure, Job, Outcome, Watch, run};
+pub use run::{Live, Outcome};
 pub use shell::{Reading, Shell, ShellOutcome, become_root, shell};
 pub use twins::Twins;

@@ -1,10 +1,10 @@
 //! One live run from plan to tables.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use engine::{Cost, Engine, Failure, Job, Watch};
 use network::Limit;
 use record::{EventRow, Events, FlowDescription, FlowMeter, Tables};
 use scenario::{DrawnFlow, Plan, PlannedLink, Sampling};
@@ -27,74 +27,17 @@ use crate::tcp::flow::opening_lead;
 use crate::tcp::probes;
 use crate::watchdog::{self, Unfinished};
 
-/// What to run.
+/// Runs plans on the kernel's own TCP, in real time.
 #[derive(Clone)]
-pub struct Job {
-    /// The scenario, resolved.
-    pub plan: Arc<Plan>,
-    /// Master seed of this run; in place of the plan's.
-    pub seed: u64,
+pub struct Live {
     /// Where the controllers come from.
     pub algorithms: Arc<dyn Algorithms>,
     /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device); the kernel's choice if none.
     pub gso_max_segs: Option<u16>,
 }
 
-/// Lets others watch a run and stop it.
-#[derive(Debug, Default)]
-pub struct Watch {
-    /// Set to stop the run soon.
-    pub stop: AtomicBool,
-    /// How far the run has come, in nanoseconds.
-    pub elapsed_nanos: AtomicU64,
-}
-
-/// What a run gives.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// The tables.
-    pub tables: Tables,
-    /// What it cost.
-    pub engine: Engine,
-    /// How far it can be trusted.
-    pub fidelity: Fidelity,
-}
-
-/// What a run cost.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Engine {
-    /// Packets taken in and delivered by the emulator.
-    pub events: u64,
-    /// Data packets sent.
-    pub data_packets: u64,
-    /// CPU time of the threads of the run, seconds; what TCP computes for them is part of it.
-    pub cpu_s: f64,
-    /// Wall-clock time, seconds.
-    pub wall_s: f64,
-}
-
-/// Why a run gave no tables. Displays as one sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// Stopped through [`Watch::stop`].
-    Interrupted,
-    /// The plan cannot run live.
-    Refused(Refusal),
-    /// The machine does not do what is needed.
-    Machine(String),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Interrupted => f.write_str("the run was interrupted"),
-            Self::Refused(refusal) => refusal.fmt(f),
-            Self::Machine(message) => f.write_str(message),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
+/// What a live run gives, with how far it can be trusted.
+pub type Outcome = engine::Outcome<Fidelity>;
 
 /// Places in the pool beyond what queues and wires hold: what TCP sends at once.
 const SPARE_PLACES: u64 = 4096;
@@ -115,36 +58,50 @@ const PART_OF_RTT: u64 = 400;
 /// What is done before and after a run takes no longer than this, on a machine that does anything at all.
 const AROUND: Span = Span::from_secs(30);
 
-/// Runs `job` from start to end, in real time.
-pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
-    let (job, own) = (job.clone(), Arc::new(Watch::default()));
-    let limit = job.plan.duration + AROUND;
-    let watched = Arc::clone(&own);
-    // Forwards the request to stop, and the progress.
-    let mut look = || {
-        own.stop.fetch_or(watch.stop.load(Ordering::Relaxed), Ordering::Relaxed);
-        watch.elapsed_nanos.store(own.elapsed_nanos.load(Ordering::Relaxed), Ordering::Relaxed);
-    };
-    watchdog::within(limit, &mut look, move || run_job(&job, &watched)).unwrap_or_else(|unfinished| {
-        own.stop.store(true, Ordering::Relaxed);
-        Err(Failure::Machine(match unfinished {
-            Unfinished::Hangs => format!("the run was not over after {limit}: a thread of it hangs, or gets no CPU"),
-            Unfinished::Broke => "a thread of the run could not be started or broke down".to_owned(),
-        }))
-    })
+impl Engine for Live {
+    const KIND: &'static str = "live";
+    type Notes = Fidelity;
+
+    fn check(&self, plan: &Plan) -> Result<(), Failure> {
+        check::check(plan, self.algorithms.as_ref()).map_err(refused)
+    }
+
+    fn run(self, job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
+        let (job, own) = (job.clone(), Arc::new(Watch::default()));
+        let limit = job.plan.duration + AROUND;
+        let watched = Arc::clone(&own);
+        // Forwards the request to stop, and the progress.
+        let mut look = || {
+            own.stop.fetch_or(watch.stop.load(Ordering::Relaxed), Ordering::Relaxed);
+            watch.elapsed_nanos.store(own.elapsed_nanos.load(Ordering::Relaxed), Ordering::Relaxed);
+        };
+        watchdog::within(limit, &mut look, move || run_job(&self, &job, &watched)).unwrap_or_else(|unfinished| {
+            own.stop.store(true, Ordering::Relaxed);
+            Err(Failure::Machine(match unfinished {
+                Unfinished::Hangs => {
+                    format!("the run was not over after {limit}: a thread of it hangs, or gets no CPU")
+                }
+                Unfinished::Broke => "a thread of the run could not be started or broke down".to_owned(),
+            }))
+        })
+    }
 }
 
-fn run_job(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
+fn refused(refusal: Refusal) -> Failure {
+    Failure::Refused(refusal.to_string())
+}
+
+fn run_job(live: &Live, job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
     let wall = system::monotonic();
     let plan = job.plan.as_ref();
-    check::check(plan, job.algorithms.as_ref()).map_err(Failure::Refused)?;
-    let drawn = plan.draw(job.seed).map_err(|error| Failure::Refused(Refusal::new(error.to_string())))?;
+    live.check(plan)?;
+    let drawn = plan.draw(job.seed).map_err(|error| Failure::Refused(error.to_string()))?;
     if drawn.len() > MOST_FLOWS {
-        return Err(Failure::Refused(check::too_many(drawn.len() as u64)));
+        return Err(refused(check::too_many(drawn.len() as u64)));
     }
-    let mut loaded = Loaded::new(job)?;
+    let mut loaded = Loaded::new(live, plan)?;
     let names = loaded.names(&drawn);
-    let mut testbed = Testbed::build(plan, &names, job.gso_max_segs).map_err(Failure::Machine)?;
+    let mut testbed = Testbed::build(plan, &names, live.gso_max_segs).map_err(Failure::Machine)?;
     let sockets = std::mem::take(&mut testbed.sockets);
     let trace = trace(plan, &sockets)?;
     let threads = run_threads(job, watch, &drawn, &mut loaded, &testbed, sockets, trace)?;
@@ -181,16 +138,16 @@ struct Loaded {
 
 impl Loaded {
     /// Flows with the same controller and parameters share one.
-    fn new(job: &Job) -> Result<Self, Failure> {
+    fn new(live: &Live, plan: &Plan) -> Result<Self, Failure> {
         let mut loaded = Self { algorithms: Vec::new(), of_flow: Vec::new() };
-        let flows = &job.plan.flows;
+        let flows = &plan.flows;
         for (index, flow) in flows.iter().enumerate() {
             let same = (0..index).find(|&i| (&flows[i].cc, &flows[i].parameters) == (&flow.cc, &flow.parameters));
             let algorithm = match same {
                 Some(other) => loaded.of_flow[other],
                 None => {
                     let refuse = |message| Failure::Machine(format!("flow `{}`: {message}", flow.name));
-                    loaded.algorithms.push(job.algorithms.load(&flow.cc, &flow.parameters).map_err(refuse)?);
+                    loaded.algorithms.push(live.algorithms.load(&flow.cc, &flow.parameters).map_err(refuse)?);
                     loaded.algorithms.len() - 1
                 }
             };
@@ -395,7 +352,7 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads
     let data_packets = emulator.meters.iter().map(|meter| meter.counters.data_packets).sum();
     let fidelity =
         fidelity(plan, &emulator, testbed, &endpoints.traced, [endpoints.broken, endpoints.unreported].concat());
-    let engine = Engine {
+    let cost = Cost {
         events: emulator.moved,
         data_packets,
         cpu_s: (emulator.cpu_nanos + endpoints.cpu_nanos) as f64 / 1e9,
@@ -413,7 +370,7 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads
         probes,
         events: in_order([emulator.links.events, emulator.events, endpoints.events].concat()),
     };
-    Outcome { tables, engine, fidelity }
+    Outcome { tables, cost, notes: fidelity }
 }
 
 /// How far what `emulator` did can be trusted, with what went wrong beside it.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 
+use engine::{Failure, Watch};
 use record::Tables;
 use scenario::Plan;
 use units::{Span, Time};
@@ -26,7 +27,7 @@ use crate::host::listeners;
 use crate::host::namespace::End;
 use crate::host::sockets::FAR;
 use crate::host::system;
-use crate::run::{Failure, HaltAll, SETTLING, Testbed, Watch, fidelity, in_order, place_size, places, together};
+use crate::run::{HaltAll, SETTLING, Testbed, fidelity, in_order, place_size, places, together};
 use crate::tcp::endpoints::Traced;
 
 /// What to run, and across which path.
@@ -99,11 +100,11 @@ pub fn become_root() -> Result<(), Refusal> {
 pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Result<ShellOutcome, Failure> {
     let plan = shell.plan.as_ref();
     let Some(flow) = plan.flows.first() else {
-        return Err(Failure::Refused(Refusal::new("a shell needs a flow whose way its packets take")));
+        return Err(Failure::Refused("a shell needs a flow whose way its packets take".to_owned()));
     };
-    check_route(flow).map_err(|message| Failure::Refused(Refusal::new(format!("flow `{}`: {message}", flow.name))))?;
+    check_route(flow).map_err(|message| Failure::Refused(format!("flow `{}`: {message}", flow.name)))?;
     if shell.near.is_empty() {
-        return Err(Failure::Refused(Refusal::new("a shell needs a command")));
+        return Err(Failure::Refused("a shell needs a command".to_owned()));
     }
     let testbed = Testbed::build(plan, &[], shell.gso_max_segs).map_err(Failure::Machine)?;
     // After all that can fail: an older log is replaced.

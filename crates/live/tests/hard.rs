@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::{alone, job, kernel_tells, possible, threads_and_files};
-use live::{Outcome, Twins, Watch};
+use engine::Watch;
+use live::{Outcome, Twins};
 use record::{EventKind, FlowState};
 
 const TWINS: &str = r#"{ cc = "cdg" }, { cc = "siad" }, { cc = "da" }"#;
@@ -17,10 +18,10 @@ fn run(toml: &str) -> Outcome {
     let mut job = job(toml);
     job.algorithms = Arc::new(Twins);
     let before = threads_and_files("self");
-    let outcome = live::run(&job, &Watch::default()).unwrap();
+    let outcome = common::run_job(&job, &Watch::default()).unwrap();
     assert_eq!(threads_and_files("self"), before, "programs, links and sockets are gone");
-    eprintln!("{}", serde_json::to_string(&outcome.fidelity).unwrap());
-    assert_eq!((outcome.fidelity.state_source, outcome.fidelity.missed_records), ("tracepoint", 0));
+    eprintln!("{}", serde_json::to_string(&outcome.notes).unwrap());
+    assert_eq!((outcome.notes.state_source, outcome.notes.missed_records), ("tracepoint", 0));
     outcome
 }
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{alone, job, kernel_tells, possible, run};
-use live::{Algorithms, Failure, Outcome, Twins, Watch};
+use engine::{Failure, Watch};
+use live::{Algorithms, Outcome, Twins};
 use record::EventKind;
 
 fn count(outcome: &Outcome, kind: EventKind) -> u64 {
@@ -60,7 +61,7 @@ fn every_packet_is_accounted_for_and_drops_are_those_of_the_queue() {
     let of_flows: f64 = outcome.tables.flows.iter().map(|f| f.loss_rate * f.data_packets as f64).sum();
     assert_eq!(of_flows.round() as u64, link.dropped_packets);
     let sent: u64 = outcome.tables.flows.iter().map(|flow| flow.data_packets).sum();
-    assert_eq!(outcome.engine.data_packets, sent);
+    assert_eq!(outcome.cost.data_packets, sent);
     // Beside data there are only the segments that open the connection of the second flow.
     assert!((sent..sent + 5).contains(&link.arrived_packets), "{sent} {link:?}");
     assert_eq!(link.arrived_packets, link.departed_packets + link.dropped_packets, "all is over before the end");
@@ -197,11 +198,11 @@ fn rows_at_acks_tell_the_window_as_each_ack_left_it() {
         record = { flow_series = "1ack" }
     "#);
     job.gso_max_segs = Some(1);
-    let outcome = live::run(&job, &Watch::default()).unwrap();
-    assert_eq!(outcome.fidelity.gso_max_segs, Some(1));
+    let outcome = common::run_job(&job, &Watch::default()).unwrap();
+    assert_eq!(outcome.notes.gso_max_segs, Some(1));
     // What one ACK lets out; the kernel's own choice makes 2.5 of it here.
-    assert!(outcome.fidelity.trains.mean < 2.3, "{:?}", outcome.fidelity.trains);
-    assert_eq!((outcome.fidelity.state_source, outcome.fidelity.missed_records), ("tracepoint", 0));
+    assert!(outcome.notes.trains.mean < 2.3, "{:?}", outcome.notes.trains);
+    assert_eq!((outcome.notes.state_source, outcome.notes.missed_records), ("tracepoint", 0));
     let series = &outcome.tables.flow_series;
     assert!(series.time_s.windows(2).all(|pair| pair[0] <= pair[1]), "rows are in the order of time");
     let first: Vec<usize> = (0..series.flow.len()).filter(|&row| series.flow[row] == 0).collect();
@@ -237,7 +238,7 @@ fn controllers_of_this_project_tell_of_themselves_at_every_so_manieth_ack() {
             "#
         ));
         job.algorithms = Arc::new(Twins);
-        live::run(&job, &Watch::default()).unwrap()
+        common::run_job(&job, &Watch::default()).unwrap()
     };
     for (probes, every) in [("1ack", 1), ("20acks", 20)] {
         let tables = outcome(probes).tables;
@@ -305,7 +306,7 @@ fn a_run_that_is_stopped_says_so_at_once() {
                 stopper.stop.store(true, std::sync::atomic::Ordering::Relaxed);
             })
             .unwrap();
-        assert_eq!(live::run(&job, &watch).err(), Some(Failure::Interrupted));
+        assert!(matches!(common::run_job(&job, &watch), Err(Failure::Interrupted)));
     });
     assert!(watch.elapsed_nanos.load(std::sync::atomic::Ordering::Relaxed) < 30_000_000_000);
 }
@@ -327,7 +328,7 @@ fn twins_in_the_kernel_tell_of_themselves() {
         record = { probes = "100ms" }
     "#);
     job.algorithms = Arc::new(Twins);
-    let outcome = live::run(&job, &Watch::default()).unwrap();
+    let outcome = common::run_job(&job, &Watch::default()).unwrap();
     let probes = &outcome.tables.probes;
     for flow in [0, 1] {
         let rows = probes.flow.iter().filter(|&&other| other == flow).count();

@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use common::{Namespace, alone, job, namespaces, possible, threads_and_files};
-use live::{Shell, Watch};
+use engine::Watch;
+use live::Shell;
 
 const SCENARIO: &str = "duration = \"1s\"\n\
     path = { rate = \"10mbit\", rtt = \"40ms\", queue = \"1bdp\" }\n\
@@ -38,7 +39,7 @@ fn a_run_leaves_no_namespace_thread_or_file() {
                 (namespaces("self"), threads_and_files("self"))
             })
             .unwrap();
-        live::run(&job(SCENARIO), &watch).unwrap();
+        common::run_job(&job(SCENARIO), &watch).unwrap();
         looking.join().unwrap()
     });
     // The emulator and the endpoints; devices, namespaces and sockets.
@@ -69,7 +70,7 @@ fn a_run_of_a_minute() {
             println!("under way");
         })
         .unwrap();
-    live::run(&job, &watch).unwrap();
+    common::run_job(&job, &watch).unwrap();
 }
 
 /// Runs `test` of this program until it prints `under way`, and kills it. Answers the namespaces it had.

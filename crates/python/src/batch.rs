@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::language::Planned;
 use crate::run::Run;
 use crate::simulation::{CustomControllers, Simulation};
-use crate::task::Task;
+use crate::task::{EngineTask, Task};
 
 /// How long a call waits before it looks for signals such as Ctrl-C.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
@@ -68,7 +68,8 @@ impl Batch {
         let mut plans: HashMap<String, Arc<Planned>> = HashMap::new();
         let task = |((resolved, seed), pcap): ((String, u64), _)| {
             let planned = plans.entry(resolved).or_insert_with_key(|text| Arc::new(Planned::new(text.clone(), false)));
-            Box::new(Simulation::new(planned.clone(), seed, pcap, custom.clone())) as Box<dyn Task>
+            let maker = Simulation { pcap, custom: custom.clone() };
+            Box::new(EngineTask::new(planned.clone(), seed, maker)) as Box<dyn Task>
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self::start(jobs.into_iter().zip(pcap).map(task).collect(), threads.unwrap_or(cores))

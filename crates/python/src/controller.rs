@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use control::{Controller, Parameters, Probe, Wants};
+use engine::Watch;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
-use sim::Watch;
 use units::{Ecn, Rate, Span, Time};
 
 use crate::event::{Ack, Context, Loss, Marks, SegmentReport, Transmission, span};

@@ -6,15 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
-use live::{Failure, Shell, ShellOutcome, Watch};
+use engine::{Cost, Engine as _, Failure, Watch};
+use live::{Live, Shell, ShellOutcome};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::batch::PATIENCE;
 use crate::failure::MachineError;
 use crate::language::{exception, plan};
-use crate::live::{engine_of, refusal};
+use crate::live::refusal;
 use crate::run::Run;
+use crate::task::engine_of;
 
 /// Moves the process into a user namespace in which it may make network namespaces.
 #[pyfunction]
@@ -68,14 +70,13 @@ pub(crate) fn shell(
         interrupted.map(|()| outcome)
     })?;
     let failed = |failure| match failure {
-        Failure::Refused(why) => exception(py, &refusal(&plan, why.to_string())),
+        Failure::Refused(why) => exception(py, &refusal(&plan, why)),
         other => MachineError::new_err(other.to_string()),
     };
     let outcome = outcome.map_err(|_| PyRuntimeError::new_err("the engine failed"))?.map_err(failed)?;
     let ShellOutcome { status, elapsed, turned_away, tables, fidelity, log_failed } = outcome;
-    let cost =
-        live::Engine { events: 0, data_packets: 0, cpu_s: fidelity.emulator_cpu_s, wall_s: elapsed.as_secs_f64() };
-    let run = engine_of(cost, &fidelity).and_then(|mut engine| {
+    let cost = Cost { events: 0, data_packets: 0, cpu_s: fidelity.emulator_cpu_s, wall_s: elapsed.as_secs_f64() };
+    let run = engine_of(Live::KIND, cost, &fidelity).and_then(|mut engine| {
         engine["turned_away"] = turned_away.into();
         Run::new(tables, engine)
     });

@@ -1,21 +1,21 @@
 //! A run of the simulator as a task of a batch.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use control::{ControllerRef, Parameters};
-use scenario::Error;
-use serde_json::json;
-use sim::{Job, Watch};
+use engine::{Stopwatch, Watch};
+use rustix::time::{ClockId, clock_gettime};
+use scenario::{Error, Plan};
+use sim::Simulator;
 
 use crate::controller::{Factories, Guard, build};
 use crate::failure::Failure;
-use crate::language::{Planned, available_memory};
-use crate::run::Run;
+use crate::language::available_memory;
 use crate::sources::Compiled;
-use crate::task::Task;
+use crate::task::Maker;
 
 /// Controllers that are not in the registry, for all runs of a batch.
 pub(crate) struct CustomControllers {
@@ -25,42 +25,26 @@ pub(crate) struct CustomControllers {
     pub(crate) compiled: Compiled,
 }
 
-/// One run that is asked for.
+/// Makes the simulator of one run.
 pub(crate) struct Simulation {
-    /// Taken by the run, so that it goes with the last run of its scenario.
-    planned: Mutex<Option<Arc<Planned>>>,
-    seed: u64,
-    pcap: Option<PathBuf>,
-    custom: Arc<CustomControllers>,
-    watch: Arc<Watch>,
-    /// Simulated time in all; 0 until the scenario is planned.
-    duration_nanos: AtomicU64,
+    pub(crate) pcap: Option<PathBuf>,
+    pub(crate) custom: Arc<CustomControllers>,
 }
 
-impl Simulation {
-    pub(crate) fn new(planned: Arc<Planned>, seed: u64, pcap: Option<PathBuf>, custom: Arc<CustomControllers>) -> Self {
-        let planned = Mutex::new(Some(planned));
-        Self { planned, seed, pcap, custom, watch: Arc::default(), duration_nanos: AtomicU64::new(0) }
-    }
+/// The clocks of the thread that simulates.
+const STOPWATCH: Stopwatch =
+    Stopwatch { cpu_s: || seconds(ClockId::ThreadCPUTime), wall_s: || seconds(ClockId::Monotonic) };
+
+fn seconds(clock: ClockId) -> f64 {
+    let now = clock_gettime(clock);
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
-impl Task for Simulation {
-    fn stop(&self) {
-        self.watch.stop.store(true, Ordering::Relaxed);
-    }
+impl Maker for Simulation {
+    type Engine = Simulator;
+    type Kept = Arc<Guard>;
 
-    fn progress(&self) -> f64 {
-        match self.duration_nanos.load(Ordering::Relaxed) {
-            0 => 0.0,
-            duration => self.watch.simulated_nanos.load(Ordering::Relaxed) as f64 / duration as f64,
-        }
-    }
-
-    fn run(&self) -> Result<Run, Failure> {
-        let planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let planned = planned.ok_or_else(|| Failure::Fault("a task runs only once".to_owned()))?;
-        let plan = planned.get().map_err(Failure::Scenario)?;
-        drop(planned);
+    fn make(&self, plan: &Plan, watch: &Arc<Watch>) -> Result<(Simulator, Arc<Guard>), Failure> {
         if let Some(available) = available_memory() {
             plan.check_memory(available).map_err(Failure::Scenario)?;
         }
@@ -74,46 +58,44 @@ impl Task for Simulation {
             let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name);
             return Err(Failure::Scenario(Error { file, line: None, key: "cc".to_owned(), message }));
         }
-        let sources = self.custom.compiled.of(&plan).map_err(Failure::Scenario)?;
-        self.duration_nanos.store(plan.duration.as_nanos(), Ordering::Relaxed);
-        let guard = Arc::new(Guard::new(self.watch.clone()));
-        let custom = self.custom.clone();
-        let job = Job {
-            plan,
-            seed: self.seed,
-            controllers: Some(Arc::new({
-                let guard = guard.clone();
-                move |cc: &ControllerRef, parameters: &Parameters| match cc {
-                    ControllerRef::Source(path) => sources.build(path, parameters),
-                    ControllerRef::Python { index, .. } => build(&custom.factories, *index, &guard),
-                    ControllerRef::Registered(_) | ControllerRef::Engine(_) => None,
-                }
-            })),
-            capture: self.pcap.clone(),
+        let sources = self.custom.compiled.of(plan).map_err(Failure::Scenario)?;
+        let capture = self.pcap.as_ref().map(|path| match File::create(path) {
+            Ok(file) => Ok(Box::new(file) as Box<dyn Write + Send>),
+            Err(error) => Err(Failure::Capture(path.clone(), error)),
+        });
+        let guard = Arc::new(Guard::new(watch.clone()));
+        let (custom, guarded) = (self.custom.clone(), guard.clone());
+        let controllers = move |cc: &ControllerRef, parameters: &Parameters| match cc {
+            ControllerRef::Source(path) => sources.build(path, parameters),
+            ControllerRef::Python { index, .. } => build(&custom.factories, *index, &guarded),
+            ControllerRef::Registered(_) | ControllerRef::Engine(_) => None,
         };
-        let outcome = sim::run(&job, &self.watch);
-        if let (Err(_), Some(path)) = (&outcome, &self.pcap) {
+        let simulator = Simulator {
+            controllers: Some(Arc::new(controllers)),
+            capture: capture.transpose()?,
+            stopwatch: Some(STOPWATCH),
+        };
+        Ok((simulator, guard))
+    }
+
+    fn fail(&self, _plan: &Plan, guard: &Arc<Guard>, failure: Option<engine::Failure>) -> Option<Failure> {
+        if let (Some(_), Some(path)) = (&failure, &self.pcap) {
             discard(path);
         }
         if let Some(error) = guard.take() {
-            return Err(Failure::Raised(error));
+            return Some(Failure::Raised(error));
         }
-        let outcome = outcome.map_err(|failure| match failure {
-            sim::Failure::Interrupted => Failure::Interrupted,
-            sim::Failure::Scenario(error) => Failure::Scenario(error),
-            sim::Failure::Capture(path, error) => Failure::Capture(path, error),
+        Some(match failure? {
+            engine::Failure::Interrupted => Failure::Interrupted,
+            engine::Failure::Scenario(error) => Failure::Scenario(error),
+            engine::Failure::Capture(error) => Failure::Capture(self.pcap.clone().unwrap_or_default(), error),
             other => Failure::Fault(other.to_string()),
-        })?;
-        let sim::Engine { events, data_packets, cpu_s, wall_s } = outcome.engine;
-        let engine = json!({
-            "kind": "sim", "events": events, "data_packets": data_packets, "cpu_s": cpu_s, "wall_s": wall_s,
-        });
-        Run::new(outcome.tables, engine)
+        })
     }
 }
 
-/// Removes the beginning of a packet capture. What is no regular file, such as a pipe, stays, and so does what could
-/// not have been written to.
+/// Removes the beginning of a packet capture. What is no regular file, such as a pipe, stays, and so does what could not
+/// have been written to.
 fn discard(path: &Path) {
     let regular = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
     if regular && OpenOptions::new().write(true).open(path).is_ok() {

@@ -1,9 +1,18 @@
-//! What a batch executes.
+//! What a batch executes: a run of whatever engine.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::{Cost, Engine, Job, Watch};
+use scenario::Plan;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::language::Planned;
 use crate::run::Run;
 
-/// One run that is asked for, of whatever engine.
+/// One run that is asked for.
 pub(crate) trait Task: Send + Sync {
     /// Runs it to its end.
     fn run(&self) -> Result<Run, Failure>;
@@ -11,4 +20,82 @@ pub(crate) trait Task: Send + Sync {
     fn progress(&self) -> f64;
     /// Lets [`Task::run`] end soon.
     fn stop(&self);
+}
+
+/// Makes the engine of one run, from what Python gave.
+pub(crate) trait Maker: Send + Sync {
+    type Engine: Engine<Notes: Serialize>;
+    /// What is needed again when the run is over.
+    type Kept;
+
+    /// The engine for `plan`; `watch` lets a controller stop the run.
+    fn make(&self, plan: &Plan, watch: &Arc<Watch>) -> Result<(Self::Engine, Self::Kept), Failure>;
+
+    /// The run of `plan` is over, with `failure` if it gave no tables: what to raise, if anything.
+    fn fail(&self, plan: &Plan, kept: &Self::Kept, failure: Option<engine::Failure>) -> Option<Failure>;
+}
+
+/// A run of the engine that `M` makes.
+pub(crate) struct EngineTask<M> {
+    /// Taken by the run, so that it goes with the last run of its scenario.
+    planned: Mutex<Option<Arc<Planned>>>,
+    seed: u64,
+    maker: M,
+    watch: Arc<Watch>,
+    /// How long the run is in all, in nanoseconds of the scenario; 0 until it is planned.
+    duration_nanos: AtomicU64,
+}
+
+impl<M: Maker> EngineTask<M> {
+    pub(crate) fn new(planned: Arc<Planned>, seed: u64, maker: M) -> Self {
+        let planned = Mutex::new(Some(planned));
+        Self { planned, seed, maker, watch: Arc::default(), duration_nanos: AtomicU64::new(0) }
+    }
+}
+
+impl<M: Maker> Task for EngineTask<M> {
+    fn stop(&self) {
+        self.watch.stop.store(true, Ordering::Relaxed);
+    }
+
+    fn progress(&self) -> f64 {
+        match self.duration_nanos.load(Ordering::Relaxed) {
+            0 => 0.0,
+            duration => self.watch.elapsed_nanos.load(Ordering::Relaxed) as f64 / duration as f64,
+        }
+    }
+
+    fn run(&self) -> Result<Run, Failure> {
+        let planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let planned = planned.ok_or_else(|| Failure::Fault("a task runs only once".to_owned()))?;
+        let plan = planned.get().map_err(Failure::Scenario)?;
+        drop(planned);
+        let (engine, kept) = self.maker.make(&plan, &self.watch)?;
+        self.duration_nanos.store(plan.duration.as_nanos(), Ordering::Relaxed);
+        let result = engine.run(&Job { plan: plan.clone(), seed: self.seed }, &self.watch);
+        let (outcome, failure) = match result {
+            Ok(outcome) => (Some(outcome), None),
+            Err(failure) => (None, Some(failure)),
+        };
+        match (self.maker.fail(&plan, &kept, failure), outcome) {
+            (None, Some(outcome)) => {
+                Run::new(outcome.tables, engine_of(M::Engine::KIND, outcome.cost, &outcome.notes)?)
+            }
+            (Some(failure), _) => Err(failure),
+            (None, None) => Err(Failure::Fault("the run gave no tables".to_owned())),
+        }
+    }
+}
+
+/// What results say of the engine: its kind, what the run cost, and its notes.
+pub(crate) fn engine_of(kind: &str, cost: Cost, notes: &impl Serialize) -> Result<Value, Failure> {
+    let Cost { events, data_packets, cpu_s, wall_s } = cost;
+    let mut engine = json!({
+        "kind": kind, "events": events, "data_packets": data_packets, "cpu_s": cpu_s, "wall_s": wall_s,
+    });
+    let notes = serde_json::to_value(notes).map_err(|error| Failure::Fault(error.to_string()))?;
+    if let (Value::Object(engine), Value::Object(notes)) = (&mut engine, notes) {
+        engine.extend(notes);
+    }
+    Ok(engine)
 }

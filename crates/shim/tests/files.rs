@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use control::testing::{Event, Recording};
 use control::{ControllerRef, Parameters, Probe};
+use engine::{Engine as _, Job, Watch};
 use serde_json::json;
 use shim::{Error, Source};
-use sim::{Job, Watch};
+use sim::Simulator;
 use units::{Bytes, Time};
 
 /// A folder for the files of the test `name`.
@@ -156,8 +157,9 @@ fn flows_of_one_object_on_many_threads_do_not_disturb_each_other() {
     let run = || {
         let source = source.clone();
         let make = move |_: &ControllerRef, parameters: &Parameters| source.build(parameters).ok();
-        let job = Job { plan: plan.clone(), seed: 3, controllers: Some(Arc::new(make)), capture: None };
-        format!("{:?}", sim::run(&job, &Watch::default()).unwrap().tables)
+        let job = Job { plan: plan.clone(), seed: 3 };
+        let simulator = Simulator { controllers: Some(Arc::new(make)), ..Simulator::default() };
+        format!("{:?}", simulator.run(&job, &Watch::default()).unwrap().tables)
     };
     let alone = run();
     assert!(alone.contains("cdg.bpf.c"));

@@ -16,10 +16,11 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use control::testing::{Event, Recorder, Recording};
 use control::{Ack, Controller, ControllerRef, Loss, Marks, Parameters, RttSample, registry};
+use engine::{Engine as _, Job, Watch};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use shim::Source;
-use sim::{Job, Watch};
+use sim::Simulator;
 use units::{Bytes, Span, Time};
 
 /// A controller in both languages.
@@ -98,8 +99,9 @@ fn recorded(scenario: &str) -> Recording {
         kept.lock().unwrap_or_else(PoisonError::into_inner).push(recording);
         Some(Box::new(recorder) as Box<dyn Controller>)
     };
-    let job = Job { plan: Arc::new(plan), seed: 1, controllers: Some(Arc::new(make)), capture: None };
-    sim::run(&job, &Watch::default()).unwrap();
+    let job = Job { plan: Arc::new(plan), seed: 1 };
+    let simulator = Simulator { controllers: Some(Arc::new(make)), ..Simulator::default() };
+    simulator.run(&job, &Watch::default()).unwrap();
     let recordings = recordings.lock().unwrap();
     let recording = recordings[0].lock().unwrap();
     recording.clone()

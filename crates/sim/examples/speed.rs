@@ -3,7 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sim::{Job, Watch, run};
+use engine::{Engine as _, Job, Stopwatch, Watch};
+use rustix::time::{ClockId, clock_gettime};
+use sim::Simulator;
+
+const STOPWATCH: Stopwatch =
+    Stopwatch { cpu_s: || seconds(ClockId::ThreadCPUTime), wall_s: || seconds(ClockId::Monotonic) };
+
+fn seconds(clock: ClockId) -> f64 {
+    let now = clock_gettime(clock);
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
+}
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -13,16 +23,17 @@ fn main() {
     let plan =
         scenario::from_path(&file, &files).and_then(|s| s.plan(&files)).unwrap_or_else(|error| panic!("{error}"));
     let seed = plan.seed;
-    let job = Job { plan: Arc::new(plan), seed, controllers: None, capture: None };
+    let job = Job { plan: Arc::new(plan), seed };
     for _ in 0..runs {
-        let outcome = run(&job, &Watch::default()).unwrap_or_else(|error| panic!("{error}"));
-        let engine = outcome.engine;
+        let simulator = Simulator { stopwatch: Some(STOPWATCH), ..Simulator::default() };
+        let outcome = simulator.run(&job, &Watch::default()).unwrap_or_else(|error| panic!("{error}"));
+        let cost = outcome.cost;
         println!(
             "{:.2} million data packets per CPU second ({} packets, {:.2} events a packet, {:.3} s)",
-            engine.data_packets as f64 / engine.cpu_s / 1e6,
-            engine.data_packets,
-            engine.events as f64 / engine.data_packets as f64,
-            engine.cpu_s
+            cost.data_packets as f64 / cost.cpu_s / 1e6,
+            cost.data_packets,
+            cost.events as f64 / cost.data_packets as f64,
+            cost.cpu_s
         );
         let link = &outcome.tables.links[0];
         println!(

@@ -1,8 +1,6 @@
 //! Packet captures of a simulated run: who saw which packet.
 
-use std::fs::File;
-use std::io::{self, BufWriter};
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
 
 use network::Discard;
 use record::pcapng::{self, Endpoint, Header, TcpHeader, UdpHeader};
@@ -27,16 +25,16 @@ struct Form {
     datagrams: bool,
 }
 
-/// A capture file that is being written. Packets are captured where they leave an end, where they are offered to a link, and
+/// A capture that is being written. Packets are captured where they leave an end, where they are offered to a link, and
 /// where they reach an end.
 pub(crate) struct Capture {
-    file: pcapng::Capture<BufWriter<File>>,
+    file: pcapng::Capture<BufWriter<Box<dyn Write + Send>>>,
     forms: Vec<Form>,
     failure: Option<io::Error>,
 }
 
 impl Capture {
-    pub(crate) fn create(path: &Path, plan: &Plan, drawn: &[DrawnFlow]) -> io::Result<Self> {
+    pub(crate) fn new(writer: Box<dyn Write + Send>, plan: &Plan, drawn: &[DrawnFlow]) -> io::Result<Self> {
         let mut names = vec!["sender", "receiver"];
         names.extend(plan.links.iter().map(|l| l.name.as_str()));
         let form = |drawn: &DrawnFlow| {
@@ -49,7 +47,7 @@ impl Capture {
             }
         };
         let forms = drawn.iter().map(form).collect();
-        let file = pcapng::Capture::new(BufWriter::new(File::create(path)?), &names)?;
+        let file = pcapng::Capture::new(BufWriter::new(writer), &names)?;
         Ok(Self { file, forms, failure: None })
     }
 

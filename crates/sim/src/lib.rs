@@ -5,7 +5,6 @@
 
 mod alarms;
 mod capture;
-mod failure;
 mod flow;
 mod observer;
 mod packet;
@@ -14,5 +13,4 @@ mod run;
 mod samples;
 mod world;
 
-pub use failure::Failure;
-pub use run::{Engine, Factory, Job, Outcome, Watch, run};
+pub use run::{Factory, Simulator};

@@ -1,124 +1,85 @@
 //! One run from plan to tables.
 
-use std::path::PathBuf;
+use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use control::{Controller, ControllerRef, Parameters};
-use record::Tables;
-use rustix::time::{ClockId, clock_gettime};
-use scenario::{Plan, PlannedFlow};
+use engine::{Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
+use scenario::PlannedFlow;
 use units::Time;
 
 use crate::capture::Capture;
-use crate::failure::Failure;
 use crate::world::World;
 
 /// Makes the controllers that the registry does not know: asked for each flow, with its parameters.
 pub type Factory = Arc<dyn Fn(&ControllerRef, &Parameters) -> Option<Box<dyn Controller>> + Send + Sync>;
 
-/// What to run.
-#[derive(Clone)]
-pub struct Job {
-    /// The scenario, resolved.
-    pub plan: Arc<Plan>,
-    /// Master seed of this run; in place of the plan's.
-    pub seed: u64,
+/// The simulator. It does no input or output and reads no clock of its own: both are handed in.
+#[derive(Default)]
+pub struct Simulator {
     /// Controllers from outside the registry.
     pub controllers: Option<Factory>,
-    /// Where to write a packet capture.
-    pub capture: Option<PathBuf>,
-}
-
-/// Lets others watch a run and stop it.
-#[derive(Debug, Default)]
-pub struct Watch {
-    /// Set to stop the run soon.
-    pub stop: AtomicBool,
-    /// How far the run has come, in simulated nanoseconds.
-    pub simulated_nanos: AtomicU64,
-}
-
-/// What a run gives.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// The tables.
-    pub tables: Tables,
-    /// What it cost.
-    pub engine: Engine,
-}
-
-/// What a run cost.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Engine {
-    /// Events handled.
-    pub events: u64,
-    /// Data packets sent.
-    pub data_packets: u64,
-    /// CPU time of the thread that ran it, seconds.
-    pub cpu_s: f64,
-    /// Wall-clock time, seconds.
-    pub wall_s: f64,
+    /// Takes a packet capture (pcapng), which is buffered here.
+    pub capture: Option<Box<dyn Write + Send>>,
+    /// By which CPU and wall-clock time of the run are read; without it they are 0.
+    pub stopwatch: Option<Stopwatch>,
 }
 
 /// Looked at every so many events: often enough to stop within milliseconds, seldom enough to cost nothing.
 const EVENTS_BETWEEN_LOOKS: u64 = 8192;
 
-/// Runs `job` from start to end.
-pub fn run(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
-    let (cpu, wall) = (seconds(ClockId::ThreadCPUTime), seconds(ClockId::Monotonic));
-    let plan = job.plan.as_ref();
-    let drawn = plan.draw(job.seed).map_err(Failure::Scenario)?;
-    let make = |flow: &PlannedFlow| controller(job, flow);
-    let capture_failure = |error| Failure::Capture(job.capture.clone().unwrap_or_default(), error);
-    let capture =
-        job.capture.as_ref().map(|path| Capture::create(path, plan, &drawn)).transpose().map_err(capture_failure)?;
-    let mut world = World::new(plan, job.seed, &drawn, &make, capture)?;
-    let end = Time::ZERO + plan.duration;
-    let mut interrupted = false;
+impl Engine for Simulator {
+    const KIND: &'static str = "sim";
+    type Notes = ();
+
+    fn run(self, job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
+        let read = |stopwatch: &Option<Stopwatch>| stopwatch.map_or([0.0; 2], |clocks| clocks.read());
+        let begin = read(&self.stopwatch);
+        let plan = job.plan.as_ref();
+        let drawn = plan.draw(job.seed).map_err(Failure::Scenario)?;
+        let make = |flow: &PlannedFlow| controller(self.controllers.as_ref(), flow);
+        let capture = self.capture.map(|writer| Capture::new(writer, plan, &drawn));
+        let capture = capture.transpose().map_err(Failure::Capture)?;
+        let mut world = World::new(plan, job.seed, &drawn, &make, capture)?;
+        let end = Time::ZERO + plan.duration;
+        let interrupted = run_to(end, &mut world, watch);
+        if let Some(capture) = world.capture.take() {
+            capture.finish().map_err(Failure::Capture)?;
+        }
+        if let Some(failure) = world.failure.take() {
+            return Err(failure);
+        }
+        if interrupted {
+            return Err(Failure::Interrupted);
+        }
+        watch.elapsed_nanos.store(end.as_nanos(), Ordering::Relaxed);
+        let (events, data_packets) = (world.events, world.data_packets());
+        let tables = world.finish(end);
+        let [cpu_s, wall_s] = read(&self.stopwatch);
+        let cost = Cost { events, data_packets, cpu_s: cpu_s - begin[0], wall_s: wall_s - begin[1] };
+        Ok(Outcome { tables, cost, notes: () })
+    }
+}
+
+/// Runs `world` to `end`, or until it is stopped or fails: whether that happened.
+fn run_to(end: Time, world: &mut World<'_>, watch: &Watch) -> bool {
     while let Some(now) = world.step(end) {
         if world.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) {
-            watch.simulated_nanos.store(now.as_nanos(), Ordering::Relaxed);
+            watch.elapsed_nanos.store(now.as_nanos(), Ordering::Relaxed);
             if world.failure.is_some() || watch.stop.load(Ordering::Relaxed) {
-                interrupted = true;
-                break;
+                return true;
             }
         }
     }
-    if let Some(capture) = world.capture.take() {
-        capture.finish().map_err(capture_failure)?;
-    }
-    if let Some(failure) = world.failure.take() {
-        return Err(failure);
-    }
-    if interrupted {
-        return Err(Failure::Interrupted);
-    }
-    watch.simulated_nanos.store(end.as_nanos(), Ordering::Relaxed);
-    let events = world.events;
-    let data_packets = world.data_packets();
-    let tables = world.finish(end);
-    Ok(Outcome {
-        tables,
-        engine: Engine {
-            events,
-            data_packets,
-            cpu_s: seconds(ClockId::ThreadCPUTime) - cpu,
-            wall_s: seconds(ClockId::Monotonic) - wall,
-        },
-    })
+    false
 }
 
 /// The controller of `flow`.
-fn controller(job: &Job, flow: &PlannedFlow) -> Result<Box<dyn Controller>, Failure> {
-    match job.controllers.as_ref().and_then(|make| make(&flow.cc, &flow.parameters)) {
+fn controller(factory: Option<&Factory>, flow: &PlannedFlow) -> Result<Box<dyn Controller>, Failure> {
+    match factory.and_then(|make| make(&flow.cc, &flow.parameters)) {
         Some(controller) => Ok(controller),
         None => control::registry::build(&flow.cc.spelling(), &flow.parameters)
             .map_err(|error| Failure::Controller(format!("flow `{}`: {error}", flow.name))),
     }
-}
-
-fn seconds(clock: ClockId) -> f64 {
-    let now = clock_gettime(clock);
-    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }

@@ -4,14 +4,13 @@
 //! the receiver, and comes back as an ACK over the reverse steps.
 
 use control::Controller;
-use engine::{EventQueue, Fabric, Routed as _};
+use engine::{EventQueue, Fabric, Failure, Routed as _};
 use record::EventKind;
 use scenario::{DrawnFlow, Plan, PlannedFlow};
 use units::{Ecn, Time};
 
 use crate::alarms::Alarms;
 use crate::capture::Capture;
-use crate::failure::Failure;
 use crate::flow::{Ends, Flow};
 use crate::observer::Observer;
 use crate::packet::{Acks, Body, Packet};

@@ -4,13 +4,15 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 use common::plan;
+use engine::{Engine as _, Job, Watch};
 use record::{EventKind, Tables};
-use sim::{Job, Watch};
+use sim::Simulator;
 
 const SCENARIO: &str = r#"
     duration = "4s"
@@ -42,8 +44,10 @@ fn captured(name: &str) -> (PathBuf, Tables) {
 
 fn captured_of(scenario: &str, name: &str) -> (PathBuf, Tables) {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let job = Job { plan: Arc::new(plan(scenario)), seed: 1, controllers: None, capture: Some(file.clone()) };
-    let outcome = sim::run(&job, &Watch::default()).unwrap_or_else(|failure| panic!("{failure}"));
+    let job = Job { plan: Arc::new(plan(scenario)), seed: 1 };
+    let capture = File::create(&file).unwrap();
+    let simulator = Simulator { capture: Some(Box::new(capture)), ..Simulator::default() };
+    let outcome = simulator.run(&job, &Watch::default()).unwrap_or_else(|failure| panic!("{failure}"));
     (file, outcome.tables)
 }
 

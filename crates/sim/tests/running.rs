@@ -3,13 +3,14 @@
 #[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
-use std::path::PathBuf;
+use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{plan, run};
 use control::{Ack, Context, Controller, ControllerRef, Loss, Parameters};
-use sim::{Failure, Job, Watch};
+use engine::{Engine as _, Failure, Job, Stopwatch, Watch};
+use sim::Simulator;
 
 const SCENARIO: &str = r#"
     duration = "10s"
@@ -18,7 +19,7 @@ const SCENARIO: &str = r#"
 "#;
 
 fn job() -> Job {
-    Job { plan: Arc::new(plan(SCENARIO)), seed: 1, controllers: None, capture: None }
+    Job { plan: Arc::new(plan(SCENARIO)), seed: 1 }
 }
 
 #[test]
@@ -53,29 +54,49 @@ fn what_is_recorded_does_not_change_what_happens() {
 fn a_run_that_is_told_to_stop_is_interrupted() {
     let watch = Watch::default();
     watch.stop.store(true, Ordering::Relaxed);
-    let failure = sim::run(&job(), &watch).expect_err("it was told to stop");
+    let failure = Simulator::default().run(&job(), &watch).expect_err("it was told to stop");
     assert!(matches!(failure, Failure::Interrupted), "{failure}");
-    assert!(watch.simulated_nanos.load(Ordering::Relaxed) < 10_000_000_000);
+    assert!(watch.elapsed_nanos.load(Ordering::Relaxed) < 10_000_000_000);
+}
+
+/// A clock that shows 1 s, 3 s, 5 s and so on.
+fn two_seconds_a_look() -> f64 {
+    static LOOKS: AtomicU64 = AtomicU64::new(0);
+    1.0 + 2.0 * LOOKS.fetch_add(1, Ordering::Relaxed) as f64
 }
 
 #[test]
 fn a_finished_run_has_come_to_its_end_and_says_what_it_cost() {
     let watch = Watch::default();
-    let outcome = sim::run(&job(), &watch).unwrap_or_else(|failure| panic!("{failure}"));
-    assert_eq!(watch.simulated_nanos.load(Ordering::Relaxed), 10_000_000_000);
-    assert_eq!(outcome.engine.data_packets, outcome.tables.flows[0].data_packets);
+    let stopwatch = Some(Stopwatch { cpu_s: two_seconds_a_look, wall_s: || 7.0 });
+    let outcome = Simulator { stopwatch, ..Simulator::default() }.run(&job(), &watch);
+    let outcome = outcome.unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(watch.elapsed_nanos.load(Ordering::Relaxed), 10_000_000_000);
+    assert_eq!(outcome.cost.data_packets, outcome.tables.flows[0].data_packets);
     // A packet arrives, every second one's ACK arrives; timers, quick ACKs and samples are few.
-    let per_packet = outcome.engine.events as f64 / outcome.engine.data_packets as f64;
+    let per_packet = outcome.cost.events as f64 / outcome.cost.data_packets as f64;
     assert!((1.5..1.65).contains(&per_packet), "{per_packet}");
-    assert!(outcome.engine.cpu_s > 0.0 && outcome.engine.wall_s > 0.0);
+    // Looked at before and after.
+    assert_eq!((outcome.cost.cpu_s, outcome.cost.wall_s), (2.0, 0.0));
+}
+
+/// Takes nothing.
+struct Full;
+
+impl Write for Full {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 #[test]
 fn a_capture_that_cannot_be_written_is_one_sentence() {
-    let capture = PathBuf::from("/nowhere/at/all.pcapng");
-    let failure = sim::run(&Job { capture: Some(capture), ..job() }, &Watch::default()).expect_err("no such directory");
-    let sentence = failure.to_string();
-    assert!(sentence.starts_with("the capture `/nowhere/at/all.pcapng` cannot be written: "), "{sentence}");
+    let simulator = Simulator { capture: Some(Box::new(Full)), ..Simulator::default() };
+    let failure = simulator.run(&job(), &Watch::default()).expect_err("there is no room");
+    assert_eq!(failure.to_string(), "the capture cannot be written: no storage space");
 }
 
 /// A window that never changes.
@@ -99,7 +120,8 @@ fn a_controller_from_outside_comes_before_the_registry() {
     let fixed = |cc: &ControllerRef, _: &Parameters| -> Option<Box<dyn Controller>> {
         (*cc == ControllerRef::Registered("newreno")).then(|| Box::new(Fixed(10.0)) as Box<dyn Controller>)
     };
-    let outcome = sim::run(&Job { controllers: Some(Arc::new(fixed)), ..job() }, &Watch::default());
+    let simulator = Simulator { controllers: Some(Arc::new(fixed)), ..Simulator::default() };
+    let outcome = simulator.run(&job(), &Watch::default());
     let tables = outcome.unwrap_or_else(|failure| panic!("{failure}")).tables;
     // Ten segments of 1448 bytes a round trip, whose last waits 9 services of 1.2 ms only in the first: 41.2 ms or,
     // with delayed ACKs of pairs, 42.4 ms.

@@ -9,7 +9,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use live::{InKernel, Job, Outcome, Watch};
+use engine::{Engine as _, Failure, Watch};
+use live::{Algorithms, InKernel, Live, Outcome};
+use scenario::Plan;
 
 /// One run at a time: two share two cores badly.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
@@ -32,6 +34,20 @@ pub(crate) fn kernel_tells() -> bool {
     kernel::check().map_err(|error| eprintln!("skipped: {error}")).is_ok()
 }
 
+/// What to run, and how.
+#[derive(Clone)]
+pub(crate) struct Job {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) seed: u64,
+    pub(crate) algorithms: Arc<dyn Algorithms>,
+    pub(crate) gso_max_segs: Option<u16>,
+}
+
+pub(crate) fn run_job(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
+    let Job { plan, seed, algorithms, gso_max_segs } = job.clone();
+    Live { algorithms, gso_max_segs }.run(&engine::Job { plan, seed }, watch)
+}
+
 pub(crate) fn job(toml: &str) -> Job {
     let plan = scenario::from_toml(toml, "test.toml").unwrap().plan_live(&|path: &Path| std::fs::read(path)).unwrap();
     Job { seed: plan.seed, plan: Arc::new(plan), algorithms: Arc::new(InKernel), gso_max_segs: None }
@@ -44,7 +60,7 @@ const ATTEMPTS: usize = 4;
 pub(crate) fn run(toml: &str) -> Outcome {
     let mut outcome = attempt(toml);
     for _ in 1..ATTEMPTS {
-        if outcome.fidelity.valid {
+        if outcome.notes.valid {
             break;
         }
         outcome = attempt(toml);
@@ -53,8 +69,8 @@ pub(crate) fn run(toml: &str) -> Outcome {
 }
 
 fn attempt(toml: &str) -> Outcome {
-    let outcome = live::run(&job(toml), &Watch::default()).unwrap();
-    eprintln!("{}", serde_json::to_string(&outcome.fidelity).unwrap());
+    let outcome = run_job(&job(toml), &Watch::default()).unwrap();
+    eprintln!("{}", serde_json::to_string(&outcome.notes).unwrap());
     outcome
 }
 

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use engine::{Engine as _, Job, Watch};
 use record::{EventKind, Tables};
 use scenario::Plan;
-use sim::{Job, Watch};
+use sim::Simulator;
 
 /// The plan of a scenario.
 pub(crate) fn plan(text: &str) -> Plan {
@@ -16,8 +17,8 @@ pub(crate) fn plan(text: &str) -> Plan {
 
 /// The tables of `plan` under `seed`.
 pub(crate) fn run_plan(plan: Plan, seed: u64) -> Tables {
-    let job = Job { plan: Arc::new(plan), seed, controllers: None, capture: None };
-    sim::run(&job, &Watch::default()).unwrap_or_else(|failure| panic!("{failure}")).tables
+    let job = Job { plan: Arc::new(plan), seed };
+    Simulator::default().run(&job, &Watch::default()).unwrap_or_else(|failure| panic!("{failure}")).tables
 }
 
 /// The tables of a scenario under its own seed.

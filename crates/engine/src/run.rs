@@ -1,0 +1,121 @@
+//! What a run is: what is asked for, what it gives and costs, why it fails; and what an engine is.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use record::Tables;
+use scenario::Plan;
+
+/// Whatever runs plans. A value is one run's: it holds what that run needs beside its job.
+pub trait Engine: Sized {
+    /// The name by which results say which engine gave them.
+    const KIND: &'static str;
+
+    /// What it says of a run beside its tables and its cost.
+    type Notes;
+
+    /// Whether it can run `plan`.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] or [`Failure::Machine`], about the first thing that it cannot do.
+    fn check(&self, plan: &Plan) -> Result<(), Failure> {
+        let _ = plan;
+        Ok(())
+    }
+
+    /// Runs `job` from start to end on the calling thread.
+    ///
+    /// # Errors
+    /// Why there are no tables.
+    fn run(self, job: &Job, watch: &Watch) -> Result<Outcome<Self::Notes>, Failure>;
+}
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The scenario, resolved.
+    pub plan: Arc<Plan>,
+    /// Master seed of this run; in place of the plan's.
+    pub seed: u64,
+}
+
+/// Lets others watch a run and stop it.
+#[derive(Debug, Default)]
+pub struct Watch {
+    /// Set to stop the run soon.
+    pub stop: AtomicBool,
+    /// How far the run has come, in nanoseconds of the scenario.
+    pub elapsed_nanos: AtomicU64,
+}
+
+/// What a run gives.
+#[derive(Clone, Debug)]
+pub struct Outcome<N = ()> {
+    /// The tables.
+    pub tables: Tables,
+    /// What it cost.
+    pub cost: Cost,
+    /// What else the engine says of it.
+    pub notes: N,
+}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// Events handled: of the simulator those of its queue, of a live run the packets moved.
+    pub events: u64,
+    /// Data packets sent.
+    pub data_packets: u64,
+    /// CPU time of its threads, seconds.
+    pub cpu_s: f64,
+    /// Wall-clock time, seconds.
+    pub wall_s: f64,
+}
+
+/// The clocks by which an engine that reads none itself says what a run cost. Readings count; only their differences mean something.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch {
+    /// CPU time of the calling thread, seconds.
+    pub cpu_s: fn() -> f64,
+    /// Wall-clock time, seconds.
+    pub wall_s: fn() -> f64,
+}
+
+impl Stopwatch {
+    /// What both clocks show.
+    pub fn read(&self) -> [f64; 2] {
+        [(self.cpu_s)(), (self.wall_s)()]
+    }
+}
+
+/// Why a run gave no tables. Displays as one sentence.
+#[derive(Debug)]
+pub enum Failure {
+    /// Stopped through [`Watch::stop`].
+    Interrupted,
+    /// The scenario asks for what cannot be, under this seed.
+    Scenario(scenario::Error),
+    /// The engine cannot run the plan.
+    Refused(String),
+    /// A controller could not be made.
+    Controller(String),
+    /// The capture that was asked for could not be written.
+    Capture(io::Error),
+    /// The machine does not do what is needed.
+    Machine(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupted => f.write_str("the run was interrupted"),
+            Self::Scenario(error) => error.fmt(f),
+            Self::Capture(error) => write!(f, "the capture cannot be written: {error}"),
+            Self::Refused(message) | Self::Controller(message) | Self::Machine(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
