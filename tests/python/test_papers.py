@@ -31,6 +31,10 @@ from handmade import handmade
         ("low = 3.0e6", "low = 6.0e6", "low = 6e+06 is above high = 5e+06"),
         ('"path.loss" = ["0%", "1%", "4%"]', '"path.loss" = [0.01]', "must be a list of strings"),
         ('name = "other"', 'name = "one"', "two runs have the same name"),
+        ('id = "demo-fig1"', 'id = "../../out"', "id = '../../out' must be a word"),
+        ('id = "demo-fig1"', 'id = ""', "id = '' must be a word"),
+        ('name = "demo"', 'name = "a/../../b"', "the name 'a/../../b' of a figure or table must be a word"),
+        ('name = "demo"', 'name = ".."', "the name '..' of a figure or table must be a word"),
     ],
 )
 def test_a_mistake_in_an_experiment_file_gives_a_sentence(tmp_path, old, new, sentence):

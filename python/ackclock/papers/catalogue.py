@@ -8,6 +8,7 @@ import importlib.util
 import inspect
 import itertools
 import math
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -23,6 +24,11 @@ Point = tuple[tuple[str, str], ...]
 """One point of a sweep: scenario keys and the values they take, as they would be written after ``--set``."""
 
 JUDGED_KINDS = ("reported-number", "ratio", "ordering", "shape")
+
+
+WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""What experiments, figures and tables are called: their files have these names."""
+_NO_WORD = "must be a word of letters, digits, `.`, `_`, `-`"
 
 
 class CatalogueError(InputError):
@@ -312,10 +318,21 @@ def read_experiment(
     table.done()
     if experiment.repetitions < 1 or experiment.quick_repetitions < 1:
         raise CatalogueError(f"{path.name}: repetitions must be at least 1")
-    shown = [str(one.get("name", "")) for one in experiment.figures + experiment.tables]
-    if len(set(shown)) < len(shown):
-        raise CatalogueError(f"{path.name}: two figures or tables have the same `name`")
+    _check_names(experiment)
     return experiment
+
+
+def _check_names(experiment: Experiment) -> None:
+    """Refuses a name used twice, and one that is no word: it could lead out of the folder of the report."""
+    where = experiment.file.name
+    if not WORD.fullmatch(experiment.id):
+        raise CatalogueError(f"{where}: id = {experiment.id!r} {_NO_WORD}")
+    shown = [one.get("name", "") for one in experiment.figures + experiment.tables]
+    for name in shown:
+        if name != "" and not (isinstance(name, str) and WORD.fullmatch(name)):
+            raise CatalogueError(f"{where}: the name {name!r} of a figure or table {_NO_WORD}")
+    if len(set(shown)) < len(shown):
+        raise CatalogueError(f"{where}: two figures or tables have the same `name`")
 
 
 def _toml(path: Path) -> dict[str, Any]:
