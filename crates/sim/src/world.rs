@@ -150,7 +150,7 @@ impl<'a> World<'a> {
         } else if now == at_alarm {
             self.expire_receiver(now);
         } else if now == at_planned {
-            self.happen(now);
+            self.run_planned(now);
         } else {
             self.sample(now);
         }
@@ -304,7 +304,7 @@ impl<'a> World<'a> {
 
     /// The next planned thing happens.
     #[inline(never)]
-    fn happen(&mut self, now: Time) {
+    fn run_planned(&mut self, now: Time) {
         let what = self.planned.pop();
         self.at_planned = next_planned(&self.planned);
         match what.map(|(_, what)| what) {
