@@ -68,7 +68,7 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn offer(&mut self, now: Time, packet: P, out: &mut impl Egress<P>) {
         self.advance(now, out);
-        if self.losses.strike() {
+        if self.losses.loses() {
             return out.discard(packet, now, Discard::Lost, self.queue.packets());
         }
         let idle = self.is_free(now);

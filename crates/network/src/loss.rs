@@ -52,7 +52,7 @@ impl Losses {
 
     /// Whether the packet that arrives now is lost.
     #[inline]
-    pub(crate) fn strike(&mut self) -> bool {
+    pub(crate) fn loses(&mut self) -> bool {
         match &self.model {
             LossModel::None => false,
             LossModel::Bernoulli(probability) => self.random.happens(probability.get()),
@@ -80,7 +80,7 @@ mod tests {
 
     fn strikes(model: LossModel) -> Vec<bool> {
         let mut losses = Losses::new(model, Random::stream(1, "loss", 0));
-        (0..N).map(|_| losses.strike()).collect()
+        (0..N).map(|_| losses.loses()).collect()
     }
 
     fn share(strikes: &[bool]) -> f64 {
