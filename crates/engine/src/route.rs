@@ -39,17 +39,18 @@ pub(crate) struct Routes {
 pub(crate) struct Behind {
     /// The shortest delay of all wires, at any time.
     pub(crate) shortest: Span,
-    /// A packet may arrive before one that left earlier: there are several wires, or one on which packets overtake each other.
+    /// A packet may arrive before one that left earlier: there are several wires, or one on which packets overtake each
+    /// other.
     pub(crate) overtaking: bool,
 }
 
-/// What makes packets share a wire: the link they leave (without one, whether they carry ACKs), the delay, and whether they overtake each
-/// other.
+/// What makes packets share a wire: the link they leave (without one, whether they carry ACKs), the delay, and whether
+/// they overtake each other.
 type Wires = BTreeMap<(u32, bool, Propagation, bool), u32>;
 
 impl Routes {
-    /// Packets that leave the same link for the same delay share a wire: they arrive in the order in which they leave. That keeps the
-    /// number of pending events at the number of different delays, however many flows there are.
+    /// Packets that leave the same link for the same delay share a wire: they arrive in the order in which they leave.
+    /// That keeps the number of pending events at the number of different delays, however many flows there are.
     pub(crate) fn new(plan: &Plan) -> Self {
         let mut wires = Wires::new();
         let mut routes = Self {

@@ -74,7 +74,8 @@ pub struct Cost {
     pub wall_s: f64,
 }
 
-/// The clocks by which an engine that reads none itself says what a run cost. Readings count; only their differences mean something.
+/// The clocks by which an engine that reads none itself says what a run cost. Readings count; only their differences
+/// mean something.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch {
     /// CPU time of the calling thread, seconds.

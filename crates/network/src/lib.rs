@@ -41,9 +41,9 @@ pub trait Packet: fmt::Debug + Send + 'static {
     /// What its IP header says about congestion marks.
     fn ecn(&self) -> Ecn;
 
-    /// The flow it belongs to, by which a queue that is fair to flows tells them apart. Such a queue has a place for every number up
-    /// to the highest, so numbers must be small: the index of a simulated flow; of a real packet a hash of protocol, addresses
-    /// and ports, modulo some thousand (as in stochastic fairness queueing, McKenney 1990).
+    /// The flow it belongs to, by which a queue that is fair to flows tells them apart. Such a queue has a place for
+    /// every number up to the highest, so numbers must be small: the index of a simulated flow; of a real packet a hash
+    /// of protocol, addresses and ports, modulo some thousand (as in stochastic fairness queueing, McKenney 1990).
     fn flow(&self) -> u32;
 
     /// Marks it: [`Ecn::Congestion`]. Only called for an ECN-capable packet.
@@ -57,7 +57,8 @@ pub struct Departure {
     pub arrived: Time,
     /// Its service started: it left the queue.
     pub start: Time,
-    /// Its last bit leaves; [`Time::NEVER`] if the link never serves it out. Not before `start`, and often in the future.
+    /// Its last bit leaves; [`Time::NEVER`] if the link never serves it out. Not before `start`, and often in the
+    /// future.
     pub finish: Time,
     /// Packets waiting at `start`, without this one.
     pub queued_packets: u32,
@@ -82,12 +83,12 @@ pub enum Discard {
 
 /// The observer of a link: is told what happens to each packet, at its own instant.
 ///
-/// Every packet that is offered is taken or discarded, and every one that was taken departs, is discarded, or waits for ever. Reports of
-/// one link come in the order of time, though some of them late: see [`Link::advance`]. A closure of a packet and its [`Departure`]
-/// observes departures alone.
+/// Every packet that is offered is taken or discarded, and every one that was taken departs, is discarded, or waits for
+/// ever. Reports of one link come in the order of time, though some of them late: see [`Link::advance`]. A closure of a
+/// packet and its [`Departure`] observes departures alone.
 pub trait Egress<P> {
-    /// `packet` was taken at `at` and waits, one of `queued` packets; or its service starts at once and `queued` is 0. It is as it
-    /// arrived; where `marked`, [`Egress::mark`] follows.
+    /// `packet` was taken at `at` and waits, one of `queued` packets; or its service starts at once and `queued` is 0.
+    /// It is as it arrived; where `marked`, [`Egress::mark`] follows.
     #[inline]
     fn take(&mut self, packet: &P, at: Time, marked: bool, queued: u32) {
         let _ = (packet, at, marked, queued);

@@ -35,7 +35,8 @@ impl<P: Packet> Link<P> {
     /// An idle link; `losses` is the random stream of its losses, `queue` that of its queue.
     ///
     /// # Panics
-    /// If the steps of a rate are not in order of time, the numbers of lost packets do not ascend, or a quantum is zero.
+    /// If the steps of a rate are not in order of time, the numbers of lost packets do not ascend, or a quantum is
+    /// zero.
     pub fn new(settings: LinkSettings, losses: Random, queue: Random) -> Self {
         Self {
             losses: Losses::new(settings.loss, losses),
@@ -62,9 +63,9 @@ impl<P: Packet> Link<P> {
 
     /// Offers a packet at `now`, after advancing to `now`: a packet that leaves at that instant frees its place first.
     ///
-    /// Loss strikes first, then the limit of the queue is tested, then its discipline takes the packet, marks it by what it found
-    /// waiting, or drops it. One that finds the link idle is not tested against the limit and goes straight into service. Other
-    /// packets may be dropped for this one: `out` is told of them after it.
+    /// Loss strikes first, then the limit of the queue is tested, then its discipline takes the packet, marks it by
+    /// what it found waiting, or drops it. One that finds the link idle is not tested against the limit and goes
+    /// straight into service. Other packets may be dropped for this one: `out` is told of them after it.
     #[inline]
     pub fn offer(&mut self, now: Time, packet: P, out: &mut impl Egress<P>) {
         self.advance(now, out);
@@ -113,7 +114,8 @@ impl<P: Packet> Link<P> {
         self.queue.bytes()
     }
 
-    /// Whether packets may be dropped when their turn comes, so that reports of it come late if the link is looked at late.
+    /// Whether packets may be dropped when their turn comes, so that reports of it come late if the link is looked at
+    /// late.
     #[inline]
     pub fn drops_at_head(&self) -> bool {
         self.queue.is_managed()

@@ -12,9 +12,10 @@ pub enum LossModel {
     None,
     /// Each with this probability, independently of the others.
     Bernoulli(Fraction),
-    /// Losses in bursts (Gilbert 1960, Elliott 1963): a chain of two states that starts in the good one. A packet is lost
-    /// with the probability of the state it finds; then the state may change. In the long run the share
-    /// `good_to_bad / (good_to_bad + bad_to_good)` of the packets finds the bad state, for `1 / bad_to_good` packets at a time.
+    /// Losses in bursts (Gilbert 1960, Elliott 1963): a chain of two states that starts in the good one. A packet is
+    /// lost with the probability of the state it finds; then the state may change. In the long run the share
+    /// `good_to_bad / (good_to_bad + bad_to_good)` of the packets finds the bad state, for `1 / bad_to_good` packets at
+    /// a time.
     GilbertElliott {
         /// Probability, per packet, that the good state ends (Gilbert's P).
         good_to_bad: Fraction,

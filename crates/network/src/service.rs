@@ -13,13 +13,14 @@ pub enum Service {
     Unlimited,
     /// At one rate.
     Fixed(Rate),
-    /// At the rate of the latest step, each given with the time from which it holds, in order of time. A step in mid packet
-    /// applies to the bits still to be sent. Zero is an outage, and the link is also down before the first step; the last
-    /// step holds for ever.
+    /// At the rate of the latest step, each given with the time from which it holds, in order of time. A step in mid
+    /// packet applies to the bits still to be sent. Zero is an outage, and the link is also down before the first step;
+    /// the last step holds for ever.
     Steps(Vec<(Time, Rate)>),
-    /// At the opportunities of a recorded trace: each delivers up to [`OPPORTUNITY`](crate::OPPORTUNITY) bytes of what waits
-    /// at its instant, so several small packets may share one and a large packet may need several. What an opportunity has
-    /// left when the queue is empty is lost, and a packet that arrives at the very instant of one is too late for it.
+    /// At the opportunities of a recorded trace: each delivers up to [`OPPORTUNITY`](crate::OPPORTUNITY) bytes of what
+    /// waits at its instant, so several small packets may share one and a large packet may need several. What an
+    /// opportunity has left when the queue is empty is lost, and a packet that arrives at the very instant of one is
+    /// too late for it.
     Trace(Arc<Trace>),
 }
 
@@ -41,7 +42,8 @@ impl Server {
         }
     }
 
-    /// Nothing waited from `idle_since` until `now`, when a packet arrives: what could have been sent meanwhile is lost.
+    /// Nothing waited from `idle_since` until `now`, when a packet arrives: what could have been sent meanwhile is
+    /// lost.
     #[inline]
     pub(crate) fn resume(&mut self, idle_since: Time, now: Time) {
         match self {
@@ -72,14 +74,16 @@ impl Server {
     }
 }
 
-/// The work of sending `size`: its bits times 10^9, so that a rate in bits per second does `rate` of it in a nanosecond.
+/// The work of sending `size`: its bits times 10^9, so that a rate in bits per second does `rate` of it in a
+/// nanosecond.
 #[inline]
 pub(crate) fn bit_nanos(size: Bytes) -> u128 {
     u128::from(size.get()) * 8_000_000_000
 }
 
-/// Rates that hold piece by piece. Exact: what a packet leaves of the nanosecond in which its last bit is sent belongs to the
-/// next one, so a busy link sends at its rate however the sizes divide; only the reported finish is cut to the nanosecond.
+/// Rates that hold piece by piece. Exact: what a packet leaves of the nanosecond in which its last bit is sent belongs
+/// to the next one, so a busy link sends at its rate however the sizes divide; only the reported finish is cut to the
+/// nanosecond.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     steps: Box<[(Time, Rate)]>,

@@ -1,4 +1,5 @@
-//! What the tests of this crate share: a packet, an observer that remembers everything, and a discipline without a link around it.
+//! What the tests of this crate share: a packet, an observer that remembers everything, and a discipline without a link
+//! around it.
 
 use units::{Bytes, Ecn, Random, Span, Time};
 

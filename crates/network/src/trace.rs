@@ -11,9 +11,9 @@ pub const OPPORTUNITY: Bytes = MTU;
 
 /// The delivery opportunities of a recorded link, repeated for ever.
 ///
-/// A trace file has a time in milliseconds a line, not decreasing; the time of the last line is the period. Times repeat
-/// where several opportunities fall together. Beyond `mm-link`, decimals (kept to the nanosecond), Windows line ends, empty
-/// lines and lines that begin with `#` are accepted.
+/// A trace file has a time in milliseconds a line, not decreasing; the time of the last line is the period. Times
+/// repeat where several opportunities fall together. Beyond `mm-link`, decimals (kept to the nanosecond), Windows line
+/// ends, empty lines and lines that begin with `#` are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// Nanoseconds since the start of the period.

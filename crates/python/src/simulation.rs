@@ -94,8 +94,8 @@ impl Maker for Simulation {
     }
 }
 
-/// Removes the beginning of a packet capture. What is no regular file, such as a pipe, stays, and so does what could not
-/// have been written to.
+/// Removes the beginning of a packet capture. What is no regular file, such as a pipe, stays, and so does what could
+/// not have been written to.
 fn discard(path: &Path) {
     let regular = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
     if regular && OpenOptions::new().write(true).open(path).is_ok() {

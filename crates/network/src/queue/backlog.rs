@@ -10,8 +10,8 @@ use crate::{Limit, Packet};
 
 /// A queue for each conversation, and which of them is the longest.
 ///
-/// Lengths are measured as the limit of the buffer is: in packets for one in packets, otherwise in bytes. Of several longest
-/// queues the one whose last packet is the youngest counts as the longest.
+/// Lengths are measured as the limit of the buffer is: in packets for one in packets, otherwise in bytes. Of several
+/// longest queues the one whose last packet is the youngest counts as the longest.
 #[derive(Debug)]
 pub(crate) struct Backlog<P, T> {
     queues: Vec<Conversation<P, T>>,
@@ -81,7 +81,8 @@ impl<P: Packet, T> Backlog<P, T> {
         Some(last)
     }
 
-    /// The flow that has the longest queue when `packet` has joined its own; `None` if that is its own, whose last it would be.
+    /// The flow that has the longest queue when `packet` has joined its own; `None` if that is its own, whose last it
+    /// would be.
     pub(crate) fn longer_than_with(&self, packet: &P) -> Option<u32> {
         let (Reverse((longest, _)), flow) = self.longest.first()?;
         let own = self.queues.get(packet.flow() as usize).map_or(0, |queue| queue.length);

@@ -8,8 +8,9 @@ use crate::Packet;
 
 /// A queue discipline at work, as a state machine without a clock. First in, first out needs none of this.
 ///
-/// The link counts what waits, tests the limit and reports to its observer; a discipline decides. It is called in the order of time,
-/// and [`pop`](Self::pop) at the instant at which a service starts, though the link may look at it later.
+/// The link counts what waits, tests the limit and reports to its observer; a discipline decides. It is called in the
+/// order of time, and [`pop`](Self::pop) at the instant at which a service starts, though the link may look at it
+/// later.
 pub trait Discipline<P: Packet>: fmt::Debug + Send {
     /// What becomes of `packet`, which arrives and for which there is room.
     fn admit(&mut self, packet: &P, cx: &mut Context<'_, P>) -> Admission {
@@ -17,8 +18,8 @@ pub trait Discipline<P: Packet>: fmt::Debug + Send {
         Admission::Take
     }
 
-    /// `packet` arrives and the queue is full: drops one or more of those that wait ([`Context::drop`]), or none if it is `packet`
-    /// that is to go. Asked again as long as there is no room.
+    /// `packet` arrives and the queue is full: drops one or more of those that wait ([`Context::drop`]), or none if it
+    /// is `packet` that is to go. Asked again as long as there is no room.
     fn make_room(&mut self, packet: &P, cx: &mut Context<'_, P>) {
         let _ = (packet, cx);
     }
@@ -28,11 +29,13 @@ pub trait Discipline<P: Packet>: fmt::Debug + Send {
         let _ = (packet, cx);
     }
 
-    /// `packet` waits. It is counted already; should there be too much now, the discipline may drop some ([`Context::drop`]).
+    /// `packet` waits. It is counted already; should there be too much now, the discipline may drop some
+    /// ([`Context::drop`]).
     fn push(&mut self, packet: P, cx: &mut Context<'_, P>);
 
-    /// The packet whose service starts; before it, others may be dropped ([`Context::drop`]). `None` only if nothing waits any more.
-    /// Asked only while something waits: that the queue has emptied, a discipline sees here, or at the next [`pass`](Self::pass).
+    /// The packet whose service starts; before it, others may be dropped ([`Context::drop`]). `None` only if nothing
+    /// waits any more. Asked only while something waits: that the queue has emptied, a discipline sees here, or at the
+    /// next [`pass`](Self::pass).
     fn pop(&mut self, cx: &mut Context<'_, P>) -> Option<Served<P>>;
 }
 

@@ -1,11 +1,11 @@
 //! Deficit round robin (Shreedhar and Varghese 1995, "Efficient Fair Queueing Using Deficit Round Robin").
 //!
-//! Conversations with packets waiting take turns. At its turn a conversation may send a quantum of bytes more than before: it
-//! sends while its first packet fits in what it may send, keeps the rest for its next turn (the deficit counter), and loses it
-//! when nothing of it waits any more. One that starts to wait comes last.
+//! Conversations with packets waiting take turns. At its turn a conversation may send a quantum of bytes more than
+//! before: it sends while its first packet fits in what it may send, keeps the rest for its next turn (the deficit
+//! counter), and loses it when nothing of it waits any more. One that starts to wait comes last.
 //!
-//! A turn that sends nothing costs time. With a quantum of at least the largest packet, the default, there is none; with a smaller
-//! one, rounds in which nobody could send are granted at once.
+//! A turn that sends nothing costs time. With a quantum of at least the largest packet, the default, there is none;
+//! with a smaller one, rounds in which nobody could send are granted at once.
 
 use serde::{Deserialize, Serialize};
 use units::Bytes;
@@ -43,8 +43,8 @@ impl Settings for DrrSettings {
     }
 }
 
-/// Conversations served by turns. They share the buffer; their lengths are counted as its limit is, in packets under a limit in
-/// packets, otherwise in bytes, where one large packet may take the place of several.
+/// Conversations served by turns. They share the buffer; their lengths are counted as its limit is, in packets under a
+/// limit in packets, otherwise in bytes, where one large packet may take the place of several.
 #[derive(Debug)]
 pub(crate) struct Deficit<P> {
     backlog: Backlog<P, ()>,
@@ -197,8 +197,8 @@ mod tests {
 
     #[test]
     fn what_is_left_of_a_quantum_is_for_the_next_turn() {
-        // A quantum of 500. First turns: 200, which leaves 300; 500; 100, which leaves 400; 180, which leaves 320. Second turns: 800
-        // are enough for 750 and 20, 500 for 500, 900 for 600 and 200, 820 for 700 and 50.
+        // A quantum of 500. First turns: 200, which leaves 300; 500; 100, which leaves 400; 180, which leaves 320.
+        // Second turns: 800 are enough for 750 and 20, 500 for 500, 900 for 600 and 200, 820 for 700 and 50.
         let queues: [&[u64]; 4] = [&[200, 750, 20], &[500, 500], &[100, 600, 200], &[180, 700, 50]];
         let packets = (0..).zip(queues).flat_map(|(flow, sizes)| sizes.iter().map(move |&size| (flow, size)));
         let packets: Vec<_> = packets.collect();
@@ -214,8 +214,8 @@ mod tests {
 
     #[test]
     fn rounds_that_send_nothing_are_granted_at_once() {
-        // Turns of 1 byte: 0 sends at its turn of that number, 1 a turn later. Turns of 7: both at turn 42,857,143, which leaves 0 a
-        // single byte.
+        // Turns of 1 byte: 0 sends at its turn of that number, 1 a turn later. Turns of 7: both at turn 42,857,143,
+        // which leaves 0 a single byte.
         let packets = [(0, 300_000_000), (1, 300_000_001), (0, 5)];
         assert_eq!(sizes(filled(Limit::Infinite, 1, &packets)), [300_000_000, 300_000_001, 5]);
         assert_eq!(sizes(filled(Limit::Infinite, 7, &packets)), [300_000_000, 300_000_001, 5]);

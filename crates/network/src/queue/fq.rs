@@ -1,21 +1,24 @@
-//! Fair queueing, packet by packet (Demers, Keshav and Shenker 1990, "Analysis and Simulation of a Fair Queueing Algorithm").
+//! Fair queueing, packet by packet (Demers, Keshav and Shenker 1990, "Analysis and Simulation of a Fair Queueing
+//! Algorithm").
 //!
-//! The reference is a server that sends a bit of each active conversation in turn. Its round number R(t) counts those turns, so
-//! dR/dt = rate / N(t) with N(t) active conversations. A packet of P bits that arrives at t would be through at the finish number
+//! The reference is a server that sends a bit of each active conversation in turn. Its round number R(t) counts those
+//! turns, so dR/dt = rate / N(t) with N(t) active conversations. A packet of P bits that arrives at t would be through
+//! at the finish number
 //!
 //! F = max(F of the packet before, R(t)) + P
 //!
-//! and the real server, which sends whole packets, always takes the one with the smallest finish number. One in service is
-//! not interrupted.
+//! and the real server, which sends whole packets, always takes the one with the smallest finish number. One in service
+//! is not interrupted.
 //!
-//! R(t) is followed by iterated deletion: a conversation is active until R reaches the finish number of its last packet; as each
-//! becomes inactive, R goes faster for the rest. All numbers are integers in units of 10^-9 bit, in which the work of a link in a
-//! nanosecond is a whole number. Only R itself is cut to the unit, where it enters the F of a conversation that becomes active,
-//! and what the division by N leaves is carried on: no work is lost, however long the link is busy.
+//! R(t) is followed by iterated deletion: a conversation is active until R reaches the finish number of its last
+//! packet; as each becomes inactive, R goes faster for the rest. All numbers are integers in units of 10^-9 bit, in
+//! which the work of a link in a nanosecond is a whole number. Only R itself is cut to the unit, where it enters the F
+//! of a conversation that becomes active, and what the division by N leaves is carried on: no work is lost, however
+//! long the link is busy.
 //!
-//! What the paper leaves open: equal finish numbers go to the conversation served longest ago, and among those never served to
-//! the lowest flow number. A packet that is dropped leaves the reference server too, so the conversation's next packet is counted
-//! from the one before it. When the link falls idle nothing is active.
+//! What the paper leaves open: equal finish numbers go to the conversation served longest ago, and among those never
+//! served to the lowest flow number. A packet that is dropped leaves the reference server too, so the conversation's
+//! next packet is counted from the one before it. When the link falls idle nothing is active.
 
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Time};
@@ -37,13 +40,14 @@ impl Settings for FqSettings {
     }
 }
 
-/// Conversations served by finish number. They share the buffer; their lengths are counted as its limit is, in packets under a limit
-/// in packets, otherwise in bytes, where one large packet may take the place of several.
+/// Conversations served by finish number. They share the buffer; their lengths are counted as its limit is, in packets
+/// under a limit in packets, otherwise in bytes, where one large packet may take the place of several.
 #[derive(Debug)]
 pub(crate) struct Fair<P> {
     /// Every packet with its finish number.
     backlog: Backlog<P, u128>,
-    /// Conversations with packets waiting, by the finish number of the first and the turn in which they were last served.
+    /// Conversations with packets waiting, by the finish number of the first and the turn in which they were last
+    /// served.
     order: Ranking<(u128, u64)>,
     reference: BitByBit,
     turns: u64,
@@ -199,8 +203,8 @@ mod tests {
     use crate::testing::Parcel;
     use crate::{Departure, DisciplineSettings, Link, LinkSettings, LossModel, QueueSettings};
 
-    /// The flows and sizes in their order of service, when packets (microsecond, flow, size) come to a link that sends a byte in a
-    /// microsecond.
+    /// The flows and sizes in their order of service, when packets (microsecond, flow, size) come to a link that sends
+    /// a byte in a microsecond.
     fn served(limit: Limit, arrivals: &[(u64, u32, u64)]) -> Vec<(u32, u64)> {
         let settings = LinkSettings {
             service: Service::Fixed(Rate::from_mbit(8)),
@@ -239,12 +243,12 @@ mod tests {
 
     #[test]
     fn the_round_number_goes_at_the_rate_over_the_active_conversations() {
-        // Flow 1 is through with 100 bytes at 100 us, flow 2 with 300 at 400. R has reached 75 at 150 us, as two are active: flow 3
-        // finishes at 275, and the second packet of flow 1, still active, at 100 + 180.
+        // Flow 1 is through with 100 bytes at 100 us, flow 2 with 300 at 400. R has reached 75 at 150 us, as two are
+        // active: flow 3 finishes at 275, and the second packet of flow 1, still active, at 100 + 180.
         let begin = [(0, 1, 100), (0, 2, 300), (150, 1, 180), (150, 3, 200)];
         assert_eq!(served(Limit::Infinite, &begin), [(1, 100), (2, 300), (3, 200), (1, 180)]);
-        // Three are active until R is 275 at 750 us, two until 280 at 760, one until 300 at 780. At 770 R is 290: what flow 4 sends
-        // is before or after the packet of flow 2 that ends at 300 + 40.
+        // Three are active until R is 275 at 750 us, two until 280 at 760, one until 300 at 780. At 770 R is 290: what
+        // flow 4 sends is before or after the packet of flow 2 that ends at 300 + 40.
         for (size, last) in [(49, [(4, 49), (2, 40)]), (51, [(2, 40), (4, 51)])] {
             let arrivals = [&begin[..], &[(770, 2, 40), (770, 4, size)]].concat();
             assert_eq!(served(Limit::Infinite, &arrivals)[4..], last);
@@ -260,8 +264,8 @@ mod tests {
 
     #[test]
     fn a_dropped_packet_does_not_count_against_its_conversation() {
-        // Flow 2 drives the third packet of flow 1 out of the buffer. At 200 us R is 67: flow 1 goes on to 300 from the second, not to
-        // 400 from the third, and is before flow 3 with 67 + 280.
+        // Flow 2 drives the third packet of flow 1 out of the buffer. At 200 us R is 67: flow 1 goes on to 300 from the
+        // second, not to 400 from the third, and is before flow 3 with 67 + 280.
         let arrivals = [(0, 9, 100), (0, 1, 100), (0, 1, 100), (0, 1, 101), (0, 2, 100), (200, 1, 102), (200, 3, 280)];
         let expected = [(9, 100), (1, 100), (2, 100), (1, 100), (1, 102), (3, 280)];
         assert_eq!(served(Limit::Packets(3), &arrivals), expected);
@@ -269,7 +273,8 @@ mod tests {
 
     #[test]
     fn a_conversation_with_one_packet_takes_the_place_of_the_last_of_the_longest_queue() {
-        // Fifteen places, all with flow 1, and two more: the first drives out a packet of flow 1, and so does the second.
+        // Fifteen places, all with flow 1, and two more: the first drives out a packet of flow 1, and so does the
+        // second.
         let mut arrivals = vec![(0, 1, 1000); 16];
         arrivals.extend([(0, 2, 1000), (0, 3, 1000)]);
         let served = served(Limit::Packets(15), &arrivals);

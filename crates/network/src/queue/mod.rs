@@ -22,8 +22,8 @@ use crate::{Discard, Egress, Packet, Service};
 
 /// How much may wait. [`DisciplineSettings`] says which packet is dropped when the queue is full.
 ///
-/// Only a packet that has to wait is tested: one that finds the link idle goes straight into service and is not dropped for the
-/// limit, however small it is.
+/// Only a packet that has to wait is tested: one that finds the link idle goes straight into service and is not dropped
+/// for the limit, however small it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limit {
     /// Everything.
@@ -33,8 +33,8 @@ pub enum Limit {
     Packets(u32),
     /// So many bytes: full for a packet that would exceed it.
     Bytes(Bytes),
-    /// As much as leaves within this time: full when what waits would take longer at the rate of the moment (of a trace,
-    /// at its mean rate). While the rate is zero, whatever waits takes for ever, so at most one packet gets in.
+    /// As much as leaves within this time: full when what waits would take longer at the rate of the moment (of a
+    /// trace, at its mean rate). While the rate is zero, whatever waits takes for ever, so at most one packet gets in.
     Delay(Span),
 }
 
@@ -63,8 +63,8 @@ pub trait Settings {
 /// Makes the list of disciplines: `name in the language => Variant(its settings)`.
 macro_rules! disciplines {
     ($($(#[$doc:meta])* $name:literal => $variant:ident($settings:ty),)*) => {
-        /// In which order packets are served, and which are marked or dropped. In a scenario the key `discipline` holds the name, and
-        /// the settings stand beside it.
+        /// In which order packets are served, and which are marked or dropped. In a scenario the key `discipline` holds
+        /// the name, and the settings stand beside it.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
         #[serde(tag = "discipline")]
         pub enum DisciplineSettings {
@@ -110,16 +110,17 @@ macro_rules! disciplines {
 }
 
 disciplines! {
-    /// Fair queueing: the packet that would be through first if the flows were served bit by bit in turn (Demers, Keshav and
-    /// Shenker 1990). A full queue drops the last packet of the flow with most waiting.
+    /// Fair queueing: the packet that would be through first if the flows were served bit by bit in turn (Demers,
+    /// Keshav and Shenker 1990). A full queue drops the last packet of the flow with most waiting.
     "fq" => FairQueueing(FqSettings),
-    /// Deficit round robin: turns of so many bytes (Shreedhar and Varghese 1995). A full queue drops the last packet of the flow with
-    /// most waiting.
+    /// Deficit round robin: turns of so many bytes (Shreedhar and Varghese 1995). A full queue drops the last packet of
+    /// the flow with most waiting.
     "drr" => DeficitRoundRobin(DrrSettings),
-    /// Controlled delay (RFC 8289): drops or marks at the head while the wait stands above a target. A full queue drops what arrives.
+    /// Controlled delay (RFC 8289): drops or marks at the head while the wait stands above a target. A full queue drops
+    /// what arrives.
     "codel" => Codel(CodelSettings),
-    /// Flow queues by deficit round robin, new ones first, each under CoDel (RFC 8290). A full queue drops from the head of the
-    /// longest.
+    /// Flow queues by deficit round robin, new ones first, each under CoDel (RFC 8290). A full queue drops from the
+    /// head of the longest.
     "fq_codel" => FqCodel(FqCodelSettings),
 }
 
@@ -131,8 +132,8 @@ pub struct QueueSettings {
     /// Whether the packet in service takes room too, as in Mahimahi, where a packet stays in the queue until its
     /// opportunity; for a delay limit, what remains of its service.
     pub count_in_service: bool,
-    /// An ECN-capable packet that finds at least so many packets waiting (not counting the one in service) is marked. A full
-    /// queue drops it all the same.
+    /// An ECN-capable packet that finds at least so many packets waiting (not counting the one in service) is marked. A
+    /// full queue drops it all the same.
     pub mark_above: Option<u32>,
     /// Who goes first, and who is dropped.
     pub discipline: DisciplineSettings,

@@ -1,7 +1,7 @@
 //! Which of many comes first: a heap of slots, each with the key by which it is ranked.
 
-/// A binary heap in which every slot stands at most once, so that its key can be changed in its place. Equal keys come in the
-/// order of the slots. Slots are indices: memory grows with the highest.
+/// A binary heap in which every slot stands at most once, so that its key can be changed in its place. Equal keys come
+/// in the order of the slots. Slots are indices: memory grows with the highest.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranking<K> {
     heap: Vec<(K, u32)>,
