@@ -273,6 +273,55 @@ def test_an_interrupted_run_leaves_no_capture_and_prints_no_json(scenario, tmp_p
     assert [p.name for p in tmp_path.iterdir()] == ["in"]
 
 
+@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT] * 3])
+def test_an_interruption_while_drawing_costs_no_run(capsys, scenario, tmp_path, monkeypatch, signals):
+    def drawing(_):
+        for number in signals:
+            os.kill(os.getpid(), number)
+        time.sleep(20)
+
+    monkeypatch.setattr("ackclock.plots.goodput_over_time", drawing)
+    out = tmp_path / "out"
+    status, _, err = run(capsys, "run", scenario, "--repeat", 2, "--out", out)
+    assert status == 130
+    assert f"interrupted; 2 finished runs are in {out}" in err
+    assert "Interrupted: the runs that had finished" in (out / "index.html").read_text()
+    assert [Run.load(out / f"small-seed-{seed}").seed for seed in (1, 2)] == [1, 2]
+
+
+def test_an_interruption_while_saving_leaves_the_run_whole(capsys, scenario, tmp_path, monkeypatch):
+    save = Run.save
+
+    def interrupted(self, folder):
+        os.kill(os.getpid(), signal.SIGINT)
+        return save(self, folder)
+
+    monkeypatch.setattr(Run, "save", interrupted)
+    status, _, err = run(capsys, "run", scenario, "--out", tmp_path / "out")
+    assert (status, "1 finished runs" in err) == (130, True)
+    assert Run.load(tmp_path / "out").flows.num_rows == 1
+
+
+def test_an_interruption_of_a_report_of_experiments_costs_no_claim(capsys, tmp_path, monkeypatch):
+    def drawing(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(20)
+
+    monkeypatch.setattr("ackclock.papers.figures.PaperFigure.draw", drawing)
+    status, _, err = run(capsys, "reproduce", "cdg2011-fig7", "--quick", "--out", tmp_path / "out")
+    assert status == 130
+    assert "interrupted" in err
+    assert "cdg2011-fig7" in (tmp_path / "out" / "claims.md").read_text()
+
+
+def test_an_interruption_outside_of_runs_is_reported(capsys, scenario, monkeypatch):
+    def reading(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ackclock.cli.run._read", reading)
+    assert run(capsys, "run", scenario) == (130, "", "ackclock: interrupted\n")
+
+
 def test_help_appears_without_loading_what_it_does_not_need():
     program = (
         "import sys, ackclock.cli.app; print([m for m in ('matplotlib', 'pyarrow') if m in sys.modules])"

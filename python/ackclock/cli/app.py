@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ackclock import _engine
 from ackclock._engine import MachineError, ScenarioError
@@ -28,8 +29,21 @@ BROKEN_PIPE = 141
 UsageError: Any = typer.BadParameter.__base__
 """The exception of Typer for an error on the command line: Click's class, or its own copy of it."""
 
+
+class _Commands(TyperGroup):
+    """The commands. An interruption that none of them takes reaches ``main``, which says so."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            # Typer itself would end with the status alone.
+            raise typer.Abort from None
+
+
 app = typer.Typer(
     name="ackclock",
+    cls=_Commands,
     help="A congestion-control laboratory: paths and flows, run packet by packet in simulated time.",
     invoke_without_command=True,
     rich_markup_mode="markdown",

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from ackclock import summary, sweep
 from ackclock.cli import INTERRUPTED
+from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes, print_json, run_all, show
 from ackclock.engines import Engine
 from ackclock.report import Page, host, new_folder, number, write_json
@@ -49,11 +50,12 @@ class Outcome:
 
     def run(self, points: Sequence[sweep.Point[str]], engine: Engine) -> None:
         """Runs the points and ends the command; leaves with the status of an interrupted one if it was."""
-        if self.out is None:
-            runs, interrupted = run_all(points, engine, lambda _label, _run: None)
-        else:
-            runs, interrupted = self._run_into(self.out, points, engine)
-        if interrupted:
+        with Interrupts() as interrupts:
+            if self.out is None:
+                runs = run_all(points, engine, lambda _label, _run: None, interrupts)
+            else:
+                runs = self._run_into(self.out, points, engine, interrupts)
+        if interrupts.asked:
             saved = f"; {len(runs)} finished runs are in {self.out}" if runs and self.out is not None else ""
             notes.print(f"interrupted{saved}", markup=False, soft_wrap=True)
             raise typer.Exit(INTERRUPTED)
@@ -65,8 +67,8 @@ class Outcome:
             print_json(summary.document(summaries))
 
     def _run_into(
-        self, out: Path, points: Sequence[sweep.Point[str]], engine: Engine
-    ) -> tuple[list[tuple[str, Run]], bool]:
+        self, out: Path, points: Sequence[sweep.Point[str]], engine: Engine, interrupts: Interrupts
+    ) -> list[tuple[str, Run]]:
         """Runs the points into a new folder: the tables of each as it finishes, the report at the end."""
         with new_folder(out, self.force) as folder:
 
@@ -79,16 +81,15 @@ class Outcome:
                 if self.csv:
                     run.to_csv(place / "csv")
 
-            runs, interrupted = run_all(points, engine, save)
+            runs = run_all(points, engine, save, interrupts)
             if not runs:
                 notes.print("interrupted")
                 raise typer.Exit(INTERRUPTED)  # which removes the folder
-            # After an interruption, drawing would take too long.
-            self._report(runs, folder, () if interrupted else self.figures)
+            self._report(runs, folder, interrupts)
         notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
-        return runs, interrupted
+        return runs
 
-    def _report(self, runs: Sequence[tuple[str, Run]], folder: Path, figures: Sequence[Drawn]) -> None:
+    def _report(self, runs: Sequence[tuple[str, Run]], folder: Path, interrupts: Interrupts) -> None:
         summaries = _summaries(runs)
         marked = summary.marked(summaries)
         by_label: dict[str, list[Run]] = {}
@@ -96,10 +97,12 @@ class Outcome:
             by_label.setdefault(marked[label], []).append(run)
         page = Page(self.title)
         _tabulate(page, summaries)
-        if figures:
-            _draw(page, figures, by_label, folder)
-        else:
-            page.paragraph("Interrupted: the runs that had finished, without figures.", "miss")
+        with interrupts.stoppable():
+            # After an interruption, drawing would take too long.
+            interrupts.check()
+            _draw(page, self.figures, by_label, folder)
+        if interrupts.asked:
+            page.paragraph("Interrupted: the runs that had finished, without all their figures.", "miss")
         page.heading("As run")
         for label, repetitions in by_label.items():
             seeds = ", ".join(str(r.seed) for r in repetitions)

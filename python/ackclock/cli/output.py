@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from ackclock import _engine, sweep
+from ackclock.cli.interrupts import Interrupts
 from ackclock.engines import LARGEST_SEED, Engine
 from ackclock.engines.cached import CachedEngine
 from ackclock.errors import InputError
@@ -146,24 +147,26 @@ def points(
 
 
 def run_all(
-    points: Sequence[sweep.Point[str]], engine: Engine, save: Callable[[str, Run], None]
-) -> tuple[list[tuple[str, Run]], bool]:
-    """Runs the points; gives the finished runs with their labels, in order, and whether it was interrupted.
+    points: Sequence[sweep.Point[str]],
+    engine: Engine,
+    save: Callable[[str, Run], None],
+    interrupts: Interrupts,
+) -> list[tuple[str, Run]]:
+    """Runs the points until an interruption; gives the finished runs with their labels, in order.
 
     ``save`` gets each run with its label as it finishes, so that an interruption leaves little to write.
     """
     runs: dict[tuple[str, int], Run] = {}
-    interrupted = False
     count = sweep.count(points)
-    with progress(f"{count} runs" if count > 1 else "run") as at:
-        try:
+    with interrupts.stoppable():
+        interrupts.check()
+        with progress(f"{count} runs" if count > 1 else "run") as at:
             for label, repetition, run in sweep.results(points, engine, at):
-                save(label, run)
-                runs[label, repetition] = run
-        except KeyboardInterrupt:
-            interrupted = True
+                with interrupts.saving():
+                    save(label, run)
+                    runs[label, repetition] = run
     order = [(point.key, repetition) for point in points for repetition in range(len(point.seeds))]
-    return [(label, runs[label, number]) for label, number in order if (label, number) in runs], interrupted
+    return [(label, runs[label, number]) for label, number in order if (label, number) in runs]
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from rich.table import Column, Table
 
 from ackclock import sweep
 from ackclock.cli import INTERRUPTED, output
+from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
 from ackclock.engines import Engine
 from ackclock.engines.live import Live, check_built_in
@@ -71,8 +72,13 @@ def reproduce(
         check_folder(folder, force)
         done = _simulated(chosen, seed, threads)
         if done.begun:
-            with new_folder(folder, force) as work:
-                _write(done, catalogue, work)
+            with Interrupts() as interrupts, new_folder(folder, force) as work:
+                with interrupts.stoppable():
+                    interrupts.check()
+                    _write(done, catalogue, work)
+                if interrupts.asked:
+                    done.interrupted = True
+                    _write(done, catalogue, work)
     if live or done.begun:
         notes.print(f"report: {folder / 'index.html'}", markup=False, soft_wrap=True)
     output.show(_table(done), as_json=as_json)

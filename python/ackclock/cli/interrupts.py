@@ -1,0 +1,77 @@
+"""Ctrl-C and its like, which stop the work at hand but never the saving of what is done."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Self
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupts:
+    """The signals to end, while it is entered: they end a ``stoppable`` block, and are only noted elsewhere.
+
+    What is elsewhere must therefore be short. A signal that is ignored, or that ends the process at once,
+    stays as it is.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        """Whether there was such a signal."""
+        self._stoppable = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        # Python takes signals in the main thread alone.
+        for number in SIGNALS if threading.current_thread() is threading.main_thread() else ():
+            if callable(before := signal.getsignal(number)):
+                self._before[number] = before
+                signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+        try:
+            # What else the signal means is done as well: a terminal that hung up takes no more output.
+            self._before[signal.Signals(number)](number, frame)
+        except KeyboardInterrupt:
+            if self._stoppable:
+                raise
+
+    @contextmanager
+    def stoppable(self) -> Iterator[None]:
+        """A block that a signal ends, without an error; ``asked`` says that it happened.
+
+        It begins with ``check``, for a signal before it.
+        """
+        self._stoppable = True
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._stoppable = False
+            self.asked = True
+        finally:
+            self._stoppable = False
+
+    @contextmanager
+    def saving(self) -> Iterator[None]:
+        """A part of a ``stoppable`` block that is done to its end before a signal ends that block."""
+        self._stoppable = False
+        try:
+            yield
+        finally:
+            self._stoppable = True
+        self.check()
+
+    def check(self) -> None:
+        """Ends the ``stoppable`` block if there was a signal. Raises KeyboardInterrupt."""
+        if self.asked:
+            raise KeyboardInterrupt
