@@ -145,11 +145,11 @@ pub struct FlowDescription<'a> {
 pub struct FlowMeter {
     /// Counts since the start of the run.
     pub counters: FlowCounters,
-    /// The counters at the start of the interval.
-    base: FlowCounters,
-    from: Time,
     /// Nanoseconds.
     rtt: Samples,
+    /// The counters at the start of the interval, if they were not all zero.
+    base: Option<Box<FlowCounters>>,
+    from: Time,
 }
 
 impl FlowMeter {
@@ -166,14 +166,14 @@ impl FlowMeter {
 
     /// The measured interval starts here: forgets what was before `at`.
     pub fn restart(&mut self, at: Time) {
-        self.base = self.counters;
+        self.base = (self.counters != FlowCounters::default()).then(|| Box::new(self.counters));
         self.from = at;
         self.rtt.clear();
     }
 
     /// The statistics of the interval that ends at `at`. Rates and shares of nothing are zero.
     pub fn finish(&self, at: Time, flow: FlowDescription<'_>) -> FlowRow {
-        let counted = self.counters.since(&self.base);
+        let counted = self.base.as_ref().map_or(self.counters, |base| self.counters.since(base));
         let measured_s = flow.stop.min(at).since(flow.start.max(self.from)).as_nanos() as f64 / 1e9;
         let bit_rate = |bytes: u64| if measured_s > 0.0 { bytes as f64 * 8.0 / measured_s } else { 0.0 };
         let rtt = |nanos: Option<f64>| nanos.map_or(f64::NAN, |nanos| nanos / 1e6);
