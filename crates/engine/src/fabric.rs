@@ -146,6 +146,12 @@ impl<P: Routed> Fabric<P> {
         self.beyond.wires[wire as usize].pop_due(now)
     }
 
+    /// The packet that arrives on `wire` after `others` more, as far as that is known.
+    #[inline]
+    pub fn ahead(&self, wire: u32, others: usize) -> Option<&P> {
+        self.beyond.wires[wire as usize].ahead(others)
+    }
+
     /// All that arrived on `wire` was taken.
     #[inline]
     pub fn end(&mut self, wire: u32) {

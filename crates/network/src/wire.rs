@@ -108,6 +108,12 @@ impl<P> Wire<P> {
         if self.next_arrival()? <= now { self.pop() } else { None }
     }
 
+    /// The packet that arrives after `others` more; `None` where nobody knows.
+    #[inline]
+    pub fn ahead(&self, others: usize) -> Option<&P> {
+        self.under_way.get(others).map(|(_, packet)| packet)
+    }
+
     /// How many packets are under way.
     #[inline]
     pub fn packets(&self) -> usize {

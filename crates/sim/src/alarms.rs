@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use prefetch_index::prefetch_index;
 use units::{Span, Time};
 
 /// Timers that are set and taken back with every other packet, and have few lengths. All timers of one length expire in the order in
@@ -56,6 +57,12 @@ impl Alarms {
             let expires = &self.expires;
             timers.retain(|&(at, flow)| expires[flow as usize] == at);
         }
+    }
+
+    /// Lets the processor fetch what is known of the timer of `flow`.
+    #[inline]
+    pub(crate) fn prefetch(&self, flow: u32) {
+        prefetch_index(&self.expires, flow as usize);
     }
 
     /// The timer of `flow` is not set any more.

@@ -61,7 +61,7 @@ impl Capture {
 
     /// `packet` reaches the end of its route.
     pub(crate) fn at_end(&mut self, now: Time, packet: &Packet, acks: &Acks) {
-        let interface = if matches!(packet.body, Body::Data(_)) { RECEIVERS } else { SENDERS };
+        let interface = if matches!(packet.body(), Body::Data(_)) { RECEIVERS } else { SENDERS };
         self.write(interface, now, packet, acks, None);
     }
 
@@ -87,7 +87,7 @@ impl Capture {
             return;
         }
         let form = self.forms[packet.flow as usize];
-        let result = match &packet.body {
+        let result = match &packet.body() {
             Body::Data(data) if !form.datagrams => {
                 data_header(packet, data, form, |h| self.put(interface, now, h, comment))
             }
@@ -98,7 +98,7 @@ impl Capture {
                 let towards_receiver = matches!(body, Body::Data(_));
                 let ends = [Endpoint::sender(packet.flow), Endpoint::receiver(packet.flow)];
                 let [source, destination] = if towards_receiver { ends } else { [ends[1], ends[0]] };
-                let header = UdpHeader { source, destination, ecn: packet.ecn, payload: (packet.size - 28) as u16 };
+                let header = UdpHeader { source, destination, ecn: packet.ecn, payload: (packet.size() - 28) as u16 };
                 self.put(interface, now, &header, comment)
             }
         };

@@ -11,11 +11,12 @@ use transport::{
 };
 use units::{Ecn, Random, Span, Time};
 
+use crate::lines::Lines;
 use crate::packet::{Body, Packet};
 
 /// Sender and receiver of one flow. Boxed: flows lie apart in memory, and a table of them stays small.
 pub(crate) enum Ends {
-    Tcp { sender: Box<Sender>, receiver: Box<Receiver> },
+    Tcp { sender: Box<Lines<Sender>>, receiver: Box<Lines<Receiver>> },
     Datagram { source: Box<DatagramSource>, sink: DatagramSink },
 }
 
@@ -26,6 +27,8 @@ pub(crate) struct Flow {
     /// The first step of the data and of the ACKs.
     pub(crate) forward: u32,
     pub(crate) reverse: u32,
+    /// When its sender is looked at next, if at all.
+    pub(crate) look_at: Time,
     /// Its meter, while it has ends.
     pub(crate) meter: u32,
     pub(crate) start: Time,
@@ -52,8 +55,8 @@ impl Ends {
                     (None, None) => Application::Greedy,
                 };
                 Self::Tcp {
-                    receiver: Box::new(Receiver::new(&options, plan.base_rtt)),
-                    sender: Box::new(Sender::new(options, controller, application, random)),
+                    receiver: Box::new(Lines::new(Receiver::new(&options, plan.base_rtt))),
+                    sender: Box::new(Lines::new(Sender::new(options, controller, application, random))),
                 }
             }
             Kind::Datagram { packet_size } => {
@@ -69,6 +72,32 @@ impl Ends {
         match self {
             Self::Tcp { sender, .. } => sender.start(now),
             Self::Datagram { source, .. } => source.start(now),
+        }
+    }
+
+    /// Lets the processor fetch the end that a packet with `body` comes to.
+    #[inline]
+    pub(crate) fn prefetch(&self, body: &Body) {
+        match (self, body) {
+            (Self::Tcp { receiver, .. }, Body::Data(_)) => Lines::prefetch(receiver),
+            (Self::Tcp { .. }, Body::Ack(_)) => self.prefetch_sender(),
+            (Self::Datagram { .. }, _) => {}
+        }
+    }
+
+    /// Lets the processor fetch the sender.
+    #[inline]
+    pub(crate) fn prefetch_sender(&self) {
+        if let Self::Tcp { sender, .. } = self {
+            Lines::prefetch(sender);
+        }
+    }
+
+    /// Lets the processor fetch what that end refers to. The end itself should be there already.
+    #[inline]
+    pub(crate) fn prefetch_more(&self, body: &Body) {
+        if let (Self::Tcp { sender, .. }, Body::Ack(_)) = (self, body) {
+            Sender::prefetch(sender);
         }
     }
 
@@ -88,7 +117,7 @@ impl Ends {
             }
             Self::Datagram { source, .. } => (source.poll_transmit(now)?, source.wire_size(), Ecn::NotCapable),
         };
-        Some(Packet { flow, step, size: size.get() as u32, ecn, body: Body::Data(data) })
+        Some(Packet::of_data(flow, step, size.get() as u32, ecn, &data))
     }
 
     /// Parameters of the controller change.

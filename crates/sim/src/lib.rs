@@ -6,6 +6,7 @@
 mod alarms;
 mod capture;
 mod flow;
+mod lines;
 mod observer;
 mod packet;
 mod recorder;

@@ -8,12 +8,13 @@ use units::Time;
 
 use crate::capture::Capture;
 use crate::flow::Flow;
+use crate::lines::Lines;
 use crate::packet::{Acks, Body, Packet};
 use crate::recorder::Recorder;
 
 /// The parts of the world that links report to.
 pub(crate) struct Observer<'a> {
-    pub(crate) flows: &'a [Flow],
+    pub(crate) flows: &'a [Lines<Flow>],
     pub(crate) plan: &'a Plan,
     pub(crate) recorder: &'a mut Recorder,
     pub(crate) capture: &'a mut Option<Capture>,
@@ -32,7 +33,7 @@ impl Tap<Packet> for Observer<'_> {
         if let Some(capture) = self.capture {
             capture.at_discard(link, at, &packet, self.acks, why);
         }
-        match packet.body {
+        match packet.body() {
             Body::Data(data) => {
                 // One that left before the measured interval is not among those sent in it.
                 let counts = data.timestamp >= Time::ZERO + self.plan.warmup;

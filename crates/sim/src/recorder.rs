@@ -7,12 +7,13 @@ use transport::{Event, Journal};
 use units::{Span, Time};
 
 use crate::flow::Flow;
+use crate::lines::Lines;
 
 /// Everything a run records.
 pub(crate) struct Recorder {
     pub(crate) tables: Tables,
     /// Of the flows that have ends: [`Flow::meter`] is an index into it.
-    pub(crate) flows: Vec<FlowMeter>,
+    pub(crate) flows: Vec<Lines<FlowMeter>>,
     /// Those that no flow has any more.
     free: Vec<u32>,
     /// The rows of flows that gave up their ends, and the data packets that these sent.
@@ -64,7 +65,7 @@ impl Recorder {
     /// A meter for a flow that gets its ends.
     pub(crate) fn meter(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
-            self.flows.push(FlowMeter::new());
+            self.flows.push(Lines::new(FlowMeter::new()));
             self.flows.len() as u32 - 1
         })
     }
@@ -152,7 +153,7 @@ impl Recorder {
     }
 
     /// The measured interval starts here.
-    pub(crate) fn restart(&mut self, now: Time, plan: &Plan, drawn: &[DrawnFlow], flows: &[Flow]) {
+    pub(crate) fn restart(&mut self, now: Time, plan: &Plan, drawn: &[DrawnFlow], flows: &[Lines<Flow>]) {
         for flow in flows.iter().filter(|flow| flow.ends.is_some()) {
             self.count(flow);
             self.flows[flow.meter as usize].restart(now);
@@ -169,20 +170,20 @@ impl Recorder {
     pub(crate) fn leave(&mut self, plan: &Plan, index: u32, drawn: &DrawnFlow, flow: &mut Flow) {
         self.count(flow);
         let meter = std::mem::replace(&mut flow.meter, NO_METER);
-        let own = std::mem::take(&mut self.flows[meter as usize]);
+        let own = std::mem::take(&mut *self.flows[meter as usize]);
         self.left.push(row_of(&own, self.end, plan, index, drawn, flow));
         self.left_sent += own.counters.data_packets;
         self.free.push(meter);
     }
 
     /// Data packets that the flows sent in the whole run.
-    pub(crate) fn data_packets(&self, flows: &[Flow]) -> u64 {
+    pub(crate) fn data_packets(&self, flows: &[Lines<Flow>]) -> u64 {
         flows.iter().filter_map(|flow| flow.ends.as_ref()).map(|ends| ends.counters().sent).sum::<u64>()
             + self.left_sent
     }
 
     /// The tables, when the run ends.
-    pub(crate) fn finish(mut self, plan: &Plan, drawn: &[DrawnFlow], flows: &[Flow]) -> Tables {
+    pub(crate) fn finish(mut self, plan: &Plan, drawn: &[DrawnFlow], flows: &[Lines<Flow>]) -> Tables {
         let end = self.end;
         self.tables.flows = std::mem::take(&mut self.left);
         for (index, (flow, drawn)) in flows.iter().zip(drawn).enumerate() {

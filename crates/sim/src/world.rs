@@ -12,6 +12,7 @@ use units::{Ecn, Time};
 use crate::alarms::Alarms;
 use crate::capture::Capture;
 use crate::flow::{Ends, Flow};
+use crate::lines::Lines;
 use crate::observer::Observer;
 use crate::packet::{Acks, Body, Packet};
 use crate::recorder::{NO_METER, Recorder};
@@ -27,6 +28,14 @@ enum Planned {
     Change(u32, u32),
 }
 
+/// So many flows fit into a cache, where nothing is gained by fetching them early.
+const FEW: usize = 512;
+
+/// How many packets before its arrival the flow of a packet is fetched, then its end, then what that refers to.
+const FLOW_AHEAD: usize = 8;
+const END_AHEAD: usize = 4;
+const RING_AHEAD: usize = 2;
+
 /// Makes the controller of a flow.
 pub(crate) type Maker<'a> = &'a dyn Fn(&PlannedFlow) -> Result<Box<dyn Controller>, Failure>;
 
@@ -35,7 +44,9 @@ pub(crate) struct World<'a> {
     seed: u64,
     drawn: &'a [DrawnFlow],
     make: Maker<'a>,
-    flows: Vec<Flow>,
+    flows: Vec<Lines<Flow>>,
+    /// More flows than a cache holds.
+    many: bool,
     /// The flows that send and are not complete, in order.
     active: Vec<u32>,
     fabric: Fabric<Packet>,
@@ -77,6 +88,7 @@ impl<'a> World<'a> {
             recorder: Recorder::new(plan, drawn),
             acks: Acks::default(),
             flows: Vec::with_capacity(drawn.len()),
+            many: drawn.len() > FEW,
             active: Vec::new(),
             at_planned: Time::NEVER,
             planned: Vec::new(),
@@ -101,10 +113,11 @@ impl<'a> World<'a> {
                 ends = Some(world.ends(flow)?);
                 meter = world.recorder.meter();
             }
-            world.flows.push(Flow {
+            world.flows.push(Lines::new(Flow {
                 ends,
                 forward,
                 reverse,
+                look_at: Time::NEVER,
                 meter,
                 start: flow.start,
                 stop: flow.stop,
@@ -112,7 +125,7 @@ impl<'a> World<'a> {
                 passing: flow.number.is_some(),
                 total: flow.bytes.map(|b| b.get().div_ceil(segment)),
                 completed: None,
-            });
+            }));
         }
         planned.sort_by(|a, b| b.cmp(a));
         world.at_planned = next_planned(&planned);
@@ -162,9 +175,37 @@ impl<'a> World<'a> {
         let (fabric, mut observer) = self.observed();
         let Some(wire) = fabric.begin(now, &mut observer) else { return };
         while let Some(packet) = self.fabric.pop_due(wire, now) {
+            if self.many {
+                self.expect(wire);
+            }
             self.arrive(now, packet);
         }
         self.fabric.end(wire);
+    }
+
+    /// Lets the processor fetch what the next packets on `wire` come to: their flows, then the ends of these, then what these refer to.
+    /// Where there are many flows, most of the time would go by in waiting for memory.
+    #[inline]
+    fn expect(&self, wire: u32) {
+        if let Some(packet) = self.fabric.ahead(wire, FLOW_AHEAD) {
+            Lines::prefetch(&self.flows[packet.flow as usize]);
+            match packet.body() {
+                Body::Ack(slot) => self.acks.prefetch(slot),
+                Body::Data(_) => self.alarms.prefetch(packet.flow),
+            }
+        }
+        if let Some(packet) = self.fabric.ahead(wire, END_AHEAD) {
+            let flow = &self.flows[packet.flow as usize];
+            if let Some(ends) = &flow.ends {
+                ends.prefetch(&packet.body());
+                Lines::prefetch(&self.recorder.flows[flow.meter as usize]);
+            }
+        }
+        if let Some(packet) = self.fabric.ahead(wire, RING_AHEAD)
+            && let Some(ends) = &self.flows[packet.flow as usize].ends
+        {
+            ends.prefetch_more(&packet.body());
+        }
     }
 
     /// `packet` begins the step it is on.
@@ -197,10 +238,10 @@ impl<'a> World<'a> {
         if let Some(capture) = &mut self.capture {
             capture.at_end(now, &packet, &self.acks);
         }
-        match packet.body {
+        match packet.body() {
             Body::Data(data) => self.data_arrives(now, &packet, &data),
             Body::Ack(slot) => {
-                let flow = &mut self.flows[packet.flow as usize];
+                let flow: &mut Flow = &mut self.flows[packet.flow as usize];
                 let ack = self.acks.take(slot);
                 if !flow.running {
                     return;
@@ -222,7 +263,7 @@ impl<'a> World<'a> {
     #[inline]
     fn data_arrives(&mut self, now: Time, packet: &Packet, data: &transport::Data) {
         let congestion = packet.ecn == Ecn::Congestion;
-        let flow = &mut self.flows[packet.flow as usize];
+        let flow: &mut Flow = &mut self.flows[packet.flow as usize];
         if now > flow.stop {
             return; // what was on the way when the flow stopped counts for nothing
         }
@@ -231,7 +272,7 @@ impl<'a> World<'a> {
         counters.arrived_packets += 1;
         counters.marked_packets += u64::from(congestion);
         if flow.completed.is_none() {
-            counters.arrived_bytes += u64::from(packet.size);
+            counters.arrived_bytes += u64::from(packet.size());
         }
         let ack = ends.on_data(now, data, congestion);
         if let Some(total) = flow.total
@@ -251,8 +292,7 @@ impl<'a> World<'a> {
     #[inline]
     fn acknowledge(&mut self, now: Time, flow: u32, (ack, size): (transport::Acknowledgement, u32)) {
         let step = self.flows[flow as usize].reverse;
-        let body = Body::Ack(self.acks.insert(ack));
-        let packet = Packet { flow, step, size, ecn: Ecn::NotCapable, body };
+        let packet = Packet::of_ack(flow, step, size, self.acks.insert(ack));
         if let Some(capture) = &mut self.capture {
             capture.at_receiver(now, &packet, &self.acks);
         }
@@ -263,7 +303,7 @@ impl<'a> World<'a> {
     #[inline]
     fn send(&mut self, now: Time, index: u32) {
         let deadline = loop {
-            let flow = &mut self.flows[index as usize];
+            let flow: &mut Flow = &mut self.flows[index as usize];
             let Some(ends) = &mut flow.ends else { return };
             let packet = ends.poll_transmit(now, index, flow.forward, &mut self.recorder.journal(now, index));
             let Some(packet) = packet else { break ends.sender_deadline() };
@@ -272,22 +312,36 @@ impl<'a> World<'a> {
             }
             self.forward(now, packet);
         };
-        self.timers.no_later_than(index, or_never(deadline));
+        let deadline = or_never(deadline);
+        if self.flows[index as usize].look_at > deadline {
+            self.look_at(index, deadline);
+        }
+    }
+
+    /// The sender of `index` is looked at then, and not before; [`Time::NEVER`]: not at all.
+    #[inline]
+    fn look_at(&mut self, index: u32, at: Time) {
+        self.flows[index as usize].look_at = at;
+        self.timers.set(index, at);
     }
 
     /// The sender of `index` is looked at: perhaps nothing is due, as deadlines move without moving their slot.
     #[inline(never)]
     fn expire_sender(&mut self, now: Time, index: u32) {
-        let flow = &mut self.flows[index as usize];
+        let flow: &mut Flow = &mut self.flows[index as usize];
         let Some(ends) = flow.ends.as_mut().filter(|_| flow.running) else {
-            return self.timers.set(index, Time::NEVER);
+            return self.look_at(index, Time::NEVER);
         };
         if ends.sender_deadline().is_some_and(|at| at <= now) {
             ends.on_sender_timeout(now, &mut self.recorder.journal(now, index));
             self.send(now, index);
         }
         let deadline = self.flows[index as usize].ends.as_ref().and_then(Ends::sender_deadline);
-        self.timers.set(index, or_never(deadline));
+        self.look_at(index, or_never(deadline));
+        if self.many && self.timers.next() != Time::NEVER {
+            // Packets move meanwhile.
+            self.flows[self.timers.first_slot() as usize].ends.iter().for_each(Ends::prefetch_sender);
+        }
     }
 
     /// A delayed ACK is due, unless its timer was taken back.
@@ -312,7 +366,7 @@ impl<'a> World<'a> {
             Some(Planned::Start(index)) if now < self.flows[index as usize].stop => self.start(now, index),
             Some(Planned::Stop(index)) => {
                 remove(&mut self.active, index);
-                let flow = &mut self.flows[index as usize];
+                let flow: &mut Flow = &mut self.flows[index as usize];
                 if std::mem::take(&mut flow.running) && flow.completed.is_none() {
                     self.recorder.event(now, EventKind::Stop, index, None, None, None);
                 }
@@ -325,7 +379,7 @@ impl<'a> World<'a> {
     /// Parameters of the controller of flow `index` change.
     fn change(&mut self, now: Time, index: u32, number: u32) {
         let change = &self.plan.flows[self.drawn[index as usize].of].changes[number as usize];
-        let flow = &mut self.flows[index as usize];
+        let flow: &mut Flow = &mut self.flows[index as usize];
         let Some(ends) = flow.ends.as_mut().filter(|_| flow.running) else { return };
         match ends.set_parameters(now, &change.parameters) {
             Ok(()) => self.send(now, index),
@@ -343,7 +397,7 @@ impl<'a> World<'a> {
             }
             self.flows[i].meter = self.recorder.meter();
         }
-        let flow = &mut self.flows[i];
+        let flow: &mut Flow = &mut self.flows[i];
         flow.running = true;
         if let Some(ends) = &mut flow.ends {
             ends.start(now);
@@ -359,12 +413,12 @@ impl<'a> World<'a> {
     /// segment, finds nobody.
     #[inline(never)]
     fn leave(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
+        let flow: &mut Flow = &mut self.flows[index as usize];
         if flow.ends.as_ref().is_some_and(|ends| ends.in_flight() == 0 && ends.sender_deadline().is_none()) {
             flow.running = false;
             self.recorder.leave(self.plan, index, &self.drawn[index as usize], flow);
             flow.ends = None;
-            self.timers.set(index, Time::NEVER);
+            self.look_at(index, Time::NEVER);
             self.alarms.clear(index);
         }
     }

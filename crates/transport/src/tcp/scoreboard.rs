@@ -6,7 +6,9 @@
 mod detection;
 
 use std::collections::VecDeque;
+use std::slice;
 
+use prefetch_index::prefetch_index;
 use units::{Span, Time};
 
 use crate::Acknowledgement;
@@ -246,6 +248,15 @@ impl Scoreboard {
     fn report_lost(&mut self, number: u64, retransmitted: bool) {
         if let Some(reports) = &mut self.reports {
             reports.on_lost(number, retransmitted);
+        }
+    }
+
+    /// Lets the processor fetch what an ACK looks up first.
+    pub(crate) fn prefetch(&self) {
+        prefetch_index(self.segments.as_slices().0, 0);
+        if let Some(holes) = self.holes.as_deref().filter(|_| self.sacked_count > 0) {
+            prefetch_index(slice::from_ref(holes), 0);
+            prefetch_index(slice::from_ref(&holes.lost_again), 0);
         }
     }
 

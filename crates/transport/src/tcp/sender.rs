@@ -374,6 +374,11 @@ impl Sender {
         outcome
     }
 
+    /// Lets the processor fetch what the next ACK needs beside the sender itself, without waiting for it.
+    pub fn prefetch(&self) {
+        self.board.prefetch();
+    }
+
     /// The controller, for its window, threshold and probes.
     pub fn controller(&self) -> &dyn Controller {
         self.controller.as_ref()
