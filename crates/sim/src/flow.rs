@@ -42,6 +42,13 @@ pub(crate) struct Flow {
     pub(crate) completed: Option<Time>,
 }
 
+impl Flow {
+    /// Whether it has started, and neither stopped nor come to its end.
+    pub(crate) fn sends(&self) -> bool {
+        self.running && self.completed.is_none()
+    }
+}
+
 impl Ends {
     /// The ends of `drawn`, a flow of `plan`.
     pub(crate) fn new(plan: &PlannedFlow, drawn: &DrawnFlow, controller: Box<dyn Controller>, seed: u64) -> Self {

@@ -193,7 +193,7 @@ impl Recorder {
                 self.tables.flows.push(row_of(meter, end, plan, index as u32, drawn, flow));
             }
         }
-        self.tables.flows.sort_by_key(|row| row.flow);
+        self.tables.flows.sort_unstable_by_key(|row| row.flow);
         // A link that is looked at late reports what it dropped at the head of its queue late.
         self.tables.events.sort_by_time();
         self.tables

@@ -47,7 +47,7 @@ pub(crate) struct World<'a> {
     flows: Vec<Lines<Flow>>,
     /// More flows than a cache holds.
     many: bool,
-    /// The flows that send and are not complete, in order.
+    /// Flows that have started, among them such as have ended since the last row: in order when rows are due.
     active: Vec<u32>,
     fabric: Fabric<Packet>,
     acks: Acks,
@@ -102,7 +102,10 @@ impl<'a> World<'a> {
         };
         for (i, flow) in drawn.iter().enumerate() {
             planned.push((flow.start, Planned::Start(i as u32)));
-            planned.push((flow.stop, Planned::Stop(i as u32)));
+            // What would happen at the end is outside the run.
+            if flow.stop < Time::ZERO + plan.duration {
+                planned.push((flow.stop, Planned::Stop(i as u32)));
+            }
             let changes = plan.flows[flow.of].changes.iter().enumerate();
             planned.extend(changes.map(|(n, change)| (change.at, Planned::Change(i as u32, n as u32))));
             let segment = plan.flows[flow.of].options.segment_size.get();
@@ -280,7 +283,6 @@ impl<'a> World<'a> {
             && ends.delivered_segments() >= total
         {
             flow.completed = Some(now);
-            remove(&mut self.active, packet.flow);
             self.recorder.event(now, EventKind::Complete, packet.flow, None, None, None);
         }
         self.alarms.set(now, packet.flow, or_never(ends.receiver_deadline()));
@@ -365,7 +367,6 @@ impl<'a> World<'a> {
             Some(Planned::WarmUpEnds) => self.begin_measuring(now),
             Some(Planned::Start(index)) if now < self.flows[index as usize].stop => self.start(now, index),
             Some(Planned::Stop(index)) => {
-                remove(&mut self.active, index);
                 let flow: &mut Flow = &mut self.flows[index as usize];
                 if std::mem::take(&mut flow.running) && flow.completed.is_none() {
                     self.recorder.event(now, EventKind::Stop, index, None, None, None);
@@ -402,9 +403,7 @@ impl<'a> World<'a> {
         if let Some(ends) = &mut flow.ends {
             ends.start(now);
         }
-        if let Err(place) = self.active.binary_search(&index) {
-            self.active.insert(place, index);
-        }
+        self.active.push(index);
         self.recorder.event(now, EventKind::Start, index, None, None, None);
         self.send(now, index);
     }
@@ -442,6 +441,9 @@ impl<'a> World<'a> {
         if !series && !probes {
             return;
         }
+        // Put in order here: a million flows that start in any order would move each other a million times.
+        self.active.retain(|&index| self.flows[index as usize].sends());
+        self.active.sort_unstable();
         for &index in &self.active {
             let flow = &self.flows[index as usize];
             if series {
@@ -464,13 +466,6 @@ impl<'a> World<'a> {
         fabric.advance(end, &mut observer);
         self.recorder.tables.links = self.fabric.rows(end, self.plan);
         self.recorder.finish(self.plan, self.drawn, &self.flows)
-    }
-}
-
-/// Takes `flow` out of `flows`, which are in order.
-fn remove(flows: &mut Vec<u32>, flow: u32) {
-    if let Ok(place) = flows.binary_search(&flow) {
-        flows.remove(place);
     }
 }
 
