@@ -28,14 +28,26 @@ class Case:
     duration: str = "60s"
     rtt: str = "40ms"
     queue: str = "1bdp"
+    start_jitter: str = "40ms"
+    receive_window: int | None = None
+    """In segments; None for that of the profile."""
+    large: bool = False
+    """Takes gigabytes, and runs only when it is named."""
 
     def scenario(self) -> dict[str, Any]:
         """The scenario, tables at their default resolution."""
+        flow: dict[str, Any] = {
+            "cc": self.controller,
+            "count": self.flows,
+            "start_jitter": self.start_jitter,
+        }
+        if self.receive_window is not None:
+            flow["transport"] = {"receive_window": self.receive_window}
         return {
             "name": self.name,
             "duration": self.duration,
             "path": {"rate": self.rate, "rtt": self.rtt, "queue": self.queue},
-            "flows": [{"cc": self.controller, "count": self.flows, "start_jitter": "40ms"}],
+            "flows": [flow],
         }
 
 
@@ -46,7 +58,24 @@ CASES = (
     Case("cubic-10", "cubic", 10),
     Case("newreno-10-1gbit", "newreno", 10, rate="1gbit"),
     Case("newreno-10000-10gbit", "newreno", 10_000, rate="10gbit", duration="10s"),
+    # The windows of all fit between the ends, path and queue together: nothing is lost.
+    Case(
+        "newreno-1000000-500gbit",
+        "newreno",
+        1_000_000,
+        rate="500gbit",
+        duration="1s",
+        rtt="80ms",
+        start_jitter="80ms",
+        receive_window=6,
+        large=True,
+    ),
 )
+
+
+def chosen(names: list[str] | None) -> list[Case]:
+    """The cases of these names; without any, all that are not large."""
+    return [case for case in CASES if (case.name in names if names else not case.large)]
 
 
 def measure(case: Case, repeat: int = 1) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from itertools import islice
 
 import pytest
 
+from ackclock import bench
 from ackclock.engines.simulator import Simulator
 from calling import refused, run
 
@@ -203,6 +204,14 @@ def test_the_tables_of_a_paper_stand_in_the_report(capsys, tmp_path):
     assert "| JK source | 221.4 (221) |" in table
     assert (tmp_path / "report" / "da1992-table1.parquet").exists()
     assert "<td>DA source</td>" in (tmp_path / "report" / "index.html").read_text().replace(' class=""', "")
+
+
+def test_bench_runs_a_large_case_only_when_it_is_named():
+    million = "newreno-1000000-500gbit"
+    assert million not in [case.name for case in bench.chosen(None)]
+    (case,) = bench.chosen([million])
+    # Path and queue hold 2 * 500 Gbit/s * 80 ms / 1500 B = 6.7 million packets: a million windows of 6.
+    assert case.scenario()["flows"][0]["transport"] == {"receive_window": 6}
 
 
 def test_bench_measures_a_case_in_a_process_of_its_own(capsys):

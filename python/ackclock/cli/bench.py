@@ -26,7 +26,7 @@ def bench(
     names = [case.name for case in benches.CASES]
     if stray := set(only or []) - set(names):
         raise InputError(f"--only {min(stray)}: there is no such case (there are {', '.join(names)})")
-    cases = [case for case in benches.CASES if not only or case.name in only]
+    cases = benches.chosen(only)
     results = []
     with output.progress("bench") as at:
         for number, case in enumerate(cases):
