@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 from ackclock.errors import InputError
@@ -28,6 +29,11 @@ JUDGED_KINDS = ("reported-number", "ratio", "ordering", "shape")
 
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What experiments, figures and tables are called: their files have these names."""
+DEEPEST = 50
+"""How deep tables and lists of a file may be nested."""
+MOST_REPETITIONS = 100_000
+MOST_POINTS = 10_000
+"""The largest number of points of a sweep."""
 _NO_WORD = "must be a word of letters, digits, `.`, `_`, `-`"
 
 
@@ -141,6 +147,14 @@ class _Table:
             raise CatalogueError(f"{self.where}: {key} = {value!r} must be of type {wanted}")
         return value
 
+    def tables(self, key: str) -> list[Mapping[str, Any]]:
+        """A list of tables; empty where the key is not there."""
+        listed = self.take(key, list, [])
+        for number, one in enumerate(listed):
+            if not isinstance(one, Mapping):
+                raise CatalogueError(f"{self.where}, {key}.{number}: {one!r} must be a table")
+        return list(listed)
+
     def done(self) -> None:
         for key in self.values:
             if key not in self.read:
@@ -163,7 +177,7 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _setups(table: _Table, scenario: Mapping[str, Any]) -> tuple[Setup, ...]:
-    runs = table.take("runs", list, [])
+    runs = table.tables("runs")
     if not runs:
         return (Setup("main", dict(scenario)),)
     setups = []
@@ -209,6 +223,10 @@ def _claim(values: Mapping[str, Any], where: str) -> Claim:
         note=table.take("note", str, ""),
     )
     table.done()
+    for key in ("reported", "low", "high"):
+        bound = getattr(claim, key)
+        if isinstance(bound, float) and (math.isnan(bound) or (key == "reported" and math.isinf(bound))):
+            raise CatalogueError(f"{where}: {key} = {bound!r} must be a number")
     if claim.low > claim.high:
         raise CatalogueError(f"{where}: low = {claim.low:g} is above high = {claim.high:g}")
     if claim.measure is None and not (claim.cited or claim.informative):
@@ -220,10 +238,19 @@ def filled(tree: Any, values: Mapping[str, Any], where: str) -> Any:
     """A tree of TOML values in which every ``{name}`` of a text has become the value of that name."""
     if isinstance(tree, str):
         try:
-            return tree.format_map(values)
-        except (KeyError, ValueError, IndexError) as error:
+            # A blank is a name alone: `{x.y}`, `{x[0]}` and `{x:>9}` mean more to Python.
+            blanks = [
+                f"{name}{form}{how or ''}"
+                for _, name, form, how in Formatter().parse(tree)
+                if name is not None
+            ]
+        except ValueError as error:
             known = ", ".join(values)
             raise CatalogueError(f"{where}: `{tree}` has a blank that is none of {known} ({error})") from None
+        if any(blank not in values for blank in blanks):
+            known = ", ".join(values)
+            raise CatalogueError(f"{where}: `{tree}` has a blank that is none of {known}")
+        return tree.format_map(values)
     if isinstance(tree, Mapping):
         return {key: filled(value, values, where) for key, value in tree.items()}
     if isinstance(tree, list):
@@ -244,6 +271,8 @@ def _family(values: Mapping[str, Any], where: str) -> Iterator[tuple[Mapping[str
     columns, rows = values.get("columns"), values["rows"]
     if not isinstance(columns, list) or not isinstance(rows, list) or not rows:
         raise CatalogueError(f"{where}: `columns` and `rows` must be lists, and there must be a row")
+    if not all(isinstance(column, str) for column in columns):
+        raise CatalogueError(f"{where}: `columns` must be names")
     if twice := set(columns) & set(own):
         raise CatalogueError(f"{where}: `{min(twice)}` is both a key and a column")
     for number, cells in enumerate(rows):
@@ -303,11 +332,11 @@ def read_experiment(
         sweep=sweep,
         repetitions=repetitions,
         seed=table.take("seed", int, 1),
-        figures=tuple(table.take("figures", list, [])),
-        tables=tuple(table.take("tables", list, [])),
+        figures=tuple(table.tables("figures")),
+        tables=tuple(table.tables("tables")),
         claims=tuple(
             _claim(*one)
-            for i, c in enumerate(table.take("claims", list, []))
+            for i, c in enumerate(table.tables("claims"))
             for one in _family(c, f"{path.name}, claims.{i}")
         ),
         quick_repetitions=quick.take("repetitions", int, repetitions),
@@ -316,10 +345,22 @@ def read_experiment(
     )
     quick.done()
     table.done()
-    if experiment.repetitions < 1 or experiment.quick_repetitions < 1:
-        raise CatalogueError(f"{path.name}: repetitions must be at least 1")
+    _check_size(experiment)
     _check_names(experiment)
     return experiment
+
+
+def _check_size(experiment: Experiment) -> None:
+    """Refuses fewer than one repetition, and more of them or of points than could ever be run."""
+    where = experiment.file.name
+    for repetitions in (experiment.repetitions, experiment.quick_repetitions):
+        if not 1 <= repetitions <= MOST_REPETITIONS:
+            raise CatalogueError(
+                f"{where}: repetitions = {repetitions}: from 1 to {MOST_REPETITIONS} are allowed"
+            )
+    points = math.prod(map(len, experiment.sweep.values()))
+    if points > MOST_POINTS:
+        raise CatalogueError(f"{where}: the sweep has {points} points; at most {MOST_POINTS} are allowed")
 
 
 def _check_names(experiment: Experiment) -> None:
@@ -333,13 +374,35 @@ def _check_names(experiment: Experiment) -> None:
             raise CatalogueError(f"{where}: the name {name!r} of a figure or table {_NO_WORD}")
     if len(set(shown)) < len(shown):
         raise CatalogueError(f"{where}: two figures or tables have the same `name`")
+    claims = [claim.id for claim in experiment.claims]
+    if twice := [one for one in claims if claims.count(one) > 1]:
+        raise CatalogueError(f"{where}: two claims have the id `{twice[0]}`")
 
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CatalogueError(f"{path.name}: {error}") from error
+    except RecursionError:
+        document = None
+    if document is None or _deeper_than(document, DEEPEST):
+        raise CatalogueError(f"{path.name}: tables and lists are nested more than {DEEPEST} deep")
+    return document
+
+
+def _deeper_than(tree: Any, levels: int) -> bool:
+    """Whether more than ``levels`` tables and lists lie in each other."""
+    inside = [tree]
+    for _ in range(levels + 1):
+        # Those one level further in.
+        inside = [
+            one
+            for outer in inside
+            for one in (outer.values() if isinstance(outer, Mapping) else outer)
+            if isinstance(one, Mapping | list)
+        ]
+    return bool(inside)
 
 
 def read_paper(folder: Path) -> Paper:
