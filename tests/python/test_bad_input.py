@@ -66,7 +66,7 @@ def shell(line, *arguments, **environment):
         (
             '"30p"',
             '{ limit = "30p", discipline = "fq", quantum = "1500b" }',
-            "line 6: path.queue.quantum: the discipline `fq` has no such key, but `drr` has",
+            "line 6: path.queue.quantum: the discipline `fq` has no such key, but `drr` or `fq_codel` has",
         ),
         ('"30p"', "-1", "line 6: path.queue: invalid type: integer `-1`, expected a queue like"),
         ('queue = "30p"', 'queue = "30p"\nloss = 1.5', "line 7: path.loss: 1.5 is not between 0 and 1"),
