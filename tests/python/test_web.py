@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TARGET = "wasm32-unknown-unknown"
 
 
-@pytest.mark.parametrize("package", ["ackclock-scenario"])
+@pytest.mark.parametrize("package", ["ackclock-scenario", "ackclock-sim"])
 def test_crates_without_input_or_output_build_for_web_pages(package: str) -> None:
     if shutil.which("cargo") is None:
         pytest.skip("cargo is not installed")
