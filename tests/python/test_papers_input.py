@@ -1,11 +1,14 @@
 """What an experiment file may not say: one sentence for each mistake, never an error of ackclock."""
 
+import math
+
 import pytest
 
 from ackclock.engines.simulator import Simulator
+from ackclock.metrics import MetricError
 from ackclock.papers import CatalogueError
 from ackclock.papers.reproduction import Work
-from experiments import EXPERIMENT, read
+from experiments import EXPERIMENT, read, value
 
 CLAIM = (
     '[[claims]]\nid = "{}"\nkind = "ratio"\ntext = ""\nreported = {}\nlow = {}\nsource = ""\nmeasure = {}\n'
@@ -78,3 +81,76 @@ def test_a_blank_is_a_name_alone(tmp_path, blank):
 def test_columns_are_names(tmp_path):
     family = CLAIM.format("c2", 1, 0, "{ value = 1 }") + "columns = [{ a = 1 }]\nrows = [[1]]\n"
     assert "`columns` must be names" in mistake(tmp_path, EXPERIMENT + family)
+
+
+AT = 'run = "one", flow = "a", where = { "path.loss" = "1%" }'
+
+
+@pytest.mark.parametrize(
+    ("measure", "sentence"),
+    [
+        (f'{{ metric = "rtt_percentile", percentile = 101, {AT} }}', "percentile = 101: must be from"),
+        (f'{{ metric = ["goodput"], {AT} }}', "metric = ['goodput'] must be text"),
+        (f'{{ metric = "goodput", statistic = ["mean"], {AT} }}', "statistic = ['mean'] must be text"),
+        (f'{{ metric = "goodput", relative_to = ["total"], {AT} }}', "relative_to = ['total'] must be text"),
+        ('{ metric = "goodput", run = "one", flow = { a = 1 } }', "flow = {'a': 1}: must be text"),
+        ('{ metric = "goodput", run = "one", where = 5 }', "where = 5 must be a table"),
+        ('{ metric = "goodput", run = 5, where = { "path.loss" = "1%" } }', "run = 5 must be the name"),
+        (
+            '{ metric = "goodput", run = "one", where = { "path.loss" = 0.01 } }',
+            "path.loss = 0.01 must be text as in the sweep (0%, 1%, 4%)",
+        ),
+        ('{ model = ["mathis"] }', "model = ['mathis'] must be text"),
+        ('{ function = ["median"] }', "function = ['median'] must be text"),
+        ('{ sum = { each = { value = 1 }, runs = 5 } }', "runs = 5 must be a list of names"),
+        ('{ sum = { each = { value = 1 }, runs = [5] } }', "runs = [5] must be a list of names"),
+        (
+            '{ sum = { each = { value = 1 }, along = "path.loss", points = 5 } }',
+            "path.loss = 5 must be text as in the sweep",
+        ),
+        (
+            '{ slope_of = { value = 1 }, along = "path.loss", points = ["1%"] }',
+            "a slope needs two points of `path.loss`, and here is only 1%",
+        ),
+    ],
+)  # fmt: skip
+def test_a_measure_of_the_wrong_shape_gets_a_sentence(tmp_path, measure, sentence):
+    said = mistake(tmp_path, EXPERIMENT + CLAIM.format("c2", 1, 0, measure))
+    assert said.startswith("fig1.toml, claim c2")
+    assert sentence in said
+
+
+def test_a_slope_over_a_sweep_of_one_point_is_refused(tmp_path):
+    measure = '{ slope_of = { value = 1 }, along = "path.loss" }'
+    text = EXPERIMENT.replace('["0%", "1%", "4%"]', '["1%"]') + CLAIM.format("c2", 1, 0, measure)
+    assert "a slope needs two points of `path.loss`, and here is only 1%" in mistake(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[[figures.panels]]\ncurves = [", "[[figures.panels]]\ncurves = [5, "),
+        ('curves = [{ label = "a", cc = "newreno", measure =', 'curves = [{ label = "a", metre ='),
+        ('model = "mathis"', 'model = "matthis"'),
+        ('x = { label = "loss (%)", times = 100 }', "x = 5"),
+        ('[[figures.panels]]\nrun = "one"', "[[figures.panels]]\nrun = 5"),
+    ],
+)
+def test_a_figure_of_the_wrong_shape_gets_a_sentence(tmp_path, old, new):
+    assert old in EXPERIMENT
+    mistake(tmp_path, EXPERIMENT.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("column", ['"a"', '{ label = "x", measure = 5 }', '{ label = "x", claim = 5 }'])
+def test_a_table_of_the_wrong_shape_gets_a_sentence(tmp_path, column):
+    mistake(
+        tmp_path, f'{EXPERIMENT}[[tables]]\nname = "t"\ncolumns = [{column}]\nrows = [{{ label = "r" }}]\n'
+    )
+    mistake(tmp_path, f'{EXPERIMENT}[[tables]]\nname = "t"\ncolumns = [{{ label = "x" }}]\nrows = ["a"]\n')
+
+
+@pytest.mark.parametrize("head", ["largest", "farthest"])
+def test_a_combination_with_a_missing_value_has_none(experiment, head):
+    tree = {head: [{"value": 1.0}, {"value": math.nan}]} | ({"reference": 0} if head == "farthest" else {})
+    with pytest.raises(MetricError, match="one of the combined measures has no value"):
+        value(experiment, tree)

@@ -11,6 +11,7 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from string import Formatter
@@ -127,6 +128,19 @@ class Paper:
     year: int
     venue: str
     experiments: tuple[Experiment, ...]
+
+
+@contextmanager
+def as_mistakes(where: str) -> Iterator[None]:
+    """Raises CatalogueError for what reading a part of a file stumbles over: a missing key, a wrong type."""
+    try:
+        yield
+    except CatalogueError:
+        raise
+    except KeyError as error:
+        raise CatalogueError(f"{where}: the key {error} is missing or unknown") from error
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
+        raise CatalogueError(f"{where}: is not as the format has it ({error})") from error
 
 
 class _Table:

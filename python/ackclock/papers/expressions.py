@@ -168,7 +168,11 @@ class Combination(Expression):
 
     def value(self, samples: Samples) -> float:
         """Its value."""
-        return self.how([part.value(samples) for part in self.parts]) * self.times
+        values = [part.value(samples) for part in self.parts]
+        if any(math.isnan(value) for value in values):
+            # The largest of them, say, would depend on their order.
+            raise MetricError("one of the combined measures has no value")
+        return self.how(values) * self.times
 
 
 @dataclass(frozen=True)
@@ -225,6 +229,12 @@ class Scope:
         """The same a step further into the file."""
         return replace(self, where=f"{self.where}.{place}")
 
+    def word(self, tree: Mapping[str, Any], key: str) -> Any:
+        """The text under a key, None without it. Raises CatalogueError for anything else."""
+        if not isinstance(word := tree.get(key), str | None):
+            raise self.mistake(f"{key} = {word!r} must be text")
+        return word
+
     def mistake(self, sentence: object) -> CatalogueError:
         """What is wrong here."""
         return CatalogueError(f"{self.where}: {sentence}")
@@ -265,9 +275,9 @@ def _parse(tree: Any, scope: Scope) -> Expression:
             return _slope(tree, scope)
         times = quantity(rest.pop("times", 1.0))
         if head == "function":
-            return _call(tree[head], rest, times, scope)
+            return _call(scope.word(tree, head), rest, times, scope)
         if head == "model":
-            return Constant(float(_model(tree[head], rest)) * times)
+            return Constant(float(_model(scope.word(tree, head), rest)) * times)
         if head != "value":
             return _combination(head, tree[head], rest, times, scope)
         if rest:
@@ -307,7 +317,10 @@ def _scopes(tree: Mapping[str, Any], scope: Scope) -> list[Scope]:
     """The points and runs that an ``each`` goes through."""
     if set(tree) - EACH_KEYS or not {"along", "runs"} & set(tree):
         raise scope.mistake("`each` has `along`, a key of the sweep, with or without `points`, or `runs`")
-    scopes = [replace(scope, run=run) for run in tree["runs"]] if "runs" in tree else [scope]
+    runs = tree.get("runs", [])
+    if not isinstance(runs, list) or not all(isinstance(run, str) for run in runs):
+        raise scope.mistake(f"runs = {runs!r} must be a list of names of runs")
+    scopes = [replace(scope, run=run) for run in runs] if "runs" in tree else [scope]
     if "along" in tree:
         along = _along(tree, scope)
         points = points_of(scope.experiment, along, tree.get("points", "all"), scope.where)
@@ -350,30 +363,33 @@ def _slope(tree: Mapping[str, Any], scope: Scope) -> Expression:
     along = _along(tree, scope)
     points = points_of(scope.experiment, along, tree.get("points", "all"), scope.where)
     if len(points) < 2:
-        raise scope.mistake(f"fewer than two of the points {', '.join(tree['points'])} are in the sweep")
+        raise scope.mistake(f"a slope needs two points of `{along}`, and here is only {points[0]}")
     scopes = [replace(scope, point={**scope.point, along: point}) for point in points]
     return Slope(tuple(map(quantity, points)), tuple(_parse(tree["slope_of"], s) for s in scopes))
 
 
 def _leaf(tree: Mapping[str, Any], scope: Scope) -> Leaf:
-    name = tree["metric"]
+    name = scope.word(tree, "metric")
     own = {key: one for key, one in scope.experiment.measures.items() if is_metric(one)}
     if name not in METRICS and name not in own:
         raise scope.mistake(f"there is no metric `{name}` (there are {', '.join([*METRICS, *own])})")
     function = METRICS.get(name) or own[name]
-    relative = tree.get("relative_to")
+    relative = scope.word(tree, "relative_to")
     if relative is not None and relative not in REFERENCES:
         known = ", ".join(f'"{reference}"' for reference in REFERENCES)
         raise scope.mistake(f"relative_to = {relative!r} must be one of {known}")
     for key in ("statistic", "over"):
-        if tree.get(key, "median") not in STATISTICS:
+        if (scope.word(tree, key) or "median") not in STATISTICS:
             raise scope.mistake(f"{key} = {tree[key]!r} must be one of {', '.join(STATISTICS)}")
     try:
         arguments = checked(function, {k: v for k, v in tree.items() if k not in LEAF_KEYS})
         times = quantity(tree.get("times", 1.0))
     except ValueError as error:
         raise scope.mistake(error) from None
-    point = {**scope.point, **tree.get("where", {})}
+    where = tree.get("where", {})
+    if not isinstance(where, Mapping):
+        raise scope.mistake(f"where = {where!r} must be a table of keys of the sweep")
+    point = {**scope.point, **where}
     conditions = tuple(conditions_of(scope.experiment, tree.get("run", scope.run), point, scope.where))
     sample = Sample(name, tuple(sorted(arguments.items())), relative, own.get(name))
     return Leaf(conditions, sample, tree.get("statistic", "median"), tree.get("over"), times)

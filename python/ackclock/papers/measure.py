@@ -137,10 +137,18 @@ def checked(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[
             given[name] = tuple(map(quantity, value)) if isinstance(value, list) else quantity(value)
         else:
             given[name] = tuple(value) if isinstance(value, list) else value
+        if not all(isinstance(one, str | int | float) for one in _members(given[name])):
+            raise ValueError(f"{key} = {value!r}: must be text, a number, or a list of them")
+        if name == "percentile" and not 0 <= given[name] <= 100:
+            raise ValueError(f"{key} = {value!r}: must be from 0 to 100")
     for name, parameter in known.items():
         if parameter.default is parameter.empty and name not in given:
             raise ValueError(f"`{function.__name__}` needs the argument `{name}`")
     return given
+
+
+def _members(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def conditions_of(
@@ -155,13 +163,18 @@ def conditions_of(
         if len(experiment.setups) > 1:
             raise CatalogueError(f"{where}: say which `run`")
         run = experiment.setups[0].name
+    names = [run] if isinstance(run, str) else run
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise CatalogueError(f"{where}: run = {run!r} must be the name of a run, or a list of names")
     keys = list(experiment.sweep)
+    if not isinstance(point, Mapping):
+        raise CatalogueError(f"{where}: where = {point!r} must be a table of keys of the sweep")
     if set(point) != set(keys):
         raise CatalogueError(
             f"{where}: `where` must give a value for each key of the sweep ({', '.join(keys) or 'none'})"
         )
     values = [points_of(experiment, key, point[key], where) for key in keys]
-    for name in [run] if isinstance(run, str) else run:
+    for name in names:
         for combined in itertools.product(*values):
             yield experiment.setup(name).name, tuple(zip(keys, combined, strict=True))
 
@@ -170,6 +183,8 @@ def points_of(experiment: Experiment, key: str, wanted: Any, where: str) -> tupl
     """The values of a swept key that ``wanted`` means: one, those of a list that are there, or "all"."""
     there = experiment.sweep[key]
     listed = (wanted,) if isinstance(wanted, str) else wanted
+    if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
+        raise CatalogueError(f"{where}: {key} = {wanted!r} must be text as in the sweep ({', '.join(there)})")
     found = there if wanted == "all" else tuple(value for value in there if value in listed)
     if not found:
         raise CatalogueError(f'{where}: {key} = "{wanted}" is not in the sweep ({", ".join(there)})')

@@ -13,7 +13,7 @@ from ackclock import _engine, sweep
 from ackclock.engines import Engine, Progress
 from ackclock.engines.simulator import Simulator
 from ackclock.papers import figures
-from ackclock.papers.catalogue import Claim, Experiment
+from ackclock.papers.catalogue import Claim, Experiment, as_mistakes
 from ackclock.papers.judgement import Judgement, Measures, expressions, judge
 from ackclock.papers.measure import Condition, Samples
 from ackclock.papers.tables import PaperTable, tables
@@ -145,11 +145,16 @@ class Work:
         self.experiment = experiment
         self.base = experiment.seed if seed is None else seed
         self.samples = Samples()
-        self.claims: list[tuple[Claim, Measures]] = [
-            (claim, expressions(claim, experiment)) for claim in experiment.claims
-        ]
-        self.figures = figures.figures(experiment)
-        self.tables = tables(experiment)
+        self.claims: list[tuple[Claim, Measures]] = []
+        for claim in experiment.claims:
+            with as_mistakes(f"{experiment.file.name}, claim {claim.id}"):
+                self.claims.append((claim, expressions(claim, experiment)))
+        with as_mistakes(f"{experiment.file.name}, figures"):
+            self.figures = figures.figures(experiment)
+            for figure in self.figures:
+                figure.panels(self.samples)  # reads all of it before anything is run
+        with as_mistakes(f"{experiment.file.name}, tables"):
+            self.tables = tables(experiment)
         demands = [d for _, groups in self.claims for group in groups for m in group for d in m.demands()]
         demands += [d for figure in self.figures for d in figure.demands()]
         demands += [d for table in self.tables for d in table.demands()]
