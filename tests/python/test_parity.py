@@ -212,3 +212,30 @@ def test_a_grid_has_each_cell_once_ordered_by_path():
     ]
     assert [(point.key, list(point.seeds)) for point in grid.points()] == [(n, [4, 5]) for n in range(4)]
     assert [list(point.seeds) for point in grid.points(simulations=3)] == [[4, 5, 6]] * 4
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "sentence"),
+    [
+        ("--rates", "x", "path.rate: `x`"),
+        ("--rates", ",", "--rates ,: must be values separated by commas"),
+        ("--flows", "0", "--flows 0: must be whole numbers from 1 to 1000"),
+        ("--flows", "-1", "--flows -1: must be whole numbers from 1 to 1000"),
+        ("--flows", "99999", "--flows 99999: must be whole numbers from 1 to 1000"),
+        ("--duration", "0s", "duration"),
+        ("--queues", "0p", "path.queue"),
+    ],
+)
+def test_quick_reads_what_is_given_beside_it(capsys, kernel, option, value, sentence):
+    assert sentence in refused(capsys, "parity", "--quick", option, value)
+    assert kernel.started == 0
+
+
+def test_quick_gives_way_to_options_given(capsys, kernel):
+    options = ("--controllers", "newreno", "--simulations", 2, "--rates", "5mbit", "--duration", "3s")
+    status, out, _ = run(capsys, "parity", "--quick", *options, "--json")
+    (cell,) = json.loads(out)["cells"]
+    assert status == 0
+    # The rate is the one given, RTT and queue are those of --quick.
+    assert (cell["rate"], cell["rtt"], cell["queue"], cell["flows"]) == ("5mbit", "40ms", "1bdp", 1)
+    assert kernel.started == 1

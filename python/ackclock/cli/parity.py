@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 QUICK = {"rates": "10mbit", "rtts": "40ms", "queues": "1bdp", "flows": "1", "duration": "10s", "warmup": "2s"}
 """The grid of ``--quick``."""
 
+MOST_FLOWS = 1000
+"""The largest number of flows in a cell."""
+
 REPORT_S = 1.0
 """The report is written at most this often, in seconds."""
 
 
 def parity(
+    context: typer.Context,
     rates: Annotated[str, typer.Option(help="Rates of the bottleneck.")] = "10mbit,50mbit",
     rtts: Annotated[str, typer.Option(help="Base RTTs.")] = "40ms,100ms",
     queues: Annotated[str, typer.Option(help="Queue limits.")] = "0.5bdp,1bdp,2bdp",
@@ -38,7 +42,9 @@ def parity(
     controllers: Annotated[str, typer.Option(help="Controllers.")] = "newreno,cubic,cdg,siad",
     duration: Annotated[str, typer.Option(help="Length of a run.")] = "30s",
     warmup: Annotated[str, typer.Option(help="Time at the start that the statistics leave out.")] = "5s",
-    quick: Annotated[bool, typer.Option("--quick", help="One path, one flow, runs of 10 s.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One path, one flow, runs of 10 s, but for options given.")
+    ] = False,
     seed: output.SeedOption = None,
     repeat: Annotated[
         int, typer.Option(min=1, max=output.MOST_REPETITIONS, help="Live runs of each cell.")
@@ -60,17 +66,19 @@ def parity(
     Example: `ackclock parity --quick --controllers newreno,cdg --out results`
     """
     check_built_in()
+    given = {"rates": rates, "rtts": rtts, "queues": queues, "flows": flows}
+    given |= {"duration": duration, "warmup": warmup}
     if quick:
-        rates, rtts, queues, flows = (QUICK[key] for key in ("rates", "rtts", "queues", "flows"))
-        duration, warmup = QUICK["duration"], QUICK["warmup"]
+        given |= {key: value for key, value in QUICK.items() if not _on_command_line(context, key)}
     from ackclock import parity as both
 
     first = 1 if seed is None else seed
     sweep.seeds(first, max(repeat, simulations))
-    lists = _list("rates", rates), _list("rtts", rtts), _list("queues", queues), _numbers(flows)
-    grid = both.Grid(*lists, _list("controllers", controllers), duration, warmup, first, repeat)
+    rate_list, rtt_list, queue_list = (_list(option, given[option]) for option in ("rates", "rtts", "queues"))
+    lists = rate_list, rtt_list, queue_list, _numbers(given["flows"]), _list("controllers", controllers)
+    grid = both.Grid(*lists, given["duration"], given["warmup"], first, repeat)
     live = Live(retries, at_once)
-    output.preflight([cell.resolved(duration, warmup) for cell in grid.cells()], 1, live)
+    output.preflight([cell.resolved(grid.duration, grid.warmup) for cell in grid.cells()], 1, live)
     simulator = Simulator(threads)
     if out is None:
         done, interrupted = _run(grid, simulations, simulator, live)
@@ -124,6 +132,11 @@ def _run(
     return done, False
 
 
+def _on_command_line(context: typer.Context, option: str) -> bool:
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def _list(option: str, text: str) -> list[str]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
@@ -133,9 +146,12 @@ def _list(option: str, text: str) -> list[str]:
 
 def _numbers(text: str) -> list[int]:
     try:
-        return [int(part) for part in _list("flows", text)]
+        numbers = [int(part) for part in _list("flows", text)]
     except ValueError:
-        raise InputError(f"--flows {text}: must be whole numbers separated by commas, like 1,2") from None
+        numbers = []
+    if not all(1 <= number <= MOST_FLOWS for number in numbers) or not numbers:
+        raise InputError(f"--flows {text}: must be whole numbers from 1 to {MOST_FLOWS} separated by commas")
+    return numbers
 
 
 def _tables(done: list[Comparison]) -> tuple[Table, Table, str]:
