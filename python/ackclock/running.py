@@ -162,8 +162,9 @@ def _compiled(
 
 def _in_order(resolved: str, repeat: int, engine: Engine, progress: Progress | None) -> Run | Runs:
     """Runs the repetitions and gives them in the order of their seeds, a single one by itself."""
-    if repeat < 1:
-        raise ValueError(f"repeat is {repeat}: at least 1 is needed")
+    if not 1 <= repeat <= sweep.MOST_REPETITIONS:
+        raise ValueError(f"repeat is {repeat}: must be from 1 to {sweep.MOST_REPETITIONS}")
+    sweep.check_memory([resolved], repeat)
     point = sweep.Point(None, resolved, sweep.seeds(json.loads(resolved)["seed"], repeat))
     runs = {result.repetition: result.run for result in sweep.results([point], engine, progress)}
     ordered = Runs(runs[repetition] for repetition in range(repeat))

@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from ackclock import _engine
 from ackclock.engines import LARGEST_SEED, Engine, Job, Progress
 from ackclock.errors import InputError
 from ackclock.result import Run
 
 BATCH = 10_000
 """The largest number of different jobs that an engine is given at once."""
+
+MOST_REPETITIONS = 100_000
+"""The largest number of repetitions of a scenario."""
 
 Key = TypeVar("Key")
 
@@ -59,6 +63,20 @@ def seeds(first: int, repeat: int) -> range:
             f"at most {LARGEST_SEED} is allowed"
         )
     return range(first, last + 1)
+
+
+def check_memory(resolved: Sequence[str], repeat: int) -> None:
+    """Raises InputError if all runs of the scenarios together would not fit into memory."""
+    seen = [_engine.inspect(one) for one in resolved]
+    needed = sum(one["estimated_memory_bytes"] for one in seen) * repeat
+    available = seen[0]["available_memory_bytes"]
+    runs = len(resolved) * repeat
+    if runs > 1 and available is not None and needed > 0.8 * available:
+        raise InputError(
+            f"{runs} runs: they may take {needed / 1e9:.1f} GB of memory together, more than 80% of the "
+            f"{available / 1e9:.1f} GB available: repeat less often, or sample less "
+            "(record.events = false, record.flow_series = 1s)"
+        )
 
 
 def count(points: Iterable[Point[Key]]) -> int:

@@ -14,6 +14,7 @@ import pytest
 
 from ackclock import Controller, Flow, ResultError, Run, ScenarioError, simulate
 from ackclock import Path as NetworkPath
+from ackclock.errors import InputError
 from ackclock.report import FolderError, check_folder, new_folder
 from calling import refused, run
 
@@ -501,6 +502,7 @@ def test_a_controller_that_raises_stops_the_run_with_its_exception():
         ((PATH, ["cdg"]), {"duration": 5}),
         ((PATH, ["cdg"]), {"seed": -1}),
         ((PATH, ["cdg"]), {"repeat": 0}),
+        ((PATH, ["cdg"]), {"repeat": 10**12}),
         ((NetworkPath(5, "20ms", "30p"), ["cdg"]), {}),
         ((PATH, [Flow("cdg", parameters={"GG": 1})]), {}),
     ],
@@ -510,6 +512,11 @@ def test_simulate_refuses_in_one_sentence(arguments, options):
         simulate(*arguments, **options)
     assert "\n" not in str(caught.value)
     assert "repeat" in str(caught.value) or isinstance(caught.value, ScenarioError)
+
+
+def test_runs_that_memory_cannot_hold_together_are_refused():
+    with pytest.raises(InputError, match=r"100000 runs: they may take .* GB of memory together"):
+        simulate(PATH, ["cdg"], duration="100s", repeat=100_000)
 
 
 def test_a_missing_controller_and_a_large_seed_are_named():

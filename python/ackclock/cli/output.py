@@ -24,7 +24,6 @@ from ackclock.report import resumable_folder
 from ackclock.result import Run
 
 SHOW_PROGRESS_AFTER_S = 0.5
-MOST_REPETITIONS = 100_000
 MOST_THREADS = 1024
 MOST_RETRIES = 100
 MOST_AT_ONCE = 64
@@ -47,7 +46,7 @@ SeedOption = Annotated[
     ),
 ]
 RepeatOption = Annotated[
-    int, typer.Option(min=1, max=MOST_REPETITIONS, help="Repetitions, each with its own seed.")
+    int, typer.Option(min=1, max=sweep.MOST_REPETITIONS, help="Repetitions, each with its own seed.")
 ]
 ThreadsOption = Annotated[
     int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads; default: one a core.")
@@ -200,12 +199,4 @@ def preflight(scenarios: Sequence[str], repeat: int, engine: Engine) -> None:
         notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
     for resolved in scenarios:
         engine.check(resolved)
-    needed = sum(one["estimated_memory_bytes"] for one in seen) * repeat
-    available = seen[0]["available_memory_bytes"]
-    runs = len(scenarios) * repeat
-    if runs > 1 and available is not None and needed > 0.8 * available:
-        raise InputError(
-            f"{runs} runs: they may take {needed / 1e9:.1f} GB of memory together, more than 80% of the "
-            f"{available / 1e9:.1f} GB available: repeat less often, or sample less "
-            "(--set record.events=false --set record.flow_series=1s)"
-        )
+    sweep.check_memory(scenarios, repeat)

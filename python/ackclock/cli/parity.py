@@ -47,10 +47,10 @@ def parity(
     ] = False,
     seed: output.SeedOption = None,
     repeat: Annotated[
-        int, typer.Option(min=1, max=output.MOST_REPETITIONS, help="Live runs of each cell.")
+        int, typer.Option(min=1, max=sweep.MOST_REPETITIONS, help="Live runs of each cell.")
     ] = 1,
     simulations: Annotated[
-        int, typer.Option(min=2, max=output.MOST_REPETITIONS, help="Simulated runs of each, for the spread.")
+        int, typer.Option(min=2, max=sweep.MOST_REPETITIONS, help="Simulated runs of each, for the spread.")
     ] = 10,
     threads: output.ThreadsOption = None,
     at_once: output.AtOnceOption = 1,

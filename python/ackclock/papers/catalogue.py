@@ -18,6 +18,7 @@ from string import Formatter
 from typing import Any
 
 from ackclock.errors import InputError
+from ackclock.sweep import MOST_REPETITIONS
 
 DATA = Path(__file__).parent / "data"
 """Where the papers' files are."""
@@ -32,7 +33,6 @@ WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What experiments, figures and tables are called: their files have these names."""
 DEEPEST = 50
 """How deep tables and lists of a file may be nested."""
-MOST_REPETITIONS = 100_000
 MOST_POINTS = 10_000
 """The largest number of points of a sweep."""
 _NO_WORD = "must be a word of letters, digits, `.`, `_`, `-`"
