@@ -54,6 +54,14 @@ def test_every_registered_controller_has_a_colour_of_its_own():
     assert len(set(found.values())) == min(len(found), len(PALETTE))
 
 
+def test_a_name_that_begins_with_an_underscore_is_in_the_legend():
+    curves = [Series(name, "cdg", np.arange(2.0), np.arange(2.0)) for name in ("_x", "y", "")]
+    figure = plots.draw([Panel("", curves)], Axis("x"), Axis("y"))
+    assert [text.get_text().strip() for text in figure.legends[0].get_texts()] == ["_x", "y"]
+    plane = plots.delay_throughput({"_x": [handmade()]})
+    assert [text.get_text().strip() for text in plane.legends[0].get_texts()] == ["_x"]
+
+
 def test_the_curves_drawn_are_those_of_the_run():
     axes = plots.goodput_over_time({"run": [handmade()]}, width=5.0).axes[0]
     assert [line.get_ydata().tolist() for line in axes.get_lines()] == [[4.0, 4.0], [pytest.approx(3.6)]]

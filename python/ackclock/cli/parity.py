@@ -79,12 +79,11 @@ def parity(
     grid = both.Grid(*lists, given["duration"], given["warmup"], first, repeat)
     live = Live(retries, at_once)
     output.preflight([cell.resolved(grid.duration, grid.warmup) for cell in grid.cells()], 1, live)
-    simulator = Simulator(threads)
     if out is None:
-        done, interrupted = _run(grid, simulations, simulator, live)
+        done, interrupted = _run(grid, simulations, Simulator(threads), live)
     else:
         with output.cached(live, out, asdict(grid), force) as (engine, folder):
-            done, interrupted = _run(grid, simulations, simulator, engine, folder)
+            done, interrupted = _run(grid, simulations, Simulator(threads), engine, folder)
         notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
     if done:
         output.show(*_tables(done), as_json=as_json)

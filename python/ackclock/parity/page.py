@@ -165,8 +165,8 @@ def trajectories(of_path: Sequence[Comparison]) -> Figure:
             strict=True,
         )
         series = [
-            # One legend is enough for all flows: what begins with _ has none.
-            Series(f"_{label}" if flow else label, curve.cc, curve.times, curve.values, look=look)
+            # One legend is enough for all flows.
+            Series("" if flow else label, curve.cc, curve.times, curve.values, look=look)
             for flow, curves in enumerate(both)
             for curve, label, look in zip(curves, ("live", "simulated"), ("line", "model"), strict=True)
         ]

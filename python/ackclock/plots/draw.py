@@ -22,6 +22,7 @@ LEGEND_LIMIT = 10
 SHORT_LOG_AXIS = 300.0
 """A logarithmic axis that covers less than this factor has labels at 2 and 5 as well."""
 LEGEND_COLUMNS = 4
+HAIR_SPACE = "\u200a"
 LEGEND_ROW_POINTS = 13
 
 
@@ -30,6 +31,7 @@ class Series:
     """One curve as it is drawn."""
 
     label: str
+    """Its text in the legend; empty for none."""
     cc: str
     """The controller, for the colour; empty for a curve that is none's."""
     x: Array
@@ -90,7 +92,7 @@ def _panel(axes: Axes, panel: Panel) -> None:
     few = len(panel.series) <= LEGEND_LIMIT
     for number, (series, colour) in enumerate(zip(panel.series, _colours(panel.series), strict=True)):
         marker = MARKERS[number % len(MARKERS)]
-        look: dict[str, Any] = {"color": colour, "label": series.label if few else None}
+        look: dict[str, Any] = {"color": colour, "label": in_legend(series.label) if few else ""}
         if series.look == "points":
             axes.plot(series.x, series.y, ".", markersize=2.2, alpha=0.7, **look)
         elif series.look == "model":
@@ -103,6 +105,11 @@ def _panel(axes: Axes, panel: Panel) -> None:
         else:
             axes.plot(series.x, series.y, linewidth=1.1 if few else 0.6, alpha=1.0 if few else 0.6, **look)
     axes.set_title(panel.title)
+
+
+def in_legend(label: str) -> str:
+    """A label as a legend shows it: matplotlib leaves out one that begins with ``_``."""
+    return f"{HAIR_SPACE}{label}" if label.startswith("_") else label
 
 
 def _colours(series: Sequence[Series]) -> list[str]:

@@ -15,7 +15,7 @@ from matplotlib.patches import Ellipse
 
 from ackclock import metrics
 from ackclock.metrics import Array, Tables
-from ackclock.plots.draw import MARKERS, Axis, Panel, Series, draw
+from ackclock.plots.draw import MARKERS, Axis, Panel, Series, draw, in_legend
 from ackclock.plots.style import colours, style
 
 MANY_FLOWS = 16
@@ -89,7 +89,13 @@ def delay_throughput(runs: Runs) -> Figure:
             points = np.array([p for run in runs[label] for p in _delay_and_goodput(run)])
             marker = MARKERS[number % len(MARKERS)]
             axes.scatter(
-                points[:, 0], points[:, 1], s=16, color=colour, alpha=0.8, marker=marker, label=label
+                points[:, 0],
+                points[:, 1],
+                s=16,
+                color=colour,
+                alpha=0.8,
+                marker=marker,
+                label=in_legend(label),
             )
             _ellipse(axes, points, colour)
         axes.invert_xaxis()
