@@ -212,17 +212,38 @@ def test_a_link_to_a_folder_is_written_through(capsys, scenario, tmp_path):
     assert (tmp_path / "real" / "index.html").exists()
 
 
-def test_a_second_command_leaves_the_folder_of_the_first_alone(tmp_path):
-    def second():
-        with new_folder(tmp_path / "out") as late:
-            (late / "late").touch()
-            with new_folder(tmp_path / "out") as first:
-                (first / "first").touch()
-
-    with pytest.raises(FolderError, match="not empty"):
-        second()
+def test_a_second_command_is_refused_before_it_runs(tmp_path):
+    with new_folder(tmp_path / "out") as first:
+        (first / "first").touch()
+        with (
+            pytest.raises(FolderError, match="another ackclock is at work on it"),
+            new_folder(tmp_path / "out"),
+        ):
+            pytest.fail("it must not begin")
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["first"]
+
+
+def test_a_folder_that_appears_meanwhile_is_left_alone(tmp_path):
+    def late():
+        with new_folder(tmp_path / "out"):
+            (tmp_path / "out").mkdir()
+            (tmp_path / "out" / "other").touch()
+
+    with pytest.raises(FolderError, match="not empty"):
+        late()
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["other"]
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "\N{EURO SIGN}" * 85])
+def test_a_folder_may_have_the_longest_name_there_is(tmp_path, name):
+    with new_folder(tmp_path / name) as folder:
+        (folder / "a").touch()
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+    with pytest.raises(FolderError, match="File name too long"), new_folder(tmp_path / (name + "x")):
+        pytest.fail("it must not begin")
+    assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):

@@ -10,8 +10,9 @@ import platform
 import shutil
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,25 @@ STALE_S = 60.0
 """An unfinished folder older than this that no process has locked was left by a killed process."""
 
 
+SHORT = 100
+"""The longest name, in bytes, that is part of a temporary name as a whole: file systems allow 255."""
+
+
+def _prefix(target: Path) -> str:
+    """The beginning of the temporary names of a folder; of a long name its first part and a checksum."""
+    name = target.name.encode(errors="surrogateescape")
+    if len(name) > SHORT:
+        start = name[:SHORT].decode(errors="ignore")
+        return f".{start}-{zlib.crc32(name):08x}.ackclock-"
+    return f".{target.name}.ackclock-"
+
+
 def check_folder(folder: Path, force: bool) -> None:
     """Raises FolderError unless the folder can be written and is empty, or a report with ``force``."""
     with _in_words(folder):
         target = Path(os.path.realpath(folder))
+        with suppress(FileNotFoundError, NotADirectoryError):
+            target.lstat()  # refuses a name that is too long
         if target.exists() and not target.is_dir():
             raise FolderError(f"--out {folder}: is a file, but must be a folder")
         if target.exists() and any(target.iterdir()):
@@ -57,11 +73,11 @@ def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
     """A folder that gets its name only when the block ends without an error; otherwise it is removed.
 
     Until then it has a temporary name in the same parent and is locked. Folders that killed processes left
-    there are removed.
+    there are removed. Raises FolderError at once if another process has begun this folder.
     """
     check_folder(folder, force)
     target = Path(os.path.realpath(folder))
-    prefix = f".{target.name}.ackclock-"
+    prefix = _prefix(target)
     with _in_words(folder):
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_stale(target.parent, prefix)
@@ -69,6 +85,9 @@ def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
         lock = os.open(work, os.O_RDONLY)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # After its own lock: of two that begin at once, one at least sees the other.
+            if any(_is_locked(other) for other in _unfinished(target.parent, prefix) if other != work):
+                raise FolderError(f"--out {folder}: another ackclock is at work on it")
             yield work
             work.chmod(0o755)
             _put_in_place(work, target, force)
@@ -97,7 +116,7 @@ def resumable_folder(folder: Path, settings: Mapping[str, Any], force: bool = Fa
     with _in_words(folder):
         if force and target.exists():
             with _locked(folder, target):
-                old = Path(tempfile.mkdtemp(prefix=f".{target.name}.ackclock-", dir=target.parent))
+                old = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
                 target.rename(old)
             shutil.rmtree(old, ignore_errors=True)
         target.mkdir(parents=True, exist_ok=True)
@@ -175,8 +194,28 @@ def _is_report(folder: Path) -> bool:
         return False
 
 
+def _unfinished(parent: Path, prefix: str) -> Iterator[Path]:
+    return parent.glob(f"{glob.escape(prefix)}*")
+
+
+def _is_locked(folder: Path) -> bool:
+    """Whether a process has locked a folder."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(descriptor)
+
+
 def _remove_stale(parent: Path, prefix: str) -> None:
-    for left in parent.glob(f"{glob.escape(prefix)}*"):
+    for left in _unfinished(parent, prefix):
         try:
             if time.time() - left.stat().st_mtime < STALE_S:
                 continue
