@@ -15,7 +15,7 @@ import sys
 LONGEST = {".rs": 120, ".c": 120, ".h": 120, ".py": 110, ".pyi": 110, ".md": 120}
 """The longest line of each kind of file, in characters."""
 
-TABLES = ("//! |", "/// |", " * |")
+TABLES = ("//! |", "/// |", "* |")
 """How a row of a table begins in a comment."""
 
 

@@ -41,7 +41,8 @@
 /* TCP_CA_Open and so on: what the connection is in. */
 inline_always u8 ca_state(const struct sock *sk) { return BITFIELD(inet_csk(sk), icsk_ca_state); }
 
-/* In fast recovery, or reducing for a mark: the stack leads the window down to snd_ssthresh (proportional rate reduction). */
+/* In fast recovery, or reducing for a mark: the stack leads the window down to snd_ssthresh (proportional rate
+ * reduction). */
 inline_always bool is_reducing(const struct sock *sk)
 {
 	u8 now = ca_state(sk);
@@ -68,8 +69,8 @@ inline_always u32 delivered_to(const struct sock *sk)
 }
 
 /* Puts zeros into an object that consists of whole words; in the kernel there is no memset. */
-#define CLEAR(object)                                                                                                          \
-	do {                                                                                                                   \
+#define CLEAR(object)                                                                                                  \
+	do {                                                                                                                  \
 		_Static_assert(sizeof(*(object)) % 8 == 0, "whole words");                                                     \
 		for (u32 word_ = 0; word_ < sizeof(*(object)) / 8; word_++)                                                    \
 			((volatile u64 *)(object))[word_] = 0;                                                                 \

@@ -101,9 +101,9 @@ inline_always struct tcp_sock *tcp_sk(const struct sock *sk) { return (struct tc
 
 inline_always struct inet_connection_sock *inet_csk(const struct sock *sk) { return (struct inet_connection_sock *)sk; }
 
-/* A bit-field of a kernel type lies where the running kernel has it. The numbers are those of the relocations of LLVM. */
-#define BITFIELD(from, field)                                                                                                  \
-	({                                                                                                                     \
+/* A bit-field of a kernel type lies where the running kernel has it. The numbers are those of LLVM's relocations. */
+#define BITFIELD(from, field)                                                                                          \
+	({                                                                                                                    \
 		const u8 *at_ = (const u8 *)(from) + __builtin_preserve_field_info((from)->field, 0);                          \
 		u64 bits_ = 0;                                                                                                 \
 		switch (__builtin_preserve_field_info((from)->field, 1)) {                                                     \
@@ -199,63 +199,64 @@ inline_always u64 smoothed_rtt(const struct sock *sk) { return (u64)(tcp_sk(sk)-
 
 /* ---- functions ---- */
 
-/* FUNCTION(type, name, type of argument, argument, ...) { body } of two numbers, which the verifier looks at once, not at each call. */
+/* FUNCTION(type, name, type of argument, argument, ...) { body } of two numbers, which the verifier looks at once, not
+ * at each call. */
 #define FUNCTION(result, name, t0, a0, t1, a1) __attribute__((noinline)) result name(t0 a0, t1 a1)
 
 /* ---- callbacks ---- */
 
 /* CALLBACK_n(type, name, type of argument, argument, ...) { body } */
-#define CALLBACK_1(result, name, t0, a0)                                                                                       \
-	inline_always result name##_body(t0 a0);                                                                               \
-	SEC("struct_ops") result name(u64 *arguments) { return name##_body((t0)arguments[0]); }                                \
+#define CALLBACK_1(result, name, t0, a0)                                                                               \
+	inline_always result name##_body(t0 a0);                                                                              \
+	SEC("struct_ops") result name(u64 *arguments) { return name##_body((t0)arguments[0]); }                               \
 	inline_always result name##_body(t0 a0)
-#define CALLBACK_2(result, name, t0, a0, t1, a1)                                                                               \
-	inline_always result name##_body(t0 a0, t1 a1);                                                                        \
-	SEC("struct_ops") result name(u64 *arguments) { return name##_body((t0)arguments[0], (t1)arguments[1]); }              \
+#define CALLBACK_2(result, name, t0, a0, t1, a1)                                                                       \
+	inline_always result name##_body(t0 a0, t1 a1);                                                                       \
+	SEC("struct_ops") result name(u64 *arguments) { return name##_body((t0)arguments[0], (t1)arguments[1]); }             \
 	inline_always result name##_body(t0 a0, t1 a1)
-#define CALLBACK_3(result, name, t0, a0, t1, a1, t2, a2)                                                                       \
-	inline_always result name##_body(t0 a0, t1 a1, t2 a2);                                                                 \
-	SEC("struct_ops") result name(u64 *arguments)                                                                          \
-	{                                                                                                                      \
+#define CALLBACK_3(result, name, t0, a0, t1, a1, t2, a2)                                                               \
+	inline_always result name##_body(t0 a0, t1 a1, t2 a2);                                                                \
+	SEC("struct_ops") result name(u64 *arguments)                                                                         \
+	{                                                                                                                     \
 		return name##_body((t0)arguments[0], (t1)arguments[1], (t2)arguments[2]);                                      \
-	}                                                                                                                      \
+	}                                                                                                                     \
 	inline_always result name##_body(t0 a0, t1 a1, t2 a2)
-#define CALLBACK_4(result, name, t0, a0, t1, a1, t2, a2, t3, a3)                                                               \
-	inline_always result name##_body(t0 a0, t1 a1, t2 a2, t3 a3);                                                          \
-	SEC("struct_ops") result name(u64 *arguments)                                                                          \
-	{                                                                                                                      \
+#define CALLBACK_4(result, name, t0, a0, t1, a1, t2, a2, t3, a3)                                                       \
+	inline_always result name##_body(t0 a0, t1 a1, t2 a2, t3 a3);                                                         \
+	SEC("struct_ops") result name(u64 *arguments)                                                                         \
+	{                                                                                                                     \
 		return name##_body((t0)arguments[0], (t1)arguments[1], (t2)arguments[2], (t3)arguments[3]);                    \
-	}                                                                                                                      \
+	}                                                                                                                     \
 	inline_always result name##_body(t0 a0, t1 a1, t2 a2, t3 a3)
 
 /* CONTROLLER("ack_name", .init = ..., .ssthresh = ..., ...); at most 15 characters, one in a file. */
-#define CONTROLLER(called, ...)                                                                                                \
-	char LICENSE[] SEC("license") = "Dual BSD/GPL";                                                                        \
+#define CONTROLLER(called, ...)                                                                                        \
+	char LICENSE[] SEC("license") = "Dual BSD/GPL";                                                                       \
 	SEC(".struct_ops.link") struct tcp_congestion_ops controller = {__VA_ARGS__, .name = called}
 
 /* ---- state of a connection ---- */
 
 /* Up to 104 bytes inside the socket, zero at the start; state(sk) is never NULL. */
-#define PRIVATE_STATE(type)                                                                                                    \
-	_Static_assert(sizeof(type) <= 104, "state of more than 104 bytes: use STORED_STATE");                                 \
+#define PRIVATE_STATE(type)                                                                                            \
+	_Static_assert(sizeof(type) <= 104, "state of more than 104 bytes: use STORED_STATE");                                \
 	inline_always type *state(struct sock *sk) { return (type *)inet_csk(sk)->icsk_ca_priv; }
 
 /* Any size, zero at the start, freed with the socket; state(sk) is NULL if there is no memory. */
-#define STORED_STATE(type_)                                                                                                    \
-	struct {                                                                                                               \
+#define STORED_STATE(type_)                                                                                            \
+	struct {                                                                                                              \
 		u32 (*type)[24];     /* BPF_MAP_TYPE_SK_STORAGE */                                                             \
 		u32 (*map_flags)[1]; /* BPF_F_NO_PREALLOC */                                                                   \
 		s32 *key;                                                                                                      \
 		type_ *value;                                                                                                  \
-	} states SEC(".maps");                                                                                                 \
+	} states SEC(".maps");                                                                                                \
 	inline_always type_ *state(struct sock *sk) { return bpf_sk_storage_get(&states, sk, 0, 1); }
 
 /* ---- parameters ---- */
 
 /* The loader sets them by name, before it loads and while flows run; it finds their types in the object. */
 #define PARAMETER(type, name, value) type name SEC(".data") = value
-#define CHOICE(name, value, ...)                                                                                               \
-	enum name { ENUMERATE(name##_, __VA_ARGS__) };                                                                         \
+#define CHOICE(name, value, ...)                                                                                       \
+	enum name { ENUMERATE(name##_, __VA_ARGS__) };                                                                        \
 	enum name name SEC(".data") = name##_##value
 
 /* ---- probes ---- */
@@ -279,7 +280,8 @@ struct probe_control {
 /* The kernel does not say when an ACK is over: what it left is told at the next callback. */
 #define PROBES_AT_ONCE false
 
-/* Whether a flow's turn has come at `now`, in microseconds; `turn` is the time of its last record, or how many ACKs it had. */
+/* Whether a flow's turn has come at `now`, in microseconds; `turn` is the time of its last record, or how many ACKs it
+ * had. */
 inline_always bool probe_due(u64 *turn, u64 now)
 {
 	if (probe_control.acks)
@@ -290,24 +292,24 @@ inline_always bool probe_due(u64 *turn, u64 now)
 	return true;
 }
 
-#define PROBES(...)                                                                                                            \
-	enum probe_name { ENUMERATE(PROBE_, __VA_ARGS__) PROBE_COUNT };                                                        \
-	struct probe_record {                                                                                                  \
+#define PROBES(...)                                                                                                    \
+	enum probe_name { ENUMERATE(PROBE_, __VA_ARGS__) PROBE_COUNT };                                                       \
+	struct probe_record {                                                                                                 \
 		u64 time_us;                                                                                                   \
 		u64 net_cookie;                                                                                                \
 		u16 local_port;                                                                                                \
 		u16 remote_port;                                                                                               \
 		u32 count;                                                                                                     \
 		struct probe_value values[PROBE_COUNT];                                                                        \
-	};                                                                                                                     \
-	/* Keeps the names where the loader finds them. */                                                                     \
-	enum probe_name probe_names SEC(".data.probe") = PROBE_COUNT;                                                          \
-	struct {                                                                                                               \
+	};                                                                                                                    \
+	/* Keeps the names where the loader finds them. */                                                                    \
+	enum probe_name probe_names SEC(".data.probe") = PROBE_COUNT;                                                         \
+	struct {                                                                                                              \
 		u32 (*type)[27];                /* BPF_MAP_TYPE_RINGBUF */                                                     \
 		u32 (*max_entries)[1 << 22];                                                                                   \
-	} probes SEC(".maps");                                                                                                 \
-	inline_always struct probe_record *probe_begin_at(struct sock *sk, u64 *turn, u64 at)                                  \
-	{                                                                                                                      \
+	} probes SEC(".maps");                                                                                                \
+	inline_always struct probe_record *probe_begin_at(struct sock *sk, u64 *turn, u64 at)                                 \
+	{                                                                                                                     \
 		if (!probe_due(turn, at))                                                                                      \
 			return 0;                                                                                              \
 		struct probe_record *record = bpf_ringbuf_reserve(&probes, sizeof(struct probe_record), 0);                    \
@@ -323,7 +325,7 @@ inline_always bool probe_due(u64 *turn, u64 now)
 		return record;                                                                                                 \
 	}
 #define probe_begin(sk, turn) probe_begin_at(sk, turn, tcp_sk(sk)->tcp_mstamp)
-#define probe(record, name, shown, per)                                                                                        \
+#define probe(record, name, shown, per)                                                                                \
 	((record)->values[PROBE_##name] = (struct probe_value){.value = (s64)(shown), .divisor = (per)})
 inline_always void probe_end(void *record) { bpf_ringbuf_submit(record, 0); }
 

@@ -8,7 +8,7 @@
  * | --- | --- |
  * | pkts_acked | on_signals: every ACK |
  * | cong_avoid | on_ack: the only event on which the window may grow |
- * | ssthresh, set_state(Recovery) | on_loss; also set_state(CWR) where no mark was echoed: a tail loss probe repaired a loss |
+ * | ssthresh, set_state(Recovery) | on_loss; also set_state(CWR) without an echoed mark: a tail loss probe repaired a loss |
  * | ssthresh, set_state(CWR) after an ACK with ECE | on_mark |
  * | set_state(Open) after Recovery or CWR | on_recovered |
  * | ssthresh, cwnd_event(LOSS) | on_timeout, the first of a row |
@@ -86,7 +86,8 @@ inline_always void tell(struct sock *sk, struct controller *s)
 		show(sk, s);
 }
 
-/* The present ACK is over. Where nothing is called at its end, the next event tells what it left, before it changes that. */
+/* The present ACK is over. Where nothing is called at its end, the next event tells what it left, before it changes
+ * that. */
 inline_always void settle(struct sock *sk, struct controller *s)
 {
 	if (PROBES_AT_ONCE || !s->events.owing)
@@ -228,8 +229,8 @@ CALLBACK_1(u32, ack_undo_cwnd, struct sock *, sk)
 	return s->events.window;
 }
 
-#define EVENT_CONTROLLER(called)                                                                                               \
-	CONTROLLER(called, .init = ack_init, .pkts_acked = ack_pkts_acked, .in_ack_event = ack_in_ack_event,                   \
+#define EVENT_CONTROLLER(called)                                                                                       \
+	CONTROLLER(called, .init = ack_init, .pkts_acked = ack_pkts_acked, .in_ack_event = ack_in_ack_event,                  \
 		   .cong_avoid = ack_cong_avoid, .ssthresh = ack_ssthresh, .set_state = ack_set_state,                         \
 		   .cwnd_event = ack_cwnd_event, .undo_cwnd = ack_undo_cwnd)
 

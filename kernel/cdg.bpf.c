@@ -38,7 +38,8 @@ PARAMETER(bool, loss_tolerance, true);
 PARAMETER(bool, use_shadow, true);
 PARAMETER(bool, use_ineffectual, true);
 
-PROBES(shadow_window, gradient_min_raw, gradient_max_raw, gradient_min, gradient_max, queue_state, interval, interval_rtt_min_ms,
+PROBES(shadow_window, gradient_min_raw, gradient_max_raw, gradient_min, gradient_max, queue_state, interval,
+       interval_rtt_min_ms,
        interval_rtt_max_ms, indications, backoffs, losses_tolerated, losses_congestion, losses_full);
 
 /* The longest moving average. */
@@ -117,7 +118,7 @@ inline_always real backoff_probability(u64 g)
 	return (one - (t >> (y >> 24))) << 2;
 }
 
-/* Figure 1: a filling queue that meets its limit clips the maximum first, a draining one that runs empty the minimum. */
+/* Figure 1: a filling queue that meets its limit clips the maximum first, a draining one that is empty the minimum. */
 inline_always u8 queue_after(u8 queue, s64 min, s64 max)
 {
 	if (min > 0 && max <= 0)
@@ -153,8 +154,8 @@ inline_always u64 smoothed(const struct average *average, u32 length)
 	return average->sum > 0 && length ? (u64)average->sum / length : 0;
 }
 
-/* The gradient that decides on a back-off: that of the minimum before that of the maximum; in slow start the raw ones before the
- * smoothed (section 3.2, footnote 2). 0 if none is positive. */
+/* The gradient that decides on a back-off: that of the minimum before that of the maximum; in slow start the raw ones
+ * before the smoothed (section 3.2, footnote 2). 0 if none is positive. */
 inline_always u64 deciding_gradient(const struct controller *s)
 {
 	bool slow_start = in_slow_start(&s->reno);
@@ -182,8 +183,8 @@ inline_always void back_off(struct sock *sk, struct controller *s)
 	s->backoffs += 1;
 }
 
-/* Answers a congestion indication: backs off, holds, or, while an earlier reaction lasts, does nothing. Returns whether that
- * forbids the window to grow. */
+/* Answers a congestion indication: backs off, holds, or, while an earlier reaction lasts, does nothing. Returns
+ * whether that forbids the window to grow. */
 inline_always bool react(struct sock *sk, struct controller *s)
 {
 	if (s->indications < ~0u)

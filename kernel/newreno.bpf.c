@@ -41,4 +41,5 @@ CALLBACK_1(u32, newreno_undo_cwnd, struct sock *, sk)
 	return tcp_reno_undo_cwnd(sk);
 }
 
-CONTROLLER("ack_newreno", .ssthresh = newreno_ssthresh, .cong_avoid = newreno_cong_avoid, .undo_cwnd = newreno_undo_cwnd);
+CONTROLLER("ack_newreno", .ssthresh = newreno_ssthresh, .cong_avoid = newreno_cong_avoid,
+           .undo_cwnd = newreno_undo_cwnd);

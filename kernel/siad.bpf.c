@@ -33,7 +33,8 @@ PARAMETER(bool, min_guard, false);
 CHOICE(trend, paper, paper, none, random);
 CHOICE(rtt_source, timestamp, timestamp, smoothed);
 
-PROBES(alpha, incthresh, cmax, num_rtt, rtt_min_ms, rtt_curr_ms, cnt_dec, drained, region, event_case, overestimate, trend,
+PROBES(alpha, incthresh, cmax, num_rtt, rtt_min_ms, rtt_curr_ms, cnt_dec, drained, region, event_case,
+       overestimate, trend,
        ssthresh_at_event, events, additional_decreases);
 
 /* RTTs closer than this are the same. */
@@ -122,7 +123,8 @@ inline_always span rtt_now(const struct sock *sk)
 	return smoothed ? most(smoothed / tick * tick, tick) : 0;
 }
 
-/* Whether the window exceeds the threshold by more than alpha and `more`: by about one RTT of growth since it was reduced. */
+/* Whether the window exceeds the threshold by more than alpha and `more`: by about one RTT of growth since it was
+ * reduced. */
 inline_always bool has_grown(const struct controller *s, binary64 more)
 {
 	return exact(s->reno.window) > plus(plus(exact(s->reno.threshold), s->epoch.alpha), more);
@@ -179,7 +181,7 @@ inline_always binary64 climb(binary64 target, binary64 from, u32 round_trips)
 	return most(over(minus(target, from), from_whole(round_trips)), ONE);
 }
 
-/* (3): from ssthresh to the target in Num_RTT round trips, at least one segment in each and at most as in slow start. */
+/* (3): from ssthresh to the target in Num_RTT round trips, at least a segment in each and at most as in slow start. */
 inline_always binary64 scalable_increase(const struct controller *s)
 {
 	binary64 threshold = exact(s->reno.threshold);
@@ -327,8 +329,8 @@ inline_always bool calls_for_additional_decrease(const struct controller *s)
 	return !e->drained && has_grown(s, TWO) && e->cnt_dec + 1 < e->rtts && s->reno.window > WHOLE(min_cwnd);
 }
 
-/* Additional Decrease, by which the window loses its backlog and so much more that it can grow for a round trip with an empty
- * queue. `left` is what the path itself holds of the window about one RTT ago. */
+/* Additional Decrease, by which the window loses its backlog and so much more that it can grow for a round trip with
+ * an empty queue. `left` is what the path itself holds of the window about one RTT ago. */
 inline_always void additional_decrease(struct controller *s, binary64 left)
 {
 	struct epoch *e = &s->epoch;

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::{env, fs};
 
 fn main() {
-    // Cargo runs this in the folder of the package: a path of this tree, wherever it or its target folder was copied to.
+    // Cargo runs this in the folder of the package: a path of this tree, wherever it or its target folder was copied
+    // to.
     let root = Path::new("../../kernel");
     println!("cargo::rerun-if-changed={}", root.display());
     let mut headers = Vec::new();

@@ -152,7 +152,7 @@ inline_always u32 tcp_slow_start(struct tcp_sock *tp, u32 acked)
 	return acked - step;
 }
 
-/* A segment more for every `w` acknowledged, counted in snd_cwnd_cnt; what was counted against a larger `w` gives one. */
+/* A segment more for every `w` acknowledged, counted in snd_cwnd_cnt; a count against a larger `w` gives one. */
 inline_always void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked)
 {
 	if (w == 0)
@@ -179,8 +179,8 @@ struct rtt_sampler {
 	u8 delays;
 };
 
-/* The RTT sample of an ACK in nanoseconds, 0 if there is none that can be trusted. The simulator's transport judges that, by the
- * same rule as in the kernel. */
+/* The RTT sample of an ACK in nanoseconds, 0 if there is none that can be trusted. The simulator's transport judges
+ * that, by the same rule as in the kernel. */
 inline_always u64 rtt_sample(struct rtt_sampler *sampler, const struct sock *sk, const struct ack_sample *ack)
 {
 	return ack_connection(sk)->rtt;
@@ -198,37 +198,37 @@ inline_always u64 smoothed_rtt(const struct sock *sk) { return ack_connection(sk
 
 /* ---- callbacks ---- */
 
-#define CALLBACK_1(result, name, t0, a0)                                                                                       \
-	inline_always result name##_body(t0 a0);                                                                               \
-	static result name(u64 *arguments)                                                                                     \
-	{                                                                                                                      \
+#define CALLBACK_1(result, name, t0, a0)                                                                               \
+	inline_always result name##_body(t0 a0);                                                                              \
+	static result name(u64 *arguments)                                                                                    \
+	{                                                                                                                     \
 		ack_present = (struct connection *)arguments[0];                                                               \
 		return name##_body((t0)arguments[0]);                                                                          \
-	}                                                                                                                      \
+	}                                                                                                                     \
 	inline_always result name##_body(t0 a0)
-#define CALLBACK_2(result, name, t0, a0, t1, a1)                                                                               \
-	inline_always result name##_body(t0 a0, t1 a1);                                                                        \
-	static result name(u64 *arguments)                                                                                     \
-	{                                                                                                                      \
+#define CALLBACK_2(result, name, t0, a0, t1, a1)                                                                       \
+	inline_always result name##_body(t0 a0, t1 a1);                                                                       \
+	static result name(u64 *arguments)                                                                                    \
+	{                                                                                                                     \
 		ack_present = (struct connection *)arguments[0];                                                               \
 		return name##_body((t0)arguments[0], (t1)arguments[1]);                                                        \
-	}                                                                                                                      \
+	}                                                                                                                     \
 	inline_always result name##_body(t0 a0, t1 a1)
-#define CALLBACK_3(result, name, t0, a0, t1, a1, t2, a2)                                                                       \
-	inline_always result name##_body(t0 a0, t1 a1, t2 a2);                                                                 \
-	static result name(u64 *arguments)                                                                                     \
-	{                                                                                                                      \
+#define CALLBACK_3(result, name, t0, a0, t1, a1, t2, a2)                                                               \
+	inline_always result name##_body(t0 a0, t1 a1, t2 a2);                                                                \
+	static result name(u64 *arguments)                                                                                    \
+	{                                                                                                                     \
 		ack_present = (struct connection *)arguments[0];                                                               \
 		return name##_body((t0)arguments[0], (t1)arguments[1], (t2)arguments[2]);                                      \
-	}                                                                                                                      \
+	}                                                                                                                     \
 	inline_always result name##_body(t0 a0, t1 a1, t2 a2)
-#define CALLBACK_4(result, name, t0, a0, t1, a1, t2, a2, t3, a3)                                                               \
-	inline_always result name##_body(t0 a0, t1 a1, t2 a2, t3 a3);                                                          \
-	static result name(u64 *arguments)                                                                                     \
-	{                                                                                                                      \
+#define CALLBACK_4(result, name, t0, a0, t1, a1, t2, a2, t3, a3)                                                       \
+	inline_always result name##_body(t0 a0, t1 a1, t2 a2, t3 a3);                                                         \
+	static result name(u64 *arguments)                                                                                    \
+	{                                                                                                                     \
 		ack_present = (struct connection *)arguments[0];                                                               \
 		return name##_body((t0)arguments[0], (t1)arguments[1], (t2)arguments[2], (t3)arguments[3]);                    \
-	}                                                                                                                      \
+	}                                                                                                                     \
 	inline_always result name##_body(t0 a0, t1 a1, t2 a2, t3 a3)
 
 /* ---- what crates/shim finds ---- */
@@ -259,38 +259,38 @@ static struct ack_parameter *ack_parameters __attribute__((unused));
 static u64 ack_state_size __attribute__((unused));
 static const char *ack_probe_names __attribute__((unused));
 
-#define CONTROLLER(called, ...)                                                                                                \
-	static const struct tcp_congestion_ops ack_ops = {__VA_ARGS__, .name = called};                                        \
-	__attribute__((visibility("default"), used)) const struct ack_module ack_module = {                                    \
+#define CONTROLLER(called, ...)                                                                                        \
+	static const struct tcp_congestion_ops ack_ops = {__VA_ARGS__, .name = called};                                       \
+	__attribute__((visibility("default"), used)) const struct ack_module ack_module = {                                   \
 	    sizeof(struct connection), &ack_ops, &ack_parameters, &ack_state_size, &ack_probe_names, __VERSION__}
 
 /* ---- state of a connection ---- */
 
-#define PRIVATE_STATE(type)                                                                                                    \
-	_Static_assert(sizeof(type) <= 104, "state of more than 104 bytes: use STORED_STATE");                                 \
+#define PRIVATE_STATE(type)                                                                                            \
+	_Static_assert(sizeof(type) <= 104, "state of more than 104 bytes: use STORED_STATE");                                \
 	inline_always type *state(struct sock *sk) { return (type *)inet_csk(sk)->icsk_ca_priv; }
 
-#define STORED_STATE(type_)                                                                                                    \
-	static u64 ack_state_size = sizeof(type_);                                                                             \
+#define STORED_STATE(type_)                                                                                            \
+	static u64 ack_state_size = sizeof(type_);                                                                            \
 	inline_always type_ *state(struct sock *sk) { return (type_ *)ack_connection(sk)->stored; }
 
 /* ---- parameters ---- */
 
-#define ACK_REGISTER(name_, type_, choices_)                                                                                   \
-	static struct ack_parameter ack_parameter_##name_ = {#name_, type_, choices_, &name_, sizeof(name_), 0};               \
-	__attribute__((constructor)) static void ack_register_##name_(void)                                                    \
-	{                                                                                                                      \
+#define ACK_REGISTER(name_, type_, choices_)                                                                           \
+	static struct ack_parameter ack_parameter_##name_ = {#name_, type_, choices_, &name_, sizeof(name_), 0};              \
+	__attribute__((constructor)) static void ack_register_##name_(void)                                                   \
+	{                                                                                                                     \
 		ack_parameter_##name_.next = ack_parameters;                                                                   \
 		ack_parameters = &ack_parameter_##name_;                                                                       \
 	}
-#define PARAMETER(type, name, value)                                                                                           \
-	type name = value;                                                                                                     \
-	ACK_REGISTER(name, #type, 0)                                                                                           \
+#define PARAMETER(type, name, value)                                                                                   \
+	type name = value;                                                                                                    \
+	ACK_REGISTER(name, #type, 0)                                                                                          \
 	_Static_assert(1, "")
-#define CHOICE(name, value, ...)                                                                                               \
-	enum name { ENUMERATE(name##_, __VA_ARGS__) };                                                                         \
-	enum name name = name##_##value;                                                                                       \
-	ACK_REGISTER(name, "choice", #__VA_ARGS__)                                                                             \
+#define CHOICE(name, value, ...)                                                                                       \
+	enum name { ENUMERATE(name##_, __VA_ARGS__) };                                                                        \
+	enum name name = name##_##value;                                                                                      \
+	ACK_REGISTER(name, "choice", #__VA_ARGS__)                                                                            \
 	_Static_assert(1, "")
 
 /* ---- probes ---- */
@@ -303,19 +303,19 @@ struct probe_value {
 /* The simulator asks after each ACK, for what the controller showed last. */
 #define PROBES_AT_ONCE true
 
-#define PROBES(...)                                                                                                            \
-	enum probe_name { ENUMERATE(PROBE_, __VA_ARGS__) PROBE_COUNT };                                                        \
-	struct probe_record {                                                                                                  \
+#define PROBES(...)                                                                                                    \
+	enum probe_name { ENUMERATE(PROBE_, __VA_ARGS__) PROBE_COUNT };                                                       \
+	struct probe_record {                                                                                                 \
 		struct probe_value values[PROBE_COUNT];                                                                        \
-	};                                                                                                                     \
-	static const char *ack_probe_names = #__VA_ARGS__;                                                                     \
-	inline_always struct probe_record *probe_begin_at(struct sock *sk, u64 *turn, u64 at)                                  \
-	{                                                                                                                      \
+	};                                                                                                                    \
+	static const char *ack_probe_names = #__VA_ARGS__;                                                                    \
+	inline_always struct probe_record *probe_begin_at(struct sock *sk, u64 *turn, u64 at)                                 \
+	{                                                                                                                     \
 		return ack_connection(sk)->record;                                                                             \
-	}                                                                                                                      \
+	}                                                                                                                     \
 	_Static_assert(1, "")
 #define probe_begin(sk, turn) probe_begin_at(sk, turn, 0)
-#define probe(record, name, shown, per)                                                                                        \
+#define probe(record, name, shown, per)                                                                                \
 	((record)->values[PROBE_##name] = (struct probe_value){.value = (s64)(shown), .divisor = (per)})
 inline_always void probe_end(void *record) {}
 

@@ -1,7 +1,7 @@
 //! What a misspelled name was meant to be.
 
-/// The name among `known` that `given` was most likely meant to be; `None` if none is known. One that contains it, or that
-/// it contains, comes before one that is spelled alike: `reno` is `newreno` rather than `cdg`. Alike is by letters
+/// The name among `known` that `given` was most likely meant to be; `None` if none is known. One that contains it, or
+/// that it contains, comes before one that is spelled alike: `reno` is `newreno` rather than `cdg`. Alike is by letters
 /// (Jaro-Winkler), which alone favours long names, and by edits (Damerau-Levenshtein). Capitals do not count.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();

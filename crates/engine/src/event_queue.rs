@@ -4,8 +4,8 @@ use units::Time;
 
 /// Times for a fixed set of slots, each pending at most once. Equal times come in the order of the slots.
 ///
-/// Up to [`FEW`] slots stand in a table, which is looked through when the first of them moves. More are in a binary heap, where moving a
-/// slot costs a walk and not a second entry.
+/// Up to [`FEW`] slots stand in a table, which is looked through when the first of them moves. More are in a binary
+/// heap, where moving a slot costs a walk and not a second entry.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     /// What is due first; at [`Time::NEVER`] if nothing is pending.

@@ -1,8 +1,10 @@
-//! The network of a plan in motion: its links, the wires behind them, their meters, and when which of them has to be looked at.
+//! The network of a plan in motion: its links, the wires behind them, their meters, and when which of them has to be
+//! looked at.
 //!
-//! A packet enters with [`Fabric::forward`] on the first step of its route. [`Fabric::next`] says when something is due; then
-//! [`Fabric::begin`], [`Fabric::pop_due`] and [`Fabric::end`] hand out what arrives there. An engine that wants to know more than the rows
-//! hold watches through a [`Tap`]. Everything is dispatched statically: a packet costs no indirect call.
+//! A packet enters with [`Fabric::forward`] on the first step of its route. [`Fabric::next`] says when something is
+//! due; then [`Fabric::begin`], [`Fabric::pop_due`] and [`Fabric::end`] hand out what arrives there. An engine that
+//! wants to know more than the rows hold watches through a [`Tap`]. Everything is dispatched statically: a packet costs
+//! no indirect call.
 
 use network::{Departure, Discard, Egress, Jitter, Link, Packet, Wire};
 use record::{EventKind, EventRow, LinkDescription, LinkMeter, LinkRow, LinkSample, LinkSeries, seconds};
@@ -75,8 +77,9 @@ struct Side {
 }
 
 impl<P: Routed> Fabric<P> {
-    /// The network of `plan` under `seed`, with nothing on it. Where reports have to come `in_time`, links whose queue may drop a packet when
-    /// its turn comes are looked at for every service; otherwise such a drop may be reported later than it happens.
+    /// The network of `plan` under `seed`, with nothing on it. Where reports have to come `in_time`, links whose queue
+    /// may drop a packet when its turn comes are looked at for every service; otherwise such a drop may be reported
+    /// later than it happens.
     pub fn new(plan: &Plan, seed: u64, in_time: bool) -> Self {
         let routes = Routes::new(plan);
         let (mut links, mut sides): (Vec<Link<P>>, Vec<Side>) = (Vec::new(), Vec::new());
@@ -111,7 +114,8 @@ impl<P: Routed> Fabric<P> {
         self.beyond.pending.next()
     }
 
-    /// Looks at what is due first, at `now`. If that is a wire: ask it for what arrives ([`Fabric::pop_due`]), then call [`Fabric::end`].
+    /// Looks at what is due first, at `now`. If that is a wire: ask it for what arrives ([`Fabric::pop_due`]), then
+    /// call [`Fabric::end`].
     #[inline]
     pub fn begin(&mut self, now: Time, tap: &mut impl Tap<P>) -> Option<u32> {
         let slot = self.beyond.pending.first_slot();
@@ -132,7 +136,8 @@ impl<P: Routed> Fabric<P> {
         self.beyond.wires[wire as usize].next_arrival()
     }
 
-    /// When something arrives after `instant`, at the earliest: for an engine that has set its clock to `instant` already.
+    /// When something arrives after `instant`, at the earliest: for an engine that has set its clock to `instant`
+    /// already.
     pub fn timeout_after(&self, instant: Time) -> Time {
         let arrivals = self.beyond.wires.iter().filter_map(|wire| wire.arrival_after(instant));
         let links = self.links.iter().zip(&self.beyond.sides);
@@ -239,9 +244,9 @@ impl<P: Routed> Fabric<P> {
         self.wake_link(link);
     }
 
-    /// Where packets leave a link for different delays, the one in service may arrive after one that waits: the link must be
-    /// advanced by the time at which the next service could end and cross the shortest wire. With one wire behind it that keeps the
-    /// order, the arrival of the packet in service is that time.
+    /// Where packets leave a link for different delays, the one in service may arrive after one that waits: the link
+    /// must be advanced by the time at which the next service could end and cross the shortest wire. With one wire
+    /// behind it that keeps the order, the arrival of the packet in service is that time.
     #[inline]
     fn wake_link(&mut self, link: u32) {
         if let Some(after) = self.beyond.sides[link as usize].wake_after {

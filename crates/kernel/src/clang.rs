@@ -13,7 +13,8 @@ pub(crate) fn compile(source: &Path, include: &Path, output: &Path) -> Result<()
     let run = match clang.output() {
         Ok(run) => run,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err("controllers for the kernel need the compiler clang, version 14 or newer, and there is none in PATH: install it \
+            return Err("controllers for the kernel need the compiler clang, version 14 or newer, and there is none \
+                in PATH: install it \
                         (Debian: apt install clang)"
                 .into());
         }

@@ -109,7 +109,8 @@ impl<'a> Opened<'a> {
         let name = self.with_name(|bytes| bytes.iter().take_while(|&&b| b != 0).copied().collect::<Vec<_>>())?;
         named(name).map_err(|name| {
             LoadError::Refused(format!(
-                "`{}`: the name in CONTROLLER(\"{name}\", ...) is not allowed (allowed: 1 to {} letters, digits and underscores)",
+                "`{}`: the name in CONTROLLER(\"{name}\", ...) is not allowed (allowed: 1 to {} letters, digits and \
+                 underscores)",
                 self.controller,
                 NAME_SIZE - 1
             ))

@@ -176,7 +176,8 @@ fn ensure_mounted() -> Result<(), LoadError> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("bpf", BPFFS, "bpf", flags, c"mode=700").map_err(|error| {
         LoadError::Unavailable(format!(
-            "keeping a controller in the kernel needs a BPF file system at {BPFFS}, and it cannot be mounted: {error} (it takes \
+            "keeping a controller in the kernel needs a BPF file system at {BPFFS}, and it cannot be mounted: \
+             {error} (it takes \
              CAP_SYS_ADMIN and a kernel with CONFIG_BPF_SYSCALL)"
         ))
     })

@@ -32,7 +32,8 @@ fn judge(release: &str, has_types: bool, status: &str) -> Result<(), LoadError> 
     }
     if !has_types {
         return unavailable(format!(
-            "loading a controller into the kernel needs its types in /sys/kernel/btf/vmlinux: kernel {release} was built without \
+            "loading a controller into the kernel needs its types in /sys/kernel/btf/vmlinux: kernel {release} was \
+             built without \
              CONFIG_DEBUG_INFO_BTF"
         ));
     }
@@ -45,7 +46,8 @@ fn judge(release: &str, has_types: bool, status: &str) -> Result<(), LoadError> 
     let holds = |bit: u32| held >> bit & 1 == 1 || (bit > 21 && held >> 21 & 1 == 1);
     match CAPABILITIES.iter().find(|(bit, _)| !holds(*bit)) {
         Some((_, name)) => unavailable(format!(
-            "loading a controller into the kernel needs the capability {name}, which this process does not have: run it as root"
+            "loading a controller into the kernel needs the capability {name}, which this process does not have: run \
+             it as root"
         )),
         None => Ok(()),
     }
@@ -71,12 +73,14 @@ mod tests {
         );
         assert_eq!(
             said("6.18.44-x", false, ROOT),
-            "loading a controller into the kernel needs its types in /sys/kernel/btf/vmlinux: kernel 6.18.44-x was built without \
+            "loading a controller into the kernel needs its types in /sys/kernel/btf/vmlinux: kernel 6.18.44-x was \
+             built without \
              CONFIG_DEBUG_INFO_BTF"
         );
         assert_eq!(
             said("6.18.44-x", true, "CapEff:\t0000000000000000\n"),
-            "loading a controller into the kernel needs the capability CAP_NET_ADMIN, which this process does not have: run it as root"
+            "loading a controller into the kernel needs the capability CAP_NET_ADMIN, which this process does not \
+             have: run it as root"
         );
         // NET_ADMIN alone: bit 12.
         assert!(said("6.18.44-x", true, "CapEff:\t0000000000001000\n").contains("CAP_PERFMON"));

@@ -43,7 +43,8 @@ pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
         let first = &plan.flows[0];
         if per_namespace(&flow.options) != per_namespace(&first.options) {
             return Err(refuse(format!(
-                "its segment_size, sack, timestamps, ecn, slow_start_restart and sack_compression must be those of `{}`: in a live \
+                "its segment_size, sack, timestamps, ecn, slow_start_restart and sack_compression must be those of \
+                 `{}`: in a live \
                  run they hold for all flows",
                 first.name
             )));
@@ -62,7 +63,8 @@ pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
 /// Why there are no rows at ACKs.
 pub(crate) fn no_rows(sampling: Sampling, why: &str) -> String {
     format!(
-        "record.flow_series: `{sampling}` needs the kernel's trace in a live run, write a time like `10ms` instead: {why}"
+        "record.flow_series: `{sampling}` needs the kernel's trace in a live run, write a time like `10ms` instead: \
+         {why}"
     )
 }
 

@@ -32,7 +32,8 @@ use crate::watchdog::{self, Unfinished};
 pub struct Live {
     /// Where the controllers come from.
     pub algorithms: Arc<dyn Algorithms>,
-    /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device); the kernel's choice if none.
+    /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device); the kernel's choice if
+    /// none.
     pub gso_max_segs: Option<u16>,
 }
 
@@ -111,7 +112,8 @@ fn run_job(live: &Live, job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
     Ok(outcome(plan, &drawn, &testbed, threads, wall))
 }
 
-/// The kernel's trace of the connections from `sockets`; none where the kernel has none to give and the plan does without.
+/// The kernel's trace of the connections from `sockets`; none where the kernel has none to give and the plan does
+/// without.
 fn trace(plan: &Plan, sockets: &[Sockets]) -> Result<Option<kernel::Trace>, Failure> {
     let Some(first) = sockets.first() else { return Ok(None) };
     let sampling = plan.record.flow_series;
@@ -172,7 +174,8 @@ pub(crate) struct Testbed {
 }
 
 impl Testbed {
-    /// Makes the namespaces on a thread of its own, which leaves that of the caller as it is. Each flow has its name of `algorithms`.
+    /// Makes the namespaces on a thread of its own, which leaves that of the caller as it is. Each flow has its name of
+    /// `algorithms`.
     pub(crate) fn build(plan: &Plan, algorithms: &[String], gso_max_segs: Option<u16>) -> Result<Self, String> {
         let build = || {
             let settings = settings(plan);

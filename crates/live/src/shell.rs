@@ -39,11 +39,14 @@ pub struct Shell {
     pub seed: u64,
     /// The command at the near end, 10.0.0.1: what it sends goes the way of the data. All is over when it ends.
     pub near: Vec<OsString>,
-    /// The command at the far end, 10.0.0.2; none if empty. It is started first, and the other when it listens, or after two seconds.
+    /// The command at the far end, 10.0.0.2; none if empty. It is started first, and the other when it listens, or
+    /// after two seconds.
     pub far: Vec<OsString>,
-    /// Where to log what passes the queue from near to far, as Mahimahi's `mm-link` does. A file that is there is replaced.
+    /// Where to log what passes the queue from near to far, as Mahimahi's `mm-link` does. A file that is there is
+    /// replaced.
     pub log: Option<PathBuf>,
-    /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device); the kernel's choice if none.
+    /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device); the kernel's choice if
+    /// none.
     pub gso_max_segs: Option<u16>,
 }
 
@@ -84,8 +87,8 @@ const PATIENCE: Span = Span::from_secs(2);
 /// The meter is read so often.
 const METER: Span = Span::from_secs(1);
 
-/// Moves the whole process into a user namespace in which it may make network namespaces: for those who are not root. To be called
-/// before the process has a second thread.
+/// Moves the whole process into a user namespace in which it may make network namespaces: for those who are not root.
+/// To be called before the process has a second thread.
 pub fn become_root() -> Result<(), Refusal> {
     system::unshare_user().map_err(|error| {
         let why = match error.raw_os_error() {
@@ -253,8 +256,8 @@ fn run_commands(
     })
 }
 
-/// Runs `command` in the namespace of `end` until it ends, or until `over`, which is asked there: then the answer is `None`. Belongs to a
-/// thread of its own, whose namespaces it changes.
+/// Runs `command` in the namespace of `end` until it ends, or until `over`, which is asked there: then the answer is
+/// `None`. Belongs to a thread of its own, whose namespaces it changes.
 fn run_command(end: &End, command: &[OsString], over: &dyn Fn() -> bool) -> Result<Option<Ended>, String> {
     let named = |error: io::Error| format!("`{}` cannot be run: {error}", command[0].to_string_lossy());
     end.enter().and_then(|()| system::unshare_processes()).map_err(named)?;

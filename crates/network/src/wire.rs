@@ -9,8 +9,8 @@ use crate::Propagation;
 
 /// A delay line: every packet arrives some time after it left, in the order in which they left unless it may overtake.
 ///
-/// The delay may change from packet to packet; one that would overtake its predecessor arrives together with it. However
-/// many packets are under way, only the first needs a wake-up: [`Wire::next_arrival`].
+/// The delay may change from packet to packet; one that would overtake its predecessor arrives together with it.
+/// However many packets are under way, only the first needs a wake-up: [`Wire::next_arrival`].
 #[derive(Clone, Debug)]
 pub struct Wire<P> {
     /// In the order of their arrivals; where packets may overtake, only the next one to arrive.
@@ -18,7 +18,8 @@ pub struct Wire<P> {
     last_arrival: Time,
     /// The delay in force.
     delay: Span,
-    /// From then on a packet takes more thought than appending it: at once where it may overtake, else when the delay changes.
+    /// From then on a packet takes more thought than appending it: at once where it may overtake, else when the delay
+    /// changes.
     plain_until: Time,
     propagation: Propagation,
     /// How many of its steps are past.
@@ -28,7 +29,8 @@ pub struct Wire<P> {
 }
 
 impl<P> Wire<P> {
-    /// A wire with nothing on it. Where `overtaking`, a packet whose delay is shorter may arrive before one sent earlier.
+    /// A wire with nothing on it. Where `overtaking`, a packet whose delay is shorter may arrive before one sent
+    /// earlier.
     pub fn new(propagation: Propagation, overtaking: bool) -> Self {
         let changes_at = propagation.later().first().map_or(Time::NEVER, |step| step.0);
         let plain_until = if overtaking { Time::ZERO } else { changes_at };
@@ -37,8 +39,9 @@ impl<P> Wire<P> {
         Self { under_way: VecDeque::new(), last_arrival: Time::ZERO, delay, plain_until, propagation, past, overtaking }
     }
 
-    /// Sends a packet that leaves at `leaves_at`, not before the one sent before it, and arrives after the delay of that instant and
-    /// `extra`. Says whether it is the next to arrive. One that leaves at [`Time::NEVER`] never arrives, nor does anything behind it.
+    /// Sends a packet that leaves at `leaves_at`, not before the one sent before it, and arrives after the delay of
+    /// that instant and `extra`. Says whether it is the next to arrive. One that leaves at [`Time::NEVER`] never
+    /// arrives, nor does anything behind it.
     #[inline(always)]
     pub fn push(&mut self, leaves_at: Time, extra: Span, packet: P) -> bool {
         if leaves_at >= self.plain_until {
@@ -76,8 +79,8 @@ impl<P> Wire<P> {
         self.under_way.front().map(|&(arrival, _)| arrival).filter(|&arrival| arrival != Time::NEVER)
     }
 
-    /// When the first packet arrives after `instant`. `None`: none will. Where packets may overtake, only the next one is looked at.
-    /// Takes time for each packet that arrives by `instant`.
+    /// When the first packet arrives after `instant`. `None`: none will. Where packets may overtake, only the next one
+    /// is looked at. Takes time for each packet that arrives by `instant`.
     #[inline]
     pub fn arrival_after(&self, instant: Time) -> Option<Time> {
         let later = self.under_way.iter().map(|&(arrival, _)| arrival).find(|&arrival| arrival > instant);

@@ -8,12 +8,12 @@ const WAITING: usize = 13;
 /// Counts are taken so many at a time: one cache line of the narrow ones.
 const STEP: usize = 32;
 
-/// The samples of a flow, counted like a [`Histogram`](crate::Histogram) counts values of weight one: minimum, maximum and mean are
-/// exact, quantiles to one part in 256.
+/// The samples of a flow, counted like a [`Histogram`](crate::Histogram) counts values of weight one: minimum, maximum
+/// and mean are exact, quantiles to one part in 256.
 ///
-/// A sample that comes is only appended to a list, and the list is counted when it is full: where thousands of flows take turns, each
-/// touches one cache line a sample instead of four. The counts cover the buckets between the smallest and the largest sample, in
-/// 16 bits until one needs 32.
+/// A sample that comes is only appended to a list, and the list is counted when it is full: where thousands of flows
+/// take turns, each touches one cache line a sample instead of four. The counts cover the buckets between the smallest
+/// and the largest sample, in 16 bits until one needs 32.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 pub struct Samples {
@@ -243,7 +243,8 @@ mod tests {
                 histogram.record(value << shift, 1);
             }
             let all = samples.statistics();
-            proptest::prop_assert_eq!((all.min(), all.max(), all.mean()), (histogram.min(), histogram.max(), histogram.mean()));
+            let expected = (histogram.min(), histogram.max(), histogram.mean());
+            proptest::prop_assert_eq!((all.min(), all.max(), all.mean()), expected);
             for q in [0.0, 0.01, 0.25, 0.5, 0.9, 0.99, 1.0] {
                 proptest::prop_assert_eq!(all.quantile(q), histogram.quantile(q), "{}", q);
             }

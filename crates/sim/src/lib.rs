@@ -1,7 +1,7 @@
 //! The simulated engine: a virtual clock, and the world that lives by it.
 //!
-//! A run is a function of plan and seed: the same bytes on every machine and however many runs go on beside it. The number of pending
-//! events is proportional to links, delays and flows, never to packets.
+//! A run is a function of plan and seed: the same bytes on every machine and however many runs go on beside it. The
+//! number of pending events is proportional to links, delays and flows, never to packets.
 
 mod alarms;
 mod capture;

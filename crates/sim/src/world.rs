@@ -1,7 +1,7 @@
 //! The world: links, wires and flows, and what happens in it at each instant.
 //!
-//! A data packet enters at [`World::send`], passes links and wires step by step ([`World::forward`], [`World::arrive`]), reaches
-//! the receiver, and comes back as an ACK over the reverse steps.
+//! A data packet enters at [`World::send`], passes links and wires step by step ([`World::forward`],
+//! [`World::arrive`]), reaches the receiver, and comes back as an ACK over the reverse steps.
 
 use control::Controller;
 use engine::{EventQueue, Fabric, Failure, Routed as _};
@@ -70,8 +70,8 @@ pub(crate) struct World<'a> {
 impl<'a> World<'a> {
     /// The world of `plan` under `seed`, in which its flows are as `drawn`.
     ///
-    /// Flows have their ends from the start, so that they lie in memory in their order; only where a flow of the plan makes many
-    /// connections, each has them from its start to its completion.
+    /// Flows have their ends from the start, so that they lie in memory in their order; only where a flow of the plan
+    /// makes many connections, each has them from its start to its completion.
     pub(crate) fn new(
         plan: &'a Plan,
         seed: u64,
@@ -145,8 +145,8 @@ impl<'a> World<'a> {
 
     /// Does what happens next, if that is before `end`, and says when it was.
     ///
-    /// At one instant packets move first, then timers expire, then flows start or stop, and samples are taken last: what is
-    /// recorded at t includes all that happened at t.
+    /// At one instant packets move first, then timers expire, then flows start or stop, and samples are taken last:
+    /// what is recorded at t includes all that happened at t.
     #[inline]
     pub(crate) fn step(&mut self, end: Time) -> Option<Time> {
         let (at_traffic, at_timer) = (self.fabric.next(), self.timers.next());
@@ -186,8 +186,8 @@ impl<'a> World<'a> {
         self.fabric.end(wire);
     }
 
-    /// Lets the processor fetch what the next packets on `wire` come to: their flows, then the ends of these, then what these refer to.
-    /// Where there are many flows, most of the time would go by in waiting for memory.
+    /// Lets the processor fetch what the next packets on `wire` come to: their flows, then the ends of these, then what
+    /// these refer to. Where there are many flows, most of the time would go by in waiting for memory.
     #[inline]
     fn expect(&self, wire: u32) {
         if let Some(packet) = self.fabric.ahead(wire, FLOW_AHEAD) {
@@ -408,8 +408,8 @@ impl<'a> World<'a> {
         self.send(now, index);
     }
 
-    /// One connection of many is complete: if its sender knows, its ends are given up. What is still on its way, such as a copy of a
-    /// segment, finds nobody.
+    /// One connection of many is complete: if its sender knows, its ends are given up. What is still on its way, such
+    /// as a copy of a segment, finds nobody.
     #[inline(never)]
     fn leave(&mut self, index: u32) {
         let flow: &mut Flow = &mut self.flows[index as usize];

@@ -331,14 +331,23 @@ prop_compose! {
         loss in pick(&["0%", "1%", "5%"]),
         reverse in pick(&["{}", "{ loss = '5%' }", "{ rate = '200kbit', queue = '5p', loss = '1%' }"]),
         flows in prop::collection::vec(
-            (controller(), pick(&["linux", "linux-3.5", "freebsd-9", "ns2-linux", "real-1992"]), transport(), 1u32..100_000), 1..4),
+            (
+                controller(),
+                pick(&["linux", "linux-3.5", "freebsd-9", "ns2-linux", "real-1992"]),
+                transport(),
+                1u32..100_000,
+            ),
+            1..4,
+        ),
         seed in 1..1000,
     ) -> (String, Vec<u32>) {
         let mut text = format!("duration = '300s'\nseed = {seed}\npath.rtt = '30ms'\n");
-        write!(text, "path.rate = '{rate}'\npath.queue = {queue}\npath.loss = '{loss}'\npath.reverse = {reverse}\n").unwrap();
+        write!(text, "path.rate = '{rate}'\npath.queue = {queue}\npath.loss = '{loss}'\n").unwrap();
+        writeln!(text, "path.reverse = {reverse}").unwrap();
         text += "record = { flow_series = 'off', probes = 'off', link_series = 'off' }\n";
         for (cc, profile, transport, bytes) in &flows {
-            write!(text, "[[flows]]\ncc = '{cc}'\nprofile = '{profile}'\ntransport = {transport}\nbytes = '{bytes}B'\n").unwrap();
+            write!(text, "[[flows]]\ncc = '{cc}'\nprofile = '{profile}'\n").unwrap();
+            write!(text, "transport = {transport}\nbytes = '{bytes}B'\n").unwrap();
         }
         (text, flows.into_iter().map(|flow| flow.3).collect())
     }

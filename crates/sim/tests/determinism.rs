@@ -68,7 +68,8 @@ const SCENARIOS: [(&str, &str); 6] = [
         links = [
           { from = "a", to = "b", rate = "10mbit", delay = "10ms", queue = "50p", duplex = true },
           { from = "b", to = "c", rate = "8mbit", delay = "5ms", queue = "64kB", loss = "0.2%", duplex = true },
-          { from = "c", to = "d", rate = "20mbit", delay = "1ms", queue = "infinite", reverse = { rate = "1mbit", queue = "20p" } },
+          { from = "c", to = "d", rate = "20mbit", delay = "1ms", queue = "infinite",
+            reverse = { rate = "1mbit", queue = "20p" } },
         ]
         flows = [
           { cc = "cubic", from = "a", to = "d" },

@@ -39,7 +39,10 @@ fn trajectory(cc: &str, profile: &str, parameters: &str, loss: &str) -> String {
         r#"
         duration = "{SECONDS}s"
         profile = "{profile}"
-        path = {{ rate = "10mbit", rtt = "40ms", queue = {{ limit = "84p", count_in_service = true }}, loss = "{loss}" }}
+        path.queue = {{ limit = "84p", count_in_service = true }}
+        path.rate = "10mbit"
+        path.rtt = "40ms"
+        path.loss = "{loss}"
         flows = [{{ cc = "{cc}", parameters = {parameters} }}]
         record = {{ flow_series = "50ms", link_series = "100ms" }}
         "#

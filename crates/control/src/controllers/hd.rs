@@ -30,7 +30,8 @@ use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 pub const ENTRY: Entry = Entry {
     name: "hd",
     title: "HD",
-    summary: "Halves by chance on queueing delay, less and less likely beyond a threshold, to coexist with loss-based flows",
+    summary: "Halves by chance on queueing delay, less and less likely beyond a threshold, to coexist with \
+        loss-based flows",
     source: "Budzisz, Stanojevic, Schlote, Baker and Shorten 2011",
     parameters: Settings::PARAMETERS,
     probes: &[

@@ -71,7 +71,8 @@ parameters! {
             unit "minutes", range from(1).up_to(BASE_CAPACITY as u32), source "RFC 6817, section 2.5, BASE_HISTORY";
         /// The smallest of so many samples is the current delay
         current_filter: u32 = 4,
-            unit "samples", range from(1).up_to(CURRENT_CAPACITY as u32), source "RFC 6817, section 2.5, CURRENT_FILTER";
+            unit "samples", range from(1).up_to(CURRENT_CAPACITY as u32),
+            source "RFC 6817, section 2.5, CURRENT_FILTER";
         /// By so much the window may exceed the data in flight
         allowed_increase: f64 = 1.0,
             unit "segments", range above(0.0).up_to(1000.0), source "RFC 6817, section 2.5, ALLOWED_INCREASE";

@@ -30,7 +30,8 @@ use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 pub const ENTRY: Entry = Entry {
     name: "pert",
     title: "PERT",
-    summary: "Emulates RED with ECN at the sender: early responses with a probability that grows with the queueing delay",
+    summary: "Emulates RED with ECN at the sender: early responses with a probability that grows with the queueing \
+        delay",
     source: "Bhandarkar, Reddy, Zhang and Loguinov 2007",
     parameters: Settings::PARAMETERS,
     probes: &[

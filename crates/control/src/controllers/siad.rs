@@ -44,7 +44,8 @@ use crate::{Ack, Context, Controller, Loss, ParameterError, Parameters, Probe, R
 pub const ENTRY: Entry = Entry {
     name: "siad",
     title: "SIAD",
-    summary: "Gives up what waits in the queue on a loss, and is back at the old window after a configured number of RTTs",
+    summary: "Gives up what waits in the queue on a loss, and is back at the old window after a configured number of \
+        RTTs",
     source: "Kuehlewind 2016",
     parameters: Settings::PARAMETERS,
     probes: &[

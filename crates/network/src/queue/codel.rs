@@ -1,8 +1,9 @@
 //! CoDel: controlled delay (RFC 8289; Nichols and Jacobson 2012).
 //!
-//! A packet that waited less than `target` is good news. When every packet of a whole `interval` waited longer, the queue stands: the
-//! next one is dropped as its service is due, and from then on one more after interval/sqrt(count), until a packet waited less.
-//! A queue that falls back into this state soon goes on with nearly the frequency it had reached.
+//! A packet that waited less than `target` is good news. When every packet of a whole `interval` waited longer, the
+//! queue stands: the next one is dropped as its service is due, and from then on one more after interval/sqrt(count),
+//! until a packet waited less. A queue that falls back into this state soon goes on with nearly the frequency it had
+//! reached.
 //!
 //! | RFC 8289, section 5 | here |
 //! | --- | --- |
@@ -10,10 +11,11 @@
 //! | dodequeue: sojourn time against TARGET, first_above_time | [`Codel::above`] |
 //! | deque: dropping state, count, lastcount | [`Codel::pop`] |
 //!
-//! Differences from the RFC: with `ecn` an ECN-capable packet is marked where another would be dropped and goes on, so that a
-//! mark takes the place of one drop (section 4.4 leaves it open; Linux does so). `ce_threshold` is of Linux: every capable packet
-//! that waited longer is marked, whatever the state. The last packet, of at most [`MTU`] bytes with all that waits behind it, is never
-//! dropped, so the link does not fall idle by CoDel. Linux computes 1/sqrt(count) by one Newton step on 16 bits, here it is exact.
+//! Differences from the RFC: with `ecn` an ECN-capable packet is marked where another would be dropped and goes on, so
+//! that a mark takes the place of one drop (section 4.4 leaves it open; Linux does so). `ce_threshold` is of Linux:
+//! every capable packet that waited longer is marked, whatever the state. The last packet, of at most [`MTU`] bytes
+//! with all that waits behind it, is never dropped, so the link does not fall idle by CoDel. Linux computes
+//! 1/sqrt(count) by one Newton step on 16 bits, here it is exact.
 
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Span, Time};
@@ -34,7 +36,8 @@ const MEMORY: u64 = 16;
 pub struct CodelSettings {
     /// How long packets may wait in the long run (RFC 8289, section 4.3); by default 5ms.
     pub target: Span,
-    /// For how long the wait may be above it: about the longest round-trip time (RFC 8289, section 4.2); by default 100ms.
+    /// For how long the wait may be above it: about the longest round-trip time (RFC 8289, section 4.2); by default
+    /// 100ms.
     pub interval: Span,
     /// Whether ECN-capable packets are marked in place of dropped; by default they are not.
     pub ecn: bool,
@@ -148,7 +151,8 @@ impl Codel {
         Some((Served { packet, arrived, marked: false }, above))
     }
 
-    /// Whether the wait has been above target for an interval, after a packet that waited `sojourn` and left `behind` waiting.
+    /// Whether the wait has been above target for an interval, after a packet that waited `sojourn` and left `behind`
+    /// waiting.
     fn above(&mut self, settings: &CodelSettings, now: Time, sojourn: Span, behind: Bytes) -> bool {
         if sojourn < settings.target || behind <= MTU {
             self.first_above = None;
@@ -228,8 +232,9 @@ mod tests {
     #[test]
     fn drops_follow_the_control_law() {
         let mut queue = standing(CodelSettings::default(), 1000, Parcel::full);
-        // The wait is above 5 ms at 5 ms, so an interval of it is over at 105 ms. Then 100/sqrt(1) to 205; the drop there is the
-        // second: 205 + 100/sqrt(2) = 275.71, of the third + 100/sqrt(3) = 333.45, + 50 = 383.45, + 44.72 = 428.17.
+        // The wait is above 5 ms at 5 ms, so an interval of it is over at 105 ms. Then 100/sqrt(1) to 205; the drop
+        // there is the second: 205 + 100/sqrt(2) = 275.71, of the third + 100/sqrt(3) = 333.45, + 50 = 383.45, + 44.72
+        // = 428.17.
         assert_eq!(serve(&mut queue, 0, 429), (vec![105, 205, 276, 334, 384], vec![]));
         assert_eq!(serve(&mut queue, 429, 430).0, [429]);
     }
@@ -238,10 +243,11 @@ mod tests {
     fn a_wait_below_target_ends_the_dropping() {
         let mut queue = standing(CodelSettings::default(), 300, Parcel::full);
         assert_eq!(serve(&mut queue, 0, 206).0, [105, 205]);
-        // 206 services and 2 drops: 92 packets of the beginning are left. What arrives now waits 3 ms at most when its turn comes.
+        // 206 services and 2 drops: 92 packets of the beginning are left. What arrives now waits 3 ms at most when its
+        // turn comes.
         (300..340).for_each(|number| queue.push(ms(295), Parcel::full(number)));
-        // The third drop would be at 275.71; it comes, the fourth at 333.45 does not, since from 297 on the wait is 2 ms and more,
-        // below target until 300, and an interval from there is over at 400.
+        // The third drop would be at 275.71; it comes, the fourth at 333.45 does not, since from 297 on the wait is 2
+        // ms and more, below target until 300, and an interval from there is over at 400.
         assert_eq!(serve(&mut queue, 206, 335).0, [276]);
     }
 

@@ -1,17 +1,18 @@
 //! FQ-CoDel: flow queues by deficit round robin, each under CoDel (RFC 8290).
 //!
-//! A hash spreads flows over `flows` queues. A queue that begins to wait is new: it is served before the old ones until it has sent a
-//! quantum, so that flows of few packets do not wait behind others. When the buffer is full, the queue with most bytes loses packets
-//! from its head.
+//! A hash spreads flows over `flows` queues. A queue that begins to wait is new: it is served before the old ones until
+//! it has sent a quantum, so that flows of few packets do not wait behind others. When the buffer is full, the queue
+//! with most bytes loses packets from its head.
 //!
 //! | RFC 8290 | here |
 //! | --- | --- |
 //! | section 4.1: enqueue, classification, the full buffer | [`FqCodel::push`], [`FqCodel::queue_of`], [`FqCodel::make_room`] |
 //! | section 4.2: dequeue from new and old queues | [`FqCodel::pop`] |
 //!
-//! As in Linux, and open in the RFC: CoDel's rule for the last MTU looks at all that waits, not at the flow's own queue; packets that
-//! a full buffer loses count for the queue's CoDel; up to `drop_batch` of them go at a time, until half of that queue is gone.
-//! Which queue a flow gets is random, drawn once for each link: two flows share one with probability 1/`flows`.
+//! As in Linux, and open in the RFC: CoDel's rule for the last MTU looks at all that waits, not at the flow's own
+//! queue; packets that a full buffer loses count for the queue's CoDel; up to `drop_batch` of them go at a time, until
+//! half of that queue is gone. Which queue a flow gets is random, drawn once for each link: two flows share one with
+//! probability 1/`flows`.
 
 use std::collections::VecDeque;
 

@@ -109,7 +109,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_is_always_the_smallest(operations in prop::collection::vec((0u32..20, prop::option::of(0u64..10)), 0..200)) {
+        fn the_first_is_always_the_smallest(
+            operations in prop::collection::vec((0u32..20, prop::option::of(0u64..10)), 0..200),
+        ) {
             let mut ranking = Ranking::new();
             let mut model = std::collections::BTreeMap::new();
             for (slot, key) in operations {

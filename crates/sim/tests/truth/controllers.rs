@@ -121,7 +121,8 @@ fn after_a_loss_cubic_climbs_along_its_cubic() {
     let tables = run(r#"
         duration = "13s"
         path = { rate = "1gbit", rtt = "100ms", queue = "infinite", loss = { packets = [400] } }
-        flows = [{ cc = "cubic", parameters = { hystart = false }, transport = { ack_every = 1, sack_compression = "0s" } }]
+        flows = [{ cc = "cubic", parameters = { hystart = false },
+                   transport = { ack_every = 1, sack_compression = "0s" } }]
         record = { flow_series = "1ack", probes = "off" }
         "#);
     let series = &tables.flow_series;
@@ -171,7 +172,8 @@ fn vegas_keeps_alpha_to_beta_of_its_segments_waiting() {
             duration = "60s"
             warmup = "20s"
             path = {{ rate = "10mbit", rtt = "40ms", queue = "200p" }}
-            flows = [{{ cc = "vegas", parameters = {{ alpha = {alpha}, beta = {beta} }}, transport = {{ ack_every = 1 }} }}]
+            flows = [{{ cc = "vegas", parameters = {{ alpha = {alpha}, beta = {beta} }},
+                       transport = {{ ack_every = 1 }} }}]
             "#
         ));
         let link = &tables.links[0];

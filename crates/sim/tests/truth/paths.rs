@@ -142,7 +142,8 @@ fn a_source_that_pauses_sends_at_its_rate_while_it_is_on() {
     let tables = run(r#"
         duration = "200s"
         path = { rate = "10mbit", rtt = "40ms", queue = "100p" }
-        flows = [{ cc = "newreno", kind = "datagram", packet_size = "1000B", source = { rate = "400kbit", on = "40s", off = "40s" } }]
+        flows = [{ cc = "newreno", kind = "datagram", packet_size = "1000B",
+                   source = { rate = "400kbit", on = "40s", off = "40s" } }]
         "#);
     let series = &tables.flow_series;
     let sent = |time| at(&series.time_s, &series.sent_packets, time);
@@ -180,7 +181,8 @@ fn short_flows_start_when_and_send_what_was_drawn_and_take_as_long_as_they_must(
     let tables = run(r#"
         duration = "100s"
         path = { rate = "1gbit", rtt = "40ms", queue = "1000p" }
-        flows = [{ name = "web", cc = "newreno", bytes = "14480B", every = { uniform = ["200ms", "300ms"] }, start = "1s", stop = "90s" }]
+        flows = [{ name = "web", cc = "newreno", bytes = "14480B", every = { uniform = ["200ms", "300ms"] },
+                   start = "1s", stop = "90s" }]
         "#);
     let flows = &tables.flows;
     // 89 s hold 356 times of 250 ms on average, with a standard deviation of 29 ms each: 2.2 in all.

@@ -293,7 +293,8 @@ fn case_3_counts_with_the_round_trips_of_the_epoch_that_ends() {
     let mut flow = Flow::cruising(settings, 130.0, 84.0, 130.0);
     flow.siad.epoch.alpha = 1.0;
     flow.lose_at(150);
-    assert_eq!((flow.probe("overestimate").round(), flow.probe("num_rtt")), (2.0, 32.0)); // 2.3, with 32 it would be 1.4
+    // 2.3; with 32 it would be 1.4.
+    assert_eq!((flow.probe("overestimate").round(), flow.probe("num_rtt")), (2.0, 32.0));
 }
 
 #[test]
