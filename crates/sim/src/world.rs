@@ -32,9 +32,9 @@ enum Planned {
 const FEW: usize = 512;
 
 /// How many packets before its arrival the flow of a packet is fetched, then its end, then what that refers to.
-const FLOW_AHEAD: usize = 8;
-const END_AHEAD: usize = 4;
-const RING_AHEAD: usize = 2;
+const FLOW_AHEAD: usize = 32;
+const END_AHEAD: usize = 20;
+const RING_AHEAD: usize = 8;
 
 /// Makes the controller of a flow.
 pub(crate) type Maker<'a> = &'a dyn Fn(&PlannedFlow) -> Result<Box<dyn Controller>, Failure>;
