@@ -406,3 +406,23 @@ def test_a_metric_takes_the_run_first_and_a_model_none():
 def test_a_name_is_registered_once():
     with pytest.raises(ValueError, match="there are two functions `goodput`"):
         metrics.metric(metrics.goodput)
+
+
+@pytest.mark.parametrize(
+    ("measure", "sentence"),
+    [
+        (lambda run: metrics.goodput(run, "a", 50.0, 60.0), "from 50 s to 60 s goes beyond the run of 10 s"),
+        (lambda run: metrics.goodput(run, None, 5.0, 10.1), "from 5 s to 10.1 s goes beyond the run of 10 s"),
+        (lambda run: metrics.goodput_windows(run, "a", 1.0, 8.0, 12.0), "goes beyond the run of 10 s"),
+        (lambda run: metrics.jain_index(run, 50.0, 60.0), "goes beyond the run of 10 s"),
+        (lambda run: metrics.throughput(run, "a", 50.0, 60.0), "goes beyond the run of 10 s"),
+        (lambda run: metrics.utilization(run, None, 50.0, 60.0), "goes beyond the run of 10 s"),
+        (lambda run: metrics.rtt_percentile(run, 101.0), "percentile = 101: must be from 0 to 100"),
+        (lambda run: metrics.rtt_range(run, -1.0, 75.0), "percentile = -1: must be from 0 to 100"),
+        (lambda run: metrics.queue_delay(run, "zz"), 'of = "zz": must be one of max'),
+        (lambda run: metrics.queue_length(run, "zz"), 'of = "zz": must be one of mean'),
+    ],
+)
+def test_what_a_run_does_not_have_is_refused(measure, sentence):
+    with pytest.raises(metrics.MetricError, match=sentence):
+        measure(handmade())

@@ -17,6 +17,7 @@ from ackclock.metrics.tables import (
     event_times,
     flow_row,
     link_row,
+    percentile_of,
     samples,
 )
 
@@ -63,7 +64,7 @@ def epoch_queue_minimum(
 
     An epoch lasts from one loss event of the flow, or of any flow, to the next.
     """
-    return float(np.percentile(_epoch_minima(run, flow, link, start, stop), percentile))
+    return percentile_of(_epoch_minima(run, flow, link, start, stop), percentile)
 
 
 @metric

@@ -14,7 +14,9 @@ from ackclock.metrics.tables import (
     flow_row,
     is_one_of,
     link_row,
+    percentile_of,
     samples,
+    statistic,
     within,
 )
 
@@ -53,7 +55,7 @@ def rtt_percentile(
         row = flow_row(run, flow)
         base = float(column(run.flows, "base_rtt_ms")[row]) if above_base else 0.0
         return float(column(run.flows, name)[row]) - base
-    return float(np.percentile(rtt_samples(run, flow, start, stop, above_base), percentile))
+    return percentile_of(rtt_samples(run, flow, start, stop, above_base), percentile)
 
 
 @metric
@@ -82,20 +84,20 @@ def rtt_range(
     stop: float | None = None,
 ) -> float:
     """Difference of two percentiles of the RTT in ms; by default the interquartile range."""
-    below, above = np.percentile(rtt_samples(run, flow, start, stop), [low, high])
-    return float(above - below)
+    rtts = rtt_samples(run, flow, start, stop)
+    return percentile_of(rtts, high) - percentile_of(rtts, low)
 
 
 @metric
 def queue_delay(run: Tables, of: str = "mean", link: str | None = None) -> float:
     """Queueing delay (ms) over the measured interval, time-weighted: "mean", "p50", "p95", "p99" or "max"."""
-    return float(column(run.links, f"queue_delay_{of}_ms")[link_row(run, link)])
+    return statistic(run.links, "queue_delay_{}_ms", of, link_row(run, link))
 
 
 @metric
 def queue_length(run: Tables, of: str = "mean", link: str | None = None) -> float:
     """Waiting packets over the measured interval, time-weighted: "mean", "p50", "p95" or "max"."""
-    return float(column(run.links, f"queue_packets_{of}")[link_row(run, link)])
+    return statistic(run.links, "queue_packets_{}", of, link_row(run, link))
 
 
 @metric
@@ -112,7 +114,7 @@ def queue_percentile(
     chosen &= within(column(table, "time_s"), start, stop)
     if not chosen.any():
         raise MetricError("the queue has no sample in the interval")
-    return float(np.percentile(column(table, "queue_packets")[chosen], percentile))
+    return percentile_of(column(table, "queue_packets")[chosen], percentile)
 
 
 @metric

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from ackclock.metrics.registry import metric
-from ackclock.metrics.tables import MetricError, Tables, column, event_times, events_of, flow_row, samples
+from ackclock.metrics.tables import (
+    MetricError,
+    Tables,
+    column,
+    event_times,
+    events_of,
+    flow_row,
+    percentile_of,
+    samples,
+)
 
 
 @metric
@@ -46,7 +55,7 @@ def event_value(
     values = values[np.isfinite(values)]
     if not values.size:
         raise MetricError(f"there is no event `{kind}` with a value in the interval")
-    return float(np.percentile(values, percentile))
+    return percentile_of(values, percentile)
 
 
 @metric

@@ -14,6 +14,7 @@ from ackclock.metrics.tables import (
     column,
     flow_names,
     flow_row,
+    interval,
     link_row,
     samples,
 )
@@ -44,9 +45,7 @@ def goodput(
             raise MetricError("goodput needs both ends of its interval or none")
         values = column(run.flows, "goodput_bps")
         return float(np.sum(values) if flow is None else values[flow_row(run, flow)])
-    if not stop > start:
-        raise MetricError(f"an interval from {start:g} s to {stop:g} s is empty")
-    edges = np.array([start, stop])
+    edges = np.array(interval(run, start, stop))
     flows = flow_names(run) if flow is None else [flow]
     return float(sum(np.diff(delivered_at(run, f, edges))[0] for f in flows) * 8 / (stop - start))
 
@@ -67,6 +66,8 @@ def goodput_bins(run: Tables, flow: str, width: float, stop: float | None = None
 @metric
 def goodput_windows(run: Tables, flow: str, width: float, start: float, stop: float) -> Array:
     """Goodput (bit/s) in each of the windows of ``width`` seconds that fit between ``start`` and ``stop``."""
+    if stop > start:
+        interval(run, start, stop)
     steps = np.arange(math.floor((stop - start) / width + 1e-9) + 1, dtype=np.float64)
     edges: Array = start + steps * width
     if edges.size < 2:
@@ -92,7 +93,7 @@ def throughput(
     if start is None or stop is None or not stop > start:
         raise MetricError("throughput needs both ends of its interval or none, the later one last")
     flows = flow_names(run) if flow is None else [flow]
-    edges = np.array([start, stop])
+    edges = np.array(interval(run, start, stop))
     arrived = sum(float(np.diff(arrived_at(run, f, edges))[0]) for f in flows)
     return arrived * packet * 8 / (stop - start)
 
@@ -128,6 +129,6 @@ def utilization(
     table = run.link_series
     chosen = column(table, "link") == column(run.links, "link")[row]
     departed = np.interp(
-        [start, stop], column(table, "time_s")[chosen], column(table, "departed_bytes")[chosen]
+        interval(run, start, stop), column(table, "time_s")[chosen], column(table, "departed_bytes")[chosen]
     )
     return float((departed[1] - departed[0]) * 8 / (stop - start) / link_rate(run, link))

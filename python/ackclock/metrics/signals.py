@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ackclock.metrics.registry import metric
-from ackclock.metrics.tables import Array, MetricError, Tables, samples, within
+from ackclock.metrics.tables import Array, MetricError, Tables, percentile_of, samples, within
 
 
 @metric
@@ -24,7 +24,7 @@ def signal_percentile(
     chosen = values[within(times, start, stop) & np.isfinite(values)]
     if not chosen.size:
         raise MetricError(f"signal `{signal}` of `{flow}` has no sample in the interval")
-    return float(np.percentile(chosen, percentile))
+    return percentile_of(chosen, percentile)
 
 
 @metric
@@ -72,7 +72,7 @@ def change_at(
     if not np.any(kept):
         raise MetricError(f"`{counter}` of `{flow}` never rises in the interval")
     change = new[kept] / old[kept] if how == "ratio" else new[kept] - old[kept]
-    return float(np.percentile(change, percentile))
+    return percentile_of(change, percentile)
 
 
 def latest(run: Tables, flow: str, name: str, at: Array) -> Array:

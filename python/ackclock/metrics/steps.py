@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ackclock.metrics.registry import metric
 from ackclock.metrics.signals import latest
-from ackclock.metrics.tables import MetricError, Tables, samples, within
+from ackclock.metrics.tables import MetricError, Tables, percentile_of, samples, within
 
 
 def _steps(
@@ -45,7 +45,7 @@ def signal_ratio(
     at = _steps(run, flow, counter, start, stop)
     if not at.size:
         raise MetricError(f"`{counter}` of `{flow}` never rises in the interval")
-    return float(np.percentile(latest(run, flow, signal, at) / latest(run, flow, divisor, at), percentile))
+    return percentile_of(latest(run, flow, signal, at) / latest(run, flow, divisor, at), percentile)
 
 
 @metric

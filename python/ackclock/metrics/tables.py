@@ -112,6 +112,33 @@ def link_row(run: Tables, link: str | None) -> int:
     return bottleneck.index(True)
 
 
+def interval(run: Tables, start: float, stop: float) -> tuple[float, float]:
+    """Both ends of an interval (s), which must not be empty nor go beyond the run. Raises MetricError."""
+    if not stop > start:
+        raise MetricError(f"an interval from {start:g} s to {stop:g} s is empty")
+    ends = [column(run.flows, "stop_s"), column(run.flow_series, "time_s"), column(run.link_series, "time_s")]
+    end = max((float(np.nanmax(times)) for times in ends if times.size), default=math.inf)
+    if stop > end * (1 + 1e-9):
+        raise MetricError(f"an interval from {start:g} s to {stop:g} s goes beyond the run of {end:g} s")
+    return start, stop
+
+
+def percentile_of(values: Array, percentile: float) -> float:
+    """A percentile of some values. Raises MetricError unless ``percentile`` is from 0 to 100."""
+    if not 0 <= percentile <= 100:
+        raise MetricError(f"percentile = {percentile:g}: must be from 0 to 100")
+    return float(np.percentile(values, percentile))
+
+
+def statistic(table: pa.Table, name: str, of: str, row: int) -> float:
+    """The column of a table in whose name ``{}`` stands for ``of``, in a row. Raises MetricError."""
+    before, after = name.split("{}")
+    known = [c[len(before) : len(c) - len(after)] for c in table.column_names if c.startswith(before)]
+    if name.format(of) not in table.column_names:
+        raise MetricError(f'of = "{of}": must be one of {", ".join(known)}')
+    return float(column(table, name.format(of))[row])
+
+
 def within(times: Array, start: float | None, stop: float | None) -> npt.NDArray[np.bool_]:
     """Which times lie in an interval, ends included."""
     low = -math.inf if start is None else start
