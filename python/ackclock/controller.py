@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Collection, Mapping
 
@@ -119,3 +120,21 @@ class Controller:
     def probe(self) -> Mapping[str, float]:
         """Named internals for the table ``probes``. By default none."""
         return {}
+
+
+def check_controller(kind: type) -> None:
+    """Refuses a class that the engine could not use, before a run.
+
+    Raises TypeError for a class that is no ``Controller`` or has a method ``on_…`` that nothing would call,
+    NotImplementedError for one without a method that every controller needs.
+    """
+    if not issubclass(kind, Controller):
+        raise TypeError(f"{kind.__name__} is no controller: its class must derive from ackclock.Controller")
+    hooks = [name for name in dir(Controller) if name.startswith("on_")]
+    for name in dir(kind):
+        if name.startswith("on_") and name not in hooks:
+            nearest = difflib.get_close_matches(name, hooks, 1, 0.0)[0]
+            raise TypeError(f"{kind.__name__}.{name}: there is no such event; did you mean `{nearest}`?")
+    for name, arguments in (("on_ack", "cx, ack"), ("on_loss", "cx, loss"), ("on_timeout", "cx, loss")):
+        if getattr(kind, name) is getattr(Controller, name):
+            raise NotImplementedError(f"{kind.__name__} has no {name}({arguments})")

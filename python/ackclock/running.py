@@ -155,6 +155,8 @@ def _compiled(
     elif not isinstance(scenario, Scenario):
         scenario = Scenario.load(scenario, any_controller=any_controller)
     if flows is not None:
+        if isinstance(flows, str | Flow | type):
+            raise TypeError(f'flows is {flows!r}: it must be a list, as in ["cubic"]')
         scenario = replace(scenario, flows=[flow if isinstance(flow, Flow) else Flow(flow) for flow in flows])
     overrides = {key: value for key, value in given.items() if value is not None}
     return scenario.compiled(overrides, any_controller=any_controller)

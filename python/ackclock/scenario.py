@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeAlias, TypeVar
 
 from ackclock import _engine
-from ackclock.controller import Controller
+from ackclock.controller import Controller, check_controller
 
 Rate: TypeAlias = str | Sequence[Sequence[str]] | Mapping[str, str]
 """``"10mbit"``, ``"unlimited"``, ``[["0s", "10mbit"], ["20s", "5mbit"]]`` or ``{"trace": "saw.down"}``."""
@@ -246,6 +246,7 @@ class Scenario:
                         f"flows.{_index_of(self.flows, flow)}.cc is {flow.cc!r}: it must be the name of a "
                         "controller, or a class written in Python"
                     )
+                check_controller(flow.cc)
                 described["cc"] = f"python:{len(factories)}:{flow.cc.__name__}"
                 if flow.name is None and flow.count is None:
                     described["name"] = f"{flow.cc.__name__}-{_index_of(self.flows, flow)}"

@@ -282,3 +282,32 @@ def test_a_scenario_does_not_bring_its_python_controllers_along() -> None:
         match="flow `Fixed-0`: cc: the controller `python:0:Fixed` is one written in Python",
     ):
         ackclock.simulate(ackclock.Scenario.from_document(scenario.resolved()))
+
+
+def test_a_misspelt_event_is_refused_with_its_name():
+    class Misspelt(Fixed):
+        def on_lost(self, cx, loss):
+            pass
+
+    with pytest.raises(TypeError, match=r"Misspelt\.on_lost: there is no such event; did you mean `on_loss`"):
+        ackclock.simulate(LOSSY, [Misspelt], duration="1s")
+
+
+@pytest.mark.parametrize("missing", ["on_ack", "on_loss", "on_timeout"])
+def test_a_controller_without_a_needed_event_is_refused(missing):
+    events = {name: lambda *_: None for name in ("on_ack", "on_loss", "on_timeout") if name != missing}
+    kind = type("Short", (ackclock.Controller,), events)
+    # Without loss, the event may never come: it is refused all the same.
+    with pytest.raises(NotImplementedError, match=rf"Short has no {missing}\("):
+        ackclock.simulate(ackclock.Path("10mbit", "40ms", "infinite"), [kind], duration="10ms")
+
+
+def test_a_class_that_is_no_controller_is_refused():
+    with pytest.raises(TypeError, match="int is no controller: its class must derive"):
+        ackclock.simulate(LOSSY, [int], duration="1s")
+
+
+@pytest.mark.parametrize("flows", ["cdg", Fixed, ackclock.Flow("cdg")])
+def test_flows_that_are_no_list_are_refused(flows):
+    with pytest.raises(TypeError, match=r"flows is .*: it must be a list, as in"):
+        ackclock.simulate(LOSSY, flows, duration="1s")
