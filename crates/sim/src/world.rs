@@ -9,8 +9,8 @@ use record::EventKind;
 use scenario::{DrawnFlow, Plan, PlannedFlow};
 use units::{Ecn, Time};
 
-use crate::alarms::Alarms;
 use crate::capture::Capture;
+use crate::delayed_ack_timers::DelayedAckTimers;
 use crate::flow::{Ends, Flow};
 use crate::lines::Lines;
 use crate::observer::Observer;
@@ -54,7 +54,7 @@ pub(crate) struct World<'a> {
     /// Senders: looked at no later than needed, often for nothing.
     timers: EventQueue,
     /// Receivers.
-    alarms: Alarms,
+    delayed_ack_timers: DelayedAckTimers,
     /// Sorted, the next one last.
     planned: Vec<(Time, Planned)>,
     at_planned: Time,
@@ -83,7 +83,7 @@ impl<'a> World<'a> {
         let mut world = Self {
             fabric: Fabric::new(plan, seed, capture.is_some()),
             timers: EventQueue::new(drawn.len()),
-            alarms: Alarms::new(drawn.len()),
+            delayed_ack_timers: DelayedAckTimers::new(drawn.len()),
             samples: Samples::new(plan),
             recorder: Recorder::new(plan, drawn),
             acks: Acks::default(),
@@ -150,8 +150,9 @@ impl<'a> World<'a> {
     #[inline]
     pub(crate) fn step(&mut self, end: Time) -> Option<Time> {
         let (at_traffic, at_timer) = (self.fabric.next(), self.timers.next());
-        let (at_alarm, at_planned, at_sample) = (self.alarms.next(), self.at_planned, self.samples.next);
-        let now = at_traffic.min(at_timer).min(at_alarm).min(at_planned).min(at_sample);
+        let (at_delayed_ack, at_planned, at_sample) =
+            (self.delayed_ack_timers.next(), self.at_planned, self.samples.next);
+        let now = at_traffic.min(at_timer).min(at_delayed_ack).min(at_planned).min(at_sample);
         if now >= end && at_sample != end {
             return None;
         }
@@ -163,7 +164,7 @@ impl<'a> World<'a> {
             self.move_traffic(now);
         } else if now == at_timer {
             self.expire_sender(now, self.timers.first_slot());
-        } else if now == at_alarm {
+        } else if now == at_delayed_ack {
             self.expire_receiver(now);
         } else if now == at_planned {
             self.run_planned(now);
@@ -194,7 +195,7 @@ impl<'a> World<'a> {
             Lines::prefetch(&self.flows[packet.flow as usize]);
             match packet.body() {
                 Body::Ack(slot) => self.acks.prefetch(slot),
-                Body::Data(_) => self.alarms.prefetch(packet.flow),
+                Body::Data(_) => self.delayed_ack_timers.prefetch(packet.flow),
             }
         }
         if let Some(packet) = self.fabric.ahead(wire, END_AHEAD) {
@@ -285,7 +286,7 @@ impl<'a> World<'a> {
             flow.completed = Some(now);
             self.recorder.event(now, EventKind::Complete, packet.flow, None, None, None);
         }
-        self.alarms.set(now, packet.flow, or_never(ends.receiver_deadline()));
+        self.delayed_ack_timers.set(now, packet.flow, or_never(ends.receiver_deadline()));
         if let Some(ack) = ack {
             self.acknowledge(now, packet.flow, ack);
         }
@@ -349,10 +350,10 @@ impl<'a> World<'a> {
     /// A delayed ACK is due, unless its timer was taken back.
     #[inline(never)]
     fn expire_receiver(&mut self, now: Time) {
-        let Some(index) = self.alarms.due(now) else { return };
+        let Some(index) = self.delayed_ack_timers.due(now) else { return };
         let Some(ends) = &mut self.flows[index as usize].ends else { return };
         let ack = ends.on_receiver_timeout(now);
-        self.alarms.set(now, index, or_never(ends.receiver_deadline()));
+        self.delayed_ack_timers.set(now, index, or_never(ends.receiver_deadline()));
         if let Some(ack) = ack {
             self.acknowledge(now, index, ack);
         }
@@ -418,7 +419,7 @@ impl<'a> World<'a> {
             self.recorder.leave(self.plan, index, &self.drawn[index as usize], flow);
             flow.ends = None;
             self.look_at(index, Time::NEVER);
-            self.alarms.clear(index);
+            self.delayed_ack_timers.clear(index);
         }
     }
 

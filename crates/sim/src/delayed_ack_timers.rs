@@ -7,9 +7,9 @@ use units::{Span, Time};
 
 /// Timers that are set and taken back with every other packet, and have few lengths. All timers of one length expire in
 /// the order in which they were set, so a queue for each length does what a heap would, at a fraction of the cost. One
-/// that is taken back stays in its queue until somebody looks: [`Alarms::next`] may be too early, never too late.
+/// that is taken back stays in its queue until somebody looks: [`DelayedAckTimers::next`] may be too early, never too late.
 #[derive(Clone, Debug)]
-pub(crate) struct Alarms {
+pub(crate) struct DelayedAckTimers {
     lines: Vec<Line>,
     /// When the timer of each flow expires; [`Time::NEVER`] if it is not set.
     expires: Vec<Time>,
@@ -23,7 +23,7 @@ struct Line {
     timers: VecDeque<(Time, u32)>,
 }
 
-impl Alarms {
+impl DelayedAckTimers {
     /// A timer for each of `flows`.
     pub(crate) fn new(flows: usize) -> Self {
         Self { lines: Vec::new(), expires: vec![Time::NEVER; flows], next: Time::NEVER }
@@ -107,18 +107,18 @@ mod tests {
             operations in proptest::collection::vec((0u64..30, 0u32..6, proptest::option::of(0usize..3)), 1..200)
         ) {
             let lengths = [1, 40, 100].map(Span::from_millis);
-            let mut alarms = Alarms::new(6);
+            let mut delayed_ack_timers = DelayedAckTimers::new(6);
             let mut model = [Time::NEVER; 6];
             let mut now = Time::ZERO;
             for (wait, flow, set) in operations {
                 now += Span::from_millis(wait);
-                while alarms.next() <= now {
-                    let at = alarms.next();
-                    if let Some(flow) = alarms.due(at) {
+                while delayed_ack_timers.next() <= now {
+                    let at = delayed_ack_timers.next();
+                    if let Some(flow) = delayed_ack_timers.due(at) {
                         proptest::prop_assert_eq!((model[flow as usize], model.into_iter().min()), (at, Some(at)));
                         model[flow as usize] = Time::NEVER;
                     } else {
-                        proptest::prop_assert!(alarms.next() > at);
+                        proptest::prop_assert!(delayed_ack_timers.next() > at);
                     }
                 }
                 let entry = &mut model[flow as usize];
@@ -128,8 +128,8 @@ mod tests {
                     // One that is set earlier than it was is set anew.
                     Some(length) => *entry = (*entry).min(now + lengths[length]),
                 }
-                alarms.set(now, flow, *entry);
-                proptest::prop_assert!(alarms.next() <= model.into_iter().min().unwrap());
+                delayed_ack_timers.set(now, flow, *entry);
+                proptest::prop_assert!(delayed_ack_timers.next() <= model.into_iter().min().unwrap());
             }
         }
     }
