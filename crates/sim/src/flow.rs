@@ -36,7 +36,7 @@ pub(crate) struct Flow {
     /// Sends: started and not yet stopped.
     pub(crate) running: bool,
     /// One connection of many: it has ends only from start to completion.
-    pub(crate) passing: bool,
+    pub(crate) transient: bool,
     /// Segments that make it complete, if it ends by itself.
     pub(crate) total: Option<u64>,
     pub(crate) completed: Option<Time>,

@@ -167,7 +167,7 @@ impl Recorder {
     }
 
     /// `flow` gives up its ends: what it did is known, and its meter is free for another.
-    pub(crate) fn leave(&mut self, plan: &Plan, index: u32, drawn: &DrawnFlow, flow: &mut Flow) {
+    pub(crate) fn retire(&mut self, plan: &Plan, index: u32, drawn: &DrawnFlow, flow: &mut Flow) {
         self.count(flow);
         let meter = std::mem::replace(&mut flow.meter, NO_METER);
         let own = std::mem::take(&mut *self.flows[meter as usize]);

@@ -125,7 +125,7 @@ impl<'a> World<'a> {
                 start: flow.start,
                 stop: flow.stop,
                 running: false,
-                passing: flow.number.is_some(),
+                transient: flow.number.is_some(),
                 total: flow.bytes.map(|b| b.get().div_ceil(segment)),
                 completed: None,
             }));
@@ -257,8 +257,8 @@ impl<'a> World<'a> {
                 }
                 self.send(now, packet.flow);
                 let flow = &self.flows[packet.flow as usize];
-                if flow.passing && flow.completed.is_some() {
-                    self.leave(packet.flow);
+                if flow.transient && flow.completed.is_some() {
+                    self.retire(packet.flow);
                 }
             }
         }
@@ -412,11 +412,11 @@ impl<'a> World<'a> {
     /// One connection of many is complete: if its sender knows, its ends are given up. What is still on its way, such
     /// as a copy of a segment, finds nobody.
     #[inline(never)]
-    fn leave(&mut self, index: u32) {
+    fn retire(&mut self, index: u32) {
         let flow: &mut Flow = &mut self.flows[index as usize];
         if flow.ends.as_ref().is_some_and(|ends| ends.in_flight() == 0 && ends.sender_deadline().is_none()) {
             flow.running = false;
-            self.recorder.leave(self.plan, index, &self.drawn[index as usize], flow);
+            self.recorder.retire(self.plan, index, &self.drawn[index as usize], flow);
             flow.ends = None;
             self.look_at(index, Time::NEVER);
             self.delayed_ack_timers.clear(index);
