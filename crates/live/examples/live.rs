@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use engine::{Engine as _, Job, Watch};
-use live::{Live, Twins};
+use live::{Live, ProjectControllers};
 
 fn main() -> ExitCode {
     match run() {
@@ -24,7 +24,7 @@ fn run() -> Result<(), String> {
     let scenario = scenario::from_path(&file, &files).map_err(|error| error.to_string())?;
     let plan = scenario.plan_live(&files).map_err(|error| error.to_string())?;
     let seed = arguments.next().map_or(Ok(plan.seed), |seed| seed.parse().map_err(|_| format!("`{seed}`: no seed")))?;
-    let live = Live { algorithms: Arc::new(Twins), gso_max_segs: None };
+    let live = Live { algorithms: Arc::new(ProjectControllers), gso_max_segs: None };
     let outcome =
         live.run(&Job { plan: Arc::new(plan), seed }, &Watch::default()).map_err(|error| error.to_string())?;
     for flow in &outcome.tables.flows {

@@ -13,15 +13,15 @@ mod check;
 mod emulator;
 mod fidelity;
 mod host;
+mod project_controllers;
 mod run;
 mod shell;
 mod tcp;
-mod twins;
 mod watchdog;
 
 pub use algorithm::{Algorithm, Algorithms, InKernel, Internal};
 pub use check::{MOST_FLOWS, Refusal, check};
 pub use fidelity::{Fidelity, Lateness, Trains};
+pub use project_controllers::ProjectControllers;
 pub use run::{Live, Outcome};
 pub use shell::{Reading, Shell, ShellOutcome, become_root, shell};
-pub use twins::Twins;

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use common::{alone, job, kernel_tells, possible, threads_and_files};
 use engine::Watch;
-use live::{Outcome, Twins};
+use live::{Outcome, ProjectControllers};
 use record::{EventKind, FlowState};
 
-const TWINS: &str = r#"{ cc = "cdg" }, { cc = "siad" }, { cc = "da" }"#;
+const OWN: &str = r#"{ cc = "cdg" }, { cc = "siad" }, { cc = "da" }"#;
 const ALL: &str = r#"{ cc = "newreno" }, { cc = "cubic" }, { cc = "cdg" }, { cc = "siad" }, { cc = "da" }"#;
 
 fn run(toml: &str) -> Outcome {
     let mut job = job(toml);
-    job.algorithms = Arc::new(Twins);
+    job.algorithms = Arc::new(ProjectControllers);
     let before = threads_and_files("self");
     let outcome = common::run_job(&job, &Watch::default()).unwrap();
     assert_eq!(threads_and_files("self"), before, "programs, links and sockets are gone");
@@ -124,7 +124,7 @@ fn marks_bring_the_windows_of_twins_down_before_anything_is_dropped() {
         return;
     }
     let _alone = alone();
-    let ecn = TWINS.replace(" }", ", transport = { ecn = true } }");
+    let ecn = OWN.replace(" }", ", transport = { ecn = true } }");
     let outcome = run(&format!(
         r#"
         duration = "2s"

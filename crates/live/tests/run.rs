@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{alone, job, kernel_tells, possible, run};
 use engine::{Failure, Watch};
-use live::{Algorithms, Outcome, Twins};
+use live::{Algorithms, Outcome, ProjectControllers};
 use record::EventKind;
 
 fn count(outcome: &Outcome, kind: EventKind) -> u64 {
@@ -237,7 +237,7 @@ fn controllers_of_this_project_tell_of_themselves_at_every_so_manieth_ack() {
             record = {{ flow_series = "1ack", probes = "{probes}" }}
             "#
         ));
-        job.algorithms = Arc::new(Twins);
+        job.algorithms = Arc::new(ProjectControllers);
         common::run_job(&job, &Watch::default()).unwrap()
     };
     for (probes, every) in [("1ack", 1), ("20acks", 20)] {
@@ -316,7 +316,7 @@ fn twins_in_the_kernel_tell_of_themselves() {
     if !possible() {
         return;
     }
-    if let Err(error) = Twins.check(&"cdg".into(), &control::Parameters::new()) {
+    if let Err(error) = ProjectControllers.check(&"cdg".into(), &control::Parameters::new()) {
         eprintln!("skipped: {error}");
         return;
     }
@@ -327,7 +327,7 @@ fn twins_in_the_kernel_tell_of_themselves() {
         flows = [{ cc = "cdg" }, { cc = "cdg", parameters = { G = "5ms" } }, { cc = "newreno" }]
         record = { probes = "100ms" }
     "#);
-    job.algorithms = Arc::new(Twins);
+    job.algorithms = Arc::new(ProjectControllers);
     let outcome = common::run_job(&job, &Watch::default()).unwrap();
     let probes = &outcome.tables.probes;
     for flow in [0, 1] {

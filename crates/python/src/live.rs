@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::Watch;
-use live::{Algorithms as _, Live, Twins};
+use live::{Algorithms as _, Live, ProjectControllers};
 use pyo3::prelude::*;
 use scenario::{Error, Plan};
 
@@ -42,11 +42,11 @@ pub(crate) fn live_check(py: Python<'_>, resolved: &str) -> PyResult<()> {
 
 /// Checks the plan, and that its controllers can be loaded.
 fn check(plan: &Plan) -> Result<(), String> {
-    live::check(plan, &Twins).map_err(|refusal| refusal.to_string())?;
+    live::check(plan, &ProjectControllers).map_err(|refusal| refusal.to_string())?;
     for (index, flow) in plan.flows.iter().enumerate() {
         let seen = plan.flows[..index].iter().any(|one| (&one.cc, &one.parameters) == (&flow.cc, &flow.parameters));
         if !seen {
-            let loaded = Twins.load(&flow.cc, &flow.parameters);
+            let loaded = ProjectControllers.load(&flow.cc, &flow.parameters);
             loaded.map_err(|message| format!("flow `{}`: {message}", flow.name))?;
         }
     }
@@ -67,7 +67,7 @@ impl Maker for LiveRun {
     type Kept = ();
 
     fn make(&self, _plan: &Plan, _watch: &Arc<Watch>) -> Result<(Live, ()), Failure> {
-        Ok((Live { algorithms: Arc::new(Twins), gso_max_segs: self.gso_max_segs }, ()))
+        Ok((Live { algorithms: Arc::new(ProjectControllers), gso_max_segs: self.gso_max_segs }, ()))
     }
 
     fn fail(&self, plan: &Plan, _kept: &(), failure: Option<engine::Failure>) -> Option<Failure> {

@@ -1,4 +1,4 @@
-//! The controllers of `kernel/` say what their twins in `crates/control` say: the same events, told to both, leave the
+//! The controllers of `kernel/` do what those of `crates/control` do: the same events, reported to both, leave the
 //! same windows but for rounding. The C files are the very ones that the kernel runs; what the kernel's TCP does around
 //! them is that of the crate.
 //!
@@ -24,7 +24,7 @@ use sim::Simulator;
 use units::{Bytes, Span, Time};
 
 /// A controller in both languages.
-struct Twins {
+struct Pair {
     name: String,
     source: Source,
     /// The most that windows differ by.
@@ -32,20 +32,20 @@ struct Twins {
 }
 
 /// Every `kernel/*.bpf.c`, but for that which traces.
-static TWINS: LazyLock<Vec<Twins>> = LazyLock::new(|| {
+static PAIRS: LazyLock<Vec<Pair>> = LazyLock::new(|| {
     let files = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel")).unwrap();
     let controllers = files.map(|file| file.unwrap().path()).filter_map(|path| {
         let name = path.file_name()?.to_str()?.strip_suffix(".bpf.c")?.to_owned();
         (name != "trace").then_some((name, path))
     });
-    let twins = controllers.map(|(name, path)| {
+    let pairs = controllers.map(|(name, path)| {
         let rounding = if name == "newreno" { 2.0 } else { 0.0 };
-        Twins { source: Source::open(&path).unwrap(), rounding, name }
+        Pair { source: Source::open(&path).unwrap(), rounding, name }
     });
     // Those that differ first: the made-up flows of each follow from the order.
-    let mut twins: Vec<_> = twins.collect();
-    twins.sort_by(|a, b| b.rounding.total_cmp(&a.rounding).then_with(|| a.name.cmp(&b.name)));
-    twins
+    let mut pairs: Vec<_> = pairs.collect();
+    pairs.sort_by(|a, b| b.rounding.total_cmp(&a.rounding).then_with(|| a.name.cmp(&b.name)));
+    pairs
 });
 
 /// Settings that lead through every rule, with the controllers they belong to.
@@ -67,22 +67,22 @@ const SETTINGS: &[(&str, &str)] = &[
 ];
 
 /// The first event after which the windows differ by more than rounding, as a sentence.
-fn difference(twins: &Twins, parameters: &Parameters, recording: &Recording, seed: u64) -> Option<String> {
-    let rust = recording.play(registry::build(&twins.name, parameters).unwrap().as_mut(), seed);
-    let c = recording.play(twins.source.build(parameters).unwrap().as_mut(), seed);
-    let differs = |&i: &usize| (c[i].0 - rust[i].0.floor().max(1.0)).abs() > twins.rounding;
+fn difference(pair: &Pair, parameters: &Parameters, recording: &Recording, seed: u64) -> Option<String> {
+    let rust = recording.play(registry::build(&pair.name, parameters).unwrap().as_mut(), seed);
+    let c = recording.play(pair.source.build(parameters).unwrap().as_mut(), seed);
+    let differs = |&i: &usize| (c[i].0 - rust[i].0.floor().max(1.0)).abs() > pair.rounding;
     (0..rust.len()).find(differs).map(|i| {
         let told = (i.saturating_sub(12)..=i).map(|i| {
             let (at, event) = &recording.events[i];
             format!("{at} {event:?}: Rust {:?}, C {:?}", rust[i], c[i])
         });
         let told = told.collect::<Vec<_>>().join("\n");
-        format!("{} with {parameters:?} differs after event {i} of {}:\n{told}", twins.name, rust.len())
+        format!("{} with {parameters:?} differs after event {i} of {}:\n{told}", pair.name, rust.len())
     })
 }
 
-fn twins(name: &str) -> &'static Twins {
-    TWINS.iter().find(|twins| twins.name == name).unwrap()
+fn pair(name: &str) -> &'static Pair {
+    PAIRS.iter().find(|pair| pair.name == name).unwrap()
 }
 
 fn parameters(text: &str) -> Parameters {
@@ -143,7 +143,7 @@ fn recorded_flows_have_the_same_windows_in_both_languages() {
                     _ => continue,
                 }] += 1;
             }
-            let found = difference(twins(name), &parameters(settings), &recording, 7);
+            let found = difference(pair(name), &parameters(settings), &recording, 7);
             assert!(found.is_none(), "{path}, {flow}: {}", found.unwrap());
         }
     }
@@ -287,13 +287,13 @@ fn made_up_flows_have_the_same_windows_in_both_languages() {
     let config = ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let steps = (proptest::collection::vec(step(), 1..1500), any::<u64>());
-    for twins in TWINS.iter() {
+    for pair in PAIRS.iter() {
         let settings: Vec<Parameters> =
-            SETTINGS.iter().filter(|(name, _)| *name == twins.name).map(|(_, text)| parameters(text)).collect();
-        assert!(!settings.is_empty(), "SETTINGS has none for {}", twins.name);
+            SETTINGS.iter().filter(|(name, _)| *name == pair.name).map(|(_, text)| parameters(text)).collect();
+        assert!(!settings.is_empty(), "SETTINGS has none for {}", pair.name);
         let outcome = runner.run(&steps, |(steps, seed)| {
             let recording = Connection::recording(&steps);
-            let found = settings.iter().find_map(|parameters| difference(twins, parameters, &recording, seed));
+            let found = settings.iter().find_map(|parameters| difference(pair, parameters, &recording, seed));
             found.map_or(Ok(()), |found| Err(TestCaseError::fail(found)))
         });
         assert_eq!(outcome, Ok(()));

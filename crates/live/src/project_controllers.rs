@@ -10,7 +10,7 @@ use crate::algorithm::{Algorithm, Algorithms, InKernel, Internal};
 
 /// The controllers that the kernel has, and those that this project loads into it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Twins;
+pub struct ProjectControllers;
 
 /// What the kernel has itself, under names of the simulator, is taken from it.
 fn is_loaded(cc: &ControllerRef) -> bool {
@@ -22,7 +22,7 @@ fn is_loaded(cc: &ControllerRef) -> bool {
     }
 }
 
-impl Algorithms for Twins {
+impl Algorithms for ProjectControllers {
     fn check(&self, cc: &ControllerRef, parameters: &Parameters) -> Result<(), String> {
         if is_loaded(cc) {
             return kernel::check().map_err(|error| error.to_string());
