@@ -93,7 +93,7 @@ typedef u64 segments;
 #define SEGMENT 65536ull
 #define WHOLE(n) ((segments)(n) << 16)
 /* The slow-start threshold before the first congestion event, as the kernel writes it. */
-#define ENDLESS 0x7fffffffu
+#define INFINITE_SSTHRESH 0x7fffffffu
 
 inline_always u64 least(u64 a, u64 b) { return a < b ? a : b; }
 inline_always u64 most(u64 a, u64 b) { return a > b ? a : b; }
