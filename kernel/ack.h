@@ -95,8 +95,8 @@ typedef u64 segments;
 /* The slow-start threshold before the first congestion event, as the kernel writes it. */
 #define INFINITE_SSTHRESH 0x7fffffffu
 
-inline_always u64 least(u64 a, u64 b) { return a < b ? a : b; }
-inline_always u64 most(u64 a, u64 b) { return a > b ? a : b; }
+inline_always u64 min_u64(u64 a, u64 b) { return a < b ? a : b; }
+inline_always u64 max_u64(u64 a, u64 b) { return a > b ? a : b; }
 
 /* x * factor, rounded down; exact but for that as long as the product is below 2^64. */
 inline_always u64 scaled_down(u64 x, real factor)

@@ -62,7 +62,7 @@ inline_always u64 aligned(binary64 a, binary64 b)
 /* a + b */
 FUNCTION(binary64, plus, binary64, a, binary64, b)
 {
-	binary64 larger = most(a, b), smaller = least(a, b);
+	binary64 larger = max_u64(a, b), smaller = min_u64(a, b);
 	return rounded((mantissa(larger) << 10) + aligned(larger, smaller), exponent(larger) - 10);
 }
 

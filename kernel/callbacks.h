@@ -31,7 +31,7 @@
 
 STORED_STATE(struct controller);
 
-inline_always u32 whole(segments w) { return (u32)most(1, w >> 16); }
+inline_always u32 whole(segments w) { return (u32)max_u64(1, w >> 16); }
 
 /* The state of a connection that was started; while it is established, the kernel calls already. */
 inline_always struct controller *started(struct sock *sk)
@@ -42,7 +42,7 @@ inline_always struct controller *started(struct sock *sk)
 
 inline_always void publish_threshold(struct sock *sk, struct controller *s)
 {
-	s->events.threshold = whole(most(s->reno.threshold, MINIMUM));
+	s->events.threshold = whole(max_u64(s->reno.threshold, MINIMUM));
 	tcp_sk(sk)->snd_ssthresh = s->events.threshold;
 }
 
@@ -57,7 +57,7 @@ inline_always void publish(struct sock *sk, struct controller *s)
 /* The stack now reduces to the controller's window. */
 inline_always void publish_target(struct sock *sk, struct controller *s)
 {
-	tcp_sk(sk)->snd_ssthresh = whole(least(s->reno.window, s->reno.threshold));
+	tcp_sk(sk)->snd_ssthresh = whole(min_u64(s->reno.window, s->reno.threshold));
 }
 
 /* What the stack changed since the last ACK holds. */
@@ -164,7 +164,7 @@ CALLBACK_1(u32, ack_ssthresh, struct sock *, sk)
 	struct controller *s = started(sk);
 	if (s)
 		s->events.pending = true;
-	return most(tcp_sk(sk)->snd_cwnd / 2, 2);
+	return max_u64(tcp_sk(sk)->snd_cwnd / 2, 2);
 }
 
 CALLBACK_2(void, ack_set_state, struct sock *, sk, u8, next)

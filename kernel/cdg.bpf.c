@@ -170,14 +170,14 @@ inline_always u64 deciding_gradient(const struct controller *s)
 
 inline_always void resync_shadow(struct controller *s, segments before)
 {
-	s->shadow = most(s->shadow, shadow_resync == shadow_resync_before ? before : s->reno.window); /* (7), first case */
+	s->shadow = max_u64(s->shadow, shadow_resync == shadow_resync_before ? before : s->reno.window); /* (7), first case */
 }
 
 /* A delay back-off (6), first case. */
 inline_always void back_off(struct sock *sk, struct controller *s)
 {
-	s->reno.threshold = most(scaled(s->reno.window, beta_d), w_floor >> 16);
-	s->reno.window = least(s->reno.window, s->reno.threshold);
+	s->reno.threshold = max_u64(scaled(s->reno.window, beta_d), w_floor >> 16);
+	s->reno.window = min_u64(s->reno.window, s->reno.threshold);
 	s->relieved = true;
 	s->relieved_until = tcp_sk(sk)->snd_nxt;
 	s->backoffs += 1;
@@ -239,7 +239,7 @@ inline_always bool close_interval(struct controller *s)
 /* A clock with a tick reads the whole ticks in an RTT plus one. */
 inline_always span on_clock(span rtt)
 {
-	rtt = least(rtt, LONGEST_RTT);
+	rtt = min_u64(rtt, LONGEST_RTT);
 	return rtt_tick == 0 ? rtt : (rtt / rtt_tick + 1) * rtt_tick;
 }
 
@@ -247,7 +247,7 @@ inline_always span on_clock(span rtt)
 
 inline_always void on_start(struct sock *sk, struct controller *s)
 {
-	s->length = a > 1 ? least(a, CAPACITY) : 1;
+	s->length = a > 1 ? min_u64(a, CAPACITY) : 1;
 	s->shadow = s->reno.window;
 }
 
@@ -257,8 +257,8 @@ inline_always void on_signals(struct sock *sk, struct controller *s)
 		s->relieved = false;
 	if (s->events.rtt) {
 		span rtt = on_clock(s->events.rtt);
-		s->open.min = s->open.max ? least(s->open.min, rtt) : rtt;
-		s->open.max = most(s->open.max, rtt);
+		s->open.min = s->open.max ? min_u64(s->open.min, rtt) : rtt;
+		s->open.max = max_u64(s->open.max, rtt);
 	}
 	s->overdue |= s->events.round_start;
 	s->interval_closed = s->overdue && s->open.max;
@@ -273,7 +273,7 @@ inline_always void on_ack(struct sock *sk, struct controller *s, u32 delivered)
 		return;
 	segments before = s->reno.window;
 	if (in_slow_start(&s->reno))
-		s->reno.window = least(before + WHOLE(delivered), s->reno.threshold);
+		s->reno.window = min_u64(before + WHOLE(delivered), s->reno.threshold);
 	else if (s->interval_closed)
 		s->reno.window += SEGMENT; /* (6), second case */
 	if (s->shadow)
@@ -290,8 +290,8 @@ inline_always void remember(struct controller *s)
 /* Keeps beta_l of `from`; the shadow window does what NewReno would. */
 inline_always void reduce(struct controller *s, segments from)
 {
-	s->reno.threshold = most(scaled(from, beta_l), w_floor >> 16);
-	s->reno.window = least(s->reno.threshold, from);
+	s->reno.threshold = max_u64(scaled(from, beta_l), w_floor >> 16);
+	s->reno.window = min_u64(s->reno.threshold, from);
 	s->shadow /= 2;
 }
 
@@ -308,10 +308,10 @@ inline_always void on_loss(struct sock *sk, struct controller *s)
 	s->losses_full += s->queue == QUEUE_FULL;
 	if (tolerates_loss(s)) {
 		/* (8), second case: retransmit, no more. As ssthresh it ends slow start. */
-		s->reno.threshold = most(s->reno.window, w_floor >> 16);
+		s->reno.threshold = max_u64(s->reno.window, w_floor >> 16);
 		s->losses_tolerated += 1;
 	} else {
-		reduce(s, use_shadow ? most(s->shadow, s->reno.window) : s->reno.window); /* (8), first case */
+		reduce(s, use_shadow ? max_u64(s->shadow, s->reno.window) : s->reno.window); /* (8), first case */
 		s->losses_congestion += 1;
 	}
 }
@@ -331,7 +331,7 @@ inline_always void on_timeout(struct sock *sk, struct controller *s, bool again)
 	if (!again) {
 		remember(s);
 		s->shadow /= 2;
-		s->reno.threshold = most(s->reno.window / 2, MINIMUM);
+		s->reno.threshold = max_u64(s->reno.window / 2, MINIMUM);
 	}
 	s->reno.window = SEGMENT;
 	s->comparable = false;
@@ -349,7 +349,7 @@ inline_always void on_spurious(struct sock *sk, struct controller *s)
 		return;
 	s->can_restore = false;
 	restore(&s->reno, &s->before);
-	s->shadow = most(s->shadow, s->shadow_before);
+	s->shadow = max_u64(s->shadow, s->shadow_before);
 }
 
 /* What others did to the queue meanwhile is no gradient of one round trip. */

@@ -87,13 +87,13 @@ inline_always span observe(struct controller *s, span measured)
 	span smallest = measured;
 	if (s->memory == 0) {
 		if (s->reference_delay)
-			smallest = least(smallest, s->reference_delay);
+			smallest = min_u64(smallest, s->reference_delay);
 	} else {
 		s->ring[s->next % CAPACITY] = measured;
 		s->next = s->next + 1 < s->memory ? s->next + 1 : 0;
 		for (u32 i = 0; i < CAPACITY; i++)
 			if (s->ring[i])
-				smallest = least(smallest, s->ring[i]);
+				smallest = min_u64(smallest, s->ring[i]);
 	}
 	s->reference_delay = smallest;
 	return smallest;
@@ -119,7 +119,7 @@ inline_always bool gradient_ends_slow_start(struct controller *s, span delay, u3
 	if (difference <= delay)
 		size = scaled(s->reno.window, fraction(difference, delay));
 	else
-		size = s->reno.window * least(difference / delay, CAPACITY); /* far below zero: how far does not matter */
+		size = s->reno.window * min_u64(difference / delay, CAPACITY); /* far below zero: how far does not matter */
 	size = (size << 16) / increase;
 	s->ndg = grows ? (s64)size : -(s64)size;
 	return ndg_sign == ndg_sign_above ? s->ndg > (s64)ndg_threshold : s->ndg < (s64)ndg_threshold;
@@ -160,8 +160,8 @@ inline_always void slow_start(struct sock *sk, struct controller *s, span delay,
 		}
 	}
 	s->last_delay = delay;
-	s->reno.window = least(s->reno.window + WHOLE(increase), WHOLE(max_window));
-	if (s->reno.window >= least(WHOLE(max_window), s->reno.threshold))
+	s->reno.window = min_u64(s->reno.window + WHOLE(increase), WHOLE(max_window));
+	if (s->reno.window >= min_u64(WHOLE(max_window), s->reno.threshold))
 		enter_avoidance(sk, s);
 }
 
@@ -203,8 +203,8 @@ inline_always void end_of_epoch(struct sock *sk, struct controller *s, span dela
 		return;
 	}
 	segments window = s->reno.window;
-	segments next = least(most(next_window(s, delay), SEGMENT), WHOLE(max_window));
-	s->reno.window = is_window_limited(sk) ? next : least(next, window);
+	segments next = min_u64(max_u64(next_window(s, delay), SEGMENT), WHOLE(max_window));
+	s->reno.window = is_window_limited(sk) ? next : min_u64(next, window);
 	s->previous_window = window;
 }
 
@@ -212,7 +212,7 @@ inline_always void lose(struct controller *s)
 {
 	s->losses += 1;
 	/* Half the window in whole segments, and slow start anew (Jacobson 1988, appendix B). */
-	s->reno.threshold = most(WHOLE(s->reno.window >> 17), MINIMUM);
+	s->reno.threshold = max_u64(WHOLE(s->reno.window >> 17), MINIMUM);
 	s->reno.window = SEGMENT;
 	enter_slow_start(s);
 }
@@ -228,9 +228,9 @@ inline_always void remember(struct controller *s)
 
 inline_always void on_start(struct sock *sk, struct controller *s)
 {
-	s->memory = reference == reference_last ? most(least(last_m, CAPACITY), 1) : 0;
+	s->memory = reference == reference_last ? max_u64(min_u64(last_m, CAPACITY), 1) : 0;
 	s->phase = SLOW_START;
-	s->reno.window = least(s->reno.window, WHOLE(max_window));
+	s->reno.window = min_u64(s->reno.window, WHOLE(max_window));
 	s->previous_window = SEGMENT;
 }
 
@@ -238,7 +238,7 @@ inline_always void on_signals(struct sock *sk, struct controller *s) {}
 
 inline_always void on_ack(struct sock *sk, struct controller *s, u32 delivered)
 {
-	span delay = least(s->events.rtt, LONGEST_DELAY);
+	span delay = min_u64(s->events.rtt, LONGEST_DELAY);
 	if (s->phase == SLOW_START)
 		slow_start(sk, s, delay, is_window_limited(sk) ? delivered : 0);
 	else if (!s->has_head)

@@ -22,8 +22,8 @@ inline_always bool in_slow_start(const struct reno *reno) { return reno->window 
 /* Takes back a reduction: window and threshold are at least what they were before it. */
 inline_always void restore(struct reno *reno, const struct reno *before)
 {
-	reno->window = most(reno->window, before->window);
-	reno->threshold = most(reno->threshold, before->threshold);
+	reno->window = max_u64(reno->window, before->window);
+	reno->threshold = max_u64(reno->threshold, before->threshold);
 }
 
 struct events {

@@ -18,7 +18,7 @@
 /* Called when a loss, a mark or a timeout asks for a smaller window: what the stack leads it down to. */
 CALLBACK_1(u32, newreno_ssthresh, struct sock *, sk)
 {
-	return most(tcp_sk(sk)->snd_cwnd / 2, 2);
+	return max_u64(tcp_sk(sk)->snd_cwnd / 2, 2);
 }
 
 /* Called for each ACK on which the window may grow; `acked` segments were delivered by it. */

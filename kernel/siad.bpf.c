@@ -115,12 +115,12 @@ inline_always bool at_most(span a, span b) { return a <= b || a - b <= TOLERANCE
 /* The RTT sample of an ACK; at least a tick, as a shorter one would be no time at all. 0 if there is none. */
 inline_always span rtt_now(const struct sock *sk)
 {
-	u64 tick = most(timestamp_tick(sk), 1);
+	u64 tick = max_u64(timestamp_tick(sk), 1);
 	s64 by_timestamp = rtt_source == rtt_source_timestamp ? timestamp_rtt(sk) : -1;
 	if (by_timestamp >= 0)
-		return most(least(by_timestamp, LONGEST_RTT), tick);
-	u64 smoothed = least(smoothed_rtt(sk), LONGEST_RTT);
-	return smoothed ? most(smoothed / tick * tick, tick) : 0;
+		return max_u64(min_u64(by_timestamp, LONGEST_RTT), tick);
+	u64 smoothed = min_u64(smoothed_rtt(sk), LONGEST_RTT);
+	return smoothed ? max_u64(smoothed / tick * tick, tick) : 0;
 }
 
 /* Whether the window exceeds the threshold by more than alpha and `more`: by about one RTT of growth since it was
@@ -133,15 +133,15 @@ inline_always bool has_grown(const struct controller *s, binary64 more)
 /* Takes a sample. Returns whether it shows that the queue has been empty (section III.B). */
 inline_always bool observe(struct controller *s, span sample)
 {
-	s->current = least(sample, s->previous);
+	s->current = min_u64(sample, s->previous);
 	s->previous = sample;
 	if (at_most(sample, s->minimum)) {
-		s->minimum = least(sample, s->minimum);
+		s->minimum = min_u64(sample, s->minimum);
 		s->of_epoch = s->minimum;
 		return true;
 	}
 	if (at_most(sample, s->of_epoch)) {
-		s->of_epoch = least(sample, s->of_epoch);
+		s->of_epoch = min_u64(sample, s->of_epoch);
 		if (has_grown(s, ONE)) {
 			s->minimum = s->of_epoch;
 			return true;
@@ -172,20 +172,20 @@ inline_always void guard_against_creeping(struct controller *s)
 /* What of `window` the path itself holds: (7), window * RTT_min/RTT_curr, not rounded down. Not without a sample. */
 inline_always binary64 without_backlog(const struct controller *s, binary64 window)
 {
-	return least(over(times(window, from_whole(s->minimum)), from_whole(s->current)), window);
+	return min_u64(over(times(window, from_whole(s->minimum)), from_whole(s->current)), window);
 }
 
 /* (target - from)/round_trips, at least one segment. */
 inline_always binary64 climb(binary64 target, binary64 from, u32 round_trips)
 {
-	return most(over(minus(target, from), from_whole(round_trips)), ONE);
+	return max_u64(over(minus(target, from), from_whole(round_trips)), ONE);
 }
 
 /* (3): from ssthresh to the target in Num_RTT round trips, at least a segment in each and at most as in slow start. */
 inline_always binary64 scalable_increase(const struct controller *s)
 {
 	binary64 threshold = exact(s->reno.threshold);
-	return least(climb(s->epoch.incthresh, threshold, s->epoch.rtts), most(threshold, ONE));
+	return min_u64(climb(s->epoch.incthresh, threshold, s->epoch.rtts), max_u64(threshold, ONE));
 }
 
 /* In slow start alpha is the window. */
@@ -227,7 +227,7 @@ static long grow_by_one(u32 index, void *context)
 	else if (old < e->incthresh && window >= e->incthresh)
 		e->alpha = ONE; /* Fast Increase begins */
 	else if (window > e->incthresh)
-		e->alpha = least(plus(e->alpha, ONE), most(over(window, TWO), ONE)); /* (6) */
+		e->alpha = min_u64(plus(e->alpha, ONE), max_u64(over(window, TWO), ONE)); /* (6) */
 	return 0;
 }
 
@@ -265,7 +265,7 @@ inline_always binary64 window_at_loss(struct controller *s)
 		s->event_case = 1;
 		grown = e->alpha;
 	}
-	return most(minus(window, grown), from_whole(min_cwnd));
+	return max_u64(minus(window, grown), from_whole(min_cwnd));
 }
 
 /* (4): the next target, after a decrease to `threshold`: cwnd_max, now `cmax`, and (5), or what stands in for it. */
@@ -281,7 +281,7 @@ inline_always binary64 target_after(struct controller *s, binary64 cmax, binary6
 		down = times(minus(POWER(-1), random), range);
 	}
 	s->trend = (s64)in_segments(up) - (s64)in_segments(down);
-	return most(minus(plus(cmax, up), down), threshold);
+	return max_u64(minus(plus(cmax, up), down), threshold);
 }
 
 /* A regular decrease: threshold and window, target, and the increase that leads there. */
@@ -298,19 +298,19 @@ inline_always void regular_decrease(struct controller *s)
 	binary64 cmax = window_at_loss(s), left = over(cmax, TWO);
 	if (s->current != UNKNOWN)
 		left = minus(from_whole(floor_of(without_backlog(s, cmax))), rounded(margin, -32)); /* (8) */
-	segments threshold = most(whole_down(left), WHOLE(min_cwnd));
+	segments threshold = max_u64(whole_down(left), WHOLE(min_cwnd));
 	if (num_ms == 0) {
-		e->rtts = most(num_rtt, MIN_RTTS);
+		e->rtts = max_u64(num_rtt, MIN_RTTS);
 	} else if (s->current != UNKNOWN) {
 		span mean = (s->minimum + s->current) / 2;
-		e->rtts = most(least(num_ms / most(mean, 1), ~0u), MIN_RTTS);
+		e->rtts = max_u64(min_u64(num_ms / max_u64(mean, 1), ~0u), MIN_RTTS);
 	}
 	s->overestimate = minus(exact(s->reno.window), cmax);
 	s->ssthresh_at_event = threshold;
 	s->decreases += 1;
 	e->incthresh = target_after(s, cmax, exact(threshold));
 	e->cmax = cmax;
-	set_window(s, least(s->reno.window, threshold), threshold);
+	set_window(s, min_u64(s->reno.window, threshold), threshold);
 }
 
 /* The window is down and a new epoch begins: Additional Decreases are due if `drained` is false. */
@@ -344,8 +344,8 @@ inline_always void additional_decrease(struct controller *s, binary64 left)
 		alpha = climb(e->incthresh, floor, remaining);
 	} else {
 		binary64 red = over(lower, from_whole(remaining));                               /* (17) */
-		binary64 alpha_new = climb(e->incthresh, lower, most(remaining - 1, 1));         /* (18) */
-		window = most(from_whole(floor_of(minus(lower, most(red, alpha_new)))), floor);  /* (16) */
+		binary64 alpha_new = climb(e->incthresh, lower, max_u64(remaining - 1, 1));         /* (18) */
+		window = max_u64(from_whole(floor_of(minus(lower, max_u64(red, alpha_new)))), floor);  /* (16) */
 		alpha = alpha_new > red ? alpha_new : climb(e->incthresh, window, remaining);    /* (19) */
 	}
 	e->drained = window == floor || alpha > window;
@@ -360,7 +360,7 @@ inline_always void on_start(struct sock *sk, struct controller *s)
 {
 	/* All at the initial window: the first phase is a slow start. */
 	s->epoch.incthresh = s->epoch.alpha = s->epoch.cmax = exact(s->reno.window);
-	s->epoch.rtts = most(num_rtt, MIN_RTTS);
+	s->epoch.rtts = max_u64(num_rtt, MIN_RTTS);
 	s->epoch.drained = true;
 	s->minimum = s->of_epoch = s->current = s->previous = UNKNOWN;
 }
@@ -403,7 +403,7 @@ inline_always void on_spurious(struct sock *sk, struct controller *s)
 	if (!s->can_restore)
 		return;
 	s->can_restore = false;
-	s->reno.window = most(s->reno.window, s->reno_before.window);
+	s->reno.window = max_u64(s->reno.window, s->reno_before.window);
 	s->reno.threshold = s->reno_before.threshold;
 	s->epoch = s->epoch_before;
 	s->of_epoch = s->of_epoch_before;
