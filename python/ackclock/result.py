@@ -181,6 +181,9 @@ class Run:
                 raise ResultError(
                     f"{source}: the tables have schema version {version}, this package reads {SCHEMA_VERSION}"
                 )
+            for key in ("name", "duration", "warmup"):
+                if not isinstance(described["scenario"][key], str):
+                    raise ValueError(f"scenario.{key} must be text")
             given = dict(described["scenario"]), int(described["seed"]), dict(described["engine"])
         except OSError as error:
             raise ResultError(f"{source}: run.json cannot be read: {error.strerror}") from error

@@ -566,6 +566,11 @@ def test_a_damaged_result_is_refused(tmp_path):
         (folder / "run.json").write_text(text)
         with pytest.raises(ResultError):
             Run.load(folder)
+    described = {"schema_version": 2, "seed": 1, "engine": {}}
+    for scenario in ({}, {"name": "x", "duration": "1s"}, {"name": "x", "duration": 1, "warmup": "0s"}):
+        (folder / "run.json").write_text(json.dumps(described | {"scenario": scenario}))
+        with pytest.raises(ResultError, match=r"run\.json is not the description of a run"):
+            Run.load(folder)
     (folder / "run.json").write_bytes(b"\xff\xfe")
     with pytest.raises(ResultError):
         Run.load(folder)
