@@ -149,6 +149,15 @@ def test_a_command_that_cannot_be_carried_out(capsys, arguments, sentence):
     assert sentence in refused(capsys, *arguments)
 
 
+@pytest.mark.parametrize("command", [["compare", "cdg", "--duration", "1s"], ["shell", "--", "true"]])
+def test_a_current_folder_that_is_deleted_is_named(capsys, tmp_path, monkeypatch, command):
+    monkeypatch.setattr("ackclock.cli.shell.check_built_in", lambda: None)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert refused(capsys, *command) == "the current folder has been deleted: change into another"
+
+
 def test_the_seed_of_compare_is_a_key_of_the_scenario(capsys):
     _, out, _ = run(capsys, "compare", "newreno", "--duration", "1s", "--set", "seed=7", "--json")
     assert json.loads(out)["runs"][0]["seed"] == 7

@@ -48,6 +48,7 @@ def compare(
 
     Example: `ackclock compare newreno cubic cdg --loss 1% --repeat 10 --out results`
     """
+    output.check_current_folder()
     names = [display_name(cc) for cc in controllers]
     if len(set(names)) < len(names):
         raise InputError(f"{' '.join(controllers)}: a controller is named twice")

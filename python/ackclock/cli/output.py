@@ -92,6 +92,14 @@ def check_csv(csv: bool, out: Path | None) -> None:
         raise InputError("--csv: needs --out DIR, the folder that the tables are written into")
 
 
+def check_current_folder() -> None:
+    """Refuses a current folder that does not exist any more: files of scenarios are looked for in it."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise InputError("the current folder has been deleted: change into another") from None
+
+
 def print_json(document: Mapping[str, Any]) -> None:
     """Prints the one object on standard output."""
     json.dump(document, sys.stdout, indent=2, allow_nan=False)

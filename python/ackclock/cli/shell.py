@@ -58,6 +58,7 @@ def shell(
     of the command. Example: `ackclock shell --rate 10mbit --queue 50p --far "iperf3 -s" -- iperf3 -c server`
     """
     check_built_in()
+    output.check_current_folder()
     if rtt is not None and delay is not None:
         raise InputError("--rtt and --delay: only one of them can be given")
     service: Any = rate if trace is None else {"trace": str(trace)}
