@@ -7,7 +7,8 @@ use units::{Span, Time};
 
 /// Timers that are set and taken back with every other packet, and have few lengths. All timers of one length expire in
 /// the order in which they were set, so a queue for each length does what a heap would, at a fraction of the cost. One
-/// that is taken back stays in its queue until somebody looks: [`DelayedAckTimers::next`] may be too early, never too late.
+/// that is taken back stays in its queue until somebody looks: [`DelayedAckTimers::next`] may be too early, never too
+/// late.
 #[derive(Clone, Debug)]
 pub(crate) struct DelayedAckTimers {
     lines: Vec<Line>,
