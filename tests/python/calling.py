@@ -2,6 +2,17 @@
 
 from ackclock.cli import main
 
+SCENARIO = """name = "small"
+duration = "1s"
+[path]
+rate = "5mbit"
+rtt = "20ms"
+queue = "30p"
+[[flows]]
+cc = "newreno"
+"""
+"""A scenario file that runs in a moment."""
+
 
 def run(capsys, *arguments):
     """Exit status, standard output and standard error of a command."""

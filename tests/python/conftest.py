@@ -6,6 +6,7 @@ from itertools import islice
 import pytest
 
 from ackclock.engines.simulator import Simulator
+from calling import SCENARIO
 from experiments import EXPERIMENT, read
 
 
@@ -45,3 +46,13 @@ def kernel(monkeypatch):
 def experiment(tmp_path):
     """The experiment of ``experiments.EXPERIMENT``."""
     return read(tmp_path, EXPERIMENT)
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    """The file of ``calling.SCENARIO``."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    path = folder / "small.toml"
+    path.write_text(SCENARIO)
+    return path

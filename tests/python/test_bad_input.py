@@ -4,10 +4,8 @@ import json
 import math
 import os
 import pickle
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,28 +14,9 @@ from ackclock import Controller, Flow, ResultError, Run, ScenarioError, simulate
 from ackclock import Path as NetworkPath
 from ackclock.errors import InputError
 from ackclock.report import FolderError, check_folder, new_folder
-from calling import refused, run
-
-SCENARIO = """name = "small"
-duration = "1s"
-[path]
-rate = "5mbit"
-rtt = "20ms"
-queue = "30p"
-[[flows]]
-cc = "newreno"
-"""
+from calling import SCENARIO, refused, run
 
 COMMAND = [sys.executable, "-m", "ackclock.cli"]
-
-
-@pytest.fixture
-def scenario(tmp_path):
-    folder = tmp_path / "in"
-    folder.mkdir()
-    path = folder / "small.toml"
-    path.write_text(SCENARIO)
-    return path
 
 
 def shell(line, *arguments, **environment):
@@ -286,71 +265,6 @@ def test_no_home_no_terminal_and_ascii_do_no_harm(scenario, tmp_path):
     assert done.returncode == 0
     assert json.loads(done.stdout)["runs"]
     assert shell('"$@"', "compare", "--help", **poor).returncode == 0
-
-
-def test_an_interrupted_run_leaves_no_capture_and_prints_no_json(scenario, tmp_path):
-    settings = ("--set", "duration=100000s", "--set", "record.events=false")
-    command = [*COMMAND, "run", scenario, *settings, "--pcap", tmp_path / "x.pcapng", "--json"]
-    process = subprocess.Popen(
-        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    give_up = time.monotonic() + 20
-    while not (tmp_path / "x.pcapng").exists() and time.monotonic() < give_up:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=20)
-    assert (process.returncode, out) == (130, "")
-    assert err.strip() == "interrupted"
-    assert [p.name for p in tmp_path.iterdir()] == ["in"]
-
-
-@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT] * 3])
-def test_an_interruption_while_drawing_costs_no_run(capsys, scenario, tmp_path, monkeypatch, signals):
-    def drawing(_):
-        for number in signals:
-            os.kill(os.getpid(), number)
-        time.sleep(20)
-
-    monkeypatch.setattr("ackclock.plots.goodput_over_time", drawing)
-    out = tmp_path / "out"
-    status, _, err = run(capsys, "run", scenario, "--repeat", 2, "--out", out)
-    assert status == 130
-    assert f"interrupted; 2 finished runs are in {out}" in err
-    assert "Interrupted: the runs that had finished" in (out / "index.html").read_text()
-    assert [Run.load(out / f"small-seed-{seed}").seed for seed in (1, 2)] == [1, 2]
-
-
-def test_an_interruption_while_saving_leaves_the_run_whole(capsys, scenario, tmp_path, monkeypatch):
-    save = Run.save
-
-    def interrupted(self, folder):
-        os.kill(os.getpid(), signal.SIGINT)
-        return save(self, folder)
-
-    monkeypatch.setattr(Run, "save", interrupted)
-    status, _, err = run(capsys, "run", scenario, "--out", tmp_path / "out")
-    assert (status, "1 finished runs" in err) == (130, True)
-    assert Run.load(tmp_path / "out").flows.num_rows == 1
-
-
-def test_an_interruption_of_a_report_of_experiments_costs_no_claim(capsys, tmp_path, monkeypatch):
-    def drawing(*_):
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(20)
-
-    monkeypatch.setattr("ackclock.papers.figures.PaperFigure.draw", drawing)
-    status, _, err = run(capsys, "reproduce", "cdg2011-fig7", "--quick", "--out", tmp_path / "out")
-    assert status == 130
-    assert "interrupted" in err
-    assert "cdg2011-fig7" in (tmp_path / "out" / "claims.md").read_text()
-
-
-def test_an_interruption_outside_of_runs_is_reported(capsys, scenario, monkeypatch):
-    def reading(_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("ackclock.cli.run._read", reading)
-    assert run(capsys, "run", scenario) == (130, "", "ackclock: interrupted\n")
 
 
 def test_help_appears_without_loading_what_it_does_not_need():
