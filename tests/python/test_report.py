@@ -64,6 +64,20 @@ def test_a_page_needs_no_other_file_and_escapes_text(tmp_path):
     assert all(source.startswith("data:image/png;base64,") for source in re.findall(r'src="([^"]*)"', text))
 
 
+@pytest.mark.parametrize(
+    ("cell", "right"),
+    [
+        *((cell, True) for cell in ("94.2", "-", "-3", "1e+13", "1.4 … ∞", "-∞ … 5", "30 (31)", "1.5 %")),
+        *((cell, False) for cell in ("601 x web", "4a", "2-web", "-x", "cdg", "1 - x", "")),
+    ],
+)
+def test_only_numbers_are_set_right(tmp_path, cell, right):
+    page = Page("numbers")
+    page.table(("cell",), [[cell]])
+    page.write(tmp_path / "index.html")
+    assert ('<td class="number">' in (tmp_path / "index.html").read_text()) == right
+
+
 def test_numbers_have_four_digits():
     assert [number(x) for x in (0.123456, 1234.56, 12345.6, 0.0, None, float("inf"))] == [
         "0.1235",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -31,6 +32,10 @@ pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; font-size: .8rem; }
 
 GENERATOR = '<meta name="generator" content="ackclock">'
 """The mark of a page of ackclock: ``--force`` replaces nothing else."""
+
+
+NUMBER = re.compile(r"-|-?[\d∞](?:[\W\d_]|e[+-]\d)*")
+"""A cell that is a number, a range of numbers or a dash, and no name that begins with a digit."""
 
 
 class Page:
@@ -63,7 +68,7 @@ class Page:
         for row in rows:
             cells = []
             for i, cell in enumerate(row):
-                number = numbers and (cell[:1].isdigit() or cell[:1] == "-")
+                number = numbers and NUMBER.fullmatch(cell) is not None
                 css = cell if i == css_column else "number" if number else ""
                 cells.append(f'<td class="{escape(css)}">{escape(cell)}</td>')
             body.append(f"<tr>{''.join(cells)}</tr>")
