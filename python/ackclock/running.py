@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias, TypedDict, Unpack, overload
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from ackclock import sweep
 from ackclock.controller import Controller
@@ -45,6 +45,8 @@ class LiveOptions(Options, total=False):
     gso_max_segs: int | None
 
 
+# Only where ``repeat`` is written out as 1 can a type checker know that the result is a ``Run``. So the
+# second overload is ``Runs | Any``: what is right for ``Runs`` passes, and for a single ``Run`` too.
 @overload
 def simulate(
     scenario: Described,
@@ -58,7 +60,7 @@ def simulate(
 @overload
 def simulate(
     scenario: Described, flows: Flows | None = None, *, repeat: int, **options: Unpack[SimulateOptions]
-) -> Run | Runs: ...
+) -> Runs | Any: ...
 
 
 def simulate(
@@ -102,7 +104,7 @@ def live(
 @overload
 def live(
     scenario: Described, flows: Flows | None = None, *, repeat: int, **options: Unpack[LiveOptions]
-) -> Run | Runs: ...
+) -> Runs | Any: ...
 
 
 def live(
