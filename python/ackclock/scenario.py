@@ -7,6 +7,8 @@ default.
 from __future__ import annotations
 
 import json
+import math
+import numbers
 import os
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
@@ -252,7 +254,7 @@ class Scenario:
                 if flow.name is None and flow.count is None:
                     described["name"] = f"{flow.cc.__name__}-{_index_of(self.flows, flow)}"
                 factories.append(_factory(flow.cc, dict(flow.parameters or {})))
-        text = json.dumps(document, default=str)
+        text = json.dumps(_plain(document, ""), default=str)
         resolved = _engine.resolve_json(text, override_list(overrides), any_controller=any_controller)
         return resolved, factories
 
@@ -284,9 +286,9 @@ def _read(file: pathlib.Path) -> str:
         ) from None
 
 
-def _error(message: str, file: str) -> _engine.ScenarioError:
+def _error(message: str, file: str, key: str = "") -> _engine.ScenarioError:
     error = _engine.ScenarioError(message)
-    error.file, error.line, error.key = file, None, ""
+    error.file, error.line, error.key = file, None, key
     return error
 
 
@@ -305,6 +307,25 @@ def _document(part: Any) -> dict[str, Any]:
     if table.get("links") == []:
         del table["links"]
     return table
+
+
+def _plain(value: Any, key: str) -> Any:
+    """A value as JSON has it: NumPy's numbers become Python's. Raises ScenarioError for what it has not."""
+    match value:
+        case str():
+            if any("\ud800" <= character <= "\udfff" for character in value):
+                raise _error(f"scenario: {key}: {value!a} is no text", "", key)
+        case Mapping():
+            return {str(k): _plain(v, f"{key}.{k}".lstrip(".")) for k, v in value.items()}
+        case list() | tuple():
+            return [_plain(one, f"{key}.{number}") for number, one in enumerate(value)]
+        case numbers.Integral() if not isinstance(value, bool):
+            return int(value)
+        case numbers.Real() if not isinstance(value, bool):
+            if not math.isfinite(value):
+                raise _error(f"scenario: {key}: {value} is no number", "", key)
+            return float(value)
+    return value
 
 
 def _arguments(table: Mapping[str, Any]) -> dict[str, Any]:

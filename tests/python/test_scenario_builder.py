@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -167,3 +169,25 @@ def test_a_resolved_scenario_resolves_to_itself(
     flow = ackclock.Flow("newreno", count=count, start=start)
     resolved = ackclock.Scenario(path=ackclock.Path(rate, rtt, queue), flows=[flow]).resolved()
     assert ackclock.Scenario.from_document(resolved).resolved() == resolved
+
+
+@pytest.mark.parametrize(
+    ("loss", "name", "sentence"),
+    [
+        (math.nan, "a", "scenario: path.loss: nan is no number"),
+        (math.inf, "a", "scenario: path.loss: inf is no number"),
+        ({"packets": [1, math.nan]}, "a", "scenario: path.loss.packets.1: nan is no number"),
+        ("1%", "\ud800", r"scenario: flows.0.name: '\\ud800' is no text"),
+    ],
+)
+def test_a_value_that_no_document_can_hold_is_named(loss, name, sentence):
+    path = ackclock.Path("10mbit", "40ms", "20p", loss=loss)
+    with pytest.raises(ackclock.ScenarioError, match=f"^{sentence}$"):
+        ackclock.Scenario(path=path, flows=[ackclock.Flow("cdg", name=name)]).resolved()
+
+
+def test_numbers_of_numpy_are_taken_as_numbers():
+    path = ackclock.Path("10mbit", "40ms", "20p", loss=np.float32(0.5))
+    scenario = ackclock.Scenario(path=path, flows=[ackclock.Flow("cdg", count=np.int64(2))], seed=np.int32(7))
+    resolved = scenario.resolved()
+    assert (resolved["seed"], resolved["flows"][0]["count"], resolved["path"]["loss"]) == (7, 2, "50%")
