@@ -135,7 +135,7 @@ pub struct Ack {
     pub newly_acknowledged: u32,
     /// Segments known to be delivered by this ACK and not before, cumulatively or by SACK.
     pub newly_delivered: u32,
-    /// Segments deemed lost since the last ACK. Each is told once: here, or in [`Loss::newly_lost`] where it starts
+    /// Segments deemed lost since the last ACK. Each is reported once: here, or in [`Loss::newly_lost`] where it starts
     /// a loss event.
     pub newly_lost: u32,
     /// Segments delivered since the start, with those of this ACK (C.delivered).

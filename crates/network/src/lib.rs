@@ -1,7 +1,7 @@
 //! Queues, links, impairments and traces as state machines without a clock.
 //!
 //! A one-way path is a [`Link`] (random loss, a queue, a service) followed by a [`Wire`] (propagation). Both
-//! are told `now` and never read it, so the same link serves simulated time and a live emulator. They are
+//! are handed `now` and never read it, so the same link serves simulated time and a live emulator. They are
 //! generic over what they carry: anything that is a [`Packet`].
 //!
 //! The service of a link is known in advance, so the instant at which a packet's last bit leaves is known when
@@ -81,7 +81,7 @@ pub enum Discard {
     Head,
 }
 
-/// The observer of a link: is told what happens to each packet, at its own instant.
+/// The observer of a link: gets a report of what happens to each packet, with its own instant.
 ///
 /// Every packet that is offered is taken or discarded, and every one that was taken departs, is discarded, or waits for
 /// ever. Reports of one link come in the order of time, though some of them late: see [`Link::advance`]. A closure of a

@@ -65,7 +65,7 @@ impl<P: Packet> Link<P> {
     ///
     /// Loss strikes first, then the limit of the queue is tested, then its discipline takes the packet, marks it by
     /// what it found waiting, or drops it. One that finds the link idle is not tested against the limit and goes
-    /// straight into service. Other packets may be dropped for this one: `out` is told of them after it.
+    /// straight into service. Other packets may be dropped for this one: they are reported after it.
     #[inline]
     pub fn offer(&mut self, now: Time, packet: P, out: &mut impl Egress<P>) {
         self.advance(now, out);
@@ -79,7 +79,7 @@ impl<P: Packet> Link<P> {
         self.take(now, packet, idle, self.queue.packets(), out);
     }
 
-    /// Starts every service that is due by `now`, each at its own instant: what `out` is told may lie in the past.
+    /// Starts every service that is due by `now`, each at its own instant: a report may lie in the past.
     #[inline(always)]
     pub fn advance(&mut self, now: Time, out: &mut impl Egress<P>) {
         // Mostly a packet is in service: the question is worth no call.

@@ -1,4 +1,4 @@
-//! The ECN field of the IP header: what a sender can be told by a mark, and the mark.
+//! The ECN field of the IP header: what a mark can say to a sender, and the mark.
 
 /// A codepoint of the ECN field (RFC 3168, section 5; RFC 9331 for ECT(1)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -225,7 +225,7 @@ impl<P: Packet> Queue<P> {
 
     #[inline(never)]
     fn pop_managed(&mut self, now: Time, out: &mut impl Egress<P>) -> Option<(P, Time)> {
-        // What a discipline does must not depend on how often somebody looks at an empty queue.
+        // What a discipline does must not depend on how often an empty queue is looked at.
         if self.count.packets == 0 {
             return None;
         }
