@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
-from ackclock import sweep
+from ackclock import repetitions
 from ackclock.controller import Controller
 from ackclock.engines import Engine, Progress
 from ackclock.engines.live import Live, check_built_in
@@ -166,10 +166,10 @@ def _compiled(
 
 def _in_order(resolved: str, repeat: int, engine: Engine, progress: Progress | None) -> Run | Runs:
     """Runs the repetitions and gives them in the order of their seeds, a single one by itself."""
-    if not 1 <= repeat <= sweep.MOST_REPETITIONS:
-        raise ValueError(f"repeat is {repeat}: must be from 1 to {sweep.MOST_REPETITIONS}")
-    sweep.check_memory([resolved], repeat)
-    point = sweep.Point(None, resolved, sweep.seeds(json.loads(resolved)["seed"], repeat))
-    runs = {result.repetition: result.run for result in sweep.results([point], engine, progress)}
+    if not 1 <= repeat <= repetitions.MOST_REPETITIONS:
+        raise ValueError(f"repeat is {repeat}: must be from 1 to {repetitions.MOST_REPETITIONS}")
+    repetitions.check_memory([resolved], repeat)
+    point = repetitions.Point(None, resolved, repetitions.seeds(json.loads(resolved)["seed"], repeat))
+    runs = {result.repetition: result.run for result in repetitions.results([point], engine, progress)}
     ordered = Runs(runs[repetition] for repetition in range(repeat))
     return ordered[0] if repeat == 1 else ordered

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from ackclock import papers, sweep
+from ackclock import papers, repetitions
 from ackclock.engines.simulator import Simulator
 from ackclock.papers import CatalogueError
 from ackclock.papers.figures import figures, table
@@ -178,7 +178,7 @@ def test_every_experiment_that_ships_can_be_planned_whole_and_quick():
     for experiment in shipped:
         for one in (experiment, experiment.reduced()):
             work = Work(one, None, Simulator())
-            assert sweep.count(work.points()) >= one.repetitions * bool(work.samples.conditions())
+            assert repetitions.count(work.points()) >= one.repetitions * bool(work.samples.conditions())
 
 
 def test_ids_are_unique_and_begin_with_their_paper():

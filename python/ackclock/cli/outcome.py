@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
-from ackclock import summary, sweep
+from ackclock import repetitions, summary
 from ackclock.cli import INTERRUPTED
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes, print_json, run_all, show
@@ -48,7 +48,7 @@ class Outcome:
     csv: bool
     as_json: bool
 
-    def run(self, points: Sequence[sweep.Point[str]], engine: Engine) -> None:
+    def run(self, points: Sequence[repetitions.Point[str]], engine: Engine) -> None:
         """Runs the points and ends the command; leaves with the status of an interrupted one if it was."""
         with Interrupts() as interrupts:
             if self.out is None:
@@ -67,15 +67,14 @@ class Outcome:
             print_json(summary.document(summaries))
 
     def _run_into(
-        self, out: Path, points: Sequence[sweep.Point[str]], engine: Engine, interrupts: Interrupts
+        self, out: Path, points: Sequence[repetitions.Point[str]], engine: Engine, interrupts: Interrupts
     ) -> list[tuple[str, Run]]:
         """Runs the points into a new folder: the tables of each as it finishes, the report at the end."""
         with new_folder(out, self.force) as folder:
 
             def save(label: str, run: Run) -> None:
-                place = (
-                    folder if sweep.count(points) == 1 else folder / f"{_file_name(label)}-seed-{run.seed}"
-                )
+                alone = repetitions.count(points) == 1
+                place = folder if alone else folder / f"{_file_name(label)}-seed-{run.seed}"
                 place.mkdir(exist_ok=True)
                 run.save(place)
                 if self.csv:
@@ -104,10 +103,10 @@ class Outcome:
         if interrupts.asked:
             page.paragraph("Interrupted: the runs that had finished, without all their figures.", "miss")
         page.heading("As run")
-        for label, repetitions in by_label.items():
-            seeds = ", ".join(str(r.seed) for r in repetitions)
-            page.details(f"scenario of {label}, seed {seeds}", json.dumps(repetitions[0].scenario, indent=2))
-            for run in repetitions:
+        for label, of_label in by_label.items():
+            seeds = ", ".join(str(r.seed) for r in of_label)
+            page.details(f"scenario of {label}, seed {seeds}", json.dumps(of_label[0].scenario, indent=2))
+            for run in of_label:
                 if run.engine["kind"] == "live":
                     told = json.dumps(run.engine, indent=2)
                     page.details(f"how far {label}, seed {run.seed} can be trusted", told)

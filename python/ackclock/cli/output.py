@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from ackclock import _engine, sweep
+from ackclock import _engine, repetitions
 from ackclock.cli.interrupts import Interrupts
 from ackclock.engines import LARGEST_SEED, Engine
 from ackclock.engines.cached import CachedEngine
@@ -46,7 +46,7 @@ SeedOption = Annotated[
     ),
 ]
 RepeatOption = Annotated[
-    int, typer.Option(min=1, max=sweep.MOST_REPETITIONS, help="Repetitions, each with its own seed.")
+    int, typer.Option(min=1, max=repetitions.MOST_REPETITIONS, help="Repetitions, each with its own seed.")
 ]
 ThreadsOption = Annotated[
     int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads; default: one a core.")
@@ -139,22 +139,22 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
 
 def points(
     scenarios: Mapping[str, str], seed: int | None, repeat: int, pcap: Path | None
-) -> list[sweep.Point[str]]:
+) -> list[repetitions.Point[str]]:
     """Labels and resolved scenarios as the points of a sweep; all have the seeds of the first."""
     first = int(json.loads(next(iter(scenarios.values())))["seed"]) if seed is None else seed
-    seeds = sweep.seeds(first, repeat)
+    seeds = repetitions.seeds(first, repeat)
     names = [
         f"{label}-seed-{one}" if len(scenarios) > 1 else f"seed-{one}" for label in scenarios for one in seeds
     ]
     files = captures(pcap, names)
     return [
-        sweep.Point(label, resolved, seeds, files[number * repeat : (number + 1) * repeat])
+        repetitions.Point(label, resolved, seeds, files[number * repeat : (number + 1) * repeat])
         for number, (label, resolved) in enumerate(scenarios.items())
     ]
 
 
 def run_all(
-    points: Sequence[sweep.Point[str]],
+    points: Sequence[repetitions.Point[str]],
     engine: Engine,
     save: Callable[[str, Run], None],
     interrupts: Interrupts,
@@ -164,11 +164,11 @@ def run_all(
     ``save`` gets each run with its label as it finishes, so that an interruption leaves little to write.
     """
     runs: dict[tuple[str, int], Run] = {}
-    count = sweep.count(points)
+    count = repetitions.count(points)
     with interrupts.stoppable():
         interrupts.check()
         with progress(f"{count} runs" if count > 1 else "run") as at:
-            for label, repetition, run in sweep.results(points, engine, at):
+            for label, repetition, run in repetitions.results(points, engine, at):
                 with interrupts.saving():
                     save(label, run)
                     runs[label, repetition] = run
@@ -207,4 +207,4 @@ def preflight(scenarios: Sequence[str], repeat: int, engine: Engine) -> None:
         notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
     for resolved in scenarios:
         engine.check(resolved)
-    sweep.check_memory(scenarios, repeat)
+    repetitions.check_memory(scenarios, repeat)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from ackclock import sweep
+from ackclock import repetitions
 from ackclock.cli import INTERRUPTED, output
 from ackclock.cli.output import notes
 from ackclock.engines import Engine
@@ -47,10 +47,11 @@ def parity(
     ] = False,
     seed: output.SeedOption = None,
     repeat: Annotated[
-        int, typer.Option(min=1, max=sweep.MOST_REPETITIONS, help="Live runs of each cell.")
+        int, typer.Option(min=1, max=repetitions.MOST_REPETITIONS, help="Live runs of each cell.")
     ] = 1,
     simulations: Annotated[
-        int, typer.Option(min=2, max=sweep.MOST_REPETITIONS, help="Simulated runs of each, for the spread.")
+        int,
+        typer.Option(min=2, max=repetitions.MOST_REPETITIONS, help="Simulated runs of each, for the spread."),
     ] = 10,
     threads: output.ThreadsOption = None,
     at_once: output.AtOnceOption = 1,
@@ -73,7 +74,7 @@ def parity(
     from ackclock import parity as both
 
     first = 1 if seed is None else seed
-    sweep.seeds(first, max(repeat, simulations))
+    repetitions.seeds(first, max(repeat, simulations))
     rate_list, rtt_list, queue_list = (_list(option, given[option]) for option in ("rates", "rtts", "queues"))
     lists = rate_list, rtt_list, queue_list, _numbers(given["flows"]), _list("controllers", controllers)
     grid = both.Grid(*lists, given["duration"], given["warmup"], first, repeat)
@@ -109,7 +110,7 @@ def _run(
     def report(finished: bool = False) -> None:
         nonlocal reported
         if folder is not None:
-            both.write(done, sweep.count(planned), folder, finished)
+            both.write(done, repetitions.count(planned), folder, finished)
         reported = time.monotonic()
 
     try:
@@ -118,7 +119,7 @@ def _run(
         with output.progress("simulated") as at:
             simulated = both.simulate(grid, simulations, simulator, at)
         with output.progress(f"{len(cells)} cells live") as at:
-            for cell, _, run in sweep.results(planned, live, at):
+            for cell, _, run in repetitions.results(planned, live, at):
                 found.setdefault(cell, []).append(run)
                 done = both.compared(cells, simulated, found)
                 if time.monotonic() > reported + REPORT_S:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Column, Table
 
-from ackclock import sweep
+from ackclock import repetitions
 from ackclock.cli import INTERRUPTED, output
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
@@ -62,7 +62,7 @@ def reproduce(
     if quick:
         chosen = [experiment.reduced() for experiment in chosen]
     for experiment in chosen:
-        sweep.seeds(experiment.seed if seed is None else seed, experiment.repetitions)
+        repetitions.seeds(experiment.seed if seed is None else seed, experiment.repetitions)
     folder = out or Path("reports") / f"reproduce-{datetime.now():%Y%m%d-%H%M%S}"
     if live:
         settings = {"experiments": [one.id for one in chosen], "quick": quick, "seed": seed}

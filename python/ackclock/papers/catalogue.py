@@ -18,7 +18,7 @@ from string import Formatter
 from typing import Any
 
 from ackclock.errors import InputError
-from ackclock.sweep import MOST_REPETITIONS
+from ackclock.repetitions import MOST_REPETITIONS
 
 DATA = Path(__file__).parent / "data"
 """Where the papers' files are."""

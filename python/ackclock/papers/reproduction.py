@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from ackclock import _engine, sweep
+from ackclock import _engine, repetitions
 from ackclock.engines import Engine, Progress
 from ackclock.engines.simulator import Simulator
 from ackclock.papers import figures
@@ -178,11 +178,11 @@ class Work:
         document = {"name": f"{self.experiment.paper}/{setup}"} | dict(self.experiment.setup(setup).scenario)
         return _engine.resolve_json(json.dumps(document), list(point))
 
-    def points(self) -> Iterator[sweep.Point[tuple[Self, Condition]]]:
+    def points(self) -> Iterator[repetitions.Point[tuple[Self, Condition]]]:
         """What is to be run."""
-        seeds = sweep.seeds(self.base, self.experiment.repetitions)
+        seeds = repetitions.seeds(self.base, self.experiment.repetitions)
         for condition, resolved in self.resolved.items():
-            yield sweep.Point((self, condition), resolved, seeds)
+            yield repetitions.Point((self, condition), resolved, seeds)
 
     def result(self) -> Result:
         """The result so far; nothing is judged before the first run has finished, if there is any."""
@@ -228,7 +228,7 @@ def reproduce(
     interrupted = False
     invalid: dict[str, None] = {}
     try:
-        for (work, condition), repetition, run in sweep.results(points, engine, progress):
+        for (work, condition), repetition, run in repetitions.results(points, engine, progress):
             work.samples.add(condition, repetition, run)
             work.done += 1
             work.seconds += float(run.engine["wall_s"])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ackclock import metrics, sweep
+from ackclock import metrics, repetitions
 from ackclock.engines import Engine, Progress
 from ackclock.metrics.tables import link_row
 from ackclock.parity.grid import Cell, Grid
@@ -93,7 +93,7 @@ def simulate(
     points = grid.points(simulations)
     firsts: dict[int, Run] = {}
     found: dict[tuple[int, int], dict[str, float]] = {}
-    for cell, repetition, run in sweep.results(points, simulator, progress):
+    for cell, repetition, run in repetitions.results(points, simulator, progress):
         found[cell, repetition] = measured(run)
         if repetition == 0:
             firsts[cell] = run

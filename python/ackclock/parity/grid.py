@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ackclock import _engine
+from ackclock.repetitions import Point, seeds
 from ackclock.scenario import display_name
-from ackclock.sweep import Point, seeds
 
 KERNEL = {
     "cubic": {

@@ -1,4 +1,4 @@
-"""Sweeps: points times repetitions, run on any engine, with the results as they finish.
+"""Points times repetitions, run on any engine, with the results as they finish.
 
 A point is one scenario under a key of the caller's choice; its repetitions differ only in the seed. The
 caller decides what to keep of each run: a sweep of 100,000 runs holds in memory its points, one batch of
@@ -25,7 +25,7 @@ Key = TypeVar("Key")
 
 
 class Point(NamedTuple, Generic[Key]):
-    """One scenario of a sweep."""
+    """One scenario, to be run with several seeds."""
 
     key: Key
     """What it is to the caller: a label, a cell of a grid."""
@@ -38,7 +38,7 @@ class Point(NamedTuple, Generic[Key]):
 
 
 class Result(NamedTuple, Generic[Key]):
-    """One finished run of a sweep."""
+    """One finished run of a point."""
 
     key: Key
     """The key of its point."""

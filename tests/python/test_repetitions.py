@@ -2,10 +2,10 @@
 
 import pytest
 
-from ackclock import sweep
+from ackclock import repetitions
 from ackclock.engines import Job
 from ackclock.errors import InputError
-from ackclock.sweep import Point
+from ackclock.repetitions import Point
 
 
 class Recording:
@@ -28,8 +28,8 @@ class Recording:
 
 def test_each_repetition_of_each_point_runs():
     points = [Point("a", "A", range(5, 7)), Point("b", "B", range(5, 7))]
-    assert sweep.count(points) == 4
-    assert list(sweep.results(points, Recording())) == [
+    assert repetitions.count(points) == 4
+    assert list(repetitions.results(points, Recording())) == [
         ("b", 1, ("B", 6)),
         ("b", 0, ("B", 5)),
         ("a", 1, ("A", 6)),
@@ -40,14 +40,14 @@ def test_each_repetition_of_each_point_runs():
 def test_a_run_that_points_share_is_made_once():
     engine = Recording()
     # Seeds 1 and 2, and 2 and 3, of one scenario: three jobs, four results.
-    found = set(sweep.results([Point("a", "A", range(1, 3)), Point("b", "A", range(2, 4))], engine))
+    found = set(repetitions.results([Point("a", "A", range(1, 3)), Point("b", "A", range(2, 4))], engine))
     assert engine.batches == [[Job("A", 1), Job("A", 2), Job("A", 3)]]
     assert found == {("a", 0, ("A", 1)), ("a", 1, ("A", 2)), ("b", 0, ("A", 2)), ("b", 1, ("A", 3))}
 
 
 def test_many_jobs_go_to_the_engine_in_batches():
     engine, seen = Recording(), []
-    found = list(sweep.results([Point("a", "A", range(5))], engine, seen.append, batch=2))
+    found = list(repetitions.results([Point("a", "A", range(5))], engine, seen.append, batch=2))
     assert [len(batch) for batch in engine.batches] == [2, 2, 1]
     assert sorted(result.repetition for result in found) == [0, 1, 2, 3, 4]
     # One of five runs after another.
@@ -56,7 +56,7 @@ def test_many_jobs_go_to_the_engine_in_batches():
 
 def test_a_capture_belongs_to_its_repetition():
     engine = Recording()
-    list(sweep.results([Point("a", "A", range(3, 5), ("x", "y"))], engine))
+    list(repetitions.results([Point("a", "A", range(3, 5), ("x", "y"))], engine))
     assert engine.batches == [[Job("A", 3, "x"), Job("A", 4, "y")]]
 
 
@@ -70,12 +70,12 @@ def test_leaving_early_stops_the_engine():
             finally:
                 Closing.stopped = True
 
-    for _ in sweep.results([Point("a", "A", range(9))], Closing()):
+    for _ in repetitions.results([Point("a", "A", range(9))], Closing()):
         break
     assert Closing.stopped
 
 
 def test_seeds_past_the_largest_are_refused():
-    assert sweep.seeds(2**63 - 2, 2) == range(2**63 - 2, 2**63)
+    assert repetitions.seeds(2**63 - 2, 2) == range(2**63 - 2, 2**63)
     with pytest.raises(InputError, match="the last seed would be 9223372036854775808; at most"):
-        sweep.seeds(2**63 - 1, 2)
+        repetitions.seeds(2**63 - 1, 2)
