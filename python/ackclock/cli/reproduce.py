@@ -82,6 +82,10 @@ def reproduce(
     if live or done.begun:
         notes.print(f"report: {folder / 'index.html'}", markup=False, soft_wrap=True)
     output.show(_table(done), as_json=as_json)
+    for judgement in done.missed:
+        if judgement.reason:
+            line = f"{judgement.claim.id} misses: {judgement.reason}"
+            notes.print(line, markup=False, highlight=False, soft_wrap=True)
     if as_json:
         output.print_json(done.as_json())
     _end(done, folder if live and out else None)
@@ -161,18 +165,23 @@ def _list(chosen: list[papers.Experiment], as_json: bool) -> None:
     output.show(table, as_json=False)
 
 
-COLOUR = {"pass": "green", "miss": "bold red", "cited": "dim", "informative": "dim"}
+COLOUR = {"pass": "green", "miss": "bold red", "trivial": "dim", "cited": "dim", "informative": "dim"}
 
 
 def _table(done: papers.Reproduction) -> Table:
     from ackclock.papers import page
 
-    _, _, *columns = page.headings(done)
-    table = Table(Column("claim", no_wrap=True), *(column for column in columns if column != "unit"))
+    headings = page.headings(done)
+    shown = [heading for heading in headings if heading not in ("what the paper says", "unit")]
+    table = Table(*(Column(heading, no_wrap=heading == "claim") for heading in shown))
     for result in done.results:
-        for identity, _, reported, measured, *beside, band, unit, verdict in page.rows(result, done):
-            unit = "" if unit == "-" else f" {unit}"
-            shown = f"[{COLOUR[verdict]}]{verdict}[/]"
-            table.add_row(identity, reported, f"{measured}{unit}", *beside, band, shown)
+        for row in page.rows(result, done):
+            cells = dict(zip(headings, row, strict=True))
+            verdict = cells["verdict"]
+            cells["verdict"] = f"[{COLOUR[verdict]}]{verdict}[/]"
+            measured = "simulated" if done.others else "measured"
+            if cells["unit"] != "-":
+                cells[measured] += f" {cells['unit']}"
+            table.add_row(*(cells[heading] for heading in shown))
         table.add_section()
     return table

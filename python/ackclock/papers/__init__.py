@@ -5,7 +5,8 @@ No module here knows an experiment: its scenario, measures, bands and figures ar
 ``papers/<paper>/<experiment>.toml``, its odd measures in ``papers/<paper>/measures.py``.
 """
 
-from ackclock.papers.catalogue import CatalogueError, Experiment, Paper, catalogue, select
+from ackclock.papers.catalogue import Experiment, Paper, catalogue, select
+from ackclock.papers.document import CatalogueError
 from ackclock.papers.judgement import Judgement, judge
 from ackclock.papers.reproduction import Reproduction, reproduce
 

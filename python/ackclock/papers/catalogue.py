@@ -9,15 +9,14 @@ import inspect
 import itertools
 import math
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from ackclock.errors import InputError
+from ackclock.papers.document import CatalogueError, Table, read_toml
+from ackclock.papers.variations import REPETITIONS, Variation, variations
 from ackclock.repetitions import MOST_REPETITIONS
 
 DATA = Path(__file__).parent / "data"
@@ -31,15 +30,9 @@ JUDGED_KINDS = ("reported-number", "ratio", "ordering", "shape")
 
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What experiments, figures and tables are called: their files have these names."""
-DEEPEST = 50
-"""How deep tables and lists of a file may be nested."""
 MOST_POINTS = 10_000
 """The largest number of points of a sweep."""
 _NO_WORD = "must be a word of letters, digits, `.`, `_`, `-`"
-
-
-class CatalogueError(InputError):
-    """An experiment file says something that it may not, or an experiment was asked for that is not there."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +55,20 @@ class Claim:
     hard: bool = False
     derived: bool = False
     note: str = ""
+    trivial: bool = False
+    """A restatement, or a band that no correct set-up can miss: checked and shown, counted as nothing."""
+    fragile: bool = False
+    """It holds only in some realisations (seed, start, phase); in how many of them is shown."""
+    judged_over: str = ""
+    """In words, the set of runs that the verdict is about."""
+    over: str = ""
+    """That set: the name of a variation, or ``repetitions``; empty where ``measure`` takes all runs."""
+    share: float = 0.5
+    """The smallest share of the set ``over`` that has to lie in the band."""
+    measured_as: str = ""
+    """In words, what exactly ``measure`` computes, where ``text`` leaves that open."""
+    why: str = ""
+    """Why it misses its band, where that has been found out."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,8 @@ class Experiment:
     quick_sweep: Mapping[str, tuple[str, ...]]
     measures: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The functions of the paper's own ``measures.py``, by name."""
+    variations: Mapping[str, Variation] = field(default_factory=dict)
+    """The sets of runs that claims are judged over, by name."""
 
     def setup(self, name: str) -> Setup:
         """The configuration of that name."""
@@ -130,55 +139,6 @@ class Paper:
     experiments: tuple[Experiment, ...]
 
 
-@contextmanager
-def as_mistakes(where: str) -> Iterator[None]:
-    """Raises CatalogueError for what reading a part of a file stumbles over: a missing key, a wrong type."""
-    try:
-        yield
-    except CatalogueError:
-        raise
-    except KeyError as error:
-        raise CatalogueError(f"{where}: the key {error} is missing or unknown") from error
-    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
-        raise CatalogueError(f"{where}: is not as the format has it ({error})") from error
-
-
-class _Table:
-    """A TOML table, read key by key: a missing or an unknown key gives a sentence with file and place."""
-
-    def __init__(self, values: Mapping[str, Any], where: str) -> None:
-        self.values, self.where, self.read = values, where, set[str]()
-
-    def take(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
-        self.read.add(key)
-        if key not in self.values:
-            if default is ...:
-                raise CatalogueError(f"{self.where}: `{key}` is missing")
-            return default
-        value = self.values[key]
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            wanted = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
-            raise CatalogueError(f"{self.where}: {key} = {value!r} must be of type {wanted}")
-        return value
-
-    def tables(self, key: str) -> list[Mapping[str, Any]]:
-        """A list of tables; empty where the key is not there."""
-        listed = self.take(key, list, [])
-        for number, one in enumerate(listed):
-            if not isinstance(one, Mapping):
-                raise CatalogueError(f"{self.where}, {key}.{number}: {one!r} must be a table")
-        return list(listed)
-
-    def done(self) -> None:
-        for key in self.values:
-            if key not in self.read:
-                nearest = difflib.get_close_matches(key, self.read, 1, 0.0)[0]
-                raise CatalogueError(
-                    f"{self.where}: unknown key `{key}`; did you mean `{nearest}`? "
-                    f"(known: {', '.join(sorted(self.read))})"
-                )
-
-
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """``base`` with ``over`` laid over it: tables are merged, anything else is replaced."""
     result = copy.deepcopy(dict(base))
@@ -190,13 +150,13 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _setups(table: _Table, scenario: Mapping[str, Any]) -> tuple[Setup, ...]:
+def _setups(table: Table, scenario: Mapping[str, Any]) -> tuple[Setup, ...]:
     runs = table.tables("runs")
     if not runs:
         return (Setup("main", dict(scenario)),)
     setups = []
     for number, run in enumerate(runs):
-        one = _Table(run, f"{table.where}, runs.{number}")
+        one = Table(run, f"{table.where}, runs.{number}")
         setups.append(Setup(one.take("name", str), _merged(scenario, one.take("scenario", dict, {}))))
         one.done()
     if len({s.name for s in setups}) < len(setups):
@@ -214,7 +174,7 @@ def _sweep(values: Mapping[str, Any], where: str) -> dict[str, tuple[str, ...]]:
 
 
 def _claim(values: Mapping[str, Any], where: str) -> Claim:
-    table = _Table(values, where)
+    table = Table(values, where)
     kind = table.take("kind", str)
     if kind not in JUDGED_KINDS:
         raise CatalogueError(f'{where}: kind = "{kind}" must be one of {", ".join(JUDGED_KINDS)}')
@@ -235,17 +195,33 @@ def _claim(values: Mapping[str, Any], where: str) -> Claim:
         hard=table.take("hard", bool, False),
         derived=table.take("derived", bool, False),
         note=table.take("note", str, ""),
+        trivial=table.take("trivial", bool, False),
+        fragile=table.take("fragile", bool, False),
+        judged_over=table.take("judged_over", str, ""),
+        over=table.take("over", str, ""),
+        share=float(table.take("share", number, 0.5)),
+        measured_as=table.take("measured_as", str, ""),
+        why=table.take("why", str, ""),
     )
     table.done()
+    _check_bounds(claim, where)
+    if claim.measure is None and not (claim.cited or claim.informative):
+        raise CatalogueError(f"{where}: `measure` is missing (only cited and informative claims do without)")
+    if claim.over and not claim.judged_over:
+        raise CatalogueError(f"{where}: `over` needs `judged_over`, which says in words what it is")
+    return claim
+
+
+def _check_bounds(claim: Claim, where: str) -> None:
+    """Refuses numbers of a claim that are none, and bands and shares that nothing can lie in."""
     for key in ("reported", "low", "high"):
         bound = getattr(claim, key)
         if isinstance(bound, float) and (math.isnan(bound) or (key == "reported" and math.isinf(bound))):
             raise CatalogueError(f"{where}: {key} = {bound!r} must be a number")
     if claim.low > claim.high:
         raise CatalogueError(f"{where}: low = {claim.low:g} is above high = {claim.high:g}")
-    if claim.measure is None and not (claim.cited or claim.informative):
-        raise CatalogueError(f"{where}: `measure` is missing (only cited and informative claims do without)")
-    return claim
+    if not 0 < claim.share <= 1:
+        raise CatalogueError(f"{where}: share = {claim.share:g} must be above 0 and at most 1")
 
 
 def filled(tree: Any, values: Mapping[str, Any], where: str) -> Any:
@@ -324,12 +300,13 @@ def read_experiment(
     path: Path, paper: str, measures: Mapping[str, Callable[..., Any]] | None = None
 ) -> Experiment:
     """Reads one experiment file; ``measures`` are the functions of the paper's own."""
-    table = _Table(_toml(path), path.name)
+    table = Table(read_toml(path), path.name)
     scenario = table.take("scenario", dict, {})
     sweep = _sweep(table.take("sweep", dict, {}), path.name)
     repetitions = table.take("repetitions", int, 1)
-    quick = _Table(table.take("quick", dict, {}), f"{path.name}, quick")
+    quick = Table(table.take("quick", dict, {}), f"{path.name}, quick")
     quick_sweep = _sweep(quick.take("sweep", dict, {}), quick.where)
+    setups = _setups(table, scenario)
     if stray := set(quick_sweep) - set(sweep):
         raise CatalogueError(f"{quick.where}: sweep.{min(stray)} is not a key of the sweep")
     experiment = Experiment(
@@ -342,7 +319,7 @@ def read_experiment(
         status=table.take("status", str),
         shows=table.take("shows", str),
         assumed=tuple(table.take("assumed", list, [])),
-        setups=_setups(table, scenario),
+        setups=setups,
         sweep=sweep,
         repetitions=repetitions,
         seed=table.take("seed", int, 1),
@@ -356,11 +333,16 @@ def read_experiment(
         quick_repetitions=quick.take("repetitions", int, repetitions),
         quick_sweep=quick_sweep,
         measures=measures or {},
+        variations=variations(table, [setup.name for setup in setups]),
     )
     quick.done()
     table.done()
     _check_size(experiment)
     _check_names(experiment)
+    for claim in experiment.claims:
+        if claim.over and claim.over not in (REPETITIONS, *experiment.variations):
+            known = ", ".join((REPETITIONS, *experiment.variations))
+            raise CatalogueError(f"{path.name}, claim {claim.id}: over = `{claim.over}` is none of {known}")
     return experiment
 
 
@@ -393,35 +375,9 @@ def _check_names(experiment: Experiment) -> None:
         raise CatalogueError(f"{where}: two claims have the id `{twice[0]}`")
 
 
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise CatalogueError(f"{path.name}: {error}") from error
-    except RecursionError:
-        document = None
-    if document is None or _deeper_than(document, DEEPEST):
-        raise CatalogueError(f"{path.name}: tables and lists are nested more than {DEEPEST} deep")
-    return document
-
-
-def _deeper_than(tree: Any, levels: int) -> bool:
-    """Whether more than ``levels`` tables and lists lie in each other."""
-    inside = [tree]
-    for _ in range(levels + 1):
-        # Those one level further in.
-        inside = [
-            one
-            for outer in inside
-            for one in (outer.values() if isinstance(outer, Mapping) else outer)
-            if isinstance(one, Mapping | list)
-        ]
-    return bool(inside)
-
-
 def read_paper(folder: Path) -> Paper:
     """Reads ``paper.toml`` and the experiments it names from a folder."""
-    table = _Table(_toml(folder / "paper.toml"), f"{folder.name}/paper.toml")
+    table = Table(read_toml(folder / "paper.toml"), f"{folder.name}/paper.toml")
     names = table.take("experiments", list)
     measures = read_measures(folder / "measures.py")
     paper = Paper(

@@ -37,7 +37,8 @@ from typing import Any
 import numpy as np
 
 from ackclock.metrics import METRICS, MODELS, MetricError
-from ackclock.papers.catalogue import CatalogueError, Experiment
+from ackclock.papers.catalogue import Experiment
+from ackclock.papers.document import CatalogueError
 from ackclock.papers.measure import (
     REFERENCES,
     STATISTICS,
@@ -55,9 +56,17 @@ from ackclock.papers.measure import (
 class Expression(ABC):
     """Something that has a value once the runs are done."""
 
-    @abstractmethod
+    def leaves(self) -> Iterator[Leaf]:
+        """The metrics that it is made of."""
+        return (leaf for part in self.inside() for leaf in part.leaves())
+
+    def inside(self) -> Sequence[Expression]:
+        """The expressions that it combines."""
+        return ()
+
     def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that it needs."""
+        return ((condition, leaf.sample) for leaf in self.leaves() for condition in leaf.conditions)
 
     @abstractmethod
     def value(self, samples: Samples) -> float:
@@ -74,9 +83,13 @@ class Leaf(Expression):
     over: str | None
     times: float
 
-    def demands(self) -> Iterator[tuple[Condition, Sample]]:
-        """The samples that it needs."""
-        return ((condition, self.sample) for condition in self.conditions)
+    def leaves(self) -> Iterator[Leaf]:
+        """Itself."""
+        yield self
+
+    def finished(self, samples: Samples) -> int:
+        """How many repetitions of all its conditions have finished."""
+        return sum(len(samples.found(condition, self.sample)) for condition in self.conditions)
 
     def values(self, samples: Samples) -> list[Any]:
         """What every repetition of every condition yielded."""
@@ -87,6 +100,8 @@ class Leaf(Expression):
         values = self.values(samples)
         if not values:
             raise MetricError(samples.reason(self.conditions[0], self.sample))
+        if 2 * len(values) < (finished := self.finished(samples)):
+            raise MetricError(f"only {len(values)} of {finished} repetitions have a value")
         result = np.asarray(STATISTICS[self.statistic](np.asarray(values, dtype=np.float64)))
         if self.over is not None:
             result = np.asarray(STATISTICS[self.over](result))
@@ -102,10 +117,6 @@ class Constant(Expression):
     """A number, or a model at given parameters."""
 
     number: float
-
-    def demands(self) -> Iterator[tuple[Condition, Sample]]:
-        """The samples that it needs."""
-        return iter(())
 
     def value(self, samples: Samples) -> float:  # noqa: ARG002
         """Its value."""
@@ -162,9 +173,9 @@ class Combination(Expression):
     parts: tuple[Expression, ...]
     times: float
 
-    def demands(self) -> Iterator[tuple[Condition, Sample]]:
-        """The samples that it needs."""
-        return (demand for part in self.parts for demand in part.demands())
+    def inside(self) -> Sequence[Expression]:
+        """The expressions that it combines."""
+        return self.parts
 
     def value(self, samples: Samples) -> float:
         """Its value."""
@@ -183,9 +194,9 @@ class Call(Expression):
     arguments: tuple[tuple[str, tuple[Expression, ...]], ...]
     times: float
 
-    def demands(self) -> Iterator[tuple[Condition, Sample]]:
-        """The samples that it needs."""
-        return (demand for _, parts in self.arguments for part in parts for demand in part.demands())
+    def inside(self) -> Sequence[Expression]:
+        """The expressions that it is called with."""
+        return [part for _, parts in self.arguments for part in parts]
 
     def value(self, samples: Samples) -> float:
         """Its value."""
@@ -203,9 +214,9 @@ class Slope(Expression):
     at: tuple[float, ...]
     parts: tuple[Expression, ...]
 
-    def demands(self) -> Iterator[tuple[Condition, Sample]]:
-        """The samples that it needs."""
-        return (demand for part in self.parts for demand in part.demands())
+    def inside(self) -> Sequence[Expression]:
+        """The expressions that it combines."""
+        return self.parts
 
     def value(self, samples: Samples) -> float:
         """Its value."""

@@ -15,7 +15,8 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from ackclock.metrics import MODELS, Array, Curve
-from ackclock.papers.catalogue import CatalogueError, Experiment
+from ackclock.papers.catalogue import Experiment
+from ackclock.papers.document import CatalogueError
 from ackclock.papers.expressions import Leaf, parse_leaf
 from ackclock.papers.measure import (
     Condition,

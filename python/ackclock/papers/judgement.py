@@ -4,14 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from ackclock.metrics import MetricError
 from ackclock.papers.catalogue import Claim, Experiment
 from ackclock.papers.expressions import Expression, parse, parse_groups, quotient
-from ackclock.papers.measure import Samples
+from ackclock.papers.measure import Member, Samples
+from ackclock.papers.variations import REPETITIONS, Variation
+
+VERDICTS = ("pass", "miss", "trivial", "cited", "informative")
+"""What a claim can come out as. "trivial" is one that cannot fail and did not; if it does, it is a miss."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many of a number of runs."""
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number} of {self.of}"
 
 
 @dataclass(frozen=True)
@@ -20,11 +38,17 @@ class Judgement:
 
     claim: Claim
     measured: float | None
-    """The value, None where there is none; of an ordering the ratio that misses, or else the smallest."""
+    """The value, None where there is none; of an ordering the ratio that misses, or else the smallest. Of a
+    claim that is judged over a variation, the median of its members."""
     verdict: str
-    """"pass", "miss", "cited" or "informative"."""
+    """One of ``VERDICTS``."""
     why: str = ""
     """Why there is no measured value."""
+    holds: Count | None = None
+    """In how many members of the set that it is judged over, or of the single repetitions if it is fragile,
+    the value lies in the band; None for other claims."""
+    counted: Count | None = None
+    """How many repetitions have a value, where not all have."""
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``reproduce --json``; an open end of the band is null."""
@@ -39,7 +63,18 @@ class Judgement:
             "low": finite[0],
             "high": finite[1],
             "verdict": self.verdict,
+            "trivial": claim.trivial,
+            "fragile": claim.fragile,
+            "judged_over": claim.judged_over or None,
+            "holds": None if self.holds is None else self.holds.number,
+            "of": None if self.holds is None else self.holds.of,
+            "why": self.reason or None,
         }
+
+    @property
+    def reason(self) -> str:
+        """Why the claim has no value or misses, as far as that is known; empty for one that holds."""
+        return self.why or (self.claim.why if self.verdict == "miss" else "")
 
 
 Measures = Sequence[tuple[Expression, ...]]
@@ -56,23 +91,72 @@ def expressions(claim: Claim, experiment: Experiment) -> Measures:
     return ((parse(claim.measure, experiment, where),),)
 
 
-def judge(claim: Claim, measures: Measures, samples: Samples) -> Judgement:
-    """Measures a claim and compares it with its band."""
+def members(claim: Claim, experiment: Experiment, samples: Samples) -> list[Member]:
+    """The runs of which it is counted in how many the claim holds; none for most claims.
+
+    They are the members of the variation that it is judged over. Without one they are, for a claim that is
+    fragile or judged over the repetitions, the single repetitions.
+    """
+    if claim.over in experiment.variations:
+        variation = experiment.variations[claim.over]
+        return [Member(samples, partial(variation.at, number)) for number in range(variation.members)]
+    if claim.over == REPETITIONS or (claim.fragile and experiment.repetitions > 1):
+        same = Variation(REPETITIONS, 1, {})
+        return [Member(samples, partial(same.at, 0), number) for number in range(experiment.repetitions)]
+    return []
+
+
+def judge(claim: Claim, measures: Measures, samples: Samples, of: Sequence[Member] = ()) -> Judgement:
+    """Measures a claim and compares it with its band; ``of`` are its ``members``."""
     if not measures:
         why = "the paper quotes it from elsewhere" if claim.cited else "the paper gives nothing to repeat"
         return Judgement(claim, None, _verdict(claim, passed=False), why)
+    found = [_measured(claim, measures, member) for member in of if _begun(measures, member)]
+    # A member without a value lies outside the band.
+    holds = Count(sum(_in_band(claim, value) for value in found), len(found)) if found else None
+    counted = _counted(measures, samples)
+    if claim.over and holds is not None:
+        passed = holds.number >= claim.share * holds.of
+        values = [value for value in found if isinstance(value, float)]
+        middle = float(np.median(values)) if values else None
+        why = "" if values else str(found[0])
+        return Judgement(claim, middle, _verdict(claim, passed=passed), why, holds, counted)
+    measured = _measured(claim, measures, samples)
+    if isinstance(measured, MetricError):
+        return Judgement(claim, None, _verdict(claim, passed=False), str(measured), holds, counted)
+    passed = _in_band(claim, measured)
+    return Judgement(claim, measured, _verdict(claim, passed=passed), "", holds, counted)
+
+
+def _in_band(claim: Claim, value: float | MetricError) -> bool:
+    return isinstance(value, float) and claim.low <= value <= claim.high
+
+
+def _measured(claim: Claim, measures: Measures, samples: Samples) -> float | MetricError:
+    """What a claim measures, or why it has no value."""
     try:
-        values = [[m.value(samples) for m in group] for group in measures]
-        ordered = claim.kind == "ordering"
-        ratios = [quotient(a, b) for group in values for a, b in pairwise(group)] if ordered else []
+        values = [[float(m.value(samples)) for m in group] for group in measures]
+        if claim.kind != "ordering":
+            return values[0][0]
+        ratios = [quotient(a, b) for group in values for a, b in pairwise(group)]
     except MetricError as error:
-        return Judgement(claim, None, _verdict(claim, passed=False), str(error))
-    if ordered:
-        misses = [ratio for ratio in ratios if not claim.low <= ratio <= claim.high]
-        measured = misses[0] if misses else min(ratios)
-    else:
-        measured = values[0][0]
-    return Judgement(claim, measured, _verdict(claim, passed=claim.low <= measured <= claim.high))
+        return error
+    misses = [ratio for ratio in ratios if not claim.low <= ratio <= claim.high]
+    return misses[0] if misses else min(ratios)
+
+
+def _begun(measures: Measures, samples: Samples) -> bool:
+    """Whether a run has finished that the measures need; true for constants."""
+    leaves = [leaf for group in measures for measure in group for leaf in measure.leaves()]
+    return not leaves or any(leaf.finished(samples) for leaf in leaves)
+
+
+def _counted(measures: Measures, samples: Samples) -> Count | None:
+    """How many repetitions have a value, of the metric that has the fewest; None if all have."""
+    leaves = [leaf for group in measures for measure in group for leaf in measure.leaves()]
+    counts = [Count(len(leaf.values(samples)), leaf.finished(samples)) for leaf in leaves]
+    short = [count for count in counts if count.number < count.of]
+    return min(short, key=lambda count: count.number / count.of, default=None)
 
 
 def _verdict(claim: Claim, passed: bool) -> str:
@@ -80,4 +164,6 @@ def _verdict(claim: Claim, passed: bool) -> str:
         return "cited"
     if claim.informative:
         return "informative"
+    if claim.trivial and passed:
+        return "trivial"
     return "pass" if passed else "miss"

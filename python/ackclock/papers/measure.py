@@ -16,7 +16,8 @@ import numpy as np
 
 from ackclock import _engine, metrics
 from ackclock.metrics import METRICS, Array, MetricError, Tables
-from ackclock.papers.catalogue import CatalogueError, Experiment, Point
+from ackclock.papers.catalogue import Experiment, Point
+from ackclock.papers.document import CatalogueError
 
 Condition = tuple[str, Point]
 """One configuration at one point of the sweep; its repetitions differ only in the seed."""
@@ -104,16 +105,43 @@ class Samples:
             except MetricError as error:
                 found[repetition] = error
 
+    def found(self, condition: Condition, sample: Sample) -> Mapping[int, Any]:
+        """The sample of every finished repetition, by its number; a MetricError where it has no value."""
+        return self._wanted.get(condition, {}).get(sample, {})
+
     def of(self, condition: Condition, sample: Sample) -> list[Any]:
-        """The sample of every finished repetition, in order, without those where it could not be taken."""
-        found = self._wanted.get(condition, {}).get(sample, {})
+        """The sample of every finished repetition, in order, without those where it has no value."""
+        found = self.found(condition, sample)
         return [found[r] for r in sorted(found) if not isinstance(found[r], MetricError)]
 
     def reason(self, condition: Condition, sample: Sample) -> str:
         """Why a sample has no value."""
-        found = self._wanted.get(condition, {}).get(sample, {})
+        found = self.found(condition, sample)
         errors = [str(value) for value in found.values() if isinstance(value, MetricError)]
         return errors[0] if errors else "no repetition has finished"
+
+
+class Member(Samples):
+    """Samples of one member of a variation, or of a single repetition, under the names of the set-up."""
+
+    def __init__(self, whole: Samples, at: Callable[[str], Point], repetition: int | None = None) -> None:
+        super().__init__()
+        self.whole, self.at, self.repetition = whole, at, repetition
+
+    def condition(self, condition: Condition) -> Condition:
+        """The condition that stands for another one in this member."""
+        run, point = condition
+        return run, point + self.at(run)
+
+    def want(self, condition: Condition, sample: Sample) -> None:
+        """Asks for a sample of this member."""
+        self.whole.want(self.condition(condition), sample)
+
+    def found(self, condition: Condition, sample: Sample) -> Mapping[int, Any]:
+        """The sample of its finished repetitions, by their numbers."""
+        found = self.whole.found(self.condition(condition), sample)
+        only = self.repetition
+        return found if only is None else {only: found[only]} if only in found else {}
 
 
 def is_metric(function: Callable[..., Any]) -> bool:

@@ -11,28 +11,38 @@ import pyarrow.parquet as pq
 from ackclock import report
 from ackclock.papers.catalogue import Paper
 from ackclock.papers.figures import table
-from ackclock.papers.judgement import Judgement
+from ackclock.papers.judgement import VERDICTS, Judgement
 from ackclock.papers.reproduction import Reproduction, Result
 from ackclock.report import Page, host, number, write_json
 
-HEADINGS = ("claim", "what the paper says", "reported", "measured", "band", "unit", "verdict")
+HEADINGS = ("claim", "what the paper says", "reported", "measured", "band", "unit", "holds in", "verdict")
 BESIDE = HEADINGS.index("measured") + 1
 """The position of the columns of the other engines."""
+HOLDS = HEADINGS.index("holds in")
 
 
 def headings(reproduction: Reproduction) -> list[str]:
-    """``HEADINGS``, with a column for each of the others."""
-    if not reproduction.others:
-        return list(HEADINGS)
-    return [*HEADINGS[: BESIDE - 1], "simulated", *reproduction.others, *HEADINGS[BESIDE:]]
+    """``HEADINGS``, with a column for each of the others; "holds in" only where a claim says in how many."""
+    named = list(HEADINGS)
+    if not _counts(reproduction):
+        named.pop(HOLDS)
+    if reproduction.others:
+        named[BESIDE - 1 : BESIDE] = ["simulated", *reproduction.others]
+    return named
+
+
+def _counts(reproduction: Reproduction) -> bool:
+    return any(j.holds is not None for result in reproduction.results for j in result.judgements)
 
 
 def rows(result: Result, reproduction: Reproduction) -> list[list[str]]:
     """The judgements of a result as rows under ``headings``."""
-    beside = reproduction.beside()
+    beside, counts = reproduction.beside(), _counts(reproduction)
     found = []
     for judgement in result.judgements:
         cells = row(judgement)
+        if not counts:
+            cells.pop(HOLDS)
         cells[BESIDE:BESIDE] = map(number, beside[judgement.claim.id].values())
         found.append(cells)
     return found
@@ -42,11 +52,29 @@ def row(judgement: Judgement) -> list[str]:
     """A judgement as a row under ``HEADINGS``."""
     claim = judgement.claim
     reported = claim.reported if isinstance(claim.reported, str) else number(float(claim.reported))
-    text = f"{claim.text} ({claim.source})"
-    if judgement.why:
-        text += f": not measured: {judgement.why}"
+    text = f"{claim.text} ({claim.source})" + "".join(f"; {remark}" for remark in _remarks(judgement))
     band = f"{number(claim.low)} … {number(claim.high)}"
-    return [claim.id, text, reported, number(judgement.measured), band, claim.unit, judgement.verdict]
+    holds = "" if judgement.holds is None else str(judgement.holds)
+    return [claim.id, text, reported, number(judgement.measured), band, claim.unit, holds, judgement.verdict]
+
+
+def _remarks(judgement: Judgement) -> list[str]:
+    """What there is to know about a judgement beside its numbers."""
+    claim = judgement.claim
+    found = []
+    if claim.measured_as:
+        found.append(f"measured: {claim.measured_as}")
+    if claim.judged_over:
+        found.append(f"judged over {claim.judged_over}")
+    if claim.fragile:
+        found.append("fragile: holds only in some realisations")
+    if judgement.counted is not None:
+        found.append(f"{judgement.counted} repetitions have a value")
+    if judgement.why:
+        found.append(f"not measured: {judgement.why}")
+    elif judgement.reason:
+        found.append(f"why it misses: {judgement.reason}")
+    return found
 
 
 def markdown(reproduction: Reproduction) -> str:
@@ -62,7 +90,7 @@ def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -
     """
     page = Page("Experiments reproduced")
     judged = [j for r in reproduction.results for j in r.judgements]
-    counts = {v: sum(j.verdict == v for j in judged) for v in ("pass", "miss", "cited", "informative")}
+    counts = {v: sum(j.verdict == v for j in judged) for v in VERDICTS}
     page.paragraph(
         ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "No claim was judged."
     )

@@ -13,8 +13,9 @@ from ackclock import _engine, repetitions
 from ackclock.engines import Engine, Progress
 from ackclock.engines.simulator import Simulator
 from ackclock.papers import figures
-from ackclock.papers.catalogue import Claim, Experiment, as_mistakes
-from ackclock.papers.judgement import Judgement, Measures, expressions, judge
+from ackclock.papers.catalogue import Claim, Experiment
+from ackclock.papers.document import as_mistakes
+from ackclock.papers.judgement import Judgement, Measures, expressions, judge, members
 from ackclock.papers.measure import Condition, Samples
 from ackclock.papers.tables import PaperTable, tables
 from ackclock.plots import Panel
@@ -155,8 +156,12 @@ class Work:
                 figure.panels(self.samples)  # reads all of it before anything is run
         with as_mistakes(f"{experiment.file.name}, tables"):
             self.tables = tables(experiment)
-        demands = [d for _, groups in self.claims for group in groups for m in group for d in m.demands()]
-        demands += [d for figure in self.figures for d in figure.demands()]
+        for claim, groups in self.claims:
+            demands = [d for group in groups for measure in group for d in measure.demands()]
+            for samples in (self.samples, *members(claim, experiment, self.samples)):
+                for condition, sample in demands:
+                    samples.want(condition, sample)
+        demands = [d for figure in self.figures for d in figure.demands()]
         demands += [d for table in self.tables for d in table.demands()]
         for condition, sample in demands:
             self.samples.want(condition, sample)
@@ -189,13 +194,19 @@ class Work:
         begun = self.done > 0 or not self.resolved
         return Result(
             self.experiment,
-            [judge(claim, measures, self.samples) for claim, measures in self.claims] if begun else [],
+            self._judgements() if begun else [],
             [Drawn(f, f.panels(self.samples)) for f in self.figures] if begun else [],
             [Filled(t, t.rows(self.samples), t.values(self.samples)) for t in self.tables] if begun else [],
             self.done,
             len(self.resolved) * self.experiment.repetitions,
             self.seconds,
         )
+
+    def _judgements(self) -> list[Judgement]:
+        return [
+            judge(claim, measures, self.samples, members(claim, self.experiment, self.samples))
+            for claim, measures in self.claims
+        ]
 
     def scenarios(self) -> Iterator[dict[str, Any]]:
         """Each condition with its seeds and its resolved scenario."""

@@ -24,9 +24,10 @@ from typing import Any
 import pyarrow as pa
 
 from ackclock.metrics import MetricError
-from ackclock.papers.catalogue import CatalogueError, Claim, Experiment, filled
+from ackclock.papers.catalogue import Claim, Experiment, filled
+from ackclock.papers.document import CatalogueError
 from ackclock.papers.expressions import parse
-from ackclock.papers.judgement import Measures, expressions, judge
+from ackclock.papers.judgement import Measures, expressions, judge, members
 from ackclock.papers.measure import Condition, Sample, Samples
 from ackclock.report import number
 
@@ -39,11 +40,14 @@ class Entry:
 
     measures: Measures
     claim: Claim | None = None
+    experiment: Experiment | None = None
+    """The experiment of the claim."""
 
     def value(self, samples: Samples) -> float | None:
         """What was measured; None where nothing could be."""
-        if self.claim is not None:
-            return judge(self.claim, self.measures, samples).measured
+        if self.claim is not None and self.experiment is not None:
+            of = members(self.claim, self.experiment, samples)
+            return judge(self.claim, self.measures, samples, of).measured
         try:
             return self.measures[0][0].value(samples)
         except MetricError:
@@ -94,7 +98,7 @@ class PaperTable:
         name = filled(column["claim"], row, where)
         if name not in claims:
             raise CatalogueError(f"{where}: there is no claim `{name}`")
-        return Entry(expressions(claims[name], experiment), claims[name])
+        return Entry(expressions(claims[name], experiment), claims[name], experiment)
 
     def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that the table needs."""

@@ -1,0 +1,97 @@
+"""Reading TOML files: their tables key by key, and a sentence with file and place for each mistake."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ackclock.errors import InputError
+
+DEEPEST = 50
+"""How deep tables and lists of a file may be nested."""
+
+
+class CatalogueError(InputError):
+    """An experiment file says something that it may not, or an experiment was asked for that is not there."""
+
+
+@contextmanager
+def as_mistakes(where: str) -> Iterator[None]:
+    """Raises CatalogueError for what reading a part of a file stumbles over: a missing key, a wrong type."""
+    try:
+        yield
+    except CatalogueError:
+        raise
+    except KeyError as error:
+        raise CatalogueError(f"{where}: the key {error} is missing or unknown") from error
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
+        raise CatalogueError(f"{where}: is not as the format has it ({error})") from error
+
+
+class Table:
+    """A TOML table, read key by key: a missing or an unknown key gives a sentence with file and place."""
+
+    def __init__(self, values: Mapping[str, Any], where: str) -> None:
+        self.values, self.where, self.read = values, where, set[str]()
+
+    def take(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
+        """The value of a key, which has to be of a kind. Raises CatalogueError for another, or for none."""
+        self.read.add(key)
+        if key not in self.values:
+            if default is ...:
+                raise CatalogueError(f"{self.where}: `{key}` is missing")
+            return default
+        value = self.values[key]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            wanted = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
+            raise CatalogueError(f"{self.where}: {key} = {value!r} must be of type {wanted}")
+        return value
+
+    def tables(self, key: str) -> list[Mapping[str, Any]]:
+        """A list of tables; empty where the key is not there."""
+        listed = self.take(key, list, [])
+        for number, one in enumerate(listed):
+            if not isinstance(one, Mapping):
+                raise CatalogueError(f"{self.where}, {key}.{number}: {one!r} must be a table")
+        return list(listed)
+
+    def done(self) -> None:
+        """Raises CatalogueError for a key that has not been taken."""
+        for key in self.values:
+            if key not in self.read:
+                nearest = difflib.get_close_matches(key, self.read, 1, 0.0)[0]
+                raise CatalogueError(
+                    f"{self.where}: unknown key `{key}`; did you mean `{nearest}`? "
+                    f"(known: {', '.join(sorted(self.read))})"
+                )
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The document of a file. Raises CatalogueError for one that cannot be read."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise CatalogueError(f"{path.name}: {error}") from error
+    except RecursionError:
+        document = None
+    if document is None or _deeper_than(document, DEEPEST):
+        raise CatalogueError(f"{path.name}: tables and lists are nested more than {DEEPEST} deep")
+    return document
+
+
+def _deeper_than(tree: Any, levels: int) -> bool:
+    """Whether more than ``levels`` tables and lists lie in each other."""
+    inside = [tree]
+    for _ in range(levels + 1):
+        # Those one level further in.
+        inside = [
+            one
+            for outer in inside
+            for one in (outer.values() if isinstance(outer, Mapping) else outer)
+            if isinstance(one, Mapping | list)
+        ]
+    return bool(inside)

@@ -1,0 +1,84 @@
+"""Variations: the sets of runs over which a claim is judged, where one set-up could hold by luck.
+
+An experiment file lists them under ``[[variations]]``: keys of the scenario and the values that they take
+together, for all runs of the experiment or for those that ``runs`` names::
+
+    [[variations]]
+    name = "starts"
+    set = { "flows.1.start" = ["0s", "0.1s", "0.2s"] }
+
+Here the set has three members. Entries of one name belong to one set, and so have equally many values. A run
+without an entry is the same in every member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ackclock.papers.document import CatalogueError, Table
+
+REPETITIONS = "repetitions"
+"""The set that every experiment has: its repetitions, each for itself."""
+
+_KEYS = {"name", "runs", "set"}
+
+
+@dataclass(frozen=True)
+class Variation:
+    """A set of slightly different set-ups of one experiment."""
+
+    name: str
+    members: int
+    """The number of its members."""
+    runs: Mapping[str, Mapping[str, tuple[str, ...]]]
+    """By run: scenario keys, and the values they take, one for each member."""
+
+    def at(self, member: int, run: str) -> tuple[tuple[str, str], ...]:
+        """The keys that a member gives a run, with their values; empty for a run that does not vary."""
+        return tuple((key, values[member]) for key, values in self.runs.get(run, {}).items())
+
+
+def variations(table: Table, runs: Sequence[str]) -> dict[str, Variation]:
+    """The variations that a file lists for its ``runs``, by name. Raises CatalogueError for what is none."""
+    found: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {}
+    for number, spec in enumerate(table.tables("variations")):
+        where = f"{table.where}, variations.{number}"
+        if set(spec) - _KEYS or not {"name", "set"} <= set(spec):
+            raise CatalogueError(
+                f"{where}: a variation has the keys `name`, `set` and, for some runs, `runs`"
+            )
+        name, named = spec["name"], spec.get("runs", list(runs))
+        if not isinstance(name, str) or name in ("", REPETITIONS):
+            raise CatalogueError(f"{where}: name = {name!r} must be text other than `{REPETITIONS}`")
+        if not isinstance(named, list) or not named or not all(run in runs for run in named):
+            raise CatalogueError(f"{where}: runs = {named!r} must be a list of runs ({', '.join(runs)})")
+        changed = _changed(spec["set"], where)
+        for run in named:
+            if run in found.setdefault(name, {}):
+                raise CatalogueError(f"{where}: the run `{run}` is already varied by `{name}`")
+            found[name][run] = changed
+    return {
+        name: Variation(name, _members(by_run, f"{table.where}, variation `{name}`"), by_run)
+        for name, by_run in found.items()
+    }
+
+
+def _changed(keys: Any, where: str) -> dict[str, tuple[str, ...]]:
+    if not isinstance(keys, Mapping) or not keys:
+        raise CatalogueError(f"{where}: set = {keys!r} must be a table of scenario keys")
+    for key, values in keys.items():
+        if not isinstance(values, list) or not values or not all(isinstance(one, str) for one in values):
+            raise CatalogueError(
+                f"{where}: {key} must be a list of texts, as they would be written after --set"
+            )
+    return {key: tuple(values) for key, values in keys.items()}
+
+
+def _members(by_run: Mapping[str, Mapping[str, tuple[str, ...]]], where: str) -> int:
+    """How many values each key of a variation has."""
+    lengths = {len(values) for keys in by_run.values() for values in keys.values()}
+    if len(lengths) > 1:
+        raise CatalogueError(f"{where}: its lists have {min(lengths)} to {max(lengths)} values")
+    return lengths.pop()

@@ -1,0 +1,170 @@
+"""Claims that can fail: sets of runs, single realisations, missing values, trivial claims."""
+
+import pytest
+
+from ackclock.metrics import MetricError
+from ackclock.papers import CatalogueError, page
+from ackclock.papers.catalogue import read_experiment
+from ackclock.papers.judgement import expressions, judge, members
+from ackclock.papers.measure import Samples
+from ackclock.papers.reproduction import Reproduction, Result
+from experiments import EXPERIMENT
+
+CLAIM = """
+[[claims]]
+id = "demo-c2"
+kind = "reported-number"
+text = "a number of the run"
+reported = 4.0
+low = 3.0
+high = 5.0
+source = "section 1"
+measure = { metric = "itself", run = "one", where = { "path.loss" = "1%" } }
+"""
+VARIED = """
+[[variations]]
+name = "queues"
+runs = ["one"]
+set = { "path.queue" = ["10p", "30p", "40p", "60p"] }
+"""
+OVER = CLAIM + 'judged_over = "4 queues"\nover = "queues"\n'
+REPEATED = CLAIM + "fragile = true\n"
+
+
+def itself(run):
+    """What stands for the run in these tests: a number, or None for a run without a value."""
+    if run is None:
+        raise MetricError("there is no value")
+    return run
+
+
+def read(folder, text):
+    path = folder / "fig1.toml"
+    path.write_text(EXPERIMENT + text)
+    return read_experiment(path, "demo", {"itself": itself})
+
+
+def judged(experiment, by_condition):
+    """The judgement of the last claim; runs are the numbers of each condition's repetitions."""
+    claim, samples = experiment.claims[-1], Samples()
+    measures = expressions(claim, experiment)
+    of = members(claim, experiment, samples)
+    for one in (samples, *of):
+        for demand in measures[0][0].demands():
+            one.want(*demand)
+    for point, runs in by_condition.items():
+        for repetition, run in enumerate(runs):
+            samples.add(("one", (("path.loss", "1%"), *point)), repetition, run)
+    return judge(claim, measures, samples, of)
+
+
+def queues(*values):
+    """A single run at each of the first queues of the variation."""
+    sizes = ("10p", "30p", "40p", "60p")
+    return {(("path.queue", size),): [value] for size, value in zip(sizes, values, strict=False)}
+
+
+def test_half_of_a_variation_in_the_band_is_enough(tmp_path):
+    experiment = read(tmp_path, VARIED + OVER)
+    # 3.5 and 5 lie in 3 to 5; the median of 3.5, 5, 6 and 9 is 5.5.
+    found = judged(experiment, queues(3.5, 5.0, 6.0, 9.0))
+    assert (found.verdict, str(found.holds), found.measured) == ("pass", "2 of 4", 5.5)
+    found = judged(experiment, queues(3.5, 5.1, 6.0, 9.0))
+    assert (found.verdict, str(found.holds)) == ("miss", "1 of 4")
+
+
+def test_a_stated_share_replaces_the_half(tmp_path):
+    experiment = read(tmp_path, VARIED + OVER + "share = 0.75\n")
+    assert judged(experiment, queues(4.0, 4.0, 4.0, 9.0)).verdict == "pass"
+    assert judged(experiment, queues(4.0, 4.0, 9.0, 9.0)).verdict == "miss"
+
+
+def test_a_member_without_a_value_lies_outside(tmp_path):
+    experiment = read(tmp_path, VARIED + OVER)
+    found = judged(experiment, queues(4.0, None, None, None))
+    assert (found.verdict, str(found.holds), found.measured) == ("miss", "1 of 4", 4.0)
+    found = judged(experiment, queues(None, None, None, None))
+    assert (found.verdict, found.measured, found.why) == ("miss", None, "there is no value")
+
+
+def test_the_set_up_itself_decides_nothing_beside_a_variation(tmp_path):
+    found = judged(read(tmp_path, VARIED + OVER), {(): [4.0]} | queues(6.0, 6.0, 6.0, 4.0))
+    assert (found.verdict, str(found.holds)) == ("miss", "1 of 4")
+
+
+def test_members_that_have_not_run_are_not_counted(tmp_path):
+    found = judged(read(tmp_path, VARIED + OVER), queues(4.0, 9.0))
+    assert (found.verdict, str(found.holds)) == ("pass", "1 of 2")
+
+
+def test_a_fragile_claim_says_in_how_many_repetitions_it_holds(tmp_path):
+    # The median of 4, 4.5 and 9 is 4.5, in the band; so is 4, and 9 is not.
+    found = judged(read(tmp_path, REPEATED), {(): [4.0, 4.5, 9.0]})
+    assert (found.verdict, found.measured, str(found.holds)) == ("pass", 4.5, "2 of 3")
+
+
+def test_every_repetition_can_be_asked_to_hold(tmp_path):
+    every = CLAIM + 'judged_over = "3 seeds: each"\nover = "repetitions"\nshare = 1.0\n'
+    assert judged(read(tmp_path, every), {(): [4.0, 4.5, 5.0]}).verdict == "pass"
+    assert judged(read(tmp_path, every), {(): [4.0, 4.5, 9.0]}).verdict == "miss"
+
+
+def test_values_of_half_the_repetitions_are_counted_aloud(tmp_path):
+    found = judged(read(tmp_path, CLAIM), {(): [4.0, None, 4.2, None]})
+    assert (found.verdict, found.measured, str(found.counted)) == ("pass", 4.1, "2 of 4")
+    assert judged(read(tmp_path, CLAIM), {(): [4.0, 4.0]}).counted is None
+
+
+def test_values_of_less_than_half_the_repetitions_are_a_miss(tmp_path):
+    found = judged(read(tmp_path, CLAIM), {(): [4.0, None, None]})
+    assert (found.verdict, found.measured) == ("miss", None)
+    assert found.why == "only 1 of 3 repetitions have a value"
+
+
+def test_a_trivial_claim_is_no_hit_and_can_be_a_miss(tmp_path):
+    experiment = read(tmp_path, CLAIM + "trivial = true\n")
+    assert judged(experiment, {(): [4.0]}).verdict == "trivial"
+    assert judged(experiment, {(): [9.0]}).verdict == "miss"
+
+
+def test_a_miss_gives_its_reason_and_a_hit_does_not(tmp_path):
+    experiment = read(tmp_path, CLAIM + 'why = "the queue is too short"\n')
+    assert judged(experiment, {(): [9.0]}).as_json()["why"] == "the queue is too short"
+    assert judged(experiment, {(): [4.0]}).as_json()["why"] is None
+
+
+def test_a_row_says_what_was_judged_over_what(tmp_path):
+    experiment = read(
+        tmp_path, VARIED + OVER + 'why = "the queue is too short"\nmeasured_as = "the median"\n'
+    )
+    judgement = judged(experiment, queues(3.5, 9.0, 9.0, 9.0))
+    result = Result(experiment, [judgement], [], [], 4, 4, 1.0)
+    done = Reproduction([result], None, False)
+    assert page.headings(done)[-3:] == ["unit", "holds in", "verdict"]
+    [row] = page.rows(result, done)
+    assert row[1] == (
+        "a number of the run (section 1); measured: the median; judged over 4 queues; "
+        "why it misses: the queue is too short"
+    )
+    assert row[-2:] == ["1 of 4", "miss"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (OVER, "fig1.toml, claim demo-c2: over = `queues` is none of repetitions"),
+        (VARIED + CLAIM + 'over = "queues"\n', "`over` needs `judged_over`"),
+        (VARIED + OVER + "share = 0\n", "share = 0 must be above 0 and at most 1"),
+        (VARIED.replace('"queues"', '"repetitions"'), "must be text other than `repetitions`"),
+        (VARIED.replace('["one"]', '["two"]'), "runs = ['two'] must be a list of runs (one, other)"),
+        (VARIED.replace("set", "sets"), "a variation has the keys `name`, `set`"),
+        (VARIED.replace('["10p", "30p", "40p", "60p"]', "[10]"), "path.queue must be a list of texts"),
+        (VARIED.replace('{ "path', '{ "path.rtt" = ["1ms"], "path'), "its lists have 1 to 4 values"),
+        (VARIED + VARIED, "the run `one` is already varied by `queues`"),
+        (VARIED.replace('{ "path.queue" = ["10p", "30p", "40p", "60p"] }', "{}"), "set = {} must be a table"),
+    ],
+)
+def test_a_mistake_in_a_variation_gets_a_sentence(tmp_path, text, sentence):
+    with pytest.raises(CatalogueError) as error:
+        read(tmp_path, text)
+    assert sentence in str(error.value)
