@@ -12,7 +12,7 @@ def number(value: float | None, digits: int = 4) -> str:
     if value in (float("inf"), float("-inf")):
         return "∞" if value > 0 else "-∞"
     text = f"{value:.{digits}g}"
-    return f"{value:.0f}" if "e" in text and abs(value) < 1e12 else text
+    return f"{value:.0f}" if "e+" in text and abs(value) < 1e12 else text
 
 
 def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
