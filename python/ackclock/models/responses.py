@@ -136,6 +136,47 @@ def tfrc(loss: npt.ArrayLike, rtt: float, timeout: float | None = None, per_ack:
     return np.asarray(rtt / (rtt * np.sqrt(2 * bp / 3) + late))
 
 
+VENO_KEPT = (0.8, 0.5)
+"""The shares of the window that Veno keeps on a loss without congestion, and with it (Fu and Liew 2003)."""
+
+
+def veno(loss: npt.ArrayLike, congested: bool = False) -> Array:
+    """Veno: AIMD(1, 1/5) while its queue estimate is below beta, AIMD(1/2, 1/2) when all losses are above it.
+
+    Above the threshold the window grows in every second RTT only. Random losses on a path with little queue
+    are of the first kind: sqrt(9/(2p)) packets, 1.73 times Reno.
+    """
+    alpha, remaining = (0.5, VENO_KEPT[1]) if congested else (1.0, VENO_KEPT[0])
+    return aimd(loss, alpha, 1 - remaining)
+
+
+def westwood(loss: npt.ArrayLike, rtt: float, queueing: float) -> Array:
+    """Westwood+ at an RTT of ``rtt`` seconds, of which ``queueing`` is queueing delay on average.
+
+    A loss sets the window to the measured rate times the base RTT, so that the share queueing/rtt is removed:
+    sqrt(rtt/queueing (1 - p)/p), after Grieco and Mascolo, "Performance evaluation and comparison of
+    Westwood+, New Reno, and Vegas TCP congestion control" (2004), equation 7.
+    """
+    p = probabilities("loss", loss)
+    if not 0 < positive("queueing", queueing) < positive("rtt", rtt):
+        raise InputError(f"queueing = {queueing:g}: must be above 0 and below rtt = {rtt:g}")
+    return np.sqrt(rtt / queueing * (1 - p) / p)
+
+
+def delay_based(queueing: npt.ArrayLike, base_rtt: float, target: float) -> Array:
+    """Vegas and FAST, which respond to queueing delay and not to loss: the window at a queueing delay.
+
+    Either keeps ``target`` packets in the queue of its path, so that w = target (R_base + q)/q with q =
+    ``queueing`` in seconds: alpha to beta packets for Vegas, alpha for FAST (Low, Peterson, Wang 2002; Wei,
+    Jin, Low, Hegde 2006, equation 5).
+    """
+    delays = np.asarray(queueing, dtype=np.float64)
+    wrong = delays[~(delays > 0)]
+    if wrong.size:
+        raise InputError(f"queueing = {wrong.flat[0]:g}: must be above 0")
+    return np.asarray(positive("target", target) * (positive("base_rtt", base_rtt) + delays) / delays)
+
+
 def slope(response: Response, loss: npt.ArrayLike, decades: float = 0.01) -> Array:
     """The exponent d = -d log X / d log p of a response function around ``loss``.
 
