@@ -2,7 +2,8 @@
 
 ``catalogue()`` gives every experiment that ships with ackclock, ``reproduce`` runs some of them.
 No module here knows an experiment: its scenario, measures, bands and figures are in
-``papers/<paper>/<experiment>.toml``, its odd measures in ``papers/<paper>/measures.py``.
+``papers/<paper>/<experiment>.toml``, its odd measures in ``papers/<paper>/measures.py``,
+or in the files of ``papers/<paper>/measures``.
 """
 
 from ackclock.papers.catalogue import Experiment, Paper, catalogue, select

@@ -277,11 +277,25 @@ def _family(values: Mapping[str, Any], where: str) -> Iterator[tuple[Mapping[str
 _KEYS_OF_A_CLAIM = frozenset(field.name for field in fields(Claim))
 
 
+def measures_of(folder: Path) -> dict[str, Callable[..., Any]]:
+    """The functions of a paper's own, by name: those of its ``measures.py``, or of the files in ``measures``.
+
+    Two functions of one name are a ``CatalogueError``.
+    """
+    found: dict[str, Callable[..., Any]] = {}
+    for path in (folder / "measures.py", *sorted((folder / "measures").glob("*.py"))):
+        own = read_measures(path)
+        if twice := sorted(set(found) & set(own)):
+            raise CatalogueError(f"{folder.name}/{path.name}: there are two functions `{twice[0]}`")
+        found |= own
+    return found
+
+
 def read_measures(path: Path) -> dict[str, Callable[..., Any]]:
-    """The public functions that a paper's ``measures.py`` defines, by name; none without the file."""
+    """The public functions that a file of measures defines, by name; none without the file."""
     if not path.exists():
         return {}
-    spec = importlib.util.spec_from_file_location(f"{path.parent.name}.measures", path)
+    spec = importlib.util.spec_from_file_location(f"{path.parent.name}.{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -379,7 +393,7 @@ def read_paper(folder: Path) -> Paper:
     """Reads ``paper.toml`` and the experiments it names from a folder."""
     table = Table(read_toml(folder / "paper.toml"), f"{folder.name}/paper.toml")
     names = table.take("experiments", list)
-    measures = read_measures(folder / "measures.py")
+    measures = measures_of(folder)
     paper = Paper(
         id=table.take("id", str),
         title=table.take("title", str),

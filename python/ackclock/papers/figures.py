@@ -24,6 +24,7 @@ from ackclock.papers.measure import (
     Samples,
     checked,
     conditions_of,
+    is_metric,
     quantity,
 )
 from ackclock.plots import Axis, Panel, Series, draw
@@ -268,8 +269,65 @@ class Traces(PaperFigure):
         return drawn
 
 
+class Curves(PaperFigure):
+    """Curves that functions of the paper's own compute, of a model or of a run.
+
+    A curve has a ``label``, a ``function`` of the paper's measures and its arguments. The function gives the
+    values of x and those of y. One whose first argument is ``run`` takes the first repetition of ``run`` at
+    ``where``. ``look`` is "line", "marked", "points" or "model" (dashed); ``cc`` gives the colour.
+    """
+
+    kind = "curves"
+    x_label = ""
+
+    def __init__(self, spec: Mapping[str, Any], experiment: Experiment) -> None:
+        super().__init__(spec, experiment)
+        self.computed: dict[int, Series] = {}
+
+    def _function(self, curve: Mapping[str, Any]) -> Callable[..., Any]:
+        name = curve.get("function")
+        if name not in self.experiment.measures:
+            known = ", ".join(self.experiment.measures) or "none"
+            raise CatalogueError(f"{self.where}: the paper has no function `{name}` (it has {known})")
+        return self.experiment.measures[str(name)]
+
+    def _sample(self, curve: Mapping[str, Any]) -> Sample:
+        function = self._function(curve)
+        arguments = checked(function, {k: v for k, v in curve.items() if k not in _KEYS_OF_A_CURVE})
+        return Sample(function.__name__, tuple(sorted(arguments.items())), None, function)
+
+    def demands(self) -> Iterator[tuple[Condition, Sample]]:
+        """The samples that it needs."""
+        for panel in self.spec["panels"]:
+            for curve in panel.get("curves", []):
+                if is_metric(self._function(curve)):
+                    yield self.condition(curve), self._sample(curve)
+
+    def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
+        """The curves of one panel; those of models are computed once."""
+        drawn = []
+        for curve in panel.get("curves", []):
+            if not is_metric(self._function(curve)):
+                if id(curve) not in self.computed:
+                    sample = self._sample(curve)
+                    self.computed[id(curve)] = self._drawn(
+                        curve, self._function(curve)(**dict(sample.arguments))
+                    )
+                drawn.append(self.computed[id(curve)])
+            elif found := samples.of(self.condition(curve), self._sample(curve)):
+                drawn.append(self._drawn(curve, found[0]))
+        return drawn
+
+    def _drawn(self, curve: Mapping[str, Any], values: tuple[Any, Any]) -> Series:
+        x, y = (np.asarray(one, dtype=np.float64) for one in values)
+        label, look = str(curve["label"]), str(curve.get("look", "line"))
+        return Series(label, str(curve.get("cc", "")), x, y * self.times, look=look)
+
+
+_KEYS_OF_A_CURVE = frozenset({"label", "cc", "look", "function", "run", "where"})
+
 KINDS: Mapping[str, type[PaperFigure]] = {
-    kind.kind: kind for kind in (AgainstSweep, GoodputOverTime, SamplesOverTime, Traces)
+    kind.kind: kind for kind in (AgainstSweep, GoodputOverTime, SamplesOverTime, Traces, Curves)
 }
 
 
