@@ -1,0 +1,99 @@
+"""The thesis of Edwan 2010: experiments that no run is needed for, and figures of functions."""
+
+import numpy as np
+import pytest
+
+from ackclock import papers
+from ackclock.papers.catalogue import CatalogueError, measures_of
+from ackclock.papers.figures import figures
+from ackclock.papers.measure import Samples
+from ackclock.report import number
+from experiments import EXPERIMENT, read
+from handmade import handmade
+
+MODELS = (
+    "fig2.3 fig2.4 fig2.5 sec2.9.1 fig3.2 table4.1 table4.2 fig4.5 eq4.32 eq4.35 table5.2 sec5.5.2-pf fig6.1 "
+    "fig6.2 fig6.3 fig6.11 fig8.6 table8.1 appB.1 appB.2"
+)
+FIGURE = """
+[[figures]]
+name = "functions"
+kind = "curves"
+x = { label = "x" }
+y = { label = "y", times = 2.0 }
+[[figures.panels]]
+curves = [
+  { label = "line", function = "line", slope = 3.0, look = "model" },
+  { label = "flows", function = "flows", run = "one", where = { "path.loss" = "1%" } },
+]
+"""
+MEASURES = """
+def line(slope: float):
+    return [0, 1], [0, slope]
+
+def flows(run):
+    return [0.0], [run.flows.num_rows]
+"""
+
+
+def test_the_experiments_without_runs_miss_what_the_thesis_has_wrong():
+    chosen = papers.select(papers.catalogue(), [f"edwan2010-{name}" for name in MODELS.split()])
+    judged = [j for result in papers.reproduce(chosen).results for j in result.judgements]
+    assert {j.claim.id for j in judged if j.verdict == "miss"} == {
+        "edwan2010-eq4.35-c3",
+        "edwan2010-sec5.5.2-pf-c3",
+        "edwan2010-fig6.1-c4",
+    }
+    assert all(j.measured is not None for j in judged if not j.claim.cited)
+
+
+def test_a_misprinted_row_stands_beside_the_corrected_and_the_recomputed_one():
+    chosen = papers.select(papers.catalogue(), ["edwan2010-table4.2"])
+    (filled,) = [t for t in papers.reproduce(chosen).results[0].tables if t.table.name == "misprints"]
+    assert filled.rows[0] == ["x1, alpha = 1", "4.226", "2.257", "2.257"]
+
+
+def test_curves_come_from_functions_with_and_without_a_run(tmp_path):
+    (tmp_path / "measures").mkdir()
+    (tmp_path / "measures" / "some.py").write_text(MEASURES)
+    experiment = read(tmp_path, EXPERIMENT + FIGURE, measures_of(tmp_path))
+    figure = figures(experiment)[-1]
+    samples = Samples()
+    for condition, sample in figure.demands():
+        samples.want(condition, sample)
+    (condition,) = samples.conditions()
+    samples.add(condition, 0, handmade())
+    line, flows = figure.panels(samples)[0].series
+    # Every y is doubled: 3 becomes 6, and two flows become 4.
+    assert (line.y.tolist(), line.look) == ([0.0, 6.0], "model")
+    assert flows.y.tolist() == [4.0]
+
+
+def test_a_curve_of_an_unknown_function_is_refused(tmp_path):
+    experiment = read(tmp_path, EXPERIMENT + FIGURE, {})
+    with pytest.raises(CatalogueError, match="the paper has no function `line`"):
+        list(figures(experiment)[-1].demands())
+
+
+def test_two_functions_of_one_name_are_refused(tmp_path):
+    (tmp_path / "measures").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "measures" / f"{name}.py").write_text("def twice():\n    return 1.0\n")
+    with pytest.raises(CatalogueError, match=r"b\.py: there are two functions `twice`"):
+        measures_of(tmp_path)
+
+
+def test_a_small_number_keeps_its_digits():
+    assert (number(2.868e-10), number(123456.0), number(0.0)) == ("2.868e-10", "123456", "0")
+
+
+def test_veno_keeps_four_fifths_and_westwood_what_the_queue_leaves():
+    from ackclock.models import responses
+
+    # sqrt(9/(2p)) at p = 0.02 is 15; congested, AIMD(1/2, 1/2): sqrt(0.75/p) = sqrt(37.5).
+    assert float(responses.veno(0.02)) == pytest.approx(15.0)
+    assert float(responses.veno(0.02, congested=True)) == pytest.approx(np.sqrt(37.5))
+    # A quarter of the RTT is queueing: sqrt(4 * 0.99/0.01) = sqrt(396).
+    assert float(responses.westwood(0.01, 0.1, 0.025)) == pytest.approx(np.sqrt(396))
+    # 20 packets in a queue of 10 ms are 2000 packets/s, over 110 ms 220 packets.
+    assert float(responses.delay_based(0.01, 0.1, 20)) == pytest.approx(220.0)
