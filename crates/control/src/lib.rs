@@ -28,6 +28,7 @@ pub use entry::{Entry, Quantity};
 pub use intern::intern;
 pub use nearest::nearest;
 pub use parameters::{Literal, Parameter, ParameterError, Parameters, Range};
+pub use parts::linux::Arithmetic;
 pub use parts::reno::Reno;
 pub use parts::undo::Undo;
 pub use reference::ControllerRef;

@@ -82,6 +82,48 @@ pub(crate) fn check(controller: &str, known: &[Parameter], given: &Parameters) -
     Ok(())
 }
 
+/// `parameters` with other defaults for those that `others` names: the table of a controller that is another one with
+/// some parameters set. A name that is not among them does not compile.
+pub(crate) const fn with_defaults<const N: usize>(
+    parameters: &[Parameter],
+    others: &[(&str, Literal)],
+) -> [Parameter; N] {
+    let mut table = [parameters[0]; N];
+    let mut n = 0;
+    while n < N {
+        table[n] = parameters[n];
+        n += 1;
+    }
+    let mut other = 0;
+    while other < others.len() {
+        let (name, default) = others[other];
+        let mut at = 0;
+        while !same(table[at].name, name) {
+            at += 1;
+        }
+        table[at].default = default;
+        other += 1;
+    }
+    table
+}
+
+/// Whether two names are the same, in a constant.
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    a.len() == b.len() && at == a.len()
+}
+
+/// The values of `others`, and over them what is `given`.
+pub(crate) fn over(others: &[(&str, Literal)], given: &Parameters) -> Parameters {
+    let mut all: Parameters = others.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect();
+    all.extend(given.clone());
+    all
+}
+
 /// A type that a parameter can have.
 pub(crate) trait Kind: Sized {
     /// The value that `json` holds.
@@ -221,9 +263,9 @@ macro_rules! choices {
         )+}
 
         impl $choice {
-            const RANGE: $crate::Range = $crate::Range::Choice(&[$($crate::Literal::$kind($literal)),+]);
+            pub(crate) const RANGE: $crate::Range = $crate::Range::Choice(&[$($crate::Literal::$kind($literal)),+]);
 
-            const fn literal(self) -> $crate::Literal {
+            pub(crate) const fn literal(self) -> $crate::Literal {
                 match self {$(
                     Self::$variant => $crate::Literal::$kind($literal),
                 )+}
@@ -312,6 +354,16 @@ mod tests {
         let expected = Settings { share: 0.25, time: Span::from_millis(7), which: Which::First, ..Settings::default() };
         assert_eq!(Settings::read(&given), Ok(expected));
         assert_eq!(Settings::default().count, 8);
+    }
+
+    #[test]
+    fn a_table_with_other_defaults_differs_in_those_alone() {
+        let others = [("count", Literal::Integer(9)), ("switch", Literal::Switch(false))];
+        let table: [Parameter; 6] = with_defaults(Settings::PARAMETERS, &others);
+        let defaults: Vec<_> = table.iter().map(|p| format!("{} = {}", p.name, p.default)).collect();
+        assert_eq!(defaults, ["S = 0.5", "count = 9", "time = 3ms", "rate = 1mbit", "switch = false", "which = both"]);
+        let read = Settings::read(&over(&others, &given(&[("count", json!(10))])));
+        assert_eq!(read, Ok(Settings { count: 10, switch: false, ..Settings::default() }));
     }
 
     #[test]

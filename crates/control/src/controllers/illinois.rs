@@ -1,26 +1,40 @@
 //! TCP-Illinois (Liu, Başar and Srikant, "TCP-Illinois: a loss- and delay-based congestion control algorithm for
-//! high-speed networks", Performance Evaluation 65, 2008).
+//! high-speed networks", Performance Evaluation 65, 2008), and Illinois of higher order (Edwan, "Improved Algorithms
+//! for TCP Congestion Control", thesis, Loughborough 2010, chapter 6): TCP-Q, TCP-C, TCP-Fq and TCP-Fs.
 //!
 //! Losses decide when the window shrinks; the queueing delay decides how fast it grows and how much it gives up: a
-//! short queue means a large increase and a small decrease.
+//! short queue means a large increase and a small decrease. In order n the n-th power of the delay decides.
 //!
 //! | rule, with d_a the mean queueing delay of a round trip, d_m the largest, d_i = eta_i d_m | here |
 //! | --- | --- |
-//! | alpha = alpha_max up to d_1, then k1/(k2 + d_a), alpha_min at d_m | `Settings::alpha_at` |
-//! | beta = beta_min up to d_2, beta_max from d_3, linear between | `Settings::beta_at` |
-//! | alpha_max again only after theta round trips in a row below d_1 | `Illinois::decide` |
+//! | alpha = alpha_max up to d_1, then k1/(k2 + d_a), alpha_min at d_m; (6.3) of the thesis | `Settings::alpha_at` |
+//! | beta = beta_min up to d_2, beta_max from d_3, linear between; (6.4) | `Settings::beta_at` |
+//! | TCP-Fs: beta = beta_min up to d_4, half way to beta_max at d_5 (section 6.2) | `Settings::smoothed_beta_at` |
+//! | alpha_max again only after theta round trips in a row below d_1 | `Illinois::alpha` |
 //! | standard TCP below the window threshold | `Illinois::decide` |
+//! | the same in whole numbers, as in Linux | `Whole` in `illinois/whole.rs` |
 //!
 //! Notable differences from the paper: the constants that it leaves to the implementation are those of Linux. The
-//! extremes of the RTT are those of single samples; the largest one is of samples that do not contain a delayed ACK's
-//! wait. Linux counts theta over all round trips since the increase last was alpha_max, not those in a row.
+//! extremes of the RTT are those of single samples, or of the means of round trips (`extrema`); the largest one is of
+//! samples that do not contain a delayed ACK's wait. Linux counts theta over all round trips since the increase last
+//! was alpha_max, not those in a row: `theta_in_a_row = false`, the default of the orders of the thesis.
+//!
+//! Notable differences from the thesis: eta_3 goes up to 1, where (6.2) prints at most 0.5.
+//!
+//! With `arithmetic = "linux"` and `theta_in_a_row = false` it is Linux's module but for: constants that are parameters
+//! here; powers above the first, which Linux does not have; the window after a timeout, which is the transport's.
+//! `legacy_beta_bug` has the module of before 2.6.23, whose threshold after a loss is what should have been given up.
+
+mod whole;
 
 use units::Span;
 
+use self::whole::Whole;
 use crate::entry::{Entry, Quantity};
-use crate::parameters::parameters;
+use crate::parameters::{choices, over, parameters, with_defaults};
+use crate::parts::linux::{self, Arithmetic};
 use crate::parts::reno::delegate;
-use crate::range::{above, from};
+use crate::range::{Literal, above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about TCP-Illinois.
@@ -39,9 +53,60 @@ pub const ENTRY: Entry = Entry {
     make: |given| Ok(Box::new(Illinois::new(Settings::read(given)?))),
 };
 
+/// The orders of the thesis as entries of the registry: Illinois with these parameters.
+macro_rules! orders {
+    ($($entry:ident, $name:literal, $title:literal, $summary:literal, $others:expr;)+) => {$(
+        #[doc = concat!("What the registry tells about ", $title, ".")]
+        pub const $entry: Entry = Entry {
+            name: $name,
+            title: $title,
+            summary: $summary,
+            source: "Edwan 2010, section 6.2",
+            parameters: &with_defaults::<{ Settings::PARAMETERS.len() }>(Settings::PARAMETERS, $others),
+            make: |given| Ok(Box::new(Illinois::new(Settings::read(&over($others, given))?))),
+            ..ENTRY
+        };
+    )+};
+}
+
+const LINUX_THETA: (&str, Literal) = ("theta_in_a_row", Literal::Switch(false));
+
+orders! {
+    TCP_Q, "tcp-q", "TCP-Q", "TCP-Illinois with the square of the delay: more aggressive while the queue is not full",
+        &[("order", Literal::Integer(2)), LINUX_THETA];
+    TCP_C, "tcp-c", "TCP-C", "TCP-Illinois with the third power of the delay",
+        &[("order", Literal::Integer(3)), LINUX_THETA];
+    TCP_FQ, "tcp-fq", "TCP-Fq", "TCP-Illinois with the square of the delay in the decrease alone",
+        &[("variant", Literal::Word("fq")), LINUX_THETA];
+    TCP_FS, "tcp-fs", "TCP-Fs", "TCP-Illinois with a decrease that stays small up to a longer queue",
+        &[("variant", Literal::Word("fs")), LINUX_THETA];
+}
+
 /// Standard TCP.
 const ALPHA_BASE: f64 = 1.0;
 const BETA_BASE: f64 = 0.5;
+
+choices! {
+    /// Which functions of the delay.
+    pub enum Variant {
+        /// Both of the order given.
+        Power = Word("power"),
+        /// The increase of order 1, the decrease of order 2.
+        Fq = Word("fq"),
+        /// Both of order 1, and a decrease that begins to rise later and then rises faster.
+        Fs = Word("fs"),
+    }
+}
+
+choices! {
+    /// Of what the least and the largest RTT are.
+    pub enum Extrema {
+        /// Of single samples.
+        Sample = Word("sample"),
+        /// Of the means of round trips.
+        WindowAverage = Word("window_average"),
+    }
+}
 
 parameters! {
     /// The parameters.
@@ -65,29 +130,81 @@ parameters! {
         window_threshold: f64 = 15.0, unit "segments", range from(0.0).up_to(1_000_000.0), source "W_thresh";
         /// Round trips in a row with a short queue before the increase returns to alpha_max
         theta: u32 = 5, unit "round trips", range from(0).up_to(1000), source "theta";
+        /// A longer queue begins the count of theta anew
+        theta_in_a_row: bool = true, source "theta; false in Linux and in the thesis";
+        /// Power of the delay that decides
+        order: u32 = 1, range from(1).up_to(8), source "Edwan 2010, (6.3) and (6.4), n";
+        /// Both functions of that order, or TCP-Fq: the square in the decrease alone, or TCP-Fs: a decrease that rises
+        /// later
+        variant: Variant = Variant::Power, source "Edwan 2010, section 6.2";
+        /// The least and the largest RTT are those of samples, or of the means of round trips
+        extrema: Extrema = Extrema::Sample, source "Edwan 2010, section 6.1";
+        /// After a loss the threshold is what should have been given up
+        legacy_beta_bug: bool = false, source "true in Linux before 2.6.23";
+        /// Real numbers, or the whole numbers of the module in Linux, which takes all RTT samples
+        arithmetic: Arithmetic = Arithmetic::Float, source "Linux, tcp_illinois.c";
     }
 }
 
 impl Settings {
+    /// The orders of increase and decrease.
+    fn orders(&self) -> (u32, u32) {
+        match self.variant {
+            Variant::Power => (self.order, self.order),
+            Variant::Fq => (1, 2),
+            Variant::Fs => (1, 1),
+        }
+    }
+
     /// The increase at delay `da` above d_1 of at most `dm`: k1/(k2 + da), with k1 and k2 such that it goes from
-    /// alpha_max at d_1 to alpha_min at dm.
+    /// alpha_max at d_1 to alpha_min at dm; (6.3) of the thesis.
     fn alpha_at(&self, da: f64, dm: f64) -> f64 {
-        let d1 = self.eta_1 * dm;
-        let share = ((da - d1) / (dm - d1)).min(1.0);
+        let share = share_of_powers(da, self.eta_1 * dm, dm, self.orders().0).min(1.0);
         self.alpha_max / (1.0 + share * (self.alpha_max / self.alpha_min - 1.0))
     }
 
-    /// The decrease at delay `da` of at most `dm`.
+    /// The decrease at delay `da` of at most `dm`; (6.4) of the thesis.
     fn beta_at(&self, da: f64, dm: f64) -> f64 {
+        if self.variant == Variant::Fs {
+            return self.smoothed_beta_at(da, dm);
+        }
         let (d2, d3) = (self.eta_2 * dm, self.eta_3 * dm);
         if da <= d2 {
             self.beta_min
         } else if da >= d3 {
             self.beta_max
         } else {
-            self.beta_min + (self.beta_max - self.beta_min) * (da - d2) / (d3 - d2)
+            self.beta_min + (self.beta_max - self.beta_min) * share_of_powers(da, d2, d3, self.orders().1)
         }
     }
+
+    /// The decrease of TCP-Fs: beta_min up to d_4, from there to d_5, the middle of d_2 and d_3, half the way, and then
+    /// on the line of order 1.
+    fn smoothed_beta_at(&self, da: f64, dm: f64) -> f64 {
+        let (d2, d3) = (self.eta_2 * dm, self.eta_3 * dm);
+        let d5 = f64::midpoint(d2, d3);
+        let d4 = f64::midpoint(d2, d5);
+        let range = self.beta_max - self.beta_min;
+        if da <= d4 {
+            self.beta_min
+        } else if da >= d3 {
+            self.beta_max
+        } else if da < d5 {
+            self.beta_min + range / 2.0 * (da - d4) / (d5 - d4)
+        } else {
+            self.beta_min + range * (da - d2) / (d3 - d2)
+        }
+    }
+}
+
+/// Where d^n lies between low^n and high^n: 0 at the one, 1 at the other.
+fn share_of_powers(d: f64, low: f64, high: f64, n: u32) -> f64 {
+    if n == 1 {
+        return (d - low) / (high - low);
+    }
+    let power = |x: f64| (1..n).fold(x, |product, _| product * x);
+    let low = power(low / high);
+    (power(d / high) - low) / (1.0 - low)
 }
 
 /// The RTT samples of a round trip.
@@ -107,13 +224,16 @@ pub struct Illinois {
     beta: f64,
     /// The queue was longer than d_1 since the increase last was alpha_max.
     above: bool,
-    /// Round trips in a row with a short queue since.
+    /// Round trips with a short queue since.
     low: u32,
+    rtt_min: Span,
     rtt_max: Span,
     samples: Samples,
     /// d_a and d_m of the last round trip, seconds.
     delay: f64,
     delay_max: f64,
+    /// What it computes with in the arithmetic of Linux.
+    whole: Whole,
 }
 
 impl Illinois {
@@ -127,16 +247,26 @@ impl Illinois {
             beta: BETA_BASE,
             above: false,
             low: 0,
+            rtt_min: Span::MAX,
             rtt_max: Span::ZERO,
             samples: Samples::default(),
             delay: 0.0,
             delay_max: 0.0,
+            whole: Whole::new(&settings),
         }
     }
 
+    fn computes_as_linux(&self) -> bool {
+        self.settings.arithmetic == Arithmetic::Linux
+    }
+
     fn observe(&mut self, ack: &Ack) {
-        if let Some(rtt) = ack.undelayed_rtt() {
-            self.rtt_max = self.rtt_max.max(rtt);
+        if self.computes_as_linux() {
+            self.whole.observe(&self.settings, ack);
+        } else if let Some(rtt) = ack.undelayed_rtt() {
+            if self.settings.extrema == Extrema::Sample {
+                self.rtt_max = self.rtt_max.max(rtt);
+            }
             self.samples.sum += rtt;
             self.samples.count += 1;
         }
@@ -145,30 +275,50 @@ impl Illinois {
     /// A round trip ends: increase and decrease for the next one.
     fn decide(&mut self, min_rtt: Span) {
         let Samples { sum, count } = std::mem::take(&mut self.samples);
+        if self.settings.extrema == Extrema::Sample {
+            self.rtt_min = min_rtt;
+        } else if count > 0 {
+            let mean = sum / u64::from(count);
+            (self.rtt_min, self.rtt_max) = (self.rtt_min.min(mean), self.rtt_max.max(mean));
+        }
         if self.reno.window < self.settings.window_threshold {
             (self.alpha, self.beta) = (ALPHA_BASE, BETA_BASE);
             return;
         }
-        if count == 0 || self.rtt_max <= min_rtt {
+        if count == 0 || self.rtt_max <= self.rtt_min {
             return;
         }
-        let base = min_rtt.as_secs_f64();
+        let base = self.rtt_min.as_secs_f64();
         let da = (sum.as_secs_f64() / f64::from(count) - base).max(0.0);
         let dm = self.rtt_max.as_secs_f64() - base;
         (self.delay, self.delay_max) = (da, dm);
-        if da > self.settings.eta_1 * dm {
-            (self.above, self.low) = (true, 0);
-            self.alpha = self.settings.alpha_at(da, dm);
-        } else if !self.above {
-            self.alpha = self.settings.alpha_max;
-        } else {
-            self.low += 1;
-            if self.low >= self.settings.theta {
-                (self.low, self.above) = (0, false);
-                self.alpha = self.settings.alpha_max;
-            }
-        }
+        self.alpha = self.alpha(da, dm);
         self.beta = self.settings.beta_at(da, dm);
+    }
+
+    /// The increase: alpha_max with a short queue, after a longer one only once it was short theta times.
+    fn alpha(&mut self, da: f64, dm: f64) -> f64 {
+        let Settings { alpha_max, eta_1, theta, theta_in_a_row, .. } = self.settings;
+        if da > eta_1 * dm {
+            self.above = true;
+            if theta_in_a_row {
+                self.low = 0;
+            }
+            return self.settings.alpha_at(da, dm);
+        }
+        if self.above {
+            self.low += 1;
+            if self.low < theta {
+                return self.alpha;
+            }
+            (self.low, self.above) = (0, false);
+        }
+        alpha_max
+    }
+
+    /// The share of the window that a loss keeps.
+    fn kept(&self) -> f64 {
+        if self.settings.legacy_beta_bug { self.beta } else { 1.0 - self.beta }
     }
 }
 
@@ -177,6 +327,10 @@ impl Controller for Illinois {
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
+        if self.computes_as_linux() {
+            self.whole.on_ack(&self.settings, &mut self.reno, ack);
+            return;
+        }
         if ack.round_start {
             self.decide(ack.min_rtt);
         }
@@ -189,18 +343,33 @@ impl Controller for Illinois {
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
-        self.reno.multiplicative_decrease(1.0 - self.beta);
+        if self.computes_as_linux() {
+            let threshold = self.whole.threshold(&self.settings, &self.reno);
+            self.whole.clear_counter();
+            linux::reduce(&mut self.reno, threshold);
+        } else {
+            self.reno.multiplicative_decrease(self.kept());
+        }
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
-        self.reno.timeout(1.0 - self.beta, loss.again);
+        if self.computes_as_linux() {
+            let threshold = self.whole.threshold(&self.settings, &self.reno);
+            self.whole.time_out(loss);
+            linux::time_out(&mut self.reno, threshold, loss);
+            return;
+        }
+        self.reno.timeout(self.kept(), loss.again);
         (self.alpha, self.beta) = (ALPHA_BASE, BETA_BASE);
         (self.low, self.above) = (0, false);
         self.samples = Samples::default();
     }
 
     fn probe(&self, out: &mut dyn Probe) {
+        if self.computes_as_linux() {
+            return self.whole.probe(out);
+        }
         out.value("alpha", self.alpha);
         out.value("beta", self.beta);
         out.value("delay_ms", self.delay * 1e3);
@@ -209,95 +378,4 @@ impl Controller for Illinois {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{World, ack, loss, probed, rtt};
-
-    /// On a path of 100 ms on which the queue has been 100 ms long.
-    fn at(window: f64) -> Illinois {
-        let mut illinois = Illinois::new(Settings::default());
-        illinois.reno = Reno { window, threshold: 2.0 };
-        illinois.rtt_max = Span::from_millis(200);
-        illinois
-    }
-
-    /// A round trip of 100 ms and this queueing delay.
-    fn round(illinois: &mut Illinois, delay: u64) {
-        let ack = Ack { rtt: rtt(100 + delay), min_rtt: Span::from_millis(100), round_start: true, ..ack() };
-        illinois.on_ack(&mut World::new().context(), &ack);
-    }
-
-    #[test]
-    fn increase_and_decrease_follow_their_curves_from_corner_to_corner() {
-        // d_1 = 1 ms, d_2 = 10 ms, d_3 = 80 ms of d_m = 100 ms. alpha at 10 ms: 10/(1 + 9/99 * 97/3) = 2.538; at 45 ms:
-        // 10/(1 + 44/99 * 97/3) = 0.6506. beta at 45 ms: 0.125 + 0.375 * 35/70.
-        for (delay, alpha, beta) in [
-            (1, 10.0, 0.125),
-            (10, 2.538_46, 0.125),
-            (45, 0.650_60, 0.3125),
-            (50, 0.588_13, 0.339_29),
-            (80, 0.373_02, 0.5),
-            (100, 0.3, 0.5),
-        ] {
-            let mut illinois = at(100.0);
-            round(&mut illinois, delay);
-            let (a, b) = (probed(&illinois, "alpha"), probed(&illinois, "beta"));
-            assert!((a - alpha).abs() < 1e-4 && (b - beta).abs() < 1e-4, "{delay} ms: {a}, {b}");
-        }
-    }
-
-    #[test]
-    fn the_delay_is_the_mean_of_the_round_trip() {
-        let mut illinois = at(100.0);
-        for delay in [20, 40] {
-            let ack = Ack { rtt: rtt(100 + delay), min_rtt: Span::from_millis(100), ..ack() };
-            illinois.on_ack(&mut World::new().context(), &ack);
-        }
-        round(&mut illinois, 90);
-        assert!((probed(&illinois, "delay_ms") - 50.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn the_largest_increase_returns_after_five_short_queues() {
-        let mut illinois = at(100.0);
-        round(&mut illinois, 50);
-        for n in 1..=5 {
-            round(&mut illinois, 0);
-            let expected = if n < 5 { 0.588_13 } else { 10.0 };
-            assert!((probed(&illinois, "alpha") - expected).abs() < 1e-4, "{n}");
-        }
-    }
-
-    #[test]
-    fn a_long_queue_begins_the_count_of_short_ones_anew() {
-        let mut illinois = at(100.0);
-        for delay in [50, 0, 0, 0, 0, 50, 0, 0, 0, 0] {
-            round(&mut illinois, delay);
-        }
-        assert!((probed(&illinois, "alpha") - 0.588_13).abs() < 1e-4, "four in a row, twice");
-        round(&mut illinois, 0);
-        assert_eq!(probed(&illinois, "alpha"), 10.0);
-    }
-
-    #[test]
-    fn below_the_window_threshold_it_is_standard_tcp() {
-        let mut illinois = at(14.0);
-        round(&mut illinois, 0);
-        assert_eq!((probed(&illinois, "alpha"), probed(&illinois, "beta")), (1.0, 0.5));
-    }
-
-    #[test]
-    fn a_window_of_acknowledgements_adds_alpha_and_a_loss_takes_beta() {
-        let mut world = World::new();
-        let mut illinois = at(100.0);
-        illinois.on_ack(&mut world.context(), &Ack { newly_acknowledged: 100, newly_delivered: 100, ..ack() });
-        assert_eq!(illinois.window(), 110.0);
-        illinois.reno.window = 80.0;
-        round(&mut illinois, 5);
-        illinois.reno.window = 80.0;
-        illinois.on_loss(&mut world.context(), &loss());
-        assert_eq!(illinois.window(), 70.0);
-        illinois.on_timeout(&mut world.context(), &loss());
-        assert_eq!((illinois.slow_start_threshold(), probed(&illinois, "beta")), (61.25, 0.5));
-    }
-}
+mod tests;

@@ -2,6 +2,7 @@
 
 pub(crate) mod gradient;
 pub(crate) mod hystart;
+pub(crate) mod linux;
 pub(crate) mod probabilistic;
 pub(crate) mod reno;
 pub(crate) mod undo;
