@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TABLES: Final = ("flows", "links", "flow_series", "link_series", "probes", "events")
 """The names of the tables of a run."""
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 """The version of the tables that this package writes; it reads version 1 as well."""
 
 _RTT = ("min", "mean", "p50", "p90", "p95", "p99", "max")
@@ -177,7 +177,7 @@ class Run:
         try:
             described = json.loads((source / "run.json").read_text("utf-8"))
             version = described["schema_version"]
-            if version not in (1, SCHEMA_VERSION):
+            if version not in (1, 2, SCHEMA_VERSION):
                 raise ResultError(
                     f"{source}: the tables have schema version {version}, this package reads {SCHEMA_VERSION}"
                 )
@@ -251,8 +251,10 @@ def _link_summary(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": row["name"],
         "utilization": row["utilization"],
+        "busy_share": row["busy_share"],
         "queue_packets": {key: row[f"queue_packets_{key}"] for key in ("mean", "p50", "p95", "max")},
         "queue_delay_ms": {key: row[f"queue_delay_{key}_ms"] for key in ("mean", "p95", "max")},
+        "packet_queue_delay_ms": {key: row[f"packet_queue_delay_{key}_ms"] for key in ("mean", "p95", "max")},
         "dropped_packets": row["dropped_packets"],
         "lost_packets": row["lost_packets"],
         "marked_packets": row["marked_packets"],
@@ -286,7 +288,7 @@ def _read_parquet(folder: pathlib.Path, name: str) -> pa.Table:
     file = folder / f"{name}.parquet"
     try:
         table = pq.read_table(file).cast(pq.read_schema(file))
-        return _with_bottleneck(table) if name == "links" else table
+        return _with_capacity(_with_bottleneck(table)) if name == "links" else table
     except (OSError, pa.ArrowException) as error:
         raise ResultError(f"{file}: is not a table of a run: {' '.join(str(error).split())}") from error
 
@@ -299,3 +301,19 @@ def _with_bottleneck(links: pa.Table) -> pa.Table:
     first = next((row for row, rate in enumerate(rates) if rate is not None), None)
     at = links.column_names.index("rate_bps") + 1
     return links.add_column(at, "is_bottleneck", [[row == first for row in range(len(rates))]])
+
+
+def _with_capacity(links: pa.Table) -> pa.Table:
+    """``links`` with the columns that versions 1 and 2 have not; their utilization was the busy share."""
+    import pyarrow as pa
+
+    if "busy_share" in links.column_names:
+        return links
+    unknown = pa.nulls(links.num_rows, pa.float64())
+    at = links.column_names.index("utilization") + 1
+    links = links.add_column(at, "busy_share", links["utilization"])
+    links = links.add_column(at + 1, "capacity_bytes", unknown)
+    at = links.column_names.index("queue_delay_max_ms") + 1
+    for place, of in enumerate(("mean", "p50", "p95", "p99", "max")):
+        links = links.add_column(at + place, f"packet_queue_delay_{of}_ms", unknown)
+    return links

@@ -56,8 +56,10 @@ def handmade() -> Handmade:
                 "rate_bps": pa.array([None, 8.0e6], pa.float64()),
                 "is_bottleneck": [False, True],
                 "utilization": [0.0, 0.75],
+                "busy_share": [0.0, 0.8],
                 "queue_packets_mean": [0.0, 12.0],
                 "queue_delay_max_ms": [0.0, 100.0],
+                "packet_queue_delay_p95_ms": pa.array([None, 90.0], pa.float64()),
             }
         ),
         flow_series=pa.table(
@@ -79,6 +81,7 @@ def handmade() -> Handmade:
                 "link": pa.array([1] * 11, pa.uint32()),
                 "queue_packets": pa.array(range(11), pa.uint32()),
                 "departed_bytes": pa.array([750_000 * i for i in range(11)], pa.uint64()),
+                "capacity_bytes": [1e6 * i for i in range(11)],
             }
         ),
         probes=_probes(),

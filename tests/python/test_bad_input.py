@@ -303,8 +303,10 @@ RUNS = {
                 {
                     "name": str,
                     "utilization": float,
+                    "busy_share": float,
                     "queue_packets": dict.fromkeys(("mean", "p50", "p95", "max"), NUMBER),
                     "queue_delay_ms": dict.fromkeys(("mean", "p95", "max"), NUMBER),
+                    "packet_queue_delay_ms": dict.fromkeys(("mean", "p95", "max"), NUMBER),
                     "dropped_packets": int,
                     "lost_packets": int,
                     "marked_packets": int,

@@ -65,8 +65,22 @@ def test_the_table_of_links_says_which_is_the_bottleneck():
     for start, stop in ((2.0, None), (None, 4.0), (4.0, 4.0)):
         with pytest.raises(MetricError, match="both ends"):
             metrics.utilization(RUN, "bottleneck", start, stop)
+    assert metrics.busy_share(RUN) == 0.8
     assert metrics.queue_delay(RUN, "max") == 100.0
+    assert metrics.packet_queue_delay(RUN, "p95") == 90.0
     assert metrics.queue_length(RUN) == 12.0
+
+
+def test_utilization_over_an_interval_counts_what_could_have_left():
+    capacity = np.array([0.0, 1e6, 2e6, 2e6, 2e6, 3e6, 4e6, 5e6, 6e6, 7e6, 8e6])
+    series = RUN.link_series.set_column(4, "capacity_bytes", pa.array(capacity))
+    stepped = dataclasses.replace(RUN, link_series=series)
+    # From 1 to 5 s 3,000,000 bytes left and 2,000,000 could have, as on no link; from 2 to 4 s none could.
+    assert metrics.utilization(stepped, "bottleneck", 1.0, 5.0) == 1.5
+    assert metrics.utilization(stepped, "bottleneck", 2.0, 4.0) == 0.0
+    earlier = dataclasses.replace(RUN, link_series=series.drop_columns("capacity_bytes"))
+    with pytest.raises(MetricError, match="what its links could have sent"):
+        metrics.utilization(earlier, "bottleneck", 2.0, 4.0)
 
 
 def test_an_unknown_flow_is_named_with_the_known_ones():

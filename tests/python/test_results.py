@@ -36,7 +36,7 @@ def test_tables_have_the_columns_of_the_schema_with_units(run: ackclock.Run) -> 
     assert run.flows.schema.field("goodput_bps").metadata == {b"unit": b"bit/s"}
     assert run.links.schema.field("queue_delay_p99_ms").metadata == {b"unit": b"ms"}
     for name in TABLES:
-        assert run.table(name).schema.metadata[b"ackclock.schema_version"] == b"2"
+        assert run.table(name).schema.metadata[b"ackclock.schema_version"] == b"3"
 
 
 def test_the_numbers_of_a_run_hang_together(run: ackclock.Run) -> None:
@@ -105,10 +105,14 @@ def test_tables_of_version_1_have_the_bottleneck_that_they_had(run: ackclock.Run
     folder = run.save(tmp_path / "result")
     described = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps(described | {"schema_version": 1}))
-    pq.write_table(run.links.drop_columns("is_bottleneck"), folder / "links.parquet")
+    added = [c for c in run.links.column_names if c.startswith("packet_queue_delay")]
+    earlier = run.links.drop_columns(["is_bottleneck", "busy_share", "capacity_bytes", *added])
+    pq.write_table(earlier, folder / "links.parquet")
     again = ackclock.Run.load(folder)
     assert again.links.column_names == run.links.column_names
     assert again.links["is_bottleneck"].to_pylist() == [True]
+    assert again.links["busy_share"].to_pylist() == run.links["utilization"].to_pylist()
+    assert again.summary()["links"][0]["packet_queue_delay_ms"]["mean"] is None
 
 
 def test_parquet_carries_units_and_dictionaries(run: ackclock.Run, tmp_path: Path) -> None:
@@ -131,7 +135,7 @@ def test_a_folder_without_a_result_is_refused_in_one_sentence(run: ackclock.Run,
     with pytest.raises(ackclock.ResultError, match=r"events\.parquet is missing"):
         ackclock.Run.load(folder)
     (folder / "run.json").write_text(json.dumps(described | {"schema_version": 99}))
-    with pytest.raises(ackclock.ResultError, match="schema version 99, this package reads 2"):
+    with pytest.raises(ackclock.ResultError, match="schema version 99, this package reads 3"):
         ackclock.Run.load(folder)
     (folder / "run.json").write_text("[]")
     with pytest.raises(ackclock.ResultError, match="not the description of a run"):

@@ -6,8 +6,8 @@
 //! wants to know more than the rows hold watches through a [`Tap`]. Everything is dispatched statically: a packet costs
 //! no indirect call.
 
-use network::{Departure, Discard, Egress, Jitter, Link, Packet, Wire};
-use record::{EventKind, EventRow, LinkDescription, LinkMeter, LinkRow, LinkSample, LinkSeries, seconds};
+use network::{Departure, Discard, Egress, Jitter, Link, Offered, Packet, Service, Wire};
+use record::{EventKind, EventRow, LinkDescription, LinkMeter, LinkRow, LinkSample, LinkSeries, Sending, seconds};
 use scenario::{Plan, PlannedLink};
 use units::{Random, Span, Time};
 
@@ -69,6 +69,9 @@ struct Beyond<P> {
 #[derive(Debug)]
 struct Side {
     meter: LinkMeter,
+    /// What the link could have sent, and that of it which was before the measured interval.
+    offered: Offered,
+    offered_before: f64,
     jitter: Jitter,
     /// The link is looked at this long after the next service starts; only when a wire behind it has to be, if `None`.
     wake_after: Option<Span>,
@@ -87,7 +90,9 @@ impl<P: Routed> Fabric<P> {
             let stream = |name| Random::stream(seed, name, index);
             let link = Link::new(planned.settings.clone(), stream("loss"), stream("queue"));
             sides.push(Side {
-                meter: LinkMeter::new(),
+                meter: LinkMeter::new(sending(&planned.settings.service)),
+                offered: Offered::new(&planned.settings.service),
+                offered_before: 0.0,
                 jitter: Jitter::new(planned.jitter, stream("jitter")),
                 wake_after: if in_time && link.drops_at_head() {
                     Some(Span::ZERO)
@@ -196,7 +201,10 @@ impl<P: Routed> Fabric<P> {
 
     /// The measured interval starts at `now`, to which the links were brought.
     pub fn restart(&mut self, now: Time) {
-        self.beyond.sides.iter_mut().for_each(|side| side.meter.restart(now));
+        for side in &mut self.beyond.sides {
+            side.meter.restart(now);
+            side.offered_before = side.offered.bytes_by(now).unwrap_or(0.0);
+        }
     }
 
     /// Appends a row of each link to `series`. The links were brought up to `now`.
@@ -209,6 +217,7 @@ impl<P: Routed> Fabric<P> {
                 queue_packets: link.queued_packets(),
                 queue_bytes: link.queued_bytes().get(),
                 departed_bytes: counters.departed_bytes,
+                capacity_bytes: side.offered.bytes_by(now).unwrap_or(f64::NAN),
                 dropped_packets: counters.dropped_packets,
                 lost_packets: counters.lost_packets,
                 marked_packets: counters.marked_packets,
@@ -226,6 +235,7 @@ impl<P: Routed> Fabric<P> {
                     name: &link.name,
                     rate: link.rate,
                     is_bottleneck: plan.bottleneck == Some(index),
+                    capacity_bytes: side.offered.bytes_by(end).map(|bytes| bytes - side.offered_before),
                 },
             )
         };
@@ -314,6 +324,15 @@ impl<P: Routed, T: Tap<P>> Observer<'_, P, T> {
     fn note(&mut self, at: Time, kind: EventKind, packet: &P, value: f64) {
         let sequence = packet.sequence().unwrap_or(u64::MAX);
         self.tap.event(EventRow { time_s: seconds(at), kind, flow: packet.flow(), link: self.link, sequence, value });
+    }
+}
+
+/// When a link with `service` sends.
+fn sending(service: &Service) -> Sending {
+    match service {
+        Service::Unlimited | Service::Fixed(_) => Sending::Steadily,
+        Service::Steps(_) => Sending::Except(service.outages().into()),
+        Service::Trace(_) => Sending::AtInstants,
     }
 }
 

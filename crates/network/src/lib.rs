@@ -28,7 +28,7 @@ pub use queue::{
     Admission, CodelSettings, Context, Count, Discipline, DisciplineSettings, DrrSettings, FqCodelSettings, FqSettings,
     Limit, QueueSettings, Served, Settings,
 };
-pub use service::Service;
+pub use service::{Offered, Service};
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 use units::{Bytes, Ecn, Time};
 pub use wire::{Jitter, Wire};

@@ -24,6 +24,39 @@ pub enum Service {
     Trace(Arc<Trace>),
 }
 
+impl Service {
+    /// When it sends nothing at all, in order; a last outage ends at [`Time::NEVER`].
+    pub fn outages(&self) -> Vec<(Time, Time)> {
+        let Self::Steps(steps) = self else { return Vec::new() };
+        let before = std::iter::once((Time::ZERO, Rate::default()));
+        let begins = before.chain(steps.iter().copied());
+        let ends = steps.iter().map(|step| step.0).chain([Time::NEVER]);
+        let pieces = begins.zip(ends).map(|((begin, rate), end)| (begin, end, rate));
+        pieces.filter(|(begin, end, rate)| begin < end && *rate == Rate::default()).map(|(b, e, _)| (b, e)).collect()
+    }
+}
+
+/// How much a service could have sent since the start.
+#[derive(Clone, Debug)]
+pub struct Offered {
+    capacity: Capacity,
+    /// In bits times 10^9.
+    work: u128,
+}
+
+impl Offered {
+    /// Of `service`, nothing yet.
+    pub fn new(service: &Service) -> Self {
+        Self { capacity: Capacity::new(service), work: 0 }
+    }
+
+    /// The bytes that could have left by `now`; `None` if unlimited. Asked in order of time.
+    pub fn bytes_by(&mut self, now: Time) -> Option<f64> {
+        self.work += self.capacity.advance(now);
+        (!matches!(self.capacity, Capacity::Unlimited)).then(|| self.work as f64 / 8e9)
+    }
+}
+
 /// A service at work. Starts come in order of time, none before the previous finish.
 #[derive(Clone, Debug)]
 pub(crate) enum Server {
@@ -400,5 +433,22 @@ mod tests {
         let mut capacity = Capacity::new(&Service::Trace(Arc::new(trace)));
         let opportunities = [1, 2, 4, 5, 9, 25].map(|millis| capacity.advance(ms(millis)) / 12_000_000_000_000);
         assert_eq!(opportunities, [0, 2, 0, 1, 2, 10]);
+    }
+
+    #[test]
+    fn outages_are_the_pieces_without_a_rate() {
+        let steps = vec![(ms(3), mbit(10)), (ms(7), Rate::default()), (ms(8), mbit(1)), (ms(9), Rate::default())];
+        let outages = Service::Steps(steps).outages();
+        assert_eq!(outages, [(Time::ZERO, ms(3)), (ms(7), ms(8)), (ms(9), Time::NEVER)]);
+        assert_eq!(Service::Steps(vec![(Time::ZERO, mbit(1))]).outages(), []);
+        assert_eq!(Service::Fixed(mbit(1)).outages(), []);
+    }
+
+    #[test]
+    fn what_could_have_left_adds_up() {
+        // 10 Mbit/s: 1250 bytes a millisecond.
+        let mut offered = Offered::new(&Service::Fixed(mbit(10)));
+        assert_eq!([1, 1, 3].map(|millis| offered.bytes_by(ms(millis))), [Some(1250.0), Some(1250.0), Some(3750.0)]);
+        assert_eq!(Offered::new(&Service::Unlimited).bytes_by(ms(1)), None);
     }
 }

@@ -1,10 +1,10 @@
 //! Weighted histograms of numbers that span many powers of two.
 
 /// Buckets of an octave: a value is known to one part in 256.
-const SUB_BUCKETS: usize = 256;
+pub(crate) const SUB_BUCKETS: usize = 256;
 const SUB_BITS: u32 = SUB_BUCKETS.trailing_zeros();
 /// Octave 0 holds the values below [`SUB_BUCKETS`]; each further one a power of two up to the largest `u64`.
-const OCTAVES: usize = 64 - SUB_BITS as usize + 1;
+pub(crate) const OCTAVES: usize = 64 - SUB_BITS as usize + 1;
 
 /// A weighted log-linear histogram of `u64` values.
 ///
@@ -32,6 +32,15 @@ impl Extent {
         self.sum += u128::from(value) * u128::from(weight);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
+    }
+
+    /// Adds all values from `from` to `to`, each with the weight 1.
+    pub(crate) fn add_growth(&mut self, from: u64, to: u64) {
+        let (low, high) = (u128::from(from), u128::from(to));
+        self.weight += to - from;
+        self.sum += (high - low) * (high + low) / 2;
+        self.min = self.min.min(from);
+        self.max = self.max.max(to);
     }
 
     pub(crate) fn min(&self) -> Option<u64> {
@@ -144,11 +153,19 @@ pub(crate) const fn bucket(value: u64) -> usize {
     shift as usize * SUB_BUCKETS + (value >> shift) as usize
 }
 
+/// The lowest value of a bucket; behind the last bucket, as much as there is.
+pub(crate) const fn lowest(bucket: usize) -> u64 {
+    if bucket >= OCTAVES * SUB_BUCKETS {
+        return u64::MAX;
+    }
+    let shift = (bucket / SUB_BUCKETS).saturating_sub(1);
+    ((bucket - shift * SUB_BUCKETS) as u64) << shift
+}
+
 /// The middle of the values of a bucket.
 fn middle(bucket: usize) -> f64 {
     let shift = (bucket / SUB_BUCKETS).saturating_sub(1);
-    let lowest = ((bucket - shift * SUB_BUCKETS) as u64) << shift;
-    lowest as f64 + ((1u64 << shift) - 1) as f64 / 2.0
+    lowest(bucket) as f64 + ((1u64 << shift) - 1) as f64 / 2.0
 }
 
 #[cfg(test)]

@@ -13,15 +13,18 @@ mod histogram;
 mod link;
 pub mod pcapng;
 mod samples;
+mod sending;
 mod series;
 mod table;
+mod waits;
 
 pub use flow::{FlowCounters, FlowDescription, FlowMeter, FlowRow};
 pub use histogram::Histogram;
 pub use link::{LinkCounters, LinkDescription, LinkMeter, LinkRow};
 pub use samples::{Samples, Statistics};
+pub use sending::Sending;
 pub use series::{EventKind, EventRow, Events, FlowSample, FlowSeries, FlowState, LinkSample, LinkSeries, Probes};
 pub use table::{Column, Data, Table, Tables, milliseconds, seconds};
 
 /// The version of the tables: names, types, units and meaning of their columns. Changes with any of them.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;

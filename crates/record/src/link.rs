@@ -2,8 +2,9 @@
 
 use units::{Bytes, Rate, Span, Time};
 
-use crate::Histogram;
 use crate::table::{Column, columns};
+use crate::waits::Waits;
+use crate::{Histogram, Sending};
 
 /// What happened to the packets of a link direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,8 +49,13 @@ columns! {
     rate_bps: f64 => NullableF64 in "bit/s";
     /// Whether it is the bottleneck of the run; at most one is.
     is_bottleneck: bool => Bool;
-    /// Share of the interval in which the server was busy.
+    /// What left as a share of what could have left; of a link with an unlimited rate, and where nothing could, 0.
     utilization: f64 => F64;
+    /// Share of the interval in which the server was busy: a packet was in service, or at the head in an outage or
+    /// waiting for the next opportunity of a trace.
+    busy_share: f64 => F64;
+    /// IP bytes that could have left; null if unlimited.
+    capacity_bytes: f64 => NullableF64 in "bytes";
     /// IP bytes that left, per second.
     throughput_bps: f64 => F64 in "bit/s";
     /// Waiting packets, weighted by time: mean.
@@ -60,16 +66,28 @@ columns! {
     queue_packets_p95: f64 => F64 in "packets";
     /// Most waiting packets.
     queue_packets_max: f64 => F64 in "packets";
-    /// Queueing delay: how long the packet in service had waited, zero while the server idles, weighted by time: mean.
+    /// Queueing delay over time: at each instant how long the packet at the head has waited so far, outages and the
+    /// wait for an opportunity included and its own transmission not; zero while the server idles: mean.
     queue_delay_mean_ms: f64 => F64 in "ms";
-    /// Median of the queueing delay.
+    /// Median of the queueing delay over time.
     queue_delay_p50_ms: f64 => F64 in "ms";
-    /// 95th percentile of the queueing delay.
+    /// 95th percentile of the queueing delay over time.
     queue_delay_p95_ms: f64 => F64 in "ms";
-    /// 99th percentile of the queueing delay.
+    /// 99th percentile of the queueing delay over time.
     queue_delay_p99_ms: f64 => F64 in "ms";
-    /// Longest queueing delay.
+    /// Longest queueing delay over time.
     queue_delay_max_ms: f64 => F64 in "ms";
+    /// Queueing delay of the packets that left: the time from arrival to the last bit, less the own transmission:
+    /// mean. Null if none left.
+    packet_queue_delay_mean_ms: f64 => NullableF64 in "ms";
+    /// Median of the queueing delay of packets.
+    packet_queue_delay_p50_ms: f64 => NullableF64 in "ms";
+    /// 95th percentile of the queueing delay of packets.
+    packet_queue_delay_p95_ms: f64 => NullableF64 in "ms";
+    /// 99th percentile of the queueing delay of packets.
+    packet_queue_delay_p99_ms: f64 => NullableF64 in "ms";
+    /// Longest queueing delay of a packet.
+    packet_queue_delay_max_ms: f64 => NullableF64 in "ms";
     /// Packets offered to the link.
     arrived_packets: u64 => U64 in "packets";
     /// Packets whose last bit left.
@@ -93,7 +111,7 @@ impl LinkRow {
 }
 
 /// What a link direction is, for its row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkDescription<'a> {
     /// Its index.
     pub link: u32,
@@ -103,13 +121,18 @@ pub struct LinkDescription<'a> {
     pub rate: Option<Rate>,
     /// Whether it is the bottleneck of the run.
     pub is_bottleneck: bool,
+    /// The bytes that could have left in the measured interval; `None` if unlimited.
+    pub capacity_bytes: Option<f64>,
 }
 
 /// The packet that is being served.
 #[derive(Clone, Copy, Debug)]
 struct InService {
     finish: Time,
+    /// How long it has waited.
     waited: Span,
+    /// Up to where `waited` is counted, if the link does not send steadily.
+    counted: Time,
     size: Bytes,
 }
 
@@ -129,8 +152,9 @@ pub struct LinkMeter {
     queue: Histogram,
     queue_packets: u32,
     queue_since: Time,
-    /// Waiting times in nanoseconds, weighted by nanoseconds.
-    delay: Histogram,
+    /// Queueing delays over time and of packets.
+    waits: Waits,
+    sending: Sending,
     in_service: Option<InService>,
     /// Up to where delay and busy time are accounted for.
     accounted: Time,
@@ -138,8 +162,8 @@ pub struct LinkMeter {
 }
 
 impl LinkMeter {
-    /// A meter whose interval starts at time zero.
-    pub fn new() -> Self {
+    /// A meter, whose interval starts at time zero, of a link that sends as `sending` says.
+    pub fn new(sending: Sending) -> Self {
         Self {
             counters: LinkCounters::default(),
             base: LinkCounters::default(),
@@ -147,7 +171,8 @@ impl LinkMeter {
             queue: Histogram::new(),
             queue_packets: 0,
             queue_since: Time::ZERO,
-            delay: Histogram::new(),
+            waits: Waits::new(),
+            sending,
             in_service: None,
             accounted: Time::ZERO,
             busy: Span::ZERO,
@@ -162,11 +187,11 @@ impl LinkMeter {
         self.queue_packets = packets;
     }
 
-    /// A packet of `size` that has `waited` is served from `start` to `finish`.
+    /// A packet of `size` that `waited` before its service is served from `start` to `finish`.
     #[inline]
     pub fn service(&mut self, start: Time, finish: Time, waited: Span, size: Bytes) {
         self.account(start);
-        self.in_service = Some(InService { finish, waited, size });
+        self.in_service = Some(InService { finish, waited, counted: start, size });
     }
 
     /// The counters since the start of the run as they stand at `at`.
@@ -179,7 +204,7 @@ impl LinkMeter {
     pub fn restart(&mut self, at: Time) {
         self.bring_to(at);
         self.queue.clear();
-        self.delay.clear();
+        self.waits.clear();
         self.busy = Span::ZERO;
         self.base = self.counters;
         self.from = at;
@@ -187,29 +212,44 @@ impl LinkMeter {
 
     /// The statistics of the interval that ends at `at`.
     pub fn finish(&mut self, at: Time, described: LinkDescription<'_>) -> LinkRow {
-        let LinkDescription { link, name, rate, is_bottleneck } = described;
+        let LinkDescription { link, name, rate, is_bottleneck, capacity_bytes } = described;
         self.bring_to(at);
         let interval = at.since(self.from).as_nanos() as f64 / 1e9;
         let per_second = |total: f64| if interval > 0.0 { total / interval } else { 0.0 };
         let counted = self.counters.since(&self.base);
         let queue = |q| self.queue.quantile(q).unwrap_or(0.0);
-        let delay = |q| self.delay.quantile(q).unwrap_or(0.0) / 1e6;
+        let delay = |q| self.waits.quantile_over_time(q).unwrap_or(0.0) / 1e6;
+        let of_packets = |q| self.waits.quantile_of_packets(q).map_or(f64::NAN, |nanos| nanos / 1e6);
+        let busy_share = per_second(self.busy.as_nanos() as f64 / 1e9);
+        // A packet that an end of the interval cuts counts where its last bit leaves; at a constant rate, bit by bit.
+        let utilization = match (&self.sending, capacity_bytes) {
+            (Sending::Steadily, _) | (_, None) => busy_share,
+            (_, Some(bytes)) if bytes > 0.0 => (counted.departed_bytes as f64 / bytes).min(1.0),
+            _ => 0.0,
+        };
         LinkRow {
             link,
             name: name.to_owned(),
             rate_bps: rate.map_or(f64::NAN, |rate| rate.bits_per_second() as f64),
             is_bottleneck,
-            utilization: per_second(self.busy.as_nanos() as f64 / 1e9),
+            utilization,
+            busy_share,
+            capacity_bytes: capacity_bytes.unwrap_or(f64::NAN),
             throughput_bps: per_second(counted.departed_bytes as f64 * 8.0),
             queue_packets_mean: self.queue.mean().unwrap_or(0.0),
             queue_packets_p50: queue(0.5),
             queue_packets_p95: queue(0.95),
             queue_packets_max: queue(1.0),
-            queue_delay_mean_ms: self.delay.mean().unwrap_or(0.0) / 1e6,
+            queue_delay_mean_ms: self.waits.over_time().mean().unwrap_or(0.0) / 1e6,
             queue_delay_p50_ms: delay(0.5),
             queue_delay_p95_ms: delay(0.95),
             queue_delay_p99_ms: delay(0.99),
-            queue_delay_max_ms: self.delay.max().unwrap_or(0) as f64 / 1e6,
+            queue_delay_max_ms: self.waits.over_time().max().unwrap_or(0) as f64 / 1e6,
+            packet_queue_delay_mean_ms: self.waits.of_packets().mean().map_or(f64::NAN, |nanos| nanos / 1e6),
+            packet_queue_delay_p50_ms: of_packets(0.5),
+            packet_queue_delay_p95_ms: of_packets(0.95),
+            packet_queue_delay_p99_ms: of_packets(0.99),
+            packet_queue_delay_max_ms: of_packets(1.0),
             arrived_packets: counted.arrived_packets,
             departed_packets: counted.departed_packets,
             departed_bytes: counted.departed_bytes,
@@ -227,26 +267,56 @@ impl LinkMeter {
     /// Counts delay and busy time up to `to`, and the departure of the packet in service if it finished by then.
     #[inline]
     fn account(&mut self, to: Time) {
-        if let Some(InService { finish, waited, size }) = self.in_service {
+        if let Some(InService { finish, mut waited, size, .. }) = self.in_service {
             let end = finish.min(to);
-            let served = end.since(self.accounted);
-            self.delay.record(waited.as_nanos(), served.as_nanos());
+            let mut served = end.since(self.accounted);
             self.busy += served;
+            if !matches!(self.sending, Sending::Steadily) {
+                waited = self.account_waiting(end);
+                served = Span::ZERO;
+            }
+            let finished = finish <= to;
+            self.waits.record(waited.as_nanos(), served.as_nanos(), u64::from(finished));
             self.accounted = self.accounted.max(end);
-            if finish <= to {
+            if finished {
                 self.counters.departed_packets += 1;
                 self.counters.departed_bytes += size.get();
                 self.in_service = None;
             }
         }
-        self.delay.record(0, to.since(self.accounted).as_nanos());
+        self.waits.record(0, to.since(self.accounted).as_nanos(), 0);
         self.accounted = self.accounted.max(to);
+    }
+
+    /// Counts the delay of the packet in service up to `end`, on a link that does not send steadily: how long it has
+    /// waited then.
+    #[inline(never)]
+    fn account_waiting(&mut self, end: Time) -> Span {
+        let Self { in_service: Some(packet), sending, accounted, waits, .. } = self else { return Span::ZERO };
+        while packet.counted < end {
+            // What lies before the interval is not recorded.
+            let to = if packet.counted < *accounted { end.min(*accounted) } else { end };
+            let (until, waiting) = sending.stretch(packet.counted, to);
+            let (before, length) = (packet.waited, until.since(packet.counted));
+            if waiting {
+                packet.waited = before + length;
+            }
+            if packet.counted >= *accounted {
+                if waiting {
+                    waits.record_growth(before.as_nanos(), packet.waited.as_nanos());
+                } else {
+                    waits.record(before.as_nanos(), length.as_nanos(), 0);
+                }
+            }
+            packet.counted = until;
+        }
+        packet.waited
     }
 }
 
 impl Default for LinkMeter {
     fn default() -> Self {
-        Self::new()
+        Self::new(Sending::Steadily)
     }
 }
 
@@ -254,7 +324,8 @@ impl Default for LinkMeter {
 mod tests {
     use super::*;
 
-    const UNLIMITED: LinkDescription<'_> = LinkDescription { link: 0, name: "link", rate: None, is_bottleneck: false };
+    const UNLIMITED: LinkDescription<'_> =
+        LinkDescription { link: 0, name: "link", rate: None, is_bottleneck: false, capacity_bytes: None };
 
     fn ms(n: u64) -> Time {
         Time::ZERO + Span::from_millis(n)
@@ -264,7 +335,7 @@ mod tests {
 
     #[test]
     fn queue_length_and_delay_are_weighted_by_time() {
-        let mut meter = LinkMeter::new();
+        let mut meter = LinkMeter::default();
         // One packet served from 0 to 10 ms; the second arrives at 2 ms, waits 8 ms, is served until 20 ms; then idle
         // to 40 ms.
         meter.service(ms(0), ms(10), Span::ZERO, SIZE);
@@ -273,7 +344,13 @@ mod tests {
         meter.service(ms(10), ms(20), Span::from_millis(8), SIZE);
         let row = meter.finish(
             ms(40),
-            LinkDescription { link: 3, name: "bottleneck", rate: Some(Rate::from_mbit(10)), is_bottleneck: true },
+            LinkDescription {
+                link: 3,
+                name: "bottleneck",
+                rate: Some(Rate::from_mbit(10)),
+                is_bottleneck: true,
+                capacity_bytes: Some(50_000.0),
+            },
         );
         assert_eq!((row.link, row.name.as_str(), row.rate_bps), (3, "bottleneck", 10e6));
         assert_eq!(row.utilization, 0.5);
@@ -281,13 +358,15 @@ mod tests {
         assert_eq!((row.queue_packets_p50, row.queue_packets_max), (0.0, 1.0));
         assert_eq!(row.queue_delay_mean_ms, 2.0);
         assert_eq!((row.queue_delay_p50_ms, row.queue_delay_p99_ms, row.queue_delay_max_ms), (0.0, 8.0, 8.0));
+        // Of two packets one waited 8 ms.
+        assert_eq!((row.packet_queue_delay_mean_ms, row.packet_queue_delay_p95_ms), (4.0, 8.0));
         // 3000 bytes in 40 ms.
         assert_eq!((row.departed_packets, row.throughput_bps), (2, 600_000.0));
     }
 
     #[test]
     fn a_service_across_the_warm_up_or_the_end_counts_only_inside() {
-        let mut meter = LinkMeter::new();
+        let mut meter = LinkMeter::default();
         meter.counters.arrived_packets = 5;
         meter.service(ms(0), ms(10), Span::from_millis(1), SIZE);
         meter.service(ms(10), ms(30), Span::from_millis(2), SIZE);
@@ -303,7 +382,7 @@ mod tests {
 
     #[test]
     fn what_is_reported_late_counts_as_if_it_had_come_in_time() {
-        let mut meter = LinkMeter::new();
+        let mut meter = LinkMeter::default();
         meter.queue(ms(5), 3);
         meter.restart(ms(20));
         // Both happened before the interval: a change of the queue, and a service that reaches into it.
@@ -317,7 +396,7 @@ mod tests {
 
     #[test]
     fn an_outage_that_never_ends_is_busy_to_the_end() {
-        let mut meter = LinkMeter::new();
+        let mut meter = LinkMeter::default();
         meter.service(ms(10), Time::NEVER, Span::from_millis(1), SIZE);
         let row = meter.finish(ms(40), UNLIMITED);
         assert_eq!((row.utilization, row.departed_packets), (0.75, 0));
@@ -325,7 +404,7 @@ mod tests {
 
     #[test]
     fn counters_at_a_sampling_time_know_only_finished_departures() {
-        let mut meter = LinkMeter::new();
+        let mut meter = LinkMeter::default();
         meter.service(ms(0), ms(10), Span::ZERO, SIZE);
         assert_eq!(meter.counters_at(ms(9)).departed_packets, 0);
         assert_eq!(meter.counters_at(ms(10)).departed_bytes, 1500);
@@ -334,8 +413,71 @@ mod tests {
 
     #[test]
     fn an_interval_of_no_length_has_no_rates() {
-        let mut meter = LinkMeter::new();
+        let mut meter = LinkMeter::default();
         let row = meter.finish(Time::ZERO, UNLIMITED);
         assert_eq!((row.utilization, row.throughput_bps, row.queue_packets_max), (0.0, 0.0, 0.0));
+    }
+
+    /// The row at `end` of a link that could have sent `capacity` bytes.
+    fn row(mut meter: LinkMeter, end: Time, capacity: f64) -> LinkRow {
+        meter.finish(end, LinkDescription { capacity_bytes: Some(capacity), ..UNLIMITED })
+    }
+
+    #[test]
+    fn an_outage_is_waited_out_at_the_head() {
+        // 12 Mbit/s, 1 ms a packet, but nothing from 2 to 10 ms. One arrives at 1.5 ms: half of it is sent by 2 ms,
+        // the rest from 10 ms on. The next arrives at 4 ms and is sent from 10.5 to 11.5 ms.
+        let half = |halves: u64| Time::ZERO + Span::from_nanos(halves * 500_000);
+        let mut meter = LinkMeter::new(Sending::Except([(ms(2), ms(10))].into()));
+        meter.service(half(3), half(21), Span::ZERO, SIZE);
+        meter.service(half(21), half(23), Span::from_nanos(6_500_000), SIZE);
+        // 12 ms of service at 12 Mbit/s.
+        let row = row(meter, ms(20), 18_000.0);
+        assert_eq!((row.departed_packets, row.busy_share), (2, 0.5));
+        assert_eq!(row.utilization, 3000.0 / 18_000.0);
+        // The first waits 8 ms, all of them in the outage.
+        assert_eq!((row.packet_queue_delay_mean_ms, row.packet_queue_delay_max_ms), (7.25, 8.0));
+        // Over 20 ms: 8 ms while it grows from 0 to 8 ms, 0.5 ms at 8 ms, 1 ms at 6.5 ms, otherwise none.
+        assert_eq!((row.queue_delay_mean_ms, row.queue_delay_max_ms), ((32.0 + 4.0 + 6.5) / 20.0, 8.0));
+        // Of 20 ms 10.5 ms without delay; 19 ms are through at 7 ms: 10.5 + 7 + 1 (at 6.5 ms) = 18.5, and 0.5 more.
+        assert!((row.queue_delay_p95_ms / 7.5 - 1.0).abs() < 1.0 / 256.0, "{}", row.queue_delay_p95_ms);
+    }
+
+    #[test]
+    fn between_opportunities_the_packet_at_the_head_waits() {
+        // One opportunity each 10 ms, a small packet just after each: it waits for the next, all of its time there.
+        let mut meter = LinkMeter::new(Sending::AtInstants);
+        for packet in 0..10 {
+            meter.service(ms(10 * packet), ms(10 * packet + 10), Span::ZERO, Bytes::new(100));
+        }
+        let row = row(meter, ms(100), 15_000.0);
+        assert_eq!((row.busy_share, row.utilization), (1.0, 1000.0 / 15_000.0));
+        assert_eq!((row.packet_queue_delay_mean_ms, row.packet_queue_delay_p50_ms), (10.0, 10.0));
+        // From 0 to 10 ms, evenly.
+        assert_eq!((row.queue_delay_mean_ms, row.queue_delay_max_ms), (5.0, 10.0));
+        assert!((row.queue_delay_p50_ms / 5.0 - 1.0).abs() < 1.0 / 256.0, "{}", row.queue_delay_p50_ms);
+    }
+
+    #[test]
+    fn a_wait_that_began_before_the_interval_is_remembered() {
+        let mut meter = LinkMeter::new(Sending::AtInstants);
+        meter.restart(ms(20));
+        // At the head since 15 ms after 2 ms in the queue; reported after the interval has begun.
+        meter.service(ms(15), ms(25), Span::from_millis(2), SIZE);
+        let row = row(meter, ms(30), 1500.0);
+        assert_eq!((row.packet_queue_delay_mean_ms, row.queue_delay_max_ms), (12.0, 12.0));
+        // From 7 to 12 ms during 5 of 10 ms.
+        assert_eq!((row.queue_delay_mean_ms, row.busy_share, row.utilization), (4.75, 0.5, 1.0));
+    }
+
+    #[test]
+    fn where_nothing_could_leave_nothing_is_utilized() {
+        let mut meter = LinkMeter::new(Sending::Except([(Time::ZERO, Time::NEVER)].into()));
+        meter.service(ms(1), Time::NEVER, Span::ZERO, SIZE);
+        let row = row(meter, ms(11), 0.0);
+        assert_eq!(
+            (row.utilization, row.queue_delay_max_ms, row.packet_queue_delay_max_ms.is_nan()),
+            (0.0, 10.0, true)
+        );
     }
 }

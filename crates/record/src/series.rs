@@ -130,6 +130,8 @@ columns! {
     queue_bytes: u64 => U64 in "bytes";
     /// IP bytes whose last bit has left.
     departed_bytes: u64 => U64 in "bytes";
+    /// IP bytes that could have left; null if unlimited.
+    capacity_bytes: f64 => NullableF64 in "bytes";
     /// Packets dropped by the queue.
     dropped_packets: u64 => U64 in "packets";
     /// Packets lost by an impairment.

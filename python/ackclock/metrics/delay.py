@@ -90,8 +90,17 @@ def rtt_range(
 
 @metric
 def queue_delay(run: Tables, of: str = "mean", link: str | None = None) -> float:
-    """Queueing delay (ms) over the measured interval, time-weighted: "mean", "p50", "p95", "p99" or "max"."""
+    """Queueing delay (ms) over time, of the packet at the head: "mean", "p50", "p95", "p99" or "max"."""
     return statistic(run.links, "queue_delay_{}_ms", of, link_row(run, link))
+
+
+@metric
+def packet_queue_delay(run: Tables, of: str = "mean", link: str | None = None) -> float:
+    """Queueing delay (ms) of the packets that left a link: "mean", "p50", "p95", "p99" or "max".
+
+    A packet waits from its arrival until its last bit leaves, except while its own bits are sent.
+    """
+    return statistic(run.links, "packet_queue_delay_{}_ms", of, link_row(run, link))
 
 
 @metric

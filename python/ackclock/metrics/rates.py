@@ -120,15 +120,30 @@ def link_rate(run: Tables, link: str | None = None) -> float:
 def utilization(
     run: Tables, link: str | None = None, start: float | None = None, stop: float | None = None
 ) -> float:
-    """Fraction of the time a link is busy; over an explicit interval, what left it over its nominal rate."""
+    """What left a link as a share of what could have left it.
+
+    Over an explicit interval both are taken from ``link_series``, interpolated between samples; where
+    nothing could leave, it is 0. Raises MetricError where the samples, of an earlier version, do not say
+    what could have left.
+    """
     row = link_row(run, link)
     if start is None and stop is None:
         return float(column(run.links, "utilization")[row])
     if start is None or stop is None or not stop > start:
         raise MetricError("utilization needs both ends of its interval or none, the later one last")
     table = run.link_series
+    if "capacity_bytes" not in table.column_names:
+        raise MetricError("the samples of this run do not say what its links could have sent; run it again")
     chosen = column(table, "link") == column(run.links, "link")[row]
-    departed = np.interp(
-        interval(run, start, stop), column(table, "time_s")[chosen], column(table, "departed_bytes")[chosen]
+    edges, times = interval(run, start, stop), column(table, "time_s")[chosen]
+    departed, capacity = (
+        float(np.diff(np.interp(edges, times, column(table, name)[chosen]))[0])
+        for name in ("departed_bytes", "capacity_bytes")
     )
-    return float((departed[1] - departed[0]) * 8 / (stop - start) / link_rate(run, link))
+    return 0.0 if capacity == 0 else departed / capacity
+
+
+@metric
+def busy_share(run: Tables, link: str | None = None) -> float:
+    """Fraction of the measured interval in which a packet was in service, or at the head and waited."""
+    return float(column(run.links, "busy_share")[link_row(run, link)])

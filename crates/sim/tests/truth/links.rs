@@ -156,3 +156,56 @@ fn goodput_follows_the_opportunities_of_a_trace() {
     let measured = delivered_between(&trace, &[(10.0, 60.0)]);
     assert_near(measured[0], 9e6, 0.01);
 }
+
+#[test]
+fn an_outage_counts_as_waiting_and_not_as_capacity() {
+    // 2 Mbit/s of datagrams, one every 6 ms, each 1.2 ms at 10 Mbit/s. That of 5.004 s stands at the head until 7 s, so
+    // it waits 1996 ms and each behind it 4.8 ms less: 416 packets, together
+    // 416 x 1996 - 4.8 x 415 x 416 / 2 = 416,000 ms.
+    let tables = run(r#"
+        duration = "20s"
+        path = { rate = [["0s", "10mbit"], ["5s", "0bit"], ["7s", "10mbit"]], rtt = "40ms", queue = "infinite" }
+        flows = [{ cc = "newreno", kind = "datagram", source = { rate = "2mbit" } }]
+        "#);
+    let link = &tables.links[0];
+    // 18 s at 10 Mbit/s.
+    assert_eq!((link.departed_packets, link.capacity_bytes), (3334, 22.5e6));
+    assert_near(link.utilization, 3334.0 * 1500.0 / 22.5e6, 1e-12);
+    assert_near(link.packet_queue_delay_mean_ms, 416_000.0 / 3334.0, 1e-9);
+    assert_eq!((link.packet_queue_delay_max_ms, link.queue_delay_max_ms), (1996.0, 1996.0));
+    // At the head: 1996 ms during which the wait grows to 1996 ms, then 1.2 ms for each wait.
+    assert_near(link.queue_delay_mean_ms, (1996.0 * 998.0 + 1.2 * 416_000.0) / 20_000.0, 1e-9);
+    assert_near(link.busy_share, (1.2 * 3334.0 + 1996.0) / 20_000.0, 1e-9);
+    // The samples agree with the table: nothing could leave from 5 to 7 s.
+    let series = &tables.link_series;
+    let capacity = |time| at(&series.time_s, &series.capacity_bytes, time);
+    assert_eq!([capacity(5.0), capacity(6.0), capacity(7.0), capacity(8.0)], [6.25e6, 6.25e6, 6.25e6, 7.5e6]);
+}
+
+#[test]
+fn bursts_of_a_trace_are_measured_by_what_they_could_carry() {
+    // 101 opportunities a second: one each millisecond up to 100 ms, and one at 1 s. A datagram every 50 ms.
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("burst.down");
+    let times: Vec<_> = (1..=100).chain([1000]).map(|millis: u32| millis.to_string()).collect();
+    std::fs::write(&file, times.join("\n")).unwrap();
+    let tables = run(&format!(
+        r#"
+        duration = "21s"
+        warmup = "1s"
+        path = {{ rate = {{ trace = "{}" }}, rtt = "40ms", queue = "infinite" }}
+        flows = [{{ cc = "newreno", kind = "datagram", source = {{ rate = "240kbit" }} }}]
+        "#,
+        file.display()
+    ));
+    let link = &tables.links[0];
+    assert_eq!((link.departed_packets, link.capacity_bytes), (400, 20.0 * 101.0 * 1500.0));
+    assert_near(link.utilization, 20.0 / 101.0, 1e-12);
+    // Of the 20 packets of a second that of 100 ms waits 900 ms for the opportunity at its end, the 17 that follow it
+    // 49 ms less each: 900 to 67 ms, together 8703 ms. The next, of 1 s, waits for 18 ms, that of 1.05 s for 1 ms.
+    assert_near(link.packet_queue_delay_mean_ms, (8703.0 + 18.0 + 1.0) / 20.0, 1e-9);
+    assert_eq!((link.packet_queue_delay_max_ms, link.queue_delay_max_ms), (900.0, 900.0));
+    // At the head: 900 ms up to 900 ms; 17 packets for 1 ms each, halfway through it at 850.5 ms and 49 ms less each,
+    // together 7794.5; then 1 ms around 17.5 ms, and 1 ms around 0.5 ms.
+    assert_near(link.queue_delay_mean_ms, (900.0 * 450.0 + 7794.5 + 18.0) / 1000.0, 1e-9);
+    assert_near(link.busy_share, 0.919, 1e-12);
+}

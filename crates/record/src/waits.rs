@@ -1,0 +1,155 @@
+//! How long packets wait: a histogram over time and one over packets, with common buckets.
+
+use crate::histogram::{Extent, OCTAVES, SUB_BUCKETS, bucket, lowest, quantile};
+
+/// Waiting times in nanoseconds, each weighted by the time for which it held and by the packets that had it.
+///
+/// Both weights of a bucket lie side by side, since most waits have both.
+#[derive(Clone, Debug)]
+pub(crate) struct Waits {
+    /// Nanoseconds and packets of each bucket, an octave at a time.
+    octaves: [Option<Box<[[u64; 2]; SUB_BUCKETS]>>; OCTAVES],
+    /// Waits that grew as time passed: how many more of them reach through each bucket than through the one before,
+    /// modulo 2^64. Empty until the first.
+    growing: Vec<u64>,
+    over_time: Extent,
+    of_packets: Extent,
+}
+
+impl Waits {
+    pub(crate) fn new() -> Self {
+        Self {
+            octaves: [const { None }; OCTAVES],
+            growing: Vec::new(),
+            over_time: Extent::default(),
+            of_packets: Extent::default(),
+        }
+    }
+
+    /// `wait` held for `nanos`, and `packets` left that had waited that long.
+    #[inline]
+    pub(crate) fn record(&mut self, wait: u64, nanos: u64, packets: u64) {
+        if nanos == 0 && packets == 0 {
+            return;
+        }
+        let counts = self.counts(bucket(wait));
+        counts[0] = counts[0].wrapping_add(nanos);
+        counts[1] += packets;
+        if nanos > 0 {
+            self.over_time.add(wait, nanos);
+        }
+        if packets > 0 {
+            self.of_packets.add(wait, packets);
+        }
+    }
+
+    /// The wait grew from `from` to `to` while as much time passed.
+    pub(crate) fn record_growth(&mut self, from: u64, to: u64) {
+        if from >= to {
+            return;
+        }
+        self.growing.resize(OCTAVES * SUB_BUCKETS, 0);
+        // Through every bucket from the first on, up to the last; then what it did not pass of the two.
+        for (value, sign) in [(from, 1), (to, u64::MAX)] {
+            let bucket = bucket(value);
+            self.growing[bucket] = self.growing[bucket].wrapping_add(sign);
+            let passed = (value - lowest(bucket)).wrapping_mul(sign);
+            let counts = self.counts(bucket);
+            counts[0] = counts[0].wrapping_sub(passed);
+        }
+        self.over_time.add_growth(from, to);
+    }
+
+    #[inline]
+    fn counts(&mut self, bucket: usize) -> &mut [u64; 2] {
+        let octave = &mut self.octaves[bucket / SUB_BUCKETS];
+        &mut octave.get_or_insert_with(|| Box::new([[0; 2]; SUB_BUCKETS]))[bucket % SUB_BUCKETS]
+    }
+
+    pub(crate) fn clear(&mut self) {
+        for counts in self.octaves.iter_mut().flatten() {
+            counts.fill([0; 2]);
+        }
+        self.growing.fill(0);
+        self.over_time = Extent::default();
+        self.of_packets = Extent::default();
+    }
+
+    /// What is known exactly of the waits over time.
+    pub(crate) const fn over_time(&self) -> &Extent {
+        &self.over_time
+    }
+
+    /// What is known exactly of the waits of packets.
+    pub(crate) const fn of_packets(&self) -> &Extent {
+        &self.of_packets
+    }
+
+    /// The wait that is not exceeded for the share `q` of the time.
+    pub(crate) fn quantile_over_time(&self, q: f64) -> Option<f64> {
+        let mut through = 0u64;
+        let nanos = (0..OCTAVES * SUB_BUCKETS).map(|bucket| {
+            let held = self.held(bucket)[0];
+            through = through.wrapping_add(self.growing.get(bucket).copied().unwrap_or(0));
+            let width = if through == 0 { 0 } else { lowest(bucket + 1) - lowest(bucket) };
+            (bucket, held.wrapping_add(width.wrapping_mul(through)))
+        });
+        quantile(&self.over_time, q, nanos)
+    }
+
+    /// The wait that the share `q` of the packets did not exceed.
+    pub(crate) fn quantile_of_packets(&self, q: f64) -> Option<f64> {
+        let packets = (0..OCTAVES * SUB_BUCKETS).map(|bucket| (bucket, self.held(bucket)[1]));
+        quantile(&self.of_packets, q, packets)
+    }
+
+    fn held(&self, bucket: usize) -> [u64; 2] {
+        self.octaves[bucket / SUB_BUCKETS].as_ref().map_or([0; 2], |counts| counts[bucket % SUB_BUCKETS])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_and_packets_are_weighted_apart() {
+        let mut waits = Waits::new();
+        // 30 ns at 10, then at 100 for 10 ns; one packet waited 10 and three waited 100.
+        waits.record(10, 30, 1);
+        waits.record(100, 10, 0);
+        waits.record(100, 0, 3);
+        assert_eq!((waits.over_time().mean(), waits.of_packets().mean()), (Some(32.5), Some(77.5)));
+        assert_eq!((waits.quantile_over_time(0.75), waits.quantile_of_packets(0.5)), (Some(10.0), Some(100.0)));
+        waits.clear();
+        assert_eq!((waits.over_time().max(), waits.quantile_of_packets(0.5)), (None, None));
+    }
+
+    #[test]
+    fn a_growing_wait_spends_its_time_evenly_between_its_ends() {
+        let mut waits = Waits::new();
+        // From 0 to 1000 ns, then constant for 1000 ns, then from 3000 to 5000: half of 4000 ns is at or below 1000.
+        waits.record_growth(0, 1000);
+        waits.record(1000, 1000, 0);
+        waits.record_growth(3000, 5000);
+        // (500 x 1000 + 1000 x 1000 + 4000 x 2000) / 4000.
+        assert_eq!(waits.over_time().mean(), Some(2375.0));
+        assert_eq!(waits.over_time().max(), Some(5000));
+        for (q, exact) in [(0.125, 500.0), (0.5, 1000.0), (0.75, 4000.0), (0.9, 4600.0)] {
+            let found = waits.quantile_over_time(q).unwrap_or(f64::NAN);
+            assert!((found / exact - 1.0).abs() < 1.0 / 256.0, "{found} in place of {exact}");
+        }
+        assert_eq!(waits.of_packets().max(), None);
+    }
+
+    #[test]
+    fn growth_within_a_bucket_weighs_what_it_lasted() {
+        let mut waits = Waits::new();
+        // 1,000,000 and 1,000,300 share a bucket of 2048.
+        waits.record_growth(1_000_000, 1_000_300);
+        waits.record(5, 100, 0);
+        assert_eq!(waits.quantile_over_time(0.25), Some(5.0));
+        let median = waits.quantile_over_time(0.5).unwrap_or(f64::NAN);
+        assert!((999_424.0..=1_001_472.0).contains(&median), "{median}");
+    }
+}
