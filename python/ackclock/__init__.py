@@ -30,6 +30,7 @@ from ackclock.controller import Controller
 from ackclock.result import ResultError, Run, Runs
 from ackclock.running import live, simulate
 from ackclock.scenario import Flow, Link, Path, Record, Reverse, Scenario
+from ackclock.sweeps import Sweep, sweep
 
 __version__ = version()
 
@@ -53,10 +54,12 @@ __all__ = [
     "ScenarioError",
     "SegmentReport",
     "SentState",
+    "Sweep",
     "Transmission",
     "controllers",
     "live",
     "profiles",
     "schema",
     "simulate",
+    "sweep",
 ]

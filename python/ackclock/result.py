@@ -138,8 +138,8 @@ class Run:
             "label": self.scenario["name"] if label is None else label,
             "seed": self.seed,
             "duration_s": self.duration_s,
-            "flows": [_flow_summary(row) for row in self.flows.to_pylist()],
-            "links": [_link_summary(row) for row in self.links.to_pylist()],
+            "flows": [flow_summary(row) for row in self.flows.to_pylist()],
+            "links": [link_summary(row) for row in self.links.to_pylist()],
             "fairness": {"jain": None if math.isnan(fairness) else fairness},
             "engine": dict(self.engine),
         }
@@ -239,7 +239,8 @@ class Runs(list[Run]):
         return [run.summary(label) for run in self]
 
 
-def _flow_summary(row: Mapping[str, Any]) -> dict[str, Any]:
+def flow_summary(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of ``flows`` as ``--json`` prints it."""
     counted = (
         "name", "cc", "start_s", "stop_s", "goodput_bps", "throughput_bps", "data_packets",
         "retransmitted_packets", "timeouts", "loss_rate",
@@ -247,7 +248,8 @@ def _flow_summary(row: Mapping[str, Any]) -> dict[str, Any]:
     return {key: row[key] for key in counted} | {"rtt_ms": {key: row[f"rtt_{key}_ms"] for key in _RTT}}
 
 
-def _link_summary(row: Mapping[str, Any]) -> dict[str, Any]:
+def link_summary(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of ``links`` as ``--json`` prints it."""
     return {
         "name": row["name"],
         "utilization": row["utilization"],

@@ -152,6 +152,13 @@ def _compiled(
     any_controller: bool = False,
 ) -> tuple[str, list[Factory]]:
     """See ``Scenario.compiled``; the values given that are not None replace those of the scenario."""
+    overrides = {key: value for key, value in given.items() if value is not None}
+    built = described(scenario, flows, any_controller=any_controller)
+    return built.compiled(overrides, any_controller=any_controller)
+
+
+def described(scenario: Described, flows: Flows | None, *, any_controller: bool = False) -> Scenario:
+    """The scenario that the first two arguments of :func:`simulate` describe. Raises ScenarioError."""
     if isinstance(scenario, Path):
         scenario = Scenario(path=scenario)
     elif not isinstance(scenario, Scenario):
@@ -160,8 +167,7 @@ def _compiled(
         if isinstance(flows, str | Flow | type):
             raise TypeError(f'flows is {flows!r}: it must be a list, as in ["cubic"]')
         scenario = replace(scenario, flows=[flow if isinstance(flow, Flow) else Flow(flow) for flow in flows])
-    overrides = {key: value for key, value in given.items() if value is not None}
-    return scenario.compiled(overrides, any_controller=any_controller)
+    return scenario
 
 
 def _in_order(resolved: str, repeat: int, engine: Engine, progress: Progress | None) -> Run | Runs:

@@ -204,7 +204,7 @@ class Scenario:
         ScenarioError, or OSError if the file cannot be read.
         """
         resolved = _engine.resolve(
-            _read(pathlib.Path(file)),
+            read(pathlib.Path(file)),
             os.fspath(file),
             override_list(overrides),
             any_controller=any_controller,
@@ -239,6 +239,15 @@ class Scenario:
 
         ``any_controller``: see :meth:`load`. Raises ScenarioError.
         """
+        text, factories = self.as_json(any_controller=any_controller)
+        resolved = _engine.resolve_json(text, override_list(overrides), any_controller=any_controller)
+        return resolved, factories
+
+    def as_json(self, *, any_controller: bool = False) -> tuple[str, list[Factory]]:
+        """The document as JSON, not yet resolved, and makers of its controllers in Python.
+
+        ``any_controller``: see :meth:`load`. Raises ScenarioError.
+        """
         document = _document(self)
         factories: list[Factory] = []
         for flow, described in zip(self.flows, document.get("flows", ()), strict=True):
@@ -254,9 +263,7 @@ class Scenario:
                 if flow.name is None and flow.count is None:
                     described["name"] = f"{flow.cc.__name__}-{_index_of(self.flows, flow)}"
                 factories.append(_factory(flow.cc, dict(flow.parameters or {})))
-        text = json.dumps(_plain(document, ""), default=str)
-        resolved = _engine.resolve_json(text, override_list(overrides), any_controller=any_controller)
-        return resolved, factories
+        return json.dumps(_plain(document, ""), default=str), factories
 
 
 def display_name(cc: str) -> str:
@@ -277,7 +284,8 @@ def override_list(overrides: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     ]
 
 
-def _read(file: pathlib.Path) -> str:
+def read(file: pathlib.Path) -> str:
+    """The text of a scenario file. Raises ScenarioError where it is not UTF-8, or OSError."""
     try:
         return file.read_text("utf-8")
     except UnicodeDecodeError as error:

@@ -19,7 +19,19 @@ from typer.core import TyperGroup
 
 from ackclock import _engine
 from ackclock._engine import MachineError, ScenarioError
-from ackclock.cli import INTERRUPTED, bench, compare, controllers, kernel, live, parity, reproduce, run, shell
+from ackclock.cli import (
+    INTERRUPTED,
+    bench,
+    compare,
+    controllers,
+    kernel,
+    live,
+    parity,
+    reproduce,
+    run,
+    shell,
+    sweep,
+)
 from ackclock.errors import InputError
 
 BAD_INPUT = 2
@@ -54,6 +66,7 @@ app.command("run")(run.run)
 app.command("live")(live.live)
 app.command("shell", context_settings=shell.CONTEXT)(shell.shell)
 app.command("compare")(compare.compare)
+app.command("sweep")(sweep.sweep)
 app.command("parity")(parity.parity)
 app.command("reproduce")(reproduce.reproduce)
 app.command("controllers")(controllers.controllers)

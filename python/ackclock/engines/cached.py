@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from ackclock import _engine
 from ackclock.engines import Engine, Job, Progress
+from ackclock.report.files import sync
 from ackclock.result import Run
 
 LONGEST_NAME = 80
@@ -77,16 +77,8 @@ def _save(run: Run, place: Path) -> None:
     try:
         run.save(unfinished)
         for file in (*unfinished.iterdir(), unfinished):
-            _sync(file)
+            sync(file)
         unfinished.rename(place)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    _sync(place.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(place.parent)

@@ -13,6 +13,7 @@ from ackclock.plots.runs import (
     window_over_time,
 )
 from ackclock.plots.style import colours, controller_colours, style
+from ackclock.plots.sweeps import draw_sweep
 
 __all__ = [
     "LEGEND_LIMIT",
@@ -23,6 +24,7 @@ __all__ = [
     "controller_colours",
     "delay_throughput",
     "draw",
+    "draw_sweep",
     "goodput_over_time",
     "queue_over_time",
     "rtt_over_time",

@@ -1,0 +1,308 @@
+"""``ackclock sweep``: controllers, or a scenario file, over values of any keys."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from ackclock import _engine, repetitions
+from ackclock.cli import INTERRUPTED, output
+from ackclock.cli.interrupts import Interrupts
+from ackclock.cli.output import notes
+from ackclock.engines.live import Live, check_built_in
+from ackclock.engines.simulator import Simulator
+from ackclock.errors import InputError
+from ackclock.report import Page, resumable_folder
+from ackclock.scenario import display_name
+from ackclock.sweeps import INTERVAL, METRICS, Place, Sweep, executors
+from ackclock.sweeps.axes import DRAWS, Design, parse
+from ackclock.sweeps.plan import Plan, Resolve
+from ackclock.sweeps.run import Outcome, execute, finish, first_seed, of_document, of_file
+
+MOST_ROWS = 60
+"""The terminal shows no longer tables: all rows are in the folder of ``--out``."""
+
+HEADS = {
+    "goodput": "goodput\nMbit/s",
+    "utilization": "utilization",
+    "queue_delay": "mean queueing\ndelay, ms",
+    "queue_delay_p95": "p95 queueing\ndelay, ms",
+    "loss": "loss\n%",
+}
+WITH_INTERVALS = ("goodput", "queue_delay", "loss")
+"""The columns of the terminal when each has an interval: more would not fit into 80 columns."""
+
+PATH_DEFAULTS = {"rate": "10mbit", "rtt": "40ms", "queue": "1bdp", "loss": "0%"}
+
+
+@dataclass
+class _Base:
+    """The path that controllers are swept on; None is a default."""
+
+    rate: str | None
+    rtt: str | None
+    queue: str | None
+    loss: str | None
+    flows: int | None
+    duration: str | None
+    warmup: str | None
+    profile: str | None
+
+    def document(self, cc: str, name: str) -> str:
+        """The scenario of one controller, as JSON."""
+        path = {key: getattr(self, key) or default for key, default in PATH_DEFAULTS.items()}
+        return json.dumps(
+            {
+                "name": name,
+                "duration": self.duration or "60s",
+                "warmup": self.warmup or "0s",
+                "profile": self.profile or "linux",
+                "path": path,
+                "flows": [{"cc": cc, "count": self.flows or 1}],
+            }
+        )
+
+    def given(self) -> list[str]:
+        """The options that were given."""
+        return [f"--{key}" for key, value in vars(self).items() if value is not None]
+
+
+def sweep(
+    what: Annotated[
+        list[str],
+        typer.Argument(metavar="CC…|FILE", help="Controllers, each alone on the path; or one scenario."),
+    ],
+    over: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUES",
+            help="A key of the scenario and its values: queue=0.1bdp,1bdp,5bdp, rate=1mbit..1gbit*10log, or "
+            "rate:rtt=10mbit:40ms,1gbit:5ms for keys that change together. Repeatable: all combinations.",
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(min=1, max=1_000_000, help="Draw so many points from lists and ranges, not a grid."),
+    ] = None,
+    draw: Annotated[str, typer.Option(help=f"How samples are drawn: {', '.join(DRAWS)}.")] = DRAWS[0],
+    rate: Annotated[str | None, typer.Option(help="Rate of the bottleneck.", show_default="10mbit")] = None,
+    rtt: Annotated[str | None, typer.Option(help="Base RTT.", show_default="40ms")] = None,
+    queue: Annotated[str | None, typer.Option(help="Queue limit.", show_default="1bdp")] = None,
+    loss: Annotated[str | None, typer.Option(help="Random loss of the data.", show_default="0%")] = None,
+    flows: Annotated[
+        int | None, typer.Option(min=1, help="Flows of the controller in each run.", show_default="1")
+    ] = None,
+    duration: Annotated[str | None, typer.Option(help="Length of a run.", show_default="60s")] = None,
+    warmup: Annotated[
+        str | None, typer.Option(help="Time at the start that the statistics leave out.", show_default="0s")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="The stack of the endpoints.", show_default="linux")
+    ] = None,
+    settings: output.SetOption = None,
+    seed: output.SeedOption = None,
+    repeat: output.RepeatOption = 1,
+    executor: Annotated[
+        str, typer.Option(help="Where runs go: local, dask, or dask://HOST:PORT of a scheduler.")
+    ] = "local",
+    processes: Annotated[
+        int | None, typer.Option(min=1, max=output.MOST_THREADS, help="Local processes; default: one a core.")
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Run on the kernel's TCP, in real time.")] = False,
+    retries: output.RetriesOption = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write tables and figures here; an interrupted sweep goes on.",
+        ),
+    ] = None,
+    force: output.ForceOption = False,
+    as_json: output.JsonOption = False,
+) -> None:
+    """Run controllers, or a scenario, over values of any keys.
+
+    Example: `ackclock sweep newreno cubic cdg --over queue=0.1bdp,1bdp,5bdp --repeat 5 --out DIR`
+    """
+    output.check_current_folder()
+    if live:
+        check_built_in()
+    base = _Base(rate, rtt, queue, loss, flows, duration, warmup, profile)
+    design = Design(tuple(map(parse, over or [])), samples, draw, seed if seed is not None else 1)
+    set_keys = dict(output.overrides(settings))
+    scenarios = _scenarios(what, base, live)
+    seeds = repetitions.seeds(first_seed(scenarios, design, set_keys) if seed is None else seed, repeat)
+    plan = Plan(scenarios, design, seeds, set_keys)
+    engine = Live(retries) if live else None
+    for warning in plan.check(engine or Simulator()):
+        notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
+    if live and (executor != "local" or processes is not None):
+        raise InputError("--live: runs on this machine, one at a time; leave --executor and --processes out")
+    workers = executors.one_thread() if live else executors.workers(executor, processes)
+    with _folder(out, force) as folder:
+        outcome, swept = _run(plan, folder, workers, engine)
+        if swept is None:
+            raise typer.Exit(INTERRUPTED)
+        if out is not None and not outcome.stopped:
+            _page(swept, folder, len(seeds))
+            notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
+        for sentence in outcome.of.invalid:
+            notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
+        output.show(_table(swept, len(seeds)), as_json=as_json)
+        if as_json:
+            _print_json(swept)
+    if outcome.stopped:
+        count = f"interrupted after {outcome.of.done} of {outcome.of.total} runs"
+        where = f"; the same command continues with those in {out}" if out is not None else ""
+        notes.print(f"{count}{where}", markup=False, soft_wrap=True)
+        raise typer.Exit(INTERRUPTED)
+
+
+def _scenarios(what: Sequence[str], base: _Base, live: bool) -> dict[str, Resolve]:
+    """The scenario of each label: of each controller, or the one file."""
+    if any(one.endswith((".toml", ".json")) for one in what):
+        if len(what) > 1:
+            raise InputError(f"{' '.join(what)}: name controllers, or one scenario file")
+        if given := base.given():
+            raise InputError(
+                f"{given[0]}: belongs to controllers; set a key of {what[0]} with --set or --over"
+            )
+        label, resolve = of_file(Path(what[0]), live)
+        return {label: resolve}
+    scenarios = {}
+    for cc in what:
+        name = display_name(cc)
+        if name in scenarios:
+            raise InputError(f"{' '.join(what)}: a controller is named twice")
+        scenarios[name] = of_document(base.document(cc, name), live)
+    return scenarios
+
+
+@dataclass
+class _Ended:
+    of: Outcome
+    stopped: bool
+
+
+def _run(
+    plan: Plan, folder: Path, workers: executors.Workers, engine: Live | None
+) -> tuple[_Ended, Sweep | None]:
+    """Runs the sweep until it is done or interrupted; gives what is in the folder then, if anything is."""
+    outcome = Outcome(0, len(plan), [])
+    with Interrupts() as interrupts:
+        with interrupts.stoppable():
+            interrupts.check()
+            with (
+                output.progress(f"{len(plan)} runs") as at,
+                closing(execute(plan, folder, workers, engine, at)) as steps,
+            ):
+                for latest in steps:
+                    outcome = latest
+        ended = _Ended(outcome, interrupts.asked)
+        if not outcome.done and not (folder / "chunks").exists():
+            return ended, None
+        swept = finish(plan, folder)
+    return ended, swept if (folder / "runs.parquet").exists() else None
+
+
+@contextmanager
+def _folder(out: Path | None, force: bool) -> Iterator[Path]:
+    """The folder of ``--out``, in which an interrupted sweep goes on, or one that goes with the command."""
+    if out is None:
+        with TemporaryDirectory(prefix="ackclock-sweep-") as folder:
+            yield Path(folder)
+    else:
+        with resumable_folder(out, {"command": "sweep"}, force) as place:
+            yield place
+
+
+def _title(swept: Sweep) -> str:
+    over = ", ".join(key.removeprefix("path.") for key in swept.design.keys) or "nothing"
+    return f"{', '.join(swept.controllers)} over {over}"
+
+
+def _cells(swept: Sweep, place: Place, names: Iterable[str], repeat: int) -> list[str]:
+    cells = []
+    for name in names:
+        interval, digits = swept.interval(place, name), METRICS[name].digits
+        if interval is None:
+            cells.append("-")
+        elif repeat == 1:
+            cells.append(f"{interval.median:.{digits}f}")
+        else:
+            cells.append(
+                f"{interval.median:.{digits}f} [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
+            )
+    return cells
+
+
+def _heads(swept: Sweep) -> list[str]:
+    return [*(key.removeprefix("path.") for key in swept.design.keys), "controller"]
+
+
+def _table(swept: Sweep, repeat: int) -> Table:
+    """A row for each controller at each point, those of a point together."""
+    places = list(swept.values)
+    of_all = f", {INTERVAL}" if repeat > 1 else ""
+    cut = f", the first {MOST_ROWS} of {len(places)} rows" if len(places) > MOST_ROWS else ""
+    table = Table(title=f"{_title(swept)}{of_all}{cut}", title_justify="left")
+    for head in _heads(swept):
+        table.add_column(head)
+    names = list(HEADS) if repeat == 1 else WITH_INTERVALS
+    for name in names:
+        table.add_column(HEADS[name], justify="right", no_wrap=True)
+    for place in _by_point(places)[:MOST_ROWS]:
+        texts = [Text(value) for _, value in place.point]
+        cells = _cells(swept, place, names, repeat)
+        table.add_row(*texts, Text(place.controller), *map(Text, cells))
+    return table
+
+
+def _by_point(places: Sequence[Place]) -> list[Place]:
+    order = {point: number for number, point in enumerate(dict.fromkeys(place.point for place in places))}
+    return sorted(places, key=lambda place: order[place.point])
+
+
+def _page(swept: Sweep, folder: Path, repeat: int) -> None:
+    """The report: the table, and a figure of each metric."""
+    page = Page(_title(swept))
+    if repeat > 1:
+        page.paragraph(f"Numbers and bars: {INTERVAL}.")
+    heads = [*_heads(swept), *(head.replace("\n", " ") for head in HEADS.values())]
+    places = _by_point(list(swept.values))
+    rows = [
+        [*(value for _, value in place.point), place.controller, *_cells(swept, place, HEADS, repeat)]
+        for place in places[:1000]
+    ]
+    page.table(heads, rows)
+    several_flows = any(value < 1.0 for of in swept.values.values() for value in of["jain"])
+    for name, metric in METRICS.items():
+        if name != "jain" or several_flows:
+            file = folder / f"{name.replace('_', '-')}.png"
+            page.draw(file, metric.axis, partial(swept.plot, name))
+    for sentence in page.undrawn:
+        notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+    page.details("what was swept", json.dumps(swept.described(), indent=2))
+    page.write(folder / "index.html")
+
+
+def _print_json(swept: Sweep) -> None:
+    """Prints the one object on standard output, row by row: a sweep may have more rows than memory."""
+    over: Mapping[str, Any] = swept.design.described()
+    head = json.dumps({"version": _engine.version(), "sweep": {"over": over}}, allow_nan=False)
+    sys.stdout.write(f'{head[:-2]}, "rows": [')
+    for number, row in enumerate(swept.rows()):
+        sys.stdout.write(",\n" if number else "\n")
+        json.dump(row, sys.stdout, allow_nan=False)
+    sys.stdout.write("\n]}}\n")

@@ -1,0 +1,180 @@
+"""Where the chunks of a sweep run: processes of this machine, a dask cluster, or any executor.
+
+``loky`` gives the local processes: a crash of its workers is noticed, and they need no guard around the main
+module of a script, as those of the standard library do.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ackclock.engines import POLL_S
+from ackclock.errors import InputError
+from ackclock.sweeps import work
+
+MOST_ATTEMPTS = 3
+"""How often a chunk is sent before the sweep gives up: each time it was lost with its worker."""
+
+IDLE_S = 30
+"""After this time without work a local worker ends, and so also after its parent was killed."""
+
+Make = Callable[[], AbstractContextManager[Executor]]
+
+
+class WorkersLostError(InputError):
+    """Workers ended again and again while they ran the same chunk. The message is one sentence."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """An executor that can be made anew when it broke, and how much it is given at once."""
+
+    make: Make
+    in_flight: int
+    """How many chunks are under way at most: enough that no worker waits for the next."""
+
+
+def workers(executor: Executor | str | None, count: int | None = None) -> Workers:
+    """The workers that ``executor`` names.
+
+    ``None`` or ``"local"`` are ``count`` processes (default: one a core), ``"dask"`` is a dask cluster on
+    this machine, ``"dask://HOST:PORT"`` one that runs already. An executor is used as it is.
+
+    Raises InputError.
+    """
+    processes = count or len(os.sched_getaffinity(0))
+    if executor is None or executor == "local":
+        return Workers(lambda: _local(processes), 2 * processes)
+    if isinstance(executor, str):
+        if executor != "dask" and not executor.startswith("dask://"):
+            raise InputError(f"executor `{executor}`: must be local, dask or dask://HOST:PORT")
+        _dask_installed()
+        address = executor.removeprefix("dask").removeprefix("://")
+        return Workers(lambda: _dask(address, processes), 1000 if address else 2 * processes)
+    given = executor
+    return Workers(lambda: _lent(given), 2 * max(getattr(given, "_max_workers", 0) or 0, processes))
+
+
+def one_thread() -> Workers:
+    """A thread of this process: live runs go one after the other, on this machine."""
+    return Workers(lambda: ThreadPoolExecutor(1), 1)
+
+
+def run(workers: Workers, chunks: Iterable[work.Chunk], stop: Path) -> Generator[work.Done, None, None]:
+    """Sends the chunks and yields what comes back, as it comes.
+
+    A chunk that was lost with its worker is sent again. When the iterator is left early, the file ``stop`` is
+    made, which ends the workers' chunks. Raises what a run raises, and WorkersLostError.
+    """
+    source = iter(chunks)
+    again: deque[tuple[work.Chunk, int]] = deque()
+    with ExitStack() as stack:
+        executor = stack.enter_context(workers.make())
+        stack.enter_context(_stopping(stop))
+        under_way: dict[Future[work.Done], tuple[work.Chunk, int]] = {}
+        while True:
+            while len(under_way) < workers.in_flight:
+                if again:
+                    chunk, attempt = again.popleft()
+                elif (fresh := next(source, None)) is not None:
+                    chunk, attempt = fresh, 1
+                else:
+                    break
+                under_way[executor.submit(work.run, chunk)] = chunk, attempt
+            if not under_way:
+                return
+            finished, _ = wait(under_way, POLL_S, FIRST_COMPLETED)
+            broken = False
+            for future in finished:
+                chunk, attempt = under_way.pop(future)
+                try:
+                    yield future.result()
+                except (BrokenProcessPool, CancelledError) as error:
+                    broken = True
+                    again.append((chunk, _next(chunk, attempt, error)))
+                except Exception as error:
+                    if type(error).__name__ != "KilledWorker":
+                        raise
+                    again.append((chunk, _next(chunk, attempt, error)))
+            if broken:
+                again.extend((chunk, attempt) for chunk, attempt in under_way.values())
+                under_way.clear()
+                executor = stack.enter_context(workers.make())
+
+
+@contextmanager
+def _stopping(stop: Path) -> Iterator[None]:
+    """Makes the file ``stop`` when the block ends early, by an error or an interruption."""
+    stop.unlink(missing_ok=True)
+    try:
+        yield
+    except BaseException:
+        stop.touch()
+        raise
+
+
+def _next(chunk: work.Chunk, attempt: int, error: BaseException) -> int:
+    """The number of the next attempt. Raises WorkersLostError after the last."""
+    if attempt == MOST_ATTEMPTS:
+        first = chunk.items[0]
+        where = ", ".join(f"{key}={value}" for key, value in first.point.items())
+        raise WorkersLostError(
+            f"the workers of {len(chunk.items)} runs ended {attempt} times, from {first.controller}, "
+            f"{where}, seed {first.seed} on: a crash in C, or too little memory ({type(error).__name__})"
+        ) from error
+    return attempt + 1
+
+
+def _quiet() -> None:
+    """A worker leaves Ctrl-C to its parent, which tells it to stop and keeps what is done."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _local(processes: int) -> Iterator[Executor]:
+    import loky
+
+    pool = loky.ProcessPoolExecutor(processes, timeout=IDLE_S, initializer=_quiet)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, kill_workers=False)
+
+
+@contextmanager
+def _lent(executor: Executor) -> Iterator[Executor]:
+    """An executor that is the caller's: it is not shut down."""
+    yield executor
+
+
+def _dask_installed() -> None:
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        raise InputError("executor dask: needs dask: python -m pip install 'ackclock[dask]'") from None
+
+
+@contextmanager
+def _dask(address: str, processes: int) -> Iterator[Executor]:
+    """The executor of a dask cluster: the one at ``address``, or a new one of this machine."""
+    from distributed import Client
+
+    given: dict[str, Any] = {"address": f"tcp://{address}"} if address else {"n_workers": processes}
+    if not address:
+        given |= {"threads_per_worker": 1, "dashboard_address": None}
+    connect: Any = Client
+    try:
+        client = connect(**given, set_as_default=False)
+    except OSError as error:
+        raise InputError(f"executor dask://{address}: cannot be reached: {error}") from None
+    with client, client.get_executor(pure=False) as executor:
+        yield executor

@@ -1,0 +1,111 @@
+"""The folder of a sweep: the rows that workers wrote, which runs are there, and the tables made of them.
+
+Workers write a file of rows for each chunk, named by its content, so that nothing is lost when the sweep is
+interrupted, and a run that is there is not repeated. At the end the rows of this sweep are put in order into
+``runs.parquet`` (a row for each flow, with the columns of its bottleneck) and ``links.parquet``. Rows are
+read in slices: memory does not grow with the number of runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ackclock.result import ResultError
+from ackclock.sweeps.work import CHUNKS, FLOWS, LINKS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SLICE = 5000
+"""How many runs are put in order at a time."""
+
+RUNS = "runs"
+"""The table of flows under the name that users know it by."""
+
+
+class SweepFolder:
+    """The rows of a sweep in ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.chunks = folder / CHUNKS
+        self.chunks.mkdir(exist_ok=True)
+        for unfinished in self.chunks.glob(".*.part"):
+            unfinished.unlink(missing_ok=True)
+
+    def digests(self) -> set[str]:
+        """The digests of the runs whose rows are there."""
+        return {digest for file in self._files(FLOWS) for digest in _runs_of(file)}
+
+    def slices(self, kind: str, order: Sequence[str]) -> Iterator[pa.Table]:
+        """The rows of the runs in ``order``, a slice of the runs at a time, without the column ``run``."""
+        import numpy as np
+        import pyarrow as pa
+
+        place = {digest: number for number, digest in enumerate(order)}
+        # Which files have rows of a slice; mostly a file has those of one or two.
+        of_slice: dict[int, list[Path]] = {}
+        for file in self._files(kind):
+            for number in sorted({place[one] // SLICE for one in _runs_of(file) if one in place}):
+                of_slice.setdefault(number, []).append(file)
+        for number in sorted(of_slice):
+            parts: list[pa.Table] = []
+            seen: set[str] = set()
+            for file in of_slice[number]:
+                table = _read(file)
+                names = table["run"].to_pylist()
+                places = [place.get(one, -1) for one in names]
+                # A run that two chunks have counts once.
+                fresh = (
+                    at // SLICE == number and one not in seen for one, at in zip(names, places, strict=True)
+                )
+                wanted = np.flatnonzero(np.fromiter(fresh, bool, len(names)))
+                parts.append(table.take(wanted).append_column("at", pa.array(np.array(places)[wanted])))
+                seen.update(names[row] for row in wanted)
+            rows = pa.concat_tables(parts, promote_options="default")
+            within = np.argsort(rows["at"].to_numpy(), kind="stable")
+            yield rows.take(pa.array(within)).drop_columns(["at", "run"])
+
+    def write(self, order: Sequence[str]) -> None:
+        """Writes ``runs.parquet`` and ``links.parquet`` with the rows of the runs in ``order``."""
+        import pyarrow.parquet as pq
+
+        for kind, name in ((FLOWS, RUNS), (LINKS, LINKS)):
+            unfinished = self.folder / f".{name}.parquet.part"
+            writer = None
+            try:
+                for rows in self.slices(kind, order):
+                    if writer is None:
+                        writer = pq.ParquetWriter(unfinished, rows.schema, compression="zstd")
+                    writer.write_table(rows.cast(writer.schema), max(rows.num_rows, 1))
+            finally:
+                if writer is not None:
+                    writer.close()
+            if writer is not None:
+                unfinished.rename(self.folder / f"{name}.parquet")
+
+    def _files(self, kind: str) -> list[Path]:
+        return sorted(self.chunks.glob(f"*.{kind}.parquet"))
+
+
+def _runs_of(file: Path) -> list[str]:
+    """The digests in a file, each once, in its order."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return list(dict.fromkeys(pq.read_table(file, columns=["run"])["run"].to_pylist()))
+    except (OSError, pa.ArrowException) as error:
+        raise ResultError(f"{file}: is not a table of a sweep: {' '.join(str(error).split())}") from error
+
+
+def _read(file: Path) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(file)
+    except (OSError, pa.ArrowException) as error:
+        raise ResultError(f"{file}: is not a table of a sweep: {' '.join(str(error).split())}") from error

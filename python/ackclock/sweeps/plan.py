@@ -1,0 +1,73 @@
+"""A sweep before it runs: its controllers, its design, and the run that each of its places is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ackclock import _engine, repetitions
+from ackclock.engines import Engine
+from ackclock.errors import InputError
+from ackclock.sweeps import work
+from ackclock.sweeps.axes import Design
+
+Resolve = Callable[[Sequence[tuple[str, str]]], str]
+"""The resolved scenario with overrides set: dotted keys, and values as the scenario language writes them."""
+
+ROWS_ONLY: Mapping[str, str] = {
+    "record.events": "false",
+    "record.flow_series": "off",
+    "record.link_series": "off",
+    "record.probes": "off",
+}
+"""A sweep uses the rows of flows and links alone: series and events would be recorded for nothing."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep runs: every controller at every point, ``repeat`` times."""
+
+    scenarios: Mapping[str, Resolve]
+    """The scenario of each label; a label is the controller, as tables call it."""
+    design: Design
+    seeds: range
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Overrides of every run."""
+    controllers: Sequence[Callable[[], Any]] = ()
+    """Makers of the controllers that are written in Python."""
+    context: str = ""
+    """What else the results depend on, in digests."""
+
+    def __len__(self) -> int:
+        return len(self.scenarios) * len(self.design) * len(self.seeds)
+
+    def resolved(self) -> Iterator[tuple[str, Mapping[str, str], str]]:
+        """Label, point and resolved scenario of each place. Raises ScenarioError."""
+        for label, resolve in self.scenarios.items():
+            for point in self.design.points():
+                overrides = {**ROWS_ONLY, **self.settings, **point}
+                yield label, point, resolve(list(overrides.items()))
+
+    def items(self) -> Iterator[work.Item]:
+        """The runs, the repetitions of a place one after the other."""
+        for label, point, resolved in self.resolved():
+            for seed in self.seeds:
+                digest = work.digest(resolved, seed, f"{self.context}\0{label}\0{sorted(point.items())}")
+                yield work.Item(digest, label, point, resolved, seed)
+
+    def check(self, engine: Engine) -> list[str]:
+        """Refuses what cannot run before anything starts; returns the warnings of all scenarios, each once.
+
+        Raises InputError or ScenarioError.
+        """
+        if both := set(self.settings) & set(self.design.keys):
+            raise InputError(
+                f"{sorted(both)[0]}: is swept, and set to {self.settings[sorted(both)[0]]} as well"
+            )
+        warnings: dict[str, None] = {}
+        for _, _, resolved in self.resolved():
+            engine.check(resolved)
+            repetitions.check_memory([resolved], 1)
+            warnings |= dict.fromkeys(_engine.inspect(resolved)["warnings"])
+        return list(warnings)

@@ -1,0 +1,270 @@
+"""The result of a sweep: its tables, what they say in numbers with intervals, and its figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from ackclock.errors import InputError
+from ackclock.result import ResultError, flow_summary, link_summary
+from ackclock.sweeps.axes import Axis, Design, axis
+from ackclock.sweeps.folder import RUNS
+from ackclock.sweeps.work import LINKS
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
+    Array = np.ndarray[Any, Any]
+
+DESCRIPTION = "sweep.json"
+
+LOW, HIGH = 20.0, 80.0
+"""The percentiles between which an interval lies."""
+
+INTERVAL = f"median [{LOW:.0f}th, {HIGH:.0f}th percentile] of the repetitions"
+
+
+class Metric(NamedTuple):
+    """One number of a run, for tables and figures."""
+
+    label: str
+    unit: str
+    of: Callable[[Mapping[str, Array], Array], Array]
+    """Its value for each run, from columns of flows and the places where the runs begin."""
+    columns: tuple[str, ...]
+    digits: int = 2
+
+    @property
+    def axis(self) -> str:
+        """What an axis of a figure is called."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+
+def _sum(column: str, factor: float = 1.0) -> Callable[[Mapping[str, Array], Array], Array]:
+    def of(columns: Mapping[str, Array], starts: Array) -> Array:
+        import numpy as np
+
+        return np.asarray(np.add.reduceat(columns[column], starts) * factor)
+
+    return of
+
+
+def _first(column: str) -> Callable[[Mapping[str, Array], Array], Array]:
+    return lambda columns, starts: columns[column][starts]
+
+
+def _loss(columns: Mapping[str, Array], starts: Array) -> Array:
+    import numpy as np
+
+    lost = np.add.reduceat(columns["lost_packets"], starts)
+    sent = np.add.reduceat(columns["data_packets"], starts)
+    return np.asarray(100.0 * np.divide(lost, sent, out=np.full(len(starts), np.nan), where=sent > 0))
+
+
+def _jain(columns: Mapping[str, Array], starts: Array) -> Array:
+    import numpy as np
+
+    rate = columns["goodput_bps"]
+    count = np.diff(np.append(starts, len(rate)))
+    total, squares = np.add.reduceat(rate, starts), np.add.reduceat(rate * rate, starts)
+    unknown = np.full(len(starts), np.nan)
+    return np.asarray(np.divide(total * total, count * squares, out=unknown, where=squares > 0))
+
+
+METRICS: Mapping[str, Metric] = {
+    "goodput": Metric("goodput of all flows", "Mbit/s", _sum("goodput_bps", 1e-6), ("goodput_bps",)),
+    "utilization": Metric("utilization", "", _first("link_utilization"), ("link_utilization",), 3),
+    "queue_delay": Metric(
+        "mean queueing delay", "ms", _first("link_queue_delay_mean_ms"), ("link_queue_delay_mean_ms",)
+    ),
+    "queue_delay_p95": Metric(
+        "p95 queueing delay", "ms", _first("link_queue_delay_p95_ms"), ("link_queue_delay_p95_ms",)
+    ),
+    "loss": Metric("lost packets", "%", _loss, ("lost_packets", "data_packets"), 3),
+    "jain": Metric("Jain's index of the goodputs", "", _jain, ("goodput_bps",), 3),
+}
+"""The numbers of a run that tables and figures of sweeps show, by name."""
+
+
+class Place(NamedTuple):
+    """A controller at a point: where repetitions belong together."""
+
+    controller: str
+    point: tuple[tuple[str, str], ...]
+
+
+class Interval(NamedTuple):
+    """What the repetitions of a place say of a metric."""
+
+    low: float
+    median: float
+    high: float
+
+
+@dataclass
+class Sweep:
+    """A finished sweep, or what an interrupted one had finished, in a folder."""
+
+    folder: Path
+    design: Design
+    controllers: Sequence[str]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """The sweep that was written into ``folder``. Raises ResultError."""
+        place = Path(folder)
+        try:
+            described = json.loads((place / DESCRIPTION).read_text("utf-8"))
+            axes = tuple(_axis(keys, values) for keys, values in described["axes"])
+            design = Design(axes, described["samples"], described["draw"], described["draw_seed"])
+            return cls(place, design, list(described["controllers"]))
+        except OSError as error:
+            raise ResultError(f"{place}: {DESCRIPTION} cannot be read: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, InputError) as error:
+            raise ResultError(f"{place}: {DESCRIPTION} is not the description of a sweep ({error})") from None
+
+    @cached_property
+    def runs(self) -> pa.Table:
+        """A row for each flow of each run: controller, swept keys, seed, and the columns of the flow.
+
+        Those of its bottleneck follow, with ``link_`` before their names.
+        """
+        return self._read(RUNS)
+
+    @cached_property
+    def links(self) -> pa.Table:
+        """A row for each link direction of each run, with controller, swept keys and seed."""
+        return self._read(LINKS)
+
+    def polars(self) -> polars.DataFrame:
+        """``runs`` as a polars frame. Needs the extra ``polars``."""
+        import polars
+
+        return polars.read_parquet(self.folder / f"{RUNS}.parquet")
+
+    def _read(self, name: str) -> pa.Table:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        file = self.folder / f"{name}.parquet"
+        try:
+            return pq.read_table(file)
+        except (OSError, pa.ArrowException) as error:
+            raise ResultError(f"{file}: cannot be read: {' '.join(str(error).split())}") from None
+
+    @cached_property
+    def values(self) -> dict[Place, dict[str, list[float]]]:
+        """The value of each metric of each run, by controller and point."""
+        import pyarrow.parquet as pq
+
+        found: dict[Place, dict[str, list[float]]] = {}
+        file = pq.ParquetFile(self.folder / f"{RUNS}.parquet")
+        needed = sorted({column for metric in METRICS.values() for column in metric.columns})
+        keys = self.design.keys
+        for number in range(file.num_row_groups):
+            rows = file.read_row_group(number, ["controller", *keys, "flow", *needed])
+            starts = _starts(rows)
+            columns = {name: rows[name].to_numpy().astype(float) for name in needed}
+            of_run = {name: metric.of(columns, starts) for name, metric in METRICS.items()}
+            labels = [rows[name].take(starts).to_pylist() for name in ("controller", *keys)]
+            for run, (controller, *point) in enumerate(zip(*labels, strict=True)):
+                place = Place(controller, tuple(zip(keys, point, strict=True)))
+                into = found.setdefault(place, {name: [] for name in METRICS})
+                for name, values in of_run.items():
+                    into[name].append(float(values[run]))
+        return found
+
+    def interval(self, place: Place, metric: str) -> Interval | None:
+        """Median and percentiles of a metric over the repetitions of a place; None if no run has a value."""
+        import numpy as np
+
+        values = np.array(self.values[place][metric])
+        values = values[np.isfinite(values)]
+        if not values.size:
+            return None
+        return Interval(*(float(v) for v in np.percentile(values, (LOW, 50.0, HIGH))))
+
+    def plot(self, metric: str = "goodput") -> Figure:
+        """The figure of a metric, one of ``METRICS``.
+
+        Lines over one swept key, a heat map over two, several of them over three, points for drawn samples.
+        Raises InputError.
+        """
+        if metric not in METRICS:
+            raise InputError(f"there is no metric `{metric}` of a sweep; there are {', '.join(METRICS)}")
+        from ackclock.plots.sweeps import draw_sweep
+
+        return draw_sweep(self, metric)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """A row for each run, as ``--json`` prints it: controller, point, seed, flows and links."""
+        import pyarrow.parquet as pq
+
+        flows = pq.ParquetFile(self.folder / f"{RUNS}.parquet")
+        links = pq.ParquetFile(self.folder / f"{LINKS}.parquet")
+        # Both files hold the same slices of runs.
+        for number in range(flows.num_row_groups):
+            of_links = _by_run(links.read_row_group(number), "link")
+            for run, rows in enumerate(_by_run(flows.read_row_group(number), "flow")):
+                yield {
+                    "controller": rows[0]["controller"],
+                    "point": {key: rows[0][key] for key in self.design.keys},
+                    "seed": rows[0]["seed"],
+                    "flows": [flow_summary(row) for row in rows],
+                    "links": [link_summary(row) for row in of_links[run]],
+                }
+
+    def described(self) -> dict[str, Any]:
+        """What was swept, for ``sweep.json``."""
+        return {
+            "controllers": list(self.controllers),
+            "over": self.design.described(),
+            "axes": [_described(one) for one in self.design.axes],
+            "samples": self.design.samples,
+            "draw": self.design.draw,
+            "draw_seed": self.design.seed,
+        }
+
+    def __repr__(self) -> str:
+        over = ", ".join(self.design.keys)
+        return f"<Sweep over {over}: {', '.join(self.controllers)}, {len(self.design)} points>"
+
+
+def _starts(rows: pa.Table) -> Array:
+    """Where the runs begin in rows of flows: flows count from 0 in each."""
+    import numpy as np
+
+    return np.flatnonzero(rows["flow"].to_numpy() == 0)
+
+
+def _by_run(rows: pa.Table, index: str) -> list[list[dict[str, Any]]]:
+    """Rows run by run: ``index`` counts from 0 in each."""
+    runs: list[list[dict[str, Any]]] = []
+    for row in rows.to_pylist():
+        if row[index] == 0:
+            runs.append([])
+        runs[-1].append(row)
+    return runs
+
+
+def _described(axis: Axis) -> list[Any]:
+    span = axis.range
+    if span is None or axis.values:
+        return [":".join(axis.keys), [list(values) for values in axis.values]]
+    return [
+        ":".join(axis.keys),
+        f"{axis.at(0.0)[axis.keys[0]]}..{axis.at(1.0)[axis.keys[0]]}{'*log' * span.log}",
+    ]
+
+
+def _axis(keys: str, values: str | list[list[str]]) -> Axis:
+    if isinstance(values, str):
+        return axis(keys, values)
+    return Axis(tuple(keys.split(":")), tuple(map(tuple, values)))

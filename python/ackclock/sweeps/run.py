@@ -1,0 +1,264 @@
+"""Running a sweep: chunks of missing runs go to the workers, their rows into the folder."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import shutil
+import uuid
+import weakref
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+
+from ackclock import _engine, repetitions
+from ackclock.controller import Controller
+from ackclock.engines import Progress
+from ackclock.engines.live import Live, check_built_in
+from ackclock.engines.simulator import Simulator
+from ackclock.errors import InputError
+from ackclock.report.files import write_json
+from ackclock.running import Described, described
+from ackclock.scenario import Factory, Scenario, display_name, read
+from ackclock.sweeps import executors, work
+from ackclock.sweeps.axes import DRAWS, Axis, Design, axis, parse
+from ackclock.sweeps.executors import Workers
+from ackclock.sweeps.folder import SweepFolder
+from ackclock.sweeps.plan import Plan, Resolve
+from ackclock.sweeps.result import DESCRIPTION, Sweep
+
+CHUNK_S = 1.5
+"""The work that a chunk is to hold, in seconds: much more than sending it costs."""
+
+FIRST_CHUNK = 4
+"""The runs of a chunk before it is known how long one takes."""
+
+MOST_IN_CHUNK = 2000
+
+
+@dataclass
+class Pace:
+    """How many runs make a chunk, from the time that the chunks before it took."""
+
+    most: int = MOST_IN_CHUNK
+    runs: int = 0
+    seconds: float = 0.0
+
+    def saw(self, done: work.Done) -> None:
+        """Notes a chunk that came back."""
+        self.runs += done.runs
+        self.seconds += done.seconds
+
+    @property
+    def size(self) -> int:
+        """The number of runs of the next chunk."""
+        if not self.runs:
+            return min(FIRST_CHUNK, self.most)
+        return max(1, min(self.most, int(CHUNK_S * self.runs / max(self.seconds, 1e-9))))
+
+
+@dataclass
+class Outcome:
+    """How a sweep went."""
+
+    done: int
+    """The runs that are in the folder, of ``total``."""
+    total: int
+    invalid: list[str]
+    """Why live runs went past their error budget, a sentence each."""
+
+
+def execute(
+    plan: Plan, folder: Path, workers: Workers, live: Live | None, progress: Progress | None = None
+) -> Generator[Outcome, None, None]:
+    """Runs what is missing in ``folder``, and yields how far it is each time that rows came back.
+
+    Leaving the iterator early, as Ctrl-C does, ends the work within a second; what had finished is in the
+    folder. Raises what a run raises, and WorkersLost.
+    """
+    store = SweepFolder(folder)
+    present = store.digests()
+    outcome = Outcome(0, len(plan), [])
+    pace = Pace(1 if live is not None else MOST_IN_CHUNK)
+    factories = tuple(plan.controllers)
+
+    def missing() -> Iterator[work.Item]:
+        for item in plan.items():
+            if item.digest in present:
+                outcome.done += 1
+            else:
+                yield item
+
+    def chunks() -> Iterator[work.Chunk]:
+        rest = missing()
+        while items := tuple(itertools.islice(rest, pace.size)):
+            yield work.Chunk(items, folder.resolve(), factories, live)
+
+    with closing(executors.run(workers, chunks(), store.chunks / work.STOP)) as finished:
+        for done in finished:
+            pace.saw(done)
+            outcome.done += done.runs
+            outcome.invalid += done.invalid
+            if progress is not None:
+                progress(outcome.done / outcome.total)
+            yield outcome
+    yield outcome
+
+
+def finish(plan: Plan, folder: Path) -> Sweep:
+    """Puts the rows of the sweep in order, writes its tables and its description, and gives the result."""
+    store = SweepFolder(folder)
+    store.write([item.digest for item in plan.items()])
+    sweep = Sweep(folder, plan.design, list(plan.scenarios))
+    write_json(folder / DESCRIPTION, {"version": _engine.version(), **sweep.described()})
+    return sweep
+
+
+def sweep(
+    scenario: Described,
+    controllers: Sequence[str | type[Controller]] | None = None,
+    *,
+    over: Mapping[str, str | Sequence[object]] | Sequence[str],
+    repeat: int = 1,
+    seed: int | None = None,
+    samples: int | None = None,
+    draw: str = DRAWS[0],
+    duration: str | None = None,
+    warmup: str | None = None,
+    executor: Executor | str | None = None,
+    processes: int | None = None,
+    live: bool = False,
+    retries: int = 0,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Runs a scenario over values of its keys, and gives the table of all runs and its plots::
+
+        swept = ackclock.sweep(
+            ackclock.Path("50mbit", rtt="20ms", queue="1bdp"),
+            ["cubic", "cdg"],
+            over={"queue": ["0.1bdp", "1bdp", "5bdp"]},
+            repeat=5,
+            duration="20s",
+        )
+        print(swept.runs.select(["controller", "path.queue", "goodput_bps"]))
+        swept.plot("queue_delay_p95")
+
+    ``over`` has the values of each key: a list, or a range as text (``"1mbit..1gbit*10log"``). With several
+    keys all combinations are run; the values of keys joined by ``:`` change together. With ``samples`` that
+    many points are drawn from lists and ranges instead, by ``draw``: ``"latin-hypercube"``, ``"sobol"`` or
+    ``"random"``. Each of ``controllers`` runs alone; without them the flows of the scenario run as they are.
+
+    ``executor`` says where: ``None`` for the cores of this machine (``processes`` of them), ``"dask"`` or
+    ``"dask://HOST:PORT"``, or any ``concurrent.futures.Executor``, whose workers must reach the folder
+    ``out`` under the same name. With ``out`` the tables stay there, and a sweep that was interrupted goes
+    on: a run that is in the folder is not repeated. Without it they are in a temporary folder that goes
+    with the result.
+
+    Raises ScenarioError or InputError for what cannot be run, and what a controller raises.
+    """
+    if repeat < 1:
+        raise ValueError(f"repeat is {repeat}: must be at least 1")
+    if live:
+        check_built_in()
+    design = Design(tuple(_axes(over)), samples, draw, 1 if seed is None else seed)
+    given = {"duration": duration, "warmup": warmup, "seed": seed}
+    set_keys = {key: str(value) for key, value in given.items() if value is not None}
+    scenarios, factories = _scenarios(scenario, controllers, live)
+    first = first_seed(scenarios, design, set_keys)
+    # What a controller in Python does cannot be seen in a digest: its runs are never taken from a folder.
+    context = uuid.uuid4().hex if factories else ""
+    engine = Live(retries) if live else None
+    plan = Plan(scenarios, design, repetitions.seeds(first, repeat), set_keys, factories, context)
+    plan.check(engine or Simulator())
+    folder = Path(mkdtemp(prefix="ackclock-sweep-") if out is None else out)
+    folder.mkdir(parents=True, exist_ok=True)
+    where = executors.one_thread() if live else executors.workers(executor, processes)
+    try:
+        for _ in execute(plan, folder, where, engine, progress):
+            pass
+        result = finish(plan, folder)
+    except BaseException:
+        if out is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if out is None:
+        weakref.finalize(result, shutil.rmtree, folder, ignore_errors=True)
+    return result
+
+
+def first_seed(scenarios: Mapping[str, Resolve], design: Design, settings: Mapping[str, str]) -> int:
+    """The seed of the first repetition: that of the scenario, with its overrides. Raises ScenarioError."""
+    resolve, point = next(iter(scenarios.values())), next(design.points())
+    return int(json.loads(resolve(list({**settings, **point}.items())))["seed"])
+
+
+def _axes(over: Mapping[str, str | Sequence[object]] | Sequence[str]) -> Iterator[Axis]:
+    if isinstance(over, str):
+        raise TypeError(
+            f'over is {over!r}: it must be a dict, as in {{"queue": ["0.1bdp", "1bdp"]}}, or a list'
+        )
+    if isinstance(over, Mapping):
+        yield from (axis(key, values) for key, values in over.items())
+    else:
+        yield from map(parse, over)
+
+
+def _scenarios(
+    scenario: Described, controllers: Sequence[str | type[Controller]] | None, live: bool
+) -> tuple[dict[str, Resolve], list[Factory]]:
+    """The scenario of each label, and the makers of controllers written in Python."""
+    if isinstance(controllers, str):
+        raise TypeError(f'controllers is {controllers!r}: it must be a list, as in ["cubic"]')
+    if controllers is None and isinstance(scenario, str | os.PathLike):
+        label, resolve = of_file(Path(scenario), live)
+        return {label: resolve}, []
+    lists: list[list[str | type[Controller]] | None] = [[cc] for cc in controllers or ()]
+    variants = [described(scenario, flows, any_controller=live) for flows in lists or [None]]
+    scenarios: dict[str, Resolve] = {}
+    factories: list[Factory] = []
+    for variant in variants:
+        label = label_of(variant)
+        if label in scenarios:
+            raise InputError(f"{label}: is named twice")
+        text, own = variant.as_json(any_controller=live)
+        # The makers of all scenarios are one list: each scenario counts its own from 0.
+        scenarios[label] = of_document(_counted_from(len(factories), text), live)
+        factories += own
+    return scenarios, factories
+
+
+def _counted_from(first: int, text: str) -> str:
+    """The document with the numbers of its controllers in Python counted from ``first``."""
+    return re.sub(r'"python:(\d+):', lambda found: f'"python:{int(found[1]) + first}:', text)
+
+
+def of_document(document: str, live: bool) -> Resolve:
+    """A scenario in JSON, to be resolved with overrides."""
+    return lambda overrides: _engine.resolve_json(document, overrides, any_controller=live)
+
+
+def of_file(file: Path, live: bool) -> tuple[str, Resolve]:
+    """The label of a scenario file, and the scenario to be resolved with overrides.
+
+    Raises ScenarioError, or OSError if it cannot be read.
+    """
+    text = read(file)
+
+    def resolve(overrides: Sequence[tuple[str, str]]) -> str:
+        return _engine.resolve(text, os.fspath(file), overrides, any_controller=live)
+
+    return label_of(Scenario.from_document(json.loads(resolve([])))), resolve
+
+
+def label_of(scenario: Scenario) -> str:
+    """What the rows of a scenario with flows of its own are called: its controllers, each once."""
+    names = dict.fromkeys(
+        display_name(flow.cc) if isinstance(flow.cc, str) else flow.cc.__name__ for flow in scenario.flows
+    )
+    return "+".join(names)

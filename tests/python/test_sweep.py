@@ -1,0 +1,266 @@
+"""Sweeps: what is swept, the tables and figures, going on after an interruption, executors."""
+
+import json
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import ackclock
+from ackclock.errors import InputError
+from ackclock.sweeps import METRICS, Place, executors
+from ackclock.sweeps.axes import Design, axis, numbers, parse
+from ackclock.sweeps.plan import Plan
+from ackclock.sweeps.run import execute, finish, of_document
+from calling import refused, run
+
+PATH = ackclock.Path("10mbit", rtt="20ms", queue="1bdp")
+SHORT = {"duration": "1s"}
+
+
+def test_an_axis_is_a_list_a_range_or_keys_that_change_together():
+    assert parse("queue=0.1bdp,1bdp").values == (("0.1bdp",), ("1bdp",))
+    assert parse("queue=0.1bdp,1bdp").keys == ("path.queue",)
+    assert parse("flows.0.count=1..10*4").values == (("1",), ("4",), ("7",), ("10",))
+    # Three decades in three steps of the logarithm.
+    assert parse("rate=1mbit..1gbit*4log").values == (("1mbit",), ("10mbit",), ("100mbit",), ("1000mbit",))
+    assert parse("rate:rtt=1mbit:40ms,1gbit:5ms").values == (("1mbit", "40ms"), ("1gbit", "5ms"))
+    assert parse('path.queue={limit="84p",discipline="fq"},1bdp').values == (
+        ('{limit="84p",discipline="fq"}',),
+        ("1bdp",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("queue", "must be KEY=VALUE"),
+        ("queue=", "must be KEY=VALUE"),
+        ("queue=1bdp,1bdp", "named twice"),
+        ("queue=1bdp,,2bdp", "must have a value"),
+        ("rate:rtt=1mbit,2mbit", "2 values joined by `:`"),
+        ("rate:rate=1mbit:1mbit", "different keys"),
+        ("rate=0mbit..10mbit*4log", "above zero"),
+        ("rate=1mbit..10ms*4", "one unit"),
+        ("rate=1mbit..10mbit*1", "at least 2 values"),
+        ("rate=slow..fast*3", "from a number to a number"),
+    ],
+)
+def test_a_bad_axis_is_refused_in_one_sentence(text, words):
+    with pytest.raises(InputError, match=r"^over ") as refused:
+        parse(text)
+    assert words in str(refused.value)
+
+
+def test_a_grid_changes_its_last_axis_fastest():
+    points = list(Design((parse("queue=1p,2p"), parse("rtt=1ms,2ms"))).points())
+    assert [tuple(point.values()) for point in points] == [
+        ("1p", "1ms"),
+        ("1p", "2ms"),
+        ("2p", "1ms"),
+        ("2p", "2ms"),
+    ]
+
+
+def test_a_latin_hypercube_has_a_sample_in_every_stratum():
+    design = Design((parse("rate=0bit..100bit"), parse("rtt=1ms..1000ms*log")), samples=10)
+    rates, spans = zip(*((one["path.rate"], one["path.rtt"]) for one in design.points()), strict=True)
+    assert sorted(int(float(rate[:-3]) // 10) for rate in rates) == list(range(10))
+    # On the logarithm the strata are a tenth of three decades each.
+    bounds = [1000 ** (k / 10) for k in range(11)]
+    ordered = sorted(float(span[:-2]) for span in spans)
+    assert all(low <= value <= high for value, (low, high) in zip(ordered, pairwise(bounds), strict=True))
+
+
+@pytest.mark.parametrize("draw", ["sobol", "random", "latin-hypercube"])
+def test_draws_repeat_with_their_seed(draw):
+    axes = (parse("rate=1mbit..2mbit"), axis("queue", ["1p", "2p"]))
+    first, again, other = (list(Design(axes, 5, draw, seed).points()) for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_a_range_without_a_count_is_only_for_samples():
+    with pytest.raises(InputError, match="number of its values"):
+        Design((parse("rate=1mbit..2mbit"),))
+
+
+def test_numbers_of_values_share_a_unit():
+    assert numbers(["1mbit", "20mbit"]) == ([1.0, 20.0], "mbit")
+    assert numbers(["500kbit", "1mbit"]) == ([5e5, 1e6], "")
+    assert numbers(["1bdp", "84p"])[0] == [None, None]
+
+
+def test_a_run_of_a_sweep_is_that_of_simulate():
+    swept = ackclock.sweep(PATH, ["newreno", "cdg"], over={"queue": ["5p", "20p"]}, repeat=2, **SHORT)
+    for row in swept.rows():
+        path = ackclock.Path("10mbit", rtt="20ms", queue=row["point"]["path.queue"])
+        run = ackclock.simulate(path, [row["controller"]], seed=row["seed"], **SHORT)
+        assert row["flows"][0]["goodput_bps"] == run.flows["goodput_bps"][0].as_py()
+        assert row["links"][0]["utilization"] == run.links["utilization"][0].as_py()
+    assert swept.runs.num_rows == 2 * 2 * 2
+    place = Place("cdg", (("path.queue", "5p"),))
+    assert set(swept.values[place]) == set(METRICS)
+
+
+def test_rows_are_in_the_order_of_the_sweep():
+    swept = ackclock.sweep(PATH, ["newreno", "cdg"], over={"rtt": ["9ms", "5ms"]}, repeat=2, **SHORT)
+    columns = [swept.runs[name].to_pylist() for name in ("controller", "path.rtt", "seed")]
+    assert list(zip(*columns, strict=True))[:5] == [
+        ("newreno", "9ms", 1),
+        ("newreno", "9ms", 2),
+        ("newreno", "5ms", 1),
+        ("newreno", "5ms", 2),
+        ("cdg", "9ms", 1),
+    ]
+
+
+class Ten(ackclock.Controller):
+    """A window of ten segments."""
+
+    def __init__(self) -> None:
+        self.window = 10.0
+
+    def on_ack(self, cx: ackclock.Context, ack: ackclock.Ack) -> None:
+        pass
+
+    def on_loss(self, cx: ackclock.Context, loss: ackclock.Loss) -> None:
+        pass
+
+    def on_timeout(self, cx: ackclock.Context, loss: ackclock.Loss) -> None:
+        pass
+
+
+def test_a_controller_in_python_is_swept():
+    swept = ackclock.sweep(PATH, [Ten, "newreno"], over={"rtt": ["20ms", "40ms"]}, **SHORT)
+    assert set(swept.runs["controller"].to_pylist()) == {"Ten", "newreno"}
+    # Ten segments of 1448 bytes in 20 and 40 ms.
+    short, long = (swept.values[Place("Ten", (("path.rtt", rtt),))]["goodput"][0] for rtt in ("20ms", "40ms"))
+    assert short > 1.5 * long
+
+
+def test_figures_are_drawn_for_each_number_of_axes():
+    over = {"queue": ["5p", "1bdp"], "rtt": ["5ms", "9ms"], "loss": ["0%", "1%"]}
+    for count in (1, 2, 3):
+        swept = ackclock.sweep(
+            PATH, ["newreno", "cdg"], over=dict(list(over.items())[:count]), duration="200ms"
+        )
+        titles = [axes.get_title() for axes in swept.plot("goodput").axes]
+        assert len(titles) == {1: 1, 2: 3, 3: 5}[count]  # maps of two controllers, and the bar of colours
+    drawn = ackclock.sweep(PATH, ["cdg"], over=["rtt=5ms..50ms*log"], samples=4, duration="200ms")
+    assert drawn.plot("loss").axes[0].get_xlabel() == "rtt (ms)"
+    with pytest.raises(InputError, match="no metric `speed`"):
+        drawn.plot("speed")
+
+
+def document(cc):
+    return json.dumps(
+        {
+            "name": cc,
+            "duration": "1s",
+            "flows": [{"cc": cc}],
+            "path": {"rate": "10mbit", "rtt": "20ms", "queue": "1bdp"},
+        }
+    )
+
+
+def plan_of(queues=6):
+    design = Design((axis("queue", [f"{k}p" for k in range(2, 2 + queues)]),))
+    return Plan({"cdg": of_document(document("cdg"), False)}, design, range(1, 3))
+
+
+def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path):
+    plan, whole = plan_of(), tmp_path / "whole"
+    whole.mkdir()
+    list(execute(plan, whole, executors.workers(ThreadPoolExecutor(1)), None))
+    expected = finish(plan, whole).runs
+    steps = execute(plan, tmp_path, executors.workers(ThreadPoolExecutor(1)), None)
+    done = next(steps).done
+    steps.close()
+    there = {file.name for file in (tmp_path / "chunks").glob("*.flows.parquet")}
+    assert 0 < done < len(plan)
+    list(execute(plan, tmp_path, executors.workers(ThreadPoolExecutor(1)), None))
+    assert there < {file.name for file in (tmp_path / "chunks").glob("*.flows.parquet")}
+    assert finish(plan, tmp_path).runs.equals(expected)
+
+
+def test_a_run_that_is_there_is_not_repeated(tmp_path):
+    class Refusing(ThreadPoolExecutor):
+        def submit(self, *_args, **_kwargs):
+            raise AssertionError("a run is repeated")
+
+    plan = plan_of()
+    list(execute(plan, tmp_path, executors.workers(None, 1), None))
+    outcome = list(execute(plan, tmp_path, executors.workers(Refusing(1)), None))[-1]
+    assert outcome.done == len(plan)
+
+
+def test_a_worker_that_is_killed_costs_its_chunk_only(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    plan, apart = plan_of(60), tmp_path / "apart"
+    apart.mkdir()
+    list(execute(plan, apart, executors.workers(ThreadPoolExecutor(1)), None))
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        killed = False
+        address = cluster.scheduler_address.removeprefix("tcp://")
+        with distributed.Client(cluster) as client:
+            victim = next(iter(client.run(os.getpid).values()))
+        for outcome in execute(plan, tmp_path, executors.workers(f"dask://{address}"), None):
+            if not killed and outcome.done:
+                os.kill(victim, signal.SIGKILL)
+                killed = True
+    assert killed
+    assert finish(plan, tmp_path).runs.equals(finish(plan, apart).runs)
+
+
+def test_json_of_the_command_has_the_rows(capsys, tmp_path):
+    out = tmp_path / "swept"
+    status, printed, notes = run(
+        capsys, "sweep", "newreno", "cdg", "--rate", "5mbit", "--over", "queue=5p,1bdp",
+        "--duration", "500ms", "--repeat", "2", "--out", out, "--json",
+    )  # fmt: skip
+    assert status == 0, notes
+    found = json.loads(printed)["sweep"]
+    assert found["over"] == {"path.queue": ["5p", "1bdp"]}
+    assert len(found["rows"]) == 8
+    assert found["rows"][0].keys() == {"controller", "point", "seed", "flows", "links"}
+    assert found["rows"][3]["point"] == {"path.queue": "1bdp"}
+    names = {file.name for file in out.iterdir()}
+    assert names >= {"index.html", "runs.parquet", "links.parquet", "goodput.png", "sweep.json"}
+    assert list(ackclock.Sweep.load(out).rows()) == found["rows"]
+
+
+QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.toml"
+
+
+def test_a_scenario_file_is_swept_over_any_key(capsys):
+    status, printed, notes = run(
+        capsys, "sweep", QUICKSTART, "--over", "path.loss=0%,1%", "--set", "duration=11s", "--json"
+    )
+    assert status == 0, notes
+    rows = json.loads(printed)["sweep"]["rows"]
+    assert [row["point"] for row in rows] == [{"path.loss": "0%"}, {"path.loss": "1%"}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["cdg", "--over", "queue"], "must be KEY=VALUE"),
+        (["cdg", "--over", "queues=1,2"], "no such key"),
+        (["cdg", "--over", "queue=1bdp,many"], "queue"),
+        (["cdg", "cdg", "--over", "queue=1bdp"], "named twice"),
+        ([QUICKSTART, "cdg"], "or one scenario file"),
+        ([QUICKSTART, "--rate", "1mbit"], "--rate"),
+        (["cdg", "--over", "queue=1bdp,2bdp", "--set", "path.queue=1p"], "as well"),
+        (["cdg", "--over", "rate=1mbit..2mbit"], "number of its values"),
+        (["cdg", "--executor", "slurm"], "must be local, dask or"),
+        (["cdg", "--over", "rate=1mbit..2mbit", "--samples", "3", "--draw", "halton"], "must be one of"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_runs(arguments, words, capsys, tmp_path):
+    assert words in refused(capsys, "sweep", *arguments, "--out", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
