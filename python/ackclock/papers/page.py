@@ -65,7 +65,8 @@ def _remarks(judgement: Judgement) -> list[str]:
     if claim.measured_as:
         found.append(f"measured: {claim.measured_as}")
     if claim.judged_over:
-        found.append(f"judged over {claim.judged_over}")
+        # The share that has to hold is in the column "holds in".
+        found.append(f"judged over {claim.judged_over.partition(':')[0]}")
     if claim.fragile:
         found.append("fragile: holds only in some realisations")
     if judgement.counted is not None:
