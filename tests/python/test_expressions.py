@@ -1,14 +1,16 @@
 """The language of claims: its words, its errors, and functions of a paper."""
 
+import numpy as np
 import pytest
 
 from ackclock import metrics
+from ackclock.metrics import PerEvent
 from ackclock.papers import CatalogueError, measure
 from ackclock.papers import expressions as language
 from ackclock.papers.catalogue import JUDGED_KINDS, read_measures
 from ackclock.papers.expressions import Constant, Slope, parse
 from ackclock.papers.measure import Samples, quantity
-from experiments import EXPERIMENT, WHERE, read, value
+from experiments import CELL, EXPERIMENT, WHERE, read, value
 
 
 def test_quantities_are_read_in_base_units():
@@ -33,6 +35,25 @@ def test_a_leaf_takes_the_median_over_repetitions(experiment):
     assert value(experiment, leaf | {"relative_to": "link rate"}) == pytest.approx(3 / 8)
     assert value(experiment, leaf | {"relative_to": "total", "times": 2}) == pytest.approx(6 / 7)
     assert value(experiment, leaf | {"statistic": "p80-p20"}) == 0.0
+
+
+def test_values_per_event_are_pooled_over_repetitions(tmp_path):
+    runs = [[1.0, 2.0], [3.0, 4.0, 10.0], []]
+
+    def sizes(run):
+        return PerEvent(np.array(run))
+
+    tree = {"metric": "sizes", "run": "one", "where": WHERE}
+    experiment = read(tmp_path, EXPERIMENT, {"sizes": sizes})
+    samples = Samples()
+    for statistic, expected in (("median", 3.0), ("smallest", 1.0), ("largest", 10.0)):
+        leaf = parse(tree | {"statistic": statistic}, experiment, "here")
+        for demand in leaf.demands():
+            samples.want(*demand)
+        for repetition, run in enumerate(runs):
+            samples.add(CELL, repetition, run)
+        assert leaf.value(samples) == expected
+        assert (len(leaf.values(samples)), leaf.finished(samples)) == (2, 3)
 
 
 def test_a_value_per_window_is_reduced_over_them(experiment):
@@ -69,7 +90,9 @@ def test_the_language_of_claims_is_frozen():
     } == language.LEAF_KEYS  # fmt: skip
     assert {"each", "along", "points", "runs"} == language.EACH_KEYS
     assert {"slope_of", "along", "points"} == language.SLOPE_KEYS
-    assert set(measure.STATISTICS) == {"median", "mean", "smallest", "largest", "p20", "p80", "p80-p20"}
+    assert set(measure.STATISTICS) == {
+        "median", "mean", "smallest", "largest", "p5", "p20", "p80", "p95", "p80-p20",
+    }  # fmt: skip
     assert set(measure.REFERENCES) == {"link rate", "total", "buffer"}
     assert set(JUDGED_KINDS) == {"reported-number", "ratio", "ordering", "shape"}
 

@@ -1,14 +1,18 @@
 """Claims that can fail: sets of runs, single realisations, missing values, trivial claims."""
 
+import dataclasses
+
 import pytest
 
 from ackclock.metrics import MetricError
 from ackclock.papers import CatalogueError, page
 from ackclock.papers.catalogue import read_experiment
+from ackclock.papers.figures import figures
 from ackclock.papers.judgement import expressions, judge, members
 from ackclock.papers.measure import Samples
 from ackclock.papers.reproduction import Reproduction, Result
-from experiments import EXPERIMENT
+from experiments import CELL, EXPERIMENT
+from handmade import handmade
 
 CLAIM = """
 [[claims]]
@@ -28,6 +32,16 @@ runs = ["one"]
 set = { "path.queue" = ["10p", "30p", "40p", "60p"] }
 """
 OVER = CLAIM + 'judged_over = "4 queues"\nover = "queues"\n'
+TRACES = """
+[[figures]]
+name = "second"
+kind = "traces"
+repetition = 2
+[[figures.panels]]
+run = "one"
+where = { "path.loss" = "1%" }
+curves = [{ label = "a", flow = "a", signal = "window" }]
+"""
 REPEATED = CLAIM + "fragile = true\n"
 
 
@@ -119,6 +133,21 @@ def test_values_of_less_than_half_the_repetitions_are_a_miss(tmp_path):
     found = judged(read(tmp_path, CLAIM), {(): [4.0, None, None]})
     assert (found.verdict, found.measured) == ("miss", None)
     assert found.why == "only 1 of 3 repetitions have a value"
+
+
+def test_a_figure_draws_the_repetition_asked_for_if_it_has_run(tmp_path):
+    experiment, samples = read(tmp_path, TRACES), Samples()
+    [figure] = [one for one in figures(experiment) if one.name == "second"]
+    for demand in figure.demands():
+        samples.want(*demand)
+    # The handmade run has 11 samples of the window of `a`, and the other run its first 6.
+    whole = handmade()
+    part = dataclasses.replace(whole, flow_series=whole.flow_series.slice(0, 6))
+    drawn = []
+    for repetition, run in enumerate((whole, part)):
+        samples.add(CELL, repetition, run)
+        drawn += [series.x.size for panel in figure.panels(samples) for series in panel.series]
+    assert drawn == [11, 6]
 
 
 def test_a_trivial_claim_is_no_hit_and_can_be_a_miss(tmp_path):

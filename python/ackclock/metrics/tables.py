@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -60,6 +61,13 @@ class Tables(Protocol):
     def events(self) -> pa.Table:
         """Drops, losses, retransmissions, timeouts."""
         ...
+
+
+@dataclass(frozen=True)
+class PerEvent:
+    """A value for each of a number of events of a run: the events of all repetitions are pooled."""
+
+    values: Array
 
 
 class MetricError(InputError):

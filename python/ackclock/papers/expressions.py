@@ -6,6 +6,7 @@ the sweep it is taken at, and the statistic over repetitions::
     { metric = "goodput", run = "cdg", flow = "cdg-0", from = "20s", to = "40s",
       relative_to = "total", where = { "path.loss" = "1%" } }
 
+A metric that has a value for each event (``PerEvent``) is pooled over repetitions before the statistic.
 A point may hold a list of values, or "all": they are pooled as repetitions are. ``relative_to`` divides each
 repetition by its own "link rate", "total" goodput or "buffer".
 
@@ -36,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from ackclock.metrics import METRICS, MODELS, MetricError
+from ackclock.metrics import METRICS, MODELS, MetricError, PerEvent
 from ackclock.papers.catalogue import Experiment
 from ackclock.papers.document import CatalogueError
 from ackclock.papers.measure import (
@@ -102,7 +103,9 @@ class Leaf(Expression):
             raise MetricError(samples.reason(self.conditions[0], self.sample))
         if 2 * len(values) < (finished := self.finished(samples)):
             raise MetricError(f"only {len(values)} of {finished} repetitions have a value")
-        result = np.asarray(STATISTICS[self.statistic](np.asarray(values, dtype=np.float64)))
+        pooled = isinstance(values[0], PerEvent)
+        drawn = np.concatenate([one.values for one in values]) if pooled else np.asarray(values, np.float64)
+        result = np.asarray(STATISTICS[self.statistic](drawn))
         if self.over is not None:
             result = np.asarray(STATISTICS[self.over](result))
         if result.ndim:

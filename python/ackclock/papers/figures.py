@@ -227,14 +227,19 @@ class SamplesOverTime(PaperFigure):
 
 
 class Traces(PaperFigure):
-    """Chosen signals of chosen flows, and queues, over time, of the first repetition, as lines.
+    """Chosen signals of chosen flows, and queues, over time, of one repetition, as lines.
 
-    A curve has a ``flow`` and its ``signal``, or a ``link`` whose queue it is; with ``mean`` a dashed line
-    stands at its mean.
+    It is the first one, or ``repetition`` (from 1), if that has run. A curve has a ``flow`` and its
+    ``signal``, or a ``link`` whose queue it is; with ``mean`` a dashed line stands at its mean.
     """
 
     kind = "traces"
-    extra = frozenset({"from", "to"})
+    extra = frozenset({"from", "to", "repetition"})
+
+    def _drawn(self, condition: Condition, sample: Sample, samples: Samples) -> list[Any]:
+        """The sample of the repetition that is drawn; empty if none has it."""
+        chosen = samples.single(condition, sample, int(quantity(self.spec.get("repetition", 1))) - 1)
+        return chosen or samples.of(condition, sample)[:1]
 
     def _sample(self, curve: Mapping[str, Any]) -> Sample:
         if "link" in curve:
@@ -257,7 +262,7 @@ class Traces(PaperFigure):
         """The curves of one panel."""
         drawn = []
         for curve in panel.get("curves", []):
-            for found in samples.of(self.condition(panel), self._sample(curve))[:1]:
+            for found in self._drawn(self.condition(panel), self._sample(curve), samples):
                 for c in [found] if isinstance(found, Curve) else found:
                     label, cc = str(curve["label"]), str(curve.get("cc", c.cc))
                     values = c.values * self.times

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ackclock import _engine, metrics
-from ackclock.metrics import METRICS, Array, MetricError, Tables
+from ackclock.metrics import METRICS, Array, MetricError, PerEvent, Tables
 from ackclock.papers.catalogue import Experiment, Point
 from ackclock.papers.document import CatalogueError
 
@@ -27,6 +27,8 @@ STATISTICS: Mapping[str, Callable[[Array], Array]] = {
     "mean": lambda x: np.mean(x, axis=0),
     "smallest": lambda x: np.min(x, axis=0),
     "largest": lambda x: np.max(x, axis=0),
+    "p5": lambda x: np.percentile(x, 5, axis=0),
+    "p95": lambda x: np.percentile(x, 95, axis=0),
     "p20": lambda x: np.percentile(x, 20, axis=0),
     "p80": lambda x: np.percentile(x, 80, axis=0),
     "p80-p20": lambda x: np.percentile(x, 80, axis=0) - np.percentile(x, 20, axis=0),
@@ -101,7 +103,10 @@ class Samples:
         """Takes the samples of a finished run."""
         for sample, found in self._wanted.get(condition, {}).items():
             try:
-                found[repetition] = sample.of(run)
+                value = sample.of(run)
+                if isinstance(value, PerEvent) and not value.values.size:
+                    raise MetricError(f"`{sample.metric}` finds no event")
+                found[repetition] = value
             except MetricError as error:
                 found[repetition] = error
 
@@ -113,6 +118,11 @@ class Samples:
         """The sample of every finished repetition, in order, without those where it has no value."""
         found = self.found(condition, sample)
         return [found[r] for r in sorted(found) if not isinstance(found[r], MetricError)]
+
+    def single(self, condition: Condition, sample: Sample, repetition: int) -> list[Any]:
+        """The sample of one repetition, counted from 0; empty if it has not run or has no value."""
+        value = self.found(condition, sample).get(repetition)
+        return [] if value is None or isinstance(value, MetricError) else [value]
 
     def reason(self, condition: Condition, sample: Sample) -> str:
         """Why a sample has no value."""

@@ -66,7 +66,7 @@ def _remarks(judgement: Judgement) -> list[str]:
         found.append(f"measured: {claim.measured_as}")
     if claim.judged_over:
         # The share that has to hold is in the column "holds in".
-        found.append(f"judged over {claim.judged_over.partition(':')[0]}")
+        found.append(f"judged over {claim.judged_over.rpartition(':')[0] or claim.judged_over}")
     if claim.fragile:
         found.append("fragile: holds only in some realisations")
     if judgement.counted is not None:
