@@ -103,6 +103,10 @@ class Experiment:
     claims: tuple[Claim, ...]
     quick_repetitions: int
     quick_sweep: Mapping[str, tuple[str, ...]]
+    quick_scenario: Mapping[str, Any] = field(default_factory=dict)
+    """What ``--quick`` lays over the scenario of each run."""
+    quick_members: int = 0
+    """How many members of each variation ``--quick`` runs; 0 for all."""
     measures: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The functions of the paper's own ``measures.py``, by name."""
     variations: Mapping[str, Variation] = field(default_factory=dict)
@@ -123,8 +127,19 @@ class Experiment:
             yield tuple(zip(keys, values, strict=True))
 
     def reduced(self) -> Experiment:
-        """The experiment as ``--quick`` runs it: fewer repetitions and points, the same bands."""
-        return replace(self, repetitions=self.quick_repetitions, sweep={**self.sweep, **self.quick_sweep})
+        """The experiment as ``--quick`` runs it: fewer repetitions and points, the same bands.
+
+        One that runs other scenarios, or fewer members of its variations, says so in its title.
+        """
+        other = self.quick_scenario or self.quick_members
+        return replace(
+            self,
+            title=f"{self.title} (reduced)" if other else self.title,
+            repetitions=self.quick_repetitions,
+            sweep={**self.sweep, **self.quick_sweep},
+            setups=tuple(Setup(one.name, _merged(one.scenario, self.quick_scenario)) for one in self.setups),
+            variations={name: one.first(self.quick_members) for name, one in self.variations.items()},
+        )
 
 
 @dataclass(frozen=True)
@@ -314,7 +329,7 @@ def read_experiment(
     path: Path, paper: str, measures: Mapping[str, Callable[..., Any]] | None = None
 ) -> Experiment:
     """Reads one experiment file; ``measures`` are the functions of the paper's own."""
-    table = Table(read_toml(path), path.name)
+    table = Table(_with_runs_of_another(read_toml(path), path), path.name)
     scenario = table.take("scenario", dict, {})
     sweep = _sweep(table.take("sweep", dict, {}), path.name)
     repetitions = table.take("repetitions", int, 1)
@@ -346,6 +361,8 @@ def read_experiment(
         ),
         quick_repetitions=quick.take("repetitions", int, repetitions),
         quick_sweep=quick_sweep,
+        quick_scenario=quick.take("scenario", dict, {}),
+        quick_members=quick.take("members", int, 0),
         measures=measures or {},
         variations=variations(table, [setup.name for setup in setups]),
     )
@@ -358,6 +375,25 @@ def read_experiment(
             known = ", ".join((REPETITIONS, *experiment.variations))
             raise CatalogueError(f"{path.name}, claim {claim.id}: over = `{claim.over}` is none of {known}")
     return experiment
+
+
+RUNS = ("scenario", "runs", "sweep", "repetitions", "seed", "variations", "quick")
+"""The keys of a file that say what is run."""
+
+
+def _with_runs_of_another(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A file whose ``same_runs_as`` names another experiment of the paper has the runs of that."""
+    if "same_runs_as" not in document:
+        return document
+    name = document.pop("same_runs_as")
+    if own := sorted(set(document) & set(RUNS)):
+        raise CatalogueError(f"{path.name}: `{own[0]}` may not stand beside `same_runs_as`")
+    if not isinstance(name, str) or not WORD.fullmatch(name):
+        raise CatalogueError(f"{path.name}: same_runs_as = {name!r} {_NO_WORD}")
+    other = read_toml(path.with_name(f"{name}.toml"))
+    if "same_runs_as" in other:
+        raise CatalogueError(f"{path.name}: `{name}` itself has the runs of another experiment")
+    return document | {key: other[key] for key in RUNS if key in other}
 
 
 def _check_size(experiment: Experiment) -> None:

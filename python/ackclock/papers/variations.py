@@ -39,6 +39,12 @@ class Variation:
         """The keys that a member gives a run, with their values; empty for a run that does not vary."""
         return tuple((key, values[member]) for key, values in self.runs.get(run, {}).items())
 
+    def first(self, members: int) -> Variation:
+        """The variation with its first members only; with all of them if ``members`` is 0."""
+        count = min(members or self.members, self.members)
+        runs = {run: {key: values[:count] for key, values in keys.items()} for run, keys in self.runs.items()}
+        return Variation(self.name, count, runs)
+
 
 def variations(table: Table, runs: Sequence[str]) -> dict[str, Variation]:
     """The variations that a file lists for its ``runs``, by name. Raises CatalogueError for what is none."""
