@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+import ackclock
 from ackclock import papers
-from ackclock.papers.catalogue import CatalogueError, measures_of
+from ackclock.papers.catalogue import CatalogueError, measures_of, read_experiment
 from ackclock.papers.figures import figures
 from ackclock.papers.measure import Samples
 from ackclock.report import number
@@ -97,3 +98,45 @@ def test_veno_keeps_four_fifths_and_westwood_what_the_queue_leaves():
     assert float(responses.westwood(0.01, 0.1, 0.025)) == pytest.approx(np.sqrt(396))
     # 20 packets in a queue of 10 ms are 2000 packets/s, over 110 ms 220 packets.
     assert float(responses.delay_based(0.01, 0.1, 20)) == pytest.approx(220.0)
+
+
+def test_an_experiment_may_have_the_runs_of_another(tmp_path):
+    own = [line for line in EXPERIMENT.split("\n")[:8] if line and not line.startswith("repetitions")]
+    (tmp_path / "first.toml").write_text(EXPERIMENT)
+    (tmp_path / "second.toml").write_text("\n".join([*own, 'same_runs_as = "first"']))
+    first, second = (read_experiment(tmp_path / f"{name}.toml", "demo") for name in ("first", "second"))
+    assert (second.setups, second.sweep, second.repetitions) == (first.setups, first.sweep, 3)
+    (tmp_path / "third.toml").write_text('same_runs_as = "first"\nrepetitions = 2\n')
+    with pytest.raises(CatalogueError, match="`repetitions` may not stand beside `same_runs_as`"):
+        read_experiment(tmp_path / "third.toml", "demo")
+    (tmp_path / "third.toml").write_text('same_runs_as = "second"\n')
+    with pytest.raises(CatalogueError, match="`second` itself has the runs of another experiment"):
+        read_experiment(tmp_path / "third.toml", "demo")
+
+
+def test_a_reduced_experiment_says_so(tmp_path):
+    extra = 'scenario = { duration = "5s" }\nmembers = 1\n\n[sweep]'
+    starts = '[[variations]]\nname = "starts"\nset = { "flows.0.start" = ["0s", "1s"] }\n'
+    reduced = read(tmp_path, EXPERIMENT.replace("[sweep]", extra, 1) + starts).reduced()
+    assert reduced.title == "A demonstration (reduced)"
+    assert [one.scenario["duration"] for one in reduced.setups] == ["5s", "5s"]
+    assert reduced.setups[1].scenario["path"]["queue"] == "50p"
+    assert reduced.variations["starts"].at(0, "one") == (("flows.0.start", "0s"),)
+    assert reduced.variations["starts"].members == 1
+
+
+def test_gaps_of_a_duplicate_run_begin_with_the_hole():
+    experiments = papers.select(papers.catalogue(), ["edwan2010-table8.2"])
+    measures = experiments[0].measures
+    flow = {"cc": "newreno", "name": "cross-1", "transport": {"receive_window": 45}, "from": "a", "to": "c"}
+    slow = {"from": "a", "to": "b", "rate": "3mbit", "delay": "25ms", "queue": "100p", "reverse": {}}
+    lossy = {"from": "b", "to": "c", "rate": "5mbit", "delay": "25ms", "queue": "100p", "reverse": {}}
+    links = [slow, lossy | {"loss": {"packets": [400]}}]
+    document = {"duration": "3s", "profile": "ns2-linux", "links": links, "flows": [flow]}
+    scenario = ackclock.Scenario.from_document(document | {"record": {"flow_series": "1ack"}})
+    run = ackclock.simulate(scenario)
+    # One packet of 1000 bytes is lost in a train: one gap of 2 T, then gaps of T. Span 1/2, no noise.
+    assert measures["captured_cuts"](run, "cross") == 1.0
+    assert measures["captured_mean"](run, "cross", "span") == pytest.approx(0.5, abs=1e-3)
+    assert measures["captured_mean"](run, "cross", "noise") == 0.0
+    assert measures["captured_mean"](run, "cross", "decrease") == pytest.approx(0.25, abs=1e-3)

@@ -188,12 +188,12 @@ def bic_binary_window_off() -> float:
 
         root = library("scipy.optimize").brentq(excess, 1.0, 1e6, xtol=1e-10)
         off.append(abs(float(bic.window(p, "binary")) / root - 1))
-    return max(off)
+    return float(max(off))
 
 
 def bic_long_epoch_ratio() -> float:
     """W1/W2 of two BIC flows with RTTs of 50 and 100 ms in the additive regime, epochs of 10^6 s."""
-    return Bic().window_ratio((0.05, 0.1), 1e6)
+    return float(Bic().window_ratio((0.05, 0.1), 1e6))
 
 
 def bic_binary_ratio_off() -> float:
