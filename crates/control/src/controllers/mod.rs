@@ -28,3 +28,4 @@ pub mod tcp_fs;
 pub mod tcp_lp;
 pub mod tcp_q;
 pub mod vegas;
+pub mod yeah;

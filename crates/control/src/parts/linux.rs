@@ -3,7 +3,7 @@
 use units::Span;
 
 use crate::parameters::choices;
-use crate::{Ack, Loss, Reno};
+use crate::{Ack, Counting, Loss, Reno};
 
 choices! {
     /// How a controller computes.
@@ -25,6 +25,32 @@ impl Counter {
         self.0 = 0;
     }
 
+    /// One segment more for each `every` of `credit` counted (`tcp_cong_avoid_ai`). Until 3.18 Linux counted ACKs, and
+    /// it took one more than `every` of them.
+    pub(crate) fn grow(&mut self, reno: &mut Reno, every: u32, credit: u32, counting: Counting) {
+        let every = every.max(1);
+        if counting == Counting::PerAck {
+            if self.0 >= every {
+                reno.window += 1.0;
+                self.0 = 0;
+            } else {
+                self.0 += 1;
+            }
+            return;
+        }
+        // What was counted towards a larger number counts now.
+        if self.0 >= every {
+            self.0 = 0;
+            reno.window += 1.0;
+        }
+        self.0 += credit;
+        if self.0 >= every {
+            let segments = self.0 / every;
+            self.0 -= segments * every;
+            reno.window += f64::from(segments);
+        }
+    }
+
     /// `credit` segments more to count: how many there are then.
     pub(crate) fn add(&mut self, credit: u32) -> u32 {
         self.0 += credit;
@@ -41,16 +67,16 @@ pub(crate) fn avoidance(reno: &mut Reno, ack: &Ack) -> Option<u32> {
     (credit > 0.0).then_some(credit as u32)
 }
 
-/// A loss takes the window to `threshold` whole segments, at least two; it does not raise it.
-pub(crate) fn reduce(reno: &mut Reno, threshold: u32) {
-    reno.threshold = f64::from(threshold).max(Reno::MINIMUM);
+/// A loss takes the window to `threshold`, at least two segments; it does not raise it.
+pub(crate) fn reduce(reno: &mut Reno, threshold: f64) {
+    reno.threshold = threshold.max(Reno::MINIMUM);
     reno.window = reno.window.min(reno.threshold);
 }
 
 /// A timeout: as [`reduce`] on the first of a row, and the window is one segment.
-pub(crate) fn time_out(reno: &mut Reno, threshold: u32, loss: &Loss) {
+pub(crate) fn time_out(reno: &mut Reno, threshold: f64, loss: &Loss) {
     if !loss.again {
-        reno.threshold = f64::from(threshold).max(Reno::MINIMUM);
+        reno.threshold = threshold.max(Reno::MINIMUM);
     }
     reno.window = 1.0;
 }
@@ -64,6 +90,38 @@ pub(crate) fn micros(rtt: Span) -> u64 {
 mod tests {
     use super::*;
     use crate::testing::ack;
+
+    fn at(window: f64) -> Reno {
+        Reno { window, threshold: 2.0 }
+    }
+
+    #[test]
+    fn what_is_left_of_a_window_counts_for_the_next_segment() {
+        let (mut reno, mut counter) = (at(10.0), Counter::default());
+        // 25 of ten each are two segments, and five are left; seven more are another one.
+        counter.grow(&mut reno, 10, 25, Counting::Segments);
+        assert_eq!((reno.window, counter.0), (12.0, 5));
+        counter.grow(&mut reno, 12, 7, Counting::Segments);
+        assert_eq!((reno.window, counter.0), (13.0, 0));
+    }
+
+    #[test]
+    fn what_was_counted_towards_more_counts_one_segment() {
+        let (mut reno, mut counter) = (at(100.0), Counter(90));
+        counter.grow(&mut reno, 20, 1, Counting::Segments);
+        assert_eq!((reno.window, counter.0), (101.0, 1));
+    }
+
+    #[test]
+    fn a_stack_that_counts_acks_takes_one_more_than_a_window_of_them() {
+        let (mut reno, mut counter) = (at(10.0), Counter::default());
+        for _ in 0..10 {
+            counter.grow(&mut reno, 10, 2, Counting::PerAck);
+        }
+        assert_eq!(reno.window, 10.0);
+        counter.grow(&mut reno, 10, 2, Counting::PerAck);
+        assert_eq!((reno.window, counter.0), (11.0, 0));
+    }
 
     #[test]
     fn slow_start_leaves_what_goes_beyond_the_threshold() {

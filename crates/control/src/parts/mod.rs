@@ -1,8 +1,10 @@
 //! Parts that several controllers share.
 
+pub(crate) mod decongestion;
 pub(crate) mod gradient;
 pub(crate) mod hystart;
 pub(crate) mod linux;
 pub(crate) mod probabilistic;
+pub(crate) mod queue_meter;
 pub(crate) mod reno;
 pub(crate) mod undo;

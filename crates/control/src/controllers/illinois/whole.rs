@@ -176,10 +176,10 @@ impl Whole {
     }
 
     /// The threshold that a loss leaves.
-    pub(super) fn threshold(&self, settings: &Settings, reno: &Reno) -> u32 {
+    pub(super) fn threshold(&self, settings: &Settings, reno: &Reno) -> f64 {
         let window = reno.window as u64;
         let given_up = window * u64::from(self.beta) / u64::from(BETA_SCALE);
-        (if settings.legacy_beta_bug { given_up } else { window - given_up }) as u32
+        (if settings.legacy_beta_bug { given_up } else { window - given_up }) as f64
     }
 
     pub(super) fn clear_counter(&mut self) {

@@ -1,0 +1,341 @@
+//! YeAH-TCP (Baiocchi, Castellani and Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007), as the thesis of
+//! Edwan (Loughborough 2010, section 7.3) and Linux have it.
+//!
+//! While the queue is short the window grows as that of Scalable TCP. When it becomes long, the window gives up what
+//! stands in the queue, and grows by a segment a round trip, as that of others that fill the queue.
+//!
+//! | rule, with R_min the smallest RTT of a round trip, R_base of all | here |
+//! | --- | --- |
+//! | Q = w (R_min - R_base)/R_min, L = (R_min - R_base)/R_base | `parts/queue_meter.rs` |
+//! | slow mode if Q > Q_max or L > 1/phi | `Limits::is_long`, `parts/decongestion.rs` |
+//! | fast mode: w += 1/min(w, 100) for each segment | `Yeah::grow` |
+//! | slow mode: w += 1/w; once a round trip w -= min(Q/gamma, w/2^epsilon) if Q > Q_max | `Yeah::decide` |
+//! | the window of a virtual Reno flow, below which w gives up nothing | `Yeah::decide` |
+//! | loss: w -= max(min(Q, w/2), w/2^delta), after rho round trips in slow mode w/2 | `Limits::cut` |
+//!
+//! Notable differences from the paper: epsilon and delta are logarithms, as in Linux. A round trip with fewer than
+//! three RTT samples decides nothing.
+//!
+//! With `arithmetic = "linux"` it is Linux's module, in whole segments and microseconds, but for the window after a
+//! timeout, which is the transport's. A stack that counts ACKs has the module of that time: in fast mode it counts the
+//! segments that an ACK covers, in slow mode ACKs.
+
+use crate::entry::{Entry, Quantity};
+use crate::parameters::parameters;
+use crate::parts::decongestion::Limits;
+use crate::parts::linux::{self, Arithmetic, Counter};
+use crate::parts::queue_meter::{Estimate, QueueMeter};
+use crate::parts::reno::delegate;
+use crate::range::from;
+use crate::{Ack, Context, Controller, Counting, Loss, Probe, Reno, Undo, Wants};
+use units::Span;
+
+/// What the registry tells about YeAH.
+pub const ENTRY: Entry = Entry {
+    name: "yeah",
+    title: "YeAH-TCP",
+    summary: "Scalable TCP while the queue is short; gives up its part of the queue when that becomes long",
+    source: "Baiocchi, Castellani and Vacirca 2007; Linux",
+    parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("waiting", "segments", "Q, own segments in the queue"),
+        Quantity::new("delay_ratio", "", "L, queueing delay over smallest RTT"),
+        Quantity::new("virtual_window", "segments", "reno_count, the window of a virtual Reno flow"),
+        Quantity::new("slow_rounds", "round trips", "Round trips in slow mode in a row; 0 in fast mode"),
+        Quantity::new("decongestions", "reductions", "Reductions for a long queue since the start"),
+    ],
+    make: |given| Ok(Box::new(Yeah::new(Settings::read(given)?))),
+};
+
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Own segments in the queue above which the window gives them up
+        q_max: u32 = 80, unit "segments", range from(1).up_to(1_000_000), source "Q_max; TCP_YEAH_ALPHA in Linux";
+        /// The queue is long if it takes more than so many parts of the smallest RTT: 1/phi
+        phi: u32 = 8, range from(1).up_to(1000), source "phi; TCP_YEAH_PHY in Linux";
+        /// A decongestion takes one part in so many of the queue
+        gamma: u32 = 1, range from(1).up_to(1000), source "gamma";
+        /// A decongestion takes at most the window divided by 2 to the power of this
+        epsilon: u32 = 1, range from(0).up_to(16), source "epsilon";
+        /// A loss takes at least the window divided by 2 to the power of this
+        delta: u32 = 3, range from(0).up_to(16), source "delta";
+        /// Round trips in slow mode after which a loss halves the window
+        rho: u32 = 16, unit "round trips", range from(0).up_to(1_000_000), source "rho";
+        /// Round trips in fast mode after which the virtual Reno flow is forgotten
+        zeta: u32 = 50, unit "round trips", range from(0).up_to(1_000_000), source "zeta";
+        /// In fast mode so many segments acknowledged add one, or a window of them if that is less
+        scalable: u32 = 100, unit "segments", range from(1).up_to(1_000_000), source "TCP_SCALABLE_AI_CNT in Linux";
+        /// Slow start below the threshold; without it the window grows by the rule of fast mode from the beginning
+        slow_start: bool = true, source "Edwan 2010, section 7.4, has none";
+        /// Real numbers, or the whole numbers of the module in Linux
+        arithmetic: Arithmetic = Arithmetic::Float, source "Linux, tcp_yeah.c";
+    }
+}
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Yeah {
+    settings: Settings,
+    limits: Limits,
+    reno: Reno,
+    undo: Undo,
+    counter: Counter,
+    meter: QueueMeter,
+    last: Estimate,
+    /// reno_count.
+    virtual_window: f64,
+    /// doing_reno_now: round trips in slow mode in a row.
+    slow_rounds: u32,
+    /// fast_count.
+    fast_rounds: u32,
+    decongestions: u32,
+}
+
+impl Yeah {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        let Settings { q_max: queue, phi, gamma, epsilon, delta, rho, arithmetic, .. } = settings;
+        let whole = arithmetic == Arithmetic::Linux;
+        Self {
+            settings,
+            limits: Limits { queue, phi, gamma, epsilon, delta, rho, whole },
+            reno: Reno::new(),
+            undo: Undo::default(),
+            counter: Counter::default(),
+            meter: QueueMeter::new(whole),
+            last: Estimate::default(),
+            virtual_window: 2.0,
+            slow_rounds: 0,
+            fast_rounds: 0,
+            decongestions: 0,
+        }
+    }
+
+    /// An ACK on a fully used window.
+    fn grow(&mut self, ack: &Ack) {
+        let exponential = self.settings.slow_start && self.reno.grows_exponentially(ack);
+        let credit = if exponential { self.reno.slow_start(ack) } else { ack.avoidance_credit() };
+        if credit <= 0.0 {
+            return;
+        }
+        let fast = self.slow_rounds == 0;
+        let covered = if exponential { credit } else { f64::from(ack.newly_acknowledged).max(credit) };
+        if self.limits.whole {
+            self.grow_by_whole_segments(ack.counting, if fast { covered } else { credit } as u32);
+        } else if fast {
+            let every = self.reno.window.min(f64::from(self.settings.scalable));
+            self.reno.additive_increase(covered, self.reno.window / every);
+        } else {
+            self.reno.additive_increase(credit, 1.0);
+        }
+    }
+
+    fn grow_by_whole_segments(&mut self, counting: Counting, credit: u32) {
+        let window = self.reno.window as u32;
+        let every = if self.slow_rounds == 0 { window.min(self.settings.scalable) } else { window };
+        if self.slow_rounds == 0 && counting == Counting::PerAck {
+            if self.counter.add(credit) > every {
+                self.reno.window += 1.0;
+                self.counter.clear();
+            }
+        } else {
+            self.counter.grow(&mut self.reno, every, credit, counting);
+        }
+    }
+
+    /// A round trip ends.
+    fn decide(&mut self, estimate: Estimate) {
+        if self.limits.is_long(&estimate) {
+            if self.limits.exceeds_queue(&estimate) && self.reno.window > self.virtual_window {
+                let left = self.limits.decongested(self.reno.window, estimate.queue, self.virtual_window);
+                self.reno = Reno { window: left, threshold: left };
+                self.decongestions += 1;
+            }
+            self.virtual_window = self.limits.virtual_window(self.virtual_window, self.reno.window);
+            self.slow_rounds = self.slow_rounds.saturating_add(1);
+        } else {
+            self.fast_rounds += 1;
+            if self.fast_rounds > self.settings.zeta {
+                (self.virtual_window, self.fast_rounds) = (2.0, 0);
+            }
+            self.slow_rounds = 0;
+        }
+        self.last = estimate;
+    }
+
+    /// A congestion event: the threshold that it leaves.
+    fn reduced(&mut self) -> f64 {
+        let cut = self.limits.cut(self.reno.window, self.last.queue, self.slow_rounds);
+        self.fast_rounds = 0;
+        self.virtual_window = self.limits.halved(self.virtual_window);
+        self.counter.clear();
+        (self.reno.window - cut).max(Reno::MINIMUM)
+    }
+}
+
+impl Controller for Yeah {
+    delegate!(reno: on_start, on_spurious(undo), window, slow_start_threshold);
+
+    fn wants(&self) -> Wants {
+        Wants { transmit_start: self.limits.whole, ..Wants::default() }
+    }
+
+    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.meter.observe(ack);
+        if !ack.window_limited {
+            return;
+        }
+        self.grow(ack);
+        if let Some(estimate) = self.meter.close(ack, self.reno.window) {
+            self.decide(estimate);
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.meter.observe(ack);
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.undo.remember(self.reno);
+        self.reno.threshold = self.reduced();
+        self.reno.window = self.reno.window.min(self.reno.threshold);
+    }
+
+    fn on_recovered(&mut self, _cx: &mut Context<'_>) {
+        self.meter.restart();
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        self.undo.remember_first(loss, self.reno);
+        let threshold = self.reduced();
+        linux::time_out(&mut self.reno, threshold, loss);
+        self.meter.restart();
+    }
+
+    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _idle: Span) {
+        self.meter.forget();
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.reno.idle_restart(cx);
+        self.meter.forget();
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        out.value("waiting", self.last.queue);
+        out.value("delay_ratio", self.last.ratio());
+        out.value("virtual_window", self.virtual_window);
+        out.value("slow_rounds", f64::from(self.slow_rounds));
+        out.value("decongestions", f64::from(self.decongestions));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, ack, loss, probed, rtt};
+
+    fn at(window: f64, arithmetic: Arithmetic) -> Yeah {
+        let mut yeah = Yeah::new(Settings { arithmetic, ..Settings::default() });
+        yeah.reno = Reno { window, threshold: 2.0 };
+        yeah.meter.observe(&Ack { rtt: rtt(100), ..ack() });
+        yeah.meter.restart();
+        yeah
+    }
+
+    /// A round trip of `millis` on a path of 100 ms, in three ACKs of which the last does not count.
+    fn round(yeah: &mut Yeah, millis: u64) {
+        let of = |acknowledged_to| Ack { rtt: rtt(millis), acknowledged_to, sent_to: acknowledged_to, ..ack() };
+        let end = of(yeah.meter.end() + 1);
+        (0..2).for_each(|_| yeah.on_duplicate_ack(&mut World::new().context(), &end));
+        yeah.meter.observe(&end);
+        let estimate = yeah.meter.close(&end, yeah.reno.window).unwrap();
+        yeah.decide(estimate);
+    }
+
+    #[test]
+    fn a_short_queue_adds_a_segment_for_a_hundred_or_a_window_of_them() {
+        for arithmetic in [Arithmetic::Float, Arithmetic::Linux] {
+            for (window, acks) in [(1000.0, 100), (50.0, 50)] {
+                let mut yeah = at(window, arithmetic);
+                for _ in 0..acks {
+                    yeah.on_ack(&mut World::new().context(), &ack());
+                }
+                assert!((yeah.window() - window - 1.0).abs() < 0.01, "{arithmetic:?}: {}", yeah.window());
+            }
+        }
+    }
+
+    #[test]
+    fn a_queue_above_q_max_is_given_up_once() {
+        // 1000 segments at 110 ms: 1000 * 10/110 = 90.9 wait, above 80. They go; then half the window is the virtual
+        // one.
+        let mut yeah = at(1000.0, Arithmetic::Float);
+        round(&mut yeah, 110);
+        assert!((yeah.window() - 909.0909).abs() < 1e-3, "{}", yeah.window());
+        assert_eq!(yeah.slow_start_threshold(), yeah.window());
+        assert!((probed(&yeah, "virtual_window") - 454.545).abs() < 1e-2);
+        // In whole numbers 1000 * 10000/110001 = 90.
+        let mut yeah = at(1000.0, Arithmetic::Linux);
+        round(&mut yeah, 110);
+        assert_eq!((yeah.window(), probed(&yeah, "virtual_window")), (910.0, 455.0));
+        round(&mut yeah, 100);
+        assert_eq!((yeah.window(), probed(&yeah, "slow_rounds")), (910.0, 0.0));
+    }
+
+    #[test]
+    fn a_queue_of_more_than_an_eighth_of_the_rtt_alone_makes_it_reno() {
+        // 100 segments at 113 ms: 11.5 wait, but 13 of 100 ms are more than an eighth.
+        let mut yeah = at(100.0, Arithmetic::Float);
+        round(&mut yeah, 113);
+        assert_eq!((yeah.window(), probed(&yeah, "slow_rounds")), (100.0, 1.0));
+        yeah.on_ack(&mut World::new().context(), &ack());
+        assert!((yeah.window() - 100.01).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_virtual_reno_flow_grows_with_long_queues_and_is_forgotten_after_fifty_short_ones() {
+        let mut yeah = at(100.0, Arithmetic::Linux);
+        (0..3).for_each(|_| round(&mut yeah, 113));
+        assert_eq!(probed(&yeah, "virtual_window"), 52.0);
+        (0..50).for_each(|_| round(&mut yeah, 100));
+        assert_eq!(probed(&yeah, "virtual_window"), 52.0);
+        round(&mut yeah, 100);
+        assert_eq!(probed(&yeah, "virtual_window"), 2.0);
+    }
+
+    #[test]
+    fn a_loss_takes_the_queue_and_after_sixteen_long_ones_a_half() {
+        let mut world = World::new();
+        let mut yeah = at(200.0, Arithmetic::Linux);
+        // 200 * 25/125 = 40 less the microsecond: 39.
+        (0..15).for_each(|_| round(&mut yeah, 125));
+        yeah.on_loss(&mut world.context(), &loss());
+        assert_eq!((yeah.window(), yeah.slow_start_threshold()), (161.0, 161.0));
+        (0..1).for_each(|_| round(&mut yeah, 125));
+        yeah.on_loss(&mut world.context(), &loss());
+        assert_eq!(yeah.window(), 81.0);
+        yeah.on_timeout(&mut world.context(), &loss());
+        assert_eq!((yeah.window(), yeah.slow_start_threshold()), (1.0, 41.0));
+    }
+
+    #[test]
+    fn without_slow_start_the_first_window_grows_by_one() {
+        let mut yeah = Yeah::new(Settings { slow_start: false, ..Settings::default() });
+        yeah.on_start(&mut World::new().context());
+        yeah.on_ack(&mut World::new().context(), &Ack { newly_acknowledged: 10, newly_delivered: 10, ..ack() });
+        assert_eq!(yeah.window(), 11.0);
+    }
+
+    #[test]
+    fn a_stack_that_counts_acks_takes_more_than_a_hundred_segments_of_them() {
+        // 51 ACKs of two: 102 segments are more than 100, 50 ACKs are not.
+        let mut yeah = at(1000.0, Arithmetic::Linux);
+        let two = Ack { newly_acknowledged: 2, newly_delivered: 2, counting: Counting::PerAck, ..ack() };
+        (0..50).for_each(|_| yeah.on_ack(&mut World::new().context(), &two));
+        assert_eq!(yeah.window(), 1000.0);
+        yeah.on_ack(&mut World::new().context(), &two);
+        assert_eq!(yeah.window(), 1001.0);
+    }
+}
