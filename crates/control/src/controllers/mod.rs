@@ -10,6 +10,8 @@ pub mod da;
 pub mod dual;
 pub mod e_tcp;
 pub mod fast;
+pub mod gentle_1;
+pub mod gentle_2;
 pub mod hd;
 pub mod highspeed;
 pub mod htcp;

@@ -1,0 +1,395 @@
+//! TCP-Gentle (Edwan, "Improved Algorithms for TCP Congestion Control", thesis, Loughborough 2010, chapter 7), in its
+//! two versions, `gentle-1` and `gentle-2`.
+//!
+//! A queue that YeAH would estimate decides. While there is none the increase rises by alpha_rocket each round trip
+//! (thrust, or rocket); with a queue up to Q_max it is in inverse proportion to the queue (damping), the weaker the
+//! more often the queue was too long; a longer queue is given up (decongestion), and growth is then that of Reno.
+//!
+//! | rule, with Q and L as in YeAH | here |
+//! | --- | --- |
+//! | thrust: fuel += 1, alpha = min(fuel alpha_rocket, alpha_max) | `Gentle::thrust` |
+//! | damping: alpha = min(alpha_gh/NP^v Q_max/Q, alpha_gh) | `Gentle::damp` |
+//! | decongestion: w -= min(Q/gamma, w/2^epsilon), not below the virtual Reno window | `Gentle::decongest` |
+//! | AG and NP: what epochs there were; version 1 counts AG to AG_max once, then NP | `Gentle::count_epoch` |
+//! | resets: version 1 after several decongestions in a row, version 2 below half the largest window | `Gentle::decongest` |
+//! | w += alpha/w for each segment acknowledged; no slow start | `Gentle::grow` |
+//! | loss: as YeAH, and all of it begins anew | `Gentle::reduced` |
+//!
+//! What the thesis leaves open, and how it is read here:
+//! - Damping has Q_max/Q and NP^v, as all derivations; one print has Q/Q_max, the boxes NP without v.
+//! - AG is counted to its maximum once, then NP grows with every decongestion, as the boxes have it; `ag_reset_on_np`
+//!   counts AG anew for each NP, as the text says. alpha_gl bounds damping only with `alpha_floor`.
+//! - Rocket replaces slow start: `slow_start = false`. The box of version 1 has both.
+//! - RESET_THRESHOLD is not given: 3. A queue below one segment is none.
+//! - In version 2 rounds with a long queue in which the window is above the virtual one do not count as Reno's, and
+//!   thrust goes on in them.
+//!
+//! With `arithmetic = "linux"` windows are whole segments, which grow once the segments counted, times alpha, make a
+//! window (listing 7.1), RTTs whole microseconds, and alpha a number of 65536ths.
+
+use units::Span;
+
+use crate::entry::{Entry, Quantity};
+use crate::parameters::{choices, over, parameters, with_defaults};
+use crate::parts::decongestion::Limits;
+use crate::parts::linux::{self, Arithmetic, Counter};
+use crate::parts::queue_meter::{Estimate, QueueMeter};
+use crate::parts::reno::delegate;
+use crate::range::{Literal, above, from};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
+
+/// What the registry tells about TCP-Gentle-1.
+pub const ENTRY: Entry = Entry {
+    name: "gentle-1",
+    title: "TCP-Gentle-1",
+    summary: "Grows ever faster while no queue stands, and the more gently the longer and the older the queue",
+    source: "Edwan 2010, chapter 7",
+    parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("alpha", "segments per RTT", "Increase"),
+        Quantity::new("waiting", "segments", "Q, own segments in the queue"),
+        Quantity::new("delay_ratio", "", "L, queueing delay over smallest RTT"),
+        Quantity::new("np", "", "NP, how strongly growth is damped"),
+        Quantity::new("ag", "", "AG, the age of alpha"),
+        Quantity::new("virtual_window", "segments", "The window of a virtual Reno flow"),
+        Quantity::new("reno_rounds", "round trips", "Round trips in reno mode in a row; 0 in gentle mode"),
+        Quantity::new("decongestions", "reductions", "Reductions for a long queue since the start"),
+    ],
+    make: |given| Ok(Box::new(Gentle::new(Settings::read(given)?))),
+};
+
+const VERSION_2: &[(&str, Literal)] = &[("version", Literal::Integer(2))];
+
+/// What the registry tells about TCP-Gentle-2.
+pub const SECOND: Entry = Entry {
+    name: "gentle-2",
+    title: "TCP-Gentle-2",
+    summary: "TCP-Gentle that damps its growth only once the queue was too long several times",
+    parameters: &with_defaults::<{ Settings::PARAMETERS.len() }>(Settings::PARAMETERS, VERSION_2),
+    make: |given| Ok(Box::new(Gentle::new(Settings::read(&over(VERSION_2, given))?))),
+    ..ENTRY
+};
+
+choices! {
+    /// Which of the two.
+    pub enum Version {
+        /// Algorithms 2 and 4.
+        First = Integer(1),
+        /// Algorithms 3 and 5.
+        Second = Integer(2),
+    }
+}
+
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Which of the two versions
+        version: Version = Version::First, source "algorithms 2 and 4, or 3 and 5";
+        /// Own segments in the queue above which the window gives them up
+        q_max: u32 = 80, unit "segments", range from(1).up_to(1_000_000), source "Q_max; 50 on the test bed";
+        /// Thrust goes on up to so many own segments in the queue
+        tpq: u32 = 0, unit "segments", range from(0).up_to(1_000_000), source "TPQ; version 1";
+        /// The queue is long if it takes more than so many parts of the smallest RTT: 1/phi
+        phi: u32 = 8, range from(1).up_to(1000), source "phi";
+        /// A decongestion takes one part in so many of the queue
+        gamma: u32 = 1, range from(1).up_to(1000), source "gamma";
+        /// A decongestion takes at most the window divided by 2 to the power of this
+        epsilon: u32 = 1, range from(0).up_to(16), source "epsilon";
+        /// A loss takes at least the window divided by 2 to the power of this
+        delta: u32 = 3, range from(0).up_to(16), source "delta";
+        /// Round trips in reno mode after which a loss halves the window
+        rho: u32 = 16, unit "round trips", range from(0).up_to(1_000_000), source "rho";
+        /// Round trips in gentle mode after which the virtual Reno flow is forgotten
+        zeta: u32 = 50, unit "round trips", range from(0).up_to(1_000_000), source "zeta";
+        /// Largest increase in damping
+        alpha_gh: f64 = 2.0, unit "segments per RTT", range above(0.0).up_to(1000.0), source "alpha_gh";
+        /// Smallest increase in damping, with `alpha_floor`
+        alpha_gl: f64 = 0.1, unit "segments per RTT", range above(0.0).up_to(1000.0), source "alpha_gl";
+        /// Damping does not go below alpha_gl
+        alpha_floor: bool = false, source "section 7.1; not in the boxes";
+        /// What the increase gains each round trip of thrust
+        alpha_rocket: f64 = 2.0, unit "segments per RTT", range above(0.0).up_to(1000.0), source "alpha_rocket";
+        /// Largest increase in thrust
+        alpha_max: f64 = 20.0, unit "segments per RTT", range above(0.0).up_to(1000.0), source "alpha_max";
+        /// The first value of NP
+        np_min: u32 = 1, range from(1).up_to(1000), source "NP_min";
+        /// The largest value of NP
+        np_max: u32 = 7, range from(1).up_to(1000).not_below("np_min"), source "NP_max";
+        /// The first value of AG
+        ag_min: u32 = 1, range from(0).up_to(1_000_000), source "AG_min";
+        /// The largest value of AG
+        ag_max: u32 = 8, range from(0).up_to(1_000_000).not_below("ag_min"), source "AG_max";
+        /// Power of NP in damping
+        v: u32 = 2, range from(0).up_to(4), source "v";
+        /// AG is counted anew for each NP
+        ag_reset_on_np: bool = false, source "section 7.1; not in the boxes";
+        /// Decongestions in a row after which damping begins anew
+        reset_threshold: u32 = 3, range from(0).up_to(1_000_000), source "RESET_THRESHOLD, not given; version 1";
+        /// Slow start below the threshold
+        slow_start: bool = false, source "true in the box of version 1";
+        /// Real numbers, or whole ones as in Linux
+        arithmetic: Arithmetic = Arithmetic::Float, source "listing 7.1";
+    }
+}
+
+/// Of a segment, in the arithmetic of Linux, an increase is a number of such parts.
+const PARTS: f64 = 65536.0;
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Gentle {
+    settings: Settings,
+    limits: Limits,
+    reno: Reno,
+    undo: Undo,
+    counter: Counter,
+    meter: QueueMeter,
+    last: Estimate,
+    alpha: f64,
+    np: u32,
+    ag: u32,
+    /// Round trips of thrust in a row.
+    fuel: u32,
+    virtual_window: f64,
+    /// do_reno.
+    reno_rounds: u32,
+    /// gm_count.
+    gentle_rounds: u32,
+    /// gm_reset: decongestions in a row.
+    resets: u32,
+    /// max_cwnd.
+    largest_window: f64,
+    decongestions: u32,
+}
+
+impl Gentle {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        let Settings { q_max: queue, phi, gamma, epsilon, delta, rho, arithmetic, .. } = settings;
+        let whole = arithmetic == Arithmetic::Linux;
+        let mut gentle = Self {
+            settings,
+            limits: Limits { queue, phi, gamma, epsilon, delta, rho, whole },
+            reno: Reno::new(),
+            undo: Undo::default(),
+            counter: Counter::default(),
+            meter: QueueMeter::new(whole),
+            last: Estimate::default(),
+            alpha: 0.0,
+            np: 0,
+            ag: 0,
+            fuel: 0,
+            virtual_window: 2.0,
+            reno_rounds: 0,
+            gentle_rounds: 0,
+            resets: 0,
+            largest_window: 2.0,
+            decongestions: 0,
+        };
+        gentle.begin_anew();
+        gentle
+    }
+
+    fn is_second(&self) -> bool {
+        self.settings.version == Version::Second
+    }
+
+    /// Nothing is known of the queue: no damping yet.
+    fn begin_anew(&mut self) {
+        (self.np, self.ag) = (self.settings.np_min, self.settings.ag_min);
+        if self.is_second() {
+            (self.fuel, self.largest_window) = (0, 2.0);
+            self.alpha = self.increase(self.settings.alpha_rocket);
+        } else {
+            self.alpha = self.increase(self.settings.alpha_gh);
+        }
+    }
+
+    /// `alpha` as it is kept.
+    fn increase(&self, alpha: f64) -> f64 {
+        if self.limits.whole { (alpha * PARTS).floor() / PARTS } else { alpha }
+    }
+
+    /// An ACK on a fully used window.
+    fn grow(&mut self, ack: &Ack) {
+        let covered = f64::from(ack.newly_acknowledged).max(ack.avoidance_credit());
+        let exponential = self.settings.slow_start && self.reno.grows_exponentially(ack);
+        let credit = if exponential { self.reno.slow_start(ack) } else { covered };
+        if credit <= 0.0 {
+            return;
+        }
+        if !self.limits.whole {
+            self.reno.additive_increase(credit, self.alpha);
+            return;
+        }
+        let (counted, window) = (u64::from(self.counter.add(credit as u32)), self.reno.window as u64);
+        let grown = counted * (self.alpha * PARTS) as u64 / PARTS as u64;
+        if grown >= window {
+            self.reno.window += (grown / window) as f64;
+            self.counter.clear();
+        }
+    }
+
+    /// A round trip ends: the mode, and the increase for the next one.
+    fn decide(&mut self, estimate: Estimate) {
+        self.last = estimate;
+        self.largest_window = self.largest_window.max(self.reno.window);
+        if self.limits.is_long(&estimate) {
+            if self.limits.exceeds_queue(&estimate) && self.reno.window > self.virtual_window {
+                self.decongest();
+            }
+            self.virtual_window = self.limits.virtual_window(self.virtual_window, self.reno.window);
+            if !self.is_second() || self.reno.window <= self.virtual_window {
+                self.reno_rounds = self.reno_rounds.saturating_add(1);
+            }
+        } else {
+            (self.resets, self.reno_rounds) = (0, 0);
+            self.gentle_rounds += 1;
+            if self.gentle_rounds > self.settings.zeta {
+                (self.virtual_window, self.gentle_rounds) = (2.0, 0);
+            }
+        }
+        if self.reno_rounds > 0 {
+            self.alpha = 1.0;
+        } else if self.is_second() {
+            self.thrust();
+            if self.has_queue(0) && self.np > self.settings.np_min {
+                self.damp();
+            }
+        } else if self.has_queue(self.settings.tpq) {
+            self.damp();
+        } else {
+            self.thrust();
+        }
+    }
+
+    /// More than `allowed` own segments wait, and at least one.
+    fn has_queue(&self, allowed: u32) -> bool {
+        self.last.queue >= 1.0 && self.last.queue > f64::from(allowed)
+    }
+
+    fn thrust(&mut self) {
+        self.fuel = self.fuel.saturating_add(1);
+        let alpha = f64::from(self.fuel) * self.settings.alpha_rocket;
+        self.alpha = self.increase(alpha.min(self.settings.alpha_max));
+    }
+
+    /// The increase with a queue up to Q_max; a longer one leaves it.
+    fn damp(&mut self) {
+        let Settings { alpha_gh, alpha_gl, alpha_floor, v, q_max, .. } = self.settings;
+        if !self.limits.exceeds_queue(&self.last) {
+            let damped = (0..v).fold(1.0, |product, _| product * f64::from(self.np));
+            let alpha = (alpha_gh / damped * (f64::from(q_max) / self.last.queue)).min(alpha_gh);
+            self.alpha = self.increase(if alpha_floor { alpha.max(alpha_gl) } else { alpha });
+            self.fuel = 0;
+        } else if !self.is_second() {
+            self.fuel = 0;
+        }
+    }
+
+    /// The window gives up its part of the queue.
+    fn decongest(&mut self) {
+        let left = self.limits.decongested(self.reno.window, self.last.queue, self.virtual_window);
+        self.reno = Reno { window: left, threshold: left };
+        self.decongestions += 1;
+        self.fuel = 0;
+        let again = if self.is_second() {
+            left < self.largest_window / 2.0
+        } else {
+            self.resets += 1;
+            self.resets > self.settings.reset_threshold
+        };
+        if again {
+            self.begin_anew();
+        }
+        self.count_epoch();
+    }
+
+    fn count_epoch(&mut self) {
+        let Settings { np_max, ag_min, ag_max, ag_reset_on_np, .. } = self.settings;
+        if self.ag < ag_max {
+            self.ag += 1;
+        } else if self.np < np_max {
+            self.np += 1;
+            if ag_reset_on_np {
+                self.ag = ag_min;
+            }
+        } else {
+            self.ag = ag_min;
+        }
+    }
+
+    /// A congestion event: the threshold that it leaves.
+    fn reduced(&mut self) -> f64 {
+        let cut = self.limits.cut(self.reno.window, self.last.queue, self.reno_rounds);
+        self.gentle_rounds = 0;
+        self.virtual_window = self.limits.halved(self.virtual_window);
+        self.begin_anew();
+        self.counter.clear();
+        (self.reno.window - cut).max(Reno::MINIMUM)
+    }
+}
+
+impl Controller for Gentle {
+    delegate!(reno: on_start, on_spurious(undo), window, slow_start_threshold);
+
+    fn wants(&self) -> Wants {
+        Wants { transmit_start: self.limits.whole, ..Wants::default() }
+    }
+
+    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.meter.observe(ack);
+        if !ack.window_limited {
+            return;
+        }
+        self.grow(ack);
+        if let Some(estimate) = self.meter.close(ack, self.reno.window) {
+            self.decide(estimate);
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.meter.observe(ack);
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.undo.remember(self.reno);
+        let threshold = self.reduced();
+        linux::reduce(&mut self.reno, threshold);
+    }
+
+    fn on_recovered(&mut self, _cx: &mut Context<'_>) {
+        self.meter.restart();
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        self.undo.remember_first(loss, self.reno);
+        let threshold = self.reduced();
+        linux::time_out(&mut self.reno, threshold, loss);
+        self.fuel = 0;
+        self.meter.restart();
+    }
+
+    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _idle: Span) {
+        self.meter.forget();
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.reno.idle_restart(cx);
+        self.meter.forget();
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        out.value("alpha", self.alpha);
+        out.value("waiting", self.last.queue);
+        out.value("delay_ratio", self.last.ratio());
+        out.value("np", f64::from(self.np));
+        out.value("ag", f64::from(self.ag));
+        out.value("virtual_window", self.virtual_window);
+        out.value("reno_rounds", f64::from(self.reno_rounds));
+        out.value("decongestions", f64::from(self.decongestions));
+    }
+}
+
+#[cfg(test)]
+mod tests;
