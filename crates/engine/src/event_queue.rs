@@ -30,12 +30,12 @@ impl Entry {
 
     #[inline]
     const fn new(at: Time, slot: u32) -> Self {
-        Self((at.as_nanos() as u128) << 32 | slot as u128)
+        Self((at.as_nanos() as u128) << 64 | slot as u128)
     }
 
     #[inline]
     const fn at(self) -> Time {
-        Time::from_nanos((self.0 >> 32) as u64)
+        Time::from_nanos((self.0 >> 64) as u64)
     }
 
     #[inline]
