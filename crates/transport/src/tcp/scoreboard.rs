@@ -16,18 +16,19 @@ use crate::tcp::delivery_rate::DeliveryState;
 use crate::tcp::ranges::Ranges;
 use crate::tcp::segment_reports::SegmentReports;
 
-const SACKED: u8 = 1;
-const LOST: u8 = 2;
+const SACKED: u32 = 1;
+const LOST: u32 = 2;
 /// A retransmission is in flight.
-const RETRANSMITTED: u8 = 4;
+const RETRANSMITTED: u32 = 4;
 /// Sent more than once: samples are ambiguous (Karn).
-const AMBIGUOUS: u8 = 8;
-const APPLICATION_LIMITED: u8 = 16;
+const AMBIGUOUS: u32 = 8;
+const APPLICATION_LIMITED: u32 = 16;
 
 /// The largest DupThresh that reordering can lead to.
 pub(crate) const MAX_THRESHOLD: usize = 16;
 
-/// One outstanding segment. A ring of them is most of what a flow takes, hence 32 bytes and no more.
+/// One outstanding segment. A ring of them is most of what a flow takes, hence 32 bytes and no more; and none of them
+/// unused, so that they are moved whole.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     /// When it was last sent.
@@ -36,13 +37,13 @@ struct Sent {
     delivered_at: Time,
     first_at: Time,
     delivered: u32,
-    flags: u8,
+    flags: u32,
 }
 
 const _: () = assert!(size_of::<Sent>() == 32);
 
 impl Sent {
-    fn new(at: Time, state: DeliveryState, flags: u8) -> Self {
+    fn new(at: Time, state: DeliveryState, flags: u32) -> Self {
         let limited = if state.application_limited { APPLICATION_LIMITED } else { 0 };
         let DeliveryState { delivered, delivered_at, first_at, .. } = state;
         Self { at, delivered_at, first_at, delivered, flags: flags | limited }
@@ -113,7 +114,7 @@ pub(crate) struct AckSummary {
 }
 
 impl AckSummary {
-    fn note_overtaken(&mut self, number: u64, highest: Option<u64>, flags: u8) {
+    fn note_overtaken(&mut self, number: u64, highest: Option<u64>, flags: u32) {
         if let Some(extent) = highest.and_then(|h| h.checked_sub(number)) {
             let sent_once = flags & AMBIGUOUS == 0;
             let (most, once) = self.overtaken.unwrap_or((0, false));
@@ -292,15 +293,25 @@ impl Scoreboard {
         for (start, end) in ack.sack.iter(ack.cumulative) {
             self.sack(start.max(self.first), end.min(self.next()), (now, minimum_rtt), highest, &mut summary);
         }
+        let mut in_row = false;
         while self.first < ack.cumulative {
             let Some(segment) = self.segments.pop_front() else { break };
             let number = self.first;
             self.first += 1;
             summary.acknowledged += 1;
             if segment.flags == 0 && highest.is_none() {
-                // The common case, nothing was ever wrong with it.
+                // The common case, nothing was ever wrong with it. Of such segments in a row the first is the oldest
+                // and the last the newest.
                 summary.delivered += 1;
-                self.delivered(number, segment, (now, minimum_rtt), &mut summary);
+                if !in_row {
+                    summary.oldest_at = Some(summary.oldest_at.map_or(segment.at, |at| at.min(segment.at)));
+                }
+                in_row = self.first < ack.cumulative
+                    && self.segments.front().is_some_and(|next| next.flags == 0)
+                    && self.reports.is_none();
+                if !in_row {
+                    self.delivered(number, segment, (now, minimum_rtt), &mut summary);
+                }
                 continue;
             }
             self.forget(segment.flags);
@@ -349,7 +360,7 @@ impl Scoreboard {
     }
 
     /// Takes a segment that is no longer outstanding out of the counts of what is lost.
-    fn forget(&mut self, flags: u8) {
+    fn forget(&mut self, flags: u32) {
         if flags & LOST != 0 {
             self.lost_count -= 1;
             if flags & RETRANSMITTED == 0 {
@@ -465,7 +476,7 @@ impl Scoreboard {
     /// Recounts everything from the flags: what the counters must equal.
     #[cfg(test)]
     pub(crate) fn check(&self, sack: bool) {
-        let count = |mask: u8, value: u8| self.segments.iter().filter(|s| s.flags & mask == value).count() as u32;
+        let count = |mask: u32, value: u32| self.segments.iter().filter(|s| s.flags & mask == value).count() as u32;
         assert_eq!(self.lost_count, count(LOST, LOST), "lost");
         assert_eq!(self.retransmitted_count, count(RETRANSMITTED, RETRANSMITTED), "retransmitted");
         assert_eq!(self.to_retransmit, count(LOST | RETRANSMITTED, LOST), "to retransmit");

@@ -246,6 +246,7 @@ impl Sender {
         None
     }
 
+    #[inline(always)]
     fn send_new(&mut self, now: Time) -> Data {
         if self.board.outstanding() == 0 {
             let idle = now.since(self.last_sent_at);
@@ -266,6 +267,7 @@ impl Sender {
         self.leave(now, sequence, false, reduced)
     }
 
+    #[inline(never)]
     fn retransmit(&mut self, now: Time, sequence: u64, journal: &mut dyn Journal) -> Data {
         self.counters.retransmitted += 1;
         self.board.resend(sequence, now, self.delivery.state(), self.tracks_retransmissions());
@@ -282,6 +284,7 @@ impl Sender {
     }
 
     /// A tail loss probe: a new segment if there is one, else the last one again (RFC 8985, section 7.3).
+    #[inline(never)]
     fn send_probe(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
         let next = self.board.next();
         let new = next < self.backlog.written(now, next) && self.board.outstanding() < self.peer_window;
