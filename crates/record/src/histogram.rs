@@ -34,6 +34,15 @@ impl Extent {
         self.max = self.max.max(value);
     }
 
+    /// With the value 0 added, at this `weight`.
+    pub(crate) fn with_zeros(&self, weight: u64) -> Self {
+        let mut all = self.clone();
+        if weight > 0 {
+            all.add(0, weight);
+        }
+        all
+    }
+
     /// Adds all values from `from` to `to`, each with the weight 1.
     pub(crate) fn add_growth(&mut self, from: u64, to: u64) {
         let (low, high) = (u128::from(from), u128::from(to));

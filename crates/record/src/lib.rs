@@ -8,6 +8,7 @@
 //! Statistics ([`FlowRow`], [`LinkRow`]) cover the measured interval, from the end of the warm-up to the end
 //! of the run; series and events cover the whole run.
 
+mod durations;
 mod flow;
 mod histogram;
 mod link;

@@ -2,9 +2,10 @@
 
 use units::{Bytes, Rate, Span, Time};
 
+use crate::Sending;
+use crate::durations::Durations;
 use crate::table::{Column, columns};
 use crate::waits::Waits;
-use crate::{Histogram, Sending};
 
 /// What happened to the packets of a link direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -148,8 +149,8 @@ pub struct LinkMeter {
     /// The counters at the start of the interval.
     base: LinkCounters,
     from: Time,
-    /// Waiting packets, weighted by nanoseconds.
-    queue: Histogram,
+    /// How long so many packets waited.
+    queue: Durations,
     queue_packets: u32,
     queue_since: Time,
     /// Queueing delays over time and of packets.
@@ -168,7 +169,7 @@ impl LinkMeter {
             counters: LinkCounters::default(),
             base: LinkCounters::default(),
             from: Time::ZERO,
-            queue: Histogram::new(),
+            queue: Durations::default(),
             queue_packets: 0,
             queue_since: Time::ZERO,
             waits: Waits::new(),
@@ -182,7 +183,7 @@ impl LinkMeter {
     /// From `at` on, `packets` wait; the one in service is not counted.
     #[inline]
     pub fn queue(&mut self, at: Time, packets: u32) {
-        self.queue.record(u64::from(self.queue_packets), at.since(self.queue_since).as_nanos());
+        self.queue.add(self.queue_packets, at.since(self.queue_since));
         self.queue_since = self.queue_since.max(at);
         self.queue_packets = packets;
     }
@@ -217,7 +218,8 @@ impl LinkMeter {
         let interval = at.since(self.from).as_nanos() as f64 / 1e9;
         let per_second = |total: f64| if interval > 0.0 { total / interval } else { 0.0 };
         let counted = self.counters.since(&self.base);
-        let queue = |q| self.queue.quantile(q).unwrap_or(0.0);
+        let lengths = self.queue.histogram();
+        let queue = |q| lengths.quantile(q).unwrap_or(0.0);
         let delay = |q| self.waits.quantile_over_time(q).unwrap_or(0.0) / 1e6;
         let of_packets = |q| self.waits.quantile_of_packets(q).map_or(f64::NAN, |nanos| nanos / 1e6);
         let busy_share = per_second(self.busy.as_nanos() as f64 / 1e9);
@@ -236,7 +238,7 @@ impl LinkMeter {
             busy_share,
             capacity_bytes: capacity_bytes.unwrap_or(f64::NAN),
             throughput_bps: per_second(counted.departed_bytes as f64 * 8.0),
-            queue_packets_mean: self.queue.mean().unwrap_or(0.0),
+            queue_packets_mean: lengths.mean().unwrap_or(0.0),
             queue_packets_p50: queue(0.5),
             queue_packets_p95: queue(0.95),
             queue_packets_max: queue(1.0),

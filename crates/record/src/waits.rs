@@ -7,8 +7,10 @@ use crate::histogram::{Extent, OCTAVES, SUB_BUCKETS, bucket, lowest, quantile};
 /// Both weights of a bucket lie side by side, since most waits have both.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
-    /// Nanoseconds and packets of each bucket, an octave at a time.
-    octaves: [Option<Box<[[u64; 2]; SUB_BUCKETS]>>; OCTAVES],
+    /// Nanoseconds and packets of each bucket, up to the octave of the longest wait; but for those of [`Waits::none`].
+    counts: Vec<[u64; 2]>,
+    /// Nanoseconds and packets without a wait: many, and quickly added.
+    none: [u64; 2],
     /// Waits that grew as time passed: how many more of them reach through each bucket than through the one before,
     /// modulo 2^64. Empty until the first.
     growing: Vec<u64>,
@@ -19,7 +21,8 @@ pub(crate) struct Waits {
 impl Waits {
     pub(crate) fn new() -> Self {
         Self {
-            octaves: [const { None }; OCTAVES],
+            counts: Vec::new(),
+            none: [0; 2],
             growing: Vec::new(),
             over_time: Extent::default(),
             of_packets: Extent::default(),
@@ -29,6 +32,11 @@ impl Waits {
     /// `wait` held for `nanos`, and `packets` left that had waited that long.
     #[inline]
     pub(crate) fn record(&mut self, wait: u64, nanos: u64, packets: u64) {
+        if wait == 0 {
+            self.none[0] += nanos;
+            self.none[1] += packets;
+            return;
+        }
         if nanos == 0 && packets == 0 {
             return;
         }
@@ -62,27 +70,28 @@ impl Waits {
 
     #[inline]
     fn counts(&mut self, bucket: usize) -> &mut [u64; 2] {
-        let octave = &mut self.octaves[bucket / SUB_BUCKETS];
-        &mut octave.get_or_insert_with(|| Box::new([[0; 2]; SUB_BUCKETS]))[bucket % SUB_BUCKETS]
+        if bucket >= self.counts.len() {
+            self.counts.resize((bucket / SUB_BUCKETS + 1) * SUB_BUCKETS, [0; 2]);
+        }
+        &mut self.counts[bucket]
     }
 
     pub(crate) fn clear(&mut self) {
-        for counts in self.octaves.iter_mut().flatten() {
-            counts.fill([0; 2]);
-        }
+        self.counts.fill([0; 2]);
+        self.none = [0; 2];
         self.growing.fill(0);
         self.over_time = Extent::default();
         self.of_packets = Extent::default();
     }
 
     /// What is known exactly of the waits over time.
-    pub(crate) const fn over_time(&self) -> &Extent {
-        &self.over_time
+    pub(crate) fn over_time(&self) -> Extent {
+        self.over_time.with_zeros(self.none[0])
     }
 
     /// What is known exactly of the waits of packets.
-    pub(crate) const fn of_packets(&self) -> &Extent {
-        &self.of_packets
+    pub(crate) fn of_packets(&self) -> Extent {
+        self.of_packets.with_zeros(self.none[1])
     }
 
     /// The wait that is not exceeded for the share `q` of the time.
@@ -94,17 +103,18 @@ impl Waits {
             let width = if through == 0 { 0 } else { lowest(bucket + 1) - lowest(bucket) };
             (bucket, held.wrapping_add(width.wrapping_mul(through)))
         });
-        quantile(&self.over_time, q, nanos)
+        quantile(&self.over_time(), q, nanos)
     }
 
     /// The wait that the share `q` of the packets did not exceed.
     pub(crate) fn quantile_of_packets(&self, q: f64) -> Option<f64> {
         let packets = (0..OCTAVES * SUB_BUCKETS).map(|bucket| (bucket, self.held(bucket)[1]));
-        quantile(&self.of_packets, q, packets)
+        quantile(&self.of_packets(), q, packets)
     }
 
     fn held(&self, bucket: usize) -> [u64; 2] {
-        self.octaves[bucket / SUB_BUCKETS].as_ref().map_or([0; 2], |counts| counts[bucket % SUB_BUCKETS])
+        let [nanos, packets] = self.counts.get(bucket).copied().unwrap_or_default();
+        if bucket > 0 { [nanos, packets] } else { [nanos.wrapping_add(self.none[0]), packets + self.none[1]] }
     }
 }
 
