@@ -175,8 +175,9 @@ impl<P: Routed> Fabric<P> {
         self.beyond.routes.steps[packet.step() as usize].last
     }
 
-    /// `packet` begins the step it is on.
-    #[inline]
+    /// `packet` begins the step it is on. Inlined, so that a packet that was made just now goes from registers to its
+    /// place: read back from memory in wider pieces than it was written in, it would stall the processor.
+    #[inline(always)]
     pub fn forward(&mut self, now: Time, packet: P, tap: &mut impl Tap<P>) {
         let step = self.beyond.routes.steps[packet.step() as usize];
         if step.link == NO_LINK {

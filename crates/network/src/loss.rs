@@ -54,6 +54,11 @@ impl Losses {
     /// Whether the packet that arrives now is lost.
     #[inline]
     pub(crate) fn loses(&mut self) -> bool {
+        !matches!(self.model, LossModel::None) && self.strikes()
+    }
+
+    #[inline(never)]
+    fn strikes(&mut self) -> bool {
         match &self.model {
             LossModel::None => false,
             LossModel::Bernoulli(probability) => self.random.happens(probability.get()),

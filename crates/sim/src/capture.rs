@@ -98,7 +98,7 @@ impl Capture {
                 let towards_receiver = matches!(body, Body::Data(_));
                 let ends = [Endpoint::sender(packet.flow), Endpoint::receiver(packet.flow)];
                 let [source, destination] = if towards_receiver { ends } else { [ends[1], ends[0]] };
-                let header = UdpHeader { source, destination, ecn: packet.ecn, payload: (packet.size() - 28) as u16 };
+                let header = UdpHeader { source, destination, ecn: packet.ecn(), payload: (packet.size() - 28) as u16 };
                 self.put(interface, now, &header, comment)
             }
         };
@@ -140,7 +140,7 @@ fn data_header<R>(packet: &Packet, data: &Data, form: Form, then: impl FnOnce(&T
         window: u16::MAX,
         timestamps: form.timestamps.then(|| (timestamp(data.timestamp), 0)),
         sack: &[],
-        ecn: packet.ecn,
+        ecn: packet.ecn(),
         payload: data.payload as u16,
     })
 }
@@ -163,7 +163,7 @@ fn ack_header<R>(packet: &Packet, ack: &Acknowledgement, form: Form, then: impl 
         window: u16::MAX,
         timestamps: form.timestamps.then(|| (timestamp(ack.timestamp), timestamp(ack.echo))),
         sack: &blocks[..count],
-        ecn: packet.ecn,
+        ecn: packet.ecn(),
         payload: 0,
     })
 }

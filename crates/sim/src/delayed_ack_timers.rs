@@ -44,9 +44,14 @@ impl DelayedAckTimers {
             return;
         }
         *expires = at;
-        if at == Time::NEVER {
-            return;
+        if at != Time::NEVER {
+            self.line_up(now, flow, at);
         }
+    }
+
+    /// The timer of `flow` is the last of those of its length.
+    #[inline(never)]
+    fn line_up(&mut self, now: Time, flow: u32, at: Time) {
         self.next = self.next.min(at);
         let length = at.since(now);
         let line = self.lines.iter().position(|line| line.length == length).unwrap_or_else(|| self.new_line(length));

@@ -12,12 +12,20 @@ use transport::{
 use units::{Ecn, Random, Span, Time};
 
 use crate::lines::Lines;
-use crate::packet::{Body, Packet};
+use crate::packet::{AckSlot, Acks, Body, Packet};
 
 /// Sender and receiver of one flow. Boxed: flows lie apart in memory, and a table of them stays small.
 pub(crate) enum Ends {
     Tcp { sender: Box<Lines<Sender>>, receiver: Box<Lines<Receiver>> },
     Datagram { source: Box<DatagramSource>, sink: DatagramSink },
+}
+
+/// The ACK that leaves `receiver` now, if one does, put among `acks`, with its size.
+#[inline]
+fn poll_ack(receiver: &mut Receiver, now: Time, acks: &mut Acks) -> Option<(AckSlot, u32)> {
+    let ack = receiver.poll_transmit(now)?;
+    let size = receiver.wire_size(&ack).get() as u32;
+    Some((acks.insert(ack), size))
 }
 
 /// A flow at work.
@@ -166,27 +174,32 @@ impl Ends {
         }
     }
 
-    /// A data packet arrives at the receiver. Answers the ACK that leaves at once, with its size.
+    /// A data packet arrives at the receiver. Answers the ACK that leaves at once, put among `acks`, with its size.
     #[inline]
-    pub(crate) fn on_data(&mut self, now: Time, data: &Data, congestion: bool) -> Option<(Acknowledgement, u32)> {
+    pub(crate) fn on_data(
+        &mut self,
+        now: Time,
+        data: &Data,
+        congestion: bool,
+        acks: &mut Acks,
+    ) -> Option<(AckSlot, u32)> {
         match self {
             Self::Tcp { receiver, .. } => {
                 receiver.on_data(now, data, congestion);
-                let ack = receiver.poll_transmit(now)?;
-                Some((ack, receiver.wire_size(&ack).get() as u32))
+                poll_ack(receiver, now, acks)
             }
             Self::Datagram { sink, .. } => {
-                Some((sink.on_data(now, data, congestion), DatagramSink::ECHO_SIZE.get() as u32))
+                let echo = acks.insert(sink.on_data(now, data, congestion));
+                Some((echo, DatagramSink::ECHO_SIZE.get() as u32))
             }
         }
     }
 
-    pub(crate) fn on_receiver_timeout(&mut self, now: Time) -> Option<(Acknowledgement, u32)> {
+    pub(crate) fn on_receiver_timeout(&mut self, now: Time, acks: &mut Acks) -> Option<(AckSlot, u32)> {
         match self {
             Self::Tcp { receiver, .. } => {
                 receiver.on_timeout(now);
-                let ack = receiver.poll_transmit(now)?;
-                Some((ack, receiver.wire_size(&ack).get() as u32))
+                poll_ack(receiver, now, acks)
             }
             Self::Datagram { .. } => None,
         }

@@ -26,16 +26,18 @@ pub(crate) struct Acks {
 impl Acks {
     #[inline]
     pub(crate) fn insert(&mut self, ack: Acknowledgement) -> AckSlot {
-        match self.free.pop() {
-            Some(slot) => {
-                *self.slots[slot as usize] = ack;
-                AckSlot(slot)
-            }
-            None => {
-                self.slots.push(Lines::new(ack));
-                AckSlot(self.slots.len() as u32 - 1)
-            }
-        }
+        // Written in one place only, it is built there and not moved.
+        let slot = self.free.pop().unwrap_or_else(|| self.add());
+        *self.slots[slot as usize] = ack;
+        AckSlot(slot)
+    }
+
+    /// A place more.
+    #[cold]
+    #[inline(never)]
+    fn add(&mut self) -> u32 {
+        self.slots.push(Lines::new(Acknowledgement::default()));
+        self.slots.len() as u32 - 1
     }
 
     #[inline]
@@ -57,7 +59,8 @@ impl Acks {
     }
 }
 
-/// A packet on its way: 32 bytes without holes, which are moved as they are.
+/// A packet on its way: 32 bytes without a hole or an invalid value, so that they are moved whole. Where a compiler
+/// finds either, it moves the pieces around it, and the next wider read has to wait for them.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Packet {
@@ -70,13 +73,14 @@ pub(crate) struct Packet {
     /// IP bytes: no packet is larger than 65,535.
     size: u16,
     payload: u16,
-    flags: u8,
-    pub(crate) ecn: Ecn,
+    /// The ECN codepoint in its own two bits, and the bits below.
+    flags: u32,
 }
 
-const ACK: u8 = 1;
-const RETRANSMISSION: u8 = 2;
-const REDUCED: u8 = 4;
+const ECN: u32 = 0b11;
+const ACK: u32 = 1 << 2;
+const RETRANSMISSION: u32 = 1 << 3;
+const REDUCED: u32 = 1 << 4;
 
 impl Packet {
     /// `data` in a packet of `size` IP bytes.
@@ -87,23 +91,20 @@ impl Packet {
         let reduced = if data.reduced { REDUCED } else { 0 };
         let Data { sequence: number, timestamp, payload, .. } = *data;
         let (size, payload) = (size as u16, payload as u16);
-        Self { flow, step, number, timestamp, size, payload, flags: retransmission | reduced, ecn }
+        Self { flow, step, number, timestamp, size, payload, flags: retransmission | reduced | u32::from(ecn.bits()) }
     }
 
     /// The acknowledgement in `slot`, in a packet of `size` IP bytes.
     #[inline]
     pub(crate) fn of_ack(flow: u32, step: u32, size: u32, AckSlot(slot): AckSlot) -> Self {
         let number = u64::from(slot);
-        Self {
-            flow,
-            step,
-            number,
-            timestamp: Time::ZERO,
-            size: size as u16,
-            payload: 0,
-            flags: ACK,
-            ecn: Ecn::NotCapable,
-        }
+        Self { flow, step, number, timestamp: Time::ZERO, size: size as u16, payload: 0, flags: ACK }
+    }
+
+    /// Its ECN codepoint.
+    #[inline]
+    pub(crate) fn ecn(&self) -> Ecn {
+        Ecn::of((self.flags & ECN) as u8)
     }
 
     /// What it carries.
@@ -136,7 +137,7 @@ impl network::Packet for Packet {
 
     #[inline]
     fn ecn(&self) -> Ecn {
-        self.ecn
+        self.ecn()
     }
 
     #[inline]
@@ -145,7 +146,7 @@ impl network::Packet for Packet {
     }
 
     fn mark_congestion(&mut self) {
-        self.ecn = Ecn::Congestion;
+        self.flags |= u32::from(Ecn::Congestion.bits());
     }
 }
 
@@ -188,7 +189,7 @@ mod tests {
         };
         let packet = Packet::of_data(3, 4, 65_535, Ecn::Congestion, &data);
         assert!(matches!(packet.body(), Body::Data(carried) if carried == data));
-        assert_eq!((packet.flow, packet.step, packet.size(), packet.ecn), (3, 4, 65_535, Ecn::Congestion));
+        assert_eq!((packet.flow, packet.step, packet.size(), packet.ecn()), (3, 4, 65_535, Ecn::Congestion));
         let ack = Packet::of_ack(3, 4, 52, AckSlot(u32::MAX));
         assert!(matches!(ack.body(), Body::Ack(AckSlot(u32::MAX))));
     }

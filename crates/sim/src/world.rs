@@ -14,7 +14,7 @@ use crate::delayed_ack_timers::DelayedAckTimers;
 use crate::flow::{Ends, Flow};
 use crate::lines::Lines;
 use crate::observer::Observer;
-use crate::packet::{Acks, Body, Packet};
+use crate::packet::{AckSlot, Acks, Body, Packet};
 use crate::recorder::{NO_METER, Recorder};
 use crate::samples::{LINKS, PROBES, SERIES, Samples};
 
@@ -219,6 +219,12 @@ impl<'a> World<'a> {
         fabric.forward(now, packet, &mut observer);
     }
 
+    /// `packet`, which has crossed a wire, begins its next step.
+    #[inline(never)]
+    fn pass_on(&mut self, now: Time, packet: Packet) {
+        self.forward(now, packet);
+    }
+
     /// The network, and what observes it.
     #[inline]
     fn observed(&mut self) -> (&mut Fabric<Packet>, Observer<'_>) {
@@ -237,7 +243,7 @@ impl<'a> World<'a> {
     fn arrive(&mut self, now: Time, mut packet: Packet) {
         if !self.fabric.is_last(&packet) {
             packet.next_step();
-            return self.forward(now, packet);
+            return self.pass_on(now, packet);
         }
         if let Some(capture) = &mut self.capture {
             capture.at_end(now, &packet, &self.acks);
@@ -266,7 +272,7 @@ impl<'a> World<'a> {
 
     #[inline]
     fn data_arrives(&mut self, now: Time, packet: &Packet, data: &transport::Data) {
-        let congestion = packet.ecn == Ecn::Congestion;
+        let congestion = packet.ecn() == Ecn::Congestion;
         let flow: &mut Flow = &mut self.flows[packet.flow as usize];
         if now > flow.stop {
             return; // what was on the way when the flow stopped counts for nothing
@@ -278,24 +284,31 @@ impl<'a> World<'a> {
         if flow.completed.is_none() {
             counters.arrived_bytes += u64::from(packet.size());
         }
-        let ack = ends.on_data(now, data, congestion);
-        if let Some(total) = flow.total
-            && flow.completed.is_none()
-            && ends.delivered_segments() >= total
-        {
-            flow.completed = Some(now);
-            self.recorder.event(now, EventKind::Complete, packet.flow, None, None, None);
-        }
+        let ack = ends.on_data(now, data, congestion, &mut self.acks);
         self.delayed_ack_timers.set(now, packet.flow, or_never(ends.receiver_deadline()));
+        if flow.total.is_some() {
+            self.note_completion(now, packet.flow);
+        }
         if let Some(ack) = ack {
             self.acknowledge(now, packet.flow, ack);
         }
     }
 
+    /// Notes it if the last segment of `index` has arrived.
+    #[inline(never)]
+    fn note_completion(&mut self, now: Time, index: u32) {
+        let flow: &mut Flow = &mut self.flows[index as usize];
+        let delivered = flow.ends.as_ref().map(Ends::delivered_segments);
+        if flow.completed.is_none() && delivered >= flow.total {
+            flow.completed = Some(now);
+            self.recorder.event(now, EventKind::Complete, index, None, None, None);
+        }
+    }
+
     #[inline]
-    fn acknowledge(&mut self, now: Time, flow: u32, (ack, size): (transport::Acknowledgement, u32)) {
+    fn acknowledge(&mut self, now: Time, flow: u32, (slot, size): (AckSlot, u32)) {
         let step = self.flows[flow as usize].reverse;
-        let packet = Packet::of_ack(flow, step, size, self.acks.insert(ack));
+        let packet = Packet::of_ack(flow, step, size, slot);
         if let Some(capture) = &mut self.capture {
             capture.at_receiver(now, &packet, &self.acks);
         }
@@ -352,7 +365,7 @@ impl<'a> World<'a> {
     fn expire_receiver(&mut self, now: Time) {
         let Some(index) = self.delayed_ack_timers.due(now) else { return };
         let Some(ends) = &mut self.flows[index as usize].ends else { return };
-        let ack = ends.on_receiver_timeout(now);
+        let ack = ends.on_receiver_timeout(now, &mut self.acks);
         self.delayed_ack_timers.set(now, index, or_never(ends.receiver_deadline()));
         if let Some(ack) = ack {
             self.acknowledge(now, index, ack);

@@ -19,7 +19,7 @@ pub struct Data {
 }
 
 /// A pure acknowledgement.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Acknowledgement {
     /// Every segment below this number arrived.
     pub cumulative: u64,
@@ -45,13 +45,13 @@ pub struct Acknowledgement {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [(u32, u32); 4],
-    count: u8,
+    count: u32,
 }
 
 impl SackBlocks {
     /// Appends the block [start, end) of segment numbers above `cumulative`; a fifth is left out.
     pub fn push(&mut self, cumulative: u64, start: u64, end: u64) {
-        if let Some(slot) = self.blocks.get_mut(usize::from(self.count)) {
+        if let Some(slot) = self.blocks.get_mut(self.count as usize) {
             *slot = ((start - cumulative) as u32, (end - cumulative) as u32);
             self.count += 1;
         }
@@ -59,14 +59,14 @@ impl SackBlocks {
 
     /// The blocks as segment numbers [start, end).
     pub fn iter(&self, cumulative: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.blocks[..usize::from(self.count)]
+        self.blocks[..self.count as usize]
             .iter()
             .map(move |&(start, end)| (cumulative + u64::from(start), cumulative + u64::from(end)))
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        usize::from(self.count)
+        self.count as usize
     }
 
     /// Whether there is none.

@@ -244,10 +244,16 @@ impl Receiver {
     }
 
     /// The SACK blocks of the next ACK, and the segment that it reports as a duplicate.
+    #[inline]
     fn report(&mut self) -> (SackBlocks, Option<u64>) {
+        if self.has_duplicate || self.has_holes { self.report_holes() } else { Default::default() }
+    }
+
+    #[inline(never)]
+    fn report_holes(&mut self) -> (SackBlocks, Option<u64>) {
         let mut sack = SackBlocks::default();
-        let nothing = !std::mem::take(&mut self.has_duplicate) && !self.has_holes;
-        let Some(holes) = self.holes.as_mut().filter(|_| !nothing) else { return (sack, None) };
+        self.has_duplicate = false;
+        let Some(holes) = &mut self.holes else { return (sack, None) };
         let duplicate = holes.duplicate.take().filter(|_| self.sack);
         if self.sack && self.has_holes {
             let room = usize::from(self.max_blocks) - usize::from(duplicate.is_some());
@@ -264,6 +270,7 @@ impl Receiver {
     }
 
     /// The acknowledgement that leaves now, if one does.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Acknowledgement> {
         if !self.due {
             return None;
