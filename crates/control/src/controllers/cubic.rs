@@ -247,7 +247,9 @@ impl Cubic {
         if self.settings.hystart && self.hystart.observe(now, ack, reno.window) {
             reno.threshold = reno.window;
             self.state.cwnd_prior = reno.window;
-            return ack.avoidance_credit();
+            if !reno.grows_exponentially(ack) {
+                return ack.avoidance_credit();
+            }
         }
         if ack.window_limited { reno.slow_start(ack) } else { 0.0 }
     }
@@ -294,8 +296,8 @@ impl Controller for Cubic {
             self.discount_unused_time(cx.now);
         }
         self.last_ack = cx.now;
-        let credit =
-            if self.state.reno.in_slow_start() { self.slow_start(cx.now, ack) } else { ack.avoidance_credit() };
+        let exponential = self.state.reno.grows_exponentially(ack);
+        let credit = if exponential { self.slow_start(cx.now, ack) } else { ack.avoidance_credit() };
         if ack.window_limited && credit > 0.0 {
             self.avoid_congestion(cx.now, ack, credit);
         }

@@ -174,6 +174,35 @@ fn hystart_ends_slow_start_at_the_present_window_or_by_choice_not() {
     }
 }
 
+#[test]
+fn a_window_at_the_threshold_counts_one_ack_as_slow_start_where_the_stack_does() {
+    let mut world = World::new();
+    let mut cubic = at(10.0);
+    cubic.on_loss(&mut world.context(), &loss());
+    let at_threshold = Ack { slow_start_at_threshold: true, counting: crate::Counting::PerAck, ..segments(2) };
+    cubic.on_ack(&mut world.context(), &at_threshold);
+    assert_eq!((cubic.window(), cubic.slow_start_threshold()), (8.0, 7.0));
+    // The cubic begins with the next ACK, from 8 segments.
+    cubic.on_ack(&mut world.context(), &at_threshold);
+    assert!(cubic.window() < 8.1);
+    assert!((probed(&cubic, "k_s") - libm::cbrt(5.0)).abs() < 1e-12);
+}
+
+#[test]
+fn hystart_leaves_the_stack_its_ack_at_the_threshold() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(Settings::default());
+    cubic.on_start(&mut world.context());
+    cubic.state.reno.window = 30.0;
+    for n in 0..9 {
+        world.pass(Span::from_millis(5));
+        let at_threshold = Ack { rtt: rtt(60), round_start: n == 0, slow_start_at_threshold: true, ..segments(1) };
+        cubic.on_ack(&mut world.context(), &at_threshold);
+    }
+    // Eight ACKs and the ninth, at which the threshold became 38.
+    assert_eq!((cubic.window(), cubic.slow_start_threshold()), (39.0, 38.0));
+}
+
 /// A controller with `settings` that has just lost at 1000 segments and begins congestion avoidance.
 fn after_loss(world: &mut World, settings: Settings) -> Cubic {
     let mut cubic = Cubic::new(settings);
