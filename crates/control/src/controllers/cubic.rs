@@ -21,7 +21,7 @@
 //!
 //! What older implementations did otherwise is a parameter, by default as in the RFC. Linux 3.5: `C = 0.4004`, `beta =
 //! 0.7002`, `reno_alpha_one = false`, `look_ahead = "minimum"`, `growth_before_loss = 0.05`, `count_segments = true`,
-//! `hystart_delay_divisor = 16`. Linux 6: `C = 0.4004`, `beta = 0.7002`, `reno_alpha_one = false`, `look_ahead =
+//! `hystart_delay_divisor = 16`, `hystart_first_samples = true`. Linux 6: `C = 0.4004`, `beta = 0.7002`, `reno_alpha_one = false`, `look_ahead =
 //! "minimum"`, `growth_before_loss = 0.05`, `whole_segments = true`. FreeBSD 9: `beta = 0.8`, `halve_first = true`,
 //! `hystart = false`.
 
@@ -99,6 +99,8 @@ parameters! {
         /// The smallest RTT of a round may lie above that of all by one part in so many, at least 4 and at most 16
         /// ms
         hystart_delay_divisor: u32 = 8, range from(1).up_to(1000), source "16 in Linux 3.5";
+        /// The smallest RTT of a round is that of its first eight, whatever follows
+        hystart_first_samples: bool = false, source "true in Linux before 5.8";
     }
 }
 
@@ -161,7 +163,12 @@ impl Cubic {
                 reduced: false,
             },
             undo: Undo::default(),
-            hystart: HyStart::new(settings.hystart_ack_train, settings.hystart_delay, settings.hystart_delay_divisor),
+            hystart: HyStart::new(
+                settings.hystart_ack_train,
+                settings.hystart_delay,
+                settings.hystart_delay_divisor,
+                settings.hystart_first_samples,
+            ),
             last_ack: Time::ZERO,
         }
     }

@@ -5,6 +5,9 @@
 //! ACKs that lasts half the minimum RTT, as then the window fills the pipe, or a smallest RTT of the round that
 //! lies clearly above the minimum RTT, as then a queue builds.
 //!
+//! Linux takes the smallest of all RTTs of a round since 5.8. Before, that of the first eight stayed, which leaves slow
+//! start on a queue that has drained meanwhile: `first_samples`.
+//!
 //! Differences from Linux: no allowance for pacing and segmentation offload in the length of the train.
 
 use units::{Span, Time};
@@ -36,6 +39,8 @@ pub(crate) struct HyStart {
     ack_train: bool,
     delay: bool,
     divisor: u64,
+    /// Only the first [`SAMPLES`] RTTs of a round count.
+    first_samples: bool,
     round_start: Time,
     last_of_train: Time,
     round_rtt: Span,
@@ -45,12 +50,13 @@ pub(crate) struct HyStart {
 
 impl HyStart {
     /// Looks for either sign, or one of them. `divisor`: how small a part of the minimum RTT is a rise (8 in current
-    /// Linux).
-    pub(crate) fn new(ack_train: bool, delay: bool, divisor: u32) -> Self {
+    /// Linux). `first_samples`: whether the smallest RTT of a round is that of its first eight.
+    pub(crate) fn new(ack_train: bool, delay: bool, divisor: u32, first_samples: bool) -> Self {
         Self {
             ack_train,
             delay,
             divisor: u64::from(divisor),
+            first_samples,
             round_start: Time::ZERO,
             last_of_train: Time::ZERO,
             round_rtt: Span::MAX,
@@ -89,7 +95,9 @@ impl HyStart {
             }
         }
         if self.delay {
-            self.round_rtt = self.round_rtt.min(rtt.value);
+            if self.samples < SAMPLES || !self.first_samples {
+                self.round_rtt = self.round_rtt.min(rtt.value);
+            }
             if self.samples < SAMPLES {
                 self.samples += 1;
             } else if self.round_rtt > ack.min_rtt + (ack.min_rtt / self.divisor).clamp(LEAST_RISE, GREATEST_RISE) {
@@ -115,7 +123,7 @@ mod tests {
     /// ACKs of one round, `spacing` ms apart, with RTT `millis` on a path of `base`: after how many the search
     /// ends, and why.
     fn round(spacing: u64, millis: u64, base: u64, window: f64) -> Option<(usize, Found)> {
-        let mut hystart = HyStart::new(true, true, 8);
+        let mut hystart = HyStart::new(true, true, 8, false);
         let ack = Ack { rtt: rtt(millis), min_rtt: Span::from_millis(base), ..ack() };
         let start = Time::from_nanos(1_000_000_000);
         (0..100).find_map(|n: u64| {
@@ -146,9 +154,22 @@ mod tests {
     fn a_larger_divisor_allows_a_smaller_rise() {
         // A sixteenth of 160 ms is 10.
         for (millis, expected) in [(170, false), (171, true)] {
-            let mut hystart = HyStart::new(false, true, 16);
+            let mut hystart = HyStart::new(false, true, 16, false);
             let ack = Ack { rtt: rtt(millis), min_rtt: Span::from_millis(160), ..ack() };
             assert_eq!((0..9).any(|_| hystart.observe(Time::ZERO, &ack, 30.0)), expected, "{millis}");
+        }
+    }
+
+    #[test]
+    fn a_queue_that_drains_after_eight_samples_counts_in_linux_of_old() {
+        // Eight RTTs of 60 ms on a path of 40, where 45 are allowed; the ninth is 41.
+        for (first_samples, ends) in [(false, None), (true, Some(8))] {
+            let mut hystart = HyStart::new(false, true, 8, first_samples);
+            let ended = (0..12).find(|&n| {
+                let ack = Ack { rtt: rtt(if n < 8 { 60 } else { 41 }), min_rtt: Span::from_millis(40), ..ack() };
+                hystart.observe(Time::ZERO, &ack, 30.0)
+            });
+            assert_eq!(ended, ends);
         }
     }
 
@@ -160,7 +181,7 @@ mod tests {
     #[test]
     fn each_sign_can_be_left_out() {
         let start = Time::from_nanos(1_000_000_000);
-        let mut neither = HyStart::new(false, false, 8);
+        let mut neither = HyStart::new(false, false, 8, false);
         for n in 0..100 {
             let now = start + Span::from_millis(1) * n;
             assert!(!neither.observe(now, &Ack { rtt: rtt(80), round_start: n == 0, ..ack() }, 30.0));
@@ -169,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_new_round_starts_the_count_anew() {
-        let mut hystart = HyStart::new(false, true, 8);
+        let mut hystart = HyStart::new(false, true, 8, false);
         for n in 0..40 {
             assert!(!hystart.observe(Time::ZERO, &Ack { rtt: rtt(80), round_start: n % 8 == 0, ..ack() }, 30.0), "{n}");
         }
