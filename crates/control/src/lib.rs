@@ -22,6 +22,7 @@ pub mod registry;
 mod signals;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod variants;
 
 pub use controllers::*;
 pub use entry::{Entry, Quantity};

@@ -9,6 +9,7 @@ use std::{env, fs};
 
 use control::Entry;
 use control::registry::CONTROLLERS;
+use control::variants::{Variant, variants};
 
 const BEGIN: &str = "<!-- From the registry: UPDATE_DOCS=1 cargo test -p ackclock-control --test pages -->\n";
 const END: &str = "<!-- End of what is from the registry. -->\n";
@@ -35,6 +36,7 @@ fn tables(entry: &Entry) -> String {
         let (name, default, range) = (p.name, p.default, p.range);
         writeln!(text, "| `{name}` | `{default}` | {} | {range} | {} | {} |", p.unit, p.meaning, p.source).unwrap();
     }
+    text.push_str(&stacks(entry));
     text.push_str("\n## Probes\n\n");
     if entry.probes.is_empty() {
         text.push_str("None.\n");
@@ -46,6 +48,30 @@ fn tables(entry: &Entry) -> String {
     }
     text.push('\n');
     text.push_str(END);
+    text
+}
+
+/// What stacks do otherwise: a column for each, a row for each parameter that differs in one.
+fn stacks(entry: &Entry) -> String {
+    let variants = variants(entry.name);
+    if variants.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("\n## Variants\n\n");
+    text.push_str("With the profile of a stack it has the parameters of that stack, unless they are given. ");
+    text.push_str("`variant = \"...\"` among the\nparameters names another stack, or `\"standard\"`.\n\n| parameter | standard |");
+    variants.iter().for_each(|variant| write!(text, " {} |", variant.stack).unwrap());
+    text.push_str(&format!("\n| --- | --- |{}\n", " --- |".repeat(variants.len())));
+    for p in entry.parameters {
+        let of = |variant: &Variant| variant.values.iter().find(|(name, _)| *name == p.name).map(|(_, value)| *value);
+        if variants.iter().any(|variant| of(variant).is_some()) {
+            write!(text, "| `{}` | `{}` |", p.name, p.default).unwrap();
+            for variant in variants {
+                write!(text, " `{}` |", of(variant).unwrap_or(p.default)).unwrap();
+            }
+            text.push('\n');
+        }
+    }
     text
 }
 

@@ -34,12 +34,17 @@ pub(crate) fn controllers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
             .probes
             .iter()
             .map(|probe| json!({ "name": probe.name, "unit": probe.unit, "meaning": probe.meaning }));
+        let variants = control::variants::variants(entry.name).iter().map(|variant| {
+            let values = variant.values.iter().map(|(name, value)| ((*name).to_owned(), value.to_json()));
+            json!({ "stack": variant.stack, "values": values.collect::<serde_json::Map<_, _>>() })
+        });
         json!({
             "name": entry.name,
             "title": entry.title,
             "summary": entry.summary,
             "source": entry.source,
             "parameters": parameters.collect::<Value>(),
+            "variants": variants.collect::<Value>(),
             "probes": probes.collect::<Value>(),
         })
     });

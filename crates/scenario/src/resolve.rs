@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use control::{ControllerRef, Counting, registry};
+use control::{ControllerRef, Counting, Parameters, registry, variants};
 use network::Propagation;
 use serde_json::Value;
 use transport::{Options, PROFILES};
@@ -159,8 +159,26 @@ impl Scenario {
         Ok(planned)
     }
 
-    /// What [`PlannedFlow::cc`] is for `flow`.
-    fn controller(&self, flow: &Flow, allowed: Controllers<'_>) -> Result<ControllerRef, FlowError> {
+    /// The parameters of the controller of `flow`: those given, and for a controller of the registry those by which that
+    /// of the profile's stack differs. In a live run the stack is the kernel itself.
+    fn parameters(&self, flow: &Flow, allowed: Controllers<'_>) -> Result<Parameters, FlowError> {
+        let stack = flow.profile.as_ref().unwrap_or(&self.profile);
+        match &flow.cc {
+            ControllerRef::Registered(name) if allowed.names == Names::Registered => {
+                variants::complete(name, stack, &flow.parameters)
+                    .map_err(|error| flow_error("parameters", error.to_string()))
+            }
+            _ => Ok(flow.parameters.clone()),
+        }
+    }
+
+    /// What [`PlannedFlow::cc`] is for `flow` with its `parameters`.
+    fn controller(
+        &self,
+        flow: &Flow,
+        parameters: &Parameters,
+        allowed: Controllers<'_>,
+    ) -> Result<ControllerRef, FlowError> {
         match &flow.cc {
             ControllerRef::Source(file) => {
                 let (path, file) = (self.origin.beside(file), file.display());
@@ -169,7 +187,7 @@ impl Scenario {
                     Err(error) => Err(flow_error("cc", format!("`{file}` cannot be read: {error}"))),
                 }
             }
-            ControllerRef::Registered(name) => match registry::build(name, &flow.parameters) {
+            ControllerRef::Registered(name) => match registry::build(name, parameters) {
                 Ok(_) => Ok(flow.cc.clone()),
                 Err(error) => Err(flow_error("parameters", plain(&error.to_string()))),
             },
@@ -182,7 +200,13 @@ impl Scenario {
     }
 
     /// The changes of the parameters of `flow`, which runs from `start` to `stop`, in the order of time.
-    fn changes(&self, flow: &Flow, start: Time, stop: Time) -> Result<Vec<Change>, FlowError> {
+    fn changes(
+        &self,
+        flow: &Flow,
+        parameters: &Parameters,
+        start: Time,
+        stop: Time,
+    ) -> Result<Vec<Change>, FlowError> {
         let mut changes = flow.changes.clone();
         changes.sort_by_key(|change| change.at);
         let Some(first) = changes.first() else { return Ok(changes) };
@@ -202,7 +226,7 @@ impl Scenario {
             return Err(flow_error("changes", format!("`{}` is not before the end of the flow at `{stop}`", late.at)));
         }
         let mut controller =
-            registry::build(name, &flow.parameters).map_err(|e| flow_error("parameters", e.to_string()))?;
+            registry::build(name, parameters).map_err(|e| flow_error("parameters", e.to_string()))?;
         for change in &changes {
             let changed = controller.set_parameters(&change.parameters);
             changed.map_err(|error| flow_error("changes", plain(&format!("`{}`: {error}", change.at))))?;
@@ -219,7 +243,8 @@ impl Scenario {
         if flow.count == 0 {
             return Err(flow_error("count", "must be at least 1"));
         }
-        let cc = self.controller(flow, controllers)?;
+        let parameters = self.parameters(flow, controllers)?;
+        let cc = self.controller(flow, &parameters, controllers)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
         let options = options(profile(name).map_err(|message| flow_error("profile", message))?, &flow.transport)?;
         let end = Time::ZERO + self.duration;
@@ -234,7 +259,7 @@ impl Scenario {
         }
         check_amounts(flow, stop.min(end).since(flow.start))?;
         let kind = kind(flow)?;
-        let changes = self.changes(flow, latest, stop.min(end))?;
+        let changes = self.changes(flow, &parameters, latest, stop.min(end))?;
         let Routes { forward, reverse } = network.routes(flow).map_err(|(key, message)| flow_error(key, message))?;
         let rtt = |delay: fn(&Propagation) -> Span| forward.iter().chain(&reverse).map(|hop| delay(&hop.delay)).sum();
         let (base_rtt, shortest): (Span, Span) = (rtt(Propagation::initial), rtt(Propagation::shortest));
@@ -244,7 +269,7 @@ impl Scenario {
         }
         Ok(FlowSettings {
             cc,
-            parameters: flow.parameters.clone(),
+            parameters,
             changes,
             profile: name.clone(),
             options: Arc::new(options),

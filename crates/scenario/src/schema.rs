@@ -3,6 +3,7 @@
 
 use control::Entry;
 use control::registry::CONTROLLERS;
+use control::variants::{STANDARD, VARIANT, variants};
 use serde_json::{Map, Value, json};
 
 use crate::Scenario;
@@ -56,7 +57,13 @@ fn choice(entry: &Entry) -> Value {
 
 /// The parameters of `entry`, and no others.
 fn parameters(entry: &Entry) -> Value {
-    let properties: Map<_, _> = entry.parameters.iter().map(|p| (p.name.to_owned(), p.schema())).collect();
+    let mut properties: Map<_, _> = entry.parameters.iter().map(|p| (p.name.to_owned(), p.schema())).collect();
+    let stacks = variants(entry.name);
+    if !stacks.is_empty() {
+        let words: Vec<&str> = stacks.iter().map(|variant| variant.stack).chain([STANDARD]).collect();
+        let meaning = "The stack whose form it has, or the standard's; by default that of the profile";
+        properties.insert(VARIANT.to_owned(), json!({ "enum": words, "description": meaning }));
+    }
     json!({
         "type": "object",
         "description": format!("Parameters of {}: {}", entry.title, entry.summary),

@@ -12,6 +12,7 @@ use network::{
     QueueSettings, Service, Trace,
 };
 use scenario::{Arrivals, Document, Hop, Kind, OnOff, Paced, Plan, Sampling, Source};
+use serde_json::json;
 use units::{Bytes, Distribution, Fraction, Rate, Span, Time};
 
 /// The files of this machine.
@@ -395,6 +396,24 @@ fn a_controller_of_python_is_not_looked_up() {
     let plan = document.scenario().unwrap().plan(&disk).unwrap();
     assert_eq!(plan.flows[0].cc, ControllerRef::Python { index: 0, label: None });
     assert_eq!(plan.flows[0].parameters["gain"], 2);
+}
+
+#[test]
+fn a_profile_gives_a_controller_the_parameters_of_its_stack() {
+    let parameters = |profile: &str, flow: &str| {
+        let text = format!(
+            "duration = \"1s\"\nprofile = \"{profile}\"\nflows = [{flow}]\n\
+             path = {{ rate = \"1mbit\", rtt = \"9ms\", queue = \"9p\" }}"
+        );
+        plan(&text).flows[0].parameters.clone()
+    };
+    let linux = parameters("linux", "{ cc = \"cubic\" }");
+    assert_eq!((&linux["C"], &linux["whole_segments"]), (&json!(0.4004), &json!(true)));
+    // Of the flow before that of the run, and what is given before either.
+    let freebsd = parameters("linux", "{ cc = \"cubic\", profile = \"freebsd-9\", parameters = { C = 0.5 } }");
+    assert_eq!((&freebsd["C"], &freebsd["beta"]), (&json!(0.5), &json!(0.8)));
+    assert!(parameters("linux", "{ cc = \"cubic-rfc\" }").is_empty());
+    assert!(parameters("linux", "{ cc = \"cubic\", parameters = { variant = \"standard\" } }").is_empty());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from typing import Annotated, Any
 
 import typer
@@ -43,7 +44,19 @@ def controllers(
         return
     output.show(f"{chosen['title']}: {chosen['summary']}. {chosen['source']}.", as_json=False)
     _show("parameter", chosen["parameters"], ("default", "unit", "range", "meaning", "source"))
+    if chosen["variants"]:
+        output.show(
+            "A profile gives it the parameters of its stack; `variant` among its parameters names another.",
+            as_json=False,
+        )
+        rows = [{"name": one["stack"], "parameters": _values(one["values"])} for one in chosen["variants"]]
+        _show("variant", rows, ("parameters",))
     _show("probe", chosen["probes"], ("unit", "meaning"))
+
+
+def _values(values: dict[str, Any]) -> str:
+    """``values`` as a scenario writes them."""
+    return ", ".join(f"{name} = {json.dumps(value)}" for name, value in values.items())
 
 
 def _show(kind: str, rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:

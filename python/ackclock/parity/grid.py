@@ -11,18 +11,6 @@ from ackclock import _engine
 from ackclock.repetitions import Point, seeds
 from ackclock.scenario import display_name
 
-KERNEL = {
-    "cubic": {
-        "C": 0.4004,
-        "beta": 0.7002,
-        "reno_alpha_one": False,
-        "look_ahead": "minimum",
-        "growth_before_loss": 0.05,
-        "whole_segments": True,
-    }
-}
-"""Parameters with which a controller simulates that of the kernel, which has none to set."""
-
 START_JITTER = "1s"
 """Flows start within this, at instants that the seed draws for both engines. Without it all simulated runs of
 a controller that draws nothing itself are the same, and there is no spread to compare with."""
@@ -48,15 +36,9 @@ class Cell:
         """Its flows in words."""
         return f"{self.flows} x {display_name(self.cc)}"
 
-    def resolved(self, duration: str, warmup: str, simulated: bool = False) -> str:
-        """Its scenario, resolved. ``simulated``: with the parameters of the kernel's controller."""
-        parameters = KERNEL.get(self.cc, {}) if simulated else {}
-        flow = {
-            "cc": self.cc,
-            "count": self.flows,
-            "start_jitter": START_JITTER,
-            "parameters": parameters,
-        }
+    def resolved(self, duration: str, warmup: str) -> str:
+        """Its scenario, resolved; simulated with profile `linux` its controller is the kernel's too."""
+        flow = {"cc": self.cc, "count": self.flows, "start_jitter": START_JITTER}
         document = {
             "name": f"{self.path}, {self.name}",
             "duration": duration,
@@ -89,9 +71,8 @@ class Grid:
 
     def points(self, simulations: int = 0) -> list[Point[int]]:
         """The cells as the points of a sweep, by their numbers: live, or simulated ``simulations`` times."""
-        simulated = simulations > 0
-        repetitions = seeds(self.seed, simulations if simulated else self.repeat)
+        repetitions = seeds(self.seed, simulations or self.repeat)
         return [
-            Point(number, cell.resolved(self.duration, self.warmup, simulated), repetitions)
+            Point(number, cell.resolved(self.duration, self.warmup), repetitions)
             for number, cell in enumerate(self.cells())
         ]

@@ -19,11 +19,8 @@
 //! - A window that comes out of slow start above W_max starts a new plateau there: K = 0 and W_max = cwnd, as after
 //!   a timeout.
 //!
-//! What older implementations did otherwise is a parameter, by default as in the RFC. Linux 3.5: `C = 0.4004`, `beta =
-//! 0.7002`, `reno_alpha_one = false`, `look_ahead = "minimum"`, `growth_before_loss = 0.05`, `count_segments = true`,
-//! `hystart_delay_divisor = 16`, `hystart_first_samples = true`. Linux 6: `C = 0.4004`, `beta = 0.7002`, `reno_alpha_one = false`, `look_ahead =
-//! "minimum"`, `growth_before_loss = 0.05`, `whole_segments = true`. FreeBSD 9: `beta = 0.8`, `halve_first = true`,
-//! `hystart = false`.
+//! What implementations do otherwise is a parameter, by default as in the RFC; `VARIANTS` has those of Linux 6, Linux
+//! 3.5 and FreeBSD 9. `cubic` is that of the stack, `cubic-rfc` the RFC's.
 
 use units::Time;
 
@@ -31,15 +28,17 @@ use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, parameters};
 use crate::parts::hystart::HyStart;
 use crate::parts::reno::delegate;
-use crate::range::{above, from};
+use crate::range::{Literal, above, from};
+use crate::variants::Variant;
 use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
 
 /// What the registry tells about CUBIC.
 pub const ENTRY: Entry = Entry {
     name: "cubic",
     title: "CUBIC",
-    summary: "Grows along a cubic of the time since the last loss, flat around the window at which that happened",
-    source: "RFC 9438",
+    summary: "Grows along a cubic of the time since the last loss, flat around the window at which that happened; as \
+              the stack of the profile has it, by default Linux",
+    source: "RFC 9438; Linux; FreeBSD",
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("w_max", "segments", "W_max"),
@@ -50,6 +49,42 @@ pub const ENTRY: Entry = Entry {
     ],
     make: |given| Ok(Box::new(Cubic::new(Settings::read(given)?))),
 };
+
+/// What stacks do otherwise.
+pub const VARIANTS: &[Variant] = &[
+    Variant {
+        stack: "linux",
+        values: &[
+            ("C", Literal::Number(0.4004)),
+            ("beta", Literal::Number(0.7002)),
+            ("reno_alpha_one", Literal::Switch(false)),
+            ("look_ahead", Literal::Word("minimum")),
+            ("growth_before_loss", Literal::Number(0.05)),
+            ("whole_segments", Literal::Switch(true)),
+        ],
+    },
+    Variant {
+        stack: "linux-3.5",
+        values: &[
+            ("C", Literal::Number(0.4004)),
+            ("beta", Literal::Number(0.7002)),
+            ("reno_alpha_one", Literal::Switch(false)),
+            ("look_ahead", Literal::Word("minimum")),
+            ("growth_before_loss", Literal::Number(0.05)),
+            ("count_segments", Literal::Switch(true)),
+            ("hystart_delay_divisor", Literal::Integer(16)),
+            ("hystart_first_samples", Literal::Switch(true)),
+        ],
+    },
+    Variant {
+        stack: "freebsd-9",
+        values: &[
+            ("beta", Literal::Number(0.8)),
+            ("halve_first", Literal::Switch(true)),
+            ("hystart", Literal::Switch(false)),
+        ],
+    },
+];
 
 /// The smallest window after a mark (RFC 9438, section 4.6).
 const MINIMUM_AFTER_MARK: f64 = 1.0;

@@ -6,6 +6,7 @@ pub mod card;
 pub mod cdg;
 pub mod compound;
 pub mod cubic;
+pub mod cubic_rfc;
 pub mod da;
 pub mod dual;
 pub mod e_tcp;
