@@ -159,15 +159,13 @@ impl Scenario {
         Ok(planned)
     }
 
-    /// The parameters of the controller of `flow`: those given, and for a controller of the registry those by which that
-    /// of the profile's stack differs. In a live run the stack is the kernel itself.
-    fn parameters(&self, flow: &Flow, allowed: Controllers<'_>) -> Result<Parameters, FlowError> {
+    /// The parameters of the controller of `flow`: those given, and for one of the registry those by which that of the
+    /// stack of the profile differs.
+    fn parameters(&self, flow: &Flow) -> Result<Parameters, FlowError> {
         let stack = flow.profile.as_ref().unwrap_or(&self.profile);
         match &flow.cc {
-            ControllerRef::Registered(name) if allowed.names == Names::Registered => {
-                variants::complete(name, stack, &flow.parameters)
-                    .map_err(|error| flow_error("parameters", error.to_string()))
-            }
+            ControllerRef::Registered(name) => variants::complete(name, stack, &flow.parameters)
+                .map_err(|error| flow_error("parameters", error.to_string())),
             _ => Ok(flow.parameters.clone()),
         }
     }
@@ -200,13 +198,7 @@ impl Scenario {
     }
 
     /// The changes of the parameters of `flow`, which runs from `start` to `stop`, in the order of time.
-    fn changes(
-        &self,
-        flow: &Flow,
-        parameters: &Parameters,
-        start: Time,
-        stop: Time,
-    ) -> Result<Vec<Change>, FlowError> {
+    fn changes(&self, flow: &Flow, parameters: &Parameters, start: Time, stop: Time) -> Result<Vec<Change>, FlowError> {
         let mut changes = flow.changes.clone();
         changes.sort_by_key(|change| change.at);
         let Some(first) = changes.first() else { return Ok(changes) };
@@ -225,8 +217,7 @@ impl Scenario {
         if let Some(late) = changes.iter().find(|change| change.at >= stop) {
             return Err(flow_error("changes", format!("`{}` is not before the end of the flow at `{stop}`", late.at)));
         }
-        let mut controller =
-            registry::build(name, parameters).map_err(|e| flow_error("parameters", e.to_string()))?;
+        let mut controller = registry::build(name, parameters).map_err(|e| flow_error("parameters", e.to_string()))?;
         for change in &changes {
             let changed = controller.set_parameters(&change.parameters);
             changed.map_err(|error| flow_error("changes", plain(&format!("`{}`: {error}", change.at))))?;
@@ -243,7 +234,7 @@ impl Scenario {
         if flow.count == 0 {
             return Err(flow_error("count", "must be at least 1"));
         }
-        let parameters = self.parameters(flow, controllers)?;
+        let parameters = self.parameters(flow)?;
         let cc = self.controller(flow, &parameters, controllers)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
         let options = options(profile(name).map_err(|message| flow_error("profile", message))?, &flow.transport)?;
@@ -269,7 +260,8 @@ impl Scenario {
         }
         Ok(FlowSettings {
             cc,
-            parameters,
+            // In a live run the stack is the kernel itself.
+            parameters: if controllers.names == Names::Registered { parameters } else { flow.parameters.clone() },
             changes,
             profile: name.clone(),
             options: Arc::new(options),

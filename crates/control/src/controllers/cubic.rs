@@ -22,15 +22,16 @@
 //! What implementations do otherwise is a parameter, by default as in the RFC; `VARIANTS` has those of Linux 6, Linux
 //! 3.5 and FreeBSD 9. `cubic` is that of the stack, `cubic-rfc` the RFC's.
 
-use units::Time;
+use units::{Span, Time};
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, parameters};
+use crate::parts::counter::Counter;
 use crate::parts::hystart::HyStart;
 use crate::parts::reno::delegate;
 use crate::range::{Literal, above, from};
 use crate::variants::Variant;
-use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo, Wants};
 
 /// What the registry tells about CUBIC.
 pub const ENTRY: Entry = Entry {
@@ -61,6 +62,8 @@ pub const VARIANTS: &[Variant] = &[
             ("look_ahead", Literal::Word("minimum")),
             ("growth_before_loss", Literal::Number(0.05)),
             ("whole_segments", Literal::Switch(true)),
+            ("stops_while", Literal::Word("idle")),
+            ("keeps_epoch", Literal::Switch(true)),
         ],
     },
     Variant {
@@ -74,6 +77,8 @@ pub const VARIANTS: &[Variant] = &[
             ("count_segments", Literal::Switch(true)),
             ("hystart_delay_divisor", Literal::Integer(16)),
             ("hystart_first_samples", Literal::Switch(true)),
+            ("stops_while", Literal::Word("never")),
+            ("keeps_epoch", Literal::Switch(true)),
         ],
     },
     Variant {
@@ -96,6 +101,18 @@ choices! {
         Smoothed = Word("smoothed"),
         /// The smallest RTT of the connection.
         Minimum = Word("minimum"),
+    }
+}
+
+choices! {
+    /// When the clock of the cubic stands still.
+    pub enum StopsWhile {
+        /// While the window is not fully used.
+        Unused = Word("unused"),
+        /// From the last segment before an idle time to the first after it.
+        Idle = Word("idle"),
+        /// Never.
+        Never = Word("never"),
     }
 }
 
@@ -123,6 +140,11 @@ parameters! {
         /// Windows and targets are whole segments, and the window grows by one for the fewest counted that the
         /// cubic, Reno or growth_before_loss ask for
         whole_segments: bool = false, source "true in Linux 6";
+        /// When time does not move the cubic on: while the application leaves part of the window unused, or only while
+        /// nothing is outstanding
+        stops_while: StopsWhile = StopsWhile::Unused, source "section 5.8; idle in Linux since 4.3";
+        /// A slow start after an idle time does not end the epoch
+        keeps_epoch: bool = false, source "true in Linux";
         /// The first loss of a connection halves the window
         halve_first: bool = false, source "true in FreeBSD 9";
         /// Slow start ends before a loss where HyStart sees the pipe full
@@ -180,6 +202,8 @@ pub struct Cubic {
     state: State,
     undo: Undo<State>,
     hystart: HyStart,
+    /// Towards the next whole segment.
+    counter: Counter,
     last_ack: Time,
 }
 
@@ -204,6 +228,7 @@ impl Cubic {
                 settings.hystart_delay_divisor,
                 settings.hystart_first_samples,
             ),
+            counter: Counter::default(),
             last_ack: Time::ZERO,
         }
     }
@@ -274,7 +299,7 @@ impl Cubic {
         if self.settings.reno_friendly {
             count = count.min(per_segment(self.state.w_est.floor() - cwnd));
         }
-        self.state.reno.window += credit / count.max(2.0);
+        self.counter.count(&mut self.state.reno, count.max(2.0) as u32, credit as u32);
     }
 
     /// A number of segments in the unit in which this CUBIC counts them.
@@ -284,7 +309,9 @@ impl Cubic {
 
     /// Slow start. Returns the credit left for congestion avoidance.
     fn slow_start(&mut self, now: Time, ack: &Ack) -> f64 {
-        self.state.epoch = None;
+        if !self.settings.keeps_epoch {
+            self.state.epoch = None;
+        }
         let reno = &mut self.state.reno;
         if self.settings.hystart && self.hystart.observe(now, ack, reno.window) {
             reno.threshold = reno.window;
@@ -296,11 +323,12 @@ impl Cubic {
         if ack.window_limited { reno.slow_start(ack) } else { 0.0 }
     }
 
-    /// Time in which the window is not used does not move the cubic on.
-    fn discount_unused_time(&mut self, now: Time) {
+    /// Time in which the window is not used, so much of it until now, does not move the cubic on.
+    fn discount_unused_time(&mut self, now: Time, unused: Span) {
         if let Some(epoch) = &mut self.state.epoch {
-            epoch.start += now.since(self.last_ack);
+            epoch.start = (epoch.start + unused).min(now);
         }
+        self.last_ack = now;
     }
 
     /// The share that this congestion event leaves.
@@ -320,12 +348,17 @@ impl Cubic {
         let share = self.kept();
         let kept = self.counted(cwnd * share);
         self.state.loss_seen = true;
+        self.counter.clear();
         self.state.reno = Reno { window: kept.max(minimum).min(cwnd), threshold: kept.max(Reno::MINIMUM) };
     }
 }
 
 impl Controller for Cubic {
     delegate!(state.reno: window, slow_start_threshold);
+
+    fn wants(&self) -> Wants {
+        Wants { transmit_start: true, ..Wants::default() }
+    }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.state.reno.start(cx);
@@ -334,8 +367,8 @@ impl Controller for Cubic {
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        if !ack.window_limited {
-            self.discount_unused_time(cx.now);
+        if !ack.window_limited && self.settings.stops_while == StopsWhile::Unused {
+            self.discount_unused_time(cx.now, cx.now.since(self.last_ack));
         }
         self.last_ack = cx.now;
         let exponential = self.state.reno.grows_exponentially(ack);
@@ -361,7 +394,9 @@ impl Controller for Cubic {
             self.state.cwnd_prior = self.state.reno.window;
         }
         let kept = self.kept();
+        self.counter.clear();
         self.state.reno.timeout(kept, loss.again);
+        self.state.reno.threshold = self.counted(self.state.reno.threshold);
         self.state.loss_seen = false;
         // The stage of congestion avoidance after the coming slow start has its plateau where it begins.
         self.state.w_max = 0.0;
@@ -378,9 +413,16 @@ impl Controller for Cubic {
     }
 
     fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.discount_unused_time(cx.now);
-        self.last_ack = cx.now;
         self.state.reno.idle_restart(cx);
+    }
+
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, idle: Span) {
+        match self.settings.stops_while {
+            // What came back after the last segment left is discounted already.
+            StopsWhile::Unused => self.discount_unused_time(cx.now, idle.min(cx.now.since(self.last_ack))),
+            StopsWhile::Idle => self.discount_unused_time(cx.now, idle),
+            StopsWhile::Never => {}
+        }
     }
 
     fn probe(&self, out: &mut dyn Probe) {
