@@ -31,4 +31,5 @@ pub mod tcp_fs;
 pub mod tcp_lp;
 pub mod tcp_q;
 pub mod vegas;
+pub mod veno;
 pub mod yeah;

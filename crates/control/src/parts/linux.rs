@@ -20,6 +20,11 @@ choices! {
 pub(crate) struct Counter(u32);
 
 impl Counter {
+    /// Nothing is counted yet.
+    pub(crate) const fn new() -> Self {
+        Self(0)
+    }
+
     /// A reduction or timeout begins.
     pub(crate) fn clear(&mut self) {
         self.0 = 0;
@@ -55,6 +60,13 @@ impl Counter {
     pub(crate) fn add(&mut self, credit: u32) -> u32 {
         self.0 += credit;
         self.0
+    }
+
+    /// Slow start, then one segment a window (`tcp_reno_cong_avoid`).
+    pub(crate) fn grow_as_reno(&mut self, reno: &mut Reno, ack: &Ack) {
+        if let Some(credit) = avoidance(reno, ack) {
+            self.grow(reno, reno.window as u32, credit, ack.counting);
+        }
     }
 }
 
