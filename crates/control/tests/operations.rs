@@ -7,7 +7,7 @@ use common::{default_controller, one, probes, value};
 use control::Entry;
 use control::registry::CONTROLLERS;
 use control::testing::ack;
-use control::{Ack, Context, Controller, Counting, Loss, Marks, Parameters, RttSample};
+use control::{Ack, Context, Controller, Counting, Loss, Marks, Parameters, Range, RttSample};
 use proptest::prelude::*;
 use units::{Bytes, Random, Span, Time};
 
@@ -137,6 +137,8 @@ impl Connection {
         let before = self.controller.window();
         // A controller that tracks the window of a loss-based flow may return to it on a loss (CDG, equation 8).
         let before_loss = probes(&*self.controller).get("shadow_window").copied().unwrap_or(0.0).max(before);
+        // Westwood+ of Linux sets its window at the end of recovery (COMPLETE_CWR).
+        let after_recovery = probes(&*self.controller).get("estimated_window").copied().unwrap_or(0.0);
         let (ack, duplicate) = match operation {
             Operation::Ack(signals) => (Some(self.ack(signals)), false),
             Operation::DuplicateAck(signals) => (Some(self.ack(signals)), true),
@@ -180,7 +182,7 @@ impl Connection {
             }
             (Operation::Recovered, _) => {
                 self.controller.on_recovered(cx);
-                (1.0, before)
+                (1.0, before.max(after_recovery))
             }
             (Operation::IdleRestart, _) => {
                 self.controller.on_idle_restart(cx);
@@ -198,8 +200,10 @@ fn variants(entry: &Entry) -> Vec<Parameters> {
         ["false", "true", "0", "1", "2", "64", "1000", "1e-6", "0.001", "0.999", "0s", "1us", "10s"];
     let mut variants = vec![Parameters::new()];
     for parameter in entry.parameters {
-        let tried = TRIED.map(|text| one(parameter.name, value(text)));
-        variants.extend(tried.into_iter().filter(|given| entry.build(given).is_ok()));
+        let choices = if let Range::Choice(choices) = parameter.range { choices } else { &[] };
+        let choices = choices.iter().map(|choice| choice.to_json());
+        let tried = TRIED.into_iter().map(value).chain(choices).map(|value| one(parameter.name, value));
+        variants.extend(tried.filter(|given| entry.build(given).is_ok()));
     }
     variants
 }

@@ -32,4 +32,5 @@ pub mod tcp_lp;
 pub mod tcp_q;
 pub mod vegas;
 pub mod veno;
+pub mod westwood;
 pub mod yeah;
