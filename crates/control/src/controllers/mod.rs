@@ -16,6 +16,7 @@ pub mod gentle_2;
 pub mod hd;
 pub mod highspeed;
 pub mod htcp;
+pub mod hybla;
 pub mod illinois;
 pub mod jk;
 pub mod ledbat;
