@@ -32,6 +32,7 @@ pub mod tcp_fq;
 pub mod tcp_fs;
 pub mod tcp_lp;
 pub mod tcp_q;
+pub mod tri_s;
 pub mod vegas;
 pub mod veno;
 pub mod westwood;
