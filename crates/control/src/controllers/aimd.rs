@@ -3,11 +3,22 @@
 //!
 //! NewReno with both constants free. With alpha = 3*(1 - beta)/(1 + beta) it has NewReno's mean window at the same
 //! loss rate (RFC 9438, section 4.3).
+//!
+//! With powers of the window it is any linear or binomial rule (Bansal and Balakrishnan, "Binomial congestion control
+//! algorithms", INFOCOM 2001; Edwan 2010, sections 2.2 and 2.3):
+//!
+//! | rule | here |
+//! | --- | --- |
+//! | w += alpha/w^k a round trip | `Aimd::increase` |
+//! | w -= b w^l on a loss, b = `decrease`, or 1 - beta | `Aimd::left` |
+//!
+//! AIMD is k = 0, l = 1; AIAD 0, 0; MIMD -1, 1; MIAD -1, 0; IIAD 1, 0; SQRT 1/2, 1/2. Those with k + l = 1 and l <= 1
+//! have NewReno's share up to a constant.
 
 use crate::entry::Entry;
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
-use crate::range::above;
+use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
 /// What the registry tells about AIMD.
@@ -29,6 +40,12 @@ parameters! {
             unit "segments per RTT", range above(0.0).up_to(1000.0), source "RFC 5681, equation 3, for 1";
         /// Share of the window kept on a loss
         beta: f64 = 0.5, range above(0.0).below(1.0), source "RFC 5681, equation 4, for 0.5";
+        /// Power of the window by which the increase is divided
+        k: f64 = 0.0, range from(-1.0).up_to(4.0), source "Bansal and Balakrishnan 2001, k";
+        /// Power of the window that a loss takes
+        l: f64 = 1.0, range from(0.0).up_to(1.0), source "Bansal and Balakrishnan 2001, l";
+        /// What a loss takes, in units of that power; 0 for 1 - beta
+        decrease: f64 = 0.0, range from(0.0).up_to(1_000_000.0), source "Bansal and Balakrishnan 2001, beta";
     }
 }
 
@@ -45,23 +62,54 @@ impl Aimd {
     pub fn new(settings: Settings) -> Self {
         Self { settings, reno: Reno::new(), undo: Undo::default() }
     }
+
+    /// Segments a round trip.
+    fn increase(&self) -> f64 {
+        let Settings { alpha, k, .. } = self.settings;
+        if k == 0.0 { alpha } else { alpha / power(self.reno.window, k) }
+    }
+
+    /// The share of the window that a loss leaves; 0 if it takes it all.
+    fn left(&self) -> f64 {
+        let Settings { beta, l, decrease, .. } = self.settings;
+        if l == 1.0 && decrease == 0.0 {
+            return beta;
+        }
+        let taken = if decrease > 0.0 { decrease } else { 1.0 - beta };
+        (1.0 - taken * power(self.reno.window, l - 1.0)).max(0.0)
+    }
+}
+
+/// w^n, without logarithms for the powers of the named rules.
+fn power(w: f64, n: f64) -> f64 {
+    if n == 1.0 {
+        w
+    } else if n == -1.0 {
+        1.0 / w
+    } else if n == 0.5 {
+        w.sqrt()
+    } else if n == -0.5 {
+        1.0 / w.sqrt()
+    } else {
+        libm::pow(w, n)
+    }
 }
 
 impl Controller for Aimd {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.reno.grow_by(ack, self.settings.alpha);
+        self.reno.grow_by(ack, self.increase());
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
-        self.reno.multiplicative_decrease(self.settings.beta);
+        self.reno.multiplicative_decrease(self.left());
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
-        self.reno.timeout(self.settings.beta, loss.again);
+        self.reno.timeout(self.left(), loss.again);
     }
 }
 
@@ -73,11 +121,43 @@ mod tests {
     #[test]
     fn a_window_of_acknowledgements_adds_alpha_and_a_loss_keeps_beta() {
         let mut world = World::new();
-        let mut aimd = Aimd::new(Settings { alpha: 0.2, beta: 0.875 });
+        let mut aimd = Aimd::new(Settings { alpha: 0.2, beta: 0.875, ..Settings::default() });
         aimd.reno = Reno { window: 40.0, threshold: 2.0 };
         aimd.on_ack(&mut world.context(), &Ack { newly_acknowledged: 40, newly_delivered: 40, ..ack() });
         assert!((aimd.window() - 40.2).abs() < 1e-12);
         aimd.on_loss(&mut world.context(), &loss());
         assert!((aimd.window() - 35.175).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_six_named_rules_grow_and_give_up_by_their_powers() {
+        let mut world = World::new();
+        // From 100 segments, alpha = 1, b = 0.5 for l = 1 and 4 else: the increase of a round trip, and what a loss
+        // takes.
+        for (name, k, l, increase, taken) in [
+            ("AIMD", 0.0, 1.0, 1.0, 50.0),
+            ("AIAD", 0.0, 0.0, 1.0, 4.0),
+            ("MIMD", -1.0, 1.0, 100.0, 50.0),
+            ("MIAD", -1.0, 0.0, 100.0, 4.0),
+            ("IIAD", 1.0, 0.0, 0.01, 4.0),
+            ("SQRT", 0.5, 0.5, 0.1, 40.0),
+        ] {
+            let decrease = if l == 1.0 { 0.0 } else { 4.0 };
+            let mut aimd = Aimd::new(Settings { k, l, decrease, ..Settings::default() });
+            aimd.reno = Reno { window: 100.0, threshold: 2.0 };
+            aimd.on_ack(&mut world.context(), &Ack { newly_acknowledged: 100, newly_delivered: 100, ..ack() });
+            assert!((aimd.window() - 100.0 - increase).abs() < 1e-9, "{name}: {}", aimd.window());
+            aimd.reno.window = 100.0;
+            aimd.on_loss(&mut world.context(), &loss());
+            assert!((aimd.window() - 100.0 + taken).abs() < 1e-9, "{name}: {}", aimd.window());
+        }
+    }
+
+    #[test]
+    fn what_is_more_than_the_window_leaves_two_segments() {
+        let mut aimd = Aimd::new(Settings { l: 0.0, decrease: 1000.0, ..Settings::default() });
+        aimd.reno = Reno { window: 100.0, threshold: 2.0 };
+        aimd.on_loss(&mut World::new().context(), &loss());
+        assert_eq!(aimd.window(), 2.0);
     }
 }
