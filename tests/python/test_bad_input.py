@@ -162,22 +162,33 @@ def test_a_dollar_in_a_name_is_drawn_as_it_is(capsys, scenario, tmp_path, name):
     settings = ("--set", f"flows.0.name={name}", "--set", f"name={name}")
     status, _, err = run(capsys, "run", scenario, *settings, "--out", tmp_path / "out")
     assert (status, "warning" in err) == (0, False)
-    assert (tmp_path / "out" / "goodput.png").exists()
+    assert (tmp_path / "out" / "overview.png").exists()
 
 
 def test_a_figure_that_cannot_be_drawn_costs_no_table(capsys, scenario, tmp_path, monkeypatch):
     def broken(_):
         raise ZeroDivisionError("of the drawing")
 
-    monkeypatch.setattr("ackclock.plots.rtt_over_time", broken)
+    monkeypatch.setattr("ackclock.plots.overview.stack", broken)
     status, out, err = run(capsys, "run", scenario, "--out", tmp_path / "out", "--json")
-    why = "the figure rtt.png cannot be drawn, please report it: ZeroDivisionError: of the drawing"
+    why = "the figure overview.png cannot be drawn, please report it: ZeroDivisionError: of the drawing"
     assert status == 0
     assert f"warning: {why}" in err
     assert json.loads(out)["runs"]
     assert f"{why}." in (tmp_path / "out" / "index.html").read_text()
     assert Run.load(tmp_path / "out").flows.num_rows == 1
-    assert {p.name for p in (tmp_path / "out").glob("*.png")} == {"goodput.png", "queue.png", "window.png"}
+    assert {p.name for p in (tmp_path / "out").glob("*.png")} == {"delay-throughput.png", "distributions.png"}
+
+
+def test_a_first_page_that_fails_costs_no_table(capsys, scenario, tmp_path, monkeypatch):
+    def broken(_):
+        raise ZeroDivisionError("of the numbers")
+
+    monkeypatch.setattr("ackclock.cli.outcome.overview", broken)
+    status, _, err = run(capsys, "run", scenario, "--out", tmp_path / "out")
+    assert status == 0
+    assert "the first page cannot be drawn" in err
+    assert Run.load(tmp_path / "out").flows.num_rows == 1
 
 
 def test_force_replaces_a_report_and_nothing_else(capsys, scenario, tmp_path):

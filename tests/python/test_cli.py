@@ -62,7 +62,7 @@ def test_set_changes_a_key_and_out_keeps_everything(capsys, scenario, tmp_path):
     assert json.loads(out)["runs"][0]["flows"][0]["goodput_bps"] < 2e6
     assert str(out_folder / "index.html") in err
     names = {p.name for p in out_folder.iterdir()}
-    assert {"index.html", "run.json", "summary.json", "flows.parquet", "goodput.png", "csv"} <= names
+    assert {"index.html", "run.json", "summary.json", "flows.parquet", "overview.png", "csv"} <= names
     assert json.loads((out_folder / "run.json").read_text())["scenario"]["path"]["rate"] == "2mbit"
     assert (out_folder / "csv" / "flows.csv").read_text().startswith('"flow"')
 
@@ -80,13 +80,13 @@ def test_compare_runs_each_controller_on_the_same_path(capsys, tmp_path):
     assert [r["label"] for r in json.loads(out)["runs"]] == ["newreno", "newreno", "cubic", "cubic"]
     assert len(json.loads(out)["runs"][0]["flows"]) == 2
     names = {p.name for p in (tmp_path / "out").iterdir()}
-    assert {"cubic-seed-2", "delay-throughput.png", "window.png", "summary.json"} <= names
+    assert {"cubic-seed-2", "delay-throughput.png", "overview.png", "summary.json"} <= names
 
 
 def test_a_run_without_series_still_gets_a_report(capsys, scenario, tmp_path):
     off = ("--set", "record.flow_series=off", "--set", "record.link_series=off")
     assert run(capsys, "run", scenario, *off, "--out", tmp_path / "out")[0] == 0
-    assert not list((tmp_path / "out").glob("*.png"))
+    assert [file.name for file in (tmp_path / "out").glob("*.png")] == ["delay-throughput.png"]
 
 
 def test_bad_input_is_one_sentence_and_status_two(capsys, scenario, tmp_path):

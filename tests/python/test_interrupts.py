@@ -37,7 +37,7 @@ def test_an_interruption_while_drawing_costs_no_run(capsys, scenario, tmp_path, 
             os.kill(os.getpid(), number)
         time.sleep(20)
 
-    monkeypatch.setattr("ackclock.plots.goodput_over_time", drawing)
+    monkeypatch.setattr("ackclock.plots.overview.stack", drawing)
     out = tmp_path / "out"
     status, _, err = run(capsys, "run", scenario, "--repeat", 2, "--out", out)
     assert status == 130

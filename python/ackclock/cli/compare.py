@@ -14,7 +14,6 @@ from ackclock.engines import Engine
 from ackclock.engines.live import Live, check_built_in
 from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
-from ackclock.report import check_folder
 from ackclock.scenario import display_name, in_file
 
 
@@ -39,6 +38,8 @@ def compare(
     retries: output.RetriesOption = 0,
     gso_max_segs: output.GsoOption = None,
     out: output.OutOption = None,
+    figures: output.FiguresOption = "",
+    open_report: output.OpenOption = False,
     force: output.ForceOption = False,
     csv: output.CsvOption = False,
     pcap: output.PcapOption = None,
@@ -53,9 +54,8 @@ def compare(
     if len(set(names)) < len(names):
         raise InputError(f"{' '.join(controllers)}: a controller is named twice")
     engine = _engine_of(live, Live(retries, gso_max_segs=gso_max_segs), threads, pcap)
-    output.check_csv(csv, out)
-    if out is not None:
-        check_folder(out, force)
+    report = output.Report(out, force, csv, as_json, figures, open_report)
+    report.check()
     path = {"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}
     common: dict[str, Any] = {"duration": duration, "warmup": warmup, "profile": profile, "path": path}
     scenarios = {}
@@ -70,9 +70,9 @@ def compare(
     points = output.points(scenarios, seed, repeat, pcap)
     output.preflight(list(scenarios.values()), repeat, engine)
     title = f"{', '.join(names)}: {rate}, {rtt}, queue {queue}, loss {loss}"
-    from ackclock.cli.outcome import OVER_TIME, PLANE, Outcome
+    from ackclock.cli.outcome import Outcome
 
-    outcome = Outcome(title, [*OVER_TIME, PLANE], out, force, csv, as_json)
+    outcome = Outcome(title, report)
     outcome.run(points, engine)
 
 

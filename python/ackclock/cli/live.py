@@ -20,6 +20,8 @@ def live(
     retries: output.RetriesOption = 0,
     gso_max_segs: output.GsoOption = None,
     out: output.OutOption = None,
+    figures: output.FiguresOption = "",
+    open_report: output.OpenOption = False,
     force: output.ForceOption = False,
     csv: output.CsvOption = False,
     as_json: output.JsonOption = False,
@@ -30,4 +32,5 @@ def live(
     """
     check_built_in()
     engine = Live(retries, gso_max_segs=gso_max_segs)
-    run_scenario(file, engine, settings, seed, repeat, out=out, force=force, csv=csv, as_json=as_json)
+    report = output.Report(out, force, csv, as_json, figures, open_report)
+    run_scenario(file, engine, settings, seed, repeat, report)

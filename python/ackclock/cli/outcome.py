@@ -16,25 +16,21 @@ from rich.table import Table
 from ackclock import repetitions, summary
 from ackclock.cli import INTERRUPTED
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.output import notes, print_json, run_all, show
+from ackclock.cli.output import Report, notes, print_json, run_all, show
 from ackclock.engines import Engine
 from ackclock.report import Page, host, new_folder, number, write_json
+from ackclock.report.overview import HIGH, LOW, Overview, as_json, overview
 from ackclock.result import Run
 
-Drawn = tuple[str, str, str]
-"""A figure: file, caption, function of ``ackclock.plots``."""
-
-OVER_TIME: Sequence[Drawn] = (
-    ("goodput", "Goodput of each flow over time", "goodput_over_time"),
-    ("rtt", "RTT of each flow over time", "rtt_over_time"),
-    ("queue", "Queue of the bottleneck over time", "queue_over_time"),
-    ("window", "Congestion window of each flow over time", "window_over_time"),
-)
-PLANE: Drawn = (
-    "delay-throughput",
-    "Delay-throughput plane: a point per flow and repetition, ellipses of one standard deviation",
-    "delay_throughput",
-)
+PLANE = "Delay and throughput: a point for each flow and repetition"
+STACK = {
+    "goodput": "Goodput: what the application gets, in order; a repaired loss delivers all behind it at once",
+    "rtt": "RTT",
+    "queue": "How long a packet that arrives waits; ticks are dropped packets of the first repetition",
+    "window": "Congestion window",
+}
+BAND = f"medians over the repetitions, with a band from the {LOW:.0f}th to the {HIGH:.0f}th percentile"
+ZOOM = "Drag to zoom, click twice for all. A name in a legend switches its curves off and on."
 
 
 @dataclass(frozen=True)
@@ -42,64 +38,67 @@ class Outcome:
     """The end of a command: it prints its runs, and writes them into the folder of ``--out``."""
 
     title: str
-    figures: Sequence[Drawn]
-    out: Path | None
-    force: bool
-    csv: bool
-    as_json: bool
+    report: Report
 
     def run(self, points: Sequence[repetitions.Point[str]], engine: Engine) -> None:
         """Runs the points and ends the command; leaves with the status of an interrupted one if it was."""
         with Interrupts() as interrupts:
-            if self.out is None:
+            if self.report.out is None:
                 runs = run_all(points, engine, lambda _label, _run: None, interrupts)
             else:
-                runs = self._run_into(self.out, points, engine, interrupts)
+                runs = self._run_into(self.report.out, points, engine, interrupts)
         if interrupts.asked:
-            saved = f"; {len(runs)} finished runs are in {self.out}" if runs and self.out is not None else ""
+            saved = (
+                f"; {len(runs)} finished runs are in {self.report.out}"
+                if runs and self.report.out is not None
+                else ""
+            )
             notes.print(f"interrupted{saved}", markup=False, soft_wrap=True)
             raise typer.Exit(INTERRUPTED)
         summaries = _summaries(runs)
-        show(*_tables(summaries), summary.engine_line(summaries), as_json=self.as_json)
+        show(*_tables(summaries), summary.engine_line(summaries), as_json=self.report.as_json)
         for sentence in summary.invalid_reasons(summaries):
             notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
-        if self.as_json:
+        if self.report.as_json:
             print_json(summary.document(summaries))
 
     def _run_into(
         self, out: Path, points: Sequence[repetitions.Point[str]], engine: Engine, interrupts: Interrupts
     ) -> list[tuple[str, Run]]:
         """Runs the points into a new folder: the tables of each as it finishes, the report at the end."""
-        with new_folder(out, self.force) as folder:
+        with new_folder(out, self.report.force) as folder:
 
             def save(label: str, run: Run) -> None:
                 alone = repetitions.count(points) == 1
                 place = folder if alone else folder / f"{_file_name(label)}-seed-{run.seed}"
                 place.mkdir(exist_ok=True)
                 run.save(place)
-                if self.csv:
+                if self.report.csv:
                     run.to_csv(place / "csv")
 
             runs = run_all(points, engine, save, interrupts)
             if not runs:
                 notes.print("interrupted")
                 raise typer.Exit(INTERRUPTED)  # which removes the folder
-            self._report(runs, folder, interrupts)
+            self._write_page(runs, folder, interrupts)
         notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
+        if self.report.open and not interrupts.asked:
+            typer.launch(str((out / "index.html").absolute()))
         return runs
 
-    def _report(self, runs: Sequence[tuple[str, Run]], folder: Path, interrupts: Interrupts) -> None:
+    def _write_page(self, runs: Sequence[tuple[str, Run]], folder: Path, interrupts: Interrupts) -> None:
         summaries = _summaries(runs)
         marked = summary.marked(summaries)
         by_label: dict[str, list[Run]] = {}
         for label, run in runs:
             by_label.setdefault(marked[label], []).append(run)
         page = Page(self.title)
-        _tabulate(page, summaries)
         with interrupts.stoppable():
             # After an interruption, drawing would take too long.
             interrupts.check()
-            _draw(page, self.figures, by_label, folder)
+            _draw(page, by_label, folder, self.report.formats)
+        page.heading("Numbers")
+        _tabulate(page, summaries)
         if interrupts.asked:
             page.paragraph("Interrupted: the runs that had finished, without all their figures.", "miss")
         page.heading("As run")
@@ -119,27 +118,42 @@ def _summaries(runs: Sequence[tuple[str, Run]]) -> list[summary.Summary]:
     return [{**run.summary(), "label": label} for label, run in runs]
 
 
-def _draw(page: Page, figures: Sequence[Drawn], by_label: Mapping[str, list[Run]], folder: Path) -> None:
+def _draw(page: Page, by_label: Mapping[str, list[Run]], folder: Path, formats: Sequence[str]) -> None:
+    """The first page: sentences, the charts with their numbers, and the same figures as files."""
     # Without a home folder it would print the place of its cache on standard error.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     from ackclock import plots
+    from ackclock.plots import overview as drawn
 
-    for name, caption, draw in figures:
-        if _can_draw(name, by_label):
-            page.draw(folder / f"{name}.png", caption, partial(getattr(plots, draw), by_label))
+    shown = page.attempt("the first page", partial(overview, by_label))
+    if shown is not None:
+        page.answers(shown.sentences)
+        if any(len(repetitions) > 1 for repetitions in by_label.values()):
+            page.paragraph(f"Curves over time are {BAND}.", "note")
+        looks = drawn.curve_looks(shown)
+        page.charts(as_json(shown, lambda label, cc: looks[label, cc]), _places(shown))
+        page.paragraph(ZOOM, "note")
+        if shown.stack:
+            page.save(folder / "overview.png", partial(drawn.stack, shown), formats)
+        if shown.distributions:
+            page.save(folder / "distributions.png", partial(drawn.distributions, shown), formats)
+    page.save(folder / "delay-throughput.png", partial(plots.delay_throughput, by_label), formats)
     for sentence in page.undrawn:
         notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+
+
+def _places(shown: Overview) -> list[tuple[str, str]]:
+    """The charts of the page, with their captions."""
+    stack = [(f"stack/{panel.name}", STACK[panel.name]) for panel in shown.stack]
+    distributions = [
+        (f"distributions/{panel.name}", panel.title.capitalize()) for panel in shown.distributions
+    ]
+    return [*stack, ("plane", PLANE), *distributions]
 
 
 def _file_name(label: str) -> str:
     """A label as part of a file name: what could lead elsewhere, or be too long, is taken out."""
     return re.sub(r"[^\w .+-]", "_", label).strip(" .")[:60] or "run"
-
-
-def _can_draw(name: str, by_label: Mapping[str, Sequence[Run]]) -> bool:
-    """Whether the series that a figure needs were recorded: a scenario may switch them off."""
-    needs = "link_series" if name == "queue" else "flow_series"
-    return all(getattr(run, needs).num_rows for repetitions in by_label.values() for run in repetitions[:1])
 
 
 def _tables(summaries: Sequence[summary.Summary]) -> tuple[Table, Table]:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +21,7 @@ from ackclock.cli.interrupts import Interrupts
 from ackclock.engines import LARGEST_SEED, Engine
 from ackclock.engines.cached import CachedEngine
 from ackclock.errors import InputError
-from ackclock.report import resumable_folder
+from ackclock.report import FORMATS, check_folder, resumable_folder
 from ackclock.result import Run
 
 SHOW_PROGRESS_AFTER_S = 0.5
@@ -56,6 +57,10 @@ OutOption = Annotated[
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace a folder that is not empty.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="Write the tables as CSV too (with --out).")]
+FiguresOption = Annotated[
+    str, typer.Option(metavar="pdf,svg", help="Write the figures in these formats too (with --out).")
+]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open the report in the browser (with --out).")]
 PcapOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a packet capture (pcapng).")]
 RetriesOption = Annotated[
     int,
@@ -86,10 +91,35 @@ def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
     return pairs
 
 
-def check_csv(csv: bool, out: Path | None) -> None:
-    """Refuses ``--csv`` without ``--out``."""
-    if csv and out is None:
-        raise InputError("--csv: needs --out DIR, the folder that the tables are written into")
+@dataclass(frozen=True)
+class Report:
+    """What a command writes besides its tables on the terminal."""
+
+    out: Path | None
+    force: bool
+    csv: bool
+    as_json: bool
+    figures: str = ""
+    """Formats of figures besides PNG, as ``--figures`` names them."""
+    open: bool = False
+    """Whether the report is opened in the browser."""
+
+    @property
+    def formats(self) -> list[str]:
+        """The formats that ``figures`` names."""
+        return [name.strip().lower() for name in self.figures.split(",") if name.strip()]
+
+    def check(self) -> None:
+        """Refuses unknown formats, options that need a folder, and a folder that cannot be used."""
+        for name in self.formats:
+            if name not in FORMATS:
+                known = ", ".join(FORMATS)
+                raise InputError(f"--figures {self.figures}: {name} is no format; there are {known}")
+        for option, given in (("--csv", self.csv), ("--figures", self.figures), ("--open", self.open)):
+            if given and self.out is None:
+                raise InputError(f"{option}: needs --out DIR, the folder that is written into")
+        if self.out is not None:
+            check_folder(self.out, self.force)
 
 
 def check_current_folder() -> None:

@@ -13,7 +13,6 @@ from ackclock.cli import output
 from ackclock.engines import Engine
 from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
-from ackclock.report import check_folder
 
 
 def run(
@@ -23,6 +22,8 @@ def run(
     repeat: output.RepeatOption = 1,
     threads: output.ThreadsOption = None,
     out: output.OutOption = None,
+    figures: output.FiguresOption = "",
+    open_report: output.OpenOption = False,
     force: output.ForceOption = False,
     csv: output.CsvOption = False,
     pcap: output.PcapOption = None,
@@ -32,18 +33,8 @@ def run(
 
     Example: `ackclock run examples/quickstart.toml --set path.queue=1bdp --repeat 5 --out results`
     """
-    run_scenario(
-        file,
-        Simulator(threads),
-        settings,
-        seed,
-        repeat,
-        pcap=pcap,
-        out=out,
-        force=force,
-        csv=csv,
-        as_json=as_json,
-    )
+    report = output.Report(out, force, csv, as_json, figures, open_report)
+    run_scenario(file, Simulator(threads), settings, seed, repeat, report, pcap)
 
 
 def run_scenario(
@@ -52,26 +43,20 @@ def run_scenario(
     settings: list[str] | None,
     seed: int | None,
     repeat: int,
-    *,
+    report: output.Report,
     pcap: Path | None = None,
-    out: Path | None,
-    force: bool,
-    csv: bool,
-    as_json: bool,
 ) -> None:
     """Runs the scenario of a file with an engine, and ends the command."""
-    output.check_csv(csv, out)
-    if out is not None:
-        check_folder(out, force)
+    report.check()
     resolved = _engine.resolve(
         _read(file), str(file), output.overrides(settings), any_controller=engine.any_controller
     )
     label = str(json.loads(resolved).get("name") or file.stem)
     points = output.points({label: resolved}, seed, repeat, pcap)
     output.preflight([resolved], repeat, engine)
-    from ackclock.cli.outcome import OVER_TIME, Outcome
+    from ackclock.cli.outcome import Outcome
 
-    Outcome(label, OVER_TIME, out, force, csv, as_json).run(points, engine)
+    Outcome(label, report).run(points, engine)
 
 
 def _read(file: Path) -> str:

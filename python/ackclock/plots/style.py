@@ -101,3 +101,31 @@ def _shade(colour: str, amount: float) -> str:
     target = 1.0 if amount > 0 else 0.0
     red, green, blue = (c + (target - c) * abs(amount) for c in to_rgb(colour))
     return to_hex((red, green, blue))
+
+
+DASHES: Sequence[tuple[int, ...]] = ((), (7, 3), (2, 2), (8, 3, 2, 3), (12, 4), (2, 5), (8, 2, 2, 2, 2, 2))
+"""Dash patterns, in points on and off: curves can be told apart without their colours."""
+
+
+def looks(curves: Sequence[tuple[str, str]]) -> dict[tuple[str, str], dict[str, Any]]:
+    """The look of each curve, by label and controller, in charts of a page.
+
+    ``colour`` is for a light background, ``dark`` for a dark one. A controller has the same colour and
+    ``dash`` everywhere; further curves of one controller differ in both.
+    """
+    order = {controller["name"]: number for number, controller in enumerate(_engine.controllers())}
+    seen: dict[str, int] = {}
+    found = {}
+    for (label, cc), colour in zip(curves, colours([cc or label for label, cc in curves]), strict=True):
+        turn = seen.get(cc or label, 0)
+        seen[cc or label] = turn + 1
+        dash = DASHES[(order.get(cc, 0) + turn) % len(DASHES)]
+        found[label, cc] = {"colour": colour, "dark": _on_dark(colour), "dash": list(dash)}
+    return found
+
+
+def _on_dark(colour: str) -> str:
+    """A colour light enough for a dark background: mixed with white until it is bright."""
+    red, green, blue = to_rgb(colour)
+    brightness = 0.299 * red + 0.587 * green + 0.114 * blue
+    return _shade(colour, max(0.0, min(0.7, (0.6 - brightness) / (1.0 - brightness))))

@@ -3,10 +3,11 @@
 from ackclock.report.files import write_json, write_whole
 from ackclock.report.folders import FolderError, check_folder, new_folder, resumable_folder
 from ackclock.report.host import host
-from ackclock.report.page import Page, png
+from ackclock.report.page import FORMATS, Page, png
 from ackclock.report.text import markdown, number
 
 __all__ = [
+    "FORMATS",
     "FolderError",
     "Page",
     "check_folder",

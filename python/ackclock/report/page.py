@@ -1,4 +1,8 @@
-"""The page of a report: HTML that needs no other file."""
+"""The page of a report: HTML that needs no other file.
+
+The text is put together by Jinja2, which escapes what comes from scenarios and files. Charts are drawn in the
+browser by uPlot, which lies beside this module (MIT licence) and is written into the page.
+"""
 
 from __future__ import annotations
 
@@ -6,54 +10,52 @@ import base64
 import io
 import re
 from collections.abc import Callable, Sequence
-from html import escape
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ackclock.report.files import write_whole
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from matplotlib.figure import Figure
 
-CSS = """
-:root { color-scheme: light; }
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; }
-body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; border-bottom: 1px solid #ddd; }
-figure { margin: 1.2rem 0; } figure img { max-width: 100%; } figcaption { color: #555; font-size: .9rem; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: .9rem; }
-th { text-align: left; border-bottom: 2px solid #bbb; }
-td, th { padding: .25rem .7rem; vertical-align: top; } tr + tr td { border-top: 1px solid #eee; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.pass { color: #006b4f; font-weight: 600; } .miss { color: #b03a00; font-weight: 600; }
-.cited, .informative { color: #666; }
-pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; font-size: .8rem; } .note { color: #555; }
-"""
+Drawn = TypeVar("Drawn")
 
 GENERATOR = '<meta name="generator" content="ackclock">'
 """The mark of a page of ackclock: ``--force`` replaces nothing else."""
 
+UPLOT = "uPlot-1.6.32"
 
 NUMBER = re.compile(r"-|-?[\d∞](?:[\W\d_]|e[+-]\d)*")
 """A cell that is a number, a range of numbers or a dash, and no name that begins with a digit."""
 
 
 class Page:
-    """A page of HTML that needs no other file: pictures are embedded."""
+    """A page of HTML that needs no other file: pictures and charts are embedded."""
 
     def __init__(self, title: str) -> None:
         self.title = title
         self.undrawn: list[str] = []
         """The figures that could not be drawn, one sentence each."""
-        self._parts: list[str] = [f"<h1>{escape(title)}</h1>"]
+        self._parts: list[dict[str, Any]] = []
+        self._numbers = ""
+
+    def _add(self, kind: str, **content: Any) -> None:
+        self._parts.append({"kind": kind, **content})
 
     def heading(self, text: str, anchor: str = "") -> None:
         """A section heading."""
-        self._parts.append(f'<h2 id="{escape(anchor)}">{escape(text)}</h2>')
+        self._add("heading", text=text, anchor=anchor)
 
     def paragraph(self, text: str, css: str = "") -> None:
         """A paragraph of plain text."""
-        self._parts.append(f'<p class="{css}">{escape(text)}</p>')
+        self._add("paragraph", text=text, css=css)
+
+    def answers(self, rows: Sequence[tuple[str, str]]) -> None:
+        """Questions, and the sentence that answers each."""
+        self._add("answers", rows=rows)
 
     def table(
         self,
@@ -63,57 +65,117 @@ class Page:
         numbers: bool = True,
     ) -> None:
         """A table; ``numbers`` are aligned right; the text of a cell of ``css_column`` is its CSS class."""
-        head = "".join(f"<th>{escape(h)}</th>" for h in headings)
-        body = []
-        for row in rows:
-            cells = []
-            for i, cell in enumerate(row):
-                number = numbers and NUMBER.fullmatch(cell) is not None
-                css = cell if i == css_column else "number" if number else ""
-                cells.append(f'<td class="{escape(css)}">{escape(cell)}</td>')
-            body.append(f"<tr>{''.join(cells)}</tr>")
-        self._parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>")
+
+        def css(column: int, cell: str) -> str:
+            if column == css_column:
+                return cell
+            return "number" if numbers and NUMBER.fullmatch(cell) else ""
+
+        styled = [[(cell, css(column, cell)) for column, cell in enumerate(row)] for row in rows]
+        self._add("table", headings=headings, rows=styled)
+
+    def charts(self, numbers: str, charts: Sequence[tuple[str, str]]) -> None:
+        """Interactive charts: the JSON that ``report.overview`` makes, and places in it with captions."""
+        self._numbers = numbers
+        for place, caption in charts:
+            self._add("chart", place=place, caption=caption)
 
     def figure(self, png: bytes, caption: str) -> None:
         """A picture with its caption."""
-        data = base64.b64encode(png).decode("ascii")
-        self._parts.append(
-            f'<figure><img alt="{escape(caption)}" src="data:image/png;base64,{data}">'
-            f"<figcaption>{escape(caption)}</figcaption></figure>"
-        )
+        self._add("figure", data=base64.b64encode(png).decode("ascii"), caption=caption)
 
     def draw(self, file: Path, caption: str, figure: Callable[[], Figure]) -> None:
         """Draws a figure into a PNG file and the page.
 
         One that cannot be drawn is a sentence there and in ``undrawn``: no table must be lost with it.
         """
+        if (picture := self.save(file, figure)) is not None:
+            self.figure(picture, caption)
+
+    def save(self, file: Path, figure: Callable[[], Figure], formats: Sequence[str] = ()) -> bytes | None:
+        """Draws a figure into a PNG file, and files of further ``formats`` beside it, but not into the page.
+
+        Gives the PNG, or None for one that cannot be drawn.
+        """
+
+        def draw() -> dict[Path, bytes]:
+            drawn = figure()
+            others = {file.with_suffix(f".{name}"): _in_format(drawn, name) for name in formats}
+            return {file: png(drawn), **others}
+
+        files = self.attempt(f"the figure {file.name}", draw)
+        for path, content in (files or {}).items():
+            path.write_bytes(content)
+        return None if files is None else files[file]
+
+    def attempt(self, what: str, draw: Callable[[], Drawn]) -> Drawn | None:
+        """What ``draw`` gives; if it fails, None, and a sentence in the page and in ``undrawn``."""
         try:
-            picture = png(figure())
+            return draw()
         except Exception as error:
             why = " ".join(f"{type(error).__name__}: {error}".split())
-            self.undrawn.append(f"the figure {file.name} cannot be drawn, please report it: {why}")
+            self.undrawn.append(f"{what} cannot be drawn, please report it: {why}")
             self.paragraph(f"{self.undrawn[-1]}.", "miss")
-            return
-        file.write_bytes(picture)
-        self.figure(picture, caption)
+            return None
 
     def details(self, summary: str, text: str) -> None:
         """A block of text that opens on a click."""
-        self._parts.append(
-            f"<details><summary>{escape(summary)}</summary><pre>{escape(text)}</pre></details>"
-        )
+        self._add("details", summary=summary, text=text)
 
     def write(self, path: Path) -> None:
         """Writes the page."""
-        head = f'<meta charset="utf-8">{GENERATOR}<title>{escape(self.title)}</title><style>{CSS}</style>'
-        body = "\n".join(self._parts)
-        write_whole(
-            path, f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
+        from markupsafe import Markup
+
+        styles, scripts = [_asset("page.css")], []
+        if self._numbers:
+            styles.append(_asset(f"{UPLOT}.min.css"))
+            scripts = [_asset(f"{UPLOT}.iife.min.js"), _asset("charts.js")]
+        text = _template().render(
+            title=self.title,
+            parts=self._parts,
+            generator=Markup(GENERATOR),
+            styles=Markup("\n".join(styles)),
+            scripts=[Markup(script) for script in scripts],
+            numbers=Markup(_in_script(self._numbers)),
         )
+        write_whole(path, text)
+
+
+def _in_script(json: str) -> str:
+    """JSON as it may stand in a script element: no name in it can end the element."""
+    return json.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+
+
+@cache
+def _asset(name: str) -> str:
+    """A file that lies beside this module."""
+    return (resources.files(__package__) / "assets" / name).read_text("utf-8")
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.from_string(_asset("page.html.j2"))
 
 
 def png(figure: Figure) -> bytes:
     """A figure as PNG, in twice the resolution of its display."""
+    return _in_format(figure, "png", dpi=200, metadata={"Software": "ackclock"})
+
+
+FORMATS = ("pdf", "svg")
+"""The formats that figures can be written in besides PNG."""
+
+
+def _in_format(figure: Figure, name: str, **options: Any) -> bytes:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=200, metadata={"Software": "ackclock"})
+    figure.savefig(buffer, format=name, **options)
     return buffer.getvalue()

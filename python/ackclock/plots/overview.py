@@ -1,0 +1,91 @@
+"""The figures of the first page of a report, for papers: the stack over time, and the distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ackclock.plots.draw import in_legend
+from ackclock.plots.style import NEUTRAL, looks, style
+
+if TYPE_CHECKING:
+    from ackclock.report.overview import Overview, Panel
+
+LEGEND_LIMIT = 12
+"""A figure with more curves than this has no legend: it would be too long to read."""
+
+
+def stack(shown: Overview) -> Figure:
+    """Goodput, RTT, queue and window over the same time, one above the other."""
+    return _panels(shown, shown.stack, columns=1)
+
+
+def distributions(shown: Overview) -> Figure:
+    """The distribution functions side by side."""
+    return _panels(shown, shown.distributions, columns=min(2, len(shown.distributions)))
+
+
+def curve_looks(shown: Overview) -> Mapping[tuple[str, str], Mapping[str, Any]]:
+    """The look of every curve of an overview: see ``style.looks``."""
+    panels = [*shown.stack, *shown.distributions]
+    curves = [(band.label, band.cc) for panel in panels for band in panel.curves]
+    points = [(label, cc) for label, cc, _, _ in shown.plane.points]
+    ticks = [(label, cc) for panel in panels for label, cc, _ in panel.ticks]
+    return looks(list(dict.fromkeys([*curves, *points, *ticks])))
+
+
+def _panels(shown: Overview, panels: Sequence[Panel], columns: int) -> Figure:
+    of_curves = curve_looks(shown)
+    with style():
+        rows = -(-len(panels) // columns)
+        figure = Figure(
+            figsize=(6.4 if columns == 1 else 8.0, 0.5 + 1.55 * rows if columns == 1 else 2.8 * rows)
+        )
+        grid = figure.subplots(rows, columns, sharex=columns == 1, squeeze=False)
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            _panel(axes, panel, of_curves)
+            if columns > 1:
+                axes.set_xlabel(panel.x_label)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_axis_off()
+        if columns == 1:
+            grid[-1, 0].set_xlabel(panels[0].x_label)
+        handles, labels = grid[0, 0].get_legend_handles_labels()
+        if 1 < len(labels) <= LEGEND_LIMIT:
+            figure.legend(handles, labels, loc="outside upper center", ncols=min(4, len(labels)))
+    return figure
+
+
+def _panel(axes: Axes, panel: Panel, of_curves: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
+    for band in panel.curves:
+        look = of_curves[band.label, band.cc]
+        dash = (0, tuple(look["dash"])) if look["dash"] else "-"
+        axes.plot(
+            panel.x,
+            band.median,
+            color=look["colour"],
+            linestyle=dash,
+            linewidth=1.1,
+            label=in_legend(band.label),
+        )
+        if band.low is not None and band.high is not None:
+            axes.fill_between(panel.x, band.low, band.high, color=look["colour"], alpha=0.18, linewidth=0)
+    for _, values in panel.levels:
+        axes.plot(panel.x, values, color=NEUTRAL, linestyle=":", linewidth=0.9)
+    for number, (label, cc, times) in enumerate(panel.ticks):
+        low, colour = 0.02 + 0.05 * number, of_curves[label, cc]["colour"]
+        across = axes.get_xaxis_transform()
+        axes.vlines(times, low, low + 0.04, transform=across, color=colour, linewidth=0.5)
+    if panel.log:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+    elif not np.any([values[:1] > 0 for _, values in panel.levels]) or panel.name != "rtt":
+        axes.set_ylim(bottom=0.0)
+    if panel.log_x:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_ylabel(panel.title)

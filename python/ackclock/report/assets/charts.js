@@ -1,0 +1,169 @@
+// The interactive charts of a report: reads the numbers of the page, and draws them with uPlot.
+"use strict";
+(() => {
+  const source = document.getElementById("overview");
+  if (!source) return;
+  const data = JSON.parse(source.textContent);
+  const darkMode = window.matchMedia("(prefers-color-scheme: dark)");
+  const hidden = new Set(); // the labels that the reader switched off, in every chart
+  const charts = [];
+  const PHONE = 560;
+
+  const theme = () =>
+    darkMode.matches
+      ? { text: "#c9d1d9", grid: "#30363d", level: "#8b949e" }
+      : { text: "#333", grid: "#e3e3e3", level: "#777" };
+  const colour = (one) => (darkMode.matches ? one.dark : one.colour);
+  const faint = (hex) => hex + "33";
+
+  function axis(label, size) {
+    const now = theme();
+    return {
+      label, size, stroke: now.text, labelSize: 18, font: "12px system-ui", labelFont: "12px system-ui",
+      grid: { stroke: now.grid, width: 1 }, ticks: { stroke: now.grid, width: 1 },
+      values: (_, splits) => splits.map((v) => (v === null ? "" : String(Number(v.toPrecision(6))))),
+    };
+  }
+
+  const shown = (v) => (v === null || v === undefined ? "–" : String(Number(v.toPrecision(4))));
+
+  // Ticks along the lower edge: a row for each label, at the instants at which it lost packets in the queue.
+  function drawTicks(panel) {
+    return (u) => {
+      const { ctx, bbox } = u;
+      const ratio = window.devicePixelRatio || 1;
+      panel.ticks.forEach((row, number) => {
+        if (hidden.has(row.label)) return;
+        ctx.save();
+        ctx.strokeStyle = colour(row);
+        ctx.globalAlpha = 0.6;
+        ctx.lineWidth = ratio;
+        ctx.beginPath();
+        const low = bbox.top + bbox.height - number * 7 * ratio;
+        for (const at of row.at) {
+          const x = u.valToPos(at, "x", true);
+          if (x < bbox.left || x > bbox.left + bbox.width) continue;
+          ctx.moveTo(x, low);
+          ctx.lineTo(x, low - 5 * ratio);
+        }
+        ctx.stroke();
+        ctx.restore();
+      });
+    };
+  }
+
+  // Series, bands and rows of values of a panel of curves.
+  function lines(panel) {
+    const series = [{ label: panel.x_label, value: (_, v) => shown(v) }];
+    const rows = [panel.x];
+    const bands = [];
+    const positive = (values) => (panel.log ? values.map((v) => (v > 0 ? v : null)) : values);
+    for (const curve of panel.curves) {
+      const at = series.length;
+      const common = { label: curve.label, stroke: colour(curve), show: !hidden.has(curve.label), points: { show: false } };
+      series.push({ ...common, width: 1.8, dash: curve.dash, value: (_, v) => shown(v) });
+      rows.push(positive(curve.median));
+      if (curve.low) {
+        for (const edge of [curve.high, curve.low]) {
+          series.push({ ...common, stroke: "transparent", width: 0, value: () => "", class: "edge" });
+          rows.push(positive(edge));
+        }
+        bands.push({ series: [at + 1, at + 2], fill: faint(colour(curve)) });
+      }
+    }
+    for (const level of panel.levels) {
+      series.push({ label: level.label, stroke: theme().level, width: 1.2, dash: [2, 4], points: { show: false }, value: (_, v) => shown(v) });
+      rows.push(positive(level.values));
+    }
+    return { series, rows, bands };
+  }
+
+  function panelChart(panel, place, sync) {
+    const { series, rows, bands } = lines(panel);
+    const options = {
+      width: place.clientWidth, height: place.clientWidth < PHONE ? 200 : 230, series, bands,
+      scales: { x: { time: false, distr: panel.log_x ? 3 : 1 }, y: { distr: panel.log ? 3 : 1 } },
+      axes: [axis(panel.x_label, 42), axis(panel.title, 64)],
+      cursor: { drag: { x: true, y: false }, sync: sync ? { key: sync, scales: ["x", null] } : undefined },
+      legend: { live: true },
+      hooks: { draw: [drawTicks(panel)], setSeries: [toggled], setScale: [sync ? zoomed : () => {}] },
+    };
+    if (!panel.log && panel.ticks.length + panel.levels.length + 1 && panel.name !== "rtt") {
+      options.scales.y.range = (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1];
+    }
+    if (panel.name.includes("distribution") || panel.name.startsWith("completion")) {
+      options.scales.y.range = () => [0, 1.02];
+    }
+    const chart = new uPlot(options, rows, place);
+    chart.stacked = Boolean(sync);
+    return chart;
+  }
+
+  // The plane: points of each label over the delays of all; less delay is to the right.
+  function planeChart(plane, place) {
+    const delays = [...new Set(plane.points.flatMap((one) => one.x))].sort((a, b) => a - b);
+    const at = new Map(delays.map((x, number) => [x, number]));
+    const rows = [delays];
+    const series = [{ label: "delay (ms)", value: (_, v) => shown(v) }];
+    for (const one of plane.points) {
+      const row = delays.map(() => null);
+      one.x.forEach((x, number) => { row[at.get(x)] = one.y[number]; });
+      rows.push(row);
+      series.push({
+        label: one.label, stroke: colour(one), show: !hidden.has(one.label), paths: () => null, value: (_, v) => shown(v),
+        points: { show: true, size: 8, fill: colour(one), filter: null },
+      });
+    }
+    return new uPlot({
+      width: place.clientWidth, height: place.clientWidth < PHONE ? 240 : 320, series,
+      scales: { x: { time: false, dir: -1, range: (_, low, high) => [low - 0.04 * (high - low || 1), high + 0.04 * (high - low || 1)] }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
+      axes: [axis(plane.x_label + ", less is to the right", 42), axis(plane.y_label, 64)],
+      cursor: { drag: { x: true, y: true } }, hooks: { setSeries: [toggled] },
+    }, rows, place);
+  }
+
+  // A label that is switched off in one chart is off in all.
+  let toggling = false;
+  function toggled(u, index, options) {
+    if (toggling || index === null || options.show === undefined) return;
+    const label = u.series[index].label;
+    options.show ? hidden.delete(label) : hidden.add(label);
+    toggling = true;
+    for (const chart of charts) {
+      chart.series.forEach((one, number) => {
+        if (number && one.label === label && one.show !== options.show) chart.setSeries(number, { show: options.show });
+      });
+      chart.redraw();
+    }
+    toggling = false;
+  }
+
+  // The charts of the stack show the same time.
+  let zooming = false;
+  function zoomed(u, key) {
+    if (zooming || key !== "x") return;
+    zooming = true;
+    const { min, max } = u.scales.x;
+    for (const chart of charts) if (chart !== u && chart.stacked) chart.setScale("x", { min, max });
+    zooming = false;
+  }
+
+  function build() {
+    for (const chart of charts.splice(0)) chart.destroy();
+    for (const place of document.querySelectorAll("[data-chart]")) {
+      place.replaceChildren();
+      const [kind, name] = place.dataset.chart.split("/");
+      if (kind === "plane") charts.push(planeChart(data.plane, place));
+      else charts.push(panelChart(data[kind].find((one) => one.name === name), place, kind === "stack" ? "stack" : null));
+    }
+    document.documentElement.dataset.charts = String(charts.length);
+  }
+
+  let width = 0;
+  new ResizeObserver(() => {
+    const now = document.body.clientWidth;
+    if (Math.abs(now - width) > 4) { width = now; build(); }
+  }).observe(document.body);
+  darkMode.addEventListener("change", build);
+  window.ackclock = { charts, hidden };
+})();

@@ -1,0 +1,463 @@
+"""What the first page of a report shows, as numbers: a sentence per question, curves, and distributions.
+
+The interactive charts of the page and the figures for papers are drawn from the same values. With several
+labels a curve is a label (a controller of ``compare``): all flows of a run together, the median over the
+repetitions, and the band between their 20th and 80th percentiles. With a single label a curve is a flow, or a
+group of flows.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ackclock import _engine, metrics
+from ackclock.metrics import Array, Curve, column
+from ackclock.result import Run
+
+LOW, HIGH = 20.0, 80.0
+"""The percentiles of the band around a median."""
+POINTS = 400
+"""How many points a curve has over time."""
+BINS = 60
+"""How many bins of goodput a run has, about."""
+MANY_FLOWS = 16
+"""With more flows than this, those of one name and controller are one curve."""
+MOST_CURVES = 40
+"""With more curves than this the page would be unreadable: the first ones are shown."""
+MOST_TICKS = 500
+TENFOLD = 10.0
+"""Curves whose values differ by more than this factor have a logarithmic axis."""
+SIZES = ((0.0, "below 10 kB"), (1e4, "10 to 100 kB"), (1e5, "100 kB to 1 MB"), (1e6, "1 MB and more"))
+"""Classes of the size of a transfer for completion times: from so many bytes on, and what they are called."""
+
+Labelled = Mapping[str, Sequence[Run]]
+"""Runs to compare: repetitions by label."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """One curve: medians over repetitions, with the ends of the band, or a single run."""
+
+    label: str
+    cc: str
+    """The controller, for the colour; empty where there are several."""
+    median: Array
+    low: Array | None = None
+    high: Array | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves over one x, with levels and ticks."""
+
+    name: str
+    title: str
+    x: Array
+    curves: Sequence[Band]
+    x_label: str = "time (s)"
+    levels: Sequence[tuple[str, Array]] = ()
+    """Lines for comparison: name, and the value at each x."""
+    ticks: Sequence[tuple[str, str, Array]] = ()
+    """Instants at which packets were dropped: label, controller and times."""
+    log: bool = False
+    log_x: bool = False
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The plane of delay and throughput: the points of each label."""
+
+    x_label: str
+    y_label: str
+    points: Sequence[tuple[str, str, Array, Array]]
+    """Label, controller, delays (ms), goodputs (Mbit/s)."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The first page of a report."""
+
+    sentences: Sequence[tuple[str, str]]
+    """The question and its answer."""
+    stack: Sequence[Panel]
+    plane: Plane
+    distributions: Sequence[Panel] = field(default_factory=list)
+
+
+def overview(runs: Labelled) -> Overview:
+    """What the first page shows of ``runs``."""
+    stack = []
+    if all(of[0].flow_series.num_rows and of[0].link_series.num_rows for of in runs.values()):
+        stack = _stack(runs)
+    return Overview(_sentences(runs), stack, _plane(runs), list(_distributions(runs)))
+
+
+# The sentences.
+
+
+def _sentences(runs: Labelled) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = [
+        ("Throughput", _said(runs, lambda run: _total(run, "goodput_bps") / 1e6, "Mbit/s") + _of_rate(runs)),
+    ]
+    if all(_bottleneck(of[0]) is not None for of in runs.values()):
+        mean = _said(runs, lambda run: _of_bottleneck(run, "queue_delay_mean_ms"), "ms")
+        most = _said(runs, lambda run: _of_bottleneck(run, "queue_delay_p95_ms"), "ms")
+        rows.append(("Delay", f"{mean} of queueing on average; 95 % of the time at most {most}"))
+    rows.append(("Loss", _said(runs, _loss, "% of the packets")))
+    rows.append(("Fairness", _fairness(runs)))
+    return rows
+
+
+def _said(runs: Labelled, value: Callable[[Run], float], unit: str) -> str:
+    """The median over the repetitions of each label: ``cubic 48.2, cdg 43.9 Mbit/s``."""
+    found = [(label, float(np.median([value(run) for run in of]))) for label, of in runs.items()]
+    if len(found) == 1:
+        return f"{_digits(found[0][1])} {unit}"
+    return ", ".join(f"{label} {_digits(number)}" for label, number in found) + f" {unit}"
+
+
+def _digits(number: float) -> str:
+    if not math.isfinite(number):
+        return "unknown"
+    return f"{number:.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
+def _of_rate(runs: Labelled) -> str:
+    """``of the 50 of the bottleneck`` where all runs have the same."""
+    rates = {_of_bottleneck(of[0], "rate_bps") for of in runs.values()}
+    if len(rates) == 1 and math.isfinite(rate := rates.pop()):
+        return f", of the {_digits(rate / 1e6)} that the bottleneck carries"
+    return ""
+
+
+def _loss(run: Run) -> float:
+    sent = _total(run, "data_packets")
+    return 100.0 * _total(run, "lost_packets") / sent if sent else math.nan
+
+
+def _fairness(runs: Labelled) -> str:
+    several = {label: of for label, of in runs.items() if _lasting(of[0]).sum() > 1}
+    if not several:
+        return "a flow has the path for itself"
+    return "Jain's index of the lasting flows: " + _said(several, _jain, "(1 is equal)")
+
+
+def _lasting(run: Run) -> Array:
+    """Which flows are there to the end: transfers that complete are not compared with them."""
+    return np.asarray(~np.isfinite(column(run.flows, "completion_s")))
+
+
+def _jain(run: Run) -> float:
+    rates = column(run.flows, "goodput_bps")[_lasting(run)]
+    squares = float((rates * rates).sum()) * len(rates)
+    return float(rates.sum()) ** 2 / squares if squares else math.nan
+
+
+def _total(run: Run, name: str) -> float:
+    return float(np.nansum(column(run.flows, name)))
+
+
+def _bottleneck(run: Run) -> int | None:
+    marked = run.links["is_bottleneck"].to_pylist()
+    return marked.index(True) if True in marked else None
+
+
+def _of_bottleneck(run: Run, name: str) -> float:
+    row = _bottleneck(run)
+    return math.nan if row is None else float(column(run.links, name)[row])
+
+
+# The curves over time.
+
+
+def _stack(runs: Labelled) -> list[Panel]:
+    duration = max(of[0].duration_s for of in runs.values())
+    grid: Array = np.linspace(0.0, duration, POINTS + 1)
+    width = _width(next(iter(runs.values()))[0], duration)
+    flows = len(runs) == 1
+    goodput = Panel(
+        "goodput", "goodput (Mbit/s)", grid, _bands(runs, lambda r: _goodput(r, width, grid, flows))
+    )
+    rtt = Panel("rtt", "RTT (ms)", grid, _bands(runs, lambda r: _signal(r, "rtt", grid, flows)))
+    queue = Panel("queue", "queue (ms)", grid, _bands(runs, lambda r: [_queue(r, grid)]))
+    window = Panel(
+        "window", "window (segments)", grid, _bands(runs, lambda r: _signal(r, "window", grid, flows))
+    )
+    first = next(iter(runs.values()))[0]
+    rates, base, limit = _rate(first, grid), _base_rtt(first, grid), _limit(first, grid)
+    return [
+        _scaled(goodput, rates),
+        _scaled(rtt, base),
+        _scaled(queue, limit, tuple(_drops(runs))),
+        _scaled(window, []),
+    ]
+
+
+def _width(run: Run, duration: float) -> float:
+    """The bins of the goodput in seconds: a whole number of the intervals between samples."""
+    times = np.unique(column(run.flow_series, "time_s"))
+    step = float(np.median(np.diff(times))) if times.size > 1 else duration
+    return max(1, round(duration / BINS / step)) * step
+
+
+def _scaled(
+    panel: Panel, levels: Sequence[tuple[str, Array]], ticks: Sequence[tuple[str, str, Array]] = ()
+) -> Panel:
+    """The panel with its levels; its axis is logarithmic where its curves lie apart by more than tenfold."""
+    medians = [float(np.nanmedian(band.median)) for band in panel.curves if np.isfinite(band.median).any()]
+    positive = [one for one in medians if one > 0.0]
+    log = len(positive) > 1 and max(positive) > TENFOLD * min(positive)
+    return Panel(panel.name, panel.title, panel.x, panel.curves, levels=levels, ticks=ticks, log=log)
+
+
+def _bands(runs: Labelled, curves: Callable[[Run], list[Curve]]) -> list[Band]:
+    """The curves of each label, the repetitions of one together."""
+    bands: list[Band] = []
+    for label, repetitions in runs.items():
+        of_runs = [curves(run) for run in repetitions]
+        for number, first in enumerate(of_runs[0]):
+            same = [one[number].values for one in of_runs if _has(one, number, first.name)]
+            bands.append(_band(label if len(of_runs[0]) == 1 else first.name, first.cc, same))
+    return bands[:MOST_CURVES]
+
+
+def _has(curves: Sequence[Curve], number: int, name: str) -> bool:
+    """Whether a repetition has the same curve at the same place."""
+    return number < len(curves) and curves[number].name == name
+
+
+def _band(label: str, cc: str, repetitions: Sequence[Array]) -> Band:
+    if len(repetitions) == 1:
+        return Band(label, cc, repetitions[0])
+    values = np.array(repetitions)
+    known = np.isfinite(values).any(axis=0)
+    low, median, high = np.full((3, values.shape[1]), np.nan)
+    if known.any():
+        low[known], median[known], high[known] = np.nanpercentile(values[:, known], (LOW, 50.0, HIGH), axis=0)
+    return Band(label, cc, median, low, high)
+
+
+def _goodput(run: Run, width: float, grid: Array, by_flow: bool) -> list[Curve]:
+    groups = metrics.goodput_by_group(run, width)
+    if by_flow and run.flows.num_rows <= MANY_FLOWS:
+        groups = metrics.goodput_by_flow(run, width)
+    curves = [c._replace(values=_held(c, grid, width) / 1e6, times=grid) for c in groups]
+    if by_flow or len(curves) == 1:
+        return curves
+    total = np.nansum([c.values for c in curves], axis=0)
+    return [Curve("", _common(run), grid, total)]
+
+
+def _held(curve: Curve, grid: Array, longest: float) -> Array:
+    """The latest value of a curve at the times of the grid; none where the last is older than ``longest``."""
+    if not curve.times.size:
+        return np.full(grid.shape, np.nan)
+    at = np.searchsorted(curve.times, grid, side="right") - 1
+    age = grid - curve.times[np.maximum(at, 0)]
+    return np.where((at >= 0) & (age <= longest + 1e-9), curve.values[np.maximum(at, 0)], np.nan)
+
+
+def _signal(run: Run, signal: str, grid: Array, by_flow: bool) -> list[Curve]:
+    """A signal of each flow, or the mean over the flows of the run."""
+    many = run.flows.num_rows > MANY_FLOWS
+    found = (metrics.signal_by_group if many else metrics.signal_by_flow)(run, signal)
+    longest = max(run.duration_s / 20.0, 1.0)
+    curves = [c._replace(values=_held(c, grid, longest), times=grid) for c in found]
+    if by_flow or len(curves) == 1:
+        return curves
+    values = np.array([c.values for c in curves])
+    known = np.isfinite(values).any(axis=0)
+    mean = np.full(grid.shape, np.nan)
+    mean[known] = np.nanmean(values[:, known], axis=0)
+    return [Curve("", _common(run), grid, mean)]
+
+
+def _common(run: Run) -> str:
+    """The controller of a run, or nothing where it has several."""
+    of_all = {str(cc) for cc in run.flows["cc"].to_pylist()}
+    return of_all.pop() if len(of_all) == 1 else ""
+
+
+def _link_samples(run: Run) -> tuple[Array, Mapping[str, Array]]:
+    """Times and columns of the samples of the bottleneck."""
+    table, row = run.link_series, _bottleneck(run)
+    chosen = column(table, "link") == column(run.links, "link")[row or 0]
+    names = ("queue_bytes", "queue_packets", "departed_bytes", "capacity_bytes")
+    return column(table, "time_s")[chosen], {
+        name: column(table, name)[chosen] for name in names if name in table.column_names
+    }
+
+
+def _queue(run: Run, grid: Array) -> Curve:
+    """How long a packet that arrives now would wait: until the link has carried what is in the queue."""
+    times, columns = _link_samples(run)
+    bytes_waiting, capacity = columns["queue_bytes"], columns.get("capacity_bytes")
+    rate = _of_bottleneck(run, "rate_bps")
+    if capacity is not None and np.isfinite(capacity).all() and capacity.size and capacity[-1] > 0.0:
+        until = np.interp(capacity + bytes_waiting, capacity, times)
+        # Behind the last sample the link goes on at its mean rate.
+        behind = np.maximum(capacity + bytes_waiting - capacity[-1], 0.0) * times[-1] / capacity[-1]
+        waits = until + behind - times
+    else:
+        waits = bytes_waiting * 8.0 / rate
+    curve = Curve("", _common(run), times, waits * 1e3)
+    return curve._replace(values=_held(curve, grid, run.duration_s), times=grid)
+
+
+def _rate(run: Run, grid: Array) -> list[tuple[str, Array]]:
+    """The rate of the bottleneck over time."""
+    times, columns = _link_samples(run)
+    capacity = columns.get("capacity_bytes")
+    if capacity is None or capacity.size < 2 or not np.isfinite(capacity).all():
+        return []
+    rates = np.diff(capacity) * 8e-6 / np.diff(times)
+    at = np.clip(np.searchsorted(times, grid, side="left") - 1, 0, rates.size - 1)
+    return [("rate of the link", rates[at])]
+
+
+def _base_rtt(run: Run, grid: Array) -> list[tuple[str, Array]]:
+    base = {one for one in column(run.flows, "base_rtt_ms").tolist() if math.isfinite(one)}
+    return [("base RTT", np.full(grid.shape, base.pop()))] if len(base) == 1 else []
+
+
+def _limit(run: Run, grid: Array) -> list[tuple[str, Array]]:
+    """The buffer of the path in time, where it has one rate and one limit."""
+    path = run.scenario.get("path", {})
+    queue, rate = path.get("queue"), _of_bottleneck(run, "rate_bps")
+    limit = queue.get("limit") if isinstance(queue, Mapping) else queue
+    if not isinstance(limit, str) or not math.isfinite(rate) or not isinstance(path.get("rtt"), str):
+        return []
+    try:
+        waits = _limit_s(limit, rate, _engine.quantity(path["rtt"], "time"))
+    except ValueError:
+        return []
+    return [] if waits is None else [("buffer", np.full(grid.shape, waits * 1e3))]
+
+
+def _limit_s(limit: str, rate: float, rtt: float) -> float | None:
+    """A queue limit in seconds at a rate; None for an infinite one."""
+    for unit, factor in (("bdp", rtt), ("p", 1500.0 * 8.0 / rate)):
+        if limit.endswith(unit) and limit[: -len(unit)].replace(".", "", 1).isdigit():
+            return float(limit[: -len(unit)]) * factor
+    if limit == "infinite":
+        return None
+    try:
+        return _engine.quantity(limit, "time")
+    except ValueError:
+        return _engine.quantity(limit, "size") * 8.0 / rate
+
+
+def _drops(runs: Labelled) -> Iterable[tuple[str, str, Array]]:
+    """When packets were dropped in the first repetition of each label."""
+    for label, repetitions in runs.items():
+        run = repetitions[0]
+        kinds = run.events["kind"].to_pylist()
+        times = column(run.events, "time_s")[np.array([kind == "drop" for kind in kinds], bool)]
+        if times.size > MOST_TICKS:
+            # More would be one block: instants that a screen can tell apart are enough.
+            places = np.unique(np.round(times / run.duration_s * MOST_TICKS)) / MOST_TICKS
+            times = places * run.duration_s
+        yield label, _common(run), times
+
+
+# Delay against throughput, and distributions.
+
+
+def _plane(runs: Labelled) -> Plane:
+    points = []
+    for label, repetitions in runs.items():
+        delay = np.concatenate([_delays(run) for run in repetitions])
+        rate = np.concatenate([column(run.flows, "goodput_bps") / 1e6 for run in repetitions])
+        known = np.isfinite(delay) & np.isfinite(rate)
+        points.append((label, _common(repetitions[0]), delay[known], rate[known]))
+    return Plane("median RTT above the base RTT (ms)", "goodput of a flow (Mbit/s)", points)
+
+
+def _delays(run: Run) -> Array:
+    return np.asarray(column(run.flows, "rtt_p50_ms") - column(run.flows, "base_rtt_ms"))
+
+
+def _distributions(runs: Labelled) -> Iterable[Panel]:
+    """Distribution functions: of the RTT samples, and of completion times by size."""
+    samples = {}
+    for label, repetitions in runs.items():
+        values = np.concatenate([column(run.flow_series, "latest_rtt_ms") for run in repetitions])
+        samples[label, _common(repetitions[0])] = values[np.isfinite(values)]
+    if any(values.size for values in samples.values()):
+        yield _distribution("rtt-distribution", "share of the RTT samples", "RTT (ms)", samples)
+    for number, (least, name) in enumerate(SIZES):
+        most = SIZES[number + 1][0] if number + 1 < len(SIZES) else math.inf
+        times = {}
+        for label, repetitions in runs.items():
+            found = [_completions(run, least, most) for run in repetitions]
+            times[label, _common(repetitions[0])] = np.concatenate(found) * 1e3
+        if any(values.size > 1 for values in times.values()):
+            title = f"share of the transfers of {name}"
+            yield _distribution(f"completion-{number}", title, "completion time (ms)", times)
+
+
+def _completions(run: Run, least: float, most: float) -> Array:
+    times, sizes = column(run.flows, "completion_s"), column(run.flows, "delivered_bytes")
+    return np.asarray(times[np.isfinite(times) & (sizes >= least) & (sizes < most)])
+
+
+def _distribution(name: str, title: str, x_label: str, samples: Mapping[tuple[str, str], Array]) -> Panel:
+    every = np.concatenate(list(samples.values()))
+    low, high = float(every.min()), float(every.max())
+    log = low > 0.0 and high > TENFOLD * low
+    grid = np.geomspace(low, high, POINTS) if log else np.linspace(low, high, POINTS)
+    curves = [
+        Band(label, cc, np.searchsorted(np.sort(values), grid, side="right") / max(values.size, 1))
+        for (label, cc), values in samples.items()
+        if values.size
+    ]
+    return Panel(name, title, grid, curves, x_label=x_label, log_x=log)
+
+
+def as_json(shown: Overview, look: Callable[[str, str], Mapping[str, Any]]) -> str:
+    """What the charts of the page read; ``look`` gives colours and dashes of a label and controller."""
+    document = {
+        "stack": [_panel_json(panel, look) for panel in shown.stack],
+        "distributions": [_panel_json(panel, look) for panel in shown.distributions],
+        "plane": {
+            "x_label": shown.plane.x_label,
+            "y_label": shown.plane.y_label,
+            "points": [
+                {"label": label, **look(label, cc), "x": _list(x), "y": _list(y)}
+                for label, cc, x, y in shown.plane.points
+            ],
+        },
+    }
+    return json.dumps(document, allow_nan=False)
+
+
+def _panel_json(panel: Panel, look: Callable[[str, str], Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "name": panel.name,
+        "title": panel.title,
+        "x_label": panel.x_label,
+        "log": panel.log,
+        "log_x": panel.log_x,
+        "x": _list(panel.x),
+        "curves": [_band_json(band, look(band.label, band.cc)) for band in panel.curves],
+        "levels": [{"label": label, "values": _list(values)} for label, values in panel.levels],
+        "ticks": [{"label": label, **look(label, cc), "at": _list(at)} for label, cc, at in panel.ticks],
+    }
+
+
+def _band_json(band: Band, look: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"label": band.label, **look, "median": _list(band.median)}
+    if band.low is not None and band.high is not None:
+        found |= {"low": _list(band.low), "high": _list(band.high)}
+    return found
+
+
+def _list(values: Array) -> list[float | None]:
+    """Numbers for JSON: five digits, and null for what is unknown."""
+    return [float(f"{value:.5g}") if math.isfinite(value) else None for value in values.tolist()]

@@ -1,0 +1,135 @@
+"""The report in a real browser: zoom and legends work, names are only text, a phone can read it."""
+
+import json
+import shutil
+
+import pytest
+
+from ackclock.cli import main
+from calling import run
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)")
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The report of two controllers in three repetitions."""
+    out = tmp_path_factory.mktemp("report") / "compared"
+    path = ["--rate", "20mbit", "--rtt", "20ms", "--queue", "500ms", "--duration", "5s"]
+    written = ["--repeat", "3", "--out", str(out), "--figures", "pdf,svg"]
+    assert main(["compare", "cubic", "cdg", *path, *written]) == 0
+    return out
+
+
+@pytest.fixture
+def opened(browser, report):
+    """The report in a page of its own, and what the browser complained of."""
+    return show(browser, report)
+
+
+def show(browser, folder, **options):
+    page = browser.new_page(viewport={"width": 1000, "height": 900}, **options)
+    page.complaints = []
+    page.on("console", lambda message: page.complaints.append(message.text))
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    page.on("request", lambda request: request.url.startswith("file:") or page.complaints.append(request.url))
+    page.goto(f"file://{folder}/index.html")
+    page.wait_for_function("document.documentElement.dataset.charts > 0")
+    return page
+
+
+def spans(page):
+    """The ends of the time axis of each chart of the stack."""
+    return page.evaluate(
+        "ackclock.charts.filter((c) => c.stacked).map((c) => [c.scales.x.min, c.scales.x.max])"
+    )
+
+
+def test_a_report_is_drawn_without_a_complaint_or_a_request(opened):
+    assert opened.complaints == []
+    # Goodput, RTT, queue, window; the plane; the distribution of the RTT.
+    assert opened.locator(".uplot").count() == 6
+    assert opened.locator(".answers dt").all_inner_texts() == ["Throughput", "Delay", "Loss", "Fairness"]
+
+
+def test_dragging_zooms_all_charts_of_the_stack(opened):
+    assert spans(opened) == [[0, 5]] * 4
+    box = opened.locator(".uplot .u-over").first.bounding_box()
+    opened.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 50)
+    opened.mouse.down()
+    opened.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 50, steps=5)
+    opened.mouse.up()
+    # A quarter to a half of five seconds.
+    for low, high in spans(opened):
+        assert low == pytest.approx(1.25, abs=0.05)
+        assert high == pytest.approx(2.5, abs=0.05)
+    opened.locator(".uplot .u-over").first.dblclick()
+    assert spans(opened) == [[0, 5]] * 4
+    assert opened.complaints == []
+
+
+def test_a_name_in_a_legend_switches_its_curves_off_everywhere(opened):
+    def visible():
+        return opened.evaluate(
+            "ackclock.charts.map((c) => c.series.filter((s) => s.label === 'cdg').map((s) => s.show))"
+        )
+
+    assert all(all(of) for of in visible())
+    opened.locator(".u-legend .u-series", has_text="cdg").first.click()
+    assert not any(any(of) for of in visible())
+    opened.locator(".u-legend .u-series", has_text="cdg").first.click()
+    assert all(all(of) for of in visible())
+
+
+def test_hovering_shows_the_values(opened):
+    box = opened.locator(".uplot .u-over").first.bounding_box()
+    opened.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 50)
+    value = opened.locator(".u-legend .u-series", has_text="cubic").first.locator(".u-value")
+    assert 10.0 < float(value.inner_text()) < 30.0
+
+
+def test_a_dark_page_has_a_dark_background(browser, report):
+    page = show(browser, report, color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(15, 19, 24)"
+    assert page.complaints == []
+
+
+def test_a_phone_shows_the_page_without_scrolling_sideways(browser, report):
+    page = browser.new_page(viewport={"width": 375, "height": 700})
+    page.goto(f"file://{report}/index.html")
+    page.wait_for_function("document.documentElement.dataset.charts > 0")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+
+
+def test_names_are_text_and_never_markup(browser, capsys, tmp_path):
+    scenario = tmp_path / "hostile.toml"
+    name = json.dumps(f"</script>{HOSTILE}")
+    scenario.write_text(
+        f'name = {name}\nduration = "1s"\n[path]\nrate = "5mbit"\nrtt = "20ms"\nqueue = "30p"\n'
+        f'[[flows]]\ncc = "cdg"\nname = {name}\n[[flows]]\ncc = "cubic"\n'
+    )
+    status, _, notes = run(capsys, "run", scenario, "--out", tmp_path / "out")
+    assert status == 0, notes
+    page = show(browser, tmp_path / "out")
+    assert page.complaints == []
+    assert page.locator("img[src=x]").count() == 0
+    assert page.locator("h1").inner_text() == f"</script>{HOSTILE}"
+
+
+def test_figures_are_written_in_the_formats_that_are_asked_for(report):
+    for name in ("overview", "delay-throughput", "distributions"):
+        assert (report / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (report / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+        assert b"<svg" in (report / f"{name}.svg").read_bytes()
