@@ -8,9 +8,12 @@
 //! its service starts. A link is therefore brought up to date lazily, as Mahimahi does it: [`Link::advance`]
 //! replays every service that became due, each at its own instant, and reports it to an [`Egress`], as it does
 //! everything else that befalls a packet. No wake-up per packet is needed.
+//!
+//! A wireless [`medium`] is shared: when a packet is served depends on who else has something to send.
 
 mod link;
 mod loss;
+pub mod medium;
 mod propagation;
 mod queue;
 mod service;
@@ -79,6 +82,8 @@ pub enum Discard {
     Evicted,
     /// It waited, and the queue dropped it when its turn came (active queue management at the head, as in RFC 8289).
     Head,
+    /// It was sent over a wireless medium as often as is allowed, and never acknowledged.
+    Retries,
 }
 
 /// The observer of a link: gets a report of what happens to each packet, with its own instant.

@@ -74,7 +74,7 @@ impl Egress<Parcel> for Run {
             Discard::Full => self.verdicts.push(Verdict::Dropped),
             Discard::Evicted => self.evicted.push((packet, self.offered, at)),
             Discard::Head => self.dropped_at_head.push((packet, at)),
-            Discard::Early => unreachable!("no discipline here drops so"),
+            Discard::Early | Discard::Retries => unreachable!("no discipline here drops so"),
         }
     }
 }

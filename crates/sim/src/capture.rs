@@ -78,6 +78,7 @@ impl Capture {
             Discard::Early => "dropped early, before the queue is full",
             Discard::Evicted => "dropped while it waited: the last of the longest queue",
             Discard::Head => "dropped while it waited, when its turn came",
+            Discard::Retries => "lost: not acknowledged within the retry limit of the station",
         };
         self.write(LINKS + link, now, packet, acks, Some(comment));
     }

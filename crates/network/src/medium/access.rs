@@ -1,0 +1,157 @@
+//! One contender for the medium: what waits, what is being sent, and its contention window.
+
+use std::collections::VecDeque;
+
+use units::{Bytes, Random, Span, Time};
+
+use super::Listener;
+use super::phy::Phy;
+use super::room::{Addressed, Reports, Room};
+use super::settings::{AccessSettings, MediumSettings};
+use crate::{Packet, Service};
+
+/// Header (24 bytes), FCS (4 bytes) and LLC/SNAP (8 bytes) of a data frame; a QoS field adds 2.
+const OVERHEAD: u32 = 36;
+const QOS: u32 = 2;
+/// The delimiter before each frame of an A-MPDU.
+const DELIMITER: u32 = 4;
+
+/// A packet that is being sent, once or again.
+#[derive(Debug)]
+pub(crate) struct Mpdu<P> {
+    pub(crate) packet: P,
+    /// The station it goes to.
+    pub(crate) to: u32,
+    /// Bytes of the frame.
+    pub(crate) bytes: u32,
+    /// Attempts without an RTS, or RTSs, that failed.
+    pub(crate) short: u32,
+    /// Attempts behind an RTS that failed.
+    pub(crate) long: u32,
+    /// It was acknowledged, and its receiver keeps it until those before it have come.
+    pub(crate) received: bool,
+}
+
+/// One contender.
+#[derive(Debug)]
+pub(crate) struct Access<P> {
+    pub(crate) station: u32,
+    pub(crate) priority: u8,
+    /// AIFS.
+    pub(crate) ifs: Span,
+    pub(crate) room: Room<P>,
+    /// In order: all to one station. More than one only in A-MPDUs.
+    pub(crate) sending: VecDeque<Mpdu<P>>,
+    /// Taken from the queue, but not for the same station or too much for the A-MPDU: sent next.
+    next: Option<(Addressed<P>, Time)>,
+    cw_min: u32,
+    cw_max: u32,
+    cw: u32,
+    overhead: u32,
+    /// Its frame is on the air.
+    pub(crate) on_air: bool,
+}
+
+/// The most that an A-MPDU takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    pub(crate) frames: u32,
+    pub(crate) bytes: u32,
+}
+
+impl<P: Packet> Access<P> {
+    pub(crate) fn new(settings: &AccessSettings, medium: &MediumSettings, phy: &Phy, random: Random) -> Self {
+        let category = &settings.category;
+        let cw_min = category.cw_min.unwrap_or(phy.cw_min);
+        let nominal = Service::Fixed(phy.modes[usize::from(phy.fastest())].rate());
+        Self {
+            station: settings.station,
+            priority: category.priority,
+            ifs: phy.sifs + phy.slot * u64::from(category.aifsn),
+            room: Room::new(settings.queue, &nominal, random),
+            sending: VecDeque::new(),
+            next: None,
+            cw_min,
+            cw_max: category.cw_max.unwrap_or(phy.cw_max),
+            cw: cw_min,
+            overhead: OVERHEAD + if medium.qos { QOS } else { 0 },
+            on_air: false,
+        }
+    }
+
+    /// Whether there is something to send.
+    #[inline]
+    pub(crate) fn has_frames(&self) -> bool {
+        !self.sending.is_empty() || self.next.is_some() || self.room.packets() > 0
+    }
+
+    /// What counts as in service.
+    pub(crate) fn in_service(&self) -> (u32, Bytes) {
+        let next = self.next.iter().map(|(packet, _)| packet.size());
+        let bytes = self.sending.iter().map(|frame| frame.packet.size()).chain(next);
+        (self.sending.len() as u32 + u32::from(self.next.is_some()), bytes.fold(Bytes::ZERO, |sum, size| sum + size))
+    }
+
+    /// Takes the next packet from the queue, if nothing is being sent.
+    #[inline]
+    pub(crate) fn pull(&mut self, now: Time, out: &mut Reports<'_, impl Listener<P>>) {
+        if self.sending.is_empty()
+            && let Some((packet, arrived)) = self.next.take().or_else(|| self.room.pop(now, out))
+        {
+            self.serve(now, packet, arrived, out);
+        }
+    }
+
+    /// Takes more packets for the same station into the A-MPDU, as many as `most` allows.
+    pub(crate) fn gather(&mut self, now: Time, most: Most, out: &mut Reports<'_, impl Listener<P>>) {
+        let Some(to) = self.sending.front().map(|first| first.to) else { return };
+        let mut bytes = self.aggregate_bytes();
+        while (self.sending.len() as u32) < most.frames {
+            let Some((packet, arrived)) = self.next.take().or_else(|| self.room.pop(now, out)) else { return };
+            let more = padded(packet.size().get() as u32 + self.overhead);
+            if packet.to != to || bytes + more > most.bytes {
+                self.next = Some((packet, arrived));
+                return;
+            }
+            bytes += more;
+            self.serve(now, packet, arrived, out);
+        }
+    }
+
+    fn serve(
+        &mut self,
+        now: Time,
+        Addressed { packet, to }: Addressed<P>,
+        arrived: Time,
+        out: &mut Reports<'_, impl Listener<P>>,
+    ) {
+        let queued = self.room.packets();
+        out.listener.serve(out.access, &packet, now, now.since(arrived), queued);
+        let bytes = packet.size().get() as u32 + self.overhead;
+        self.sending.push_back(Mpdu { packet, to, bytes, short: 0, long: 0, received: false });
+    }
+
+    /// Bytes of an A-MPDU of what has not been received.
+    pub(crate) fn aggregate_bytes(&self) -> u32 {
+        self.sending.iter().filter(|frame| !frame.received).map(|frame| padded(frame.bytes)).sum()
+    }
+
+    /// A backoff from the window.
+    #[inline]
+    pub(crate) fn draw(&self, random: &mut Random) -> u32 {
+        (random.uniform() * f64::from(self.cw + 1)) as u32
+    }
+
+    pub(crate) fn reset_window(&mut self) {
+        self.cw = self.cw_min;
+    }
+
+    pub(crate) fn widen_window(&mut self) {
+        self.cw = (2 * self.cw + 1).min(self.cw_max);
+    }
+}
+
+/// The bytes of a frame within an A-MPDU.
+fn padded(bytes: u32) -> u32 {
+    DELIMITER + bytes.next_multiple_of(4)
+}

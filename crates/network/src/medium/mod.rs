@@ -1,0 +1,106 @@
+//! A shared wireless medium: stations that contend for one 802.11 channel.
+//!
+//! A [`Link`](crate::Link) knows its service in advance; here it depends on who else has something to send. A
+//! [`Medium`] is therefore an event-driven state machine: it is offered packets, [`Medium::next`] says when the next
+//! backoff ends, and [`Medium::advance`] lets that station send. What happens is reported to a [`Listener`]. Slots are
+//! counted exactly: between two frames every station counts whole slots from the instant at which it found the medium
+//! idle for its interframe space.
+//!
+//! All stations hear each other, so a frame exchange (RTS, CTS, data, ACK) is one event: nobody starts to send within
+//! it, and when its first frame begins it is known how it ends. Propagation takes no time. Control frames are lost only
+//! in collisions. Frames that overlap are all lost (no capture effect).
+//!
+//! [`Conventions`] names the points in which readings of the standard differ.
+
+mod access;
+mod errors;
+mod phy;
+mod rates;
+mod room;
+mod settings;
+mod shared;
+#[cfg(test)]
+mod tests;
+
+pub use errors::FrameErrors;
+pub use phy::{Mode, Modulation, Phy, PhySettings, Standard};
+pub use rates::{RateControl, RateSettings, Report};
+pub use settings::{
+    AccessSettings, AfterCollision, Aggregation, Category, Conventions, Countdown, MediumSettings, StationSettings,
+};
+pub use shared::Medium;
+use units::{Span, Time};
+
+use crate::Discard;
+
+/// The access point among the stations of a medium.
+pub const ACCESS_POINT: u32 = 0;
+
+/// What became of a frame, or an A-MPDU, on the air.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was acknowledged; of an A-MPDU at least one frame was.
+    Acknowledged,
+    /// Nobody else sent, but its receiver did not understand it.
+    Error,
+    /// So many stations sent at once.
+    Collision(u32),
+}
+
+/// A frame, or an A-MPDU, that was sent, with all that belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Who sent it.
+    pub access: u32,
+    /// The station it was for.
+    pub to: u32,
+    /// The first bit of the RTS, or of the CTS of the station to itself, or of the data.
+    pub start: Time,
+    /// The first bit of the data; where no CTS answered the RTS, the end of the RTS.
+    pub data: Time,
+    /// The last bit of the response; without one, of what was sent.
+    pub end: Time,
+    /// The rate of the data, an index into [`Phy::modes`].
+    pub mode: u8,
+    /// Bytes on the air after the preamble.
+    pub bytes: u32,
+    /// Frames in it.
+    pub frames: u32,
+    /// Frames in it that were acknowledged.
+    pub acknowledged: u32,
+    /// An RTS went before.
+    pub rts: bool,
+    /// It was sent before, in part at least.
+    pub retry: bool,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+impl Attempt {
+    /// How long the medium was taken.
+    pub fn airtime(&self) -> Span {
+        self.end.since(self.start)
+    }
+}
+
+/// The observer of a medium. Reports come when what they are about is certain, which may be before their instant.
+pub trait Listener<P> {
+    /// `packet` was taken at `at` and waits, one of `queued`. It is as it arrived; where `marked`, [`Listener::mark`]
+    /// follows.
+    fn take(&mut self, access: u32, packet: &P, at: Time, marked: bool, queued: u32);
+
+    /// `packet` was marked at `at`; `queued` wait.
+    fn mark(&mut self, access: u32, packet: &P, at: Time, queued: u32);
+
+    /// `packet`, which `waited`, is sent next; `queued` wait behind it.
+    fn serve(&mut self, access: u32, packet: &P, at: Time, waited: Span, queued: u32);
+
+    /// The last bit of `packet` arrives at `at`, and everything before it has arrived.
+    fn deliver(&mut self, access: u32, packet: P, at: Time);
+
+    /// `packet` was dropped at `at`; `queued` wait.
+    fn discard(&mut self, access: u32, packet: P, at: Time, why: Discard, queued: u32);
+
+    /// Something was sent, at a rate of `kbit` thousand bits per second. In the order of their starts.
+    fn attempt(&mut self, attempt: &Attempt, kbit: u32);
+}

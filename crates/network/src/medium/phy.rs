@@ -1,0 +1,466 @@
+//! The physical layers of IEEE 802.11 as far as time is concerned: rates, lengths of frames on the air, slots and
+//! interframe spaces.
+//!
+//! Clause numbers are those of IEEE 802.11-2012: DSSS (16), OFDM (18), high-rate DSSS with CCK (17), ERP (19), HT (20).
+
+use serde::{Deserialize, Serialize};
+use units::{Rate, Span};
+
+/// An amendment of IEEE 802.11, which names a physical layer with its usual parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub enum Standard {
+    /// OFDM at 5 GHz, 6 to 54 Mbit/s.
+    #[serde(rename = "802.11a")]
+    A,
+    /// DSSS and CCK at 2.4 GHz, 1 to 11 Mbit/s.
+    #[serde(rename = "802.11b")]
+    B,
+    /// OFDM at 2.4 GHz, 6 to 54 Mbit/s (ERP-OFDM).
+    #[default]
+    #[serde(rename = "802.11g")]
+    G,
+    /// High throughput (HT), with A-MPDUs and block ACKs.
+    #[serde(rename = "802.11n")]
+    N,
+}
+
+/// How bits become a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Modulation {
+    /// Direct sequence spread spectrum, and complementary code keying: 1, 2, 5.5 and 11 Mbit/s.
+    Dsss,
+    /// Orthogonal frequency division multiplexing: 6 to 54 Mbit/s.
+    Ofdm,
+    /// High throughput OFDM, with several spatial streams.
+    Ht,
+}
+
+/// A rate at which frames are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode {
+    /// How bits become a signal.
+    pub modulation: Modulation,
+    /// Thousands of bits per second.
+    pub kbit: u32,
+    /// Bits on a subcarrier of OFDM: 1 (BPSK), 2 (QPSK), 4 (16-QAM) or 6 (64-QAM); 0 for DSSS.
+    pub bits_on_subcarrier: u8,
+    /// The convolutional code: of so many coded bits ...
+    pub coded: u8,
+    /// ... so many are data.
+    pub data: u8,
+    /// Index of the modulation and coding scheme of HT.
+    pub mcs: Option<u8>,
+    /// Preamble, header and signal extension.
+    fixed: Span,
+    /// SERVICE and tail bits.
+    service_bits: u32,
+    /// Twice the data bits of a symbol, as 5.5 Mbit/s has halves.
+    half_bits: u32,
+    /// Length of a symbol.
+    symbol: Span,
+}
+
+impl Mode {
+    /// How long a frame of `bytes` (MAC header and FCS included) is on the air (TXTIME).
+    #[inline]
+    pub fn airtime(&self, bytes: u32) -> Span {
+        let symbols = (2 * (self.service_bits + 8 * bytes)).div_ceil(self.half_bits);
+        let nanos = u64::from(symbols) * self.symbol.as_nanos();
+        let whole = if self.symbol.as_nanos() == SHORT_SYMBOL { nanos.div_ceil(SYMBOL) * SYMBOL } else { nanos };
+        self.fixed + Span::from_nanos(whole)
+    }
+
+    /// What goes before the first bit of data, and the signal extension.
+    pub fn preamble(&self) -> Span {
+        self.fixed
+    }
+
+    /// Its rate.
+    pub fn rate(&self) -> Rate {
+        Rate::from_bits_per_second(u64::from(self.kbit) * 1000)
+    }
+}
+
+const SYMBOL: u64 = 4000;
+const SHORT_SYMBOL: u64 = 3600;
+
+/// Of OFDM: kbit/s, data bits of a symbol, bits on a subcarrier, coded and data bits of the code (table 18-4).
+const OFDM: [(u32, u32, u8, u8, u8); 8] = [
+    (6000, 24, 1, 2, 1),
+    (9000, 36, 1, 4, 3),
+    (12_000, 48, 2, 2, 1),
+    (18_000, 72, 2, 4, 3),
+    (24_000, 96, 4, 2, 1),
+    (36_000, 144, 4, 4, 3),
+    (48_000, 192, 6, 3, 2),
+    (54_000, 216, 6, 4, 3),
+];
+
+/// Of HT with one stream: data bits of a symbol at 20 and 40 MHz, bits on a subcarrier, the code (tables 20-30, 20-34).
+const HT: [(u32, u32, u8, u8, u8); 8] = [
+    (26, 54, 1, 2, 1),
+    (52, 108, 2, 2, 1),
+    (78, 162, 2, 4, 3),
+    (104, 216, 4, 2, 1),
+    (156, 324, 4, 4, 3),
+    (208, 432, 6, 3, 2),
+    (234, 486, 6, 4, 3),
+    (260, 540, 6, 6, 5),
+];
+
+/// What a physical layer may vary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhySettings {
+    /// The amendment.
+    pub standard: Standard,
+    /// Stations of 802.11b are near: slots are long, and OFDM frames follow a CTS that their sender sends to itself at
+    /// a DSSS rate. Only 802.11g and 802.11n at 2.4 GHz.
+    pub protection: bool,
+    /// DSSS frames have the short preamble.
+    pub short_preamble: bool,
+    /// HT at 2.4 GHz, and not at 5 GHz.
+    pub low_band: bool,
+    /// HT with channels of 40 MHz, and not 20 MHz.
+    pub wide: bool,
+    /// HT with the short guard interval.
+    pub short_guard: bool,
+    /// Spatial streams of HT, 1 to 4.
+    pub streams: u8,
+}
+
+impl PhySettings {
+    /// Those of `standard` in a home of its own.
+    pub const fn of(standard: Standard) -> Self {
+        Self {
+            standard,
+            protection: false,
+            short_preamble: false,
+            low_band: false,
+            wide: false,
+            short_guard: false,
+            streams: 2,
+        }
+    }
+}
+
+/// A physical layer with its timing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phy {
+    /// Length of a slot.
+    pub slot: Span,
+    /// Short interframe space.
+    pub sifs: Span,
+    /// Smallest contention window.
+    pub cw_min: u32,
+    /// Largest contention window.
+    pub cw_max: u32,
+    /// All rates; those for data are from `first` on.
+    pub modes: Vec<Mode>,
+    /// The first rate for data frames.
+    pub first: u8,
+    /// Of each rate, that of the response to it.
+    responses: Vec<u8>,
+    /// The lowest basic rate.
+    lowest: u8,
+    /// At which rate protection is sent.
+    protection: Option<u8>,
+}
+
+/// Bytes of an ACK or a CTS, of an RTS, and of a compressed block ACK (clauses 8.3.1 and 8.3.1.9.3).
+const ACK: u32 = 14;
+const RTS: u32 = 20;
+const BLOCK_ACK: u32 = 32;
+
+impl Phy {
+    /// The physical layer of `settings`, whose responses are sent at the highest of the `basic` rates (kbit/s) that is
+    /// not above that of what they answer; without `basic`, at 1, 2, 5.5 and 11 or 6, 12 and 24 Mbit/s.
+    pub fn new(settings: &PhySettings, basic: &[u32]) -> Self {
+        let micros = Span::from_micros;
+        let low = match settings.standard {
+            Standard::A => false,
+            Standard::B | Standard::G => true,
+            Standard::N => settings.low_band,
+        };
+        let extension = if low { micros(6) } else { Span::ZERO };
+        let has_dsss = settings.standard == Standard::B || settings.protection;
+        let mut modes = Vec::new();
+        if has_dsss {
+            modes.extend([1000, 2000, 5500, 11_000].map(|kbit| dsss(kbit, settings.short_preamble)));
+        }
+        let mut first = 0;
+        if settings.standard != Standard::B {
+            // In a mixed network data may go at DSSS rates too, but these stations use them only for protection.
+            first = modes.len() as u8;
+            modes.extend(OFDM.map(|row| ofdm(row, extension)));
+        }
+        if settings.standard == Standard::N {
+            first = modes.len() as u8;
+            modes.extend((0..8 * settings.streams).map(|mcs| ht(mcs, settings, extension)));
+        }
+        let long_slot = settings.standard == Standard::B || settings.protection;
+        let sifs = if low { micros(10) } else { micros(16) };
+        let mut phy = Self {
+            slot: if long_slot { micros(20) } else { micros(9) },
+            sifs,
+            cw_min: if settings.standard == Standard::B { 31 } else { 15 },
+            cw_max: 1023,
+            first,
+            responses: Vec::new(),
+            lowest: 0,
+            protection: None,
+            modes,
+        };
+        phy.responses = (0..phy.modes.len()).map(|mode| phy.response_to(&phy.modes[mode], basic)).collect();
+        let is_basic = |mode: &&Mode| basic.is_empty() || basic.contains(&mode.kbit);
+        let lowest = phy.modes.iter().filter(is_basic).min_by_key(|mode| mode.kbit).map(|mode| mode.kbit);
+        phy.lowest = phy.modes.iter().position(|mode| Some(mode.kbit) == lowest).unwrap_or(0) as u8;
+        if settings.protection {
+            let at =
+                |mode: &Mode| mode.modulation == Modulation::Dsss && (basic.is_empty() || basic.contains(&mode.kbit));
+            phy.protection = phy.modes.iter().rposition(at).map(|mode| mode as u8);
+        }
+        phy
+    }
+
+    /// The rate of the response to a frame at `mode`: the highest basic rate of its kind that is not above it, or else
+    /// the highest mandatory one (clause 9.7.6.5.2). HT frames are answered by OFDM.
+    fn response_to(&self, mode: &Mode, basic: &[u32]) -> u8 {
+        let kind = if mode.modulation == Modulation::Ht { Modulation::Ofdm } else { mode.modulation };
+        // A frame of HT counts as the OFDM rate of the same modulation and code (table 9-5).
+        let limit = if mode.modulation == Modulation::Ht {
+            OFDM.iter().filter(|row| is_no_denser(row, mode)).map(|row| row.0).max().unwrap_or(6000)
+        } else {
+            mode.kbit
+        };
+        let mandatory = [1000, 2000, 5500, 11_000, 6000, 12_000, 24_000];
+        let best = |rates: &[u32]| {
+            let modes = self.modes.iter().enumerate();
+            let fits = modes.filter(|(_, m)| m.modulation == kind && m.kbit <= limit && rates.contains(&m.kbit));
+            fits.max_by_key(|(_, m)| m.kbit).map(|(index, _)| index as u8)
+        };
+        best(basic).or_else(|| best(&mandatory)).unwrap_or(0)
+    }
+
+    /// The rate of the response to a frame at rate `mode`.
+    pub fn response(&self, mode: u8) -> &Mode {
+        &self.modes[usize::from(self.responses[usize::from(mode)])]
+    }
+
+    /// How long the ACK of a frame at rate `mode` takes.
+    pub fn ack(&self, mode: u8) -> Span {
+        self.response(mode).airtime(ACK)
+    }
+
+    /// How long the block ACK of an A-MPDU at rate `mode` takes.
+    pub fn block_ack(&self, mode: u8) -> Span {
+        self.response(mode).airtime(BLOCK_ACK)
+    }
+
+    /// How long the RTS before a frame at rate `mode` takes, and the CTS that answers it.
+    pub fn rts_cts(&self, mode: u8) -> (Span, Span) {
+        let control = self.response(mode);
+        (control.airtime(RTS), control.airtime(ACK))
+    }
+
+    /// How long the CTS takes that a station sends to itself before OFDM frames, where stations of 802.11b are near.
+    pub fn cts_to_self(&self, mode: u8) -> Option<Span> {
+        let dsss = self.modes[usize::from(mode)].modulation == Modulation::Dsss;
+        self.protection.filter(|_| !dsss).map(|rate| self.modes[usize::from(rate)].airtime(ACK))
+    }
+
+    /// How long a sender waits for the response to a frame at rate `mode` to begin: SIFS, a slot, and the preamble by
+    /// which it would notice it (ACKTimeout, clause 9.3.2.8).
+    pub fn response_timeout(&self, mode: u8) -> Span {
+        self.sifs + self.slot + self.response(mode).preamble()
+    }
+
+    /// DCF interframe space.
+    pub fn difs(&self) -> Span {
+        self.sifs + self.slot * 2
+    }
+
+    /// What EIFS is longer than DIFS: SIFS and an ACK at the lowest basic rate, or at `kbit` (clause 9.3.7).
+    pub fn eifs_excess(&self, kbit: Option<u32>) -> Span {
+        let lowest = &self.modes[usize::from(self.lowest)];
+        let mode = match kbit {
+            Some(kbit) if kbit < 6000 => &dsss(kbit, false),
+            Some(kbit) => self.modes.iter().find(|mode| mode.kbit == kbit).unwrap_or(lowest),
+            None => lowest,
+        };
+        self.sifs + mode.airtime(ACK)
+    }
+
+    /// The fastest rate for data.
+    pub fn fastest(&self) -> u8 {
+        let rates = self.modes.iter().enumerate().skip(usize::from(self.first));
+        rates.max_by_key(|(_, mode)| mode.kbit).map_or(0, |(index, _)| index as u8)
+    }
+
+    /// The rates for data, by number.
+    pub fn data_modes(&self) -> impl Iterator<Item = u8> {
+        self.first..self.modes.len() as u8
+    }
+}
+
+/// Whether an OFDM rate needs no better signal than the modulation and code of `mode`.
+fn is_no_denser(row: &(u32, u32, u8, u8, u8), mode: &Mode) -> bool {
+    let &(_, _, bits, coded, data) = row;
+    let weaker = u32::from(data) * u32::from(mode.coded) <= u32::from(mode.data) * u32::from(coded);
+    bits < mode.bits_on_subcarrier || bits == mode.bits_on_subcarrier && weaker
+}
+
+/// Preamble and header last 192 us, or 96 us if short; the frame a whole number of microseconds (clause 17.2.3.4).
+fn dsss(kbit: u32, short: bool) -> Mode {
+    // The lowest rate always has the long one.
+    let preamble = if short && kbit > 1000 { 96 } else { 192 };
+    Mode {
+        modulation: Modulation::Dsss,
+        kbit,
+        bits_on_subcarrier: 0,
+        coded: 1,
+        data: 1,
+        mcs: None,
+        fixed: Span::from_micros(preamble),
+        service_bits: 0,
+        half_bits: kbit / 500,
+        symbol: Span::from_micros(1),
+    }
+}
+
+/// A preamble of 16 us, the SIGNAL field of 4 us, and at 2.4 GHz an extension of 6 us (clauses 18.4.3 and 19.8.3).
+fn ofdm((kbit, bits, bits_on_subcarrier, coded, data): (u32, u32, u8, u8, u8), extension: Span) -> Mode {
+    Mode {
+        modulation: Modulation::Ofdm,
+        kbit,
+        bits_on_subcarrier,
+        coded,
+        data,
+        mcs: None,
+        fixed: Span::from_micros(20) + extension,
+        service_bits: 22,
+        half_bits: 2 * bits,
+        symbol: Span::from_nanos(SYMBOL),
+    }
+}
+
+/// The mixed format: the preamble of OFDM (20 us), HT-SIG (8 us), HT-STF (4 us), an HT-LTF of 4 us for each stream, of
+/// which three take four (clauses 20.3.7 and 20.4.3).
+fn ht(mcs: u8, settings: &PhySettings, extension: Span) -> Mode {
+    let (narrow, wide, bits_on_subcarrier, coded, data) = HT[usize::from(mcs % 8)];
+    let streams = u32::from(mcs / 8 + 1);
+    let bits = streams * if settings.wide { wide } else { narrow };
+    let symbol = if settings.short_guard { SHORT_SYMBOL } else { SYMBOL };
+    let kbit = (u64::from(bits) * 1_000_000).div_ceil(symbol) as u32;
+    let training = if streams == 3 { 4 } else { streams };
+    // Above 300 Mbit/s there are two encoders, with a tail each.
+    let encoders = if kbit > 300_000 { 2 } else { 1 };
+    Mode {
+        modulation: Modulation::Ht,
+        kbit,
+        bits_on_subcarrier,
+        coded,
+        data,
+        mcs: Some(mcs),
+        fixed: Span::from_micros(u64::from(32 + 4 * training)) + extension,
+        service_bits: 16 + 6 * encoders,
+        half_bits: 2 * bits,
+        symbol: Span::from_nanos(symbol),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phy(standard: Standard) -> Phy {
+        Phy::new(&PhySettings::of(standard), &[])
+    }
+
+    fn mode(phy: &Phy, kbit: u32) -> u8 {
+        phy.modes.iter().position(|mode| mode.kbit == kbit).unwrap() as u8
+    }
+
+    fn micros(phy: &Phy, kbit: u32, bytes: u32) -> f64 {
+        phy.modes[usize::from(mode(phy, kbit))].airtime(bytes).as_nanos() as f64 / 1000.0
+    }
+
+    #[test]
+    fn ofdm_frames_last_whole_symbols() {
+        let a = phy(Standard::A);
+        // 22 + 8 * 1536 = 12,310 bits: 57 symbols of 216 bits, 513 of 24 (12,312).
+        assert_eq!(micros(&a, 54_000, 1536), 20.0 + 57.0 * 4.0);
+        assert_eq!(micros(&a, 6000, 1536), 20.0 + 513.0 * 4.0);
+        // 22 + 112 = 134 bits: 6 symbols of 24 bits, 2 of 96.
+        assert_eq!(micros(&a, 6000, ACK), 44.0);
+        assert_eq!(micros(&a, 24_000, ACK), 28.0);
+        assert_eq!((a.slot, a.sifs, a.difs()), (Span::from_micros(9), Span::from_micros(16), Span::from_micros(34)));
+        assert_eq!((a.cw_min, a.cw_max), (15, 1023));
+        // 16 + 44.
+        assert_eq!(a.eifs_excess(None), Span::from_micros(60));
+    }
+
+    #[test]
+    fn at_2_4_ghz_a_signal_extension_follows() {
+        let g = phy(Standard::G);
+        assert_eq!(micros(&g, 54_000, 1536), 26.0 + 228.0);
+        assert_eq!((g.slot, g.sifs, g.difs()), (Span::from_micros(9), Span::from_micros(10), Span::from_micros(28)));
+        // 10 + 304 with an ACK at 1 Mbit/s: 192 + 112.
+        assert_eq!(g.eifs_excess(Some(1000)), Span::from_micros(314));
+    }
+
+    #[test]
+    fn dsss_frames_have_a_preamble_of_192_or_96_us() {
+        let b = phy(Standard::B);
+        // 8 * 1536 / 11 = 1117.09, / 5.5 = 2234.18.
+        assert_eq!(micros(&b, 11_000, 1536), 192.0 + 1118.0);
+        assert_eq!(micros(&b, 5500, 1536), 192.0 + 2235.0);
+        assert_eq!(micros(&b, 1000, ACK), 304.0);
+        let short = Phy::new(&PhySettings { short_preamble: true, ..PhySettings::of(Standard::B) }, &[]);
+        assert_eq!(micros(&short, 11_000, 1536), 96.0 + 1118.0);
+        assert_eq!(micros(&short, 1000, ACK), 304.0);
+        assert_eq!((b.slot, b.difs(), b.cw_min), (Span::from_micros(20), Span::from_micros(50), 31));
+    }
+
+    #[test]
+    fn high_throughput_frames_have_longer_preambles_and_more_bits() {
+        let n = phy(Standard::N);
+        // MCS 7: 65 Mbit/s, 260 bits; 22 + 12,304 = 12,326 bits are 48 symbols. One stream: 36 us before.
+        assert_eq!(micros(&n, 65_000, 1538), 36.0 + 48.0 * 4.0);
+        // MCS 15: two streams, 520 bits: 24 symbols after 40 us.
+        assert_eq!(micros(&n, 130_000, 1538), 40.0 + 24.0 * 4.0);
+        // MCS 7, 40 MHz, short guard interval: 540 bits in 3.6 us are 150 Mbit/s. 23 symbols take 82.8 us, so 84.
+        let settings = PhySettings { wide: true, short_guard: true, streams: 4, ..PhySettings::of(Standard::N) };
+        let wide = Phy::new(&settings, &[]);
+        assert_eq!(micros(&wide, 150_000, 1538), 36.0 + 84.0);
+        assert_eq!(wide.modes.last().unwrap().kbit, 600_000);
+        assert_eq!(wide.modes.last().unwrap().mcs, Some(31));
+    }
+
+    #[test]
+    fn responses_take_the_highest_basic_rate_not_above() {
+        let rate = |phy: &Phy, kbit| phy.response(mode(phy, kbit)).kbit;
+        let a = phy(Standard::A);
+        assert_eq!(
+            [6000, 9000, 12_000, 18_000, 24_000, 54_000].map(|r| rate(&a, r)),
+            [6000, 6000, 12_000, 12_000, 24_000, 24_000]
+        );
+        let low = Phy::new(&PhySettings::of(Standard::A), &[6000]);
+        assert_eq!(rate(&low, 54_000), 6000);
+        let b = phy(Standard::B);
+        assert_eq!([1000, 11_000].map(|r| rate(&b, r)), [1000, 11_000]);
+        // MCS 0 is BPSK 1/2 like 6 Mbit/s, MCS 7 is as dense as 54 Mbit/s.
+        let n = phy(Standard::N);
+        assert_eq!([6500, 65_000].map(|r| rate(&n, r)), [6000, 24_000]);
+    }
+
+    #[test]
+    fn protection_sends_a_dsss_frame_before_ofdm_frames() {
+        let mixed = Phy::new(&PhySettings { protection: true, ..PhySettings::of(Standard::G) }, &[]);
+        // 14 bytes at 11 Mbit/s: 192 + 10.2 us, rounded up.
+        assert_eq!(mixed.cts_to_self(mode(&mixed, 54_000)), Some(Span::from_micros(203)));
+        assert_eq!(mixed.cts_to_self(mode(&mixed, 11_000)), None);
+        assert_eq!((mixed.slot, mixed.cw_min), (Span::from_micros(20), 15));
+        assert_eq!(mixed.modes[usize::from(mixed.fastest())].kbit, 54_000);
+        assert_eq!(phy(Standard::G).cts_to_self(0), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! Where frames wait for the medium: a queue of the network with its limit, and where each packet goes.
+
+use units::{Bytes, Ecn, Random, Time};
+
+use super::Listener;
+use crate::queue::Queue;
+use crate::{Admission, Departure, Discard, Egress, Limit, Packet, QueueSettings, Service};
+
+/// A packet on its way to a station.
+#[derive(Debug)]
+pub(crate) struct Addressed<P> {
+    pub(crate) packet: P,
+    /// The station.
+    pub(crate) to: u32,
+}
+
+impl<P: Packet> Packet for Addressed<P> {
+    #[inline]
+    fn size(&self) -> Bytes {
+        self.packet.size()
+    }
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        self.packet.ecn()
+    }
+    #[inline]
+    fn flow(&self) -> u32 {
+        self.packet.flow()
+    }
+    #[inline]
+    fn mark_congestion(&mut self) {
+        self.packet.mark_congestion();
+    }
+}
+
+/// What waits at one access, without what is being sent.
+#[derive(Debug)]
+pub(crate) struct Room<P> {
+    queue: Queue<Addressed<P>>,
+    settings: QueueSettings,
+}
+
+impl<P: Packet> Room<P> {
+    /// `nominal` is the service by which disciplines reckon that need one.
+    pub(crate) fn new(settings: QueueSettings, nominal: &Service, random: Random) -> Self {
+        Self { queue: Queue::new(settings, nominal, random), settings }
+    }
+
+    #[inline]
+    pub(crate) fn packets(&self) -> u32 {
+        self.queue.packets()
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> Bytes {
+        self.queue.bytes()
+    }
+
+    /// Takes `packet` or drops it, where `in_service` packets are being sent.
+    pub(crate) fn offer(
+        &mut self,
+        now: Time,
+        packet: Addressed<P>,
+        in_service: (u32, Bytes),
+        out: &mut Reports<'_, impl Listener<P>>,
+    ) {
+        let found = self.queue.packets();
+        let mut full = self.is_full(packet.size(), in_service);
+        if full {
+            while full && self.queue.make_room(now, &packet) {
+                full = self.is_full(packet.size(), in_service);
+            }
+        }
+        if full {
+            out.discard(packet, now, Discard::Full, self.queue.packets());
+        } else {
+            self.take(now, packet, found, out);
+        }
+        if self.queue.is_managed() {
+            self.queue.report_evicted(now, out);
+        }
+    }
+
+    fn take(&mut self, now: Time, mut packet: Addressed<P>, found: u32, out: &mut Reports<'_, impl Listener<P>>) {
+        let above = self.settings.mark_above.is_some_and(|threshold| found >= threshold) && packet.ecn().is_capable();
+        let marked = match self.queue.admit(now, &packet) {
+            Admission::Take => above,
+            Admission::Mark => true,
+            Admission::Drop => return out.discard(packet, now, Discard::Early, self.queue.packets()),
+        };
+        let queued = self.queue.packets() + 1;
+        out.take(&packet, now, marked, queued);
+        if marked {
+            packet.mark_congestion();
+            out.mark(&packet, now, queued);
+        }
+        self.queue.push(now, packet, out);
+    }
+
+    /// The packet whose turn it is, with the time of its arrival.
+    #[inline]
+    pub(crate) fn pop(&mut self, now: Time, out: &mut Reports<'_, impl Listener<P>>) -> Option<(Addressed<P>, Time)> {
+        if self.queue.packets() == 0 {
+            return None;
+        }
+        self.queue.pop(now, out)
+    }
+
+    /// Whether a packet of `size` finds no room. One that finds nothing in service need not wait.
+    fn is_full(&self, size: Bytes, (sending, bytes): (u32, Bytes)) -> bool {
+        if sending == 0 && self.queue.packets() == 0 {
+            return false;
+        }
+        let counted = self.settings.count_in_service;
+        match self.settings.limit {
+            Limit::Infinite | Limit::Delay(_) => false,
+            Limit::Packets(limit) => self.queue.packets() + if counted { sending } else { 0 } >= limit,
+            Limit::Bytes(limit) => self.queue.bytes() + if counted { bytes } else { Bytes::ZERO } + size > limit,
+        }
+    }
+}
+
+/// Hands the reports of the queue of one access to the listener of the medium.
+pub(crate) struct Reports<'a, L> {
+    pub(crate) access: u32,
+    pub(crate) listener: &'a mut L,
+}
+
+impl<P: Packet, L: Listener<P>> Egress<Addressed<P>> for Reports<'_, L> {
+    #[inline]
+    fn take(&mut self, packet: &Addressed<P>, at: Time, marked: bool, queued: u32) {
+        self.listener.take(self.access, &packet.packet, at, marked, queued);
+    }
+
+    fn mark(&mut self, packet: &Addressed<P>, at: Time, queued: u32) {
+        self.listener.mark(self.access, &packet.packet, at, queued);
+    }
+
+    /// A queue alone has no departures.
+    fn depart(&mut self, _: Addressed<P>, _: Departure) {}
+
+    fn discard(&mut self, packet: Addressed<P>, at: Time, why: Discard, queued: u32) {
+        self.listener.discard(self.access, packet.packet, at, why, queued);
+    }
+}

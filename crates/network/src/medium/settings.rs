@@ -1,0 +1,151 @@
+//! What a medium is made of, and the conventions that the standard, its models and its implementations differ in.
+
+use serde::{Deserialize, Serialize};
+use units::Span;
+
+use super::errors::FrameErrors;
+use super::phy::PhySettings;
+use super::rates::RateSettings;
+use crate::QueueSettings;
+
+/// A basic service set: one channel, an access point and its stations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MediumSettings {
+    /// The physical layer.
+    pub phy: PhySettings,
+    /// The basic rates in kbit/s; empty for the usual ones.
+    pub basic_rates: Vec<u32>,
+    /// Where readings of the standard differ.
+    pub conventions: Conventions,
+    /// How often a frame is sent that no RTS goes before, and how often an RTS (dot11ShortRetryLimit).
+    pub short_retry_limit: u32,
+    /// How often a frame is sent that an RTS goes before (dot11LongRetryLimit).
+    pub long_retry_limit: u32,
+    /// An RTS goes before frames of more bytes than this, header and FCS included; `None`: before none.
+    pub rts_threshold: Option<u32>,
+    /// Data frames have a QoS field of two bytes more.
+    pub qos: bool,
+    /// Several frames go at once, answered by a block ACK.
+    pub aggregation: Option<Aggregation>,
+    /// The access point first, then its stations.
+    pub stations: Vec<StationSettings>,
+    /// Where frames wait and contend for the medium: one for a station, or one for each access category of it.
+    pub accesses: Vec<AccessSettings>,
+}
+
+/// A station of a medium.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StationSettings {
+    /// How the rate of frames between it and the access point is chosen, in both directions.
+    pub rate: RateSettings,
+    /// How frames between it and the access point are lost, in both directions.
+    pub errors: FrameErrors,
+}
+
+/// A queue whose frames contend for the medium: that of a station (DCF), or of one of its access categories (EDCA).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AccessSettings {
+    /// The station, an index.
+    pub station: u32,
+    /// What may wait. A limit in time is none: no rate is known in advance.
+    pub queue: QueueSettings,
+    /// How it contends.
+    pub category: Category,
+}
+
+/// How the frames of a queue contend for the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Category {
+    /// Of two queues of one station whose turn comes at once, the higher one sends.
+    pub priority: u8,
+    /// Slots after SIFS for which the medium must be idle (AIFSN); 2 is DIFS.
+    pub aifsn: u32,
+    /// Smallest contention window; `None`: that of the physical layer.
+    pub cw_min: Option<u32>,
+    /// Largest contention window; `None`: that of the physical layer.
+    pub cw_max: Option<u32>,
+}
+
+impl Category {
+    /// The one of DCF.
+    pub const DCF: Self = Self { priority: 0, aifsn: 2, cw_min: None, cw_max: None };
+}
+
+/// A-MPDUs (clause 9.12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aggregation {
+    /// Most bytes of one.
+    pub bytes: u32,
+    /// Most frames of one, at most 64: what a block ACK can answer.
+    pub frames: u32,
+    /// Longest time on the air of one.
+    pub time: Span,
+}
+
+impl Default for Aggregation {
+    /// The most that HT allows: 65,535 bytes, 64 frames, 5.484 ms (aPPDUMaxTime is 10 ms; implementations keep to what
+    /// the L-SIG field can say).
+    fn default() -> Self {
+        Self { bytes: 65_535, frames: 64, time: Span::from_micros(5484) }
+    }
+}
+
+/// Where the standard, its models and its implementations differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conventions {
+    /// When stations count on after frames collided or were not understood.
+    pub after_collision: AfterCollision,
+    /// The rate of the ACK that EIFS leaves room for, in kbit/s; `None`: the lowest basic rate. To the letter (clause
+    /// 9.3.7) it is the lowest mandatory rate of the physical layer: 1 Mbit/s in 802.11g, even where no station uses it.
+    pub eifs_rate: Option<u32>,
+    /// Which slots are counted.
+    pub countdown: Countdown,
+    /// The contention window is reset after a frame was dropped at its retry limit (clause 9.3.3), and not only after a
+    /// success.
+    pub reset_after_drop: bool,
+    /// A frame that arrives while the medium has been idle for DIFS, and whose queue has counted down, is sent at once
+    /// (clause 9.3.4.2); otherwise a backoff is drawn for it.
+    pub immediate_access: bool,
+}
+
+impl Default for Conventions {
+    /// As the standard has it, with EIFS after the rates that are in use.
+    fn default() -> Self {
+        Self {
+            after_collision: AfterCollision::Standard,
+            eifs_rate: None,
+            countdown: Countdown::Standard,
+            reset_after_drop: true,
+            immediate_access: true,
+        }
+    }
+}
+
+/// When stations count on after frames collided or were not understood.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterCollision {
+    /// The senders DIFS after their ACK time-out, the others EIFS after the end of the frames (clauses 9.3.2.8, 9.3.7):
+    /// the senders a little earlier, and their slots begin at other instants.
+    #[default]
+    Standard,
+    /// All EIFS after the end of the frames.
+    Eifs,
+    /// All DIFS after the end of the frames, as in Bianchi's model (2000, equation 14).
+    Difs,
+}
+
+/// Which slots a backoff counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Countdown {
+    /// DCF as `idle-slots`, EDCA as `every-slot`.
+    #[default]
+    Standard,
+    /// A slot counts when it has passed idle: a count that was stopped goes on after DIFS and a whole slot (clause
+    /// 9.3.4.2).
+    IdleSlots,
+    /// A slot counts when it begins, with the one after AIFS and the one in which another station sends (clause
+    /// 9.19.2.3). Bianchi's model counts so.
+    EverySlot,
+}

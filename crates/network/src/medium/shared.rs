@@ -1,0 +1,539 @@
+//! The medium at work: who sends when, and what becomes of it.
+
+use units::{Bytes, Random, Span, Time};
+
+use super::access::{Access, Most};
+use super::phy::{Modulation, Phy};
+use super::rates::{Rates, Report};
+use super::room::{Addressed, Reports};
+use super::settings::{AfterCollision, Aggregation, Conventions, Countdown, MediumSettings};
+use super::{ACCESS_POINT, Attempt, Fate, Listener};
+use crate::{Discard, Packet};
+
+/// A channel with an access point and its stations. Times handed to it do not decrease.
+#[derive(Debug)]
+pub struct Medium<P> {
+    phy: Phy,
+    rules: Rules,
+    accesses: Vec<Access<P>>,
+    /// For each station the way to the access point, then the way from it.
+    pairs: Vec<Pair>,
+    /// Those that count slots.
+    counting: Vec<Counter>,
+    /// Who sends: used within a call, and to know whose frames are on the air.
+    senders: Vec<u32>,
+    /// From then on stations that did not send last found the medium idle.
+    idle_from: Time,
+    /// The frames on the air end.
+    busy_until: Time,
+    /// When the next backoff ends.
+    next: Time,
+    backoffs: Random,
+    errors: Random,
+}
+
+/// What holds for all stations.
+#[derive(Debug)]
+struct Rules {
+    conventions: Conventions,
+    /// What EIFS is longer than DIFS.
+    eifs_excess: Span,
+    every_slot: bool,
+    short_retry_limit: u32,
+    long_retry_limit: u32,
+    rts_threshold: Option<u32>,
+    aggregation: Option<Aggregation>,
+}
+
+/// One direction between a station and its access point.
+#[derive(Debug)]
+struct Pair {
+    rates: Rates,
+    /// The probability that a frame is lost, for each rate.
+    errors: Vec<f64>,
+}
+
+/// A contender that counts slots.
+#[derive(Clone, Copy, Debug)]
+struct Counter {
+    access: u32,
+    /// Slots to go.
+    left: u32,
+    /// It has something to send.
+    ready: bool,
+    /// It counts from then on.
+    from: Time,
+}
+
+/// A frame, or an A-MPDU, with what goes before it and what answers it.
+#[derive(Clone, Copy, Debug)]
+struct Shot {
+    to: u32,
+    mode: u8,
+    bytes: u32,
+    frames: u32,
+    /// Attempts at its first frame before this one.
+    tries: u32,
+    /// CTS to itself and SIFS.
+    lead: Span,
+    /// RTS alone; zero without.
+    rts: Span,
+    /// What passes between the first bit and that of the data.
+    before: Span,
+    data: Span,
+    /// SIFS and the response.
+    answer: Span,
+    /// After which time without a response it counts as failed.
+    timeout: Span,
+}
+
+impl<P: Packet> Medium<P> {
+    /// An idle medium. The streams of `backoffs` and `errors` are its own; `queues` makes those of its queues.
+    pub fn new(settings: &MediumSettings, backoffs: Random, errors: Random, queues: impl Fn(u32) -> Random) -> Self {
+        let phy = Phy::new(&settings.phy, &settings.basic_rates);
+        let accesses = (0..).zip(&settings.accesses);
+        let accesses: Vec<_> = accesses.map(|(i, access)| Access::new(access, settings, &phy, queues(i))).collect();
+        let pairs = settings.stations.iter().flat_map(|station| [station; 2]).map(|station| Pair {
+            rates: Rates::new(&station.rate, &phy),
+            errors: phy.modes.iter().map(|mode| station.errors.probability(mode.kbit)).collect(),
+        });
+        let conventions = settings.conventions;
+        let rules = Rules {
+            conventions,
+            eifs_excess: phy.eifs_excess(conventions.eifs_rate),
+            every_slot: match conventions.countdown {
+                Countdown::Standard => settings.accesses.iter().any(|access| access.category != super::Category::DCF),
+                Countdown::IdleSlots => false,
+                Countdown::EverySlot => true,
+            },
+            short_retry_limit: settings.short_retry_limit,
+            long_retry_limit: settings.long_retry_limit,
+            rts_threshold: settings.rts_threshold,
+            aggregation: settings.aggregation,
+        };
+        Self {
+            rules,
+            pairs: pairs.collect(),
+            counting: Vec::with_capacity(accesses.len()),
+            senders: Vec::new(),
+            idle_from: Time::ZERO,
+            busy_until: Time::ZERO,
+            next: Time::NEVER,
+            accesses,
+            phy,
+            backoffs,
+            errors,
+        }
+    }
+
+    /// The physical layer.
+    pub fn phy(&self) -> &Phy {
+        &self.phy
+    }
+
+    /// When the next station sends; [`Time::NEVER`] if none has anything to send.
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.next
+    }
+
+    /// Packets that wait at `access`, without what is being sent.
+    pub fn queued(&self, access: u32) -> (u32, Bytes) {
+        let room = &self.accesses[access as usize].room;
+        (room.packets(), room.bytes())
+    }
+
+    /// Packets that wait at each access, and their bytes, without what is being sent.
+    pub fn queues(&self) -> impl Iterator<Item = (u32, Bytes)> + '_ {
+        self.accesses.iter().map(|access| (access.room.packets(), access.room.bytes()))
+    }
+
+    /// Packets that wait or are being sent.
+    pub fn packets(&self) -> u32 {
+        self.accesses.iter().map(|access| access.room.packets() + access.in_service().0).sum()
+    }
+
+    /// Offers `access` a packet for station `to` at `now`, after advancing to before `now`.
+    pub fn offer(&mut self, now: Time, access: u32, to: u32, packet: P, out: &mut impl Listener<P>) {
+        self.settle(now, out);
+        let contender = &mut self.accesses[access as usize];
+        let in_service = contender.in_service();
+        let mut out = Reports { access, listener: out };
+        contender.room.offer(now, Addressed { packet, to }, in_service, &mut out);
+        if contender.on_air {
+            if contender.has_frames() {
+                self.mark_ready(access);
+            }
+            return;
+        }
+        if contender.sending.is_empty() {
+            contender.pull(now, &mut out);
+            if !contender.sending.is_empty() {
+                self.contend(now, access);
+            }
+        }
+    }
+
+    /// Lets everything happen that happens by `now`.
+    pub fn advance(&mut self, now: Time, out: &mut impl Listener<P>) {
+        while self.next <= now {
+            self.fire(self.next, out);
+        }
+        self.settle(now, out);
+    }
+
+    /// `access`, which was not on the air and had nothing to send, has now.
+    fn contend(&mut self, now: Time, access: u32) {
+        let slot = self.phy.slot;
+        let from = self.idle_from + self.accesses[access as usize].ifs;
+        let idle = now >= self.busy_until && now >= from;
+        let draw = if idle && self.rules.conventions.immediate_access {
+            0
+        } else {
+            self.accesses[access as usize].draw(&mut self.backoffs)
+        };
+        let fresh = Counter { access, left: draw, ready: true, from: from.max(now) };
+        match self.counting.iter_mut().find(|counter| counter.access == access) {
+            // The backoff after its last frame goes on.
+            Some(counter) if counter.due(slot) > now => counter.ready = true,
+            Some(counter) => *counter = fresh,
+            None => self.counting.push(fresh),
+        }
+        self.schedule();
+    }
+
+    fn mark_ready(&mut self, access: u32) {
+        if let Some(counter) = self.counting.iter_mut().find(|counter| counter.access == access)
+            && !counter.ready
+        {
+            counter.ready = true;
+            self.next = self.next.min(counter.due(self.phy.slot));
+        }
+    }
+
+    #[inline]
+    fn schedule(&mut self) {
+        let slot = self.phy.slot;
+        let due = self.counting.iter().filter(|counter| counter.ready).map(|counter| counter.due(slot));
+        self.next = due.min().unwrap_or(Time::NEVER);
+    }
+
+    /// What was on the air is over by `now`: its senders turn to their next packets.
+    #[inline]
+    fn settle(&mut self, now: Time, out: &mut impl Listener<P>) {
+        if !self.senders.is_empty() && now >= self.busy_until {
+            self.finish(out);
+        }
+    }
+
+    fn finish(&mut self, out: &mut impl Listener<P>) {
+        let mut changed = false;
+        for &access in &self.senders {
+            let contender = &mut self.accesses[access as usize];
+            contender.on_air = false;
+            contender.pull(self.busy_until, &mut Reports { access, listener: out });
+            if contender.sending.is_empty() {
+                // A discipline may have dropped all that waited.
+                for counter in self.counting.iter_mut().filter(|counter| counter.access == access && counter.ready) {
+                    counter.ready = false;
+                    changed = true;
+                }
+            }
+        }
+        self.senders.clear();
+        if changed {
+            self.schedule();
+        }
+    }
+
+    /// Those send whose backoff ends at `now`.
+    fn fire(&mut self, now: Time, out: &mut impl Listener<P>) {
+        self.settle(now, out);
+        if self.next > now {
+            return;
+        }
+        self.count(now);
+        let losers = self.resolve_within_stations();
+        let idle_from = match self.senders[..] {
+            [] => return self.schedule(),
+            [access] => self.send_alone(now, access, out),
+            _ => self.collide(now, out),
+        };
+        self.idle_from = idle_from;
+        for access in losers {
+            self.lose_turn(now, access, out);
+        }
+        for counter in &mut self.counting {
+            // The senders have theirs already.
+            let contender = &self.accesses[counter.access as usize];
+            if !contender.on_air {
+                counter.from = idle_from + contender.ifs;
+            }
+        }
+        self.schedule();
+    }
+
+    /// Counts the slots up to `now`; whose backoff is over leaves, and sends if there is something to send.
+    #[inline]
+    fn count(&mut self, now: Time) {
+        let (slot, senders) = (self.phy.slot, &mut self.senders);
+        let also = u32::from(self.rules.every_slot);
+        // Nearly all count from the same instant.
+        let mut last = (Time::NEVER, 0);
+        self.counting.retain_mut(|counter| {
+            if counter.due(slot) <= now {
+                if counter.ready {
+                    senders.push(counter.access);
+                }
+                return false;
+            }
+            if now >= counter.from {
+                if counter.from != last.0 {
+                    last = (counter.from, (now.since(counter.from).as_nanos() / slot.as_nanos()) as u32 + also);
+                }
+                counter.left -= last.1;
+            }
+            true
+        });
+    }
+
+    /// Of the queues of one station whose turn has come only that of the highest priority sends; gives the others.
+    fn resolve_within_stations(&mut self) -> Vec<u32> {
+        let mut losers = Vec::new();
+        if self.senders.len() > 1 && self.rules.every_slot {
+            let accesses = &self.accesses;
+            let rank = |access: u32| (accesses[access as usize].priority, std::cmp::Reverse(access));
+            let all = self.senders.clone();
+            self.senders.retain(|&access| {
+                let station = accesses[access as usize].station;
+                let mut rivals = all.iter().filter(|&&rival| accesses[rival as usize].station == station);
+                let wins = rivals.all(|&rival| rank(rival) <= rank(access));
+                if !wins {
+                    losers.push(access);
+                }
+                wins
+            });
+        }
+        losers
+    }
+
+    /// `access` lost its turn to another queue of its station: as after a collision, without a frame on the air.
+    fn lose_turn(&mut self, now: Time, access: u32, out: &mut impl Listener<P>) {
+        self.fail(access, false, now, out);
+        let contender = &mut self.accesses[access as usize];
+        contender.pull(now, &mut Reports { access, listener: out });
+        let ready = !contender.sending.is_empty();
+        let from = self.idle_from + contender.ifs;
+        let left = contender.draw(&mut self.backoffs);
+        self.counting.push(Counter { access, left, ready, from });
+    }
+
+    /// `access` sends and nobody else does. Gives the instant at which the others find the medium idle.
+    fn send_alone(&mut self, now: Time, access: u32, out: &mut impl Listener<P>) -> Time {
+        let shot = self.aim(now, access, out);
+        let data = now + shot.before;
+        let data_end = data + shot.data;
+        let error = self.pairs[self.pair(access, shot.to)].errors[usize::from(shot.mode)];
+        let acknowledged = self.receive(access, error);
+        let understood = acknowledged > 0;
+        let planned = data_end + shot.answer;
+        let end = if understood { planned } else { data_end };
+        let fate = if understood { Fate::Acknowledged } else { Fate::Error };
+        out.attempt(&shot.attempt(access, now, (data, end), acknowledged, fate), self.kbit(shot.mode));
+        let (resume, idle_from) = if understood {
+            self.busy_until = end;
+            (end, end)
+        } else {
+            self.busy_until = data_end;
+            // Whoever understood an RTS or CTS knows how long the exchange was to take.
+            let announced = !shot.before.is_zero();
+            self.after_failure(data_end, data_end, shot.timeout, announced.then_some(planned))
+        };
+        let last = if understood {
+            self.accesses[access as usize].reset_window();
+            let lost = shot.frames > acknowledged;
+            self.release(access, data_end, out);
+            !lost || self.drop_exhausted(access, end, data_end, out)
+        } else {
+            self.fail(access, !shot.rts.is_zero(), end, out)
+        };
+        self.report(now, access, &shot, acknowledged, last, resume);
+        self.count_again(access, resume);
+        idle_from
+    }
+
+    /// All senders send at once. Gives the instant at which the others find the medium idle.
+    fn collide(&mut self, now: Time, out: &mut impl Listener<P>) -> Time {
+        let number = self.senders.len() as u32;
+        let senders = std::mem::take(&mut self.senders);
+        let mut shots = Vec::with_capacity(senders.len());
+        let mut busy_until = now;
+        for &access in &senders {
+            let shot = self.aim(now, access, out);
+            let rts = !shot.rts.is_zero();
+            let data = now + shot.lead + shot.rts;
+            let end = if rts { data } else { data + shot.data };
+            busy_until = busy_until.max(end);
+            out.attempt(&shot.attempt(access, now, (data, end), 0, Fate::Collision(number)), self.kbit(shot.mode));
+            shots.push((access, shot, end));
+        }
+        self.busy_until = busy_until;
+        let mut idle_from = busy_until;
+        for (access, shot, end) in shots {
+            let (resume, others) = self.after_failure(busy_until, end, shot.timeout, None);
+            idle_from = others;
+            let last = self.fail(access, false, busy_until, out);
+            self.report(now, access, &shot, 0, last, resume);
+            self.count_again(access, resume);
+        }
+        self.senders = senders;
+        idle_from
+    }
+
+    /// From when on the medium is idle for a sender whose frames ended at `own_end` and were not answered, and for the
+    /// others, where all frames ended at `end` and the exchange was announced to last until `announced`.
+    fn after_failure(&self, end: Time, own_end: Time, timeout: Span, announced: Option<Time>) -> (Time, Time) {
+        let eifs = end + self.rules.eifs_excess;
+        match self.rules.conventions.after_collision {
+            AfterCollision::Standard => (end.max(own_end + timeout), announced.unwrap_or(eifs)),
+            AfterCollision::Eifs => (eifs, announced.unwrap_or(eifs).max(eifs)),
+            AfterCollision::Difs => (end, announced.unwrap_or(end)),
+        }
+    }
+
+    /// The sender `access` draws a backoff, which it counts from when the medium is idle for it.
+    fn count_again(&mut self, access: u32, idle_from: Time) {
+        let contender = &mut self.accesses[access as usize];
+        contender.on_air = true;
+        let from = idle_from + contender.ifs;
+        let left = contender.draw(&mut self.backoffs);
+        self.counting.push(Counter { access, left, ready: contender.has_frames(), from });
+    }
+
+    fn kbit(&self, mode: u8) -> u32 {
+        self.phy.modes[usize::from(mode)].kbit
+    }
+
+    fn pair(&self, access: u32, to: u32) -> usize {
+        let from = self.accesses[access as usize].station;
+        if to == ACCESS_POINT { 2 * from as usize } else { 2 * to as usize + 1 }
+    }
+
+    /// What `access` sends now.
+    fn aim(&mut self, now: Time, access: u32, out: &mut impl Listener<P>) -> Shot {
+        let (to, tries) = match self.accesses[access as usize].sending.front() {
+            Some(first) => (first.to, first.short + first.long),
+            None => unreachable!("a station whose turn comes has something to send"),
+        };
+        let pair = self.pair(access, to);
+        let mode = self.pairs[pair].rates.choose(now, tries, &mut self.backoffs);
+        let rate = &self.phy.modes[usize::from(mode)];
+        let contender = &mut self.accesses[access as usize];
+        let mut aggregate = false;
+        if let Some(aggregation) = self.rules.aggregation.filter(|_| rate.modulation == Modulation::Ht) {
+            let in_time = aggregation.time.as_nanos().saturating_mul(u64::from(rate.kbit)) / 8_000_000;
+            let most = Most { frames: aggregation.frames, bytes: aggregation.bytes.min(in_time as u32) };
+            contender.gather(now, most, &mut Reports { access, listener: out });
+            aggregate = contender.sending.iter().filter(|frame| !frame.received).count() > 1;
+        }
+        let missing = contender.sending.iter().filter(|frame| !frame.received);
+        let frames = missing.clone().count() as u32;
+        let bytes = if aggregate { contender.aggregate_bytes() } else { missing.map(|frame| frame.bytes).sum() };
+        let sifs = self.phy.sifs;
+        let lead = self.phy.cts_to_self(mode).map_or(Span::ZERO, |cts| cts + sifs);
+        let protects = self.rules.rts_threshold.is_some_and(|threshold| bytes > threshold);
+        let (rts, cts) = if protects { self.phy.rts_cts(mode) } else { (Span::ZERO, Span::ZERO) };
+        let before = if protects { lead + rts + sifs + cts + sifs } else { lead };
+        let response = if aggregate { self.phy.block_ack(mode) } else { self.phy.ack(mode) };
+        let (data, answer, timeout) = (rate.airtime(bytes), sifs + response, self.phy.response_timeout(mode));
+        Shot { to, mode, bytes, frames, tries, lead, rts, before, data, answer, timeout }
+    }
+
+    /// Marks what arrives of the frames of `access`, each of which is lost with probability `error`; gives their number.
+    fn receive(&mut self, access: u32, error: f64) -> u32 {
+        let mut received = 0;
+        for frame in self.accesses[access as usize].sending.iter_mut().filter(|frame| !frame.received) {
+            frame.received = !self.errors.happens(error);
+            received += u32::from(frame.received);
+        }
+        received
+    }
+
+    /// Hands over what has arrived in order.
+    fn release(&mut self, access: u32, at: Time, out: &mut impl Listener<P>) {
+        let sending = &mut self.accesses[access as usize].sending;
+        while let Some(frame) = sending.pop_front_if(|first| first.received) {
+            out.deliver(access, frame.packet, at);
+        }
+    }
+
+    /// A block ACK did not name all frames of an A-MPDU: those that were sent often enough are dropped. Whether the
+    /// first one is through with.
+    fn drop_exhausted(&mut self, access: u32, end: Time, data_end: Time, out: &mut impl Listener<P>) -> bool {
+        let limit = self.rules.short_retry_limit;
+        let contender = &mut self.accesses[access as usize];
+        let queued = contender.room.packets();
+        let before = contender.sending.len();
+        contender.sending.iter_mut().filter(|frame| !frame.received).for_each(|frame| frame.short += 1);
+        while let Some(index) = contender.sending.iter().position(|frame| !frame.received && frame.short >= limit) {
+            if let Some(frame) = contender.sending.remove(index) {
+                out.discard(access, frame.packet, end, Discard::Retries, queued);
+            }
+        }
+        if contender.sending.len() < before {
+            self.release(access, data_end, out);
+        }
+        false
+    }
+
+    /// No response came to `access`, behind an RTS that was answered or not. Whether its first frame is dropped.
+    fn fail(&mut self, access: u32, behind_rts: bool, at: Time, out: &mut impl Listener<P>) -> bool {
+        let (short_limit, long_limit) = (self.rules.short_retry_limit, self.rules.long_retry_limit);
+        let reset = self.rules.conventions.reset_after_drop;
+        let contender = &mut self.accesses[access as usize];
+        contender.widen_window();
+        let queued = contender.room.packets();
+        let mut dropped = false;
+        for frame in contender.sending.iter_mut().filter(|frame| !frame.received) {
+            *(if behind_rts { &mut frame.long } else { &mut frame.short }) += 1;
+        }
+        let exhausted = |frame: &super::access::Mpdu<P>| {
+            !frame.received && (frame.short >= short_limit || frame.long >= long_limit)
+        };
+        while let Some(index) = contender.sending.iter().position(exhausted) {
+            if let Some(frame) = contender.sending.remove(index) {
+                out.discard(access, frame.packet, at, Discard::Retries, queued);
+                dropped = true;
+            }
+        }
+        if dropped {
+            if reset {
+                contender.reset_window();
+            }
+            self.release(access, at, out);
+        }
+        dropped
+    }
+
+    fn report(&mut self, now: Time, access: u32, shot: &Shot, acknowledged: u32, last: bool, resume: Time) {
+        let pair = self.pair(access, shot.to);
+        let Shot { mode, frames, tries, .. } = *shot;
+        let occupied = resume.since(now);
+        self.pairs[pair].rates.report(now, &Report { mode, frames, acknowledged, tries, last, occupied });
+    }
+}
+
+impl Counter {
+    #[inline]
+    fn due(&self, slot: Span) -> Time {
+        self.from + Span::from_nanos(u64::from(self.left) * slot.as_nanos())
+    }
+}
+
+impl Shot {
+    fn attempt(&self, access: u32, start: Time, (data, end): (Time, Time), acknowledged: u32, fate: Fate) -> Attempt {
+        let Self { to, mode, bytes, frames, tries, .. } = *self;
+        let (rts, retry) = (!self.rts.is_zero(), tries > 0);
+        Attempt { access, to, start, data, end, mode, bytes, frames, acknowledged, rts, retry, fate }
+    }
+}

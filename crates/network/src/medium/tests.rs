@@ -1,0 +1,3 @@
+//! The medium against Bianchi's model and against exchanges worked out by hand.
+
+mod saturation;
