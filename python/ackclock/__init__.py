@@ -29,7 +29,7 @@ from ackclock._engine import (
 from ackclock.controller import Controller
 from ackclock.result import ResultError, Run, Runs
 from ackclock.running import live, simulate
-from ackclock.scenario import Flow, Link, Path, Record, Reverse, Scenario
+from ackclock.scenario import Flow, Link, Path, Record, Reverse, Scenario, Wlan
 from ackclock.sweeps import Sweep, sweep
 
 __version__ = version()
@@ -56,6 +56,7 @@ __all__ = [
     "SentState",
     "Sweep",
     "Transmission",
+    "Wlan",
     "controllers",
     "live",
     "profiles",

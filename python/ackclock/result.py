@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 TABLES: Final = ("flows", "links", "flow_series", "link_series", "probes", "events")
 """The names of the tables of a run."""
 
+WIRELESS_TABLES: Final = ("stations", "frames")
+"""The names of the further tables of a run with wireless networks."""
+
 SCHEMA_VERSION: Final = 3
 """The version of the tables that this package writes; it reads version 1 as well."""
 
@@ -108,6 +111,21 @@ class Run:
         """Drops, marks, losses, retransmissions, timeouts, recoveries, one a row."""
         return self.table("events")
 
+    @property
+    def stations(self) -> pa.Table:
+        """What the stations of wireless networks did on the air, over the measured interval."""
+        return self.table("stations")
+
+    @property
+    def frames(self) -> pa.Table:
+        """Frames on the air, one a row; only if the scenario says so (``record.frames``)."""
+        return self.table("frames")
+
+    @property
+    def table_names(self) -> tuple[str, ...]:
+        """The names of the tables that are saved: those of wireless networks only where there is one."""
+        return TABLES + WIRELESS_TABLES if self.scenario.get("wlans") else TABLES
+
     def polars(self, name: str) -> polars.DataFrame:
         """The table called ``name`` as a polars frame that shares the numbers. Needs the extra ``polars``."""
         import polars
@@ -152,7 +170,7 @@ class Run:
         import pyarrow.parquet as pq
 
         target = _empty_folder(folder)
-        for name in TABLES:
+        for name in self.table_names:
             pq.write_table(self.table(name), target / f"{name}.parquet", compression="zstd")
         described = {
             "version": _engine.version(),
@@ -191,10 +209,11 @@ class Run:
             raise
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ResultError(f"{source}: run.json is not the description of a run ({error})") from error
-        missing = [name for name in TABLES if not (source / f"{name}.parquet").is_file()]
+        run = cls(lambda name: _read_parquet(source, name), *given)
+        missing = [name for name in run.table_names if not (source / f"{name}.parquet").is_file()]
         if missing:
             raise ResultError(f"{source}: {missing[0]}.parquet is missing")
-        return cls(lambda name: _read_parquet(source, name), *given)
+        return run
 
     def to_csv(self, folder: str | os.PathLike[str]) -> pathlib.Path:
         """Writes the tables as CSV files into a new or empty folder. Raises ResultError or OSError."""
@@ -202,7 +221,7 @@ class Run:
         import pyarrow.csv as pacsv
 
         target = _empty_folder(folder)
-        for name in TABLES:
+        for name in self.table_names:
             table = self.table(name)
             plain = [
                 pa.field(f.name, pa.string()) if pa.types.is_dictionary(f.type) else f for f in table.schema
@@ -211,7 +230,7 @@ class Run:
         return target
 
     def __reduce__(self) -> tuple[Any, ...]:
-        tables = {name: self.table(name) for name in TABLES}
+        tables = {name: self.table(name) for name in self.table_names}
         return type(self), (tables.__getitem__, self.scenario, self.seed, self.engine)
 
     def __repr__(self) -> str:
@@ -285,8 +304,9 @@ def _read_parquet(folder: pathlib.Path, name: str) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if name not in TABLES:
-        raise KeyError(f"there is no table `{name}`; there are {', '.join(TABLES)}")
+    known = TABLES + WIRELESS_TABLES
+    if name not in known:
+        raise KeyError(f"there is no table `{name}`; there are {', '.join(known)}")
     file = folder / f"{name}.parquet"
     try:
         table = pq.read_table(file).cast(pq.read_schema(file))

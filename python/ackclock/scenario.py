@@ -107,6 +107,38 @@ class Link:
     """Whether packets overtake others when the delay becomes shorter, in both directions."""
 
 
+@dataclass(kw_only=True)
+class Wlan:
+    """A wireless network: an access point and the stations that share its channel."""
+
+    standard: str
+    """The amendment of IEEE 802.11: ``"802.11a"``, ``"802.11b"`` or ``"802.11g"``."""
+    stations: int | Sequence[str | Mapping[str, Any]]
+    """Its stations: their number (``sta-0``, ``sta-1``…), or a list of names or tables."""
+    name: str | None = None
+    """Its name in reports."""
+    access_point: str | None = None
+    """The node that is its access point; by default ``ap``."""
+    rate: str | None = None
+    """The rate of data frames: ``"54mbit"``, ``"mcs7"``, ``"fastest"`` (the default) or ``"arf"``."""
+    queue: Queue | None = None
+    """The queue of each station and of the access point, by default ``"200p"``."""
+    frame_errors: str | float | None = None
+    """The share of data frames that are not understood."""
+    retry_limit: int | None = None
+    """How often a frame is sent at most, or the RTS before it."""
+    long_retry_limit: int | None = None
+    """How often a frame behind an RTS is sent at most."""
+    rts_above: str | None = None
+    """RTS and CTS go before larger frames; by default before none."""
+    protection: bool | None = None
+    """Stations of 802.11b are near: long slots, and a CTS before each OFDM frame."""
+    short_preamble: bool | None = None
+    """DSSS frames above 1 Mbit/s have the short preamble."""
+    conventions: Mapping[str, Any] | None = None
+    """Where readings of the standard differ: ``after_collision``, ``countdown``, ``eifs_rate`` and others."""
+
+
 @dataclass
 class Flow:
     """One sender with its receiver, or several alike."""
@@ -165,6 +197,8 @@ class Record:
     """Queue and throughput of every link."""
     events: bool | None = None
     """Drops, marks, losses, retransmissions, timeouts, recoveries."""
+    frames: bool | None = None
+    """Every frame on the air of a wireless network."""
 
 
 @dataclass
@@ -177,6 +211,8 @@ class Scenario:
     """One bottleneck that all flows share."""
     links: Sequence[Link] = field(default_factory=list)
     """Links between named nodes, in place of ``path``."""
+    wlans: Sequence[Wlan] = field(default_factory=list)
+    """Wireless networks, whose access points and stations are nodes as those of ``links`` are."""
     flows: Sequence[Flow] = field(default_factory=list)
     """The senders."""
     duration: str = "60s"
@@ -221,6 +257,7 @@ class Scenario:
         if "path" in given:
             given["path"] = _with_reverse(Path, given["path"])
         given["links"] = [_with_reverse(Link, link) for link in given.get("links", ())]
+        given["wlans"] = [Wlan(**wlan) for wlan in given.get("wlans", ())]
         given["flows"] = [Flow(**_arguments(flow)) for flow in given.get("flows", ())]
         if "record" in given:
             given["record"] = Record(**given["record"])
@@ -309,11 +346,12 @@ def _document(part: Any) -> dict[str, Any]:
             continue
         if isinstance(value, Path | Reverse | Record):
             value = _document(value)
-        elif attribute.name in ("links", "flows"):
+        elif attribute.name in ("links", "wlans", "flows"):
             value = [_document(item) for item in value]
         table[_KEYS.get(attribute.name, attribute.name)] = value
-    if table.get("links") == []:
-        del table["links"]
+    for name in ("links", "wlans"):
+        if table.get(name) == []:
+            del table[name]
     return table
 
 

@@ -7,11 +7,15 @@
 //! no indirect call.
 
 use network::{Departure, Discard, Egress, Jitter, Link, Offered, Packet, Service, Wire};
-use record::{EventKind, EventRow, LinkDescription, LinkMeter, LinkRow, LinkSample, LinkSeries, Sending, seconds};
+use record::{
+    EventKind, EventRow, FrameRow, LinkDescription, LinkMeter, LinkRow, LinkSample, LinkSeries, Sending, StationRow,
+    seconds,
+};
 use scenario::{Plan, PlannedLink};
 use units::{Random, Span, Time};
 
 use crate::EventQueue;
+use crate::air::Air;
 use crate::route::{NO_LINK, Routes};
 
 /// A packet on a route.
@@ -45,34 +49,41 @@ pub trait Tap<P> {
 
     /// A row for the table of events.
     fn event(&mut self, row: EventRow);
+
+    /// A row for the table of frames.
+    fn frame(&mut self, row: FrameRow) {
+        let _ = row;
+    }
 }
 
 /// The links and wires of a plan at work.
 #[derive(Debug)]
 pub struct Fabric<P> {
     links: Vec<Link<P>>,
+    /// The wireless media, whose queues are links after these.
+    media: Vec<Air<P>>,
     beyond: Beyond<P>,
 }
 
 /// What lies behind the links.
 #[derive(Debug)]
-struct Beyond<P> {
+pub(crate) struct Beyond<P> {
     /// Of each link.
-    sides: Vec<Side>,
-    wires: Vec<Wire<P>>,
-    routes: Routes,
-    /// Wires first, then links.
-    pending: EventQueue,
+    pub(crate) sides: Vec<Side>,
+    pub(crate) wires: Vec<Wire<P>>,
+    pub(crate) routes: Routes,
+    /// Wires first, then links, then media.
+    pub(crate) pending: EventQueue,
 }
 
 /// What belongs to a link.
 #[derive(Debug)]
-struct Side {
-    meter: LinkMeter,
+pub(crate) struct Side {
+    pub(crate) meter: LinkMeter,
     /// What the link could have sent, and that of it which was before the measured interval.
     offered: Offered,
     offered_before: f64,
-    jitter: Jitter,
+    pub(crate) jitter: Jitter,
     /// The link is looked at this long after the next service starts; only when a wire behind it has to be, if `None`.
     wake_after: Option<Span>,
     /// The shortest delay behind it.
@@ -86,6 +97,7 @@ impl<P: Routed> Fabric<P> {
     pub fn new(plan: &Plan, seed: u64, in_time: bool) -> Self {
         let routes = Routes::new(plan);
         let (mut links, mut sides): (Vec<Link<P>>, Vec<Side>) = (Vec::new(), Vec::new());
+        let wired = plan.wired_links();
         for ((index, planned), behind) in (0..).zip(&plan.links).zip(&routes.behind) {
             let stream = |name| Random::stream(seed, name, index);
             let link = Link::new(planned.settings.clone(), stream("loss"), stream("queue"));
@@ -103,9 +115,12 @@ impl<P: Routed> Fabric<P> {
             });
             links.push(link);
         }
+        // The queues of stations have only their sides here.
+        links.truncate(wired);
+        let media: Vec<_> = (0..).zip(&plan.media).map(|(index, planned)| Air::new(planned, index, seed)).collect();
         let wires = routes.delays.iter().map(|(delay, overtaking)| Wire::new(delay.clone(), *overtaking)).collect();
-        let pending = EventQueue::new(routes.delays.len() + links.len());
-        Self { links, beyond: Beyond { sides, wires, routes, pending } }
+        let pending = EventQueue::new(routes.delays.len() + links.len() + media.len());
+        Self { links, media, beyond: Beyond { sides, wires, routes, pending } }
     }
 
     /// The first step of data and of ACKs of the plan's flow `flow`.
@@ -130,7 +145,7 @@ impl<P: Routed> Fabric<P> {
             return None;
         }
         let link = self.beyond.routes.wire_link[slot as usize];
-        if link != NO_LINK {
+        if (link as usize) < self.links.len() {
             self.advance_link(now, link, tap);
         }
         Some(slot)
@@ -187,15 +202,40 @@ impl<P: Routed> Fabric<P> {
             }
             return;
         }
+        let Some(link) = self.links.get_mut(step.link as usize) else {
+            return self.send_by_air(now, packet, tap);
+        };
         self.beyond.sides[step.link as usize].meter.counters.arrived_packets += 1;
         let mut out = Observer { link: step.link, beyond: &mut self.beyond, tap };
-        self.links[step.link as usize].offer(now, packet, &mut out);
+        link.offer(now, packet, &mut out);
         self.wake_link(step.link);
+    }
+
+    /// `packet` begins a step over a wireless medium.
+    #[cold]
+    #[inline(never)]
+    fn send_by_air(&mut self, now: Time, packet: P, tap: &mut impl Tap<P>) {
+        let step = self.beyond.routes.steps[packet.step() as usize];
+        let index = self.media.partition_point(|air| air.first_link <= step.link) - 1;
+        self.media[index].offer(now, (step.link, step.station), packet, &mut self.beyond, tap);
+        self.wake_medium(index);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn advance_medium(&mut self, now: Time, index: usize, tap: &mut impl Tap<P>) {
+        self.media[index].advance(now, &mut self.beyond, tap);
+        self.wake_medium(index);
+    }
+
+    fn wake_medium(&mut self, index: usize) {
+        let slot = self.beyond.wires.len() + self.links.len() + index;
+        self.beyond.pending.set(slot as u32, self.media[index].medium.next());
     }
 
     /// Brings all links up to `now`.
     pub fn advance(&mut self, now: Time, tap: &mut impl Tap<P>) {
-        for link in 0..self.links.len() as u32 {
+        for link in 0..(self.links.len() + self.media.len()) as u32 {
             self.advance_link(now, link, tap);
         }
     }
@@ -206,17 +246,21 @@ impl<P: Routed> Fabric<P> {
             side.meter.restart(now);
             side.offered_before = side.offered.bytes_by(now).unwrap_or(0.0);
         }
+        self.media.iter_mut().for_each(|air| air.restart(now));
     }
 
     /// Appends a row of each link to `series`. The links were brought up to `now`.
     pub fn sample(&mut self, now: Time, series: &mut LinkSeries) {
-        for ((index, link), side) in (0u32..).zip(&self.links).zip(&mut self.beyond.sides) {
+        let wired = self.links.iter().map(|link| (link.queued_packets(), link.queued_bytes()));
+        let wireless = self.media.iter().flat_map(|air| air.medium.queues());
+        let queues = wired.chain(wireless);
+        for ((index, (packets, bytes)), side) in (0u32..).zip(queues).zip(&mut self.beyond.sides) {
             let counters = side.meter.counters_at(now);
             series.push(LinkSample {
                 time_s: seconds(now),
                 link: index,
-                queue_packets: link.queued_packets(),
-                queue_bytes: link.queued_bytes().get(),
+                queue_packets: packets,
+                queue_bytes: bytes.get(),
                 departed_bytes: counters.departed_bytes,
                 capacity_bytes: side.offered.bytes_by(now).unwrap_or(f64::NAN),
                 dropped_packets: counters.dropped_packets,
@@ -243,15 +287,25 @@ impl<P: Routed> Fabric<P> {
         self.beyond.sides.iter_mut().enumerate().zip(&plan.links).map(row).collect()
     }
 
+    /// The rows of the stations of wireless media, likewise.
+    pub fn station_rows(&self, end: Time, plan: &Plan) -> Vec<StationRow> {
+        self.media.iter().enumerate().flat_map(|(index, air)| air.rows(end, plan, index)).collect()
+    }
+
     /// Packets waiting at all links.
     pub fn queued_packets(&self) -> u32 {
-        self.links.iter().map(Link::queued_packets).sum()
+        let by_air: u32 = self.media.iter().map(|air| air.medium.packets()).sum();
+        self.links.iter().map(Link::queued_packets).sum::<u32>() + by_air
     }
 
     #[inline]
     fn advance_link(&mut self, now: Time, link: u32, tap: &mut impl Tap<P>) {
+        let wired = self.links.len();
+        let Some(served) = self.links.get_mut(link as usize) else {
+            return self.advance_medium(now, link as usize - wired, tap);
+        };
         let mut out = Observer { link, beyond: &mut self.beyond, tap };
-        self.links[link as usize].advance(now, &mut out);
+        served.advance(now, &mut out);
         self.wake_link(link);
     }
 
@@ -338,6 +392,6 @@ fn sending(service: &Service) -> Sending {
 }
 
 #[inline]
-fn or_never(at: Option<Time>) -> Time {
+pub(crate) fn or_never(at: Option<Time>) -> Time {
     at.unwrap_or(Time::NEVER)
 }

@@ -4,6 +4,7 @@
 //! An engine brings a clock and the two ends of each flow. In between lies a [`Fabric`], which is handed `now` and
 //! reads no clock itself: virtual time and real time drive the same links, queues and wires and fill the same rows.
 
+mod air;
 mod event_queue;
 mod fabric;
 mod route;

@@ -13,6 +13,8 @@ pub(crate) struct Step {
     /// The link to pass; `NO_LINK` where there is nothing but delay.
     pub(crate) link: u32,
     pub(crate) wire: u32,
+    /// The station at the other end, where the link is the queue of a wireless station.
+    pub(crate) station: u32,
     /// Behind the wire is the end of the route, not another step.
     pub(crate) last: bool,
 }
@@ -93,7 +95,8 @@ impl Routes {
                 self.wire_link.push(link);
                 self.delays.push((hop.delay.clone(), overtaking));
             }
-            self.steps.push(Step { link, wire, last: i + 1 == hops.len() });
+            let station = hop.station.unwrap_or_default();
+            self.steps.push(Step { link, wire, station, last: i + 1 == hops.len() });
         }
         first
     }

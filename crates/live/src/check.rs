@@ -36,6 +36,9 @@ impl std::error::Error for Refusal {}
 
 /// Whether `plan` can run live with `algorithms`. Names the first flow or key that cannot.
 pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
+    if let Some(medium) = plan.media.first() {
+        return Err(Refusal(format!("wlans: `{}` cannot run live: a wireless medium is only simulated", medium.name)));
+    }
     for flow in &plan.flows {
         let refuse = |message: String| Refusal(format!("flow `{}`: {message}", flow.name));
         check_flow(flow).map_err(refuse)?;

@@ -372,6 +372,7 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads
         link_series: emulator.links.series,
         probes,
         events: in_order([emulator.links.events, emulator.events, endpoints.events].concat()),
+        ..Tables::default()
     };
     Outcome { tables, cost, notes: fidelity }
 }

@@ -16,6 +16,7 @@ pub mod pcapng;
 mod samples;
 mod sending;
 mod series;
+mod station;
 mod table;
 mod waits;
 
@@ -25,6 +26,7 @@ pub use link::{LinkCounters, LinkDescription, LinkMeter, LinkRow};
 pub use samples::{Samples, Statistics};
 pub use sending::Sending;
 pub use series::{EventKind, EventRow, Events, FlowSample, FlowSeries, FlowState, LinkSample, LinkSeries, Probes};
+pub use station::{FrameFate, FrameRow, Frames, StationCounters, StationDescription, StationMeter, StationRow};
 pub use table::{Column, Data, Table, Tables, milliseconds, seconds};
 
 /// The version of the tables: names, types, units and meaning of their columns. Changes with any of them.

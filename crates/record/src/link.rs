@@ -135,6 +135,8 @@ struct InService {
     /// Up to where `waited` is counted, if the link does not send steadily.
     counted: Time,
     size: Bytes,
+    /// How many more packets depart with it.
+    others: u64,
 }
 
 /// Measures one link direction.
@@ -192,7 +194,32 @@ impl LinkMeter {
     #[inline]
     pub fn service(&mut self, start: Time, finish: Time, waited: Span, size: Bytes) {
         self.account(start);
-        self.in_service = Some(InService { finish, waited, counted: start, size });
+        self.in_service = Some(InService { finish, waited, counted: start, size, others: 0 });
+    }
+
+    /// Whether a packet whose finish is unknown is in service.
+    pub fn is_serving(&self) -> bool {
+        self.in_service.is_some_and(|service| service.finish == Time::NEVER)
+    }
+
+    /// The service that started with an unknown finish ends `at` that time with the departure of a packet of `size`
+    /// that `waited` before it; or another packet departs at the time of the last departure reported so.
+    pub fn departs(&mut self, at: Time, waited: Span, size: Bytes) {
+        match &mut self.in_service {
+            Some(service) if service.finish == at => {
+                service.others += 1;
+                service.size += size;
+                self.waits.record(waited.as_nanos(), 0, 1);
+            }
+            Some(service) if service.finish == Time::NEVER => (service.finish, service.size) = (at, size),
+            _ => self.service(at, at, waited, size),
+        }
+    }
+
+    /// The packet in service, whose finish is unknown, is given up at `at`.
+    pub fn abandon(&mut self, at: Time) {
+        self.account(at);
+        self.in_service.take_if(|service| service.finish == Time::NEVER);
     }
 
     /// The counters since the start of the run as they stand at `at`.
@@ -269,7 +296,7 @@ impl LinkMeter {
     /// Counts delay and busy time up to `to`, and the departure of the packet in service if it finished by then.
     #[inline]
     fn account(&mut self, to: Time) {
-        if let Some(InService { finish, mut waited, size, .. }) = self.in_service {
+        if let Some(InService { finish, mut waited, size, others, .. }) = self.in_service {
             let end = finish.min(to);
             let mut served = end.since(self.accounted);
             self.busy += served;
@@ -281,7 +308,7 @@ impl LinkMeter {
             self.waits.record(waited.as_nanos(), served.as_nanos(), u64::from(finished));
             self.accounted = self.accounted.max(end);
             if finished {
-                self.counters.departed_packets += 1;
+                self.counters.departed_packets += 1 + others;
                 self.counters.departed_bytes += size.get();
                 self.in_service = None;
             }
@@ -411,6 +438,22 @@ mod tests {
         assert_eq!(meter.counters_at(ms(9)).departed_packets, 0);
         assert_eq!(meter.counters_at(ms(10)).departed_bytes, 1500);
         assert_eq!(meter.finish(ms(20), UNLIMITED).utilization, 0.5);
+    }
+
+    #[test]
+    fn several_packets_may_depart_when_a_service_of_unknown_length_ends() {
+        let mut meter = LinkMeter::default();
+        // Served from 10 ms, known only later to end at 30 ms with two departures; the next is given up at 40 ms.
+        meter.service(ms(10), Time::NEVER, Span::from_millis(4), SIZE);
+        assert_eq!(meter.counters_at(ms(20)).departed_packets, 0);
+        meter.departs(ms(30), Span::from_millis(4), SIZE);
+        meter.departs(ms(30), Span::from_millis(2), SIZE);
+        assert_eq!(meter.counters_at(ms(29)).departed_packets, 0);
+        meter.service(ms(30), Time::NEVER, Span::ZERO, SIZE);
+        meter.abandon(ms(40));
+        let row = meter.finish(ms(60), UNLIMITED);
+        assert_eq!(row.packet_queue_delay_mean_ms, 3.0);
+        assert_eq!((row.departed_packets, row.departed_bytes, row.utilization), (2, 3000, 0.5));
     }
 
     #[test]

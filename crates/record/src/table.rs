@@ -2,7 +2,7 @@
 
 use units::{Span, Time};
 
-use crate::{Events, FlowRow, FlowSeries, LinkRow, LinkSeries, Probes};
+use crate::{Events, FlowRow, FlowSeries, Frames, LinkRow, LinkSeries, Probes, StationRow};
 
 /// A column of a [`Table`].
 #[derive(Clone, Debug, PartialEq)]
@@ -86,14 +86,19 @@ pub struct Tables {
     pub probes: Probes,
     /// What happened, one row each.
     pub events: Events,
+    /// A row per station of a wireless medium, over the measured interval.
+    pub stations: Vec<StationRow>,
+    /// Frames on the air, one row each.
+    pub frames: Frames,
 }
 
 impl Tables {
     /// The names of the tables, in the order of [`Tables::into_tables`].
-    pub const NAMES: [&str; 6] = ["flows", "links", "flow_series", "link_series", "probes", "events"];
+    pub const NAMES: [&str; 8] =
+        ["flows", "links", "flow_series", "link_series", "probes", "events", "stations", "frames"];
 
     /// The tables as named columns; the vectors of the series are moved, not copied.
-    pub fn into_tables(self) -> [Table; 6] {
+    pub fn into_tables(self) -> [Table; 8] {
         let columns = [
             FlowRow::columns(self.flows),
             LinkRow::columns(self.links),
@@ -101,6 +106,8 @@ impl Tables {
             self.link_series.into_columns(),
             self.probes.into_columns(),
             self.events.into_columns(),
+            StationRow::columns(self.stations),
+            self.frames.into_columns(),
         ];
         let mut names = Self::NAMES.into_iter();
         columns.map(|columns| Table { name: names.next().unwrap_or_default(), columns })

@@ -8,6 +8,7 @@ use units::{Bytes, Distribution, Span, Time};
 
 use crate::document::Origin;
 use crate::values::{Delay, DelaySpec, JitterSpec, LossSpec, QueueSpec, RateSpec, Sampling, Source};
+use crate::wlan::Wlan;
 
 /// A network and the flows on it. The network is either one bottleneck (`path`) or any number of `links`.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
@@ -33,6 +34,9 @@ pub struct Scenario {
     /// Links between named nodes, in place of `path`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
+    /// Wireless networks, whose access points and stations are nodes as those of `links` are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wlans: Vec<Wlan>,
     /// The senders, each with its receiver.
     #[serde(default)]
     pub flows: Vec<Flow>,
@@ -230,12 +234,15 @@ pub struct Record {
     pub link_series: Sampling,
     /// Drops, marks, losses, retransmissions, timeouts, recoveries.
     pub events: bool,
+    /// Every frame on the air of a wireless network.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub frames: bool,
 }
 
 impl Default for Record {
     fn default() -> Self {
         let sampling = Sampling::Every(Span::from_millis(100));
-        Self { flow_series: sampling, probes: sampling, link_series: sampling, events: true }
+        Self { flow_series: sampling, probes: sampling, link_series: sampling, events: true, frames: false }
     }
 }
 

@@ -28,15 +28,18 @@ mod resolve;
 mod route;
 mod schema;
 mod values;
+mod wireless;
+mod wlan;
 
 pub use document::{Document, from_json, from_path, from_toml};
 pub use draw::DrawnFlow;
 pub use error::Error;
 pub use files::{Files, NoFiles};
 pub use language::{Change, Flow, Link, Path, Protocol, Record, Reverse, Scenario};
-pub use plan::{FlowSettings, Hop, Kind, Plan, PlannedFlow, PlannedLink};
+pub use plan::{FlowSettings, Hop, Kind, Plan, PlannedFlow, PlannedLink, PlannedMedium};
 pub use schema::schema;
 pub use values::{
     Arrivals, Delay, DelaySpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets, QueueSpec, RateSpec, Sampling,
     Source,
 };
+pub use wlan::{ConventionsSpec, FrameRate, Station, Stations, Wlan};

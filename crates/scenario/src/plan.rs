@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use control::ControllerRef;
+use network::medium::MediumSettings;
 use network::{LinkSettings, Propagation};
 use units::{Bytes, Distribution, Rate, Span, Time};
 
@@ -21,8 +22,10 @@ pub struct Plan {
     pub warmup: Span,
     /// Master seed of all random streams.
     pub seed: u64,
-    /// One direction of a link each; [`Hop::link`] is an index into it.
+    /// One direction of a link each, then the queues of [`Plan::media`]; [`Hop::link`] is an index into it.
     pub links: Vec<PlannedLink>,
+    /// The wireless networks.
+    pub media: Vec<PlannedMedium>,
     /// Every flow, copies apart, in the order of the file. [`Plan::draw`] says what of it is random.
     pub flows: Vec<PlannedFlow>,
     /// What is written down.
@@ -49,6 +52,24 @@ pub struct PlannedLink {
     pub jitter: Span,
 }
 
+/// A wireless network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedMedium {
+    /// What reports call it.
+    pub name: String,
+    /// Its stations, the access point first, and the rules by which they share it.
+    pub settings: MediumSettings,
+    /// Its first queue among [`Plan::links`]; the others follow in the order of its accesses.
+    pub first_link: usize,
+}
+
+impl Plan {
+    /// How many of [`Plan::links`] are links by themselves; the rest are queues of [`Plan::media`].
+    pub fn wired_links(&self) -> usize {
+        self.media.first().map_or(self.links.len(), |medium| medium.first_link)
+    }
+}
+
 /// One part of a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
@@ -58,6 +79,8 @@ pub struct Hop {
     pub delay: Propagation,
     /// Packets may overtake others there.
     pub reorder: bool,
+    /// The station at its other end, where `link` is the queue of a wireless station.
+    pub station: Option<u32>,
 }
 
 /// What a flow is made of.

@@ -79,6 +79,7 @@ impl Scenario {
             warmup: self.warmup,
             seed: self.seed,
             links: network.links,
+            media: network.media,
             flows,
             record: self.record,
             bottleneck,

@@ -11,8 +11,9 @@ use units::{Rate, Span};
 use crate::document::Origin;
 use crate::error::suggestion;
 use crate::language::{Flow, Link, Path, Reverse};
-use crate::plan::{Hop, PlannedLink};
+use crate::plan::{Hop, PlannedLink, PlannedMedium};
 use crate::values::{Delay, DelaySpec, JitterSpec, Limit, LossSpec, QueueSpec, RateSpec};
+use crate::wireless::Wireless;
 use crate::{Error, Files, Scenario};
 
 /// The name of the one link of a dumbbell.
@@ -21,6 +22,7 @@ const BOTTLENECK: &str = "bottleneck";
 /// Links, and how flows find their way.
 pub(crate) struct Network {
     pub(crate) links: Vec<PlannedLink>,
+    pub(crate) media: Vec<PlannedMedium>,
     pub(crate) warnings: Vec<String>,
     shape: Shape,
 }
@@ -36,10 +38,10 @@ enum Shape {
 }
 
 /// A direction between two nodes, in the order of the file.
-struct Edge {
-    from: String,
-    to: String,
-    hop: Hop,
+pub(crate) struct Edge {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) hop: Hop,
 }
 
 /// The ways of the data and of the ACKs.
@@ -62,13 +64,13 @@ struct Direction<'a> {
 }
 
 /// Where a scenario comes from, and the files that it names.
-struct Place<'a> {
+pub(crate) struct Place<'a> {
     origin: &'a Origin,
     files: &'a dyn Files,
 }
 
 impl Place<'_> {
-    fn error(&self, key: &str, message: impl Into<String>) -> Error {
+    pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> Error {
         self.origin.error(key, message)
     }
 
@@ -83,19 +85,32 @@ impl Place<'_> {
 impl Network {
     pub(crate) fn of(scenario: &Scenario, files: &dyn Files) -> Result<Self, Error> {
         let place = &Place { origin: &scenario.origin, files };
-        let mut network = Self { links: Vec::new(), warnings: Vec::new(), shape: Shape::Graph(Vec::new()) };
-        match (&scenario.path, scenario.links.as_slice()) {
-            (Some(path), []) => network.shape = network.dumbbell(place, path)?,
-            (None, []) => return Err(place.error("", "there is no network: give either [path] or [[links]]")),
-            (None, links) => network.shape = network.graph(place, links)?,
-            (Some(_), _) => {
+        let shape = Shape::Graph(Vec::new());
+        let mut network = Self { links: Vec::new(), media: Vec::new(), warnings: Vec::new(), shape };
+        let no_links = scenario.links.is_empty();
+        match &scenario.path {
+            Some(_) if !no_links => {
                 return Err(place.error("links", "there is a [path] too: a scenario has either [path] or [[links]]"));
             }
+            Some(_) if !scenario.wlans.is_empty() => {
+                let message = "there is a [path] too: beside [[wlans]] the wired part is written as [[links]]";
+                return Err(place.error("wlans", message));
+            }
+            Some(path) => network.shape = network.dumbbell(place, path)?,
+            None if no_links && scenario.wlans.is_empty() => {
+                return Err(place.error("", "there is no network: give either [path] or [[links]]"));
+            }
+            None => network.shape = network.graph(place, scenario)?,
         }
         let mut names = BTreeSet::new();
         for link in &network.links {
             if !names.insert(&link.name) {
-                return Err(place.error("links", format!("two links are named `{}`: names must differ", link.name)));
+                let (key, what) = if network.media.is_empty() {
+                    ("links", "two links are")
+                } else {
+                    ("wlans", "two links or stations are")
+                };
+                return Err(place.error(key, format!("{what} named `{}`: names must differ", link.name)));
             }
         }
         Ok(network)
@@ -126,7 +141,19 @@ impl Network {
         Ok(Shape::Dumbbell { delay, forward, reverse })
     }
 
-    fn graph(&mut self, place: &Place<'_>, links: &[Link]) -> Result<Shape, Error> {
+    fn graph(&mut self, place: &Place<'_>, scenario: &Scenario) -> Result<Shape, Error> {
+        let mut edges = self.wired(place, &scenario.links)?;
+        for (i, wlan) in scenario.wlans.iter().enumerate() {
+            let wireless = Wireless::of(place, wlan, i, self.links.len())?;
+            self.links.extend(wireless.links);
+            self.media.push(wireless.medium);
+            self.warnings.extend(wireless.warnings);
+            edges.extend(wireless.edges);
+        }
+        Ok(Shape::Graph(edges))
+    }
+
+    fn wired(&mut self, place: &Place<'_>, links: &[Link]) -> Result<Vec<Edge>, Error> {
         let mut edges = Vec::new();
         for (i, link) in links.iter().enumerate() {
             let key = format!("links.{i}");
@@ -166,7 +193,7 @@ impl Network {
             let hop = self.add_reverse(place, &direction, &reverse_key, &reverse)?;
             edges.push(Edge { from: to.clone(), to: from.clone(), hop });
         }
-        Ok(Shape::Graph(edges))
+        Ok(edges)
     }
 
     /// Adds one direction and returns the hop across it.
@@ -192,7 +219,7 @@ impl Network {
             jitter: direction.jitter.uniform,
         });
         let reorder = direction.reorder || direction.jitter.reorder;
-        Ok(Hop { link: Some(self.links.len() - 1), delay: direction.delay.clone(), reorder })
+        Ok(Hop { link: Some(self.links.len() - 1), delay: direction.delay.clone(), reorder, station: None })
     }
 
     /// Adds the direction back from `forward`, which is no link if it does nothing but delay.
@@ -206,7 +233,7 @@ impl Network {
         let Reverse { rate, queue, loss, jitter } = reverse;
         let (delay, reorder) = (forward.delay.clone(), forward.reorder);
         if *rate == RateSpec::Unlimited && loss.0 == LossModel::None && jitter.is_none() {
-            return Ok(Hop { link: None, delay, reorder });
+            return Ok(Hop { link: None, delay, reorder, station: None });
         }
         let name = format!("{}:reverse", forward.name);
         let base_rtt = forward.base_rtt;
@@ -283,7 +310,7 @@ fn packets_of_bdp(factor: f64, rate: Option<Rate>, base_rtt: Option<Span>) -> Re
     Ok(packets as u32)
 }
 
-fn queue_warning(name: &str, limit: network::Limit, rate: Option<Rate>) -> Option<String> {
+pub(crate) fn queue_warning(name: &str, limit: network::Limit, rate: Option<Rate>) -> Option<String> {
     let rate = rate?;
     let tiny = match limit {
         network::Limit::Infinite => {

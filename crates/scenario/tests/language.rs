@@ -202,7 +202,7 @@ const REFERENCE: &str = include_str!("../../../docs/scenario.md");
 fn the_reference_lists_every_key_with_its_default() {
     let schema = scenario::schema();
     let part = |name: &str| schema["$defs"][name].clone();
-    for definition in [schema.clone(), part("Path"), part("Link"), part("Flow"), part("Record")] {
+    for definition in [schema.clone(), part("Path"), part("Link"), part("Flow"), part("Record"), part("Wlan")] {
         for (key, property) in definition["properties"].as_object().unwrap() {
             let row = |line: &&str| line.split('|').nth(1).is_some_and(|cell| cell.contains(&format!("`{key}`")));
             let rows: Vec<&str> = REFERENCE.lines().filter(row).collect();
@@ -221,7 +221,7 @@ fn the_reference_lists_every_key_with_its_default() {
 fn the_scenarios_in_the_reference_run() {
     let blocks: Vec<&str> =
         REFERENCE.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert_eq!(blocks.len(), 3);
+    assert_eq!(blocks.len(), 4);
     for block in blocks {
         let plan = read(block).plan(&NoFiles).unwrap_or_else(|error| panic!("{error}"));
         assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);

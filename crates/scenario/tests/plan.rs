@@ -40,7 +40,7 @@ fn at(seconds: u64) -> Time {
 
 /// A hop of constant delay in ms.
 fn hop(link: Option<usize>, delay: u64) -> Hop {
-    Hop { link, delay: ms(delay).into(), reorder: false }
+    Hop { link, delay: ms(delay).into(), reorder: false, station: None }
 }
 
 fn paced(rate: Vec<(Time, Rate)>) -> Source {
@@ -304,8 +304,8 @@ fn the_steps_of_an_rtt_are_halved_each_and_the_base_rtt_is_that_of_the_beginning
     );
     let route = |initial, later| Propagation::steps(initial, [later]);
     let half = route(ms(50), (at(30), ms(20)));
-    assert_eq!(plan.flows[0].forward, [Hop { link: Some(0), delay: half.clone(), reorder: true }]);
-    assert_eq!(plan.flows[0].reverse, [Hop { link: None, delay: half, reorder: true }]);
+    assert_eq!(plan.flows[0].forward, [Hop { link: Some(0), delay: half.clone(), reorder: true, station: None }]);
+    assert_eq!(plan.flows[0].reverse, [Hop { link: None, delay: half, reorder: true, station: None }]);
     // 12 Mbit/s over 100 ms are 100 packets.
     assert_eq!(plan.links[0].settings.queue.limit, Limit::Packets(100));
     assert_eq!((plan.flows[0].base_rtt, plan.flows[1].base_rtt), (ms(100), Span::from_nanos(5)));
@@ -344,7 +344,10 @@ fn a_direction_that_only_delays_joins_the_hop_before_it_unless_one_of_them_keeps
     };
     let steps = |first, second| Propagation::steps(ms(first), [(at(9), ms(second))]);
     assert_eq!(chain(""), [Hop { delay: steps(13, 7), ..hop(Some(0), 0) }]);
-    assert_eq!(chain("reorder = true"), [hop(Some(0), 5), Hop { link: None, delay: steps(8, 2), reorder: true }]);
+    assert_eq!(
+        chain("reorder = true"),
+        [hop(Some(0), 5), Hop { link: None, delay: steps(8, 2), reorder: true, station: None }]
+    );
 }
 
 #[test]

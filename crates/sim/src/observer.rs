@@ -2,7 +2,7 @@
 
 use engine::Tap;
 use network::Discard;
-use record::EventRow;
+use record::{EventRow, FrameRow};
 use scenario::Plan;
 use units::Time;
 
@@ -50,6 +50,12 @@ impl Tap<Packet> for Observer<'_> {
     fn event(&mut self, row: EventRow) {
         if self.recorder.events {
             self.recorder.tables.events.push(row);
+        }
+    }
+
+    fn frame(&mut self, row: FrameRow) {
+        if self.plan.record.frames {
+            self.recorder.tables.frames.push(row);
         }
     }
 }

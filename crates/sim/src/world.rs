@@ -479,6 +479,7 @@ impl<'a> World<'a> {
         let (fabric, mut observer) = self.observed();
         fabric.advance(end, &mut observer);
         self.recorder.tables.links = self.fabric.rows(end, self.plan);
+        self.recorder.tables.stations = self.fabric.station_rows(end, self.plan);
         self.recorder.finish(self.plan, self.drawn, &self.flows)
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Mpdu<P> {
     pub(crate) to: u32,
     /// Bytes of the frame.
     pub(crate) bytes: u32,
+    /// How long it waited before.
+    pub(crate) waited: Span,
     /// Attempts without an RTS, or RTSs, that failed.
     pub(crate) short: u32,
     /// Attempts behind an RTS that failed.
@@ -125,10 +127,10 @@ impl<P: Packet> Access<P> {
         arrived: Time,
         out: &mut Reports<'_, impl Listener<P>>,
     ) {
-        let queued = self.room.packets();
-        out.listener.serve(out.access, &packet, now, now.since(arrived), queued);
+        let (queued, waited) = (self.room.packets(), now.since(arrived));
+        out.listener.serve(out.access, &packet, now, waited, queued);
         let bytes = packet.size().get() as u32 + self.overhead;
-        self.sending.push_back(Mpdu { packet, to, bytes, short: 0, long: 0, received: false });
+        self.sending.push_back(Mpdu { packet, to, bytes, waited, short: 0, long: 0, received: false });
     }
 
     /// Bytes of an A-MPDU of what has not been received.

@@ -95,8 +95,8 @@ pub trait Listener<P> {
     /// `packet`, which `waited`, is sent next; `queued` wait behind it.
     fn serve(&mut self, access: u32, packet: &P, at: Time, waited: Span, queued: u32);
 
-    /// The last bit of `packet` arrives at `at`, and everything before it has arrived.
-    fn deliver(&mut self, access: u32, packet: P, at: Time);
+    /// The last bit of `packet`, which `waited` before it was sent, arrives at `at`, and all before it has arrived.
+    fn deliver(&mut self, access: u32, packet: P, waited: Span, at: Time);
 
     /// `packet` was dropped at `at`; `queued` wait.
     fn discard(&mut self, access: u32, packet: P, at: Time, why: Discard, queued: u32);

@@ -96,7 +96,7 @@ pub struct Conventions {
     /// When stations count on after frames collided or were not understood.
     pub after_collision: AfterCollision,
     /// The rate of the ACK that EIFS leaves room for, in kbit/s; `None`: the lowest basic rate. To the letter (clause
-    /// 9.3.7) it is the lowest mandatory rate of the physical layer: 1 Mbit/s in 802.11g, even where no station uses it.
+    /// 9.3.7) it is the lowest mandatory rate of the physical layer: 1 Mbit/s in 802.11g, even where nobody uses it.
     pub eifs_rate: Option<u32>,
     /// Which slots are counted.
     pub countdown: Countdown,

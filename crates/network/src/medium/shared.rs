@@ -449,7 +449,7 @@ impl<P: Packet> Medium<P> {
         Shot { to, mode, bytes, frames, tries, lead, rts, before, data, answer, timeout }
     }
 
-    /// Marks what arrives of the frames of `access`, each of which is lost with probability `error`; gives their number.
+    /// Marks what arrives of the frames of `access`, each lost with probability `error`; gives their number.
     fn receive(&mut self, access: u32, error: f64) -> u32 {
         let mut received = 0;
         for frame in self.accesses[access as usize].sending.iter_mut().filter(|frame| !frame.received) {
@@ -463,7 +463,7 @@ impl<P: Packet> Medium<P> {
     fn release(&mut self, access: u32, at: Time, out: &mut impl Listener<P>) {
         let sending = &mut self.accesses[access as usize].sending;
         while let Some(frame) = sending.pop_front_if(|first| first.received) {
-            out.deliver(access, frame.packet, at);
+            out.deliver(access, frame.packet, frame.waited, at);
         }
     }
 

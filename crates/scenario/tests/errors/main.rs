@@ -5,6 +5,7 @@
 mod flows;
 mod memory;
 mod network;
+mod wlans;
 
 use std::io;
 use std::path::Path;

@@ -21,7 +21,7 @@ impl Listener<Parcel> for Saturated {
     fn take(&mut self, _: u32, _: &Parcel, _: Time, _: bool, _: u32) {}
     fn mark(&mut self, _: u32, _: &Parcel, _: Time, _: u32) {}
     fn serve(&mut self, _: u32, _: &Parcel, _: Time, _: Span, _: u32) {}
-    fn deliver(&mut self, access: u32, _: Parcel, _: Time) {
+    fn deliver(&mut self, access: u32, _: Parcel, _: Span, _: Time) {
         self.delivered[access as usize] += 1;
     }
     fn discard(&mut self, access: u32, _: Parcel, _: Time, _: Discard, _: u32) {

@@ -1,0 +1,194 @@
+//! From `[[wlans]]` to the media of a plan: a queue for each station, and the edges between nodes.
+
+use network::medium::{
+    ACCESS_POINT, AccessSettings, Aggregation, Category, Conventions, FrameErrors, MediumSettings, Phy, PhySettings,
+    RateSettings, Standard, StationSettings,
+};
+use network::{LinkSettings, LossModel, QueueSettings, Service};
+use units::{Fraction, Rate, Span};
+
+use crate::Error;
+use crate::plan::{Hop, PlannedLink, PlannedMedium};
+use crate::route::{Edge, Place, queue_warning};
+use crate::values::{Limit, QueueSpec};
+use crate::wlan::{FrameRate, Station, Wlan};
+
+/// As many stations as a network may have.
+const MOST_STATIONS: usize = 10_000;
+
+/// What a wireless network adds to the network of a plan.
+pub(crate) struct Wireless {
+    pub(crate) medium: PlannedMedium,
+    /// The queues of the access point and the stations.
+    pub(crate) links: Vec<PlannedLink>,
+    /// The ways between the access point and the stations.
+    pub(crate) edges: Vec<Edge>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A station with what it has in place of the settings of the network.
+struct Placed<'a> {
+    name: String,
+    key: String,
+    own: Option<&'a Station>,
+}
+
+impl Wireless {
+    /// The network `wlan`, number `index` in the file, whose first queue is number `first` of the links.
+    pub(crate) fn of(place: &Place<'_>, wlan: &Wlan, index: usize, first: usize) -> Result<Self, Error> {
+        let whole = format!("wlans.{index}");
+        let below = |name: &str| format!("{whole}.{name}");
+        let stations = stations(place, wlan, &whole)?;
+        let phy = PhySettings {
+            protection: wlan.protection,
+            short_preamble: wlan.short_preamble,
+            ..PhySettings::of(wlan.standard)
+        };
+        if wlan.protection && wlan.standard != Standard::G {
+            return Err(place.error(&below("protection"), "is for networks of `802.11g` beside stations of 802.11b"));
+        }
+        for (name, limit) in [("retry_limit", wlan.retry_limit), ("long_retry_limit", wlan.long_retry_limit)] {
+            if limit == 0 {
+                return Err(place.error(&below(name), "must be at least 1: the first attempt counts"));
+            }
+        }
+        let rates = Phy::new(&phy, &[]);
+        let (mut links, mut edges, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut settings, mut accesses) = (Vec::new(), Vec::new());
+        for (station, Placed { name, key, own }) in (0u32..).zip(&stations) {
+            let own_rate = own.and_then(|own| own.rate);
+            let own_queue = own.and_then(|own| own.queue);
+            let fail = |name: &str, own: bool, message: String| {
+                let at = if own { key.as_str() } else { whole.as_str() };
+                place.error(&format!("{at}.{name}"), message)
+            };
+            let rate = own_rate.unwrap_or(wlan.rate);
+            let (rate, fastest) =
+                frame_rate(rate, &rates).map_err(|message| fail("rate", own_rate.is_some(), message))?;
+            let errors = own.and_then(|own| own.frame_errors).unwrap_or(wlan.frame_errors);
+            settings.push(StationSettings { rate, errors: frame_errors(errors) });
+            let nominal = rates.modes[usize::from(fastest)].rate();
+            let queue = queue_settings(&own_queue.unwrap_or(wlan.queue))
+                .map_err(|message| fail("queue", own_queue.is_some(), message))?;
+            warnings.extend(queue_warning(name, queue.limit, Some(nominal)));
+            accesses.push(AccessSettings { station, queue, category: Category::DCF });
+            links.push(planned_link(name, queue, nominal));
+            if station != ACCESS_POINT {
+                let hop = |from: u32, to| Hop {
+                    link: Some(first + from as usize),
+                    delay: Span::ZERO.into(),
+                    reorder: false,
+                    station: Some(to),
+                };
+                let ap = &wlan.access_point;
+                edges.push(Edge { from: name.clone(), to: ap.clone(), hop: hop(station, ACCESS_POINT) });
+                edges.push(Edge { from: ap.clone(), to: name.clone(), hop: hop(ACCESS_POINT, station) });
+            }
+        }
+        let medium = MediumSettings {
+            phy,
+            basic_rates: Vec::new(),
+            conventions: conventions(wlan),
+            short_retry_limit: wlan.retry_limit,
+            long_retry_limit: wlan.long_retry_limit,
+            rts_threshold: wlan.rts_above.map(|bytes| u32::try_from(bytes.get()).unwrap_or(u32::MAX)),
+            qos: wlan.standard == Standard::N,
+            aggregation: (wlan.standard == Standard::N).then(Aggregation::default),
+            stations: settings,
+            accesses,
+        };
+        let medium = PlannedMedium { name: wlan.name.clone(), settings: medium, first_link: first };
+        Ok(Self { medium, links, edges, warnings })
+    }
+}
+
+/// The access point and the stations, copies apart.
+fn stations<'a>(place: &Place<'_>, wlan: &'a Wlan, key: &str) -> Result<Vec<Placed<'a>>, Error> {
+    let access_point = Placed { name: wlan.access_point.clone(), key: key.to_owned(), own: None };
+    let mut placed = vec![access_point];
+    if wlan.stations.0.is_empty() {
+        return Err(place.error(&format!("{key}.stations"), "a network needs at least one station"));
+    }
+    for (i, station) in wlan.stations.0.iter().enumerate() {
+        let key = format!("{key}.stations.{i}");
+        let names = match station.count {
+            None => vec![station.name.clone()],
+            Some(0) => return Err(place.error(&format!("{key}.count"), "must be at least 1")),
+            Some(count) => (0..count).map(|copy| format!("{}-{copy}", station.name)).collect(),
+        };
+        if placed.len() + names.len() > MOST_STATIONS {
+            return Err(place.error(&key, format!("at most {MOST_STATIONS} stations share a network")));
+        }
+        for name in names {
+            if name.trim().is_empty() || name.contains(char::is_control) {
+                return Err(place.error(&key, format!("{name:?} is not a name: it needs letters, and no line breaks")));
+            }
+            placed.push(Placed { name, key: key.clone(), own: Some(station) });
+        }
+    }
+    Ok(placed)
+}
+
+/// How the rate is chosen among those of the standard, and the fastest that may come of it.
+fn frame_rate(rate: FrameRate, phy: &Phy) -> Result<(RateSettings, u8), String> {
+    let mode = |mode: &u8| phy.modes[usize::from(*mode)];
+    let found = match rate {
+        FrameRate::Fastest => return Ok((RateSettings::Fastest, phy.fastest())),
+        FrameRate::Arf => return Ok((RateSettings::Arf, phy.fastest())),
+        FrameRate::Fixed(rate) => phy.data_modes().find(|index| mode(index).rate() == rate),
+        FrameRate::Mcs(mcs) => phy.data_modes().find(|index| mode(index).mcs == Some(mcs)),
+    };
+    found.map(|index| (RateSettings::Fixed(index), index)).ok_or_else(|| {
+        let spelling = |index: u8| match mode(&index).mcs {
+            Some(mcs) => format!("mcs{mcs}"),
+            None => mode(&index).rate().to_string(),
+        };
+        let known: Vec<String> = phy.data_modes().map(spelling).collect();
+        format!("`{rate}` is no rate of this standard; there are {}", known.join(", "))
+    })
+}
+
+fn frame_errors(share: Fraction) -> FrameErrors {
+    if share.is_zero() { FrameErrors::None } else { FrameErrors::ByRate(vec![(0, share.get())]) }
+}
+
+fn queue_settings(queue: &QueueSpec) -> Result<QueueSettings, String> {
+    let limit = match queue.limit {
+        Limit::Infinite => network::Limit::Infinite,
+        Limit::Packets(n) => network::Limit::Packets(n),
+        Limit::Bytes(bytes) => network::Limit::Bytes(bytes),
+        limit @ (Limit::Delay(_) | Limit::Bdp(_)) => {
+            return Err(format!(
+                "`{limit}` needs a rate that is known in advance; the queue of a station has packets `200p`, bytes \
+                 `300kB` or `infinite`"
+            ));
+        }
+    };
+    Ok(QueueSettings {
+        limit,
+        count_in_service: queue.count_in_service,
+        mark_above: queue.mark_above.map(|packets| packets.0),
+        discipline: queue.discipline,
+    })
+}
+
+fn planned_link(name: &str, queue: QueueSettings, nominal: Rate) -> PlannedLink {
+    PlannedLink {
+        name: name.to_owned(),
+        settings: LinkSettings { service: Service::Fixed(nominal), queue, loss: LossModel::None },
+        rate: Some(nominal),
+        delay: Span::ZERO,
+        jitter: Span::ZERO,
+    }
+}
+
+fn conventions(wlan: &Wlan) -> Conventions {
+    let written = &wlan.conventions;
+    Conventions {
+        after_collision: written.after_collision,
+        countdown: written.countdown,
+        eifs_rate: written.eifs_rate.map(|rate| (rate.bits_per_second() / 1000) as u32),
+        reset_after_drop: written.reset_after_drop,
+        immediate_access: written.immediate_access,
+    }
+}

@@ -1,0 +1,259 @@
+//! How scenarios describe wireless networks: `[[wlans]]`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use network::medium::{AfterCollision, Conventions, Countdown, Standard};
+use serde::de::value::MapAccessDeserializer;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use units::{Bytes, Fraction, ParseError, Rate};
+
+use crate::values::{QueueSpec, spelled};
+
+/// A wireless network: an access point and the stations on its channel, which share it by the rules of IEEE 802.11.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wlan {
+    /// What reports call it.
+    #[serde(default = "wlan")]
+    pub name: String,
+    /// The amendment of IEEE 802.11.
+    pub standard: Standard,
+    /// The node that is its access point.
+    #[serde(default = "ap")]
+    pub access_point: String,
+    /// The nodes that are its stations: names, or tables with more, or their number: `sta-0`, `sta-1` and so on.
+    pub stations: Stations,
+    /// The rate of data frames.
+    #[serde(default)]
+    pub rate: FrameRate,
+    /// The queue of each station and of the access point: packets or bytes.
+    #[serde(default = "frames_200")]
+    pub queue: QueueSpec,
+    /// The share of data frames that are not understood, whoever sends.
+    #[serde(default)]
+    pub frame_errors: Fraction,
+    /// How often a frame is sent at most, or the RTS before it (dot11ShortRetryLimit).
+    #[serde(default = "seven")]
+    #[schemars(range(min = 1))]
+    pub retry_limit: u32,
+    /// How often a frame behind an RTS is sent at most (dot11LongRetryLimit).
+    #[serde(default = "four")]
+    #[schemars(range(min = 1))]
+    pub long_retry_limit: u32,
+    /// RTS and CTS go before frames of more bytes than this, MAC header included; by default before none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rts_above: Option<Bytes>,
+    /// Stations of 802.11b are near: long slots, and a CTS of its sender before each OFDM frame. Only 802.11g.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub protection: bool,
+    /// DSSS frames above 1 Mbit/s have the short preamble.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub short_preamble: bool,
+    /// Where readings of the standard differ.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub conventions: ConventionsSpec,
+}
+
+/// Where the standard, its models and its implementations differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConventionsSpec {
+    /// When stations count on after frames collided or were not understood: `standard` (the senders DIFS after their
+    /// ACK time-out, the others after EIFS), `eifs` (all after EIFS) or `difs` (all after DIFS).
+    pub after_collision: AfterCollision,
+    /// Which slots a backoff counts: `idle-slots` (whole idle ones, as DCF), `every-slot` (also those in which another
+    /// station begins to send, as EDCA and Bianchi's model), or `standard`, after the access that is in use.
+    pub countdown: Countdown,
+    /// The rate of the ACK that EIFS leaves room for; by default the lowest basic rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eifs_rate: Option<Rate>,
+    /// Whether the contention window is reset after a frame was dropped at its retry limit.
+    pub reset_after_drop: bool,
+    /// Whether a frame that finds the medium idle for DIFS is sent at once.
+    pub immediate_access: bool,
+}
+
+impl Default for ConventionsSpec {
+    fn default() -> Self {
+        let Conventions { after_collision, countdown, reset_after_drop, immediate_access, .. } = Conventions::default();
+        Self { after_collision, countdown, eifs_rate: None, reset_after_drop, immediate_access }
+    }
+}
+
+fn is_default(conventions: &ConventionsSpec) -> bool {
+    *conventions == ConventionsSpec::default()
+}
+
+fn wlan() -> String {
+    "wlan".to_owned()
+}
+
+fn ap() -> String {
+    "ap".to_owned()
+}
+
+fn seven() -> u32 {
+    7
+}
+
+fn four() -> u32 {
+    4
+}
+
+fn frames_200() -> QueueSpec {
+    QueueSpec { limit: crate::values::Limit::Packets(200), ..QueueSpec::default() }
+}
+
+/// The rate of data frames: `54mbit`, `mcs7`, or how it is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FrameRate {
+    /// `fastest`: the highest of the standard.
+    #[default]
+    Fastest,
+    /// One of the rates of the standard.
+    Fixed(Rate),
+    /// `mcs7`: a modulation and coding scheme of HT.
+    Mcs(u8),
+    /// `arf`: auto rate fallback.
+    Arf,
+}
+
+impl fmt::Display for FrameRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fastest => f.write_str("fastest"),
+            Self::Fixed(rate) => rate.fmt(f),
+            Self::Mcs(index) => write!(f, "mcs{index}"),
+            Self::Arf => f.write_str("arf"),
+        }
+    }
+}
+
+impl FromStr for FrameRate {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let text = text.trim();
+        match text {
+            "fastest" => return Ok(Self::Fastest),
+            "arf" => return Ok(Self::Arf),
+            _ => {}
+        }
+        if let Some(index) = text.strip_prefix("mcs") {
+            let mcs = index.parse().ok().filter(|index| *index < 32);
+            return mcs
+                .map(Self::Mcs)
+                .ok_or_else(|| ParseError::new(format!("`{text}` is not from `mcs0` to `mcs31`")));
+        }
+        if text.ends_with("bit") {
+            return text.parse().map(Self::Fixed);
+        }
+        let message = format!("`{text}` is no rate of frames: write `54mbit`, `mcs7`, `fastest` or `arf`");
+        Err(ParseError::new(message))
+    }
+}
+
+spelled!(
+    FrameRate,
+    "a rate of frames like \"54mbit\", \"mcs7\", \"fastest\" or \"arf\"",
+    r"^\s*(fastest|arf|mcs[0-9]+|[0-9.]+([eE][-+]?[0-9]+)?\s*[kmgKMG]?bit)\s*$",
+    "The rate of data frames: one of the standard, a modulation and coding scheme (mcs), the fastest, or an adaptation"
+);
+
+/// The stations of a network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stations(pub Vec<Station>);
+
+/// Some stations alike.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Station {
+    /// The node.
+    pub name: String,
+    /// Number of stations; if it is given, their names get `-0`, `-1` and so on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub count: Option<u32>,
+    /// The rate of data frames to and from it, in place of that of the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<FrameRate>,
+    /// Its queue, in place of that of the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueSpec>,
+    /// The share of data frames to and from it that are not understood, in place of that of the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_errors: Option<Fraction>,
+}
+
+/// A station as written: a name, or a table.
+struct Written(Station);
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Written;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a station like \"phone\" or { name = \"phone\", rate = \"6mbit\" }")
+            }
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Written, E> {
+                Ok(Written(Station { name: name.to_owned(), ..Station::default() }))
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Written, A::Error> {
+                Station::deserialize(MapAccessDeserializer::new(map)).map(Written)
+            }
+        }
+        d.deserialize_any(Visitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Stations {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Stations;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of stations like 8, or a list like [\"laptop\", { name = \"tv\" }]")
+            }
+            fn visit_i64<E: de::Error>(self, count: i64) -> Result<Stations, E> {
+                let count = u32::try_from(count).ok().filter(|count| *count > 0);
+                let count = count.ok_or_else(|| E::custom("a network needs at least one station"))?;
+                Ok(Stations(vec![Station { name: "sta".to_owned(), count: Some(count), ..Station::default() }]))
+            }
+            fn visit_u64<E: de::Error>(self, count: u64) -> Result<Stations, E> {
+                self.visit_i64(i64::try_from(count).unwrap_or(i64::MAX))
+            }
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Stations, A::Error> {
+                let mut stations = Vec::new();
+                while let Some(Written(station)) = list.next_element()? {
+                    stations.push(station);
+                }
+                Ok(Stations(stations))
+            }
+        }
+        d.deserialize_any(Visitor)
+    }
+}
+
+impl Serialize for Stations {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_seq(&self.0)
+    }
+}
+
+impl schemars::JsonSchema for Stations {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Stations".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let table = generator.subschema_for::<Station>();
+        schemars::json_schema!({
+            "description": "The stations of a wireless network: their number, or a list of names or tables",
+            "anyOf": [
+                { "type": "integer", "minimum": 1 },
+                { "type": "array", "minItems": 1, "items": { "anyOf": [{ "type": "string" }, table] } }
+            ]
+        })
+    }
+}

@@ -1,0 +1,90 @@
+//! Keys of wireless networks.
+
+use crate::sentence;
+
+/// A WLAN whose table is `wlan`, and a flow up from `sta-0`.
+fn wlan(wlan: &str) -> String {
+    let text = format!(
+        "duration = \"10s\"\nwlans = [{{ {wlan} }}]\nflows = [{{ cc = \"newreno\", from = \"sta-0\", to = \"ap\" }}]\n"
+    );
+    sentence(&text)
+}
+
+#[test]
+fn a_standard_that_is_missing_or_unknown() {
+    assert_eq!(wlan("stations = 2"), "demo.toml, line 2: wlans.0.standard: is missing");
+    assert_eq!(
+        wlan("standard = \"802.11x\", stations = 2"),
+        "demo.toml, line 2: wlans.0.standard: unknown variant `802.11x`, expected one of `802.11a`, `802.11b`, \
+         `802.11g`, `802.11n`"
+    );
+}
+
+#[test]
+fn stations_that_are_none_or_no_stations() {
+    let none = "demo.toml, line 2: wlans.0.stations: a network needs at least one station";
+    assert_eq!(wlan("standard = \"802.11g\", stations = 0"), none);
+    assert_eq!(wlan("standard = \"802.11g\", stations = []"), none);
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = \"phone\""),
+        "demo.toml, line 2: wlans.0.stations: invalid type: string \"phone\", expected a number of stations like 8, or \
+         a list like [\"laptop\", { name = \"tv\" }]"
+    );
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = [{ name = \"sta\", count = 0 }]"),
+        "demo.toml, line 2: wlans.0.stations.0.count: must be at least 1"
+    );
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = [\"sta-0\", \"sta-0\"]"),
+        "demo.toml, line 2: wlans: two links or stations are named `sta-0`: names must differ"
+    );
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = 20000"),
+        "demo.toml, line 2: wlans.0.stations.0: at most 10000 stations share a network"
+    );
+}
+
+#[test]
+fn a_rate_that_the_standard_does_not_have() {
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = 1, rate = \"11mbit\""),
+        "demo.toml, line 2: wlans.0.rate: `11mbit` is no rate of this standard; there are 6mbit, 9mbit, 12mbit, \
+         18mbit, 24mbit, 36mbit, 48mbit, 54mbit"
+    );
+    assert_eq!(
+        wlan("standard = \"802.11b\", stations = [{ name = \"sta-0\", rate = \"mcs7\" }]"),
+        "demo.toml, line 2: wlans.0.stations.0.rate: `mcs7` is no rate of this standard; there are 1mbit, 2mbit, \
+         5.5mbit, 11mbit"
+    );
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = 1, rate = \"quick\""),
+        "demo.toml, line 2: wlans.0.rate: `quick` is no rate of frames: write `54mbit`, `mcs7`, `fastest` or `arf`"
+    );
+}
+
+#[test]
+fn a_queue_in_time_limits_of_zero_and_protection_of_others() {
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = 1, queue = \"100ms\""),
+        "demo.toml, line 2: wlans.0.queue: `100ms` needs a rate that is known in advance; the queue of a station has \
+         packets `200p`, bytes `300kB` or `infinite`"
+    );
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = 1, retry_limit = 0"),
+        "demo.toml, line 2: wlans.0.retry_limit: must be at least 1: the first attempt counts"
+    );
+    assert_eq!(
+        wlan("standard = \"802.11a\", stations = 1, protection = true"),
+        "demo.toml, line 2: wlans.0.protection: is for networks of `802.11g` beside stations of 802.11b"
+    );
+}
+
+#[test]
+fn a_path_beside_a_wlan() {
+    let text = "duration = \"10s\"\npath = { rate = \"10mbit\", rtt = \"40ms\", queue = \"84p\" }\n\
+                wlans = [{ standard = \"802.11g\", stations = 1 }]\nflows = [{ cc = \"newreno\" }]\n";
+    assert_eq!(
+        sentence(text),
+        "demo.toml, line 3: wlans: there is a [path] too: beside [[wlans]] the wired part is written as [[links]]"
+    );
+}

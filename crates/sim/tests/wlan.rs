@@ -1,0 +1,84 @@
+//! Flows over wireless networks: what TCP and datagrams get of the medium, and what the tables say of it.
+
+#[allow(dead_code, reason = "each test takes what it needs of the common part")]
+mod common;
+
+use common::{assert_near, run};
+
+/// A WLAN of 802.11a at 54 Mbit/s with so many `stations`, and wired hosts behind 100 Mbit/s and 20 ms.
+fn home(stations: u32, flows: &str) -> String {
+    format!(
+        r#"
+        duration = "20s"
+        warmup = "5s"
+        record = {{ flow_series = "off", probes = "off", link_series = "off" }}
+        wlans = [{{ standard = "802.11a", stations = {stations} }}]
+        links = [{{ from = "ap", to = "server", rate = "100mbit", delay = "20ms", queue = "infinite", duplex = true }}]
+        flows = [{flows}]
+        "#
+    )
+}
+
+#[test]
+fn a_datagram_source_alone_gets_the_saturation_throughput() {
+    // 393.5 us for 12,000 bits (34 + 7.5 * 9 + 248 + 16 + 28): 30.496 Mbit/s.
+    let flow = r#"{ cc = "newreno", kind = "datagram", source = { rate = "40mbit" }, from = "sta-0", to = "server" }"#;
+    let mut text = home(1, flow);
+    // The echoes would contend as well.
+    text = text.replace("duplex = true", r#"reverse = { rate = "1bit", queue = "1p" }"#);
+    let tables = run(&text);
+    assert_near(tables.flows[0].throughput_bps, 30.496e6, 0.002);
+    let station = &tables.stations[1];
+    assert_eq!((station.name.as_str(), station.wlan.as_str(), station.is_access_point), ("sta-0", "wlan", false));
+    assert_eq!((station.collisions, station.errors, station.rate_mean_bps), (0, 0, 54e6));
+    // 292 of 393.5 us.
+    assert_near(station.airtime_share, 292.0 / 393.5, 0.002);
+    let link = &tables.links[3];
+    assert_eq!((link.name.as_str(), link.queue_packets_max), ("sta-0", 200.0));
+    // A packet is in service until its last bit has arrived; then 44 us pass until the next one is.
+    assert_near(link.utilization, 349.5 / 393.5, 0.001);
+}
+
+#[test]
+fn tcp_gets_less_as_its_acks_contend_too() {
+    for flow in
+        [r#"{ cc = "newreno", from = "sta-0", to = "server" }"#, r#"{ cc = "newreno", from = "server", to = "sta-0" }"#]
+    {
+        let tables = run(&home(1, flow));
+        let goodput = tables.flows[0].goodput_bps / 1e6;
+        // Two data frames (248 us, 23.0 of 24 Mbit/s of payload) and one ACK of 88 bytes (20 + 4 * 4 = 36 us) take
+        // 3 * (34 + 16 + 28) + 2 * 248 + 36 = 766 us and at most three backoffs of 67.5 us each, at least one: while
+        // one counts the other does, too. 23,168 bits in 834 to 969 us: 23.9 to 27.8 Mbit/s.
+        assert!((23.9..27.8).contains(&goodput), "{goodput}");
+        assert!(tables.stations.iter().all(|station| station.collisions > 0));
+    }
+}
+
+#[test]
+fn stations_share_the_medium_alike() {
+    let flows = r#"{ cc = "newreno", kind = "datagram", source = { rate = "20mbit" }, from = "sta-N", to = "server" }"#;
+    let flows: Vec<String> = (0..4).map(|n| flows.replace('N', &n.to_string())).collect();
+    let text = home(4, &flows.join(","));
+    let text = text.replace(r#"duration = "20s""#, r#"duration = "205s""#);
+    let tables = run(&text.replace("duplex = true", r#"reverse = { rate = "1bit", queue = "1p" }"#));
+    let total: f64 = tables.flows.iter().map(|flow| flow.throughput_bps).sum();
+    for flow in &tables.flows {
+        assert_near(flow.throughput_bps, total / 4.0, 0.015);
+    }
+    // Every attempt is in the counts once.
+    for station in &tables.stations[1..] {
+        assert_eq!(station.attempts, station.acknowledged_frames + station.collisions);
+    }
+}
+
+#[test]
+fn every_frame_has_a_row_where_frames_are_recorded() {
+    let flow = r#"{ cc = "newreno", from = "sta-0", to = "sta-1", bytes = "100kB" }"#;
+    let tables = run(&home(2, flow).replace("probes = \"off\"", "probes = \"off\", frames = true").replace("5s", "0s"));
+    let attempts: u64 = tables.stations.iter().map(|station| station.attempts).sum();
+    assert_eq!(tables.frames.time_s.len() as u64, attempts);
+    // 70 segments go up to the access point and down to the other station.
+    let large = tables.frames.bytes.iter().zip(&tables.frames.acknowledged).filter(|(bytes, _)| **bytes == 1536);
+    assert_eq!(large.map(|(_, acknowledged)| acknowledged).sum::<u32>(), 2 * 69);
+    assert!(tables.flows[0].completion_s.is_finite());
+}
