@@ -6,9 +6,9 @@ use serde_json::json;
 use crate::nearest::nearest;
 use crate::{Literal, ParameterError, Parameters, controllers};
 
-/// The parameter by which a scenario names a variant.
-pub const VARIANT: &str = "variant";
-/// The variant that is the paper or the RFC: no parameter differs.
+/// The parameter by which a scenario names the stack whose variant a controller is.
+pub const STACK: &str = "stack";
+/// In place of a stack, the paper or the RFC: no parameter differs.
 pub const STANDARD: &str = "standard";
 
 /// A controller as one stack has it.
@@ -20,20 +20,34 @@ pub struct Variant {
     pub values: &'static [(&'static str, Literal)],
 }
 
+/// Illinois of Linux.
+const ILLINOIS: &[(&str, Literal)] =
+    &[("theta_in_a_row", Literal::Switch(false)), ("arithmetic", Literal::Word("linux"))];
+/// YeAH of Linux.
+const YEAH: &[(&str, Literal)] = &[("arithmetic", Literal::Word("linux"))];
+
 /// The variants by controller.
-const VARIANTS: &[(&str, &[Variant])] = &[("cubic", controllers::cubic::VARIANTS)];
+const VARIANTS: &[(&str, &[Variant])] = &[
+    ("cubic", controllers::cubic::VARIANTS),
+    ("highspeed", controllers::highspeed::VARIANTS),
+    ("htcp", controllers::htcp::VARIANTS),
+    ("illinois", &[Variant { stack: "linux", values: ILLINOIS }]),
+    ("scalable", controllers::scalable::VARIANTS),
+    ("vegas", controllers::vegas::VARIANTS),
+    ("yeah", &[Variant { stack: "linux", values: YEAH }]),
+];
 
 /// The variants of controller `name`; none where no stack has one of its own.
 pub fn variants(name: &str) -> &'static [Variant] {
     VARIANTS.iter().find(|(of, _)| *of == name).map_or(&[], |(_, variants)| variants)
 }
 
-/// What is `given` to controller `name` on `stack`, with the parameters by which that stack's differs. `variant` among
-/// what is given names another stack, or [`STANDARD`].
+/// What is `given` to controller `name` on `stack`, with the parameters by which that stack's differs. `stack` among
+/// what is given names another, or [`STANDARD`].
 pub fn complete(name: &str, stack: &str, given: &Parameters) -> Result<Parameters, ParameterError> {
     let known = variants(name);
     let mut given = given.clone();
-    let chosen = if known.is_empty() { None } else { given.remove(VARIANT) };
+    let chosen = if known.is_empty() { None } else { given.remove(STACK) };
     let values = match chosen {
         None => known.iter().find(|variant| variant.stack == stack).map_or(&[][..], |variant| variant.values),
         Some(chosen) if chosen == json!(STANDARD) => &[],
@@ -54,7 +68,7 @@ fn unknown(name: &str, chosen: &serde_json::Value, known: &[Variant]) -> Paramet
     let meant = chosen.as_str().and_then(|word| nearest(word, words()));
     let meant = meant.map(|word| format!("did you mean `{word}`? ")).unwrap_or_default();
     let allowed = words().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
-    ParameterError(format!("`{name}`, parameter `{VARIANT}`: {chosen} is not known; {meant}(allowed: {allowed})"))
+    ParameterError(format!("`{name}`, parameter `{STACK}`: {chosen} is not known; {meant}(allowed: {allowed})"))
 }
 
 #[cfg(test)]
@@ -83,10 +97,10 @@ mod tests {
     #[test]
     fn a_variant_named_in_the_scenario_goes_before_that_of_the_stack() {
         let of = |text: &str| complete("cubic", "linux", &given(text)).unwrap();
-        assert_eq!(of(r#"{"variant": "freebsd-9"}"#)["beta"], json!(0.8));
-        assert_eq!(of(r#"{"variant": "standard", "C": 1}"#), given(r#"{"C": 1}"#));
-        let error = complete("cubic", "linux", &given(r#"{"variant": "linus"}"#)).unwrap_err().to_string();
-        assert!(error.starts_with("`cubic`, parameter `variant`: \"linus\" is not known; did you mean `linux`?"));
+        assert_eq!(of(r#"{"stack": "freebsd-9"}"#)["beta"], json!(0.8));
+        assert_eq!(of(r#"{"stack": "standard", "C": 1}"#), given(r#"{"C": 1}"#));
+        let error = complete("cubic", "linux", &given(r#"{"stack": "linus"}"#)).unwrap_err().to_string();
+        assert!(error.starts_with("`cubic`, parameter `stack`: \"linus\" is not known; did you mean `linux`?"));
     }
 
     #[test]

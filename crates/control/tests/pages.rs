@@ -60,7 +60,7 @@ fn stacks(entry: &Entry) -> String {
     let mut text = String::from("\n## Variants\n\n");
     text.push_str("With the profile of a stack it has the parameters of that stack, unless they are given. ");
     text.push_str(
-        "`variant = \"...\"` among the\nparameters names another stack, or `\"standard\"`.\n\n| parameter | standard |",
+        "`stack = \"...\"` among the\nparameters names another, or `\"standard\"`.\n\n| parameter | standard |",
     );
     variants.iter().for_each(|variant| write!(text, " {} |", variant.stack).unwrap());
     text.push_str(&format!("\n| --- | --- |{}\n", " --- |".repeat(variants.len())));

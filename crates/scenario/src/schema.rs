@@ -3,7 +3,7 @@
 
 use control::Entry;
 use control::registry::CONTROLLERS;
-use control::variants::{STANDARD, VARIANT, variants};
+use control::variants::{STACK, STANDARD, variants};
 use serde_json::{Map, Value, json};
 
 use crate::Scenario;
@@ -62,7 +62,7 @@ fn parameters(entry: &Entry) -> Value {
     if !stacks.is_empty() {
         let words: Vec<&str> = stacks.iter().map(|variant| variant.stack).chain([STANDARD]).collect();
         let meaning = "The stack whose form it has, or the standard's; by default that of the profile";
-        properties.insert(VARIANT.to_owned(), json!({ "enum": words, "description": meaning }));
+        properties.insert(STACK.to_owned(), json!({ "enum": words, "description": meaning }));
     }
     json!({
         "type": "object",

@@ -416,7 +416,7 @@ fn a_profile_gives_a_controller_the_parameters_of_its_stack() {
     let freebsd = parameters("linux", "{ cc = \"cubic\", profile = \"freebsd-9\", parameters = { C = 0.5 } }");
     assert_eq!((&freebsd["C"], &freebsd["beta"]), (&json!(0.5), &json!(0.8)));
     assert!(parameters("linux", "{ cc = \"cubic-rfc\" }").is_empty());
-    assert!(parameters("linux", "{ cc = \"cubic\", parameters = { variant = \"standard\" } }").is_empty());
+    assert!(parameters("linux", "{ cc = \"cubic\", parameters = { stack = \"standard\" } }").is_empty());
 }
 
 #[test]

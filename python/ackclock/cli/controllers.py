@@ -46,7 +46,7 @@ def controllers(
     _show("parameter", chosen["parameters"], ("default", "unit", "range", "meaning", "source"))
     if chosen["variants"]:
         output.show(
-            "A profile gives it the parameters of its stack; `variant` among its parameters names another.",
+            "A profile gives it the parameters of its stack; `stack` among its parameters names another.",
             as_json=False,
         )
         rows = [{"name": one["stack"], "parameters": _values(one["values"])} for one in chosen["variants"]]

@@ -26,12 +26,12 @@ use units::{Span, Time};
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, parameters};
-use crate::parts::counter::Counter;
 use crate::parts::hystart::HyStart;
+use crate::parts::linux::Counter;
 use crate::parts::reno::delegate;
 use crate::range::{Literal, above, from};
 use crate::variants::Variant;
-use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo, Wants};
+use crate::{Ack, Context, Controller, Counting, Loss, Marks, Probe, Reno, Undo, Wants};
 
 /// What the registry tells about CUBIC.
 pub const ENTRY: Entry = Entry {
@@ -299,7 +299,7 @@ impl Cubic {
         if self.settings.reno_friendly {
             count = count.min(per_segment(self.state.w_est.floor() - cwnd));
         }
-        self.counter.count(&mut self.state.reno, count.max(2.0) as u32, credit as u32);
+        self.counter.grow(&mut self.state.reno, count.max(2.0) as u32, credit as u32, Counting::Segments);
     }
 
     /// A number of segments in the unit in which this CUBIC counts them.

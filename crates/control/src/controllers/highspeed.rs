@@ -15,11 +15,16 @@
 //! - a(w) is that of the whole segments of w, and at least 1. Above 89053, the last row of the table, a and b stay what
 //!   they are there.
 //! - After a timeout the threshold is (1 - b(w)) w, as after a loss, which the RFC leaves open.
-//! - Linux takes a and b from the next row of the table, b in 256ths rounded down: `table = true`.
+//! - Linux takes a and b from the next row of the table, b in 256ths rounded down: `table = true`. Its module also adds
+//!   a(w)/w for each ACK, however many segments it covers, looks for the row only on ACKs in congestion avoidance, so
+//!   that the loss that ends slow start halves at every window, and keeps whole segments: `arithmetic = "linux"`.
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
+use crate::parts::linux::{self, Arithmetic};
 use crate::parts::reno::delegate;
+use crate::range::Literal;
+use crate::variants::Variant;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about HighSpeed TCP.
@@ -35,6 +40,12 @@ pub const ENTRY: Entry = Entry {
     ],
     make: |given| Ok(Box::new(HighSpeed::new(Settings::read(given)?))),
 };
+
+/// What stacks do otherwise.
+pub const VARIANTS: &[Variant] = &[
+    Variant { stack: "linux", values: &[("table", Literal::Switch(true)), ("arithmetic", Literal::Word("linux"))] },
+    Variant { stack: "linux-3.5", values: &[("table", Literal::Switch(true))] },
+];
 
 /// Up to this window, standard TCP (section 5).
 const LOW_WINDOW: f64 = 38.0;
@@ -74,6 +85,8 @@ parameters! {
     pub struct Settings {
         /// a(w) and b(w) are those of the next row of the RFC's table, as in Linux, instead of the formulas
         table: bool = false, source "section 5; appendix B";
+        /// Real numbers, or Linux's whole ones, with its count of ACKs and its row of the last increase
+        arithmetic: Arithmetic = Arithmetic::Float, source "Linux, tcp_highspeed.c";
     }
 }
 
@@ -86,12 +99,44 @@ pub struct HighSpeed {
     /// a(w), and the whole segments it was worked out for.
     a: f64,
     a_at: f64,
+    /// In the arithmetic of Linux: the row of the last increase, and what counts towards the next segment.
+    row: usize,
+    counted: u32,
 }
 
 impl HighSpeed {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, reno: Reno::new(), undo: Undo::default(), a: 1.0, a_at: 0.0 }
+        Self { settings, reno: Reno::new(), undo: Undo::default(), a: 1.0, a_at: 0.0, row: 0, counted: 0 }
+    }
+
+    fn computes_as_linux(&self) -> bool {
+        self.settings.arithmetic == Arithmetic::Linux
+    }
+
+    /// An ACK in the arithmetic of Linux. What slow start leaves of it does not count.
+    fn grow_as_linux(&mut self, ack: &Ack) {
+        if !ack.window_limited {
+            return;
+        }
+        if self.reno.grows_exponentially(ack) {
+            self.reno.slow_start(ack);
+            return;
+        }
+        self.row = self.row();
+        self.a = (self.row + 1) as f64;
+        self.counted += self.row as u32 + 1;
+        if f64::from(self.counted) >= self.reno.window {
+            self.counted -= self.reno.window as u32;
+            self.reno.window += 1.0;
+        }
+    }
+
+    /// The threshold after a loss in the arithmetic of Linux.
+    fn threshold_as_linux(&mut self) -> f64 {
+        self.counted = 0;
+        let parts = (decrease(f64::from(TABLE[self.row])) * 256.0).floor();
+        self.reno.window - (self.reno.window * parts / 256.0).floor()
     }
 
     /// The row of the table for the present window: the first not below it.
@@ -116,7 +161,9 @@ impl HighSpeed {
 
     /// b(w) of the present window.
     fn b(&self) -> f64 {
-        if self.settings.table {
+        if self.computes_as_linux() {
+            (decrease(f64::from(TABLE[self.row])) * 256.0).floor() / 256.0
+        } else if self.settings.table {
             (decrease(f64::from(TABLE[self.row()])) * 256.0).floor() / 256.0
         } else {
             decrease(self.reno.window.clamp(LOW_WINDOW, LAST_ROW))
@@ -128,18 +175,32 @@ impl Controller for HighSpeed {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        if self.computes_as_linux() {
+            self.grow_as_linux(ack);
+            return;
+        }
         let a = if self.reno.in_slow_start() { 1.0 } else { self.a() };
         self.reno.grow_by(ack, a);
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
-        self.reno.multiplicative_decrease(1.0 - self.b());
+        if self.computes_as_linux() {
+            let threshold = self.threshold_as_linux();
+            linux::reduce(&mut self.reno, threshold);
+        } else {
+            self.reno.multiplicative_decrease(1.0 - self.b());
+        }
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
-        self.reno.timeout(1.0 - self.b(), loss.again);
+        if self.computes_as_linux() {
+            let threshold = self.threshold_as_linux();
+            linux::time_out(&mut self.reno, threshold, loss);
+        } else {
+            self.reno.timeout(1.0 - self.b(), loss.again);
+        }
     }
 
     fn probe(&self, out: &mut dyn Probe) {
@@ -154,7 +215,7 @@ mod tests {
     use crate::testing::{World, ack, loss, probed};
 
     fn at(window: f64, table: bool) -> HighSpeed {
-        HighSpeed { reno: Reno { window, threshold: 2.0 }, ..HighSpeed::new(Settings { table }) }
+        HighSpeed { reno: Reno { window, threshold: 2.0 }, ..HighSpeed::new(Settings { table, ..Settings::default() }) }
     }
 
     #[test]
@@ -230,5 +291,40 @@ mod tests {
         let mut controller = at(1058.0, false);
         controller.on_loss(&mut world.context(), &loss());
         assert!((controller.window() - 712.09).abs() < 0.02, "{}", controller.window());
+    }
+
+    /// As Linux computes, in congestion avoidance.
+    fn linux(window: f64) -> HighSpeed {
+        let settings = Settings { table: true, arithmetic: Arithmetic::Linux };
+        HighSpeed { reno: Reno { window, threshold: 2.0 }, ..HighSpeed::new(settings) }
+    }
+
+    #[test]
+    fn linux_counts_acks_and_not_the_segments_that_they_cover() {
+        let mut world = World::new();
+        let mut controller = linux(50.0);
+        let two = Ack { newly_acknowledged: 2, newly_delivered: 2, ..ack() };
+        // From 39 to 118 segments a is 2: 25 ACKs make the 50 of a segment.
+        for _ in 0..24 {
+            controller.on_ack(&mut world.context(), &two);
+        }
+        assert_eq!(controller.window(), 50.0);
+        controller.on_ack(&mut world.context(), &two);
+        assert_eq!(controller.window(), 51.0);
+    }
+
+    #[test]
+    fn in_linux_the_loss_that_ends_slow_start_halves_and_later_ones_go_by_the_row() {
+        let mut world = World::new();
+        let mut controller = linux(1001.0);
+        controller.reno.threshold = f64::INFINITY;
+        controller.on_ack(&mut world.context(), &ack());
+        controller.on_loss(&mut world.context(), &loss());
+        assert_eq!((controller.window(), controller.slow_start_threshold()), (501.0, 501.0));
+        // 501 is in the row of 663, whose b is 89/256: 501 * 89/256 = 174.2.
+        controller.on_ack(&mut world.context(), &ack());
+        assert_eq!(probed(&controller, "a"), 6.0);
+        controller.on_loss(&mut world.context(), &loss());
+        assert_eq!(controller.window(), 501.0 - 174.0);
     }
 }

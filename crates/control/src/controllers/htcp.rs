@@ -21,13 +21,19 @@
 //!   `count_segments = true`. It also computes f in whole numbers (`whole_numbers`), waits for a second epoch without
 //!   change of throughput (`stable_epochs = 2`) and for an R_min above 10 ms (`adapt_above`), and its cap is 102/128
 //!   (`beta_max = 0.797`).
+//! - `arithmetic = "linux"` has its counter as well: alpha and beta in 128ths, alpha renewed when the window grows, and
+//!   an increase on the ACK after the one that completes the count. With windows of ten segments that is a sixth less.
+//!   Linux measures R_min, R_max and the throughput in ticks of its clock, here exactly, and ends a round trip of the
+//!   throughput by the segments delivered.
 
 use units::{Span, Time};
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
+use crate::parts::linux::{self, Arithmetic};
 use crate::parts::reno::delegate;
-use crate::range::{above, from};
+use crate::range::{Literal, above, from};
+use crate::variants::Variant;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about H-TCP.
@@ -45,6 +51,24 @@ pub const ENTRY: Entry = Entry {
     ],
     make: |given| Ok(Box::new(HTcp::new(Settings::read(given)?))),
 };
+
+/// What Linux does otherwise, whatever its version.
+const LINUX: [(&str, Literal); 5] = [
+    ("beta_max", Literal::Number(0.797)),
+    ("stable_epochs", Literal::Integer(2)),
+    ("adapt_above", Literal::Time(Span::from_millis(10))),
+    ("whole_numbers", Literal::Switch(true)),
+    ("count_segments", Literal::Switch(true)),
+];
+
+/// What stacks do otherwise.
+pub const VARIANTS: &[Variant] = &[
+    Variant {
+        stack: "linux",
+        values: &[LINUX[0], LINUX[1], LINUX[2], LINUX[3], LINUX[4], ("arithmetic", Literal::Word("linux"))],
+    },
+    Variant { stack: "linux-3.5", values: &LINUX },
+];
 
 /// The RTT to which the increase is scaled, and how far the ratio may go.
 const RTT_REFERENCE: f64 = 0.1;
@@ -82,6 +106,8 @@ parameters! {
         whole_numbers: bool = false, source "true in Linux";
         /// The increase counts the segments that an ACK covers, however the stack counts ACKs
         count_segments: bool = false, source "true in Linux";
+        /// Real numbers, or Linux's whole segments and 128ths, with its counter
+        arithmetic: Arithmetic = Arithmetic::Float, source "Linux, tcp_htcp.c";
     }
 }
 
@@ -144,6 +170,8 @@ pub struct HTcp {
     in_recovery: bool,
     rtt_min: Span,
     alpha: f64,
+    /// In the arithmetic of Linux: what counts towards the next segment.
+    counted: u32,
 }
 
 impl HTcp {
@@ -157,7 +185,7 @@ impl HTcp {
             rtt_max: Span::ZERO,
             throughput: Throughput::default(),
         };
-        Self { settings, state, undo: Undo::default(), in_recovery: false, rtt_min: Span::ZERO, alpha: 1.0 }
+        Self { settings, state, undo: Undo::default(), in_recovery: false, rtt_min: Span::ZERO, alpha: 1.0, counted: 0 }
     }
 
     /// The increase function, `since` seconds after the last congestion event.
@@ -176,6 +204,36 @@ impl HTcp {
     /// Segments a round trip, `since` seconds after the last congestion event.
     fn alpha(&self, since: f64) -> f64 {
         2.0 * (1.0 - self.state.beta) * self.f(since)
+    }
+
+    fn computes_as_linux(&self) -> bool {
+        self.settings.arithmetic == Arithmetic::Linux
+    }
+
+    /// An ACK `since` seconds after the last congestion event, in the arithmetic of Linux. What slow start leaves of it
+    /// does not count.
+    fn grow_as_linux(&mut self, ack: &Ack, since: f64) {
+        let reno = &mut self.state.reno;
+        if !ack.window_limited {
+            return;
+        }
+        if reno.grows_exponentially(ack) {
+            reno.slow_start(ack);
+        } else if (f64::from(self.counted) * self.alpha).floor() >= reno.window {
+            reno.window += 1.0;
+            self.counted = 0;
+            self.alpha = self.alpha(since);
+        } else {
+            self.counted += ack.newly_delivered;
+        }
+    }
+
+    /// The threshold after a loss in the arithmetic of Linux.
+    fn threshold_as_linux(&mut self, now: Time) -> f64 {
+        self.counted = 0;
+        self.alpha = self.alpha(now.since(self.state.epoch).as_secs_f64());
+        self.state.beta = (128.0 * self.state.beta).floor() / 128.0;
+        (self.state.reno.window * self.state.beta).floor()
     }
 
     fn observe(&mut self, ack: &Ack) {
@@ -230,6 +288,10 @@ impl Controller for HTcp {
         if ack.round_start {
             self.state.throughput.end_round(cx.now, since, self.rtt_min.as_secs_f64());
         }
+        if self.computes_as_linux() {
+            self.grow_as_linux(ack, since);
+            return;
+        }
         self.alpha = self.alpha(since);
         let reno = &mut self.state.reno;
         if self.settings.count_segments && !reno.grows_exponentially(ack) {
@@ -256,7 +318,12 @@ impl Controller for HTcp {
     fn on_loss(&mut self, cx: &mut Context<'_>, _loss: &Loss) {
         self.adapt(cx.now);
         self.in_recovery = true;
-        self.state.reno.multiplicative_decrease(self.state.beta);
+        if self.computes_as_linux() {
+            let threshold = self.threshold_as_linux(cx.now);
+            linux::reduce(&mut self.state.reno, threshold);
+        } else {
+            self.state.reno.multiplicative_decrease(self.state.beta);
+        }
     }
 
     fn on_recovered(&mut self, cx: &mut Context<'_>) {
@@ -270,7 +337,12 @@ impl Controller for HTcp {
         }
         self.in_recovery = false;
         self.restart(cx.now);
-        self.state.reno.timeout(self.state.beta, loss.again);
+        if self.computes_as_linux() {
+            let threshold = self.threshold_as_linux(cx.now);
+            linux::time_out(&mut self.state.reno, threshold, loss);
+        } else {
+            self.state.reno.timeout(self.state.beta, loss.again);
+        }
     }
 
     fn on_spurious(&mut self, cx: &mut Context<'_>) {

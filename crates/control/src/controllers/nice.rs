@@ -91,7 +91,7 @@ impl Nice {
         let Settings { alpha, beta, .. } = settings;
         Self {
             settings,
-            vegas: Vegas::new(vegas::Settings { alpha, beta }),
+            vegas: Vegas::new(vegas::Settings { alpha, beta, ..vegas::Settings::default() }),
             max_rtt: Span::ZERO,
             threshold_rtt: Span::ZERO,
             delayed: 0,

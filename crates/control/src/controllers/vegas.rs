@@ -11,8 +11,10 @@
 //! | slow start grows in every other round trip (section IV-C) | `Vegas::decide` |
 //!
 //! Notable differences from the paper:
-//! - Slow start ends when diff exceeds beta, with the window one segment smaller, not when it exceeds a threshold
-//!   gamma of its own; the window grows in the next round trip only if diff is below alpha.
+//! - Slow start ends when diff exceeds beta, with the window one segment smaller; the window grows in the next round
+//!   trip only if diff is below alpha. `slow_start_exit = "gamma"` is the paper's: when diff exceeds the threshold
+//!   gamma. The paper does not say with which window; here it stays.
+//! - `slow_start_exit = "linux"` is the module of Linux 6 as a whole, `vegas/linux.rs`.
 //! - Losses are handled as NewReno does; the finer retransmission timer of the paper is the business of the transport.
 //! - w in diff is the window when the measured segment was sent: what stood in the queue before it came from that
 //!   window. The actual rate is taken as w / RTT; the paper counts the bytes sent, which is less only where the
@@ -21,13 +23,18 @@
 //!   it. A round trip without any leaves nothing to decide on: the window then grows as NewReno's for one round
 //!   trip.
 
+mod linux;
+
 use units::Span;
 
+use self::linux::Round;
 use crate::entry::{Entry, Quantity};
-use crate::parameters::parameters;
+use crate::parameters::{choices, parameters};
+use crate::parts::linux as whole;
 use crate::parts::reno::delegate;
-use crate::range::above;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::range::{Literal, above};
+use crate::variants::Variant;
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
 /// What the registry tells about Vegas.
 pub const ENTRY: Entry = Entry {
@@ -48,14 +55,39 @@ pub const ENTRY: Entry = Entry {
 /// The share of the window kept on a loss.
 const BETA_LOSS: f64 = 0.5;
 
+/// What Linux does otherwise.
+const LINUX: &[(&str, Literal)] =
+    &[("alpha", Literal::Number(2.0)), ("beta", Literal::Number(4.0)), ("slow_start_exit", Literal::Word("linux"))];
+
+/// What stacks do otherwise.
+pub const VARIANTS: &[Variant] =
+    &[Variant { stack: "linux", values: LINUX }, Variant { stack: "linux-3.5", values: LINUX }];
+
+choices! {
+    /// What ends slow start.
+    pub enum SlowStartExit {
+        /// More than beta segments that wait, as in FreeBSD.
+        Beta = Word("beta"),
+        /// More than gamma, as in the paper.
+        Gamma = Word("gamma"),
+        /// The rules of Linux, for slow start and all else.
+        Linux = Word("linux"),
+    }
+}
+
 parameters! {
     /// The parameters.
     pub struct Settings {
         /// With fewer own segments waiting in the queue the window grows
         alpha: f64 = 1.0, unit "segments", range above(0.0).up_to(10_000.0), source "section IV-B";
-        /// With more own segments waiting in the queue the window shrinks, and slow start ends
+        /// With more own segments waiting in the queue the window shrinks
         beta: f64 = 3.0,
             unit "segments", range above(0.0).up_to(10_000.0).not_below("alpha"), source "section IV-B";
+        /// With more own segments waiting in the queue slow start ends, where slow_start_exit says so
+        gamma: f64 = 1.0, unit "segments", range above(0.0).up_to(10_000.0), source "section IV-C";
+        /// What ends slow start: beta with the window a segment smaller, gamma, or gamma with the window that the path
+        /// holds, and all other rules of Linux
+        slow_start_exit: SlowStartExit = SlowStartExit::Beta, source "section IV-C; FreeBSD; Linux";
     }
 }
 
@@ -74,6 +106,8 @@ pub struct Vegas {
     base_rtt: Span,
     round_rtt: Span,
     waiting: f64,
+    /// What Linux keeps besides.
+    linux: Round,
 }
 
 impl Vegas {
@@ -89,7 +123,12 @@ impl Vegas {
             base_rtt: Span::ZERO,
             round_rtt: Span::ZERO,
             waiting: 0.0,
+            linux: Round::default(),
         }
+    }
+
+    fn is_linux(&self) -> bool {
+        self.settings.slow_start_exit == SlowStartExit::Linux
     }
 
     fn observe(&mut self, ack: &Ack) {
@@ -122,6 +161,15 @@ impl Vegas {
         self.base_rtt = base_rtt;
         self.round_rtt = rtt;
         self.waiting = self.waiting(rtt);
+        let by_gamma = self.settings.slow_start_exit == SlowStartExit::Gamma;
+        if by_gamma && self.reno.in_slow_start() {
+            self.growing = !self.growing;
+            if self.waiting > self.settings.gamma {
+                self.growing = false;
+                self.reno.threshold = self.reno.window.max(Reno::MINIMUM);
+            }
+            return;
+        }
         if self.waiting < self.settings.alpha {
             if self.reno.in_slow_start() {
                 self.growing = !self.growing;
@@ -149,14 +197,26 @@ impl Vegas {
 }
 
 impl Controller for Vegas {
-    delegate!(reno: on_spurious(undo), on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_idle_restart, window, slow_start_threshold);
+
+    fn wants(&self) -> Wants {
+        Wants { transmit_start: self.is_linux(), ..Wants::default() }
+    }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);
         self.begin_round();
     }
 
+    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _idle: Span) {
+        self.linux.forget();
+    }
+
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        if self.is_linux() {
+            self.on_ack_as_linux(ack);
+            return;
+        }
         self.observe(ack);
         if ack.round_start {
             match self.rtt {
@@ -174,6 +234,10 @@ impl Controller for Vegas {
     }
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        if self.is_linux() {
+            self.linux.observe_disorder(ack);
+            return;
+        }
         self.observe(ack);
         if ack.round_start {
             self.begin_round();
@@ -182,14 +246,35 @@ impl Controller for Vegas {
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
-        self.reno.multiplicative_decrease(BETA_LOSS);
-        self.growing = self.reno.in_slow_start();
+        self.linux.interrupt();
+        if self.is_linux() {
+            let half = (BETA_LOSS * self.reno.window).floor();
+            whole::reduce(&mut self.reno, half);
+        } else {
+            self.reno.multiplicative_decrease(BETA_LOSS);
+            self.growing = self.reno.in_slow_start();
+        }
+    }
+
+    fn on_recovered(&mut self, _cx: &mut Context<'_>) {
+        self.linux.resume();
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        self.undo.restore(&mut self.reno);
+        self.linux.resume();
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
-        self.reno.timeout(BETA_LOSS, loss.again);
-        self.growing = true;
+        self.linux.interrupt();
+        if self.is_linux() {
+            let half = (BETA_LOSS * self.reno.window).floor();
+            whole::time_out(&mut self.reno, half, loss);
+        } else {
+            self.reno.timeout(BETA_LOSS, loss.again);
+            self.growing = true;
+        }
     }
 
     fn probe(&self, out: &mut dyn Probe) {
@@ -271,6 +356,18 @@ mod tests {
         vegas.begin_round();
         round(&mut vegas, 50);
         assert_eq!((vegas.window(), vegas.slow_start_threshold()), (39.0, 39.0));
+    }
+
+    #[test]
+    fn the_paper_leaves_slow_start_at_gamma_with_the_window_that_it_has() {
+        // Window 40: at 41 ms 0.98 waits, at 41.1 ms 1.07.
+        let mut vegas = Vegas::new(Settings { slow_start_exit: SlowStartExit::Gamma, ..Settings::default() });
+        vegas.reno.window = 40.0;
+        vegas.begin_round();
+        round(&mut vegas, 41);
+        assert_eq!((vegas.slow_start_threshold(), probed(&vegas, "growing")), (f64::INFINITY, 0.0));
+        round(&mut vegas, 42);
+        assert_eq!((vegas.window(), vegas.slow_start_threshold()), (40.0, 40.0));
     }
 
     #[test]

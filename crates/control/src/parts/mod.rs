@@ -1,6 +1,5 @@
 //! Parts that several controllers share.
 
-pub(crate) mod counter;
 pub(crate) mod decongestion;
 pub(crate) mod gradient;
 pub(crate) mod hystart;

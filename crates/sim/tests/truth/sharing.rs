@@ -59,7 +59,7 @@ fn vegas_flows_share_by_what_each_keeps_in_the_queue() {
         duration = "120s"
         warmup = "40s"
         path = { rate = "10mbit", rtt = "40ms", queue = "200p" }
-        flows = [{ cc = "vegas", count = 3, transport = { ack_every = 1 } }]
+        flows = [{ cc = "vegas", parameters = { stack = "standard" }, count = 3, transport = { ack_every = 1 } }]
         "#);
     let link = &tables.links[0];
     assert!((3.0..=9.0).contains(&link.queue_packets_mean), "{}", link.queue_packets_mean);

@@ -160,3 +160,28 @@ fn the_time_since_the_last_congestion_event_begins_when_recovery_ends() {
     htcp.on_ack(&mut world.context(), &Ack { min_rtt: Span::from_millis(100), ..ack() });
     assert_eq!(probed(&htcp, "alpha"), 22.0);
 }
+
+#[test]
+fn in_linux_the_window_grows_on_the_ack_after_the_count_and_alpha_is_renewed_then() {
+    let mut world = World::new();
+    let mut htcp = HTcp::new(Settings { arithmetic: Arithmetic::Linux, ..Settings::default() });
+    htcp.state.reno = Reno { window: 10.0, threshold: 2.0 };
+    let two = Ack { newly_acknowledged: 2, newly_delivered: 2, ..ack() };
+    // Alpha 1: five ACKs count ten segments, the sixth grows the window and counts nothing.
+    for _ in 0..5 {
+        htcp.on_ack(&mut world.context(), &two);
+    }
+    assert_eq!(htcp.window(), 10.0);
+    htcp.on_ack(&mut world.context(), &two);
+    assert_eq!((htcp.window(), htcp.counted), (11.0, 0));
+}
+
+#[test]
+fn in_linux_the_share_kept_is_a_128th_rounded_down_and_the_window_whole() {
+    let mut world = World::new();
+    let mut htcp = HTcp::new(Settings { arithmetic: Arithmetic::Linux, beta_min: 0.6, ..Settings::default() });
+    htcp.state.reno = Reno { window: 25.0, threshold: 2.0 };
+    htcp.on_loss(&mut world.context(), &loss());
+    // 0.6 is 76/128 rounded down; 25 * 76/128 = 14.84.
+    assert_eq!((htcp.window(), htcp.slow_start_threshold()), (14.0, 14.0));
+}
