@@ -23,8 +23,8 @@ Rate: TypeAlias = str | Sequence[Sequence[str]] | Mapping[str, str]
 
 Queue: TypeAlias = str | Mapping[str, Any]
 """``"84p"``, ``"64kB"``, ``"100ms"``, ``"1bdp"``, ``"infinite"`` or a table ``{"limit": "84p", …}`` with
-the keys ``count_in_service``, ``mark_above``, ``discipline`` (``"fifo"``, ``"fq"`` or ``"drr"``) and
-``quantum``."""
+the keys ``count_in_service``, ``mark_above``, ``discipline`` (``"fifo"``, ``"fq_codel"``, ``"red"`` …) and
+the settings of the discipline."""
 
 LossModel: TypeAlias = str | float | Mapping[str, Any]
 """``"1%"``, ``{"model": "gilbert-elliott", …}`` or ``{"packets": [10, 11]}``."""

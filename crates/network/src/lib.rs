@@ -28,8 +28,8 @@ pub use link::{Link, LinkSettings};
 pub use loss::LossModel;
 pub use propagation::Propagation;
 pub use queue::{
-    Admission, CodelSettings, Context, Count, Discipline, DisciplineSettings, DrrSettings, FqCodelSettings, FqSettings,
-    Limit, QueueSettings, Served, Settings,
+    Admission, AvqSettings, CodelSettings, Context, Count, Discipline, DisciplineSettings, DrrSettings,
+    FqCodelSettings, FqSettings, Limit, QueueSettings, RedSettings, Served, Settings,
 };
 pub use service::{Offered, Service};
 pub use trace::{OPPORTUNITY, Trace, TraceError};

@@ -25,6 +25,17 @@ pub enum Service {
 }
 
 impl Service {
+    /// The rate by which a queue before it is measured: the first above 0 of steps, the mean of a trace; `None` if it
+    /// is unlimited.
+    pub fn nominal(&self) -> Option<Rate> {
+        match self {
+            Self::Unlimited => None,
+            Self::Fixed(rate) => Some(*rate),
+            Self::Steps(steps) => steps.iter().map(|&(_, rate)| rate).find(|rate| !rate.is_zero()),
+            Self::Trace(trace) => Some(trace.mean_rate()),
+        }
+    }
+
     /// When it sends nothing at all, in order; a last outage ends at [`Time::NEVER`].
     pub fn outages(&self) -> Vec<(Time, Time)> {
         let Self::Steps(steps) = self else { return Vec::new() };

@@ -3,7 +3,7 @@
 
 use units::{Bytes, Ecn, Random, Span, Time};
 
-use crate::{Context, Count, Departure, Discard, Discipline, Egress, Packet, Served};
+use crate::{Admission, Context, Count, Departure, Discard, Discipline, Egress, Packet, Served};
 
 /// A packet to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +96,11 @@ impl<D: Discipline<Parcel>> Driven<D> {
     fn ask<T>(&mut self, now: Time, call: impl FnOnce(&mut D, &mut Context<'_, Parcel>) -> T) -> T {
         let Self { discipline, random, count, dropped } = self;
         call(discipline, &mut Context { now, random, count, dropped })
+    }
+
+    /// What becomes of `packet`, which arrives.
+    pub(crate) fn admit(&mut self, now: Time, packet: Parcel) -> Admission {
+        self.ask(now, |discipline, cx| discipline.admit(&packet, cx))
     }
 
     pub(crate) fn push(&mut self, now: Time, packet: Parcel) {

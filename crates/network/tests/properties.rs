@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use network::{
-    CodelSettings, Departure, Discard, DisciplineSettings, DrrSettings, Egress, FqCodelSettings, FqSettings, Limit,
-    Link, LinkSettings, LossModel, OPPORTUNITY, Packet, QueueSettings, Service, Trace,
+    AvqSettings, CodelSettings, Departure, Discard, DisciplineSettings, DrrSettings, Egress, FqCodelSettings,
+    FqSettings, Limit, Link, LinkSettings, LossModel, OPPORTUNITY, Packet, QueueSettings, RedSettings, Service, Trace,
 };
 use proptest::prelude::*;
 use units::{Bytes, Ecn, Fraction, Random, Rate, Span, Time};
@@ -71,10 +71,10 @@ impl Egress<Parcel> for Run {
     fn discard(&mut self, packet: Parcel, at: Time, why: Discard, _queued: u32) {
         match why {
             Discard::Lost => self.verdicts.push(Verdict::Lost),
-            Discard::Full => self.verdicts.push(Verdict::Dropped),
+            Discard::Full | Discard::Early => self.verdicts.push(Verdict::Dropped),
             Discard::Evicted => self.evicted.push((packet, self.offered, at)),
             Discard::Head => self.dropped_at_head.push((packet, at)),
-            Discard::Early | Discard::Retries => unreachable!("no discipline here drops so"),
+            Discard::Retries => unreachable!("no link here sends a packet again"),
         }
     }
 }
@@ -194,6 +194,32 @@ fn managed() -> impl Strategy<Value = DisciplineSettings> {
             }),
         },
     )
+}
+
+/// Disciplines that drop or mark what arrives, with thresholds that a hundred packets pass.
+fn early() -> impl Strategy<Value = DisciplineSettings> {
+    let size = || (1u64..10_000).prop_map(Bytes::new);
+    let red = (size(), size(), 0.0..=1.0, any::<[bool; 5]>(), 1u32..50).prop_map(
+        |(min, above, probability, [ecn, harddrop, nodrop, adaptive, gentle], burst)| {
+            DisciplineSettings::Red(RedSettings {
+                min: Some(min),
+                max: Some(min + above),
+                probability: Fraction::new(probability).unwrap(),
+                burst: Some(burst),
+                ecn,
+                harddrop,
+                nodrop,
+                adaptive,
+                gentle,
+                ..RedSettings::default()
+            })
+        },
+    );
+    let avq = (size(), 0.01..=1.0, 0.01..100.0, any::<bool>()).prop_map(|(room, gamma, alpha, ecn)| {
+        let gamma = Fraction::new(gamma).unwrap();
+        DisciplineSettings::Avq(AvqSettings { gamma, alpha, ecn, virtual_limit: Some(room), bandwidth: None })
+    });
+    prop_oneof![red, avq]
 }
 
 fn settings() -> impl Strategy<Value = LinkSettings> {
@@ -484,8 +510,8 @@ proptest! {
     }
 
     #[test]
-    fn what_is_dropped_at_the_head_is_neither_served_nor_waiting(
-        settings in settings_of(managed()),
+    fn what_is_dropped_is_neither_served_nor_waiting(
+        settings in settings_of(prop_oneof![managed(), early()]),
         arrivals in arrivals(),
         seed: u64,
     ) {
@@ -509,8 +535,8 @@ proptest! {
     }
 
     #[test]
-    fn drops_at_the_head_do_not_depend_on_when_the_link_is_looked_at(
-        settings in settings_of(managed()),
+    fn drops_do_not_depend_on_when_the_link_is_looked_at(
+        settings in settings_of(prop_oneof![managed(), early()]),
         arrivals in arrivals(),
         wakes in wakes(),
         seed: u64,
@@ -537,7 +563,7 @@ proptest! {
             DisciplineSettings::Fifo => return Ok(()),
             DisciplineSettings::FairQueueing(_) => largest,
             DisciplineSettings::DeficitRoundRobin(DrrSettings { quantum }) => quantum.get() + largest,
-            DisciplineSettings::Codel(_) | DisciplineSettings::FqCodel(_) => unreachable!("these drop"),
+            _ => unreachable!("these drop"),
         };
         let (mut sent, mut left) = ([0, 0], [sizes.len(); 2]);
         for (packet, _) in run.departures.iter().filter(|(packet, _)| packet.flow < 2) {

@@ -1,5 +1,6 @@
 //! The waiting room of a link: how much may wait, and who goes first.
 
+mod avq;
 mod backlog;
 mod codel;
 mod discipline;
@@ -8,16 +9,19 @@ mod fifo;
 mod fq;
 mod fq_codel;
 mod ranking;
+mod red;
 
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Random, Span, Time};
 
+pub use self::avq::AvqSettings;
 pub use self::codel::CodelSettings;
 pub use self::discipline::{Admission, Context, Count, Discipline, Served};
 pub use self::drr::DrrSettings;
 use self::fifo::Fifo;
 pub use self::fq::FqSettings;
 pub use self::fq_codel::FqCodelSettings;
+pub use self::red::RedSettings;
 use crate::{Discard, Egress, Packet, Service};
 
 /// How much may wait. [`DisciplineSettings`] says which packet is dropped when the queue is full.
@@ -122,6 +126,12 @@ disciplines! {
     /// Flow queues by deficit round robin, new ones first, each under CoDel (RFC 8290). A full queue drops from the
     /// head of the longest.
     "fq_codel" => FqCodel(FqCodelSettings),
+    /// Random early detection (Floyd and Jacobson 1993): drops or marks arrivals at random, the more the longer the
+    /// queue is on average. A full queue drops what arrives.
+    "red" => Red(RedSettings),
+    /// Adaptive virtual queue (Kunniyur and Srikant 2001): marks or drops arrivals that overflow a slower queue, whose
+    /// capacity adapts. A full queue drops what arrives.
+    "avq" => Avq(AvqSettings),
 }
 
 /// The queue of a link.

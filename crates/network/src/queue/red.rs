@@ -1,0 +1,464 @@
+//! RED: random early detection (Floyd and Jacobson 1993), gentle and adaptive (Floyd, Gummadi and Shenker 2001).
+//!
+//! A packet that arrives updates the average length of the queue. Below `min` it is taken; from there to `max` it is
+//! marked or dropped with a probability that grows up to `probability`, evenly spread over the arrivals; above `max`
+//! always, or with `gentle` with a probability that grows to 1 at twice `max`. With `adaptive`, `probability` follows
+//! every half second: it rises while the average is above three fifths of the way from `min` to `max`, and falls while
+//! it is below two fifths.
+//!
+//! | Floyd and Jacobson 1993 | here |
+//! | --- | --- |
+//! | section 4: avg = (1 - w) avg + w q; after idleness avg (1 - w)^m | [`Red::update`] |
+//! | section 7, method 2: a mark each X arrivals, X uniform in 1 to 1/p | [`Red::strikes`] |
+//! | Adaptive RED, section 3: additive increase, multiplicative decrease of max_p | [`Red::adapt`] |
+//!
+//! As in Linux: lengths are in bytes, the packet in service does not count, the weight is a power of 1/2 that follows
+//! from `burst`, and a uniform number is drawn for each mark, not for each packet. Different: `gentle` (Linux has only
+//! the cliff at `max`), `bandwidth` is the rate of the link where none is given, and `min` and `max` have defaults
+//! without a limit too.
+
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Fraction, Random, Rate, Span, Time};
+
+use super::fifo::Fifo;
+use super::{Admission, Context, Discipline, Served, Settings};
+use crate::{Limit, Packet, Service};
+
+/// How often `probability` adapts.
+const ADAPTATION: Span = Span::from_millis(500);
+
+/// What a scenario says about RED, named as in `tc`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RedSettings {
+    /// Average length from which on packets are marked or dropped; by default a third of `max`.
+    pub min: Option<Bytes>,
+    /// Average length at which the probability is `probability`; by default three times `min`, or without it a quarter
+    /// of the limit.
+    pub max: Option<Bytes>,
+    /// The largest probability below `max`; by default 2%, with `adaptive` the one to begin with.
+    pub probability: Fraction,
+    /// The average size of packets; by default 1000B.
+    pub avpkt: Bytes,
+    /// How many packets of average size may arrive at once before the average reaches `min`; by default
+    /// (2 min + max) / (3 avpkt).
+    pub burst: Option<u32>,
+    /// The rate at which the average falls while nothing waits; by default that of the link.
+    pub bandwidth: Option<Rate>,
+    /// Whether ECN-capable packets are marked in place of dropped; by default they are not.
+    pub ecn: bool,
+    /// Whether they are dropped all the same above `max` (with `gentle` above twice `max`); by default they are not.
+    pub harddrop: bool,
+    /// Whether packets that are not ECN-capable are taken where others are marked; by default they are dropped.
+    pub nodrop: bool,
+    /// Whether `probability` adapts; by default it does not.
+    pub adaptive: bool,
+    /// Whether the probability grows from `max` to twice `max` up to 1; by default it is 1 from `max` on.
+    pub gentle: bool,
+}
+
+impl Default for RedSettings {
+    fn default() -> Self {
+        Self {
+            min: None,
+            max: None,
+            probability: Fraction::new(0.02).unwrap_or_default(),
+            avpkt: Bytes::new(1000),
+            burst: None,
+            bandwidth: None,
+            ecn: false,
+            harddrop: false,
+            nodrop: false,
+            adaptive: false,
+            gentle: false,
+        }
+    }
+}
+
+impl RedSettings {
+    /// `min` and `max` of a queue with `limit`, in bytes.
+    fn thresholds(&self, limit: Limit, rate: Option<Rate>) -> (f64, f64) {
+        let avpkt = self.avpkt.get() as f64;
+        let quarter = match (limit, rate) {
+            (Limit::Packets(packets), _) => f64::from(packets) * avpkt / 4.0,
+            (Limit::Bytes(bytes), _) => bytes.get() as f64 / 4.0,
+            (Limit::Delay(span), Some(rate)) => {
+                rate.bits_per_second() as f64 / 8.0 * span.as_nanos() as f64 / 1e9 / 4.0
+            }
+            // The thresholds of Floyd and Jacobson: 5 and 15 packets.
+            _ => 15.0 * avpkt,
+        };
+        let bytes = |size: Bytes| size.get() as f64;
+        let max = self.max.map_or_else(|| self.min.map_or(quarter, |min| 3.0 * bytes(min)), bytes);
+        (self.min.map_or(max / 3.0, bytes), max)
+    }
+}
+
+impl Settings for RedSettings {
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        let sizes = [("min", self.min), ("max", self.max), ("avpkt", Some(self.avpkt))];
+        if let Some((key, _)) = sizes.iter().find(|(_, size)| *size == Some(Bytes::ZERO)) {
+            return Err((key, "`0B` is no length: it must be above 0, like `30kB`".to_owned()));
+        }
+        if let (Some(min), Some(max)) = (self.min, self.max)
+            && max <= min
+        {
+            return Err(("max", format!("`{max}` must be above `min`, which is `{min}`")));
+        }
+        if self.burst == Some(0) {
+            return Err(("burst", "0 is out of range (allowed: 1 to 4294967295)".to_owned()));
+        }
+        if self.bandwidth == Some(Rate::default()) {
+            return Err(("bandwidth", "`0bit` is no rate: it must be above 0, like `10mbit`".to_owned()));
+        }
+        if (self.harddrop || self.nodrop) && !self.ecn {
+            let key = if self.harddrop { "harddrop" } else { "nodrop" };
+            return Err((key, "it says what becomes of packets beside marks, so it needs `ecn = true`".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn build<P: Packet>(&self, limit: Limit, service: &Service) -> Box<dyn Discipline<P>> {
+        Box::new(RedQueue { red: Red::new(*self, limit, service.nominal()), waiting: Fifo::new() })
+    }
+}
+
+/// The exponent n of the weight 2^-n with which `burst` packets at an empty queue bring the average to about `min`, as
+/// `tc` derives it: the smallest with burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w.
+fn exponent(burst: f64, min: f64, avpkt: f64) -> i32 {
+    let wanted = burst + 1.0 - min / avpkt;
+    let reached = |n: i32| {
+        let weight = libm::ldexp(1.0, -n);
+        (1.0 - libm::pow(1.0 - weight, burst)) / weight
+    };
+    (1..31).find(|&n| wanted <= reached(n)).unwrap_or(31)
+}
+
+/// What becomes of a packet by the average length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Pass,
+    /// It is its turn among those that are marked at random.
+    Early,
+    /// The average is too long for any.
+    Hard,
+}
+
+/// The average and what follows from it.
+#[derive(Clone, Debug)]
+struct Red {
+    settings: RedSettings,
+    /// In bytes.
+    min: f64,
+    max: f64,
+    weight: f64,
+    /// At this rate packets of average size would have left an idle link.
+    rate: Option<Rate>,
+    /// Average length in bytes.
+    average: f64,
+    probability: f64,
+    /// Arrivals since the last mark, and the share of an even spread at which the next is due; `None` while the average
+    /// is below `min` or above all.
+    spread: Option<(u32, f64)>,
+    /// Since when nothing waits and nothing is in service, as far as known.
+    idle_since: Option<Time>,
+    /// When `probability` adapts next.
+    adapts: Time,
+}
+
+impl Red {
+    fn new(settings: RedSettings, limit: Limit, nominal: Option<Rate>) -> Self {
+        let rate = settings.bandwidth.or(nominal);
+        let (min, max) = settings.thresholds(limit, rate);
+        let avpkt = settings.avpkt.get() as f64;
+        let burst = settings.burst.map_or((2.0 * min + max) / (3.0 * avpkt), f64::from).max(1.0);
+        Self {
+            settings,
+            min,
+            max,
+            weight: libm::ldexp(1.0, -exponent(burst, min, avpkt)),
+            rate,
+            average: 0.0,
+            probability: settings.probability.get(),
+            spread: None,
+            idle_since: None,
+            adapts: Time::ZERO + ADAPTATION,
+        }
+    }
+
+    /// How long `size` takes at the rate of the link.
+    fn transmission(&self, size: Bytes) -> Span {
+        self.rate.map_or(Span::ZERO, |rate| rate.time_for(size))
+    }
+
+    /// The average when nothing has waited from `since` to `now`.
+    fn decayed(&self, since: Time, now: Time) -> f64 {
+        let packet = self.transmission(self.settings.avpkt).as_nanos();
+        if packet == 0 {
+            return 0.0;
+        }
+        let missed = now.since(since).as_nanos() as f64 / packet as f64;
+        self.average * libm::pow(1.0 - self.weight, missed)
+    }
+
+    /// A packet arrives and finds `waiting`.
+    fn update(&mut self, now: Time, waiting: Bytes) {
+        while self.settings.adaptive && self.adapts <= now {
+            let at = self.adapts;
+            let average = self.idle_since.filter(|&since| since < at).map_or(self.average, |s| self.decayed(s, at));
+            self.adapt(average);
+            self.adapts = at + ADAPTATION;
+        }
+        match self.idle_since.take().filter(|&since| since < now) {
+            Some(since) => self.average = self.decayed(since, now),
+            None => self.average += self.weight * (waiting.get() as f64 - self.average),
+        }
+    }
+
+    /// One step of `probability`.
+    fn adapt(&mut self, average: f64) {
+        let fifth = (self.max - self.min) / 5.0;
+        if average > self.min + 3.0 * fifth && self.probability <= 0.5 {
+            self.probability += (self.probability / 4.0).min(0.01);
+        } else if average < self.min + 2.0 * fifth && self.probability >= 0.01 {
+            self.probability *= 0.9;
+        }
+    }
+
+    /// What becomes of the next packet.
+    fn fate(&mut self, random: &mut Random) -> Fate {
+        let Self { min, max, average, .. } = *self;
+        if average < min {
+            self.spread = None;
+            return Fate::Pass;
+        }
+        let probability = if average < max {
+            self.probability * (average - min) / (max - min)
+        } else if self.settings.gentle && average < 2.0 * max {
+            self.probability + (1.0 - self.probability) * (average - max) / max
+        } else {
+            self.spread = None;
+            return Fate::Hard;
+        };
+        if self.strikes(probability, random) { Fate::Early } else { Fate::Pass }
+    }
+
+    /// Whether the next mark is due: after X arrivals, X uniform between 1 and 1/`probability`.
+    fn strikes(&mut self, probability: f64, random: &mut Random) -> bool {
+        let Some((count, due)) = &mut self.spread else {
+            self.spread = Some((0, random.uniform()));
+            return false;
+        };
+        *count += 1;
+        let strikes = f64::from(*count) * probability >= *due;
+        if strikes {
+            self.spread = Some((0, random.uniform()));
+        }
+        strikes
+    }
+}
+
+/// One queue, first in, first out, under RED.
+#[derive(Debug)]
+struct RedQueue<P> {
+    red: Red,
+    waiting: Fifo<P>,
+}
+
+impl<P: Packet> RedQueue<P> {
+    /// The service of `packet` starts and nothing waits behind it.
+    fn rest_after(&mut self, now: Time, packet: &P) {
+        self.red.idle_since = Some(now + self.red.transmission(packet.size()));
+    }
+}
+
+impl<P: Packet> Discipline<P> for RedQueue<P> {
+    fn admit(&mut self, packet: &P, cx: &mut Context<'_, P>) -> Admission {
+        self.red.update(cx.now, cx.waiting().bytes);
+        let fate = self.red.fate(cx.random);
+        let RedSettings { ecn, harddrop, nodrop, .. } = self.red.settings;
+        if fate == Fate::Pass {
+            return Admission::Take;
+        }
+        let spared = ecn && !(fate == Fate::Hard && harddrop);
+        match (spared, packet.ecn().is_capable()) {
+            (true, true) => Admission::Mark,
+            (true, false) if nodrop => Admission::Take,
+            _ => Admission::Drop,
+        }
+    }
+
+    fn pass(&mut self, packet: &P, cx: &mut Context<'_, P>) {
+        self.rest_after(cx.now, packet);
+    }
+
+    fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
+        self.waiting.push(cx.now, packet);
+    }
+
+    fn pop(&mut self, cx: &mut Context<'_, P>) -> Option<Served<P>> {
+        let (packet, arrived) = self.waiting.pop()?;
+        if cx.waiting().packets == 1 {
+            self.rest_after(cx.now, &packet);
+        }
+        Some(Served { packet, arrived, marked: false })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driven, Parcel, at};
+
+    /// The example of tc-red(8) with the weight 2^-5.
+    fn example() -> RedSettings {
+        RedSettings {
+            min: Some(Bytes::new(30_000)),
+            max: Some(Bytes::new(90_000)),
+            burst: Some(55),
+            bandwidth: Some(Rate::from_mbit(8)),
+            ..RedSettings::default()
+        }
+    }
+
+    fn red(settings: RedSettings) -> Red {
+        Red::new(settings, Limit::Bytes(Bytes::new(400_000)), None)
+    }
+
+    fn random() -> Random {
+        Random::stream(1, "queue", 0)
+    }
+
+    #[test]
+    fn thresholds_and_weight_have_the_defaults_of_tc() {
+        // 55 + 1 - 30 = 26. With 1/16 a burst of 55 reaches (1 - 0.9375^55) 16 = 15.5, with 1/32
+        // (1 - 0.96875^55) 32 = 26.4.
+        assert_eq!(red(example()).weight, 1.0 / 32.0);
+        let defaults = red(RedSettings::default());
+        // A quarter of the limit, a third of that.
+        assert_eq!((defaults.max, (3.0 * defaults.min).round()), (100_000.0, 100_000.0));
+        let of_min = red(RedSettings { max: None, ..example() });
+        assert_eq!((of_min.min, of_min.max), (30_000.0, 90_000.0));
+        let endless = Red::new(RedSettings::default(), Limit::Infinite, None);
+        assert_eq!((endless.min, endless.max), (5_000.0, 15_000.0));
+    }
+
+    #[test]
+    fn the_average_follows_the_queue_by_its_weight() {
+        let mut red = red(example());
+        // 32,000/32 = 1000; then 31/32 of it and 1000 more; and so on.
+        for expected in [1000.0, 1968.75, 2907.2265625] {
+            red.update(at(1), Bytes::new(32_000));
+            assert_eq!(red.average, expected);
+        }
+    }
+
+    #[test]
+    fn the_average_falls_as_if_packets_had_left_an_idle_link() {
+        let mut red = red(example());
+        red.average = 32_000.0;
+        red.idle_since = Some(at(1000));
+        // 1000 bytes take 1 ms at 8 Mbit/s: two packets, (31/32)^2 = 0.938476...
+        red.update(at(3000), Bytes::ZERO);
+        assert!((red.average - 30_031.25).abs() < 1e-6, "{}", red.average);
+        // It is not idle any more.
+        red.update(at(3000), Bytes::ZERO);
+        assert!((red.average - 30_031.25 * 31.0 / 32.0).abs() < 1e-6, "{}", red.average);
+    }
+
+    #[test]
+    fn marks_are_evenly_spread_over_arrivals() {
+        // Half-way between min and max: 1 %. The gaps between marks are uniform from 1 to 100 arrivals: 50.5 on
+        // average, never more than 100.
+        let mut red = red(example());
+        red.average = 60_000.0;
+        let mut random = random();
+        let (mut gap, mut gaps) = (0, Vec::new());
+        for _ in 0..200_000 {
+            gap += 1;
+            if red.fate(&mut random) == Fate::Early {
+                gaps.push(gap);
+                gap = 0;
+            }
+        }
+        // The first arrival only draws.
+        gaps[0] -= 1;
+        assert_eq!((gaps.iter().min(), gaps.iter().max()), (Some(&1), Some(&100)));
+        let mean = gaps.iter().sum::<u32>() as f64 / gaps.len() as f64;
+        // 4000 gaps with a standard deviation of 28.9: the standard error is 0.46.
+        assert!((mean - 50.5).abs() < 1.5, "{mean}");
+    }
+
+    #[test]
+    fn beyond_max_all_are_struck_or_gently_more() {
+        let mut cliff = red(example());
+        let mut random = random();
+        cliff.average = 90_000.0;
+        assert_eq!([(); 3].map(|()| cliff.fate(&mut random)), [Fate::Hard; 3]);
+        cliff.average = 29_999.0;
+        assert_eq!([(); 3].map(|()| cliff.fate(&mut random)), [Fate::Pass; 3]);
+        let mut gentle = red(RedSettings { gentle: true, ..example() });
+        // 0.02 + 0.98/2 = 0.51 at one and a half times max: gaps of 1 or 2 arrivals, of 1 with 0.51.
+        gentle.average = 135_000.0;
+        let struck = (0..100_000).filter(|_| gentle.fate(&mut random) == Fate::Early).count() as f64 / 100_000.0;
+        assert!((struck - 1.0 / 1.49).abs() < 0.01, "{struck}");
+        gentle.average = 180_000.0;
+        assert_eq!(gentle.fate(&mut random), Fate::Hard);
+    }
+
+    #[test]
+    fn the_probability_adapts_towards_the_middle() {
+        let mut red = red(RedSettings { adaptive: true, ..example() });
+        // Above 30,000 + 3 x 12,000: a quarter more, below 0.04; then 0.01 more.
+        for expected in [0.025, 0.03125, 0.039_062_5, 0.048_828_125, 0.058_828_125] {
+            red.adapt(66_001.0);
+            assert_eq!(red.probability, expected);
+        }
+        red.adapt(60_000.0);
+        assert_eq!(red.probability, 0.058_828_125);
+        // Below 30,000 + 2 x 12,000.
+        red.adapt(53_999.0);
+        assert_eq!(red.probability, 0.058_828_125 * 0.9);
+        red.probability = 0.51;
+        red.adapt(80_000.0);
+        assert_eq!(red.probability, 0.51);
+        // Every half second since the start, however long nothing arrives: at 0.5, 1 and 1.5 s.
+        red.probability = 0.02;
+        red.average = 80_000.0;
+        red.update(at(1_600_000), Bytes::new(80_000));
+        assert_eq!(red.probability, 0.039_062_5);
+    }
+
+    /// What a queue does with one packet that finds its average at `average`.
+    fn admitted(settings: RedSettings, average: f64, packet: Parcel) -> Admission {
+        let mut queue = Driven::new(RedQueue { red: red(settings), waiting: Fifo::new() });
+        queue.discipline.red.average = average * 32.0 / 31.0;
+        queue.discipline.red.spread = Some((1000, 0.5));
+        queue.admit(Time::ZERO, packet)
+    }
+
+    #[test]
+    fn marks_take_the_place_of_drops_where_they_may() {
+        let (plain, capable) = (Parcel::full(0), Parcel::full(0).capable());
+        let marking = RedSettings { ecn: true, ..example() };
+        assert_eq!(admitted(example(), 60_000.0, capable), Admission::Drop);
+        assert_eq!(admitted(marking, 60_000.0, capable), Admission::Mark);
+        assert_eq!(admitted(marking, 60_000.0, plain), Admission::Drop);
+        assert_eq!(admitted(marking, 95_000.0, capable), Admission::Mark);
+        assert_eq!(admitted(RedSettings { harddrop: true, ..marking }, 95_000.0, capable), Admission::Drop);
+        assert_eq!(admitted(RedSettings { harddrop: true, ..marking }, 60_000.0, capable), Admission::Mark);
+        assert_eq!(admitted(RedSettings { nodrop: true, ..marking }, 95_000.0, plain), Admission::Take);
+    }
+
+    #[test]
+    fn a_queue_that_empties_is_idle_once_its_last_packet_has_left() {
+        let mut queue = Driven::new(RedQueue { red: red(example()), waiting: Fifo::new() });
+        queue.push(at(0), Parcel::full(0));
+        queue.push(at(0), Parcel::full(1));
+        assert!(queue.pop(at(100)).is_some());
+        assert_eq!(queue.discipline.red.idle_since, None);
+        assert!(queue.pop(at(1600)).is_some());
+        // 1500 bytes take 1.5 ms.
+        assert_eq!(queue.discipline.red.idle_since, Some(at(3100)));
+    }
+}
