@@ -6,20 +6,19 @@
 //!
 //! | RFC 8290 | here |
 //! | --- | --- |
-//! | section 4.1: enqueue, classification, the full buffer | [`FqCodel::push`], [`FqCodel::queue_of`], [`FqCodel::make_room`] |
-//! | section 4.2: dequeue from new and old queues | [`FqCodel::pop`] |
+//! | section 4.1: enqueue, classification, the full buffer | [`FqCodel::push`], [`Turns::queue_of`], [`FqCodel::make_room`] |
+//! | section 4.2: dequeue from new and old queues | [`Turns::pop`] |
 //!
 //! As in Linux, and open in the RFC: CoDel's rule for the last MTU looks at all that waits, not at the flow's own
 //! queue; packets that a full buffer loses count for the queue's CoDel; up to `drop_batch` of them go at a time, until
 //! half of that queue is gone. Which queue a flow gets is random, drawn once for each link: two flows share one with
 //! probability 1/`flows`.
 
-use std::collections::VecDeque;
-
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Span, Time};
+use units::{Bytes, Span};
 
 use super::codel::{Codel, CodelSettings};
+use super::turns::{Turns, Waiting};
 use super::{Context, Discipline, Served, Settings};
 use crate::{Limit, Packet, Service};
 
@@ -96,85 +95,34 @@ pub(crate) struct FqCodel<P> {
     settings: FqCodelSettings,
     codel: CodelSettings,
     queues: Vec<FlowQueue<P>>,
-    /// Queues in the order of their turns: those that began to wait lately, and the others.
-    new: VecDeque<u32>,
-    old: VecDeque<u32>,
-    /// Makes the hash one of many; drawn with the first packet.
-    perturbation: Option<u64>,
+    turns: Turns,
 }
 
 #[derive(Debug)]
 struct FlowQueue<P> {
     waiting: Waiting<P>,
-    /// What it may send in this turn, in bytes; below zero if the last packet was larger.
-    deficit: i64,
     codel: Codel,
-    /// It is in one of the two lists.
-    listed: bool,
-}
-
-/// What waits in one queue.
-#[derive(Debug)]
-struct Waiting<P> {
-    packets: VecDeque<(P, Time)>,
-    bytes: Bytes,
 }
 
 impl<P: Packet> FqCodel<P> {
     /// # Panics
     /// If there is no queue, or the quantum is zero.
     pub(crate) fn new(settings: FqCodelSettings) -> Self {
-        assert!(settings.flows > 0 && settings.quantum > Bytes::ZERO, "flows and quantum must be above 0");
-        let queue = || FlowQueue {
-            waiting: Waiting { packets: VecDeque::new(), bytes: Bytes::ZERO },
-            deficit: 0,
-            codel: Codel::default(),
-            listed: false,
-        };
+        let queue = |_| FlowQueue { waiting: Waiting::default(), codel: Codel::default() };
         Self {
             settings,
             codel: settings.codel(),
-            queues: (0..settings.flows).map(|_| queue()).collect(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
-            perturbation: None,
+            queues: (0..settings.flows).map(queue).collect(),
+            turns: Turns::new(settings.flows, settings.quantum),
         }
     }
 
-    /// The queue of `packet`: its flow's hash.
-    fn queue_of(&mut self, packet: &P, cx: &mut Context<'_, P>) -> u32 {
-        let random = &mut cx.random;
-        let perturbation = *self.perturbation.get_or_insert_with(|| random.uniform().to_bits());
-        let hash = mix(u64::from(packet.flow()) ^ perturbation) >> 32;
-        ((hash * u64::from(self.settings.flows)) >> 32) as u32
-    }
-
-    /// Queue `index` has something to send: if it had not, it is new.
-    fn list(&mut self, index: u32) {
-        let queue = &mut self.queues[index as usize];
-        if !std::mem::replace(&mut queue.listed, true) {
-            queue.deficit = self.settings.quantum.get() as i64;
-            self.new.push_back(index);
-        }
-    }
-
-    /// The queue with most bytes and its length, where `packet` would go into queue `own`; the first of several.
-    fn fattest(&self, own: u32, packet: Bytes) -> (u32, Bytes) {
-        let length =
-            |index: u32| self.queues[index as usize].waiting.bytes + if index == own { packet } else { Bytes::ZERO };
-        let mut fattest = (own, length(own));
-        for &index in self.new.iter().chain(&self.old) {
-            let candidate = (index, length(index));
-            if candidate.1 > fattest.1 || candidate.1 == fattest.1 && index < fattest.0 {
-                fattest = candidate;
-            }
-        }
-        fattest
-    }
-
-    /// Drops packets from the head of the queue with most bytes: half of it, at most a batch.
+    /// Drops packets from the head of the queue with most bytes: half of it, at most a batch. `packet` would go into
+    /// queue `own`.
     fn drop_from_fattest(&mut self, own: u32, packet: Bytes, cx: &mut Context<'_, P>) {
-        let (index, length) = self.fattest(own, packet);
+        let bytes = |index: u32| self.queues[index as usize].waiting.bytes();
+        let (index, length) =
+            self.turns.longest(own, |index| bytes(index) + if index == own { packet } else { Bytes::ZERO });
         let queue = &mut self.queues[index as usize];
         let (mut dropped, mut bytes) = (0, Bytes::ZERO);
         while let Some((packet, _)) = queue.waiting.pop() {
@@ -189,84 +137,45 @@ impl<P: Packet> FqCodel<P> {
     }
 }
 
-impl<P: Packet> Waiting<P> {
-    fn push(&mut self, now: Time, packet: P) {
-        self.bytes += packet.size();
-        self.packets.push_back((packet, now));
-    }
-
-    fn pop(&mut self) -> Option<(P, Time)> {
-        let (packet, arrived) = self.packets.pop_front()?;
-        self.bytes = self.bytes - packet.size();
-        Some((packet, arrived))
-    }
-}
-
-/// Spreads `x` over 64 bits (the finalizer of SplitMix64, Steele, Lea and Flood 2014).
-const fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
 impl<P: Packet> Discipline<P> for FqCodel<P> {
     fn make_room(&mut self, packet: &P, cx: &mut Context<'_, P>) {
-        let own = self.queue_of(packet, cx);
+        let own = self.turns.queue_of(packet, cx);
         self.drop_from_fattest(own, packet.size(), cx);
     }
 
     fn pass(&mut self, packet: &P, cx: &mut Context<'_, P>) {
         // Every queue was found empty since.
-        for index in self.new.drain(..).chain(self.old.drain(..)) {
-            let queue = &mut self.queues[index as usize];
-            queue.codel.empty();
-            queue.listed = false;
+        for index in self.turns.listed() {
+            self.queues[index as usize].codel.empty();
         }
-        let index = self.queue_of(packet, cx);
-        self.list(index);
-        self.queues[index as usize].deficit -= packet.size().get() as i64;
+        self.turns.clear();
+        let index = self.turns.queue_of(packet, cx);
+        self.turns.list(index);
+        self.turns.spend(index, packet.size());
     }
 
     fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
-        let index = self.queue_of(&packet, cx);
+        let index = self.turns.queue_of(&packet, cx);
         self.queues[index as usize].waiting.push(cx.now, packet);
-        self.list(index);
+        self.turns.list(index);
         while cx.waiting().bytes > self.settings.memory_limit {
             self.drop_from_fattest(index, Bytes::ZERO, cx);
         }
     }
 
     fn pop(&mut self, cx: &mut Context<'_, P>) -> Option<Served<P>> {
-        loop {
-            let from_new = !self.new.is_empty();
-            let list = if from_new { &mut self.new } else { &mut self.old };
-            let index = *list.front()?;
-            let queue = &mut self.queues[index as usize];
-            if queue.deficit <= 0 {
-                queue.deficit += self.settings.quantum.get() as i64;
-                list.pop_front();
-                self.old.push_back(index);
-                continue;
-            }
-            let FlowQueue { waiting, codel, .. } = queue;
-            let served = codel.pop(&self.codel, cx, || waiting.pop());
-            if let Some(served) = served {
-                queue.deficit -= served.packet.size().get() as i64;
-                return Some(served);
-            }
-            list.pop_front();
-            // A new queue that is empty takes a turn among the old ones, so that it cannot come back before their turn.
-            if from_new && !self.old.is_empty() {
-                self.old.push_back(index);
-            } else {
-                queue.listed = false;
-            }
-        }
+        let Self { codel: settings, queues, turns, .. } = self;
+        turns.pop(|index| {
+            let FlowQueue { waiting, codel } = &mut queues[index as usize];
+            codel.pop(settings, cx, || waiting.pop())
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use units::Time;
+
     use super::*;
     use crate::testing::{Driven, Parcel};
 
@@ -383,7 +292,7 @@ mod tests {
         for flow in 0..160 {
             queue.push(Time::ZERO, Parcel::of(flow, 100));
         }
-        let used = queue.discipline.queues.iter().filter(|queue| !queue.waiting.packets.is_empty()).count();
+        let used = queue.discipline.queues.iter().filter(|queue| queue.waiting.packets() > 0).count();
         // All 16 are missed by none of 160 flows but with probability 16 * (15/16)^160 = 5e-4.
         assert_eq!(used, 16);
     }

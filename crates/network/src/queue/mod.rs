@@ -10,6 +10,7 @@ mod fq;
 mod fq_codel;
 mod ranking;
 mod red;
+mod turns;
 
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Random, Span, Time};

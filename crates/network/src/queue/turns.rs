@@ -1,0 +1,212 @@
+//! Whose turn it is among the queues of flows: deficit round robin, new queues first (RFC 8290, section 4.2).
+
+use std::collections::VecDeque;
+
+use units::{Bytes, Time};
+
+use super::{Context, Served};
+use crate::Packet;
+
+/// Queues by number, in the order of their turns.
+#[derive(Debug)]
+pub(super) struct Turns {
+    quantum: i64,
+    turns: Vec<Turn>,
+    /// Those that began to wait lately, and the others.
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    /// Makes the hash one of many; drawn with the first packet.
+    perturbation: Option<u64>,
+}
+
+/// The turn of one queue.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    /// What it may send, in bytes; below zero if the last packet was larger.
+    deficit: i64,
+    /// It is in one of the two lists.
+    listed: bool,
+}
+
+impl Turns {
+    /// Of `queues` queues, each of which sends `quantum` a turn.
+    ///
+    /// # Panics
+    /// If there is no queue, or the quantum is zero.
+    pub(super) fn new(queues: u32, quantum: Bytes) -> Self {
+        assert!(queues > 0 && quantum > Bytes::ZERO, "flows and quantum must be above 0");
+        Self {
+            quantum: quantum.get() as i64,
+            turns: vec![Turn { deficit: 0, listed: false }; queues as usize],
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            perturbation: None,
+        }
+    }
+
+    /// The hash of the flow of `packet`: the same for all its packets.
+    pub(super) fn hash<P: Packet>(&mut self, packet: &P, cx: &mut Context<'_, P>) -> u64 {
+        let random = &mut cx.random;
+        let perturbation = *self.perturbation.get_or_insert_with(|| random.uniform().to_bits());
+        mix(u64::from(packet.flow()) ^ perturbation) >> 32
+    }
+
+    /// The queue of `packet`: by its hash.
+    pub(super) fn queue_of<P: Packet>(&mut self, packet: &P, cx: &mut Context<'_, P>) -> u32 {
+        ((self.hash(packet, cx) * self.turns.len() as u64) >> 32) as u32
+    }
+
+    /// Queue `index` has something to send: if it had not, it is new.
+    pub(super) fn list(&mut self, index: u32) {
+        let turn = &mut self.turns[index as usize];
+        if !std::mem::replace(&mut turn.listed, true) {
+            turn.deficit = self.quantum;
+            self.new.push_back(index);
+        }
+    }
+
+    /// Whether queue `index` has a turn to come.
+    pub(super) fn is_listed(&self, index: u32) -> bool {
+        self.turns[index as usize].listed
+    }
+
+    /// Queue `index` sent `size`.
+    pub(super) fn spend(&mut self, index: u32, size: Bytes) {
+        self.turns[index as usize].deficit -= size.get() as i64;
+    }
+
+    /// The queues with a turn to come.
+    pub(super) fn listed(&self) -> impl Iterator<Item = u32> {
+        self.new.iter().chain(&self.old).copied()
+    }
+
+    /// How many of them have had a turn already.
+    pub(super) fn old(&self) -> usize {
+        self.old.len()
+    }
+
+    /// All queues were found empty.
+    pub(super) fn clear(&mut self) {
+        for index in self.new.drain(..).chain(self.old.drain(..)) {
+            self.turns[index as usize].listed = false;
+        }
+    }
+
+    /// The longest of queue `own` and those with a turn to come, with its length; the lowest number of several.
+    pub(super) fn longest(&self, own: u32, length: impl Fn(u32) -> Bytes) -> (u32, Bytes) {
+        let mut longest = (own, length(own));
+        for index in self.listed() {
+            let candidate = (index, length(index));
+            if candidate.1 > longest.1 || candidate.1 == longest.1 && index < longest.0 {
+                longest = candidate;
+            }
+        }
+        longest
+    }
+
+    /// Serves the queue whose turn it is. `take` answers what a queue sends, `None` if it is empty.
+    pub(super) fn pop<P: Packet>(&mut self, mut take: impl FnMut(u32) -> Option<Served<P>>) -> Option<Served<P>> {
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let index = *list.front()?;
+            let turn = &mut self.turns[index as usize];
+            if turn.deficit <= 0 {
+                turn.deficit += self.quantum;
+                list.pop_front();
+                self.old.push_back(index);
+                continue;
+            }
+            if let Some(served) = take(index) {
+                turn.deficit -= served.packet.size().get() as i64;
+                return Some(served);
+            }
+            list.pop_front();
+            // A new queue that is empty takes a turn among the old ones, so that it cannot come back before their turn.
+            if from_new && !self.old.is_empty() {
+                self.old.push_back(index);
+            } else {
+                turn.listed = false;
+            }
+        }
+    }
+}
+
+/// What waits in the queue of a flow.
+#[derive(Debug)]
+pub(super) struct Waiting<P> {
+    packets: VecDeque<(P, Time)>,
+    bytes: Bytes,
+}
+
+impl<P> Default for Waiting<P> {
+    fn default() -> Self {
+        Self { packets: VecDeque::new(), bytes: Bytes::ZERO }
+    }
+}
+
+impl<P: Packet> Waiting<P> {
+    pub(super) fn push(&mut self, now: Time, packet: P) {
+        self.bytes += packet.size();
+        self.packets.push_back((packet, now));
+    }
+
+    pub(super) fn pop(&mut self) -> Option<(P, Time)> {
+        let (packet, arrived) = self.packets.pop_front()?;
+        self.bytes = self.bytes - packet.size();
+        Some((packet, arrived))
+    }
+
+    /// How long the first has waited.
+    pub(super) fn since(&self) -> Option<Time> {
+        self.packets.front().map(|&(_, arrived)| arrived)
+    }
+
+    pub(super) fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+
+    pub(super) fn packets(&self) -> usize {
+        self.packets.len()
+    }
+}
+
+/// Spreads `x` over 64 bits (the finalizer of SplitMix64, Steele, Lea and Flood 2014).
+const fn mix(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Parcel;
+
+    #[test]
+    fn the_longest_queue_is_the_first_of_equals() {
+        let mut turns = Turns::new(4, Bytes::new(1500));
+        turns.list(3);
+        turns.list(1);
+        let length = |index: u32| Bytes::new([0, 500, 0, 500][index as usize]);
+        assert_eq!(turns.longest(2, length), (1, Bytes::new(500)));
+        turns.clear();
+        assert_eq!(turns.longest(2, length), (2, Bytes::ZERO));
+    }
+
+    #[test]
+    fn a_turn_ends_with_the_quantum() {
+        let mut turns = Turns::new(2, Bytes::new(1500));
+        turns.list(0);
+        turns.list(1);
+        let mut order = Vec::new();
+        for _ in 0..6 {
+            turns.pop(|index| {
+                order.push(index);
+                Some(Served { packet: Parcel::of(index, 1000), arrived: Time::ZERO, marked: false })
+            });
+        }
+        // Two of 1000 bytes leave 500 of debt: 1000 bytes are left of the next turn, then 1500 again.
+        assert_eq!(order, [0, 0, 1, 1, 0, 1]);
+    }
+}
