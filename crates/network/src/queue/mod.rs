@@ -8,6 +8,7 @@ mod drr;
 mod fifo;
 mod fq;
 mod fq_codel;
+mod pie;
 mod ranking;
 mod red;
 mod turns;
@@ -22,6 +23,7 @@ pub use self::drr::DrrSettings;
 use self::fifo::Fifo;
 pub use self::fq::FqSettings;
 pub use self::fq_codel::FqCodelSettings;
+pub use self::pie::PieSettings;
 pub use self::red::RedSettings;
 use crate::{Discard, Egress, Packet, Service};
 
@@ -133,6 +135,9 @@ disciplines! {
     /// Adaptive virtual queue (Kunniyur and Srikant 2001): marks or drops arrivals that overflow a slower queue, whose
     /// capacity adapts. A full queue drops what arrives.
     "avq" => Avq(AvqSettings),
+    /// Proportional integral controller enhanced (RFC 8033): drops or marks arrivals with a probability that follows the
+    /// queueing delay. A full queue drops what arrives.
+    "pie" => Pie(PieSettings),
 }
 
 /// The queue of a link.
