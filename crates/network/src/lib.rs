@@ -29,7 +29,7 @@ pub use loss::LossModel;
 pub use propagation::Propagation;
 pub use queue::{
     Admission, AvqSettings, CodelSettings, Context, Count, Discipline, DisciplineSettings, DrrSettings,
-    FqCodelSettings, FqSettings, Limit, PieSettings, QueueSettings, RedSettings, Served, Settings,
+    FqCodelSettings, FqPieSettings, FqSettings, Limit, PieSettings, QueueSettings, RedSettings, Served, Settings,
 };
 pub use service::{Offered, Service};
 pub use trace::{OPPORTUNITY, Trace, TraceError};

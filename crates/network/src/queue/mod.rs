@@ -8,6 +8,7 @@ mod drr;
 mod fifo;
 mod fq;
 mod fq_codel;
+mod fq_pie;
 mod pie;
 mod ranking;
 mod red;
@@ -23,6 +24,7 @@ pub use self::drr::DrrSettings;
 use self::fifo::Fifo;
 pub use self::fq::FqSettings;
 pub use self::fq_codel::FqCodelSettings;
+pub use self::fq_pie::FqPieSettings;
 pub use self::pie::PieSettings;
 pub use self::red::RedSettings;
 use crate::{Discard, Egress, Packet, Service};
@@ -138,6 +140,8 @@ disciplines! {
     /// Proportional integral controller enhanced (RFC 8033): drops or marks arrivals with a probability that follows the
     /// queueing delay. A full queue drops what arrives.
     "pie" => Pie(PieSettings),
+    /// Flow queues by deficit round robin, new ones first, each under PIE. A full queue drops what arrives.
+    "fq_pie" => FqPie(FqPieSettings),
 }
 
 /// The queue of a link.

@@ -1,0 +1,210 @@
+//! FQ-PIE: flow queues by deficit round robin, each under PIE.
+//!
+//! Turns are those of FQ-CoDel (RFC 8290, section 4), and the probability of each queue is PIE's (RFC 8033), from the
+//! delay and the bytes of that queue alone. As in Linux: a full buffer drops what arrives, and ECN-capable packets are
+//! marked up to a probability of `ecn_prob` percent. Different: a queue that was not used keeps its updates for its
+//! next packet, which gives the same.
+
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Span};
+
+use super::pie::{Pie, PieSettings};
+use super::turns::{Turns, Waiting};
+use super::{Admission, Context, Discipline, Served, Settings};
+use crate::{Limit, Packet, Service};
+
+/// What a scenario says about FQ-PIE, named as in `tc`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FqPieSettings {
+    /// The queueing delay that is aimed at in each queue; by default 15ms.
+    pub target: Span,
+    /// How often the probabilities follow; by default 15ms.
+    pub tupdate: Span,
+    /// Weight of the distance from `target`, in sixteenths of 1/s; by default 2.
+    pub alpha: u32,
+    /// Weight of the change of the delay, in sixteenths of 1/s; by default 20.
+    pub beta: u32,
+    /// Whether ECN-capable packets are marked in place of dropped; by default they are not.
+    pub ecn: bool,
+    /// Up to which probability they are, in percent; by default 10.
+    pub ecn_prob: u32,
+    /// Whether smaller packets are dropped less; by default they are not.
+    pub bytemode: bool,
+    /// Number of queues; by default 1024.
+    pub flows: u32,
+    /// What a queue may send at each turn; by default 1514B.
+    pub quantum: Bytes,
+    /// How many bytes may wait, besides the limit of the queue; by default 32MiB.
+    pub memory_limit: Bytes,
+}
+
+impl Default for FqPieSettings {
+    fn default() -> Self {
+        let PieSettings { target, tupdate, alpha, beta, ecn, bytemode } = PieSettings::default();
+        Self {
+            target,
+            tupdate,
+            alpha,
+            beta,
+            ecn,
+            ecn_prob: 10,
+            bytemode,
+            flows: 1024,
+            quantum: Bytes::new(1514),
+            memory_limit: Bytes::new(32 << 20),
+        }
+    }
+}
+
+impl FqPieSettings {
+    /// What each queue's PIE goes by.
+    const fn pie(&self) -> PieSettings {
+        let Self { target, tupdate, alpha, beta, ecn, bytemode, .. } = *self;
+        PieSettings { target, tupdate, alpha, beta, ecn, bytemode }
+    }
+}
+
+impl Settings for FqPieSettings {
+    const DEFAULT_LIMIT: Option<Limit> = Some(Limit::Packets(10_240));
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        self.pie().check()?;
+        if !(1..=65_536).contains(&self.flows) {
+            return Err(("flows", format!("{} is out of range (allowed: 1 to 65536)", self.flows)));
+        }
+        if self.ecn_prob > 100 {
+            return Err(("ecn_prob", format!("{} is out of range (allowed: 0 to 100)", self.ecn_prob)));
+        }
+        let sizes = [("quantum", self.quantum), ("memory_limit", self.memory_limit)];
+        match sizes.into_iter().find(|(_, size)| *size == Bytes::ZERO) {
+            Some((key, size)) => Err((key, format!("`{size}` sends nothing: it must be above 0, like `1514B`"))),
+            None => Ok(()),
+        }
+    }
+
+    fn build<P: Packet>(&self, _limit: Limit, _service: &Service) -> Box<dyn Discipline<P>> {
+        Box::new(FqPie::new(*self))
+    }
+}
+
+/// Flow queues at work.
+#[derive(Debug)]
+struct FqPie<P> {
+    settings: FqPieSettings,
+    pie: PieSettings,
+    queues: Vec<(Waiting<P>, Pie)>,
+    turns: Turns,
+}
+
+impl<P: Packet> FqPie<P> {
+    fn new(settings: FqPieSettings) -> Self {
+        Self {
+            settings,
+            pie: settings.pie(),
+            queues: (0..settings.flows).map(|_| (Waiting::default(), Pie::new(settings.tupdate))).collect(),
+            turns: Turns::new(settings.flows, settings.quantum),
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for FqPie<P> {
+    fn admit(&mut self, packet: &P, cx: &mut Context<'_, P>) -> Admission {
+        let index = self.turns.queue_of(packet, cx);
+        let (waiting, pie) = &mut self.queues[index as usize];
+        let (size, bytes) = (packet.size(), waiting.bytes());
+        if cx.waiting().bytes + size > self.settings.memory_limit {
+            pie.overflowed();
+            return Admission::Drop;
+        }
+        pie.update(&self.pie, cx.now, bytes == Bytes::ZERO);
+        if !pie.drops(&self.pie, size, bytes, cx.random) {
+            return Admission::Take;
+        }
+        let few = pie.probability <= f64::from(self.settings.ecn_prob) / 100.0;
+        if self.settings.ecn && packet.ecn().is_capable() && few { Admission::Mark } else { Admission::Drop }
+    }
+
+    fn make_room(&mut self, packet: &P, cx: &mut Context<'_, P>) {
+        let index = self.turns.queue_of(packet, cx);
+        self.queues[index as usize].1.overflowed();
+    }
+
+    fn pass(&mut self, packet: &P, cx: &mut Context<'_, P>) {
+        self.turns.clear();
+        let index = self.turns.queue_of(packet, cx);
+        self.turns.list(index);
+        self.turns.spend(index, packet.size());
+        self.queues[index as usize].1.served(Span::ZERO, false);
+    }
+
+    fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
+        let index = self.turns.queue_of(&packet, cx);
+        self.queues[index as usize].0.push(cx.now, packet);
+        self.turns.list(index);
+    }
+
+    fn pop(&mut self, cx: &mut Context<'_, P>) -> Option<Served<P>> {
+        let Self { queues, turns, pie: settings, .. } = self;
+        turns.pop(|index| {
+            let (waiting, pie) = &mut queues[index as usize];
+            pie.update(settings, cx.now, waiting.packets() == 0);
+            let (packet, arrived) = waiting.pop()?;
+            pie.served(cx.now.since(arrived), waiting.packets() > 0);
+            Some(Served { packet, arrived, marked: false })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Time;
+
+    use super::*;
+    use crate::testing::{Driven, Parcel};
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    #[test]
+    fn only_the_flow_that_stands_is_dropped() {
+        let mut queue = Driven::new(FqPie::new(FqPieSettings::default()));
+        let mut dropped = [0, 0];
+        for at in 0..3000 {
+            // Flow 1 sends two packets a millisecond, flow 2 one small packet in three; one a millisecond is served.
+            let arrivals = [Parcel::of(1, 1500), Parcel::of(1, 1500), Parcel::of(2, 100)];
+            for packet in &arrivals[..if at % 3 == 0 { 3 } else { 2 }] {
+                match queue.admit(ms(at), *packet) {
+                    Admission::Take => queue.push(ms(at), *packet),
+                    _ => dropped[packet.flow as usize - 1] += 1,
+                }
+            }
+            assert!(queue.pop(ms(at)).is_some());
+        }
+        assert!(dropped[0] > 100 && dropped[1] == 0, "{dropped:?}");
+    }
+
+    #[test]
+    fn the_memory_is_bounded() {
+        let settings = FqPieSettings { memory_limit: Bytes::new(4000), ..FqPieSettings::default() };
+        let mut queue = Driven::new(FqPie::new(settings));
+        (0..2).for_each(|number| queue.push(ms(0), Parcel::full(number)));
+        assert_eq!(queue.admit(ms(0), Parcel::full(2)), Admission::Drop);
+        assert_eq!(queue.admit(ms(0), Parcel::of(1, 1000)), Admission::Take);
+    }
+
+    #[test]
+    fn marks_reach_as_far_as_ecn_prob() {
+        for (ecn_prob, expected) in [(30, Admission::Mark), (29, Admission::Drop)] {
+            let settings = FqPieSettings { ecn: true, ecn_prob, flows: 1, ..FqPieSettings::default() };
+            let mut queue = Driven::new(FqPie::new(settings));
+            (0..40).for_each(|number| queue.push(ms(0), Parcel::full(number)));
+            assert!(queue.pop(ms(14)).is_some());
+            // Long enough for the burst to be over, and no update until then: 0.3 as it was set.
+            queue.discipline.queues[0].1 = Pie::standing(0.3, Span::from_millis(14));
+            let fates = [(); 40].map(|()| queue.admit(ms(14), Parcel::full(0).capable()));
+            assert!(fates.contains(&expected) && fates.iter().all(|&fate| fate == expected || fate == Admission::Take));
+        }
+    }
+}
