@@ -29,7 +29,8 @@ pub use loss::LossModel;
 pub use propagation::Propagation;
 pub use queue::{
     Admission, AvqSettings, CodelSettings, Context, Count, Discipline, DisciplineSettings, DrrSettings,
-    FqCodelSettings, FqPieSettings, FqSettings, Limit, PieSettings, QueueSettings, RedSettings, Served, Settings,
+    DualPi2Settings, FqCodelSettings, FqPieSettings, FqSettings, Limit, PieSettings, QueueSettings, RedSettings,
+    Served, Settings,
 };
 pub use service::{Offered, Service};
 pub use trace::{OPPORTUNITY, Trace, TraceError};

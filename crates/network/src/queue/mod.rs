@@ -5,6 +5,7 @@ mod backlog;
 mod codel;
 mod discipline;
 mod drr;
+mod dualpi2;
 mod fifo;
 mod fq;
 mod fq_codel;
@@ -21,6 +22,7 @@ pub use self::avq::AvqSettings;
 pub use self::codel::CodelSettings;
 pub use self::discipline::{Admission, Context, Count, Discipline, Served};
 pub use self::drr::DrrSettings;
+pub use self::dualpi2::DualPi2Settings;
 use self::fifo::Fifo;
 pub use self::fq::FqSettings;
 pub use self::fq_codel::FqCodelSettings;
@@ -142,6 +144,9 @@ disciplines! {
     "pie" => Pie(PieSettings),
     /// Flow queues by deficit round robin, new ones first, each under PIE. A full queue drops what arrives.
     "fq_pie" => FqPie(FqPieSettings),
+    /// The coupled dual queue of L4S (RFC 9332): a low-latency queue for ECT(1), a classic queue for all others, one PI
+    /// controller for both. A full queue drops what arrives.
+    "dualpi2" => DualPi2(DualPi2Settings),
 }
 
 /// The queue of a link.
