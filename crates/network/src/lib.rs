@@ -28,7 +28,7 @@ pub use link::{Link, LinkSettings};
 pub use loss::LossModel;
 pub use propagation::Propagation;
 pub use queue::{
-    Admission, AvqSettings, CodelSettings, Context, Count, Discipline, DisciplineSettings, DrrSettings,
+    Admission, AvqSettings, CakeSettings, CodelSettings, Context, Count, Discipline, DisciplineSettings, DrrSettings,
     DualPi2Settings, FqCodelSettings, FqPieSettings, FqSettings, Limit, PieSettings, QueueSettings, RedSettings,
     Served, Settings,
 };

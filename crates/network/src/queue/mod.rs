@@ -2,6 +2,8 @@
 
 mod avq;
 mod backlog;
+mod cake;
+mod cobalt;
 mod codel;
 mod discipline;
 mod drr;
@@ -19,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Random, Span, Time};
 
 pub use self::avq::AvqSettings;
+pub use self::cake::CakeSettings;
 pub use self::codel::CodelSettings;
 pub use self::discipline::{Admission, Context, Count, Discipline, Served};
 pub use self::drr::DrrSettings;
@@ -147,6 +150,9 @@ disciplines! {
     /// The coupled dual queue of L4S (RFC 9332): a low-latency queue for ECT(1), a classic queue for all others, one PI
     /// controller for both. A full queue drops what arrives.
     "dualpi2" => DualPi2(DualPi2Settings),
+    /// CAKE's core: flow queues by deficit round robin, each under COBALT. A full queue drops from the head of the
+    /// longest.
+    "cake" => Cake(CakeSettings),
 }
 
 /// The queue of a link.

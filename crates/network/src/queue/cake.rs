@@ -1,0 +1,249 @@
+//! CAKE's core: flow queues by deficit round robin, each under COBALT (Høiland-Jørgensen, Täht and Morton 2018).
+//!
+//! Flows are told apart by a set-associative hash: a flow whose queue is taken gets one of the seven beside it, so that
+//! 1024 queues keep hundreds of flows apart. Turns are those of FQ-CoDel with a quantum that falls with the rate. A
+//! full buffer drops from the head of the longest queue.
+//!
+//! Of CAKE this is one tin (`besteffort`) without its shaper, which the rate of the link is, without isolation of
+//! hosts, and without its filter of ACKs. Different: flows that have sent and wait for nothing keep no list of their
+//! own.
+
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Span};
+
+use super::cobalt::{Cobalt, Parameters, Verdict};
+use super::turns::{Turns, Waiting};
+use super::{Context, Discipline, Served, Settings};
+use crate::{Limit, Packet, Service};
+
+const FLOWS: u32 = 1024;
+/// Queues in a set of the hash.
+const WAYS: u32 = 8;
+const MTU: Bytes = Bytes::new(1500);
+
+/// What a scenario says about CAKE, named as in `tc`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CakeSettings {
+    /// The round-trip time of most flows: CoDel's interval, and twenty times its target; by default 100ms.
+    pub rtt: Span,
+    /// Whether all flows share one queue; by default they do not.
+    pub flowblind: bool,
+    /// How many bytes may wait; by default four times what the link sends in `rtt`, at least 4MiB.
+    pub memlimit: Option<Bytes>,
+}
+
+impl Default for CakeSettings {
+    fn default() -> Self {
+        Self { rtt: Span::from_millis(100), flowblind: false, memlimit: None }
+    }
+}
+
+impl Settings for CakeSettings {
+    const DEFAULT_LIMIT: Option<Limit> = Some(Limit::Infinite);
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.rtt.is_zero() {
+            return Err(("rtt", format!("`{}` is no time: it must be above 0, like `100ms`", self.rtt)));
+        }
+        if self.memlimit == Some(Bytes::ZERO) {
+            return Err(("memlimit", "`0B` holds nothing: it must be above 0, like `4MiB`".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn build<P: Packet>(&self, _limit: Limit, service: &Service) -> Box<dyn Discipline<P>> {
+        Box::new(Cake::new(*self, service))
+    }
+}
+
+/// Flow queues at work.
+#[derive(Debug)]
+struct Cake<P> {
+    parameters: Parameters,
+    memory: Bytes,
+    queues: Vec<FlowQueue<P>>,
+    turns: Turns,
+}
+
+#[derive(Debug)]
+struct FlowQueue<P> {
+    waiting: Waiting<P>,
+    cobalt: Cobalt,
+    /// Whose queue it was last, by hash.
+    tag: u64,
+}
+
+impl<P: Packet> Cake<P> {
+    fn new(settings: CakeSettings, service: &Service) -> Self {
+        let rate = service.nominal();
+        let mtu_time = rate.map_or(Span::ZERO, |rate| rate.time_for(MTU));
+        let twentieth = Span::from_nanos(settings.rtt.as_nanos() / 20);
+        let target = twentieth.max(mtu_time.scale(1.5));
+        let interval = (settings.rtt + target.saturating_sub(twentieth)).max(target.saturating_mul(2));
+        let per_second = rate.map_or(u64::MAX, |rate| rate.bits_per_second() / 8);
+        let in_rtt = rate.map_or(Bytes::ZERO, |rate| rate.bytes_in(settings.rtt));
+        let flows = if settings.flowblind { 1 } else { FLOWS };
+        let queue = |_| FlowQueue { waiting: Waiting::default(), cobalt: Cobalt::default(), tag: u64::MAX };
+        Self {
+            parameters: Parameters { target, interval, mtu_time },
+            memory: settings.memlimit.unwrap_or_else(|| (in_rtt * 4).max(Bytes::new(4 << 20))),
+            queues: (0..flows).map(queue).collect(),
+            turns: Turns::new(flows, Bytes::new((per_second >> 12).clamp(300, 1514))),
+        }
+    }
+
+    /// The queue of `packet`: the one in its set that is its own already, or that is free, or where its hash points.
+    fn queue_of(&mut self, packet: &P, cx: &mut Context<'_, P>) -> u32 {
+        if self.queues.len() == 1 {
+            return 0;
+        }
+        let tag = self.turns.hash(packet, cx);
+        let first = ((tag * self.queues.len() as u64) >> 32) as u32;
+        let set = first / WAYS * WAYS;
+        let ways = (0..WAYS).map(|way| set + (first + way) % WAYS);
+        let own = ways.clone().find(|&way| self.queues[way as usize].tag == tag);
+        let free = || ways.clone().find(|&way| !self.turns.is_listed(way));
+        let chosen = own.or_else(free).unwrap_or(first);
+        self.queues[chosen as usize].tag = tag;
+        chosen
+    }
+
+    /// The longest queue loses the packet at its head.
+    fn drop_from_longest(&mut self, own: u32, cx: &mut Context<'_, P>) {
+        let queues = &self.queues;
+        let (longest, _) = self.turns.longest(own, |index| queues[index as usize].waiting.bytes());
+        let FlowQueue { waiting, cobalt, .. } = &mut self.queues[longest as usize];
+        cobalt.overflowed(&self.parameters, cx.now);
+        if let Some((packet, _)) = waiting.pop() {
+            cx.drop(packet);
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for Cake<P> {
+    fn make_room(&mut self, packet: &P, cx: &mut Context<'_, P>) {
+        let own = self.queue_of(packet, cx);
+        self.drop_from_longest(own, cx);
+    }
+
+    fn pass(&mut self, packet: &P, cx: &mut Context<'_, P>) {
+        let listed: Vec<u32> = self.turns.listed().collect();
+        for index in listed {
+            self.queues[index as usize].cobalt.emptied(&self.parameters, cx.now);
+        }
+        self.turns.clear();
+        let index = self.queue_of(packet, cx);
+        self.turns.list(index);
+        self.turns.spend(index, packet.size());
+    }
+
+    fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
+        let index = self.queue_of(&packet, cx);
+        self.queues[index as usize].waiting.push(cx.now, packet);
+        self.turns.list(index);
+        while cx.waiting().bytes > self.memory {
+            self.drop_from_longest(index, cx);
+        }
+    }
+
+    fn pop(&mut self, cx: &mut Context<'_, P>) -> Option<Served<P>> {
+        let Self { parameters, queues, turns, .. } = self;
+        let bulk = turns.old() as u64;
+        turns.pop(|index| {
+            let FlowQueue { waiting, cobalt, .. } = &mut queues[index as usize];
+            loop {
+                let Some((packet, arrived)) = waiting.pop() else {
+                    cobalt.emptied(parameters, cx.now);
+                    return None;
+                };
+                let capable = packet.ecn().is_capable();
+                let sojourn = cx.now.since(arrived);
+                let verdict = cobalt.verdict(parameters, cx.now, sojourn, bulk, capable, cx.random);
+                // The last packet of a queue is never dropped.
+                if verdict == Verdict::Drop && waiting.packets() > 0 {
+                    cx.drop(packet);
+                    continue;
+                }
+                return Some(Served { packet, arrived, marked: verdict == Verdict::Mark });
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::{Rate, Time};
+
+    use super::*;
+    use crate::testing::{Driven, Parcel};
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    fn cake(settings: CakeSettings, mbit: u64) -> Driven<Cake<Parcel>> {
+        Driven::new(Cake::new(settings, &Service::Fixed(Rate::from_mbit(mbit))))
+    }
+
+    #[test]
+    fn target_and_quantum_follow_the_rate() {
+        // 100 Mbit/s: 0.12 ms a packet; 12.5 MB/s / 4096 is above 1514.
+        let fast = cake(CakeSettings::default(), 100).discipline;
+        assert_eq!((fast.parameters.target, fast.parameters.interval), (Span::from_millis(5), Span::from_millis(100)));
+        // 5 MB in four times 100 ms.
+        assert_eq!(fast.memory, Bytes::new(5_000_000));
+        // 1 Mbit/s: 12 ms a packet, so 18 ms, and 13 ms more than 100; half a MB in ten seconds, so 4 MiB.
+        let slow = cake(CakeSettings::default(), 1).discipline;
+        assert_eq!((slow.parameters.target, slow.parameters.interval), (Span::from_millis(18), Span::from_millis(113)));
+        assert_eq!(slow.memory, Bytes::new(4 << 20));
+    }
+
+    #[test]
+    fn many_flows_share_no_queue() {
+        let mut queue = cake(CakeSettings::default(), 100);
+        (0..300).for_each(|flow| queue.push(ms(0), Parcel::of(flow, 100)));
+        let used = queue.discipline.queues.iter().filter(|queue| queue.waiting.packets() > 0).count();
+        // Plain hashing into 1024 would have about 300^2 / 2048 = 44 in queues of others.
+        assert!(used >= 299, "{used}");
+        // The same flows come to the same queues.
+        (0..300).for_each(|flow| queue.push(ms(0), Parcel::of(flow, 100)));
+        assert_eq!(queue.discipline.queues.iter().filter(|queue| queue.waiting.packets() > 0).count(), used);
+    }
+
+    #[test]
+    fn a_full_buffer_drops_from_the_head_of_the_longest() {
+        let mut queue = cake(CakeSettings { memlimit: Some(Bytes::new(6000)), ..CakeSettings::default() }, 100);
+        (0..3).for_each(|number| queue.push(ms(0), Parcel::full(number)));
+        queue.push(ms(0), Parcel::of(9, 1000));
+        assert!(queue.dropped().is_empty());
+        queue.push(ms(0), Parcel::of(9, 1000));
+        assert_eq!(queue.dropped().iter().map(|packet| packet.number).collect::<Vec<_>>(), [0]);
+    }
+
+    #[test]
+    fn a_standing_queue_is_struck_and_others_are_not() {
+        let mut queue = cake(CakeSettings::default(), 12);
+        (0..1000).for_each(|_| queue.push(ms(0), Parcel::of(1, 1500)));
+        let mut dropped = Vec::new();
+        for at in 0..400 {
+            if at % 3 == 0 {
+                queue.push(ms(at), Parcel::of(2, 100));
+            }
+            assert!(queue.pop(ms(at)).is_some());
+            dropped.extend(queue.dropped().iter().map(|packet| (at, packet.flow)));
+        }
+        // The wait is above 5 ms from 6 ms on, when it is the turn of flow 2; that of flow 1 comes at 7 ms, and its
+        // first drop an interval later.
+        assert_eq!(dropped.first(), Some(&(107, 1)));
+        assert!(dropped.len() >= 4 && dropped.iter().all(|&(_, flow)| flow == 1), "{dropped:?}");
+    }
+
+    #[test]
+    fn blind_to_flows_there_is_one_queue() {
+        let mut queue = cake(CakeSettings { flowblind: true, ..CakeSettings::default() }, 100);
+        (0..20).for_each(|flow| queue.push(ms(0), Parcel::of(flow, 100)));
+        let order: Vec<u32> = (0..20).filter_map(|_| queue.pop(ms(1))).map(|served| served.packet.flow).collect();
+        assert!(order.is_sorted());
+    }
+}

@@ -1,0 +1,192 @@
+//! COBALT: CoDel beside BLUE, as CAKE has it (Høiland-Jørgensen, Täht and Morton 2018, "Piece of CAKE", section III-B).
+//!
+//! CoDel's part counts up while the wait is above target and down, at the same pace, once it is not, in place of
+//! starting anew. BLUE's part drops at random: its probability rises by 1/256 when the buffer overflows and falls by
+//! 1/4096 when the queue is found empty, at most once a `target` each.
+
+use units::{Random, Span, Time};
+
+/// How BLUE's probability rises and falls.
+const RISE: f64 = 1.0 / 256.0;
+const FALL: f64 = 1.0 / 4096.0;
+
+/// What COBALT goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Parameters {
+    /// How long packets may wait in the long run.
+    pub(super) target: Span,
+    /// For how long the wait may be above it.
+    pub(super) interval: Span,
+    /// How long a full packet takes on the link.
+    pub(super) mtu_time: Span,
+}
+
+/// What becomes of the packet at the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Serve,
+    Mark,
+    Drop,
+}
+
+/// What COBALT remembers of one queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cobalt {
+    count: u32,
+    dropping: bool,
+    /// When CoDel's part strikes next; while `count` is 0, when it may forget.
+    drop_next: Time,
+    /// BLUE's probability and when it changed last.
+    blue: f64,
+    blue_changed: Time,
+}
+
+impl Cobalt {
+    /// The time after `t` at which the next strike is due: the control law of CoDel.
+    fn law(&self, t: Time, interval: Span) -> Time {
+        t + interval.scale(1.0 / f64::from(self.count.max(1)).sqrt())
+    }
+
+    /// The buffer overflowed, and this queue lost a packet.
+    pub(super) fn overflowed(&mut self, parameters: &Parameters, now: Time) {
+        if now.since(self.blue_changed) > parameters.target {
+            self.blue = (self.blue + RISE).min(1.0);
+            self.blue_changed = now;
+        }
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+    }
+
+    /// The queue was found empty.
+    pub(super) fn emptied(&mut self, parameters: &Parameters, now: Time) {
+        if self.blue > 0.0 && now.since(self.blue_changed) > parameters.target {
+            self.blue = (self.blue - FALL).max(0.0);
+            self.blue_changed = now;
+        }
+        self.dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.drop_next = self.law(self.drop_next, parameters.interval);
+        }
+    }
+
+    /// What becomes of a packet that waited `sojourn`, where `bulk` queues take turns.
+    pub(super) fn verdict(
+        &mut self,
+        parameters: &Parameters,
+        now: Time,
+        sojourn: Span,
+        bulk: u64,
+        capable: bool,
+        random: &mut Random,
+    ) -> Verdict {
+        let Parameters { target, interval, mtu_time } = *parameters;
+        let above =
+            sojourn > target && sojourn > mtu_time.saturating_mul(2 * bulk) && sojourn > mtu_time.saturating_mul(4);
+        let mut due = self.count > 0 && now >= self.drop_next;
+        if above && !self.dropping {
+            self.dropping = true;
+            self.drop_next = self.law(now, interval);
+            self.count = self.count.max(1);
+        } else if !above {
+            self.dropping = false;
+        }
+        let mut verdict = Verdict::Serve;
+        if due && self.dropping {
+            verdict = if capable { Verdict::Mark } else { Verdict::Drop };
+            self.count = self.count.saturating_add(1);
+            self.drop_next = self.law(self.drop_next, interval);
+        } else {
+            while due {
+                self.count -= 1;
+                self.drop_next = self.law(self.drop_next, interval);
+                due = self.count > 0 && now >= self.drop_next;
+            }
+        }
+        if self.blue > 0.0 && random.happens(self.blue) {
+            verdict = Verdict::Drop;
+        }
+        if self.count == 0 {
+            self.drop_next = now + interval;
+        } else if now > self.drop_next && verdict != Verdict::Drop {
+            self.drop_next = now;
+        }
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    const PARAMETERS: Parameters =
+        Parameters { target: Span::from_millis(5), interval: Span::from_millis(100), mtu_time: Span::from_millis(1) };
+
+    /// The instants at which a queue in which every packet waits for `wait` is struck, looked at each millisecond.
+    fn strikes(cobalt: &mut Cobalt, from: u64, to: u64, wait: u64) -> Vec<u64> {
+        let mut random = Random::stream(1, "queue", 0);
+        let mut verdict = |at| cobalt.verdict(&PARAMETERS, ms(at), Span::from_millis(wait), 1, false, &mut random);
+        (from..to).filter(|&at| verdict(at) == Verdict::Drop).collect()
+    }
+
+    #[test]
+    fn strikes_follow_the_control_law_and_come_to_rest_as_they_came() {
+        let mut cobalt = Cobalt::default();
+        // Above target from 1000 ms on: an interval later the first, as number 2 the next 100/sqrt(2) = 70.7 later:
+        // 1170.71; + 100/sqrt(3) = 1228.45; + 50 = 1278.45.
+        assert_eq!(strikes(&mut cobalt, 1000, 1300, 20), [1100, 1171, 1229, 1279]);
+        assert_eq!(cobalt.count, 5);
+        // 100/sqrt(5) = 44.7 after 1278.45, at 1323.17, the count falls: by 100/sqrt(4) = 50, 57.7, 70.7 and 100 later
+        // again, at 1373.17, 1430.91, 1501.62 and 1601.62.
+        assert_eq!(strikes(&mut cobalt, 1300, 1325, 1), [] as [u64; 0]);
+        assert_eq!(cobalt.count, 4);
+        strikes(&mut cobalt, 1325, 1503, 1);
+        assert_eq!(cobalt.count, 1);
+        strikes(&mut cobalt, 1503, 1603, 1);
+        assert_eq!(cobalt.count, 0);
+    }
+
+    #[test]
+    fn a_wait_of_few_packets_is_none() {
+        // Above target, but not above four full packets, or two for each of five queues.
+        let slow = Parameters { mtu_time: Span::from_millis(5), ..PARAMETERS };
+        let mut random = Random::stream(1, "queue", 0);
+        let mut cobalt = Cobalt::default();
+        cobalt.verdict(&slow, ms(0), Span::from_millis(20), 1, false, &mut random);
+        assert!(!cobalt.dropping);
+        cobalt.verdict(&PARAMETERS, ms(0), Span::from_millis(10), 5, false, &mut random);
+        assert!(!cobalt.dropping);
+        cobalt.verdict(&PARAMETERS, ms(0), Span::from_millis(11), 5, false, &mut random);
+        assert!(cobalt.dropping);
+    }
+
+    #[test]
+    fn capable_packets_are_marked_by_codel_and_dropped_by_blue() {
+        let mut random = Random::stream(1, "queue", 0);
+        let mut cobalt = Cobalt { count: 1, dropping: true, ..Cobalt::default() };
+        let verdict = cobalt.verdict(&PARAMETERS, ms(1), Span::from_millis(20), 1, true, &mut random);
+        assert_eq!(verdict, Verdict::Mark);
+        cobalt.blue = 1.0;
+        let verdict = cobalt.verdict(&PARAMETERS, ms(2), Span::from_millis(20), 1, true, &mut random);
+        assert_eq!(verdict, Verdict::Drop);
+    }
+
+    #[test]
+    fn overflow_raises_blue_and_emptiness_lowers_it() {
+        let mut cobalt = Cobalt::default();
+        // At most once in 5 ms: at 6 and 12 ms, not at 9.
+        for at in [6, 9, 12] {
+            cobalt.overflowed(&PARAMETERS, ms(at));
+        }
+        assert_eq!((cobalt.blue, cobalt.count, cobalt.dropping), (2.0 / 256.0, 1, true));
+        for at in [15, 18, 21, 24] {
+            cobalt.emptied(&PARAMETERS, ms(at));
+        }
+        assert_eq!((cobalt.blue, cobalt.dropping), (2.0 / 256.0 - 2.0 / 4096.0, false));
+    }
+}
