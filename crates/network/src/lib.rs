@@ -29,8 +29,8 @@ pub use loss::LossModel;
 pub use propagation::Propagation;
 pub use queue::{
     Admission, AvqSettings, CakeSettings, CodelSettings, Context, Count, Discipline, DisciplineSettings, DrrSettings,
-    DualPi2Settings, FqCodelSettings, FqPieSettings, FqSettings, Limit, PieSettings, QueueSettings, RedSettings,
-    Served, Settings,
+    DualPi2Settings, FqCodelSettings, FqPieSettings, FqSettings, Limit, PieSettings, PoliceSettings, QueueSettings,
+    RedSettings, Served, Settings,
 };
 pub use service::{Offered, Service};
 pub use trace::{OPPORTUNITY, Trace, TraceError};

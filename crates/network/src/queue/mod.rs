@@ -13,6 +13,7 @@ mod fq;
 mod fq_codel;
 mod fq_pie;
 mod pie;
+mod police;
 mod ranking;
 mod red;
 mod turns;
@@ -31,6 +32,7 @@ pub use self::fq::FqSettings;
 pub use self::fq_codel::FqCodelSettings;
 pub use self::fq_pie::FqPieSettings;
 pub use self::pie::PieSettings;
+pub use self::police::PoliceSettings;
 pub use self::red::RedSettings;
 use crate::{Discard, Egress, Packet, Service};
 
@@ -142,8 +144,8 @@ disciplines! {
     /// Adaptive virtual queue (Kunniyur and Srikant 2001): marks or drops arrivals that overflow a slower queue, whose
     /// capacity adapts. A full queue drops what arrives.
     "avq" => Avq(AvqSettings),
-    /// Proportional integral controller enhanced (RFC 8033): drops or marks arrivals with a probability that follows the
-    /// queueing delay. A full queue drops what arrives.
+    /// Proportional integral controller enhanced (RFC 8033): drops or marks arrivals with a probability that follows
+    /// the queueing delay. A full queue drops what arrives.
     "pie" => Pie(PieSettings),
     /// Flow queues by deficit round robin, new ones first, each under PIE. A full queue drops what arrives.
     "fq_pie" => FqPie(FqPieSettings),
@@ -153,6 +155,9 @@ disciplines! {
     /// CAKE's core: flow queues by deficit round robin, each under COBALT. A full queue drops from the head of the
     /// longest.
     "cake" => Cake(CakeSettings),
+    /// First in, first out behind a policer: what exceeds a token bucket is dropped or marked as it arrives. A full
+    /// queue drops what arrives.
+    "police" => Police(PoliceSettings),
 }
 
 /// The queue of a link.

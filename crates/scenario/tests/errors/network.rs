@@ -108,7 +108,7 @@ fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
         queue("discipline = \"fair\""),
         "demo.toml, line 6: path.queue.discipline: unknown variant `fair`, expected one of `fifo`, `fq`, `drr`, \
          `codel`, `fq_codel`, \
-         `red`, `avq`, `pie`, `fq_pie`, `dualpi2`, `cake`"
+         `red`, `avq`, `pie`, `fq_pie`, `dualpi2`, `cake`, `police`"
     );
     let stray = |name: &str| {
         format!(

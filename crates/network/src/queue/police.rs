@@ -1,0 +1,138 @@
+//! A policer: what exceeds a token bucket is dropped, or marked, when it arrives (RFC 2475, section 2.3.3.3).
+//!
+//! The bucket holds `burst` bytes and fills at `rate`. A packet that finds as many tokens as it has bytes takes them
+//! and goes through; any other exceeds the contract and takes none. Behind it packets wait first in, first out.
+
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Rate, Time};
+
+use super::fifo::Fifo;
+use super::{Admission, Context, Discipline, Served, Settings};
+use crate::{Limit, Packet, Service};
+
+/// What a scenario says about a policer, named as in `tc`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PoliceSettings {
+    /// At which the bucket fills; it must be given.
+    pub rate: Option<Rate>,
+    /// What the bucket holds; it must be given.
+    pub burst: Option<Bytes>,
+    /// Whether ECN-capable packets that exceed are marked in place of dropped; by default they are not.
+    pub ecn: bool,
+}
+
+impl Settings for PoliceSettings {
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.rate.is_none_or(Rate::is_zero) {
+            return Err(("rate", "a policer needs a rate above 0, like `10mbit`".to_owned()));
+        }
+        if self.burst.is_none_or(|burst| burst == Bytes::ZERO) {
+            return Err(("burst", "a policer needs a burst above 0, like `32kB`".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn build<P: Packet>(&self, _limit: Limit, _service: &Service) -> Box<dyn Discipline<P>> {
+        let bucket = TokenBucket::new(self.rate.unwrap_or_default(), self.burst.unwrap_or_default());
+        Box::new(Police { bucket, ecn: self.ecn, waiting: Fifo::new() })
+    }
+}
+
+/// Tokens in bits times 10^9, so that a rate in bits per second adds `rate` of them in a nanosecond: exact.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenBucket {
+    rate: u64,
+    depth: u128,
+    tokens: u128,
+    filled: Time,
+}
+
+impl TokenBucket {
+    /// A full bucket.
+    pub(crate) fn new(rate: Rate, burst: Bytes) -> Self {
+        let depth = u128::from(burst.get()) * 8_000_000_000;
+        Self { rate: rate.bits_per_second(), depth, tokens: depth, filled: Time::ZERO }
+    }
+
+    fn fill(&mut self, now: Time) {
+        let gained = u128::from(self.rate) * u128::from(now.since(self.filled).as_nanos());
+        self.tokens = (self.tokens + gained).min(self.depth);
+        self.filled = self.filled.max(now);
+    }
+
+    /// Takes the tokens for `size` at `now`, or none if there are too few.
+    fn take(&mut self, now: Time, size: Bytes) -> bool {
+        self.fill(now);
+        let needed = u128::from(size.get()) * 8_000_000_000;
+        let conforms = needed <= self.tokens;
+        if conforms {
+            self.tokens -= needed;
+        }
+        conforms
+    }
+}
+
+/// A queue behind a policer.
+#[derive(Debug)]
+struct Police<P> {
+    bucket: TokenBucket,
+    ecn: bool,
+    waiting: Fifo<P>,
+}
+
+impl<P: Packet> Discipline<P> for Police<P> {
+    fn admit(&mut self, packet: &P, cx: &mut Context<'_, P>) -> Admission {
+        match (self.bucket.take(cx.now, packet.size()), self.ecn && packet.ecn().is_capable()) {
+            (true, _) => Admission::Take,
+            (false, true) => Admission::Mark,
+            (false, false) => Admission::Drop,
+        }
+    }
+
+    fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
+        self.waiting.push(cx.now, packet);
+    }
+
+    fn pop(&mut self, _cx: &mut Context<'_, P>) -> Option<Served<P>> {
+        let (packet, arrived) = self.waiting.pop()?;
+        Some(Served { packet, arrived, marked: false })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Driven, Parcel, at};
+
+    #[test]
+    fn what_exceeds_the_bucket_takes_no_tokens() {
+        // 8 Mbit/s: a byte a microsecond. Three packets of 1000 bytes fit at once, then one each millisecond.
+        let mut bucket = TokenBucket::new(Rate::from_mbit(8), Bytes::new(3000));
+        let size = Bytes::new(1000);
+        let taken = [0, 0, 0, 0, 999, 1000, 1500, 2000].map(|micros| bucket.take(at(micros), size));
+        assert_eq!(taken, [true, true, true, false, false, true, false, true]);
+        // It is full again after 3 ms and holds no more.
+        let later = [0, 0, 0, 0].map(|micros| bucket.take(at(100_000 + micros), size));
+        assert_eq!(later, [true, true, true, false]);
+    }
+
+    #[test]
+    fn a_packet_above_the_burst_never_conforms() {
+        let mut bucket = TokenBucket::new(Rate::from_mbit(8), Bytes::new(1000));
+        assert!(!bucket.take(at(1_000_000), Bytes::new(1001)));
+    }
+
+    #[test]
+    fn capable_packets_may_be_marked_in_place_of_dropped() {
+        for (ecn, packet, expected) in [
+            (true, Parcel::full(0).capable(), Admission::Mark),
+            (true, Parcel::full(0), Admission::Drop),
+            (false, Parcel::full(0).capable(), Admission::Drop),
+        ] {
+            let bucket = TokenBucket::new(Rate::from_mbit(8), Bytes::new(1000));
+            let mut queue = Driven::new(Police { bucket, ecn, waiting: Fifo::new() });
+            assert_eq!(queue.admit(at(0), packet), expected);
+        }
+    }
+}
