@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use network::{
-    AvqSettings, CodelSettings, Departure, Discard, DisciplineSettings, DrrSettings, Egress, FqCodelSettings,
-    FqSettings, Limit, Link, LinkSettings, LossModel, OPPORTUNITY, Packet, QueueSettings, RedSettings, Service, Trace,
+    AvqSettings, CakeSettings, CodelSettings, Departure, Discard, DisciplineSettings, DrrSettings, DualPi2Settings,
+    Egress, FqCodelSettings, FqPieSettings, FqSettings, Limit, Link, LinkSettings, LossModel, OPPORTUNITY, Packet,
+    PieSettings, PoliceSettings, QueueSettings, RedSettings, Service, Trace,
 };
 use proptest::prelude::*;
 use units::{Bytes, Ecn, Fraction, Random, Rate, Span, Time};
@@ -219,7 +220,57 @@ fn early() -> impl Strategy<Value = DisciplineSettings> {
         let gamma = Fraction::new(gamma).unwrap();
         DisciplineSettings::Avq(AvqSettings { gamma, alpha, ecn, virtual_limit: Some(room), bandwidth: None })
     });
-    prop_oneof![red, avq]
+    let police = (rate(), size(), any::<bool>()).prop_map(|(rate, burst, ecn)| {
+        DisciplineSettings::Police(PoliceSettings { rate: Some(rate), burst: Some(burst), ecn })
+    });
+    prop_oneof![red, avq, pie(), police]
+}
+
+/// PIE for one queue and for few.
+fn pie() -> impl Strategy<Value = DisciplineSettings> {
+    let keys = (span(1..5000), span(1..5000), 0u32..=32, 0u32..=32, any::<[bool; 2]>());
+    (keys, 0u32..4, 1u64..3000).prop_map(|((target, tupdate, alpha, beta, [ecn, bytemode]), flows, quantum)| {
+        let pie = PieSettings { target, tupdate, alpha, beta, ecn, bytemode };
+        if flows == 0 {
+            return DisciplineSettings::Pie(pie);
+        }
+        DisciplineSettings::FqPie(FqPieSettings {
+            target,
+            tupdate,
+            alpha,
+            beta,
+            ecn,
+            ecn_prob: 30 * flows,
+            bytemode,
+            flows,
+            quantum: Bytes::new(quantum),
+            memory_limit: Bytes::new(10 * quantum),
+        })
+    })
+}
+
+/// Disciplines that strike what stands, in several queues.
+fn several() -> impl Strategy<Value = DisciplineSettings> {
+    let cake = (span(1..20_000), any::<bool>(), 1u64..30_000).prop_map(|(rtt, flowblind, memory)| {
+        DisciplineSettings::Cake(CakeSettings { rtt, flowblind, memlimit: Some(Bytes::new(memory)) })
+    });
+    let dual = (span(1..5000), span(1..5000), span(0..5000), 0u32..3, 1u32..10, any::<[bool; 2]>()).prop_map(
+        |(target, tupdate, step_thresh, min_qlen_step, coupling_factor, [overflow, any_ect])| {
+            DisciplineSettings::DualPi2(DualPi2Settings {
+                target,
+                tupdate,
+                alpha: 10.0,
+                beta: 100.0,
+                step_thresh,
+                min_qlen_step,
+                coupling_factor,
+                classic_protection: 10 * coupling_factor,
+                overflow,
+                any_ect,
+            })
+        },
+    );
+    prop_oneof![cake, dual]
 }
 
 fn settings() -> impl Strategy<Value = LinkSettings> {
@@ -511,7 +562,7 @@ proptest! {
 
     #[test]
     fn what_is_dropped_is_neither_served_nor_waiting(
-        settings in settings_of(prop_oneof![managed(), early()]),
+        settings in settings_of(prop_oneof![managed(), early(), several()]),
         arrivals in arrivals(),
         seed: u64,
     ) {
@@ -529,14 +580,17 @@ proptest! {
             prop_assert!(!parcel.marked || parcel.ecn);
             prop_assert!(departure.start >= departure.arrived);
         }
-        for flow in 0..5 {
-            prop_assert!(run.departures.iter().filter(|(p, _)| p.flow == flow).is_sorted_by_key(|(p, _)| p.number));
+        // Of the dual queue, each half is in order.
+        let halves = matches!(settings.queue.discipline, DisciplineSettings::DualPi2(_));
+        for (flow, ecn) in (0..5).flat_map(|flow| [(flow, false), (flow, true)]) {
+            let own = run.departures.iter().filter(|(p, _)| p.flow == flow && (!halves || p.ecn == ecn));
+            prop_assert!(own.is_sorted_by_key(|(p, _)| p.number));
         }
     }
 
     #[test]
     fn drops_do_not_depend_on_when_the_link_is_looked_at(
-        settings in settings_of(prop_oneof![managed(), early()]),
+        settings in settings_of(prop_oneof![managed(), early(), several()]),
         arrivals in arrivals(),
         wakes in wakes(),
         seed: u64,

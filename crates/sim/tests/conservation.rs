@@ -50,6 +50,13 @@ fn queue() -> impl Strategy<Value = &'static str> {
         "{ limit = '9kB', mark_above = '4p', discipline = 'fq' }",
         "{ limit = '30p', count_in_service = true, discipline = 'drr' }",
         "{ limit = '60ms', discipline = 'drr', quantum = '300B' }",
+        "{ limit = '40p', discipline = 'red', burst = 4, gentle = true }",
+        "{ limit = '40p', discipline = 'avq' }",
+        "{ discipline = 'pie', target = '5ms', ecn = true }",
+        "'fq_pie'",
+        "'dualpi2'",
+        "{ discipline = 'cake', memlimit = '20kB' }",
+        "{ limit = '40p', discipline = 'police', rate = '5mbit', burst = '9kB' }",
     ])
 }
 

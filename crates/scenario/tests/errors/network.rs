@@ -107,13 +107,12 @@ fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
     assert_eq!(
         queue("discipline = \"fair\""),
         "demo.toml, line 6: path.queue.discipline: unknown variant `fair`, expected one of `fifo`, `fq`, `drr`, \
-         `codel`, `fq_codel`, \
-         `red`, `avq`, `pie`, `fq_pie`, `dualpi2`, `cake`, `police`"
+         `codel`, `fq_codel`, `red`, `avq`, `pie`, `fq_pie`, `dualpi2`, `cake`, `police`"
     );
     let stray = |name: &str| {
         format!(
             "demo.toml, line 6: path.queue.quantum: the discipline `{name}` has no such key, but `drr` or \
-             `fq_codel` has"
+             `fq_codel` or `fq_pie` has"
         )
     };
     assert_eq!(queue("quantum = \"1500B\""), stray("fifo"));
@@ -132,6 +131,30 @@ fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
         "demo.toml, line 6: path.queue.quantum: invalid type: integer `1500`, expected a size with its unit, \
          like \"64kB\""
     );
+}
+
+#[test]
+fn settings_of_queues_that_drop_early_out_of_range() {
+    let queue = |discipline: &str, keys: &str| {
+        dumbbell("\"84p\"", &format!("{{ limit = \"84p\", discipline = \"{discipline}\", {keys} }}"))
+    };
+    for (discipline, keys, sentence) in [
+        ("red", "min = \"30kB\", max = \"30kB\"", ".max: `30kB` must be above `min`, which is `30kB`"),
+        ("red", "harddrop = true", ".harddrop: it says what becomes of packets beside marks, so it needs `ecn = true`"),
+        ("red", "probability = \"200%\"", ".probability: `200%` is above 100%"),
+        ("avq", "alpha = 0.0", ".alpha: 0 is out of range (allowed: above 0 to 1000)"),
+        ("avq", "gamma = \"0%\"", ".gamma: `0%` of a link cannot be aimed at: it must be above 0, like `98%`"),
+        ("pie", "tupdate = \"0s\"", ".tupdate: `0s` is no time: it must be above 0, like `15ms`"),
+        ("pie", "alpha = 33", ".alpha: 33 is out of range (allowed: 0 to 32)"),
+        ("fq_pie", "ecn_prob = 101", ".ecn_prob: 101 is out of range (allowed: 0 to 100)"),
+        ("dualpi2", "coupling_factor = 0", ".coupling_factor: 0 is out of range (allowed: 1 to 255)"),
+        ("dualpi2", "beta = -1.0", ".beta: -1 is out of range (allowed: 0 to 256)"),
+        ("cake", "rtt = \"0s\"", ".rtt: `0s` is no time: it must be above 0, like `100ms`"),
+        ("police", "burst = \"32kB\"", ": `rate`: a policer needs a rate above 0, like `10mbit`"),
+        ("police", "rate = \"8mbit\"", ": `burst`: a policer needs a burst above 0, like `32kB`"),
+    ] {
+        assert_eq!(queue(discipline, keys), format!("demo.toml, line 6: path.queue{sentence}"));
+    }
 }
 
 #[test]
