@@ -90,6 +90,10 @@ class PaperFigure(ABC):
         """The panels with their curves; a panel none of whose runs has finished is empty."""
         return [Panel(str(p.get("title", "")), self.series(p, samples)) for p in self.spec["panels"]]
 
+    def check(self) -> None:
+        """Reads all of the file's figure; what is wrong in it is an error."""
+        self.panels(Samples())
+
     def draw(self, panels: Sequence[Panel]) -> Figure:
         """The picture."""
         return draw(panels, self.x, self.y, int(self.spec.get("columns", 1)))
@@ -307,6 +311,13 @@ class Curves(PaperFigure):
             for curve in panel.get("curves", []):
                 if is_metric(self._function(curve)):
                     yield self.condition(curve), self._sample(curve)
+
+    def check(self) -> None:
+        """Reads all of it, but computes no model."""
+        for panel in self.spec["panels"]:
+            for curve in panel.get("curves", []):
+                str(curve["label"])
+                self._sample(curve)
 
     def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
         """The curves of one panel; those of models are computed once."""

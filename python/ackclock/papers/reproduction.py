@@ -153,7 +153,7 @@ class Work:
         with as_mistakes(f"{experiment.file.name}, figures"):
             self.figures = figures.figures(experiment)
             for figure in self.figures:
-                figure.panels(self.samples)  # reads all of it before anything is run
+                figure.check()  # reads all of it before anything is run
         with as_mistakes(f"{experiment.file.name}, tables"):
             self.tables = tables(experiment)
         for claim, groups in self.claims:
