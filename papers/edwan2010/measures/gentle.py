@@ -121,3 +121,8 @@ def thrust_duration() -> float:
 def small_thrust_rate() -> float:
     """The mean rate of thrust at 100 Mbit/s, in Mbit/s."""
     return SMALL.rate * 12e-3
+
+
+def largest_increase() -> float:
+    """The largest increase of the rocket rule in 30 rounds, in packets per RTT."""
+    return float(rocket_increases(30).max())
