@@ -20,21 +20,19 @@ pub struct Variant {
     pub values: &'static [(&'static str, Literal)],
 }
 
-/// Illinois of Linux.
-const ILLINOIS: &[(&str, Literal)] =
-    &[("theta_in_a_row", Literal::Switch(false)), ("arithmetic", Literal::Word("linux"))];
-/// YeAH of Linux.
-const YEAH: &[(&str, Literal)] = &[("arithmetic", Literal::Word("linux"))];
-
 /// The variants by controller.
 const VARIANTS: &[(&str, &[Variant])] = &[
+    ("bic", controllers::bic::VARIANTS),
     ("cubic", controllers::cubic::VARIANTS),
     ("highspeed", controllers::highspeed::VARIANTS),
     ("htcp", controllers::htcp::VARIANTS),
-    ("illinois", &[Variant { stack: "linux", values: ILLINOIS }]),
+    ("hybla", controllers::hybla::VARIANTS),
+    ("illinois", controllers::illinois::VARIANTS),
     ("scalable", controllers::scalable::VARIANTS),
     ("vegas", controllers::vegas::VARIANTS),
-    ("yeah", &[Variant { stack: "linux", values: YEAH }]),
+    ("veno", controllers::veno::VARIANTS),
+    ("westwood", controllers::westwood::VARIANTS),
+    ("yeah", controllers::yeah::VARIANTS),
 ];
 
 /// The variants of controller `name`; none where no stack has one of its own.

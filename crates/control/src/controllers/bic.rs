@@ -27,6 +27,7 @@ use crate::parameters::parameters;
 use crate::parts::linux::{self, Arithmetic, Counter, avoidance};
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
+use crate::variants::Variant;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about BIC.
@@ -42,6 +43,9 @@ pub const ENTRY: Entry = Entry {
     ],
     make: |given| Ok(Box::new(Bic::new(Settings::read(given)?))),
 };
+
+/// What stacks do otherwise.
+pub const VARIANTS: &[Variant] = &[linux::VARIANT];
 
 parameters! {
     /// The parameters.

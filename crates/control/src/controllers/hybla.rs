@@ -22,6 +22,7 @@ use crate::parameters::parameters;
 use crate::parts::linux::{self, Arithmetic, Counter, micros};
 use crate::parts::reno::delegate;
 use crate::range::from;
+use crate::variants::Variant;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about Hybla.
@@ -34,6 +35,9 @@ pub const ENTRY: Entry = Entry {
     probes: &[Quantity::new("rho", "", "RTT over the reference RTT, at least 1")],
     make: |given| Ok(Box::new(Hybla::new(Settings::read(given)?))),
 };
+
+/// What stacks do otherwise.
+pub const VARIANTS: &[Variant] = &[linux::VARIANT];
 
 /// The share of the window kept on a loss.
 const BETA: f64 = 0.5;

@@ -35,6 +35,7 @@ use crate::parameters::{choices, over, parameters, with_defaults};
 use crate::parts::linux::{self, Arithmetic};
 use crate::parts::reno::delegate;
 use crate::range::{Literal, above, from};
+use crate::variants::Variant;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about TCP-Illinois.
@@ -77,10 +78,14 @@ orders! {
     TCP_C, "tcp-c", "TCP-C", "TCP-Illinois with the third power of the delay",
         &[("order", Literal::Integer(3)), LINUX_THETA];
     TCP_FQ, "tcp-fq", "TCP-Fq", "TCP-Illinois with the square of the delay in the decrease alone",
-        &[("variant", Literal::Word("fq")), LINUX_THETA];
+        &[("form", Literal::Word("fq")), LINUX_THETA];
     TCP_FS, "tcp-fs", "TCP-Fs", "TCP-Illinois with a decrease that stays small up to a longer queue",
-        &[("variant", Literal::Word("fs")), LINUX_THETA];
+        &[("form", Literal::Word("fs")), LINUX_THETA];
 }
+
+/// What stacks do otherwise.
+pub const VARIANTS: &[Variant] =
+    &[Variant { stack: "linux", values: &[LINUX_THETA, ("arithmetic", Literal::Word("linux"))] }];
 
 /// Standard TCP.
 const ALPHA_BASE: f64 = 1.0;
@@ -88,7 +93,7 @@ const BETA_BASE: f64 = 0.5;
 
 choices! {
     /// Which functions of the delay.
-    pub enum Variant {
+    pub enum Form {
         /// Both of the order given.
         Power = Word("power"),
         /// The increase of order 1, the decrease of order 2.
@@ -136,7 +141,7 @@ parameters! {
         order: u32 = 1, range from(1).up_to(8), source "Edwan 2010, (6.3) and (6.4), n";
         /// Both functions of that order, or TCP-Fq: the square in the decrease alone, or TCP-Fs: a decrease that rises
         /// later
-        variant: Variant = Variant::Power, source "Edwan 2010, section 6.2";
+        form: Form = Form::Power, source "Edwan 2010, section 6.2";
         /// The least and the largest RTT are those of samples, or of the means of round trips
         extrema: Extrema = Extrema::Sample, source "Edwan 2010, section 6.1";
         /// After a loss the threshold is what should have been given up
@@ -149,10 +154,10 @@ parameters! {
 impl Settings {
     /// The orders of increase and decrease.
     fn orders(&self) -> (u32, u32) {
-        match self.variant {
-            Variant::Power => (self.order, self.order),
-            Variant::Fq => (1, 2),
-            Variant::Fs => (1, 1),
+        match self.form {
+            Form::Power => (self.order, self.order),
+            Form::Fq => (1, 2),
+            Form::Fs => (1, 1),
         }
     }
 
@@ -165,7 +170,7 @@ impl Settings {
 
     /// The decrease at delay `da` of at most `dm`; (6.4) of the thesis.
     fn beta_at(&self, da: f64, dm: f64) -> f64 {
-        if self.variant == Variant::Fs {
+        if self.form == Form::Fs {
             return self.smoothed_beta_at(da, dm);
         }
         let (d2, d3) = (self.eta_2 * dm, self.eta_3 * dm);

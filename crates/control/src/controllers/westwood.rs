@@ -26,6 +26,7 @@ use crate::parameters::{choices, parameters};
 use crate::parts::linux::{self, Arithmetic, Counter};
 use crate::parts::reno::delegate;
 use crate::range::above;
+use crate::variants::Variant;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about Westwood.
@@ -41,6 +42,9 @@ pub const ENTRY: Entry = Entry {
     ],
     make: |given| Ok(Box::new(Westwood::new(Settings::read(given)?))),
 };
+
+/// What stacks do otherwise.
+pub const VARIANTS: &[Variant] = &[linux::VARIANT];
 
 /// The shortest sample of Westwood+.
 const SHORTEST: Span = Span::from_millis(50);

@@ -27,6 +27,7 @@ use crate::parts::linux::{self, Arithmetic, Counter};
 use crate::parts::queue_meter::{Estimate, QueueMeter};
 use crate::parts::reno::delegate;
 use crate::range::from;
+use crate::variants::Variant;
 use crate::{Ack, Context, Controller, Counting, Loss, Probe, Reno, Undo, Wants};
 use units::Span;
 
@@ -46,6 +47,9 @@ pub const ENTRY: Entry = Entry {
     ],
     make: |given| Ok(Box::new(Yeah::new(Settings::read(given)?))),
 };
+
+/// What stacks do otherwise.
+pub const VARIANTS: &[Variant] = &[linux::VARIANT];
 
 parameters! {
     /// The parameters.

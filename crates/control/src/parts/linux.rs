@@ -3,6 +3,8 @@
 use units::Span;
 
 use crate::parameters::choices;
+use crate::range::Literal;
+use crate::variants::Variant;
 use crate::{Ack, Counting, Loss, Reno};
 
 choices! {
@@ -14,6 +16,9 @@ choices! {
         Linux = Word("linux"),
     }
 }
+
+/// The variant of a controller whose module in Linux differs in its arithmetic alone.
+pub(crate) const VARIANT: Variant = Variant { stack: "linux", values: &[("arithmetic", Literal::Word("linux"))] };
 
 /// `snd_cwnd_cnt`: segments acknowledged since the window last grew in congestion avoidance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -94,8 +94,8 @@ fn a_window_of_acknowledgements_adds_alpha_and_a_loss_takes_beta() {
     assert_eq!((illinois.slow_start_threshold(), probed(&illinois, "beta")), (61.25, 0.5));
 }
 
-fn given(order: u32, variant: Variant) -> Settings {
-    Settings { order, variant, ..Settings::default() }
+fn given(order: u32, form: Form) -> Settings {
+    Settings { order, form, ..Settings::default() }
 }
 
 fn close(measured: f64, expected: f64) -> bool {
@@ -114,7 +114,7 @@ fn orders_one_to_three_have_the_values_of_the_thesis() {
         (1.0, [0.3, 0.3, 0.3], [0.5, 0.5, 0.5]),
     ] {
         for order in 1..=3 {
-            let settings = given(order, Variant::Power);
+            let settings = given(order, Form::Power);
             let (a, b) = (settings.alpha_at(d, 1.0), settings.beta_at(d, 1.0));
             let n = order as usize - 1;
             assert!(close(a, alpha[n]) && close(b, beta[n]), "order {order} at {d}: {a}, {b}");
@@ -124,7 +124,7 @@ fn orders_one_to_three_have_the_values_of_the_thesis() {
 
 #[test]
 fn fq_has_the_square_in_the_decrease_alone() {
-    let settings = given(7, Variant::Fq);
+    let settings = given(7, Form::Fq);
     assert!(close(settings.alpha_at(0.3, 1.0), 0.955) && close(settings.beta_at(0.3, 1.0), 0.173));
 }
 
@@ -132,7 +132,7 @@ fn fq_has_the_square_in_the_decrease_alone() {
 fn fs_has_its_corners_at_0_275_and_0_45_of_the_largest_delay() {
     // d_2 = 0.1, d_3 = 0.8: d_5 = 0.45 with half way 0.3125, d_4 = 0.275 with 0.125; between them 0.21875 at 0.3625. At
     // 0.7 the line of order 1: 0.125 + 0.375 * 0.6/0.7.
-    let settings = given(1, Variant::Fs);
+    let settings = given(1, Form::Fs);
     for (d, beta) in [(0.275, 0.125), (0.3625, 0.21875), (0.45, 0.3125), (0.7, 0.446_43), (0.8, 0.5), (0.9, 0.5)] {
         assert!(close(settings.beta_at(d, 1.0), beta), "{d}: {}", settings.beta_at(d, 1.0));
     }
@@ -141,11 +141,11 @@ fn fs_has_its_corners_at_0_275_and_0_45_of_the_largest_delay() {
 
 #[test]
 fn the_orders_of_the_thesis_are_illinois_with_their_parameters() {
-    for (entry, order, variant) in
-        [(TCP_Q, 2, Variant::Power), (TCP_C, 3, Variant::Power), (TCP_FQ, 1, Variant::Fq), (TCP_FS, 1, Variant::Fs)]
+    for (entry, order, form) in
+        [(TCP_Q, 2, Form::Power), (TCP_C, 3, Form::Power), (TCP_FQ, 1, Form::Fq), (TCP_FS, 1, Form::Fs)]
     {
         let defaults: Parameters = entry.parameters.iter().map(|p| (p.name.to_owned(), p.default.to_json())).collect();
-        let expected = Settings { theta_in_a_row: false, ..given(order, variant) };
+        let expected = Settings { theta_in_a_row: false, ..given(order, form) };
         assert_eq!(Settings::read(&defaults), Ok(expected), "{}", entry.name);
     }
     // At 30 of 100 ms the square gives 2.559, whatever else is given.
@@ -226,15 +226,10 @@ fn linux_has_increase_and_decrease_in_128ths_and_64ths() {
 #[test]
 fn whole_numbers_follow_the_curves_of_every_order() {
     // Within a 128th and a 64th, and what dropped bits of the delay leave.
-    for (order, variant) in [
-        (1, Variant::Power),
-        (2, Variant::Power),
-        (3, Variant::Power),
-        (8, Variant::Power),
-        (1, Variant::Fq),
-        (1, Variant::Fs),
-    ] {
-        let settings = given(order, variant);
+    for (order, form) in
+        [(1, Form::Power), (2, Form::Power), (3, Form::Power), (8, Form::Power), (1, Form::Fq), (1, Form::Fs)]
+    {
+        let settings = given(order, form);
         for delay in (2u64..=100).step_by(7) {
             let mut illinois = whole(settings, 100.0, 100);
             whole_round(&mut illinois, delay);

@@ -1,6 +1,6 @@
 //! Illinois in the whole numbers of Linux: RTTs in microseconds, the increase in 128ths, the decrease in 64ths.
 
-use super::{Extrema, Settings, Variant};
+use super::{Extrema, Form, Settings};
 use crate::parts::linux::{Counter, avoidance, micros};
 use crate::{Ack, Loss, Probe, Reno};
 
@@ -158,7 +158,7 @@ impl Whole {
         let range = u64::from(self.beta_max - self.beta_min);
         let middle = u64::midpoint(d2, d3);
         let late = u64::midpoint(d2, middle);
-        let smoothed = settings.variant == Variant::Fs;
+        let smoothed = settings.form == Form::Fs;
         if self.delay <= if smoothed { late } else { d2 } {
             return self.beta_min;
         }
