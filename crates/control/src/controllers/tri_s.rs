@@ -13,8 +13,11 @@
 //!
 //! Notable differences from the thesis, and what it leaves open: a loss that duplicate ACKs show counts as a timeout,
 //! as the scheme is older than fast recovery. The thresholds are not given: a half each. T_1 is one segment in the
-//! smallest RTT. The throughput of a round trip is what its window brought, W_n over its mean RTT. After a segment
+//! smallest RTT. The throughput of a round trip is what its ACKs show to be
+//! delivered. After a segment
 //! was given back it holds for a round trip; `strict` gives two back, for less than there was before.
+
+use units::Time;
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
@@ -75,10 +78,10 @@ pub struct TriS {
     undo: Undo<(Reno, Mode)>,
     mode: Mode,
     last: Round,
-    /// The window of the running round trip, and its RTT samples.
+    /// The running round trip: its window, when it began, and the segments delivered since.
     window: f64,
-    sum: f64,
-    samples: u32,
+    began: Time,
+    delivered: u32,
     ntg: f64,
     /// A segment was tried in the round trip before.
     tried: bool,
@@ -94,19 +97,20 @@ impl TriS {
             mode: Mode::Start,
             last: Round::default(),
             window: 1.0,
-            sum: 0.0,
-            samples: 0,
+            began: Time::ZERO,
+            delivered: 0,
             ntg: 1.0,
             tried: false,
         }
     }
 
     /// A round trip ends: the gradient against the one before, if the window changed.
-    fn measure(&mut self, ack: &Ack) {
-        if self.samples == 0 || self.sum <= 0.0 {
+    fn measure(&mut self, now: Time, ack: &Ack) {
+        let elapsed = now.since(self.began).as_secs_f64();
+        if elapsed <= 0.0 || self.delivered == 0 {
             return;
         }
-        let round = Round { window: self.window, throughput: self.window * f64::from(self.samples) / self.sum };
+        let round = Round { window: self.window, throughput: f64::from(self.delivered) / elapsed };
         let change = round.window - self.last.window;
         let first = 1.0 / ack.min_rtt.as_secs_f64().max(1e-9);
         if self.last.window > 0.0 && change.abs() >= 0.5 {
@@ -115,8 +119,8 @@ impl TriS {
         self.last = round;
     }
 
-    fn begin_round(&mut self) {
-        (self.window, self.sum, self.samples) = (self.reno.window, 0.0, 0);
+    fn begin_round(&mut self, now: Time) {
+        (self.window, self.began, self.delivered) = (self.reno.window, now, 0);
     }
 
     /// A round trip of the search ends.
@@ -132,17 +136,10 @@ impl TriS {
     }
 
     /// After a loss the search, or slow start, goes on from another window.
-    fn begin_anew(&mut self, mode: Mode) {
+    fn begin_anew(&mut self, now: Time, mode: Mode) {
         (self.mode, self.tried) = (mode, false);
         (self.last, self.ntg) = (Round::default(), 1.0);
-        self.begin_round();
-    }
-
-    fn observe(&mut self, ack: &Ack) {
-        if let Some(rtt) = ack.undelayed_rtt() {
-            self.sum += rtt.as_secs_f64();
-            self.samples += 1;
-        }
+        self.begin_round(now);
     }
 }
 
@@ -151,13 +148,13 @@ impl Controller for TriS {
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);
-        self.begin_round();
+        self.begin_round(cx.now);
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.observe(ack);
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.delivered += ack.newly_delivered;
         if ack.round_start {
-            self.measure(ack);
+            self.measure(cx.now, ack);
             if self.mode == Mode::Restart && self.ntg <= self.settings.th_d {
                 self.mode = Mode::Search;
                 self.reno.threshold = self.reno.window.max(Reno::MINIMUM);
@@ -169,24 +166,24 @@ impl Controller for TriS {
             self.reno.window += ack.slow_start_credit();
         }
         if ack.round_start {
-            self.begin_round();
+            self.begin_round(cx.now);
         }
     }
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.observe(ack);
+        self.delivered += ack.newly_delivered;
     }
 
-    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+    fn on_loss(&mut self, cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember((self.reno, self.mode));
         self.reno.multiplicative_decrease(BETA);
-        self.begin_anew(Mode::Search);
+        self.begin_anew(cx.now, Mode::Search);
     }
 
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+    fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, (self.reno, self.mode));
         self.reno.timeout(BETA, loss.again);
-        self.begin_anew(Mode::Restart);
+        self.begin_anew(cx.now, Mode::Restart);
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {
@@ -205,26 +202,29 @@ impl Controller for TriS {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{World, ack, loss, probed, rtt};
+    use crate::Counting;
+    use crate::testing::{World, ack, loss, probed};
     use units::Span;
 
-    /// A round trip of `millis` on a path of 100 ms, in one ACK.
-    fn round(tri_s: &mut TriS, millis: u64) {
-        let ack = Ack { rtt: rtt(millis), min_rtt: Span::from_millis(100), round_start: true, ..ack() };
-        tri_s.on_ack(&mut World::new().context(), &ack);
+    /// A round trip of `millis` on a path of 100 ms, whose window is delivered by one ACK.
+    fn round(world: &mut World, tri_s: &mut TriS, millis: u64) {
+        world.pass(Span::from_millis(millis));
+        let newly_delivered = tri_s.window() as u32;
+        let ack = Ack { min_rtt: Span::from_millis(100), round_start: true, newly_delivered, ..ack() };
+        tri_s.on_ack(&mut world.context(), &Ack { counting: Counting::PerAck, ..ack });
     }
 
     fn searching(window: f64, settings: Settings) -> TriS {
         let mut tri_s = TriS::new(settings);
         (tri_s.mode, tri_s.reno) = (Mode::Search, Reno { window, threshold: 2.0 });
-        tri_s.begin_round();
+        tri_s.begin_round(Time::ZERO);
         tri_s
     }
 
     #[test]
     fn on_an_empty_path_each_round_trip_adds_a_segment() {
-        let mut tri_s = searching(10.0, Settings::default());
-        (0..3).for_each(|_| round(&mut tri_s, 100));
+        let (mut world, mut tri_s) = (World::new(), searching(10.0, Settings::default()));
+        (0..3).for_each(|_| round(&mut world, &mut tri_s, 100));
         assert_eq!(tri_s.window(), 13.0);
         // 12 segments in 100 ms after 11: ten a second more, as the first brought.
         assert!((probed(&tri_s, "ntg") - 1.0).abs() < 1e-9, "{}", probed(&tri_s, "ntg"));
@@ -233,18 +233,18 @@ mod tests {
     #[test]
     fn on_a_full_path_a_segment_comes_and_goes() {
         // 100 segments a second at most: 10 in 100 ms, 11 in 110, 12 in 120.
-        let mut tri_s = searching(10.0, Settings::default());
+        let (mut world, mut tri_s) = (World::new(), searching(10.0, Settings::default()));
         let windows: Vec<f64> = (0..6)
             .map(|_| {
                 let millis = 10 * tri_s.window() as u64;
-                round(&mut tri_s, millis);
+                round(&mut world, &mut tri_s, millis);
                 tri_s.window()
             })
             .collect();
         assert_eq!(windows, [11.0, 10.0, 11.0, 10.0, 11.0, 10.0]);
-        let mut tri_s = searching(10.0, Settings { strict: true, ..Settings::default() });
-        round(&mut tri_s, 100);
-        round(&mut tri_s, 110);
+        let (mut world, mut tri_s) = (World::new(), searching(10.0, Settings { strict: true, ..Settings::default() }));
+        round(&mut world, &mut tri_s, 100);
+        round(&mut world, &mut tri_s, 110);
         assert_eq!(tri_s.window(), 9.0);
     }
 
@@ -257,11 +257,11 @@ mod tests {
         assert_eq!((tri_s.window(), probed(&tri_s, "mode")), (11.0, 1.0));
         tri_s.on_timeout(&mut world.context(), &loss());
         assert_eq!((tri_s.window(), probed(&tri_s, "mode")), (1.0, 2.0));
-        round(&mut tri_s, 100);
-        round(&mut tri_s, 100);
+        round(&mut world, &mut tri_s, 100);
+        round(&mut world, &mut tri_s, 100);
         assert_eq!((tri_s.window(), probed(&tri_s, "mode")), (3.0, 2.0));
         // Two segments in 100 ms, then three in 142: 21.1 a second after 20, a ninth of what the first brought.
-        round(&mut tri_s, 142);
+        round(&mut world, &mut tri_s, 142);
         assert_eq!((tri_s.window(), probed(&tri_s, "mode")), (3.0, 3.0));
         assert!((probed(&tri_s, "ntg") - 0.1127).abs() < 1e-3, "{}", probed(&tri_s, "ntg"));
     }
