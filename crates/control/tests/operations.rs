@@ -137,8 +137,11 @@ impl Connection {
         let before = self.controller.window();
         // A controller that tracks the window of a loss-based flow may return to it on a loss (CDG, equation 8).
         let before_loss = probes(&*self.controller).get("shadow_window").copied().unwrap_or(0.0).max(before);
-        // Westwood+ of Linux sets its window at the end of recovery (COMPLETE_CWR).
-        let after_recovery = probes(&*self.controller).get("estimated_window").copied().unwrap_or(0.0);
+        // Some set their window at the end of recovery: Westwood+ of Linux (COMPLETE_CWR), Reno with loss
+        // differentiation.
+        let shown = probes(&*self.controller);
+        let set = ["estimated_window", "window_at_loss"].map(|name| shown.get(name).copied().unwrap_or(0.0));
+        let after_recovery = set[0].max(set[1]);
         let (ack, duplicate) = match operation {
             Operation::Ack(signals) => (Some(self.ack(signals)), false),
             Operation::DuplicateAck(signals) => (Some(self.ack(signals)), true),

@@ -24,6 +24,7 @@ pub mod ledbat;
 pub mod newreno;
 pub mod nice;
 pub mod pert;
+pub mod pit;
 pub mod relentless;
 pub mod scalable;
 pub mod siad;

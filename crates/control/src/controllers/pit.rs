@@ -1,0 +1,355 @@
+//! Reno with loss differentiation by packet inter-arrival times (Edwan, "Improved Algorithms for TCP Congestion
+//! Control", thesis, Loughborough 2010, chapter 8): NewReno that gives up less for a loss of the last link.
+//!
+//! After a loss on the last link the gaps between duplicate ACKs are multiples of T, the time of a packet on the
+//! slowest link: a large span and a pattern. After congestion they are all about T, or cross traffic has made them
+//! random. A canceller of differences removes the pattern; what it leaves below T is noise.
+//!
+//! | rule, with S the gaps | here |
+//! | --- | --- |
+//! | section 8.2: gaps from the ACK before the first duplicate to the last duplicate | `Capture` |
+//! | section 8.3: all differences, K times, those below T taken out; rho counts these | `pit/canceller.rs` |
+//! | N_s = 2/(1 + exp(-a rho)) - 1, S_p = 1 - S_min/S_max | `Pit::decrease` |
+//! | mu = min(1, 1 - S_p + N_s), beta' = mu/2 | `Pit::decrease` |
+//! | the ACK that ends recovery: w = ssthresh = (1 - beta') w at the loss | `Controller::on_recovered` |
+//!
+//! What the thesis leaves open, and how it is read here:
+//! - Until recovery ends the window is that of NewReno: only then all gaps are known. Timeouts and marks are
+//!   NewReno's.
+//! - rho counts differences that are not zero nor T but for rounding, a thousandth of T; `definition` has their sum
+//!   and their share. mu is printed without the limit of 1.
+//! - T is the smallest time between new ACKs, per segment, that is not below half of the median of the last 32.
+//! - Of a loss event the first hundred gaps count, of an iteration at most 5000 differences.
+//! - The capture ends with the first ACK of new data, also where more segments were lost.
+
+mod canceller;
+
+use units::{Span, Time};
+
+use self::canceller::Gaps;
+use crate::entry::{Entry, Quantity};
+use crate::parameters::{choices, parameters};
+use crate::parts::reno::delegate;
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+
+/// What the registry tells about it.
+pub const ENTRY: Entry = Entry {
+    name: "pit",
+    title: "Reno with loss differentiation",
+    summary: "NewReno that gives up less where the spacing of duplicate ACKs shows a loss of the last link",
+    source: "Edwan 2010, chapter 8",
+    parameters: Settings::PARAMETERS,
+    probes: &[
+        Quantity::new("packet_time_ms", "ms", "T, the time of a packet on the slowest link"),
+        Quantity::new("rho", "", "Residual noise of the last loss event"),
+        Quantity::new("noise", "", "N_s of the last loss event"),
+        Quantity::new("span", "", "S_p of the last loss event"),
+        Quantity::new("mu", "", "Share of the usual decrease that the last loss event took"),
+        Quantity::new("window_at_loss", "segments", "The window at the last loss event"),
+    ],
+    make: |given| Ok(Box::new(Pit::new(Settings::read(given)?))),
+};
+
+/// The share of the window that a loss takes from NewReno.
+const BETA: f64 = 0.5;
+/// With fewer duplicate ACKs nothing is decided.
+const ENOUGH: usize = 3;
+/// Gaps of which the median is taken.
+const RECENT: usize = 32;
+
+choices! {
+    /// What rho is.
+    pub enum Definition {
+        /// The number of differences below T.
+        Count = Word("count"),
+        /// Their sum in units of T.
+        Sum = Word("sum"),
+        /// Their number as a share of all first differences.
+        Share = Word("share"),
+    }
+}
+
+choices! {
+    /// How span and noise are combined.
+    pub enum Combine {
+        /// min(1, 1 - S_p + N_s).
+        Sum = Word("sum"),
+        /// 1 - S_p (1 - N_s).
+        Product = Word("product"),
+    }
+}
+
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// How much noise counts
+        a: f64 = 1.0, range above(0.0).up_to(1000.0), source "section 8.4, a";
+        /// Iterations of the canceller
+        iterations as "K": u32 = 1, range from(1).up_to(3), source "section 8.3, K";
+        /// What rho is: a number of differences, their sum in units of T, or their share
+        definition: Definition = Definition::Count, source "section 8.3; open";
+        /// How span and noise are combined
+        combine: Combine = Combine::Sum, source "section 8.4, or";
+        /// The gap before the first duplicate ACK counts, too
+        include_first_gap: bool = true, source "section 8.2; open";
+        /// T; 0 if it is to be measured
+        packet_time: Span = Span::ZERO,
+            unit "time", range from(Span::ZERO).up_to(Span::from_secs(10)), source "section 8.3, T";
+    }
+}
+
+/// The duplicate ACKs of a loss event.
+#[derive(Clone, Copy, Debug)]
+struct Capture {
+    gaps: Gaps,
+    /// Duplicate ACKs.
+    duplicates: usize,
+    /// No ACK of new data came yet.
+    open: bool,
+}
+
+/// What the last loss event showed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shown {
+    rho: f64,
+    noise: f64,
+    span: f64,
+    mu: f64,
+}
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Pit {
+    settings: Settings,
+    reno: Reno,
+    undo: Undo,
+    /// When the last ACK came, new or duplicate; `None` before the first.
+    last_ack: Option<Time>,
+    capture: Capture,
+    /// The window at the loss, from its detection to the end of recovery.
+    window_at_loss: Option<f64>,
+    last_loss: f64,
+    /// The last gaps between new ACKs per segment, nanoseconds, and how many there were.
+    recent: [u64; RECENT],
+    seen: usize,
+    /// T, nanoseconds; `None` while unknown.
+    packet_time: Option<u64>,
+    shown: Shown,
+}
+
+impl Pit {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        let given = settings.packet_time;
+        Self {
+            settings,
+            reno: Reno::new(),
+            undo: Undo::default(),
+            last_ack: None,
+            capture: Capture { gaps: Gaps::new(), duplicates: 0, open: false },
+            window_at_loss: None,
+            last_loss: 0.0,
+            recent: [0; RECENT],
+            seen: 0,
+            packet_time: (!given.is_zero()).then(|| given.as_nanos()),
+            shown: Shown::default(),
+        }
+    }
+
+    /// A new ACK outside recovery: T is the smallest gap that is not below half of the median.
+    fn measure(&mut self, now: Time, ack: &Ack) {
+        let Some(last) = self.last_ack.filter(|_| self.settings.packet_time.is_zero()) else { return };
+        let gap = now.since(last).as_nanos() / u64::from(ack.newly_acknowledged.max(1));
+        self.recent[self.seen % RECENT] = gap;
+        self.seen += 1;
+        if self.packet_time.is_none_or(|least| gap < least) && gap > 0 {
+            let count = self.seen.min(RECENT);
+            let mut sorted = self.recent;
+            sorted[..count].sort_unstable();
+            if 2 * gap >= sorted[count / 2] {
+                self.packet_time = Some(gap);
+            }
+        }
+    }
+
+    /// A duplicate ACK.
+    fn collect(&mut self, now: Time) {
+        let Some(last) = self.last_ack else { return };
+        if !self.capture.open {
+            self.capture = Capture { gaps: Gaps::new(), duplicates: 0, open: true };
+        }
+        self.capture.duplicates += 1;
+        if self.capture.duplicates > 1 || self.settings.include_first_gap {
+            self.capture.gaps.push(now.since(last).as_nanos());
+        }
+    }
+
+    /// beta': the share of the window to give up after the loss event that was captured.
+    fn decrease(&mut self) -> f64 {
+        let (Some(unit), true) = (self.packet_time, self.capture.duplicates >= ENOUGH) else { return BETA };
+        let Some(span) = self.capture.gaps.span() else { return BETA };
+        let cancelled = self.capture.gaps.cancel(unit, self.settings.iterations);
+        let rho = match self.settings.definition {
+            Definition::Count => f64::from(cancelled.count),
+            Definition::Sum => cancelled.sum,
+            Definition::Share => f64::from(cancelled.count) / f64::from(cancelled.first.max(1)),
+        };
+        let noise = 2.0 / (1.0 + libm::exp(-self.settings.a * rho)) - 1.0;
+        let mu = match self.settings.combine {
+            Combine::Sum => (1.0 - span + noise).min(1.0),
+            Combine::Product => 1.0 - span * (1.0 - noise),
+        };
+        self.shown = Shown { rho, noise, span, mu };
+        mu * BETA
+    }
+}
+
+impl Controller for Pit {
+    delegate!(reno: on_start, on_idle_restart, window, slow_start_threshold);
+
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.measure(cx.now, ack);
+        self.last_ack = Some(cx.now);
+        self.capture.open = false;
+        self.reno.grow(ack);
+    }
+
+    fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        if ack.newly_acknowledged > 0 {
+            self.capture.open = false;
+        } else if self.capture.open || self.window_at_loss.is_none() {
+            self.collect(cx.now);
+        }
+        self.last_ack = Some(cx.now);
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.undo.remember(self.reno);
+        self.last_loss = self.reno.window;
+        self.window_at_loss = self.capture.open.then_some(self.reno.window);
+        self.reno.multiplicative_decrease(1.0 - BETA);
+    }
+
+    fn on_recovered(&mut self, _cx: &mut Context<'_>) {
+        if let Some(window) = self.window_at_loss.take() {
+            let left = (window * (1.0 - self.decrease())).max(Reno::MINIMUM).min(window);
+            self.reno = Reno { window: left, threshold: left.max(Reno::MINIMUM) };
+        }
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        self.undo.remember_first(loss, self.reno);
+        self.window_at_loss = None;
+        self.reno.timeout(1.0 - BETA, loss.again);
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        self.window_at_loss = None;
+        self.undo.restore(&mut self.reno);
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        out.value("packet_time_ms", self.packet_time.unwrap_or(0) as f64 / 1e6);
+        out.value("rho", self.shown.rho);
+        out.value("noise", self.shown.noise);
+        out.value("span", self.shown.span);
+        out.value("mu", self.shown.mu);
+        out.value("window_at_loss", self.last_loss);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, ack, loss, probed};
+
+    const T: u64 = 2_000_000;
+
+    /// A window of 40 that loses a segment; duplicate ACKs come after these gaps, in units of T, of 2 ms.
+    fn after(settings: Settings, gaps: &[f64]) -> Pit {
+        let mut world = World::new();
+        let mut pit = Pit::new(Settings { packet_time: Span::from_nanos(T), ..settings });
+        pit.reno = Reno { window: 40.0, threshold: 2.0 };
+        pit.on_ack(&mut world.context(), &Ack { window_limited: false, ..ack() });
+        for (n, gap) in gaps.iter().enumerate() {
+            world.pass(Span::from_nanos((gap * T as f64) as u64));
+            pit.on_duplicate_ack(&mut world.context(), &Ack { newly_acknowledged: 0, ..ack() });
+            if n == 2 {
+                pit.on_loss(&mut world.context(), &loss());
+                assert_eq!(pit.window(), 20.0);
+            }
+        }
+        world.pass(Span::from_nanos(T));
+        pit.on_duplicate_ack(&mut world.context(), &Ack { newly_acknowledged: 5, ..ack() });
+        pit.on_recovered(&mut world.context());
+        pit
+    }
+
+    #[test]
+    fn equal_gaps_are_congestion() {
+        // The span is 0, and so is the noise: mu = 1.
+        let pit = after(Settings::default(), &[1.0; 5]);
+        assert_eq!((pit.window(), probed(&pit, "span"), probed(&pit, "mu")), (20.0, 0.0, 1.0));
+    }
+
+    #[test]
+    fn multiples_of_the_packet_time_are_a_loss_of_the_last_link() {
+        // Gaps of T and 4 T: the span is 3/4, differences are 3 T or nothing. mu = 1/4: an eighth of 40 goes.
+        let pit = after(Settings::default(), &[4.0, 1.0, 1.0, 1.0]);
+        assert_eq!((pit.window(), probed(&pit, "rho"), probed(&pit, "span")), (35.0, 0.0, 0.75));
+        assert_eq!(pit.slow_start_threshold(), 35.0);
+    }
+
+    #[test]
+    fn noise_is_congestion() {
+        // Gaps 4, 1.25, 1 and 1.5 T: differences below T are 0.25, 0.25 and 0.5 T, three: N_s = 2/(1 + e^-3) - 1 =
+        // 0.9051, and mu = min(1, 1/4 + 0.9051).
+        let pit = after(Settings::default(), &[4.0, 1.25, 1.0, 1.5]);
+        assert_eq!((pit.window(), probed(&pit, "rho")), (20.0, 3.0));
+        assert!((probed(&pit, "noise") - 0.905_148).abs() < 1e-6);
+        // As a sum 1 T: N_s = 0.4621. As a share half of six: 0.2449; mu = 1 - 0.75 * 0.7551 = 0.4337.
+        let pit = after(Settings { definition: Definition::Sum, ..Settings::default() }, &[4.0, 1.25, 1.0, 1.5]);
+        assert!((probed(&pit, "mu") - 0.712_117).abs() < 1e-6, "{}", probed(&pit, "mu"));
+        let product = Settings { definition: Definition::Share, combine: Combine::Product, ..Settings::default() };
+        let pit = after(product, &[4.0, 1.25, 1.0, 1.5]);
+        assert!((probed(&pit, "mu") - 0.433_689).abs() < 1e-6, "{}", probed(&pit, "mu"));
+    }
+
+    #[test]
+    fn the_gap_with_the_hole_may_be_left_out() {
+        let pit = after(Settings { include_first_gap: false, ..Settings::default() }, &[4.0, 1.0, 1.0, 1.0]);
+        assert_eq!((pit.window(), probed(&pit, "span")), (20.0, 0.0));
+    }
+
+    #[test]
+    fn the_packet_time_is_the_smallest_gap_of_half_the_median_or_more() {
+        let mut world = World::new();
+        let mut pit = Pit::new(Settings::default());
+        // Two segments in 6 ms are 3 ms each; 1 ms is a compressed ACK; the median is 4.
+        for (millis, newly_acknowledged) in [(0, 1), (4, 1), (5, 1), (4, 1), (6, 2), (1, 1), (4, 1)] {
+            world.pass(Span::from_millis(millis));
+            pit.on_ack(&mut world.context(), &Ack { newly_acknowledged, ..ack() });
+        }
+        assert_eq!(probed(&pit, "packet_time_ms"), 3.0);
+    }
+
+    #[test]
+    fn a_timeout_or_an_undone_loss_ends_the_differentiation() {
+        let mut world = World::new();
+        let mut pit = Pit::new(Settings { packet_time: Span::from_nanos(T), ..Settings::default() });
+        pit.reno = Reno { window: 40.0, threshold: 2.0 };
+        for timeout in [false, true] {
+            pit.capture = Capture { gaps: Gaps::new(), duplicates: 3, open: true };
+            pit.on_loss(&mut world.context(), &loss());
+            if timeout {
+                pit.on_timeout(&mut world.context(), &loss());
+            } else {
+                pit.on_spurious(&mut world.context());
+            }
+            let window = pit.window();
+            pit.on_recovered(&mut world.context());
+            assert_eq!((pit.window(), window), if timeout { (1.0, 1.0) } else { (40.0, 40.0) });
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The difference canceller (Edwan 2010, section 8.3): of gaps that are multiples of a packet time, all differences
+//! are, too; what lies between is noise.
+
+/// So many gaps of a loss event count: their 4950 differences are below [`LARGEST_SET`].
+const CAPACITY: usize = 100;
+/// An iteration with more differences is not done.
+const LARGEST_SET: usize = 5000;
+/// Differences closer than this share of the packet time to 0, or to it from below, are rounding.
+const GUARD: f64 = 1e-3;
+
+/// The gaps between duplicate ACKs, nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gaps {
+    values: [u64; CAPACITY],
+    count: usize,
+}
+
+/// What the canceller leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Cancelled {
+    /// Differences below the packet time, of all iterations.
+    pub(super) count: u32,
+    /// Their sum, in packet times.
+    pub(super) sum: f64,
+    /// All differences of the first iteration.
+    pub(super) first: u32,
+}
+
+impl Gaps {
+    pub(super) const fn new() -> Self {
+        Self { values: [0; CAPACITY], count: 0 }
+    }
+
+    /// One gap more; beyond the capacity it does not count.
+    pub(super) fn push(&mut self, gap: u64) {
+        if self.count < CAPACITY {
+            self.values[self.count] = gap;
+            self.count += 1;
+        }
+    }
+
+    fn all(&self) -> &[u64] {
+        &self.values[..self.count]
+    }
+
+    /// S_p = 1 - S_min/S_max; `None` without a gap above 0.
+    pub(super) fn span(&self) -> Option<f64> {
+        let (least, most) = (self.all().iter().min()?, self.all().iter().max()?);
+        (*most > 0).then(|| 1.0 - *least as f64 / *most as f64)
+    }
+
+    /// `iterations` of differences, each of those that the one before left, with the packet time `unit`, nanoseconds.
+    pub(super) fn cancel(&self, unit: u64, iterations: u32) -> Cancelled {
+        let mut result = Cancelled::default();
+        let mut left = self.all().to_vec();
+        for iteration in 0..iterations {
+            let pairs = left.len() * left.len().saturating_sub(1) / 2;
+            if pairs > LARGEST_SET {
+                break;
+            }
+            if iteration == 0 {
+                result.first = pairs as u32;
+            }
+            left = self::iterate(&left, unit as f64, &mut result);
+        }
+        result
+    }
+}
+
+/// The differences of all pairs of `values` but for those below `unit`, which `result` counts.
+fn iterate(values: &[u64], unit: f64, result: &mut Cancelled) -> Vec<u64> {
+    let mut above = Vec::with_capacity(values.len() * values.len() / 2);
+    for (n, a) in values.iter().enumerate() {
+        for b in &values[n + 1..] {
+            let difference = a.abs_diff(*b);
+            let share = difference as f64 / unit;
+            if share >= 1.0 - GUARD {
+                above.push(difference);
+            } else if share > GUARD {
+                result.count += 1;
+                result.sum += share;
+            }
+        }
+    }
+    above
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gaps(values: &[u64]) -> Gaps {
+        let mut gaps = Gaps::new();
+        values.iter().for_each(|value| gaps.push(*value));
+        gaps
+    }
+
+    #[test]
+    fn of_four_multiples_four_of_fifteen_second_differences_are_without_packet_time() {
+        // T, 2T, 3T, 4T: T three times, 2T twice, 3T. Of their fifteen differences those of the T (three pairs) and of
+        // the 2T (one) have no T. Noise of each gap, a 20th of T at most and none twice, shows these alone: all other
+        // second differences lie within a tenth of T, or three, of a multiple of it.
+        let unit = 1_000_000;
+        let noisy = gaps(&[1_000_000, 2_010_000, 3_050_000, 4_140_000]);
+        let first = noisy.cancel(unit, 1);
+        assert_eq!((first.count, first.first), (0, 6));
+        let mut counted = Cancelled::default();
+        let differences = iterate(noisy.all(), unit as f64, &mut counted);
+        assert_eq!(differences.len(), 6);
+        let below = differences.iter().enumerate().flat_map(|(n, a)| {
+            differences[n + 1..].iter().map(move |b| a.abs_diff(*b)).filter(|difference| *difference < unit / 2)
+        });
+        assert_eq!(below.count(), 3 + 1);
+    }
+
+    #[test]
+    fn exact_multiples_leave_no_noise_in_any_iteration() {
+        for iterations in 1..=3 {
+            let cancelled = gaps(&[1_000_000, 2_000_000, 3_000_000, 4_000_000]).cancel(1_000_000, iterations);
+            assert_eq!((cancelled.count, cancelled.sum), (0, 0.0));
+        }
+    }
+
+    #[test]
+    fn a_difference_of_a_thousandth_is_rounding() {
+        let of = |a, b| gaps(&[a, b]).cancel(1_000_000, 1).count;
+        assert_eq!((of(1_000_000, 1_001_000), of(1_000_000, 1_001_001)), (0, 1));
+        assert_eq!((of(1_000_000, 1_998_999), of(1_000_000, 1_999_000)), (1, 0));
+    }
+
+    #[test]
+    fn a_hundred_gaps_count_and_a_second_iteration_of_them_is_too_large() {
+        let mut many = Gaps::new();
+        (0..150).for_each(|n| many.push(3_000_000 * n));
+        let cancelled = many.cancel(1_000_000, 3);
+        assert_eq!((cancelled.first, cancelled.count), (4950, 0));
+    }
+
+    #[test]
+    fn the_span_is_0_for_equal_gaps() {
+        assert_eq!((gaps(&[5, 5]).span(), gaps(&[1, 4]).span(), gaps(&[0]).span()), (Some(0.0), Some(0.75), None));
+    }
+}
