@@ -112,7 +112,7 @@ class Wlan:
     """A wireless network: an access point and the stations that share its channel."""
 
     standard: str
-    """The amendment of IEEE 802.11: ``"802.11a"``, ``"802.11b"`` or ``"802.11g"``."""
+    """The amendment of IEEE 802.11: ``"802.11a"``, ``"802.11b"``, ``"802.11g"`` or ``"802.11n"``."""
     stations: int | Sequence[str | Mapping[str, Any]]
     """Its stations: their number (``sta-0``, ``sta-1``…), or a list of names or tables."""
     name: str | None = None
@@ -120,11 +120,16 @@ class Wlan:
     access_point: str | None = None
     """The node that is its access point; by default ``ap``."""
     rate: str | None = None
-    """The rate of data frames: ``"54mbit"``, ``"mcs7"``, ``"fastest"`` (the default) or ``"arf"``."""
+    """The rate of data frames: ``"54mbit"``, ``"mcs7"``, ``"fastest"`` (the default), ``"arf"``,
+    ``"samplerate"`` or ``"minstrel"``."""
     queue: Queue | None = None
     """The queue of each station and of the access point, by default ``"200p"``."""
     frame_errors: str | float | None = None
     """The share of data frames that are not understood."""
+    distance: str | None = None
+    """How far stations are from the access point (``"20m"``), in place of ``frame_errors``."""
+    edca: bool | None = None
+    """Whether frames contend by access category; by default only in 802.11n."""
     retry_limit: int | None = None
     """How often a frame is sent at most, or the RTS before it."""
     long_retry_limit: int | None = None
@@ -171,6 +176,8 @@ class Flow:
     """All nodes from sender to receiver in order, in place of ``from_`` and ``to``."""
     extra_delay: str | None = None
     """Propagation delay each way on top of that of the links."""
+    access_category: str | None = None
+    """``"background"``, ``"best-effort"``, ``"video"`` or ``"voice"``, in wireless networks with EDCA."""
     profile: str | None = None
     """The TCP options of a stack or era; by default the profile of the scenario."""
     transport: Mapping[str, Any] | None = None

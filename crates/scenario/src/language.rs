@@ -8,7 +8,7 @@ use units::{Bytes, Distribution, Span, Time};
 
 use crate::document::Origin;
 use crate::values::{Delay, DelaySpec, JitterSpec, LossSpec, QueueSpec, RateSpec, Sampling, Source};
-use crate::wlan::Wlan;
+use crate::wlan::{AccessCategory, Wlan};
 
 /// A network and the flows on it. The network is either one bottleneck (`path`) or any number of `links`.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
@@ -177,6 +177,9 @@ pub struct Flow {
     /// Propagation delay each way on top of that of the links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_delay: Option<Span>,
+    /// The access category of its packets in wireless networks with EDCA; by default best effort.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access_category: Option<AccessCategory>,
     /// The TCP options of a stack or era; by default the profile of the scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,

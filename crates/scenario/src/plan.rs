@@ -10,6 +10,7 @@ use units::{Bytes, Distribution, Rate, Span, Time};
 
 use crate::language::{Change, Record};
 use crate::values::Source;
+use crate::wlan::AccessCategory;
 
 /// A scenario with everything resolved, validated and indexed.
 #[derive(Clone, Debug)]
@@ -61,6 +62,10 @@ pub struct PlannedMedium {
     pub settings: MediumSettings,
     /// Its first queue among [`Plan::links`]; the others follow in the order of its accesses.
     pub first_link: usize,
+    /// The access categories of each station, whose queues follow each other; only best effort without EDCA.
+    pub categories: Vec<AccessCategory>,
+    /// Whether frames contend by these.
+    pub edca: bool,
 }
 
 impl Plan {

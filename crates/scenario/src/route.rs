@@ -14,6 +14,7 @@ use crate::language::{Flow, Link, Path, Reverse};
 use crate::plan::{Hop, PlannedLink, PlannedMedium};
 use crate::values::{Delay, DelaySpec, JitterSpec, Limit, LossSpec, QueueSpec, RateSpec};
 use crate::wireless::Wireless;
+use crate::wlan::AccessCategory;
 use crate::{Error, Files, Scenario};
 
 /// The name of the one link of a dumbbell.
@@ -143,8 +144,11 @@ impl Network {
 
     fn graph(&mut self, place: &Place<'_>, scenario: &Scenario) -> Result<Shape, Error> {
         let mut edges = self.wired(place, &scenario.links)?;
+        let of_flows = scenario.flows.iter().filter_map(|flow| flow.access_category);
+        let used: BTreeSet<_> = of_flows.chain([AccessCategory::default()]).collect();
+        let used = Vec::from_iter(used);
         for (i, wlan) in scenario.wlans.iter().enumerate() {
-            let wireless = Wireless::of(place, wlan, i, self.links.len())?;
+            let wireless = Wireless::of(place, wlan, (i, self.links.len()), &used)?;
             self.links.extend(wireless.links);
             self.media.push(wireless.medium);
             self.warnings.extend(wireless.warnings);
@@ -269,8 +273,33 @@ impl Network {
     pub(crate) fn routes(&self, flow: &Flow) -> Result<Routes, (&'static str, String)> {
         match &self.shape {
             Shape::Dumbbell { delay, forward, reverse } => dumbbell_routes(flow, delay, forward, reverse),
-            Shape::Graph(edges) => graph_routes(flow, edges),
+            Shape::Graph(edges) => {
+                let mut routes = graph_routes(flow, edges)?;
+                self.categorise(flow, routes.forward.iter_mut().chain(&mut routes.reverse))?;
+                Ok(routes)
+            }
         }
+    }
+
+    /// Over wireless networks packets of `flow` pass the queues of its access category.
+    fn categorise<'a>(
+        &self,
+        flow: &Flow,
+        hops: impl Iterator<Item = &'a mut Hop>,
+    ) -> Result<(), (&'static str, String)> {
+        let Some(category) = flow.access_category else { return Ok(()) };
+        let mut wireless = false;
+        for hop in hops.filter(|hop| hop.station.is_some()) {
+            wireless = true;
+            let medium = self.media.iter().rfind(|medium| hop.link >= Some(medium.first_link));
+            let Some(medium) = medium.filter(|medium| medium.edca) else {
+                let message = "needs a WLAN whose frames contend by category: write `edca = true` there";
+                return Err(("access_category", message.to_owned()));
+            };
+            let queue = medium.categories.iter().position(|known| *known == category).unwrap_or(0);
+            hop.link = hop.link.map(|link| link + queue);
+        }
+        if wireless { Ok(()) } else { Err(("access_category", "belongs to flows over [[wlans]]".to_owned())) }
     }
 }
 
@@ -331,6 +360,7 @@ fn dumbbell_routes(flow: &Flow, path: &Delay, forward: &Hop, reverse: &Hop) -> R
         ("to", flow.to.is_some()),
         ("via", flow.via.is_some()),
         ("extra_delay", flow.extra_delay.is_some()),
+        ("access_category", flow.access_category.is_some()),
     ];
     if let Some((key, _)) = of_links.into_iter().find(|(_, given)| *given) {
         return Err((key, "belongs to scenarios with [[links]]; this one has a [path]".to_owned()));

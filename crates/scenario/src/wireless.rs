@@ -11,7 +11,7 @@ use crate::Error;
 use crate::plan::{Hop, PlannedLink, PlannedMedium};
 use crate::route::{Edge, Place, queue_warning};
 use crate::values::{Limit, QueueSpec};
-use crate::wlan::{FrameRate, Station, Wlan};
+use crate::wlan::{AccessCategory, FrameRate, Station, Wlan};
 
 /// As many stations as a network may have.
 const MOST_STATIONS: usize = 10_000;
@@ -35,7 +35,13 @@ struct Placed<'a> {
 
 impl Wireless {
     /// The network `wlan`, number `index` in the file, whose first queue is number `first` of the links.
-    pub(crate) fn of(place: &Place<'_>, wlan: &Wlan, index: usize, first: usize) -> Result<Self, Error> {
+    /// Of `used`, the access categories of the flows, each station has a queue if there is EDCA.
+    pub(crate) fn of(
+        place: &Place<'_>,
+        wlan: &Wlan,
+        (index, first): (usize, usize),
+        used: &[AccessCategory],
+    ) -> Result<Self, Error> {
         let whole = format!("wlans.{index}");
         let below = |name: &str| format!("{whole}.{name}");
         let stations = stations(place, wlan, &whole)?;
@@ -52,53 +58,83 @@ impl Wireless {
                 return Err(place.error(&below(name), "must be at least 1: the first attempt counts"));
             }
         }
-        let rates = Phy::new(&phy, &[]);
-        let (mut links, mut edges, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut settings, mut accesses) = (Vec::new(), Vec::new());
-        for (station, Placed { name, key, own }) in (0u32..).zip(&stations) {
-            let own_rate = own.and_then(|own| own.rate);
-            let own_queue = own.and_then(|own| own.queue);
-            let fail = |name: &str, own: bool, message: String| {
-                let at = if own { key.as_str() } else { whole.as_str() };
-                place.error(&format!("{at}.{name}"), message)
-            };
-            let rate = own_rate.unwrap_or(wlan.rate);
-            let (rate, fastest) =
-                frame_rate(rate, &rates).map_err(|message| fail("rate", own_rate.is_some(), message))?;
-            let errors = own.and_then(|own| own.frame_errors).unwrap_or(wlan.frame_errors);
-            settings.push(StationSettings { rate, errors: frame_errors(errors) });
-            let nominal = rates.modes[usize::from(fastest)].rate();
-            let queue = queue_settings(&own_queue.unwrap_or(wlan.queue))
-                .map_err(|message| fail("queue", own_queue.is_some(), message))?;
-            warnings.extend(queue_warning(name, queue.limit, Some(nominal)));
-            accesses.push(AccessSettings { station, queue, category: Category::DCF });
-            links.push(planned_link(name, queue, nominal));
-            if station != ACCESS_POINT {
-                let hop = |from: u32, to| Hop {
-                    link: Some(first + from as usize),
-                    delay: Span::ZERO.into(),
-                    reorder: false,
-                    station: Some(to),
-                };
-                let ap = &wlan.access_point;
-                edges.push(Edge { from: name.clone(), to: ap.clone(), hop: hop(station, ACCESS_POINT) });
-                edges.push(Edge { from: ap.clone(), to: name.clone(), hop: hop(ACCESS_POINT, station) });
-            }
-        }
-        let medium = MediumSettings {
-            phy,
-            basic_rates: Vec::new(),
-            conventions: conventions(wlan),
-            short_retry_limit: wlan.retry_limit,
-            long_retry_limit: wlan.long_retry_limit,
-            rts_threshold: wlan.rts_above.map(|bytes| u32::try_from(bytes.get()).unwrap_or(u32::MAX)),
-            qos: wlan.standard == Standard::N,
-            aggregation: (wlan.standard == Standard::N).then(Aggregation::default),
-            stations: settings,
-            accesses,
+        let edca = wlan.edca.unwrap_or(wlan.standard == Standard::N);
+        let categories = if edca { used.to_vec() } else { vec![AccessCategory::BestEffort] };
+        let mut wireless = Self {
+            links: Vec::new(),
+            edges: Vec::new(),
+            warnings: Vec::new(),
+            medium: PlannedMedium {
+                name: wlan.name.clone(),
+                settings: medium_settings(wlan, phy, edca),
+                first_link: first,
+                categories,
+                edca,
+            },
         };
-        let medium = PlannedMedium { name: wlan.name.clone(), settings: medium, first_link: first };
-        Ok(Self { medium, links, edges, warnings })
+        let rates = Phy::new(&phy, &[]);
+        for (station, placed) in (0u32..).zip(&stations) {
+            wireless.add(station, placed, wlan, &rates).map_err(|(own, key, message)| {
+                let at = if own { placed.key.as_str() } else { whole.as_str() };
+                place.error(&format!("{at}.{key}"), message)
+            })?;
+        }
+        Ok(wireless)
+    }
+
+    /// Adds a station; an error says whether the station itself has the key, the key, and the message.
+    fn add(
+        &mut self,
+        station: u32,
+        Placed { name, own, .. }: &Placed<'_>,
+        wlan: &Wlan,
+        rates: &Phy,
+    ) -> Result<(), (bool, &'static str, String)> {
+        let own_rate = own.and_then(|own| own.rate);
+        let own_queue = own.and_then(|own| own.queue);
+        let (rate, fastest) = frame_rate(own_rate.unwrap_or(wlan.rate), rates)
+            .map_err(|message| (own_rate.is_some(), "rate", message))?;
+        let queue = queue_settings(&own_queue.unwrap_or(wlan.queue))
+            .map_err(|message| (own_queue.is_some(), "queue", message))?;
+        let errors = frame_errors(*own, wlan)?;
+        let nominal = rates.modes[usize::from(fastest)].rate();
+        let PlannedMedium { settings, first_link, categories, edca, .. } = &mut self.medium;
+        let link = |station: u32| *first_link + station as usize * categories.len();
+        settings.stations.push(StationSettings { rate, errors });
+        self.warnings.extend(queue_warning(name, queue.limit, Some(nominal)));
+        for category in categories.iter() {
+            let contends = if *edca { category.parameters() } else { Category::DCF };
+            settings.accesses.push(AccessSettings { station, queue, category: contends });
+            self.links.push(planned_link(format!("{name}{}", category.suffix()), queue, nominal));
+        }
+        if station != ACCESS_POINT {
+            let hop = |from: u32, to| Hop {
+                link: Some(link(from)),
+                delay: Span::ZERO.into(),
+                reorder: false,
+                station: Some(to),
+            };
+            let ap = &wlan.access_point;
+            self.edges.push(Edge { from: name.clone(), to: ap.clone(), hop: hop(station, ACCESS_POINT) });
+            self.edges.push(Edge { from: ap.clone(), to: name.clone(), hop: hop(ACCESS_POINT, station) });
+        }
+        Ok(())
+    }
+}
+
+/// The medium of `wlan` without its stations.
+fn medium_settings(wlan: &Wlan, phy: PhySettings, edca: bool) -> MediumSettings {
+    MediumSettings {
+        phy,
+        basic_rates: Vec::new(),
+        conventions: conventions(wlan),
+        short_retry_limit: wlan.retry_limit,
+        long_retry_limit: wlan.long_retry_limit,
+        rts_threshold: wlan.rts_above.map(|bytes| u32::try_from(bytes.get()).unwrap_or(u32::MAX)),
+        qos: edca || wlan.standard == Standard::N,
+        aggregation: (wlan.standard == Standard::N).then(Aggregation::default),
+        stations: Vec::new(),
+        accesses: Vec::new(),
     }
 }
 
@@ -135,6 +171,8 @@ fn frame_rate(rate: FrameRate, phy: &Phy) -> Result<(RateSettings, u8), String> 
     let found = match rate {
         FrameRate::Fastest => return Ok((RateSettings::Fastest, phy.fastest())),
         FrameRate::Arf => return Ok((RateSettings::Arf, phy.fastest())),
+        FrameRate::SampleRate => return Ok((RateSettings::SampleRate, phy.fastest())),
+        FrameRate::Minstrel => return Ok((RateSettings::Minstrel, phy.fastest())),
         FrameRate::Fixed(rate) => phy.data_modes().find(|index| mode(index).rate() == rate),
         FrameRate::Mcs(mcs) => phy.data_modes().find(|index| mode(index).mcs == Some(mcs)),
     };
@@ -148,8 +186,20 @@ fn frame_rate(rate: FrameRate, phy: &Phy) -> Result<(RateSettings, u8), String> 
     })
 }
 
-fn frame_errors(share: Fraction) -> FrameErrors {
-    if share.is_zero() { FrameErrors::None } else { FrameErrors::ByRate(vec![(0, share.get())]) }
+/// How frames between a station and the access point are lost: as the station says, or else the network.
+fn frame_errors(own: Option<&Station>, wlan: &Wlan) -> Result<FrameErrors, (bool, &'static str, String)> {
+    let both = |own| Err((own, "distance", "there are `frame_errors` too: give either of the two".to_owned()));
+    let share = |share: Fraction| if share.is_zero() { FrameErrors::None } else { FrameErrors::Share(share.get()) };
+    match own.map(|own| (own.frame_errors, own.distance)) {
+        Some((Some(_), Some(_))) => both(true),
+        Some((Some(errors), None)) => Ok(share(errors)),
+        Some((None, Some(distance))) => Ok(FrameErrors::Distance(distance.0)),
+        None | Some((None, None)) => match wlan.distance {
+            Some(_) if !wlan.frame_errors.is_zero() => both(false),
+            Some(distance) => Ok(FrameErrors::Distance(distance.0)),
+            None => Ok(share(wlan.frame_errors)),
+        },
+    }
 }
 
 fn queue_settings(queue: &QueueSpec) -> Result<QueueSettings, String> {
@@ -172,9 +222,9 @@ fn queue_settings(queue: &QueueSpec) -> Result<QueueSettings, String> {
     })
 }
 
-fn planned_link(name: &str, queue: QueueSettings, nominal: Rate) -> PlannedLink {
+fn planned_link(name: String, queue: QueueSettings, nominal: Rate) -> PlannedLink {
     PlannedLink {
-        name: name.to_owned(),
+        name,
         settings: LinkSettings { service: Service::Fixed(nominal), queue, loss: LossModel::None },
         rate: Some(nominal),
         delay: Span::ZERO,

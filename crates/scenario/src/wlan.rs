@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use network::medium::{AfterCollision, Conventions, Countdown, Standard};
+use network::medium::{AfterCollision, Category, Conventions, Countdown, Standard};
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use units::{Bytes, Fraction, ParseError, Rate};
@@ -33,6 +33,13 @@ pub struct Wlan {
     /// The share of data frames that are not understood, whoever sends.
     #[serde(default)]
     pub frame_errors: Fraction,
+    /// How far stations are from the access point, which decides how many frames noise spoils at each rate; by default
+    /// none. This or `frame_errors`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance: Option<Distance>,
+    /// Whether frames contend by access category (EDCA) and not alike (DCF); by default only in 802.11n.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edca: Option<bool>,
     /// How often a frame is sent at most, or the RTS before it (dot11ShortRetryLimit).
     #[serde(default = "seven")]
     #[schemars(range(min = 1))]
@@ -117,6 +124,10 @@ pub enum FrameRate {
     Mcs(u8),
     /// `arf`: auto rate fallback.
     Arf,
+    /// `samplerate`: SampleRate.
+    SampleRate,
+    /// `minstrel`: Minstrel.
+    Minstrel,
 }
 
 impl fmt::Display for FrameRate {
@@ -126,6 +137,8 @@ impl fmt::Display for FrameRate {
             Self::Fixed(rate) => rate.fmt(f),
             Self::Mcs(index) => write!(f, "mcs{index}"),
             Self::Arf => f.write_str("arf"),
+            Self::SampleRate => f.write_str("samplerate"),
+            Self::Minstrel => f.write_str("minstrel"),
         }
     }
 }
@@ -138,6 +151,8 @@ impl FromStr for FrameRate {
         match text {
             "fastest" => return Ok(Self::Fastest),
             "arf" => return Ok(Self::Arf),
+            "samplerate" => return Ok(Self::SampleRate),
+            "minstrel" => return Ok(Self::Minstrel),
             _ => {}
         }
         if let Some(index) = text.strip_prefix("mcs") {
@@ -149,15 +164,17 @@ impl FromStr for FrameRate {
         if text.ends_with("bit") {
             return text.parse().map(Self::Fixed);
         }
-        let message = format!("`{text}` is no rate of frames: write `54mbit`, `mcs7`, `fastest` or `arf`");
+        let message = format!(
+            "`{text}` is no rate of frames: write `54mbit`, `mcs7`, `fastest`, `arf`, `samplerate` or `minstrel`"
+        );
         Err(ParseError::new(message))
     }
 }
 
 spelled!(
     FrameRate,
-    "a rate of frames like \"54mbit\", \"mcs7\", \"fastest\" or \"arf\"",
-    r"^\s*(fastest|arf|mcs[0-9]+|[0-9.]+([eE][-+]?[0-9]+)?\s*[kmgKMG]?bit)\s*$",
+    "a rate of frames like \"54mbit\", \"mcs7\", \"fastest\" or \"minstrel\"",
+    r"^\s*(fastest|arf|samplerate|minstrel|mcs[0-9]+|[0-9.]+([eE][-+]?[0-9]+)?\s*[kmgKMG]?bit)\s*$",
     "The rate of data frames: one of the standard, a modulation and coding scheme (mcs), the fastest, or an adaptation"
 );
 
@@ -184,6 +201,73 @@ pub struct Station {
     /// The share of data frames to and from it that are not understood, in place of that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_errors: Option<Fraction>,
+    /// How far it is from the access point, in place of that of the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance: Option<Distance>,
+}
+
+/// A distance in metres, spelled `20m`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Distance(pub f64);
+
+/// Farther than any home, and than any of these rates reaches.
+const FARTHEST: f64 = 10_000.0;
+
+impl fmt::Display for Distance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}m", self.0)
+    }
+}
+
+impl FromStr for Distance {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let metres = text.trim().strip_suffix('m').and_then(|number| number.trim_end().parse::<f64>().ok());
+        let metres = metres.filter(|metres| (1.0..=FARTHEST).contains(metres));
+        metres.map(Self).ok_or_else(|| {
+            ParseError::new(format!("`{text}` is not a distance from 1 to {FARTHEST} metres, like `20m`"))
+        })
+    }
+}
+
+spelled!(Distance, "a distance like \"20m\"", r"^\s*[0-9.]+\s*m\s*$", "A distance in metres");
+
+/// An access category of EDCA.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AccessCategory {
+    /// What is not marked.
+    #[default]
+    BestEffort,
+    /// After all others.
+    Background,
+    /// Before best effort.
+    Video,
+    /// Before all others.
+    Voice,
+}
+
+impl AccessCategory {
+    /// How its frames contend.
+    pub(crate) fn parameters(self) -> Category {
+        match self {
+            Self::BestEffort => Category::BEST_EFFORT,
+            Self::Background => Category::BACKGROUND,
+            Self::Video => Category::VIDEO,
+            Self::Voice => Category::VOICE,
+        }
+    }
+
+    /// What the name of a queue of this category ends in.
+    pub(crate) fn suffix(self) -> &'static str {
+        match self {
+            Self::BestEffort => "",
+            Self::Background => ":background",
+            Self::Video => ":video",
+            Self::Voice => ":voice",
+        }
+    }
 }
 
 /// A station as written: a name, or a table.

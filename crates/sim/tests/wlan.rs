@@ -82,3 +82,32 @@ fn every_frame_has_a_row_where_frames_are_recorded() {
     assert_eq!(large.map(|(_, acknowledged)| acknowledged).sum::<u32>(), 2 * 69);
     assert!(tables.flows[0].completion_s.is_finite());
 }
+
+#[test]
+fn rate_adaptations_find_what_a_distance_allows() {
+    // At 40 m 24 Mbit/s works, at 33.3 - 30 log10(4) = 15 dB; 36 Mbit/s hardly does.
+    for rate in ["arf", "samplerate", "minstrel"] {
+        let flow = r#"{ cc = "newreno", kind = "datagram", source = { rate = "30mbit" }, from = "sta-0", to = "ap" }"#;
+        let text =
+            home(1, flow).replace("stations = 1", &format!(r#"stations = 1, distance = "40m", rate = "{rate}""#));
+        let tables = run(&text);
+        let station = &tables.stations[1];
+        let mean = station.rate_mean_bps / 1e6;
+        assert!((18.0..40.0).contains(&mean), "{rate}: {mean}");
+        assert!(station.errors > 0 && tables.flows[0].throughput_bps > 6e6, "{rate}");
+    }
+}
+
+#[test]
+fn a_call_of_the_voice_category_waits_less_behind_an_upload() {
+    let wait = |edca: &str, category: &str| {
+        let call = r#"{ cc = "newreno", kind = "datagram", packet_size = "186B", source = { rate = "74.4kbit" },
+            from = "sta-0", to = "server" "#;
+        let text = home(1, &format!(r#"{{ cc = "cubic", from = "sta-0", to = "server" }}, {call}{category} }}"#));
+        let tables = run(&text.replace("stations = 1", &format!("stations = 1, edca = {edca}")));
+        tables.flows[1].rtt_p50_ms
+    };
+    let (alike, voice) = (wait("false", ""), wait("true", r#", access_category = "voice""#));
+    // 200 frames of some 0.45 ms, ACKs between them, wait before it in the common queue; in its own none.
+    assert!(alike > 80.0 && voice < 45.0, "{alike} {voice}");
+}

@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use units::{Bytes, Random, Span, Time};
 
 use super::Listener;
+use super::errors::Loss;
 use super::phy::Phy;
 use super::room::{Addressed, Reports, Room};
 use super::settings::{AccessSettings, MediumSettings};
-use crate::{Packet, Service};
+use crate::{Discard, Packet, Service};
 
 /// Header (24 bytes), FCS (4 bytes) and LLC/SNAP (8 bytes) of a data frame; a QoS field adds 2.
 const OVERHEAD: u32 = 36;
@@ -144,13 +145,80 @@ impl<P: Packet> Access<P> {
         (random.uniform() * f64::from(self.cw + 1)) as u32
     }
 
-    pub(crate) fn reset_window(&mut self) {
-        self.cw = self.cw_min;
+    /// Marks what arrives of what is sent, under errors of `loss`; gives the number.
+    pub(crate) fn receive(&mut self, loss: Loss, random: &mut Random) -> u32 {
+        let mut received = 0;
+        for frame in self.sending.iter_mut().filter(|frame| !frame.received) {
+            frame.received = !random.happens(loss.of(frame.bytes));
+            received += u32::from(frame.received);
+        }
+        received
     }
 
-    pub(crate) fn widen_window(&mut self) {
-        self.cw = (2 * self.cw + 1).min(self.cw_max);
+    /// A response came; where `lost`, it is a block ACK that does not name all frames. What was sent ended `at`.
+    pub(crate) fn succeed(
+        &mut self,
+        lost: bool,
+        limits: &RetryLimits,
+        at: Time,
+        out: &mut Reports<'_, impl Listener<P>>,
+    ) {
+        self.cw = self.cw_min;
+        if lost {
+            self.sending.iter_mut().filter(|frame| !frame.received).for_each(|frame| frame.short += 1);
+            self.drop_exhausted(limits, at, out);
+        }
+        self.release(at, out);
     }
+
+    /// No response came, behind an RTS that was answered or not. Whether frames were dropped.
+    pub(crate) fn fail(
+        &mut self,
+        behind_rts: bool,
+        limits: &RetryLimits,
+        at: Time,
+        out: &mut Reports<'_, impl Listener<P>>,
+    ) -> bool {
+        self.cw = (2 * self.cw + 1).min(self.cw_max);
+        for frame in self.sending.iter_mut().filter(|frame| !frame.received) {
+            *(if behind_rts { &mut frame.long } else { &mut frame.short }) += 1;
+        }
+        let dropped = self.drop_exhausted(limits, at, out);
+        if dropped {
+            if limits.reset_after_drop {
+                self.cw = self.cw_min;
+            }
+            self.release(at, out);
+        }
+        dropped
+    }
+
+    /// Hands over what has arrived in order.
+    fn release(&mut self, at: Time, out: &mut Reports<'_, impl Listener<P>>) {
+        while let Some(frame) = self.sending.pop_front_if(|first| first.received) {
+            out.listener.deliver(out.access, frame.packet, frame.waited, at);
+        }
+    }
+
+    /// Drops what was sent as often as is allowed; whether there was any.
+    fn drop_exhausted(&mut self, limits: &RetryLimits, at: Time, out: &mut Reports<'_, impl Listener<P>>) -> bool {
+        let queued = self.room.packets();
+        let exhausted = |frame: &Mpdu<P>| !frame.received && (frame.short >= limits.short || frame.long >= limits.long);
+        let mut dropped = false;
+        while let Some(frame) = self.sending.iter().position(exhausted).and_then(|index| self.sending.remove(index)) {
+            out.listener.discard(out.access, frame.packet, at, Discard::Retries, queued);
+            dropped = true;
+        }
+        dropped
+    }
+}
+
+/// How often frames are sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RetryLimits {
+    pub(crate) short: u32,
+    pub(crate) long: u32,
+    pub(crate) reset_after_drop: bool,
 }
 
 /// The bytes of a frame within an A-MPDU.

@@ -143,6 +143,17 @@ impl PhySettings {
     }
 }
 
+impl PhySettings {
+    /// The width of the channel.
+    pub(crate) fn megahertz(&self) -> f64 {
+        match self.standard {
+            Standard::B => 22.0,
+            Standard::N if self.wide => 40.0,
+            _ => 20.0,
+        }
+    }
+}
+
 /// A physical layer with its timing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phy {

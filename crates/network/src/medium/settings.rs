@@ -69,6 +69,14 @@ pub struct Category {
 impl Category {
     /// The one of DCF.
     pub const DCF: Self = Self { priority: 0, aifsn: 2, cw_min: None, cw_max: None };
+    /// EDCA, best effort (the defaults of clause 8.4.2.31, table 8-105, for OFDM; without TXOPs).
+    pub const BEST_EFFORT: Self = Self { priority: 1, aifsn: 3, cw_min: None, cw_max: None };
+    /// EDCA, background.
+    pub const BACKGROUND: Self = Self { priority: 0, aifsn: 7, cw_min: None, cw_max: None };
+    /// EDCA, video.
+    pub const VIDEO: Self = Self { priority: 2, aifsn: 2, cw_min: Some(7), cw_max: Some(15) };
+    /// EDCA, voice.
+    pub const VOICE: Self = Self { priority: 3, aifsn: 2, cw_min: Some(3), cw_max: Some(7) };
 }
 
 /// A-MPDUs (clause 9.12).

@@ -2,13 +2,14 @@
 
 use units::{Bytes, Random, Span, Time};
 
-use super::access::{Access, Most};
+use super::access::{Access, Most, RetryLimits};
+use super::errors::Loss;
 use super::phy::{Modulation, Phy};
 use super::rates::{Rates, Report};
 use super::room::{Addressed, Reports};
 use super::settings::{AfterCollision, Aggregation, Conventions, Countdown, MediumSettings};
 use super::{ACCESS_POINT, Attempt, Fate, Listener};
-use crate::{Discard, Packet};
+use crate::Packet;
 
 /// A channel with an access point and its stations. Times handed to it do not decrease.
 #[derive(Debug)]
@@ -39,8 +40,7 @@ struct Rules {
     /// What EIFS is longer than DIFS.
     eifs_excess: Span,
     every_slot: bool,
-    short_retry_limit: u32,
-    long_retry_limit: u32,
+    retries: RetryLimits,
     rts_threshold: Option<u32>,
     aggregation: Option<Aggregation>,
 }
@@ -49,8 +49,8 @@ struct Rules {
 #[derive(Debug)]
 struct Pair {
     rates: Rates,
-    /// The probability that a frame is lost, for each rate.
-    errors: Vec<f64>,
+    /// The errors of frames at each rate.
+    errors: Vec<Loss>,
 }
 
 /// A contender that counts slots.
@@ -71,6 +71,8 @@ struct Shot {
     to: u32,
     mode: u8,
     bytes: u32,
+    /// Of its first frame alone.
+    first_bytes: u32,
     frames: u32,
     /// Attempts at its first frame before this one.
     tries: u32,
@@ -93,9 +95,10 @@ impl<P: Packet> Medium<P> {
         let phy = Phy::new(&settings.phy, &settings.basic_rates);
         let accesses = (0..).zip(&settings.accesses);
         let accesses: Vec<_> = accesses.map(|(i, access)| Access::new(access, settings, &phy, queues(i))).collect();
+        let megahertz = settings.phy.megahertz();
         let pairs = settings.stations.iter().flat_map(|station| [station; 2]).map(|station| Pair {
             rates: Rates::new(&station.rate, &phy),
-            errors: phy.modes.iter().map(|mode| station.errors.probability(mode.kbit)).collect(),
+            errors: phy.modes.iter().map(|mode| station.errors.at(mode, megahertz)).collect(),
         });
         let conventions = settings.conventions;
         let rules = Rules {
@@ -106,8 +109,11 @@ impl<P: Packet> Medium<P> {
                 Countdown::IdleSlots => false,
                 Countdown::EverySlot => true,
             },
-            short_retry_limit: settings.short_retry_limit,
-            long_retry_limit: settings.long_retry_limit,
+            retries: RetryLimits {
+                short: settings.short_retry_limit,
+                long: settings.long_retry_limit,
+                reset_after_drop: conventions.reset_after_drop,
+            },
             rts_threshold: settings.rts_threshold,
             aggregation: settings.aggregation,
         };
@@ -319,9 +325,10 @@ impl<P: Packet> Medium<P> {
 
     /// `access` lost its turn to another queue of its station: as after a collision, without a frame on the air.
     fn lose_turn(&mut self, now: Time, access: u32, out: &mut impl Listener<P>) {
-        self.fail(access, false, now, out);
         let contender = &mut self.accesses[access as usize];
-        contender.pull(now, &mut Reports { access, listener: out });
+        let mut out = Reports { access, listener: out };
+        contender.fail(false, &self.rules.retries, now, &mut out);
+        contender.pull(now, &mut out);
         let ready = !contender.sending.is_empty();
         let from = self.idle_from + contender.ifs;
         let left = contender.draw(&mut self.backoffs);
@@ -333,8 +340,9 @@ impl<P: Packet> Medium<P> {
         let shot = self.aim(now, access, out);
         let data = now + shot.before;
         let data_end = data + shot.data;
-        let error = self.pairs[self.pair(access, shot.to)].errors[usize::from(shot.mode)];
-        let acknowledged = self.receive(access, error);
+        let loss = self.pairs[self.pair(access, shot.to)].errors[usize::from(shot.mode)];
+        let contender = &mut self.accesses[access as usize];
+        let acknowledged = contender.receive(loss, &mut self.errors);
         let understood = acknowledged > 0;
         let planned = data_end + shot.answer;
         let end = if understood { planned } else { data_end };
@@ -349,15 +357,15 @@ impl<P: Packet> Medium<P> {
             let announced = !shot.before.is_zero();
             self.after_failure(data_end, data_end, shot.timeout, announced.then_some(planned))
         };
+        let contender = &mut self.accesses[access as usize];
+        let mut reports = Reports { access, listener: out };
         let last = if understood {
-            self.accesses[access as usize].reset_window();
-            let lost = shot.frames > acknowledged;
-            self.release(access, data_end, out);
-            !lost || self.drop_exhausted(access, end, data_end, out)
+            contender.succeed(shot.frames > acknowledged, &self.rules.retries, data_end, &mut reports);
+            true
         } else {
-            self.fail(access, !shot.rts.is_zero(), end, out)
+            contender.fail(!shot.rts.is_zero(), &self.rules.retries, end, &mut reports)
         };
-        self.report(now, access, &shot, acknowledged, last, resume);
+        self.report(now, access, &shot, acknowledged, last);
         self.count_again(access, resume);
         idle_from
     }
@@ -382,8 +390,9 @@ impl<P: Packet> Medium<P> {
         for (access, shot, end) in shots {
             let (resume, others) = self.after_failure(busy_until, end, shot.timeout, None);
             idle_from = others;
-            let last = self.fail(access, false, busy_until, out);
-            self.report(now, access, &shot, 0, last, resume);
+            let contender = &mut self.accesses[access as usize];
+            let last = contender.fail(false, &self.rules.retries, busy_until, &mut Reports { access, listener: out });
+            self.report(now, access, &shot, 0, last);
             self.count_again(access, resume);
         }
         self.senders = senders;
@@ -421,12 +430,12 @@ impl<P: Packet> Medium<P> {
 
     /// What `access` sends now.
     fn aim(&mut self, now: Time, access: u32, out: &mut impl Listener<P>) -> Shot {
-        let (to, tries) = match self.accesses[access as usize].sending.front() {
-            Some(first) => (first.to, first.short + first.long),
+        let (to, tries, first_bytes) = match self.accesses[access as usize].sending.front() {
+            Some(first) => (first.to, first.short + first.long, first.bytes),
             None => unreachable!("a station whose turn comes has something to send"),
         };
         let pair = self.pair(access, to);
-        let mode = self.pairs[pair].rates.choose(now, tries, &mut self.backoffs);
+        let mode = self.pairs[pair].rates.choose(now, tries, first_bytes, &mut self.backoffs);
         let rate = &self.phy.modes[usize::from(mode)];
         let contender = &mut self.accesses[access as usize];
         let mut aggregate = false;
@@ -446,80 +455,13 @@ impl<P: Packet> Medium<P> {
         let before = if protects { lead + rts + sifs + cts + sifs } else { lead };
         let response = if aggregate { self.phy.block_ack(mode) } else { self.phy.ack(mode) };
         let (data, answer, timeout) = (rate.airtime(bytes), sifs + response, self.phy.response_timeout(mode));
-        Shot { to, mode, bytes, frames, tries, lead, rts, before, data, answer, timeout }
+        Shot { to, mode, bytes, first_bytes, frames, tries, lead, rts, before, data, answer, timeout }
     }
 
-    /// Marks what arrives of the frames of `access`, each lost with probability `error`; gives their number.
-    fn receive(&mut self, access: u32, error: f64) -> u32 {
-        let mut received = 0;
-        for frame in self.accesses[access as usize].sending.iter_mut().filter(|frame| !frame.received) {
-            frame.received = !self.errors.happens(error);
-            received += u32::from(frame.received);
-        }
-        received
-    }
-
-    /// Hands over what has arrived in order.
-    fn release(&mut self, access: u32, at: Time, out: &mut impl Listener<P>) {
-        let sending = &mut self.accesses[access as usize].sending;
-        while let Some(frame) = sending.pop_front_if(|first| first.received) {
-            out.deliver(access, frame.packet, frame.waited, at);
-        }
-    }
-
-    /// A block ACK did not name all frames of an A-MPDU: those that were sent often enough are dropped. Whether the
-    /// first one is through with.
-    fn drop_exhausted(&mut self, access: u32, end: Time, data_end: Time, out: &mut impl Listener<P>) -> bool {
-        let limit = self.rules.short_retry_limit;
-        let contender = &mut self.accesses[access as usize];
-        let queued = contender.room.packets();
-        let before = contender.sending.len();
-        contender.sending.iter_mut().filter(|frame| !frame.received).for_each(|frame| frame.short += 1);
-        while let Some(index) = contender.sending.iter().position(|frame| !frame.received && frame.short >= limit) {
-            if let Some(frame) = contender.sending.remove(index) {
-                out.discard(access, frame.packet, end, Discard::Retries, queued);
-            }
-        }
-        if contender.sending.len() < before {
-            self.release(access, data_end, out);
-        }
-        false
-    }
-
-    /// No response came to `access`, behind an RTS that was answered or not. Whether its first frame is dropped.
-    fn fail(&mut self, access: u32, behind_rts: bool, at: Time, out: &mut impl Listener<P>) -> bool {
-        let (short_limit, long_limit) = (self.rules.short_retry_limit, self.rules.long_retry_limit);
-        let reset = self.rules.conventions.reset_after_drop;
-        let contender = &mut self.accesses[access as usize];
-        contender.widen_window();
-        let queued = contender.room.packets();
-        let mut dropped = false;
-        for frame in contender.sending.iter_mut().filter(|frame| !frame.received) {
-            *(if behind_rts { &mut frame.long } else { &mut frame.short }) += 1;
-        }
-        let exhausted = |frame: &super::access::Mpdu<P>| {
-            !frame.received && (frame.short >= short_limit || frame.long >= long_limit)
-        };
-        while let Some(index) = contender.sending.iter().position(exhausted) {
-            if let Some(frame) = contender.sending.remove(index) {
-                out.discard(access, frame.packet, at, Discard::Retries, queued);
-                dropped = true;
-            }
-        }
-        if dropped {
-            if reset {
-                contender.reset_window();
-            }
-            self.release(access, at, out);
-        }
-        dropped
-    }
-
-    fn report(&mut self, now: Time, access: u32, shot: &Shot, acknowledged: u32, last: bool, resume: Time) {
+    fn report(&mut self, now: Time, access: u32, shot: &Shot, acknowledged: u32, last: bool) {
         let pair = self.pair(access, shot.to);
-        let Shot { mode, frames, tries, .. } = *shot;
-        let occupied = resume.since(now);
-        self.pairs[pair].rates.report(now, &Report { mode, frames, acknowledged, tries, last, occupied });
+        let Shot { mode, first_bytes: bytes, frames, tries, .. } = *shot;
+        self.pairs[pair].rates.report(now, &Report { mode, bytes, frames, acknowledged, tries, last });
     }
 }
 

@@ -1,3 +1,5 @@
 //! The medium against Bianchi's model and against exchanges worked out by hand.
 
+mod exchanges;
+mod rules;
 mod saturation;

@@ -58,7 +58,8 @@ fn a_rate_that_the_standard_does_not_have() {
     );
     assert_eq!(
         wlan("standard = \"802.11g\", stations = 1, rate = \"quick\""),
-        "demo.toml, line 2: wlans.0.rate: `quick` is no rate of frames: write `54mbit`, `mcs7`, `fastest` or `arf`"
+        "demo.toml, line 2: wlans.0.rate: `quick` is no rate of frames: write `54mbit`, `mcs7`, `fastest`, `arf`, \
+         `samplerate` or `minstrel`"
     );
 }
 
@@ -86,5 +87,29 @@ fn a_path_beside_a_wlan() {
     assert_eq!(
         sentence(text),
         "demo.toml, line 3: wlans: there is a [path] too: beside [[wlans]] the wired part is written as [[links]]"
+    );
+}
+
+#[test]
+fn a_distance_that_is_none_or_beside_a_share_of_errors() {
+    let network = "standard = \"802.11g\", stations = 1";
+    assert_eq!(
+        wlan(&format!("{network}, distance = \"20\"")),
+        "demo.toml, line 2: wlans.0.distance: `20` is not a distance from 1 to 10000 metres, like `20m`"
+    );
+    assert_eq!(
+        wlan(&format!("{network}, distance = \"20m\", frame_errors = \"1%\"")),
+        "demo.toml, line 2: wlans.0.distance: there are `frame_errors` too: give either of the two"
+    );
+}
+
+#[test]
+fn an_access_category_where_there_is_none() {
+    let text = "duration = \"10s\"\nwlans = [{ standard = \"802.11g\", stations = 1 }]\n\
+                flows = [{ cc = \"newreno\", from = \"sta-0\", to = \"ap\", access_category = \"voice\" }]\n";
+    assert_eq!(
+        sentence(text),
+        "demo.toml, line 3: flows.0.access_category: needs a WLAN whose frames contend by category: write `edca = \
+         true` there"
     );
 }

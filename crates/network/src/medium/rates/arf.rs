@@ -43,7 +43,7 @@ impl AutoRateFallback {
 }
 
 impl RateControl for AutoRateFallback {
-    fn choose(&mut self, _: Time, _: u32, _: &mut Random) -> u8 {
+    fn choose(&mut self, _: Time, _: u32, _: u32, _: &mut Random) -> u8 {
         self.ladder[self.at]
     }
 
@@ -68,8 +68,6 @@ impl RateControl for AutoRateFallback {
 
 #[cfg(test)]
 mod tests {
-    use units::Span;
-
     use super::*;
 
     /// The rates of frames with these fates, and the one after them.
@@ -77,13 +75,13 @@ mod tests {
         let mut random = Random::stream(1, "test", 0);
         let mut rates = Vec::new();
         for &acknowledged in fates {
-            let mode = control.choose(Time::ZERO, 0, &mut random);
+            let mode = control.choose(Time::ZERO, 0, 1536, &mut random);
             rates.push(mode);
             let acknowledged = u32::from(acknowledged);
-            let occupied = Span::ZERO;
-            control.report(Time::ZERO, &Report { mode, frames: 1, acknowledged, tries: 0, last: true, occupied });
+            let report = Report { mode, bytes: 1536, frames: 1, acknowledged, tries: 0, last: true };
+            control.report(Time::ZERO, &report);
         }
-        rates.push(control.choose(Time::ZERO, 0, &mut random));
+        rates.push(control.choose(Time::ZERO, 0, 1536, &mut random));
         rates
     }
 

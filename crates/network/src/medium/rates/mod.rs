@@ -1,10 +1,16 @@
 //! At which rate a frame is sent.
 
 mod arf;
+mod minstrel;
+mod sample_rate;
+#[cfg(test)]
+mod tests;
 
 use units::{Random, Span, Time};
 
 use self::arf::AutoRateFallback;
+use self::minstrel::Minstrel;
+use self::sample_rate::SampleRate;
 use super::phy::Phy;
 
 /// How the rate of a frame is chosen.
@@ -17,12 +23,16 @@ pub enum RateSettings {
     Fixed(u8),
     /// Auto rate fallback.
     Arf,
+    /// SampleRate.
+    SampleRate,
+    /// Minstrel.
+    Minstrel,
 }
 
 /// A rate adaptation at work, between one sender and one receiver. Rates are indices into [`Phy::modes`].
 pub trait RateControl: std::fmt::Debug + Send {
-    /// The rate of the next attempt at a frame, which was sent `tries` times before.
-    fn choose(&mut self, now: Time, tries: u32, random: &mut Random) -> u8;
+    /// The rate of the next attempt at a frame of `bytes`, which was sent `tries` times before.
+    fn choose(&mut self, now: Time, tries: u32, bytes: u32, random: &mut Random) -> u8;
 
     /// An attempt ended.
     fn report(&mut self, now: Time, attempt: &Report);
@@ -33,6 +43,8 @@ pub trait RateControl: std::fmt::Debug + Send {
 pub struct Report {
     /// The rate.
     pub mode: u8,
+    /// Bytes of the first frame.
+    pub bytes: u32,
     /// Frames that were sent at once.
     pub frames: u32,
     /// Frames of these that were acknowledged.
@@ -41,8 +53,6 @@ pub struct Report {
     pub tries: u32,
     /// It was the last attempt at the first of them: acknowledged or given up.
     pub last: bool,
-    /// How long the sender was occupied: from the end of the wait for the medium to that of the ACK, or its time-out.
-    pub occupied: Span,
 }
 
 /// The rates of one direction between two stations.
@@ -58,14 +68,16 @@ impl Rates {
             RateSettings::Fastest => Self::Fixed(phy.fastest()),
             RateSettings::Fixed(mode) => Self::Fixed(*mode),
             RateSettings::Arf => Self::Adaptive(Box::new(AutoRateFallback::new(ladder(phy)))),
+            RateSettings::SampleRate => Self::Adaptive(Box::new(SampleRate::new(Nominal::new(phy)))),
+            RateSettings::Minstrel => Self::Adaptive(Box::new(Minstrel::new(Nominal::new(phy)))),
         }
     }
 
     #[inline]
-    pub(crate) fn choose(&mut self, now: Time, tries: u32, random: &mut Random) -> u8 {
+    pub(crate) fn choose(&mut self, now: Time, tries: u32, bytes: u32, random: &mut Random) -> u8 {
         match self {
             Self::Fixed(mode) => *mode,
-            Self::Adaptive(control) => control.choose(now, tries, random),
+            Self::Adaptive(control) => control.choose(now, tries, bytes, random),
         }
     }
 
@@ -83,4 +95,44 @@ fn ladder(phy: &Phy) -> Vec<u8> {
     modes.sort_by_key(|mode| phy.modes[usize::from(*mode)].kbit);
     modes.dedup_by_key(|mode| phy.modes[usize::from(*mode)].kbit);
     modes
+}
+
+/// How long frames take at each rate: of 250 bytes, and of 1600 (the size classes of SampleRate in FreeBSD).
+#[derive(Clone, Debug)]
+pub(crate) struct Nominal {
+    /// The rates from slow to fast.
+    pub(crate) ladder: Vec<u8>,
+    /// Of each size class and rate, in microseconds: DIFS, the frame, SIFS and the ACK.
+    exchange: [Vec<f64>; 2],
+    slot: f64,
+    cw_min: u32,
+    cw_max: u32,
+}
+
+impl Nominal {
+    const SIZES: [u32; 2] = [250, 1600];
+    /// The class of large frames.
+    pub(crate) const LARGE: usize = 1;
+
+    pub(crate) fn new(phy: &Phy) -> Self {
+        let ladder = ladder(phy);
+        let micros = |span: Span| span.as_nanos() as f64 / 1e3;
+        let exchange = Self::SIZES.map(|bytes| {
+            let of = |&mode: &u8| phy.difs() + phy.modes[usize::from(mode)].airtime(bytes) + phy.sifs + phy.ack(mode);
+            ladder.iter().map(|mode| micros(of(mode))).collect()
+        });
+        Self { exchange, slot: micros(phy.slot), cw_min: phy.cw_min, cw_max: phy.cw_max, ladder }
+    }
+
+    /// The size class of a frame.
+    pub(crate) fn class(bytes: u32) -> usize {
+        usize::from(bytes > Self::SIZES[0])
+    }
+
+    /// How many microseconds a frame takes on average that is sent so many `times`, backoffs included.
+    pub(crate) fn micros(&self, class: usize, rate: usize, times: u32) -> f64 {
+        let window = |attempt: u32| (((self.cw_min + 1) << attempt.min(16)) - 1).min(self.cw_max);
+        let backoffs: f64 = (0..times).map(|attempt| f64::from(window(attempt)) / 2.0 * self.slot).sum();
+        self.exchange[class][rate] * f64::from(times) + backoffs
+    }
 }
