@@ -24,6 +24,8 @@ from ackclock.cli import (
     bench,
     compare,
     controllers,
+    doctor,
+    examples,
     kernel,
     live,
     parity,
@@ -71,6 +73,8 @@ app.command("parity")(parity.parity)
 app.command("reproduce")(reproduce.reproduce)
 app.command("controllers")(controllers.controllers)
 app.command("bench")(bench.bench)
+app.command("examples")(examples.examples)
+app.command("doctor")(doctor.doctor)
 app.add_typer(kernel.app)
 
 

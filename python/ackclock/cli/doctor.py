@@ -1,0 +1,133 @@
+"""``ackclock doctor``: what this machine has for live runs, kernel controllers, captures and the rest."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.table import Table
+from rich.text import Text
+
+from ackclock import _engine
+from ackclock.cli import output
+
+CAP_SYS_ADMIN, CAP_SYS_NICE = 21, 23
+CAPABILITIES = (("CAP_BPF", 39), ("CAP_PERFMON", 38), ("CAP_NET_ADMIN", 12))
+"""What loading a controller takes, with the number of each capability."""
+SINCE = (6, 4)
+"""The first Linux on which our controllers load into the kernel."""
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    purpose: str
+    what: str
+    there: bool
+    remedy: str
+    """What to do where it is not there."""
+
+
+def doctor(as_json: output.JsonOption = False) -> None:
+    """Say what this machine has, and what live runs, kernel controllers and captures lack here.
+
+    The simulator needs nothing of it. Example: `ackclock doctor`
+    """
+    found = list(findings())
+    if as_json:
+        output.print_json({"version": _engine.version(), "findings": [one._asdict() for one in found]})
+        return
+    table = Table(
+        "for", "needs", "here", "what to do", title=f"ackclock {_engine.version()}", title_justify="left"
+    )
+    before = ""
+    for one in found:
+        here = Text("yes", "green") if one.there else Text("no", "bold red")
+        table.add_row(
+            one.purpose if one.purpose != before else "", one.what, here, "" if one.there else one.remedy
+        )
+        before = one.purpose
+    output.show(table, as_json=False)
+
+
+def findings() -> Iterator[Finding]:
+    """What was looked at, in the order in which it is shown."""
+    yield Finding("simulation", "nothing besides ackclock", True, "")
+    yield from _live()
+    yield from _kernel()
+    clang, tshark = (shutil.which(name) is not None for name in ("clang", "tshark"))
+    yield Finding("controllers in C", "clang", clang, "install clang")
+    yield Finding("captures", "tshark, to read them", tshark, "install tshark or Wireshark")
+    for purpose, module, extra in (
+        ("models and draws", "scipy", "models"),
+        ("sweeps on a cluster", "distributed", "dask"),
+        ("learning", "gymnasium", "gym"),
+        ("polars frames", "polars", "polars"),
+    ):
+        there = importlib.util.find_spec(module) is not None
+        yield Finding(purpose, module, there, f"python -m pip install 'ackclock[{extra}]'")
+
+
+def _live() -> Iterator[Finding]:
+    """What live runs need."""
+    cores = len(os.sched_getaffinity(0))
+    spaces = _may(CAP_SYS_ADMIN) or _users_may_make_namespaces()
+    looked = (
+        ("built in", hasattr(_engine, "live"), "install clang, pkg-config, libelf, zlib; then `make build`"),
+        ("Linux", platform.system() == "Linux", "live runs are of the kernel's TCP on Linux"),
+        ("/dev/net/tun", Path("/dev/net/tun").exists(), "modprobe tun, or give the container the device"),
+        ("network namespaces", spaces, "be root, or sysctl kernel.unprivileged_userns_clone=1"),
+        ("real-time priority", _may_be_real_time(), "be root, or raise `ulimit -r`: less punctual without"),
+        ("two cores or more", cores >= 2, f"there is {cores}: deliveries will be late"),
+    )
+    yield from (Finding("live runs", *one) for one in looked)
+
+
+def _kernel() -> Iterator[Finding]:
+    """What controllers in the kernel need."""
+    release = platform.release()
+    version = tuple(int(part) for part in release.split("-")[0].split(".")[:2] if part.isdigit())
+    types = Path("/sys/kernel/btf/vmlinux").exists()
+    looked = (
+        ("Linux 6.4 or later", version >= SINCE, f"this is {release}"),
+        ("types of the kernel (BTF)", types, "a kernel with CONFIG_DEBUG_INFO_BTF"),
+        *((name, _may(number), "be root, or grant the capability") for name, number in CAPABILITIES),
+    )
+    yield from (Finding("kernel controllers", *one) for one in looked)
+
+
+def _may(capability: int) -> bool:
+    """Whether this process has a capability."""
+    return _field("/proc/self/status", "CapEff:", lambda text: bool(int(text, 16) >> capability & 1))
+
+
+def _field(file: str, name: str, found: Callable[[str], bool]) -> bool:
+    try:
+        lines = Path(file).read_text("utf-8").splitlines()
+    except OSError:
+        return False
+    return any(found(line.removeprefix(name).strip()) for line in lines if line.startswith(name))
+
+
+def _users_may_make_namespaces() -> bool:
+    try:
+        most = int(Path("/proc/sys/user/max_user_namespaces").read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    clone = Path("/proc/sys/kernel/unprivileged_userns_clone")
+    return most > 0 and (not clone.exists() or clone.read_text("utf-8").strip() == "1")
+
+
+def _may_be_real_time() -> bool:
+    if _may(CAP_SYS_NICE):
+        return True
+    try:
+        import resource
+    except ImportError:
+        return False
+    return resource.getrlimit(resource.RLIMIT_RTPRIO)[0] > 0

@@ -1,0 +1,64 @@
+"""``ackclock examples``: scenarios to begin with, listed or written into the current folder."""
+
+from __future__ import annotations
+
+import shutil
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from ackclock.cli import output
+from ackclock.errors import InputError
+
+
+def examples(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The scenario to write.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file of that name.")] = False,
+) -> None:
+    """List scenarios to begin with, or write one into the current folder.
+
+    Example: `ackclock examples quickstart`
+    """
+    folder = _folder()
+    found = {file.stem: file for file in sorted(folder.glob("*.toml"))}
+    if name is None:
+        table = Table("name", "shows")
+        for stem, file in found.items():
+            table.add_row(Text(stem), Text(_about(file)))
+        output.show(table, as_json=False)
+        return
+    chosen = found.get(name.removesuffix(".toml"))
+    if chosen is None:
+        raise InputError(f"examples {name}: there is none of that name; there are {', '.join(found)}")
+    # A trace lies beside the scenario that names it.
+    files = [Path(chosen.name), *(one for one in _traces(folder) if str(one) in chosen.read_text("utf-8"))]
+    for target in files:
+        if target.exists() and not force:
+            raise InputError(f"{target}: is there already; --force replaces it")
+    for target in files:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder / target, target)
+    output.notes.print(f"{files[0]}: run it with `ackclock run {files[0]}`", markup=False, soft_wrap=True)
+
+
+def _folder() -> Path:
+    """The folder of the examples: a link from the package to the top of the repository."""
+    return Path(str(resources.files("ackclock.cli") / "scenarios"))
+
+
+def _traces(folder: Path) -> list[Path]:
+    return [file.relative_to(folder) for file in (folder / "traces").glob("*")]
+
+
+def _about(file: Path) -> str:
+    """The comment at the head of a scenario, up to the end of its first sentence."""
+    words = []
+    for line in file.read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        words.append(line.removeprefix("#").strip())
+    return " ".join(words).split(". ")[0].rstrip(".")
