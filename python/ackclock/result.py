@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow as pa
 
+    from ackclock.plots.shortcuts import Plots
+
 # pyarrow takes longer to load than many runs to finish, so it is imported only where a table is used.
 
 TABLES: Final = ("flows", "links", "flow_series", "link_series", "probes", "events")
@@ -229,20 +231,68 @@ class Run:
             pacsv.write_csv(table.cast(pa.schema(plain)), target / f"{name}.csv")
         return target
 
+    @property
+    def plot(self) -> Plots:
+        """The figures of the run: ``run.plot()``, ``run.plot.window()`` and the like."""
+        from ackclock.plots.shortcuts import Plots
+
+        return Plots({self.scenario["name"]: [self]})
+
+    def _repr_html_(self) -> str:
+        from ackclock.report.notebook import tables
+
+        return tables([self.summary()])
+
     def __reduce__(self) -> tuple[Any, ...]:
         tables = {name: self.table(name) for name in self.table_names}
         return type(self), (tables.__getitem__, self.scenario, self.seed, self.engine)
 
     def __repr__(self) -> str:
         name, flows = self.scenario["name"], self.flows.num_rows
-        return f"<Run {name!r}, seed {self.seed}, {flows} flows, {self.duration_s:g} s>"
+        goodput = sum(self.flows["goodput_bps"].to_pylist()) / 1e6
+        what = f"{flows} flows, {self.duration_s:g} s, goodput {goodput:.4g} Mbit/s"
+        return f"<Run {name!r} ({self.engine['kind']}), seed {self.seed}, {what}>"
 
 
 class Runs(list[Run]):
-    """The repetitions of one scenario, in the order of their seeds."""
+    """Several runs: the repetitions of one scenario in the order of their seeds, or what a folder holds."""
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """Reads every run that ``run``, ``compare`` or ``live`` wrote into ``folder``. Raises ResultError."""
+        place = pathlib.Path(folder)
+        found = sorted(file.parent for file in (*place.glob("run.json"), *place.glob("*/run.json")))
+        if not found:
+            raise ResultError(f"{place}: holds no run: there is no run.json in it or in a folder of it")
+        return cls(sorted((Run.load(one) for one in found), key=lambda run: (run.scenario["name"], run.seed)))
+
+    @property
+    def flows(self) -> pa.Table:
+        """The rows of all flows, with first columns ``label`` (the scenario) and ``seed``."""
+        return self.table("flows")
+
+    @property
+    def links(self) -> pa.Table:
+        """The rows of all link directions, with first columns ``label`` and ``seed``."""
+        return self.table("links")
+
+    @property
+    def plot(self) -> Plots:
+        """The figures of the runs, a label for each scenario: ``runs.plot()``, ``runs.plot.window()``."""
+        from ackclock.plots.shortcuts import Plots
+
+        by_label: dict[str, list[Run]] = {}
+        for run in self:
+            by_label.setdefault(run.scenario["name"], []).append(run)
+        return Plots(by_label)
+
+    def _repr_html_(self) -> str:
+        from ackclock.report.notebook import tables
+
+        return tables(self.summary())
 
     def table(self, name: str) -> pa.Table:
-        """The tables called ``name`` of all runs one after the other, with a first column ``seed``."""
+        """The tables called ``name`` of all runs, first ``label`` (the name of the scenario) and ``seed``."""
         import numpy as np
         import pyarrow as pa
 
@@ -250,7 +300,8 @@ class Runs(list[Run]):
         for run in self:
             part = run.table(name)
             seeds = pa.array(np.full(part.num_rows, run.seed, dtype=np.uint64))
-            parts.append(part.add_column(0, "seed", seeds))
+            labels = pa.array([run.scenario["name"]] * part.num_rows, pa.string())
+            parts.append(part.add_column(0, "seed", seeds).add_column(0, "label", labels))
         return pa.concat_tables(parts).unify_dictionaries()
 
     def summary(self, label: str | None = None) -> list[dict[str, Any]]:

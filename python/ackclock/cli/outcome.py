@@ -18,7 +18,7 @@ from ackclock.cli import INTERRUPTED
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import Report, notes, print_json, run_all, show
 from ackclock.engines import Engine
-from ackclock.report import Page, host, new_folder, number, write_json
+from ackclock.report import Page, host, new_folder, notebook, number, write_json
 from ackclock.report.overview import HIGH, LOW, Overview, as_json, overview
 from ackclock.result import Run
 
@@ -164,8 +164,7 @@ def _tables(summaries: Sequence[summary.Summary]) -> tuple[Table, Table]:
 
 def _tabulate(page: Page, summaries: Sequence[summary.Summary]) -> None:
     for table in _tables(summaries):
-        rows = [[str(cell) for cell in row] for row in zip(*(c.cells for c in table.columns), strict=True)]
-        page.table([str(c.header).replace("-\n", "").replace("\n", " ") for c in table.columns], rows)
+        page.table(notebook.heads(table), notebook.cells(table))
     jain = [s["fairness"]["jain"] for s in summaries]
     page.paragraph(f"Jain's index of the goodputs: {', '.join(number(j) for j in jain)}.")
     for sentence in summary.invalid_reasons(summaries):

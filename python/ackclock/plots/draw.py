@@ -10,10 +10,10 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.container import ErrorbarContainer
-from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ackclock.metrics import Array
+from ackclock.plots.figure import Figure
 from ackclock.plots.style import colours, style
 
 MARKERS = "os^Dv<>P*X"

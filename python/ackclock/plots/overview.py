@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ackclock.plots.draw import in_legend
+from ackclock.plots.figure import Figure
 from ackclock.plots.style import NEUTRAL, looks, style
 
 if TYPE_CHECKING:

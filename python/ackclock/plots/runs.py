@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
 from ackclock import metrics
 from ackclock.metrics import Array, Tables
 from ackclock.plots.draw import MARKERS, Axis, Panel, Series, draw, in_legend
+from ackclock.plots.figure import Figure
 from ackclock.plots.style import colours, style
 
 MANY_FLOWS = 16

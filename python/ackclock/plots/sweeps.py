@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from ackclock.errors import InputError
 from ackclock.metrics import Array
 from ackclock.plots.draw import MARKERS, in_legend
+from ackclock.plots.figure import Figure
 from ackclock.plots.style import colours, style
 from ackclock.sweeps.axes import Axis, numbers
 

@@ -1,0 +1,16 @@
+"""The figure that plots return: it shows itself in a notebook, without a magic command."""
+
+from __future__ import annotations
+
+import io
+
+from matplotlib.figure import Figure as MatplotlibFigure
+
+
+class Figure(MatplotlibFigure):
+    """A figure of matplotlib that a notebook shows when it is the last value of a cell."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png", dpi=110)
+        return buffer.getvalue()
