@@ -20,7 +20,7 @@ use super::reordering::Reordering;
 use super::rtt::{DelayedAckDetector, RttEstimator};
 use super::scoreboard::Scoreboard;
 use super::tail_probe::TailProbe;
-use super::timers::{Kind, Timers};
+use super::timers::{Causes, Timers};
 use crate::application::{Application, Backlog};
 use crate::counters::SenderCounters;
 use crate::journal::{Event, Journal};
@@ -200,8 +200,10 @@ impl Sender {
     pub fn poll_transmit(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
         let data =
             if self.probe.take_pending() { self.send_probe(now, journal) } else { self.next_segment(now, journal) };
-        if data.is_none() && self.timers.take_stale() {
-            self.arm(now);
+        if data.is_none()
+            && let Some(causes) = self.timers.take_stale()
+        {
+            self.arm(now, causes);
         }
         data
     }
@@ -261,8 +263,7 @@ impl Sender {
         let sequence = self.board.next();
         self.board.push(now, self.delivery.state());
         self.most_in_flight = self.most_in_flight.max(self.board.in_flight());
-        // RFC 6298, 5.1; a probe timer restarts with every new segment (RFC 8985, section 7.2).
-        self.timers.outdate(!self.timers.awaits_timeout());
+        self.timers.on_new();
         let reduced = self.recovery.take_announcement();
         self.leave(now, sequence, false, reduced)
     }
@@ -273,7 +274,7 @@ impl Sender {
         self.board.resend(sequence, now, self.delivery.state(), self.tracks_retransmissions());
         self.recovery.on_retransmission(now);
         // The oldest segment gets its full time again, as in BSD and Linux: RFC 6298 leaves it open.
-        self.timers.outdate(sequence == self.board.first());
+        self.timers.restart(sequence == self.board.first());
         journal.note(Event::Retransmission { sequence });
         self.leave(now, sequence, true, false)
     }
@@ -298,6 +299,8 @@ impl Sender {
             self.send_new(now)
         };
         self.probe.on_sent(self.board.next(), repeated);
+        // Then the retransmission timer runs (RFC 8985, section 7.3).
+        self.timers.set_timeout(now + self.rtt.timeout(&self.options));
         Some(data)
     }
 
@@ -316,26 +319,37 @@ impl Sender {
         Data { sequence, timestamp: now, payload, retransmission, reduced }
     }
 
-    /// (Re)starts the timer if anything is outstanding: as tail loss probe where one may be sent (RFC 8985, section
-    /// 7.2), else as retransmission timer (RFC 6298, 5.1 to 5.3).
-    fn arm(&mut self, now: Time) {
+    /// Sets the timer if anything is outstanding: as tail loss probe where one may be sent (RFC 8985, section 7.2),
+    /// else as retransmission timer (RFC 6298, 5.1 to 5.3).
+    ///
+    /// A new segment sets the probe anew, but no later than the timeout of the oldest segment. If that has passed,
+    /// Linux waits for the probe alone, also while one is in flight.
+    fn arm(&mut self, now: Time, causes: Causes) {
         if self.board.outstanding() == 0 {
             self.timers.disarm();
             return;
         }
         let timeout = self.rtt.timeout(&self.options);
-        let may_probe = self.options.tail_loss_probe
-            && !self.probe.is_in_flight()
-            && !self.recovery.is_repairing()
-            && self.board.sacked_count() == 0;
+        let oldest = self.timeout_of_oldest(now, timeout);
+        let may_probe = self.options.tail_loss_probe && !self.recovery.is_repairing() && self.board.sacked_count() == 0;
         if !may_probe {
-            return self.timers.set(now + timeout, Kind::Retransmission);
+            return self.timers.set_without_probe(causes, now, timeout, oldest);
         }
         let mut wait = if self.rtt.has_sample() { self.rtt.smoothed * 2 } else { timeout };
         if self.board.outstanding() == 1 {
             wait += WORST_DELAYED_ACK;
         }
-        self.timers.set(now + wait.max(PROBE_MIN).min(timeout), Kind::TailLossProbe);
+        let bound = match causes.new {
+            false => now + timeout,
+            true if oldest > now => oldest,
+            true => Time::NEVER,
+        };
+        self.timers.set_probe(now, wait.max(PROBE_MIN), bound);
+    }
+
+    /// When the retransmission timer of the oldest segment expires, `timeout` after it was sent last.
+    fn timeout_of_oldest(&self, now: Time, timeout: Span) -> Time {
+        self.board.sent_at(self.board.first()).unwrap_or(now) + timeout
     }
 
     /// Remembers in what state segment `sequence` leaves, and tells a controller that wants to know.

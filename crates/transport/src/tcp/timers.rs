@@ -1,12 +1,23 @@
 //! The deadlines of a sender: retransmission timer or tail loss probe, and the reordering timer of RACK.
 
-use units::Time;
+use units::{Span, Time};
 
 /// What the retransmission timer does when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Retransmission,
     TailLossProbe,
+}
+
+/// Why the timer is to be set anew, once all that leaves now has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Causes {
+    /// An ACK advanced the cumulative point.
+    pub(super) advance: bool,
+    /// A new segment left.
+    pub(super) new: bool,
+    /// The timer expired, or the oldest segment left again: it gets its full time.
+    pub(super) restart: bool,
 }
 
 /// The deadlines of a sender; [`Time::NEVER`] where a timer does not run.
@@ -16,40 +27,61 @@ pub(super) struct Timers {
     /// When the oldest suspect is lost unless an ACK for it arrives (RACK).
     reordering_at: Time,
     kind: Kind,
-    /// The timer is to be set anew once all that leaves now has left.
-    stale: bool,
+    stale: Causes,
 }
 
 impl Default for Timers {
     fn default() -> Self {
-        Self { at: Time::NEVER, reordering_at: Time::NEVER, kind: Kind::Retransmission, stale: false }
+        Self { at: Time::NEVER, reordering_at: Time::NEVER, kind: Kind::Retransmission, stale: Causes::default() }
     }
 }
 
 impl Timers {
-    /// Whether the retransmission timer runs, rather than none or that of a probe.
-    pub(super) fn awaits_timeout(&self) -> bool {
-        self.at != Time::NEVER && self.kind == Kind::Retransmission
-    }
-
     /// The next deadline.
     pub(super) fn next(&self) -> Time {
         self.at.min(self.reordering_at)
     }
 
-    /// What happened calls for setting the timer anew.
-    pub(super) fn outdate(&mut self, changed: bool) {
-        self.stale |= changed;
+    /// An ACK arrived, which `advanced` the cumulative point or not.
+    pub(super) fn on_ack(&mut self, advanced: bool) {
+        self.stale.advance |= advanced;
     }
 
-    /// Whether the timer is to be set now, which the caller then does.
-    pub(super) fn take_stale(&mut self) -> bool {
-        std::mem::take(&mut self.stale)
+    /// A new segment leaves.
+    pub(super) fn on_new(&mut self) {
+        self.stale.new = true;
     }
 
-    /// The timer expires at `at`, as `kind`.
-    pub(super) fn set(&mut self, at: Time, kind: Kind) {
-        (self.at, self.kind) = (at, kind);
+    /// The timer starts anew if `changed`.
+    pub(super) fn restart(&mut self, changed: bool) {
+        self.stale.restart |= changed;
+    }
+
+    /// Why the timer is to be set now, which the caller then does; `None` if it is not.
+    pub(super) fn take_stale(&mut self) -> Option<Causes> {
+        let causes = std::mem::take(&mut self.stale);
+        (causes != Causes::default()).then_some(causes)
+    }
+
+    /// The probe leaves at the earliest of `wait` from `now` and `bound`.
+    pub(super) fn set_probe(&mut self, now: Time, wait: Span, bound: Time) {
+        (self.at, self.kind) = ((now + wait).min(bound), Kind::TailLossProbe);
+    }
+
+    /// The retransmission timer is due at `at`, whatever called for setting it.
+    pub(super) fn set_timeout(&mut self, at: Time) {
+        *self = Self { at, kind: Kind::Retransmission, stale: Causes::default(), ..*self };
+    }
+
+    /// No probe may leave: sets the retransmission timer. It gets its full time from `now` on, but after a probe
+    /// timer it is that of the oldest segment (RFC 6298, 5.1: new data do not restart it), due at `oldest`.
+    pub(super) fn set_without_probe(&mut self, causes: Causes, now: Time, timeout: Span, oldest: Time) {
+        let probing = self.at != Time::NEVER && self.kind == Kind::TailLossProbe;
+        if causes.restart || self.at == Time::NEVER || (causes.advance && !probing) {
+            self.set_timeout(now + timeout);
+        } else if probing {
+            self.set_timeout(oldest.max(now));
+        }
     }
 
     /// Nothing is outstanding.
@@ -77,7 +109,7 @@ impl Timers {
         if self.at > now {
             return None;
         }
-        self.stale = true;
+        self.stale.restart = true;
         if self.kind == Kind::TailLossProbe {
             self.at = Time::NEVER;
         }

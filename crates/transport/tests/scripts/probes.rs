@@ -1,6 +1,7 @@
 //! Tail loss probes (RFC 8985, section 7).
 
-use transport::{Event, Options, Phase};
+use transport::{Application, Event, Options, Pace, Phase};
+use units::{Bytes, Time};
 
 use crate::harness::{Notice, SenderScript, ack, ms, plain};
 
@@ -39,6 +40,41 @@ fn a_probe_never_waits_longer_than_the_timeout() {
     }
     s.timer_at(300 * 39 + 500).timer();
     assert!(probed(&s));
+}
+
+/// A window of ten segments, and a source that writes a segment as often as `rate` says; the first is acknowledged
+/// after 40 ms, so that the timeout is 240 ms and two round trips are 80 ms. Then nothing arrives any more.
+fn outage(rate: &str) -> SenderScript {
+    let pace = Pace::new(vec![(Time::ZERO, rate.parse().unwrap())], Bytes::new(1000), None);
+    let options = Options { receive_window: 100, ..probing() };
+    let mut s = SenderScript::with(options, 10.0, Application::Paced(pace));
+    s.leave(0..1).at(40).arrives(ack(1));
+    s
+}
+
+// Section 7.2: if Now() + PTO > TCP_RTO_expiration().
+#[test]
+fn new_data_puts_the_probe_off_no_further_than_the_oldest_segment_s_timeout() {
+    // A segment every 50 ms: 1 left at 50 ms, 5 at 250 ms.
+    let mut s = outage("160kbit");
+    for number in 1..6 {
+        s.at(50 * number).leaves(number);
+    }
+    s.at(290).leaves_again(5);
+    assert!(probed(&s));
+    // In Linux each new segment then waits for its probe, until the window is full; the timeout is overdue by then.
+    for number in 6..11 {
+        s.at(50 * number).leaves(number);
+    }
+    s.timer_at(580).at(579).nothing_leaves().at(580).leaves_again(1).phase(Phase::Loss);
+}
+
+#[test]
+fn with_a_probe_in_flight_the_oldest_segment_s_timeout_is_next() {
+    // A segment every 100 ms: 1 left at 100 ms, and is due at 340 ms.
+    let mut s = outage("80kbit");
+    s.at(100).leaves(1).at(200).leaves(2).at(280).leaves_again(2).at(300).leaves(3);
+    s.at(340).leaves_again(1).phase(Phase::Loss);
 }
 
 #[test]

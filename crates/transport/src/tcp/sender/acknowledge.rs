@@ -70,7 +70,7 @@ impl Sender {
         let progress = summary.acknowledged > 0 && newly_lost == 0;
         self.move_phase(now, &signal, entering, progress, journal);
         self.settle_probe(now, ack, &signal, journal);
-        self.timers.outdate(summary.acknowledged > 0); // RFC 6298, 5.2 and 5.3
+        self.timers.on_ack(summary.acknowledged > 0); // RFC 6298, 5.2 and 5.3
         sample.map(|s| s.value)
     }
 

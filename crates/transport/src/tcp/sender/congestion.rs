@@ -22,6 +22,11 @@ impl Sender {
             self.notify(now, |controller, cx| controller.on_timer(cx));
         }
         match self.timers.take_expired(now) {
+            // One probe at a time: then it is the turn of the oldest segment's timeout.
+            Some(Kind::TailLossProbe) if self.probe.is_in_flight() => {
+                let due = self.timeout_of_oldest(now, self.rtt.timeout(&self.options));
+                self.timers.set_timeout(due.max(now));
+            }
             Some(Kind::TailLossProbe) => self.probe.expire(),
             Some(Kind::Retransmission) => self.on_retransmission_timeout(now, journal),
             None => {}
@@ -64,7 +69,7 @@ impl Sender {
         let already_reduced = self.recovery.phase() == Phase::Reduced;
         let fast = self.options.fast_recovery;
         self.counters.recoveries += 1;
-        self.timers.outdate(true);
+        self.timers.restart(true);
         self.recovery.enter_repair(self.board.next(), fast);
         if !fast {
             // Everything outstanding is lost, and what limits its repair is the window alone (4.3BSD-Tahoe).
