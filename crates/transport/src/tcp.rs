@@ -14,6 +14,7 @@ mod sender;
 mod spurious;
 mod tail_probe;
 mod timers;
+mod usage;
 
 pub use ranges::Ranges;
 pub use receiver::Receiver;

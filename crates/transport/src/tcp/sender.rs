@@ -21,6 +21,7 @@ use super::rtt::{DelayedAckDetector, RttEstimator};
 use super::scoreboard::Scoreboard;
 use super::tail_probe::TailProbe;
 use super::timers::{Causes, Timers};
+use super::usage::Usage;
 use crate::application::{Application, Backlog};
 use crate::counters::SenderCounters;
 use crate::journal::{Event, Journal};
@@ -55,14 +56,13 @@ pub struct Sender {
     window: u32,
     /// The receive window in segments.
     peer_window: u32,
-    /// The most that was in flight in this round.
-    most_in_flight: u32,
     /// Segments deemed lost not yet reported to the controller.
     unreported_losses: u32,
     /// The first new segment of the running round-trip interval.
     round_mark: u64,
     delivery: DeliveryRate,
     rtt: RttEstimator,
+    usage: Usage,
     timers: Timers,
     pacer: Pacer,
     /// When the controller wants to be woken; [`Time::NEVER`] if not.
@@ -113,11 +113,11 @@ impl Sender {
             wants,
             window: 1,
             peer_window: options.receive_window,
-            most_in_flight: 0,
             unreported_losses: 0,
             round_mark: 0,
             delivery: DeliveryRate::default(),
             rtt: RttEstimator::new(),
+            usage: Usage::default(),
             timers: Timers::default(),
             pacer: Pacer::default(),
             wake_at: Time::NEVER,
@@ -200,12 +200,21 @@ impl Sender {
     pub fn poll_transmit(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
         let data =
             if self.probe.take_pending() { self.send_probe(now, journal) } else { self.next_segment(now, journal) };
-        if data.is_none()
-            && let Some(causes) = self.timers.take_stale()
-        {
-            self.arm(now, causes);
+        if data.is_none() {
+            self.note_usage(now);
+            if let Some(causes) = self.timers.take_stale() {
+                self.arm(now, causes);
+            }
         }
         data
+    }
+
+    /// Nothing more leaves now: remembers whether the window is the reason.
+    fn note_usage(&mut self, now: Time) {
+        let limited = self.blocked == Blocked::Window;
+        if limited || self.last_sent_at == now {
+            self.usage.note(limited, self.board.first(), self.board.next());
+        }
     }
 
     fn next_segment(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
@@ -262,7 +271,6 @@ impl Sender {
         }
         let sequence = self.board.next();
         self.board.push(now, self.delivery.state());
-        self.most_in_flight = self.most_in_flight.max(self.board.in_flight());
         self.timers.on_new();
         let reduced = self.recovery.take_announcement();
         self.leave(now, sequence, false, reduced)

@@ -119,6 +119,18 @@ fn a_window_counts_as_used_only_where_it_held_something_back() {
     assert!(!s.last_ack().window_limited);
 }
 
+// As tcp_cwnd_validate in Linux; RFC 7661 too asks about the last window, not the last instant.
+#[test]
+fn a_window_that_held_something_back_counts_as_used_for_the_whole_round() {
+    // A burst of six, of which a window of four holds two back; then the application is silent.
+    let mut s = SenderScript::with(plain(), 4.0, Application::Finite(Bytes::new(6000)));
+    s.leave(0..4).at(40).arrives(ack(2)).leave(4..6);
+    s.at(41).arrives(ack(4)).at(80).arrives(ack(5));
+    assert!(s.last_ack().window_limited, "four were outstanding when 5 left");
+    s.arrives(ack(6));
+    assert!(s.last_ack().window_limited);
+}
+
 #[test]
 fn in_slow_start_half_a_window_in_flight_is_enough() {
     for (window, used) in [(5.0, true), (6.0, false)] {

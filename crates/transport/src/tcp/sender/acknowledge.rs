@@ -4,7 +4,7 @@
 use control::{Ack, RateSample, RttSample};
 use units::{Span, Time};
 
-use super::{Blocked, Sender};
+use super::Sender;
 use crate::journal::{Event, Journal};
 use crate::segment::Acknowledgement;
 use crate::tcp::recovery::Phase;
@@ -59,9 +59,6 @@ impl Sender {
             newly_marked,
             ..self.state_after(ack, &summary)
         };
-        if round_start {
-            self.most_in_flight = self.board.in_flight();
-        }
         if grows {
             self.notify(now, |controller, cx| controller.on_ack(cx, &signal));
         } else {
@@ -174,9 +171,7 @@ impl Sender {
 
     /// RFC 7661 in the form of Linux: the window was filled, or in slow start at least half filled in this round.
     fn is_window_limited(&self) -> bool {
-        self.blocked == Blocked::Window
-            || self.controller.window()
-                < self.controller.slow_start_threshold().min(2.0 * f64::from(self.most_in_flight))
+        self.usage.is_limited(self.controller.window(), self.controller.slow_start_threshold())
     }
 
     /// What the ACK tells of reordering: a segment that arrived late, or a duplicate that shows a needless
