@@ -212,6 +212,14 @@ class Context:
     def initial_window(self) -> float:
         """Initial window of the connection in segments."""
 
+    @property
+    def restart_window(self) -> float:
+        """At ``on_idle_restart``: the window is at most this, in segments."""
+
+    @property
+    def restart_threshold(self) -> float:
+        """At ``on_idle_restart``: the slow-start threshold is at least this, in segments; 0 leaves it alone."""
+
     def random(self) -> float:
         """The next number of the flow's own random stream, in [0, 1): the same for the same seed."""
 

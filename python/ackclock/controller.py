@@ -98,8 +98,12 @@ class Controller:
         """The last loss event or timeout was spurious: put the remembered state back. By default nothing."""
 
     def on_idle_restart(self, cx: Context) -> None:
-        """Sending again after idling (RFC 5681, section 4.1). By default at most the initial window."""
-        self.window = min(self.window, cx.initial_window)
+        """Sending again after idling: by default the window and threshold that the TCP options ask for.
+
+        That is the initial window (RFC 5681, section 4.1), or what Linux makes of the window.
+        """
+        self.window = min(self.window, cx.restart_window)
+        self.slow_start_threshold = max(self.slow_start_threshold, cx.restart_threshold)
 
     def on_sent(self, cx: Context, sent: Transmission) -> None:
         """A segment left, new or again; only if ``sent`` is wanted."""

@@ -33,7 +33,9 @@ pub use parts::linux::Arithmetic;
 pub use parts::reno::Reno;
 pub use parts::undo::Undo;
 pub use reference::ControllerRef;
-pub use signals::{Ack, Counting, Loss, Marks, RateSample, RttSample, SegmentReport, SentState, Transmission, Wants};
+pub use signals::{
+    Ack, Counting, Loss, Marks, RateSample, Restart, RttSample, SegmentReport, SentState, Transmission, Wants,
+};
 use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
 /// The world as a controller sees it while it handles one event.
@@ -45,6 +47,8 @@ pub struct Context<'a> {
     pub segment_size: Bytes,
     /// The initial window of the connection, in segments.
     pub initial_window: f64,
+    /// At [`Controller::on_idle_restart`]: what the stack makes of the window, if that is not RFC 5681's.
+    pub restart: Option<Restart>,
     /// The random stream of this flow.
     pub random: &'a mut Random,
 }
@@ -97,7 +101,8 @@ pub trait Controller: Send {
     /// The last loss event or timeout turned out to be spurious: put the remembered state back.
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {}
 
-    /// The connection sends again after an idle time longer than the retransmission timeout (RFC 5681, section 4.1).
+    /// The connection sends again after an idle time longer than the retransmission timeout: the window is at most
+    /// the initial one (RFC 5681, section 4.1), or what [`Context::restart`] says.
     fn on_idle_restart(&mut self, cx: &mut Context<'_>);
 
     /// A segment left, new or again. Only for a controller that [`wants`](Controller::wants) it.

@@ -164,7 +164,8 @@ pub struct Ack {
     pub newly_marked: u32,
     /// With accurate ECN: segments reported as marked since the start (C.delivered_ce).
     pub marked: u64,
-    /// The application left the window unused since the last ACK.
+    /// The application had nothing more to send at some time since what is now in flight left (C.app_limited of
+    /// delivery rate estimation). Whether the window was used is `window_limited`.
     pub application_limited: bool,
     /// The window was fully used: without this, it must not grow (RFC 7661, RFC 9438 section 5.8).
     pub window_limited: bool,
@@ -246,6 +247,17 @@ impl Ack {
             Counting::Segments => f64::from(self.newly_delivered),
         }
     }
+}
+
+/// What Linux makes of a window that was not used, where RFC 5681 restarts with the initial window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Restart {
+    /// The window is at most this, in segments.
+    pub window: f64,
+    /// The slow-start threshold is at least this, in segments: three quarters of the window.
+    pub threshold: f64,
+    /// The flow was silent. Otherwise it sent, less than the window allowed, and no ACK came for a timeout.
+    pub idle: bool,
 }
 
 /// A loss event.

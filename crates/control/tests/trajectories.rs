@@ -56,8 +56,13 @@ impl Round {
     }
 
     fn with(&mut self, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
-        let mut cx =
-            Context { now: self.now, segment_size: Bytes::new(1448), initial_window: 10.0, random: &mut self.random };
+        let mut cx = Context {
+            now: self.now,
+            segment_size: Bytes::new(1448),
+            initial_window: 10.0,
+            restart: None,
+            random: &mut self.random,
+        };
         event(&mut *self.controller, &mut cx);
     }
 

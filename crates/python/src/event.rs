@@ -25,6 +25,11 @@ pub(crate) struct Context {
     /// Initial window of the connection in segments.
     #[pyo3(get)]
     initial_window: f64,
+    /// Where an idle restart brings the window and the threshold: no more, and no less, in segments.
+    #[pyo3(get)]
+    restart_window: f64,
+    #[pyo3(get)]
+    restart_threshold: f64,
     /// The random stream of the flow, to be put back when the event is handled.
     pub(crate) random: Random,
 }
@@ -35,6 +40,8 @@ impl Context {
             now: point(cx.now),
             segment_size: cx.segment_size.get(),
             initial_window: cx.initial_window,
+            restart_window: cx.restart.map_or(cx.initial_window, |restart| restart.window),
+            restart_threshold: cx.restart.map_or(0.0, |restart| restart.threshold),
             random: cx.random.clone(),
         }
     }

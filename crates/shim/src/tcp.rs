@@ -292,11 +292,14 @@ impl Controller for Kernel {
 
     fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
         self.set_time(cx);
-        self.flow.cwnd_event(cx.random, Event::WindowRestart as u32);
+        if cx.restart.is_none_or(|restart| restart.idle) {
+            self.flow.cwnd_event(cx.random, Event::WindowRestart as u32);
+        }
         let threshold = self.current_ssthresh();
+        let window = cx.restart.map_or(cx.initial_window, |restart| restart.window) as u32;
         let tp = &mut self.flow.connection_mut().tp;
         tp.snd_ssthresh = threshold;
-        tp.snd_cwnd = tp.snd_cwnd.min(cx.initial_window as u32);
+        tp.snd_cwnd = tp.snd_cwnd.min(window);
     }
 
     fn window(&self) -> f64 {

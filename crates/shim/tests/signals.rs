@@ -67,6 +67,7 @@ fn cong_control_is_given_what_the_kernel_gives_and_governs_recovery() {
         now: Time::from_nanos(7_000_000),
         segment_size: Bytes::new(1000),
         initial_window: 10.0,
+        restart: None,
         random: &mut random,
     };
     controller.on_start(&mut cx);

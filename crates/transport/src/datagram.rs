@@ -65,7 +65,7 @@ impl DatagramSource {
 
     fn notify(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
         let segment_size = self.size.saturating_sub(Bytes::new(HEADER));
-        let mut cx = Context { now, segment_size, initial_window: 1.0, random: &mut self.random };
+        let mut cx = Context { now, segment_size, initial_window: 1.0, restart: None, random: &mut self.random };
         event(self.controller.as_mut(), &mut cx);
     }
 

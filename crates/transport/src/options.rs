@@ -21,6 +21,18 @@ pub enum Reduction {
     Pipe,
 }
 
+/// What becomes of a window that was not used for a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdleRestart {
+    /// After an idle time: the initial window (RFC 5681, section 4.1).
+    Rfc5681,
+    /// After an idle time: the window halves for each timeout that it lasted, down to the initial one. Where no ACK came
+    /// for a timeout and the window was not filled: halfway to what was used. Either way the threshold is at least
+    /// three quarters of the window (Linux, after RFC 2861).
+    Linux,
+}
+
 /// The options of one TCP connection, sender and receiver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
@@ -77,8 +89,10 @@ pub struct Options {
     pub rto_variance_min: Span,
     /// Added to every retransmission timeout (FreeBSD adds 200 ms).
     pub rto_slack: Span,
-    /// Back to the initial window after an idle time longer than the RTO (RFC 5681, section 4.1).
+    /// Whether the window comes down after an idle time longer than the RTO, as `idle_restart` says.
     pub slow_start_restart: bool,
+    /// How it comes down.
+    pub idle_restart: IdleRestart,
     /// Explicit congestion notification (RFC 3168): `false`, `true`, or `"accurate"` with a receiver that counts
     /// marks (RFC 9768).
     pub ecn: EcnMode,
@@ -176,6 +190,7 @@ pub fn linux() -> Options {
         rto_variance_min: Span::from_millis(200),
         rto_slack: Span::ZERO,
         slow_start_restart: true,
+        idle_restart: IdleRestart::Linux,
         ecn: EcnMode::Off,
         ack_every: 2,
         delayed_ack_timeout: Span::from_millis(40),
@@ -211,6 +226,7 @@ pub fn freebsd_9() -> Options {
         undo: false,
         counting: Counting::Bytes { limit: 2 },
         slow_start_at_threshold: true,
+        idle_restart: IdleRestart::Rfc5681,
         rto_min: Span::from_millis(230),
         rto_max: Span::from_secs(64),
         rto_variance_min: Span::ZERO,
@@ -234,6 +250,7 @@ pub fn ns2_linux() -> Options {
         undo: false,
         counting: Counting::PerAck,
         slow_start_at_threshold: true,
+        idle_restart: IdleRestart::Rfc5681,
         ack_every: 1,
         quick_acks: 0,
         sack_compression: Span::ZERO,
@@ -262,6 +279,7 @@ pub fn real_1992() -> Options {
         rto_max: Span::from_secs(64),
         rto_variance_min: Span::ZERO,
         slow_start_restart: false,
+        idle_restart: IdleRestart::Rfc5681,
         ack_every: 1,
         quick_acks: 0,
         sack_compression: Span::ZERO,

@@ -104,9 +104,14 @@ impl Reno {
         self.threshold = self.threshold.max(before.threshold);
     }
 
-    /// After idle: no more than the initial window (RFC 5681, section 4.1).
+    /// After idle: no more than the initial window (RFC 5681, section 4.1), or what the stack says.
     pub fn idle_restart(&mut self, cx: &Context<'_>) {
-        self.window = self.window.min(cx.initial_window);
+        let Some(restart) = cx.restart else {
+            self.window = self.window.min(cx.initial_window);
+            return;
+        };
+        self.threshold = self.threshold.max(restart.threshold);
+        self.window = self.window.min(restart.window);
     }
 }
 
@@ -156,8 +161,8 @@ impl Default for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::ack;
-    use crate::{Ack, Counting};
+    use crate::testing::{World, ack};
+    use crate::{Ack, Counting, Restart};
 
     #[test]
     fn a_window_at_the_threshold_grows_by_slow_start_once_where_the_stack_says_so() {
@@ -197,6 +202,20 @@ mod tests {
         let mut reno = Reno { window: 4.0, threshold: 2.0 };
         reno.grow(&Ack { newly_acknowledged: 100, newly_delivered: 100, counting: Counting::Segments, ..ack() });
         assert_eq!(reno.window, 5.0);
+    }
+
+    #[test]
+    fn after_idle_the_window_is_the_initial_one_or_what_the_stack_says() {
+        let mut world = World::new();
+        let before = Reno { window: 120.0, threshold: 40.0 };
+        let mut reno = before;
+        reno.idle_restart(&world.context());
+        assert_eq!(reno, Reno { window: 10.0, threshold: 40.0 });
+        // Three quarters of 120; half the window after one timeout.
+        let restart = Some(Restart { window: 60.0, threshold: 90.0, idle: true });
+        reno = before;
+        reno.idle_restart(&Context { restart, ..world.context() });
+        assert_eq!(reno, Reno { window: 60.0, threshold: 90.0 });
     }
 
     #[test]

@@ -23,7 +23,13 @@ impl World {
 
     /// What an event gets: segments of 1448 B, an initial window of ten.
     pub fn context(&mut self) -> Context<'_> {
-        Context { now: self.now, segment_size: Bytes::new(1448), initial_window: 10.0, random: &mut self.random }
+        Context {
+            now: self.now,
+            segment_size: Bytes::new(1448),
+            initial_window: 10.0,
+            restart: None,
+            random: &mut self.random,
+        }
     }
 
     /// Lets `span` pass.

@@ -1,16 +1,17 @@
 //! The sending half of a TCP connection: what leaves, and when.
 //!
 //! How acknowledgements are processed is in `acknowledge.rs`, what a loss, a mark or a timeout leads to in
-//! `congestion.rs`.
+//! `congestion.rs`, and what becomes of an unused window in `idle.rs`.
 
 mod acknowledge;
 mod congestion;
+mod idle;
 #[cfg(test)]
 mod property;
 
 use std::sync::Arc;
 
-use control::{Context, Controller, ParameterError, Parameters, RESOLUTION, SentState, Transmission, Wants};
+use control::{Context, Controller, ParameterError, Parameters, RESOLUTION, Restart, SentState, Transmission, Wants};
 use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
 use super::delivery_rate::DeliveryRate;
@@ -26,7 +27,7 @@ use crate::application::{Application, Backlog};
 use crate::counters::SenderCounters;
 use crate::journal::{Event, Journal};
 use crate::segment::Data;
-use crate::{EcnMode, Options};
+use crate::{EcnMode, IdleRestart, Options};
 
 /// The least wait before a probe (RFC 8985 leaves it open; Linux waits two timer ticks).
 const PROBE_MIN: Span = Span::from_millis(2);
@@ -159,10 +160,21 @@ impl Sender {
 
     /// Lets the controller handle an event, then reads what it decided.
     fn notify(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
+        self.notify_of(now, None, event);
+    }
+
+    /// The same, where the stack may say how an unused window comes down.
+    fn notify_of(
+        &mut self,
+        now: Time,
+        restart: Option<Restart>,
+        event: impl FnOnce(&mut dyn Controller, &mut Context<'_>),
+    ) {
         let mut cx = Context {
             now,
             segment_size: self.options.segment_size,
             initial_window: f64::from(self.options.initial_window),
+            restart,
             random: &mut self.random,
         };
         event(self.controller.as_mut(), &mut cx);
@@ -214,6 +226,9 @@ impl Sender {
         let limited = self.blocked == Blocked::Window;
         if limited || self.last_sent_at == now {
             self.usage.note(limited, self.board.first(), self.board.next());
+            if self.options.idle_restart == IdleRestart::Linux {
+                self.note_unused_window(now);
+            }
         }
     }
 
@@ -261,8 +276,9 @@ impl Sender {
     fn send_new(&mut self, now: Time) -> Data {
         if self.board.outstanding() == 0 {
             let idle = now.since(self.last_sent_at);
-            if self.options.slow_start_restart && idle > self.rtt.timeout(&self.options) {
-                self.notify(now, |controller, cx| controller.on_idle_restart(cx));
+            let timeout = self.rtt.timeout(&self.options);
+            if self.options.slow_start_restart && idle > timeout {
+                self.restart_after(now, idle, timeout);
             }
             if self.wants.transmit_start {
                 self.notify(now, |controller, cx| controller.on_transmit_start(cx, idle));

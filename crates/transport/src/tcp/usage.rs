@@ -1,7 +1,10 @@
-//! How much of its window a flow uses (RFC 7661): whether the window may grow.
+//! How much of its window a flow uses (RFC 7661): whether the window may grow, and in Linux also whether it comes
+//! down.
+
+use units::{Span, Time};
 
 /// What a sender remembers of the use of its window.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
     /// The window limited the flow in this round.
     limited: bool,
@@ -9,6 +12,16 @@ pub(super) struct Usage {
     most: u32,
     /// The round ends when everything below is acknowledged (cwnd_usage_seq).
     end: u64,
+    /// The most that was outstanding since the window was filled or grew (snd_cwnd_used).
+    used: u32,
+    /// When the window was last filled or grew (snd_cwnd_stamp).
+    since: Time,
+}
+
+impl Default for Usage {
+    fn default() -> Self {
+        Self { limited: false, most: 0, end: 0, used: 0, since: Time::ZERO }
+    }
 }
 
 impl Usage {
@@ -17,7 +30,7 @@ impl Usage {
     pub(super) fn note(&mut self, limited: bool, first: u64, next: u64) {
         let outstanding = (next - first) as u32;
         if limited || first >= self.end || (!self.limited && outstanding > self.most) {
-            *self = Self { limited, most: outstanding, end: next };
+            *self = Self { limited, most: outstanding, end: next, ..*self };
         }
     }
 
@@ -25,6 +38,28 @@ impl Usage {
     /// below `threshold`, at least half of it was outstanding.
     pub(super) fn is_limited(&self, window: f64, threshold: f64) -> bool {
         self.limited || window < threshold.min(2.0 * f64::from(self.most))
+    }
+
+    /// The window is filled, grows or was set at `now`.
+    pub(super) fn restart(&mut self, now: Time) {
+        self.used = 0;
+        self.since = now;
+    }
+
+    /// An ACK lets the window grow, or leaves it at its size, at `now`.
+    pub(super) fn restart_clock(&mut self, now: Time) {
+        self.since = now;
+    }
+
+    /// The window is not filled at `now`, with `outstanding` segments. Says how many of it were used if that has
+    /// lasted for `timeout`, and begins anew.
+    pub(super) fn unused_for(&mut self, timeout: Span, now: Time, outstanding: u32) -> Option<u32> {
+        self.used = self.used.max(outstanding);
+        let used = self.used;
+        (now.since(self.since) >= timeout).then(|| {
+            self.restart(now);
+            used
+        })
     }
 }
 
@@ -53,5 +88,17 @@ mod tests {
         // The mark of the larger flight ends the round.
         usage.note(false, 6, 8);
         assert!(!usage.is_limited(11.0, 20.0), "twice 2");
+    }
+
+    #[test]
+    fn an_unused_window_is_reported_once_a_timeout() {
+        let ms = |n: u64| Time::ZERO + Span::from_millis(n);
+        let mut usage = Usage::default();
+        usage.restart(ms(100));
+        let timeout = Span::from_millis(240);
+        assert_eq!(usage.unused_for(timeout, ms(339), 5), None);
+        assert_eq!(usage.unused_for(timeout, ms(340), 3), Some(5));
+        assert_eq!(usage.unused_for(timeout, ms(579), 4), None);
+        assert_eq!(usage.unused_for(timeout, ms(580), 4), Some(4));
     }
 }

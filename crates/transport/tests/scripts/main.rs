@@ -5,6 +5,7 @@ mod harness;
 
 mod echo;
 mod forward;
+mod idle;
 mod probes;
 mod receiving;
 mod recovery;

@@ -4,7 +4,7 @@ use control::Counting;
 use transport::{Application, Options, Pace};
 use units::{Bytes, Time};
 
-use crate::harness::{Notice, SenderScript, ack, at, plain};
+use crate::harness::{SenderScript, ack, plain};
 
 fn paced(rate: &str) -> Application {
     Application::Paced(Pace::new(vec![(Time::ZERO, rate.parse().unwrap())], Bytes::new(1000), None))
@@ -86,25 +86,6 @@ fn a_paced_controller_spreads_the_window_and_then_leaves_the_timer_alone() {
     s.leave(0..2);
     s.pace("832kbit").at(40).arrives(ack(2)).leaves(2).nothing_leaves().timer_at(50);
     s.at(50).leaves(3).nothing_leaves().timer_at(280);
-}
-
-// RFC 5681, section 4.1.
-#[test]
-fn after_an_idle_time_beyond_the_timeout_the_window_restarts() {
-    for (wait, restarts) in [(230, false), (250, true)] {
-        // One sample of 40 ms: the timeout is 240 ms. The next unit is written after the wait.
-        let steps = vec![
-            (Time::ZERO, "8mbit".parse().unwrap()),
-            (at(1), "0bit".parse().unwrap()),
-            (at(wait), "8mbit".parse().unwrap()),
-        ];
-        let application = Application::Paced(Pace::new(steps, Bytes::new(1000), Some(Bytes::new(3000))));
-        let mut s = SenderScript::with(plain(), 10.0, application);
-        s.leave(0..1);
-        s.at(1).leave(1..2).at(41).arrives(ack(2)).timer_at(wait + 1);
-        s.at(wait + 1).leaves(2);
-        assert_eq!(s.news().contains(&Notice::IdleRestart), restarts, "after {wait} ms");
-    }
 }
 
 // RFC 7661; RFC 9438, section 5.8.

@@ -61,6 +61,7 @@ impl Sender {
         };
         if grows {
             self.notify(now, |controller, cx| controller.on_ack(cx, &signal));
+            self.usage.restart_clock(now);
         } else {
             self.notify(now, |controller, cx| controller.on_duplicate_ack(cx, &signal));
         }
@@ -170,7 +171,7 @@ impl Sender {
     }
 
     /// RFC 7661 in the form of Linux: the window was filled, or in slow start at least half filled in this round.
-    fn is_window_limited(&self) -> bool {
+    pub(super) fn is_window_limited(&self) -> bool {
         self.usage.is_limited(self.controller.window(), self.controller.slow_start_threshold())
     }
 

@@ -56,6 +56,7 @@ impl Sender {
         journal.note(Event::Timeout { window });
         let loss = self.loss(in_flight, lost, again, now);
         self.notify(now, |controller, cx| controller.on_timeout(cx, &loss));
+        self.usage.restart_clock(now);
         // A timeout within a reduction is undone with it.
         let undo = if again { self.recovery.undo() } else { self.evidence() };
         self.recovery.enter_loss(self.board.next(), self.announces(), undo);
@@ -162,6 +163,7 @@ impl Sender {
             && !self.wants.governs_recovery;
         self.recovery.leave();
         self.notify(now, |controller, cx| controller.on_recovered(cx));
+        self.usage.restart_clock(now);
         self.board.shrink();
         let start = self.board.in_flight().max(1) + 1;
         if ramps && start < self.window {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use control::{Ack, Context, Controller, Loss, Marks, SegmentReport, Transmission, Wants};
+use control::{Ack, Context, Controller, Loss, Marks, Restart, SegmentReport, Transmission, Wants};
 use transport::{Acknowledgement, SackBlocks};
 use units::{Rate, Span, Time};
 
@@ -19,7 +19,7 @@ pub(crate) enum Notice {
     Recovered,
     Timeout(Loss),
     Spurious,
-    IdleRestart,
+    IdleRestart(Option<Restart>),
     Sent(Transmission),
     TransmitStart(Span),
     Delivered(SegmentReport),
@@ -116,8 +116,8 @@ impl Controller for ProbeController {
         tape.window = tape.before;
     }
 
-    fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {
-        self.note(Notice::IdleRestart, |window| window);
+    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
+        self.note(Notice::IdleRestart(cx.restart), |window| window);
     }
 
     fn window(&self) -> f64 {

@@ -1,0 +1,53 @@
+//! What becomes of a window that the application does not use: after an idle time, and in Linux also where ACKs stay
+//! out (RFC 5681, section 4.1; RFC 2861).
+
+use control::Restart;
+use units::{Span, Time};
+
+use super::{Blocked, Sender};
+use crate::IdleRestart;
+use crate::tcp::recovery::Phase;
+
+impl Sender {
+    /// The flow sends again after `idle`, longer than `timeout`.
+    pub(super) fn restart_after(&mut self, now: Time, idle: Span, timeout: Span) {
+        let restart = match self.options.idle_restart {
+            IdleRestart::Rfc5681 => None,
+            // Such a controller minds its window by itself.
+            IdleRestart::Linux if self.wants.governs_recovery => return,
+            IdleRestart::Linux => {
+                let halvings = (idle.as_nanos() - 1) / timeout.as_nanos().max(1);
+                let window = self.window.checked_shr(halvings.min(32) as u32).unwrap_or(0);
+                let least = self.window.min(self.options.initial_window);
+                Some(self.restart(window.max(least), true))
+            }
+        };
+        self.notify_of(now, restart, |controller, cx| controller.on_idle_restart(cx));
+        self.usage.restart(now);
+    }
+
+    /// A window of `window` segments, and a threshold of three quarters of what it was.
+    fn restart(&self, window: u32, idle: bool) -> Restart {
+        let threshold = self.window / 2 + self.window / 4;
+        Restart { window: f64::from(window), threshold: f64::from(threshold), idle }
+    }
+
+    /// As Linux (tcp_cwnd_application_limited): while the window is not filled and no ACK has let it grow for a
+    /// timeout, it comes down halfway to what was used, but not to less than the initial one.
+    pub(super) fn note_unused_window(&mut self, now: Time) {
+        if self.is_window_limited() {
+            return self.usage.restart(now);
+        }
+        let held_back = self.blocked != Blocked::Application;
+        if held_back || !self.options.slow_start_restart || self.wants.governs_recovery {
+            return;
+        }
+        let timeout = self.rtt.timeout(&self.options);
+        let Some(used) = self.usage.unused_for(timeout, now, self.board.outstanding()) else { return };
+        let used = used.max(self.options.initial_window);
+        if self.recovery.phase() == Phase::Open && used < self.window {
+            let restart = self.restart(self.window.midpoint(used), false);
+            self.notify_of(now, Some(restart), |controller, cx| controller.on_idle_restart(cx));
+        }
+    }
+}
