@@ -179,3 +179,10 @@ fn the_controller_chooses_the_codepoint_of_new_segments() {
         assert_eq!(sender.codepoint(&data), Ecn::NotCapable);
     }
 }
+
+// RFC 3168, section 6.1.2.
+#[test]
+fn an_ack_with_an_echo_does_not_grow_the_window() {
+    let mut s = SenderScript::newreno(Options { initial_window: 4, ..capable() });
+    s.leave(0..4).at(40).arrives(ack(2).marked()).window_is(2.0);
+}

@@ -46,7 +46,10 @@ impl Sender {
             newly_lost > 0
         };
         let held = !self.wants.governs_recovery && (self.recovery.is_reducing() || entering);
-        let grows = summary.acknowledged > 0 && !held;
+        let echo = ack.congestion_echo || newly_marked > 0;
+        // RFC 3168, section 6.1.2: no growth on an ACK with an echo.
+        let marked = echo && !self.wants.governs_marks;
+        let grows = summary.acknowledged > 0 && !held && !marked;
         let unreported = if entering { 0 } else { std::mem::take(&mut self.unreported_losses) };
         let signal = Ack {
             rtt: sample,
@@ -55,7 +58,7 @@ impl Sender {
             first_duplicate: !had_duplicates && summary.acknowledged == 0 && self.board.sacked_count() > 0,
             rate,
             round_start,
-            ecn_echo: ack.congestion_echo || newly_marked > 0,
+            ecn_echo: echo,
             newly_marked,
             ..self.state_after(ack, &summary)
         };
