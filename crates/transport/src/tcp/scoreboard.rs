@@ -123,7 +123,8 @@ impl AckSummary {
     }
 }
 
-/// The most recently sent segment that is known to have arrived (RFC 8985, RACK.segment).
+/// The most recently sent segment that is known to have arrived (RFC 8985, RACK.segment), and the RTT of the one that
+/// was reported last (RACK.rtt).
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
     sent_at: Time,
@@ -390,8 +391,9 @@ impl Scoreboard {
         if segment.flags & AMBIGUOUS != 0 && rtt < minimum_rtt {
             return;
         }
+        self.rack.rtt = rtt;
         if (segment.at, number) >= (self.rack.sent_at, self.rack.sequence) {
-            self.rack = Rack { sent_at: segment.at, sequence: number, rtt };
+            (self.rack.sent_at, self.rack.sequence) = (segment.at, number);
         }
     }
 

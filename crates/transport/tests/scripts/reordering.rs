@@ -153,3 +153,23 @@ fn rack_does_not_take_the_ack_of_an_original_for_that_of_its_retransmission() {
     s.at(51).arrives(ack(3)).all();
     assert_eq!(s.counters().lost, 1);
 }
+
+// Before, every undo counted as reordering seen, so that RACK waited a quarter of 1011 ms.
+#[test]
+fn a_spurious_timeout_without_reordering_makes_rack_wait_no_longer() {
+    let mut s = SenderScript::new(Options { rack: true, ..undoing() }, 4.0);
+    s.leave(0..4).at(1000).leaves_again(0).at(1010).arrives(ack(1).echo(0)).leaves(4);
+    s.at(1011).arrives(ack(4).echo(0)).leave(5..8);
+    s.at(1100).sacks(4, 5..8).leaves_again(4).phase(Phase::Recovery);
+}
+
+// RFC 8985, section 6.2, step 2: RACK.rtt is that of the segment reported last, however old.
+#[test]
+fn a_late_segment_prolongs_the_patience_of_rack() {
+    let mut s = SenderScript::new(rack(), 1.0);
+    s.leaves(0).window(2.0).at(2).arrives(ack(0)).leaves(1).window(3.0).at(4).arrives(ack(0)).leaves(2);
+    // 2 took 40 ms, the reordering window is 10 ms: 0 is due at 50 ms.
+    s.at(44).arrives(ack(0).sack(2, 3)).nothing_leaves().timer_at(50);
+    // 0 took 48 ms: 1 is due 58 ms after it left.
+    s.at(48).arrives(ack(1).sack(2, 3)).leaves(3).timer_at(60);
+}

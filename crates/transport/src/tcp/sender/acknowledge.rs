@@ -282,7 +282,9 @@ impl Sender {
     fn undo_reduction(&mut self, now: Time, summary: &AckSummary, journal: &mut dyn Journal) {
         self.counters.spurious += 1;
         journal.note(Event::Spurious);
-        self.reordering.observe(summary.overtaken.map_or(0, |(extent, _)| extent));
+        if let Some((extent, _)) = summary.overtaken {
+            self.reordering.observe(extent);
+        }
         self.board.unmark_lost();
         self.unreported_losses = 0;
         self.recovery.revert();
