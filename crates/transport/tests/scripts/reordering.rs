@@ -173,3 +173,17 @@ fn a_late_segment_prolongs_the_patience_of_rack() {
     // 0 took 48 ms: 1 is due 58 ms after it left.
     s.at(48).arrives(ack(1).sack(2, 3)).leaves(3).timer_at(60);
 }
+
+// Before, such an ACK was thrown away whole.
+#[test]
+fn an_overtaken_ack_still_reports_what_arrived() {
+    let mut s = SenderScript::new(Options { timestamps: false, ..undoing() }, 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0).window_is(5.0);
+    s.at(42).arrives(ack(4)).all();
+    s.at(43).arrives(ack(6)).all();
+    // The duplicate SACK of 0 comes late, with a block that no other ACK has shown.
+    let before = s.last_ack();
+    s.arrives(ack(4).duplicate(0).sack(8, 9)).window_is(10.0).phase(Phase::Disorder).all();
+    assert_eq!(s.counters().spurious, 1);
+    assert_eq!(s.last_ack(), before, "it is no ACK for the controller");
+}

@@ -16,8 +16,12 @@ use crate::tcp::tail_probe::Fate;
 impl Sender {
     /// An acknowledgement arrived. Afterwards poll what to transmit. Says whether it carried an RTT sample.
     pub fn on_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) -> Option<Span> {
-        if ack.cumulative > self.board.next() || ack.cumulative < self.board.first() {
-            return None; // never sent, or old (RFC 9293, section 3.10.7.4)
+        if ack.cumulative > self.board.next() {
+            return None; // never sent (RFC 9293, section 3.10.7.4)
+        }
+        if ack.cumulative < self.board.first() {
+            self.on_old_acknowledgement(now, ack, journal);
+            return None;
         }
         let in_flight_before = self.board.in_flight();
         let had_duplicates = self.board.sacked_count() > 0;
@@ -73,6 +77,29 @@ impl Sender {
         self.settle_probe(now, ack, &signal, journal);
         self.timers.on_ack(summary.acknowledged > 0); // RFC 6298, 5.2 and 5.3
         sample.map(|s| s.value)
+    }
+
+    /// An ACK that was overtaken by a later one says nothing of the cumulative point. But segments that it reports as
+    /// SACKed or as duplicates did arrive (in Linux `old_ack`). It is no ACK for the controller.
+    fn on_old_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) {
+        if !self.options.sack || (ack.sack.is_empty() && ack.duplicate.is_none()) {
+            return;
+        }
+        let in_flight_before = self.board.in_flight();
+        let summary = self.board.apply(ack, now, self.rtt.minimum);
+        self.delivery.on_delivered(now, summary.delivered);
+        self.observe_reordering(ack, &summary);
+        let mut newly_lost = self.detect_losses(now);
+        if self.is_spurious(ack, &summary) {
+            self.undo_reduction(now, &summary, journal);
+            newly_lost = 0;
+        }
+        self.note_lost(newly_lost, self.board.first(), journal);
+        self.report_segments(now);
+        if newly_lost > 0 && !self.recovery.is_repairing() {
+            self.enter_recovery(now, in_flight_before, journal);
+        }
+        self.recovery.note_disorder(self.board.sacked_count() > 0);
     }
 
     /// The state of the connection as `ack` leaves it, for the controller.
