@@ -91,3 +91,12 @@ fn a_timeout_after_recovery_reduces_again() {
     s.timer().leaves_again(10);
     assert!(matches!(s.last_notice(), Notice::Timeout(loss) if !loss.again));
 }
+
+// As Linux: the round trip of the retransmission has not passed yet.
+#[test]
+fn a_sack_of_what_left_before_the_retransmission_restarts_the_timer() {
+    let options = Options { rack: true, rto_min: ms(1000), limited_transmit: false, ..plain() };
+    let mut s = SenderScript::new(options, 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0).timer_at(1040);
+    s.at(60).arrives(ack(0).sack(1, 6)).nothing_leaves().timer_at(1060);
+}

@@ -75,7 +75,7 @@ impl Sender {
         let progress = summary.acknowledged > 0 && newly_lost == 0;
         self.move_phase(now, &signal, entering, progress, journal);
         self.settle_probe(now, ack, &signal, journal);
-        self.timers.on_ack(summary.acknowledged > 0); // RFC 6298, 5.2 and 5.3
+        self.timers.on_ack(summary.acknowledged > 0 || self.shows_older_arrival(&summary)); // RFC 6298, 5.2 and 5.3
         sample.map(|s| s.value)
     }
 
@@ -216,6 +216,14 @@ impl Sender {
         {
             self.reordering.on_duplicate_sack(self.board.first(), self.board.next());
         }
+    }
+
+    /// Whether an ACK that only SACKs shows an arrival from before the oldest segment left last. In Linux since 4.4 that
+    /// restarts the timer as well: it must not expire on a retransmission that cannot be acknowledged yet.
+    fn shows_older_arrival(&self, summary: &AckSummary) -> bool {
+        let resent = self.recovery.is_repairing() && self.options.rack;
+        resent
+            && summary.oldest_at.is_some_and(|at| self.board.sent_at(self.board.first()).is_some_and(|sent| at < sent))
     }
 
     /// Loss detection by time or by count. Returns how many segments are newly deemed lost.
