@@ -51,6 +51,15 @@ impl Prr {
         self.limit_to(in_flight, allowed);
     }
 
+    /// A loss was found while the window came down for an ECN echo. By the pipe its fast retransmission leaves at once,
+    /// with `in_flight` segments in flight (RFC 6675, step 4.3); proportional reduction sends anyway.
+    pub(crate) fn owe(&mut self, in_flight: u32) {
+        if self.method == Reduction::Pipe {
+            self.owed = true;
+            self.limit_to(in_flight, 0);
+        }
+    }
+
     /// The controller's window is `window` now: aims at no more.
     pub(crate) fn lower_to(&mut self, window: u32) {
         self.target = self.target.min(window);

@@ -162,9 +162,12 @@ impl Recovery {
         }
     }
 
-    /// The window was reduced already for what is lost: recovery goes on to `next`.
-    pub(super) fn extend(&mut self, next: u64) {
+    /// The window was reduced already for what is lost: recovery goes on to `next`, with a retransmission first.
+    pub(super) fn extend(&mut self, next: u64, in_flight: u32) {
         self.point = next;
+        if let Some(prr) = &mut self.prr {
+            prr.owe(in_flight);
+        }
     }
 
     /// The flight comes down on an ECN echo.

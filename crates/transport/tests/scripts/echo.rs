@@ -186,3 +186,11 @@ fn an_ack_with_an_echo_does_not_grow_the_window() {
     let mut s = SenderScript::newreno(Options { initial_window: 4, ..capable() });
     s.leave(0..4).at(40).arrives(ack(2).marked()).window_is(2.0);
 }
+
+// RFC 6675, step 4.3. Before, it waited for the pipe: 14 segments against a window of 10.
+#[test]
+fn a_loss_inside_a_reduction_is_repaired_at_once_by_the_pipe_rule() {
+    let mut s = SenderScript::new(capable(), 20.0);
+    s.leave(0..20).at(40).arrives(ack(2).marked()).window_is(10.0).nothing_leaves();
+    s.sacks(2, 3..6).leaves_again(2).nothing_leaves().in_flight(15).phase(Phase::Recovery);
+}

@@ -78,7 +78,7 @@ impl Sender {
             self.report_segments(now);
         }
         if already_reduced {
-            return self.recovery.extend(self.board.next());
+            return self.recovery.extend(self.board.next(), self.board.in_flight());
         }
         let window = self.controller.window();
         journal.note(Event::LossEvent { window });
