@@ -6,7 +6,7 @@ use std::sync::Arc;
 use control::{ControllerRef, Counting, Parameters, registry, variants};
 use network::Propagation;
 use serde_json::Value;
-use transport::{Options, PROFILES};
+use transport::{MAX_THRESHOLD, Options, PROFILES};
 use units::packet::{IP_HEADER, MTU, UDP_HEADER};
 use units::{Bytes, Span, Time};
 
@@ -374,7 +374,11 @@ fn check_option(name: &str, options: &Options) -> Result<(), String> {
         }
         "initial_window" => at_least_one(options.initial_window),
         "receive_window" => at_least_one(options.receive_window),
-        "duplicate_threshold" => at_least_one(options.duplicate_threshold),
+        "duplicate_threshold" => {
+            let threshold = options.duplicate_threshold;
+            let allowed = (1..=MAX_THRESHOLD).contains(&threshold);
+            (!allowed).then(|| format!("`{threshold}` is not from 1 to {MAX_THRESHOLD}"))
+        }
         "ack_every" => at_least_one(options.ack_every),
         "rto_min" | "rto_max" | "rto_initial" => {
             let Options { rto_min, rto_max, rto_initial, .. } = options;

@@ -7,6 +7,9 @@ use units::{Bytes, Span};
 
 use crate::EcnMode;
 
+/// The largest DupThresh: a sender remembers as many of the highest SACKed numbers.
+pub const MAX_THRESHOLD: u32 = 16;
+
 /// How the data in flight comes down to the new window during fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -52,8 +55,12 @@ pub struct Options {
     pub clock_tick: Span,
     /// The clock of the timestamp option.
     pub timestamp_tick: Span,
-    /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675).
+    /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675); at most
+    /// [`MAX_THRESHOLD`].
     pub duplicate_threshold: u32,
+    /// Whether `duplicate_threshold` grows with the reordering that SACK shows, to [`MAX_THRESHOLD`] at
+    /// most (Linux).
+    pub reordering_adapts: bool,
     /// Forward acknowledgment (FACK, Mathis and Mahdavi 1996): a segment is lost once one sent
     /// `duplicate_threshold` after it was SACKed, whatever became of those between, and a retransmission once a
     /// segment first sent after it was SACKed; until the path is seen to reorder by more than the threshold (Linux
@@ -175,6 +182,7 @@ pub fn linux() -> Options {
         clock_tick: Span::ZERO,
         timestamp_tick: Span::from_millis(1),
         duplicate_threshold: 3,
+        reordering_adapts: true,
         forward_acknowledgment: false,
         rack: true,
         tail_loss_probe: true,
@@ -220,6 +228,7 @@ pub fn linux_3_5() -> Options {
 pub fn freebsd_9() -> Options {
     Options {
         initial_window: 3,
+        reordering_adapts: false,
         rack: false,
         tail_loss_probe: false,
         reduction: Reduction::Pipe,
@@ -244,6 +253,7 @@ pub fn ns2_linux() -> Options {
         segment_size: Bytes::new(960),
         initial_window: 2,
         timestamps: false,
+        reordering_adapts: false,
         rack: false,
         tail_loss_probe: false,
         reduction: Reduction::Pipe,
@@ -267,6 +277,7 @@ pub fn real_1992() -> Options {
         initial_window: 1,
         sack: false,
         timestamps: false,
+        reordering_adapts: false,
         rack: false,
         tail_loss_probe: false,
         limited_transmit: false,

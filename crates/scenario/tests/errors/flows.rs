@@ -67,6 +67,10 @@ fn an_unknown_profile_or_option() {
         "demo.toml, line 10: flows.0.transport.ack_every: must be at least 1"
     );
     assert_eq!(
+        flow("transport = { duplicate_threshold = 17 }"),
+        "demo.toml, line 10: flows.0.transport.duplicate_threshold: `17` is not from 1 to 16"
+    );
+    assert_eq!(
         flow("transport = { segment_size = \"100kB\" }"),
         "demo.toml, line 10: flows.0.transport.segment_size: `100kB` is not from 1 to 65475 bytes"
     );

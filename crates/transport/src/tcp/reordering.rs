@@ -2,7 +2,7 @@
 
 use units::Span;
 
-use crate::tcp::scoreboard::MAX_THRESHOLD;
+use crate::MAX_THRESHOLD;
 
 /// Recoveries without a duplicate SACK after which the window of RACK shrinks again (RACK.reo_wnd_persist).
 const PERSISTENCE: u32 = 16;
@@ -14,6 +14,8 @@ pub(crate) struct Reordering {
     pub(crate) threshold: u32,
     /// The highest SACKed number alone tells what is lost (FACK).
     pub(crate) forward: bool,
+    /// DupThresh follows what is observed.
+    adapts: bool,
     seen: bool,
     /// Quarters of the smallest RTT that RACK waits (RACK.reo_wnd_mult).
     quarters: u32,
@@ -23,17 +25,18 @@ pub(crate) struct Reordering {
 }
 
 impl Reordering {
-    pub(crate) fn new(threshold: u32, forward: bool) -> Self {
-        let threshold = threshold.clamp(1, MAX_THRESHOLD as u32);
-        Self { threshold, forward, seen: false, quarters: 1, persistence: 0, round: 0 }
+    /// DupThresh begins at `threshold` and follows what is observed if it `adapts`; FACK decides if `forward`.
+    pub(crate) fn new(threshold: u32, adapts: bool, forward: bool) -> Self {
+        let threshold = threshold.clamp(1, MAX_THRESHOLD);
+        Self { threshold, adapts, forward, seen: false, quarters: 1, persistence: 0, round: 0 }
     }
 
     /// A segment arrived after `extent` segments sent later: as many must not make the next one lost. Where that
     /// raises DupThresh holes are no evidence of loss, and FACK ends.
     pub(crate) fn observe(&mut self, extent: u64) {
         self.seen = true;
-        let needed = extent.saturating_add(1).min(MAX_THRESHOLD as u64) as u32;
-        if needed > self.threshold {
+        let needed = extent.saturating_add(1).min(u64::from(MAX_THRESHOLD)) as u32;
+        if self.adapts && needed > self.threshold {
             self.threshold = needed;
             self.forward = false;
         }
@@ -74,18 +77,21 @@ mod tests {
 
     #[test]
     fn four_overtaking_segments_raise_the_threshold_to_five() {
-        let mut reordering = Reordering::new(3, false);
+        let mut reordering = Reordering::new(3, true, false);
         reordering.observe(4);
         assert_eq!(reordering.threshold, 5);
         reordering.observe(2);
         assert_eq!(reordering.threshold, 5, "it never falls");
         reordering.observe(1000);
         assert_eq!(reordering.threshold, 16);
+        let mut constant = Reordering::new(3, false, false);
+        constant.observe(4);
+        assert_eq!(constant.threshold, 3);
     }
 
     #[test]
     fn the_window_is_zero_only_on_evidence_and_before_reordering_was_seen() {
-        let mut reordering = Reordering::new(3, false);
+        let mut reordering = Reordering::new(3, true, false);
         assert_eq!(reordering.window(true, MS(40), MS(60)), MS(0));
         assert_eq!(reordering.window(false, MS(40), MS(60)), MS(10));
         reordering.observe(1);
@@ -94,7 +100,7 @@ mod tests {
 
     #[test]
     fn duplicate_sacks_widen_the_window_once_a_round_up_to_the_smoothed_rtt_for_sixteen_recoveries() {
-        let mut reordering = Reordering::new(3, false);
+        let mut reordering = Reordering::new(3, true, false);
         reordering.observe(1);
         reordering.on_duplicate_sack(10, 20);
         reordering.on_duplicate_sack(19, 30);

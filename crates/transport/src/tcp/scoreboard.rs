@@ -11,10 +11,10 @@ use std::slice;
 use prefetch_index::prefetch_index;
 use units::{Span, Time};
 
-use crate::Acknowledgement;
 use crate::tcp::delivery_rate::DeliveryState;
 use crate::tcp::ranges::Ranges;
 use crate::tcp::segment_reports::SegmentReports;
+use crate::{Acknowledgement, MAX_THRESHOLD};
 
 const SACKED: u32 = 1;
 const LOST: u32 = 2;
@@ -23,9 +23,6 @@ const RETRANSMITTED: u32 = 4;
 /// Sent more than once: samples are ambiguous (Karn).
 const AMBIGUOUS: u32 = 8;
 const APPLICATION_LIMITED: u32 = 16;
-
-/// The largest DupThresh that reordering can lead to.
-pub(crate) const MAX_THRESHOLD: usize = 16;
 
 /// One outstanding segment. A ring of them is most of what a flow takes, hence 32 bytes and no more; and none of them
 /// unused, so that they are moved whole.
@@ -182,8 +179,9 @@ struct Holes {
 impl Holes {
     fn note_highest(&mut self, number: u64) {
         let at = self.highest_sacked.partition_point(|&n| n > number);
-        if at < MAX_THRESHOLD {
-            self.highest_sacked.truncate(MAX_THRESHOLD - 1);
+        let most = MAX_THRESHOLD as usize;
+        if at < most {
+            self.highest_sacked.truncate(most - 1);
             self.highest_sacked.insert(at, number);
         }
     }

@@ -128,7 +128,11 @@ impl Sender {
             detector: DelayedAckDetector::default(),
             probe: TailProbe::default(),
             recovery: Recovery::default(),
-            reordering: Reordering::new(options.duplicate_threshold, options.forward_acknowledgment),
+            reordering: Reordering::new(
+                options.duplicate_threshold,
+                options.reordering_adapts,
+                options.forward_acknowledgment,
+            ),
             marked: 0,
             lost: 0,
             codepoint: if options.ecn == EcnMode::Off { Ecn::NotCapable } else { controller.ecn_codepoint() },

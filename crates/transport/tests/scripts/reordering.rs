@@ -187,3 +187,13 @@ fn an_overtaken_ack_still_reports_what_arrived() {
     assert_eq!(s.counters().spurious, 1);
     assert_eq!(s.last_ack(), before, "it is no ACK for the controller");
 }
+
+// RFC 6675 and FreeBSD 9: DupThresh is 3.
+#[test]
+fn without_adaptation_three_above_are_a_loss_however_much_was_reordered() {
+    let mut s = SenderScript::new(Options { reordering_adapts: false, ..undoing() }, 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0);
+    // Four overtook 0.
+    s.at(41).arrives(ack(0).sack(1, 5).echo(0)).at(42).arrives(ack(5).echo(0)).window_is(10.0).leave(10..15);
+    s.at(50).sacks(5, 6..8).nothing_leaves().arrives(ack(5).sack(6, 9)).leaves_again(5).phase(Phase::Recovery);
+}
