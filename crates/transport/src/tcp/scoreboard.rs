@@ -395,6 +395,11 @@ impl Scoreboard {
         }
     }
 
+    /// Whether a lost segment has yet to be sent again.
+    pub(crate) fn awaits_retransmission(&self) -> bool {
+        self.to_retransmit > 0
+    }
+
     /// The next lost segment to send again (RFC 6675, NextSeg rule 1).
     pub(crate) fn next_lost(&mut self) -> Option<u64> {
         if self.to_retransmit == 0 {

@@ -1,5 +1,6 @@
 //! The retransmission timer (RFC 6298).
 
+use control::Counting;
 use transport::{Options, Phase};
 use units::Time;
 
@@ -99,4 +100,13 @@ fn a_sack_of_what_left_before_the_retransmission_restarts_the_timer() {
     let mut s = SenderScript::new(options, 10.0);
     s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0).timer_at(1040);
     s.at(60).arrives(ack(0).sack(1, 6)).nothing_leaves().timer_at(1060);
+}
+
+// RFC 3465, section 2.3. Before, the ACK counted two segments: 1 + 2.
+#[test]
+fn after_a_timeout_byte_counting_takes_one_segment_an_ack() {
+    let options = Options { initial_window: 6, counting: Counting::Bytes { limit: 2 }, ..plain() };
+    let mut s = SenderScript::newreno(options);
+    s.leave(0..6).at(1000).leaves_again(0).window_is(1.0);
+    s.at(1040).arrives(ack(2)).window_is(2.0).leaves_again(2).leaves_again(3);
 }

@@ -1,7 +1,7 @@
 //! How a sender processes an acknowledgement: scoreboard, samples, loss detection, phases, controller. In this
 //! order, once an ACK.
 
-use control::{Ack, RateSample, RttSample};
+use control::{Ack, Counting, RateSample, RttSample};
 use units::{Span, Time};
 
 use super::Sender;
@@ -122,9 +122,20 @@ impl Sender {
             window_limited: self.is_window_limited(),
             acknowledged_to: self.board.first(),
             sent_to: self.board.next(),
-            counting: self.options.counting,
+            counting: self.counting(),
             slow_start_at_threshold: self.options.slow_start_at_threshold,
             ..Ack::EMPTY
+        }
+    }
+
+    /// How this ACK counts. Byte counting takes a segment at most while what a timeout deemed lost is sent again: an ACK
+    /// may cover far more than left since (RFC 3465, section 2.3; FreeBSD, while snd_nxt is below snd_max).
+    fn counting(&self) -> Counting {
+        match self.options.counting {
+            Counting::Bytes { .. } if self.recovery.phase() == Phase::Loss && self.board.awaits_retransmission() => {
+                Counting::Bytes { limit: 1 }
+            }
+            counting => counting,
         }
     }
 
