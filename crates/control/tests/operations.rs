@@ -81,6 +81,7 @@ impl Connection {
             now: new.now,
             segment_size: Bytes::new(1448),
             initial_window: 10.0,
+            restart: None,
             random: &mut new.random,
         };
         new.controller.on_start(cx);
@@ -152,6 +153,7 @@ impl Connection {
             now: self.now,
             segment_size: Bytes::new(1448),
             initial_window: 10.0,
+            restart: None,
             random: &mut self.random,
         };
         match (operation, ack) {

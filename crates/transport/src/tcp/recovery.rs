@@ -30,6 +30,8 @@ pub(super) struct Recovery {
     announce: bool,
     /// After recovery: the flight may grow to the window only by slow start (RFC 6582, section 3.2, step 3).
     ramp: Option<u32>,
+    /// After a timeout: segments that left too recently to be deemed lost, which the window comes on top of.
+    spared: u32,
     /// It is over when everything below is acknowledged (RecoveryPoint, RFC 6675).
     point: u64,
     prr: Option<Prr>,
@@ -46,6 +48,7 @@ impl Default for Recovery {
             go_back_n: false,
             announce: false,
             ramp: None,
+            spared: 0,
             point: 0,
             prr: None,
             recover: 0,
@@ -97,7 +100,7 @@ impl Recovery {
         match (&self.prr, self.ramp) {
             (Some(prr), _) => prr.limit(),
             (None, Some(ramp)) => ramp.min(window),
-            (None, None) => window,
+            (None, None) => window + self.spared,
         }
     }
 
@@ -105,6 +108,12 @@ impl Recovery {
     #[cfg(test)]
     pub(super) fn has_prr(&self) -> bool {
         self.prr.is_some()
+    }
+
+    /// What the window comes on top of after a timeout.
+    #[cfg(test)]
+    pub(super) fn spared(&self) -> u32 {
+        self.spared
     }
 
     /// A segment leaves.
@@ -175,11 +184,13 @@ impl Recovery {
         self.phase = Phase::Reduced;
     }
 
-    /// The retransmission timer has expired, `undo` says what may show that to be spurious.
-    pub(super) fn enter_loss(&mut self, next: u64, ecn: bool, undo: Option<Retransmissions>) {
+    /// The retransmission timer has expired, `undo` says what may show that to be spurious; `spared` segments are still
+    /// in flight (in Linux the window is one more than these).
+    pub(super) fn enter_loss(&mut self, next: u64, ecn: bool, undo: Option<Retransmissions>, spared: u32) {
         self.phase = Phase::Loss;
         self.go_back_n = false;
         self.begin(next, ecn);
+        self.spared = spared;
         self.undo = undo;
         self.recover = next;
     }
@@ -191,6 +202,7 @@ impl Recovery {
         self.announce = ecn;
         self.prr = None;
         self.ramp = None;
+        self.spared = 0;
         self.undo = None;
     }
 
@@ -227,6 +239,7 @@ impl Recovery {
     pub(super) fn leave(&mut self) {
         self.phase = Phase::Open;
         self.prr = None;
+        self.spared = 0;
     }
 
     /// The reduction was spurious.

@@ -1,8 +1,8 @@
 //! The retransmission timer (RFC 6298).
 
 use control::Counting;
-use transport::{Options, Phase};
-use units::Time;
+use transport::{Application, Options, Pace, Phase};
+use units::{Bytes, Time};
 
 use crate::harness::{Notice, SenderScript, ack, ms, plain};
 
@@ -109,4 +109,20 @@ fn after_a_timeout_byte_counting_takes_one_segment_an_ack() {
     let mut s = SenderScript::newreno(options);
     s.leave(0..6).at(1000).leaves_again(0).window_is(1.0);
     s.at(1040).arrives(ack(2)).window_is(2.0).leaves_again(2).leaves_again(3);
+}
+
+// RFC 8985, section 6.3: only the first, and what left longer ago than the RTT of RACK. Before, all of it was lost.
+#[test]
+fn with_rack_a_timeout_spares_what_left_within_the_last_round_trip() {
+    let options = Options { rack: true, receive_window: 100, ..plain() };
+    let pace = Pace::new(vec![(Time::ZERO, "160kbit".parse().unwrap())], Bytes::new(1000), None);
+    let mut s = SenderScript::with(options, 20.0, Application::Paced(pace));
+    // A segment every 50 ms. RACK.rtt is 120 ms, the timeout 120 + 4 * 60 ms, and the ACK restarts it.
+    s.leave(0..1).at(50).leaves(1).at(100).leaves(2).at(120).arrives(ack(1)).timer_at(150);
+    for number in 3..10 {
+        s.at(50 * number).leaves(number);
+    }
+    // 1 to 7, which left by 360 ms, are lost; 8 and 9, of 400 and 450 ms, are still on their way.
+    s.at(480).leaves_again(1).nothing_leaves().in_flight(3).phase(Phase::Loss);
+    assert_eq!(s.counters().lost, 7);
 }

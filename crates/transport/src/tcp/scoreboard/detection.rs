@@ -142,9 +142,15 @@ impl Scoreboard {
         self.report_lost(number, true);
     }
 
-    /// Everything not SACKed is lost (RFC 6298, 5.4; RFC 6675, section 5.1). Returns how many were newly marked.
-    pub(crate) fn lose_all(&mut self) -> u32 {
-        let mut marked = 0;
+    /// When what RACK still waits for left: before that it would be lost without a reordering window.
+    pub(crate) fn recent_since(&self, now: Time) -> Time {
+        Time::ZERO + now.since(Time::ZERO + self.rack.rtt)
+    }
+
+    /// Everything not SACKed is lost (RFC 6298, 5.4; RFC 6675, section 5.1), but for what left after `recent`, the first
+    /// excepted (RFC 8985, section 6.3). Returns how many were newly marked.
+    pub(crate) fn lose_all(&mut self, recent: Time) -> u32 {
+        let (mut marked, mut spared) = (0, false);
         self.retransmitted_count = 0;
         self.to_retransmit = 0;
         self.lost_count = 0;
@@ -152,19 +158,25 @@ impl Scoreboard {
             if segment.flags & SACKED != 0 {
                 continue;
             }
+            let in_flight = segment.flags & (LOST | RETRANSMITTED) != LOST;
+            if index > 0 && segment.at > recent && in_flight {
+                self.lost_count += u32::from(segment.flags & LOST != 0);
+                self.retransmitted_count += u32::from(segment.flags & RETRANSMITTED != 0);
+                spared = true;
+                continue;
+            }
             // A retransmission under way is lost as well, and counts like one that RACK finds.
-            let news = segment.flags & (LOST | RETRANSMITTED) != LOST;
-            marked += u32::from(news);
-            if let Some(reports) = self.reports.as_mut().filter(|_| news) {
+            marked += u32::from(in_flight);
+            if let Some(reports) = self.reports.as_mut().filter(|_| in_flight) {
                 reports.on_lost(self.first + index as u64, segment.flags & AMBIGUOUS != 0);
             }
             segment.flags = (segment.flags | LOST) & !RETRANSMITTED;
             self.lost_count += 1;
             self.to_retransmit += 1;
         }
-        let (first, next) = (self.first, self.next());
+        let (first, next) = (self.first, if spared { self.first } else { self.next() });
         let holes = self.holes();
-        holes.resent.clear();
+        holes.resent.retain(|resent| resent.number > first && resent.at > recent);
         holes.lost_again.clear();
         holes.retransmit_cursor = first;
         holes.count_cursor = next;

@@ -43,13 +43,14 @@ impl Sender {
         }
     }
 
-    /// RFC 6298, 5.4 to 5.6: everything is deemed lost, the window is the controller's answer to a timeout, the
-    /// timer backs off.
+    /// RFC 6298, 5.4 to 5.6: everything is deemed lost, with RACK but for what left recently; the window is the
+    /// controller's answer to a timeout, the timer backs off.
     fn on_retransmission_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
         let window = self.controller.window();
         let in_flight = self.board.in_flight();
         let again = !self.recovery.is_open() && !self.recovery.is_complete(self.board.first());
-        let lost = self.lose_outstanding();
+        let recent = if self.options.rack { self.board.recent_since(now) } else { Time::NEVER };
+        let lost = self.lose_outstanding(recent);
         self.report_segments(now);
         self.counters.timeouts += 1;
         self.unreported_losses = 0; // lost again, or reported now
@@ -59,7 +60,7 @@ impl Sender {
         self.usage.restart_clock(now);
         // A timeout within a reduction is undone with it.
         let undo = if again { self.recovery.undo() } else { self.evidence() };
-        self.recovery.enter_loss(self.board.next(), self.announces(), undo);
+        self.recovery.enter_loss(self.board.next(), self.announces(), undo, self.board.in_flight());
         self.probe.forget();
         self.rtt.back_off();
     }
@@ -74,7 +75,7 @@ impl Sender {
         self.recovery.enter_repair(self.board.next(), fast);
         if !fast {
             // Everything outstanding is lost, and what limits its repair is the window alone (4.3BSD-Tahoe).
-            self.unreported_losses += self.lose_outstanding();
+            self.unreported_losses += self.lose_outstanding(Time::NEVER);
             self.report_segments(now);
         }
         if already_reduced {
@@ -98,12 +99,12 @@ impl Sender {
         self.options.undo.then(|| Retransmissions::from(self.board.first()))
     }
 
-    /// Everything outstanding is lost. Returns how many segments that marks.
-    fn lose_outstanding(&mut self) -> u32 {
+    /// Everything outstanding that left up to `recent` is lost. Returns how many segments that marks.
+    fn lose_outstanding(&mut self, recent: Time) -> u32 {
         if !self.options.sack {
             self.board.clear_duplicates();
         }
-        let lost = self.board.lose_all();
+        let lost = self.board.lose_all(recent);
         self.lost += u64::from(lost);
         self.timers.set_reordering(None);
         lost

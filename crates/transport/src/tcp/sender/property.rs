@@ -145,7 +145,8 @@ impl World {
             let next = self.sender.board.next();
             let probing = self.sender.probe.is_pending();
             let before = self.sender.in_flight();
-            let window = (self.sender.controller().window() as u32).max(1);
+            // After a timeout it comes on top of what is still on its way.
+            let window = (self.sender.controller().window() as u32).max(1) + self.sender.recovery.spared();
             let recovering = self.sender.recovery.has_prr();
             let Some(data) = self.sender.poll_transmit(self.now, &mut self.events) else { break };
             left += 1;
