@@ -78,6 +78,8 @@ pub struct Sender {
     /// The ECN codepoint of new segments.
     codepoint: Ecn,
     blocked: Blocked,
+    /// RACK has just found a retransmission lost.
+    lost_again: bool,
     detector: DelayedAckDetector,
     probe: TailProbe,
     recovery: Recovery,
@@ -125,6 +127,7 @@ impl Sender {
             last_sent_at: Time::NEVER,
             backlog: Backlog::new(application, options.segment_size),
             blocked: Blocked::Application,
+            lost_again: false,
             detector: DelayedAckDetector::default(),
             probe: TailProbe::default(),
             recovery: Recovery::default(),

@@ -126,3 +126,15 @@ fn with_rack_a_timeout_spares_what_left_within_the_last_round_trip() {
     s.at(480).leaves_again(1).nothing_leaves().in_flight(3).phase(Phase::Loss);
     assert_eq!(s.counters().lost, 7);
 }
+
+// As Linux (FLAG_LOST_RETRANS). Before, the window stayed as it was.
+#[test]
+fn a_retransmission_lost_after_a_timeout_is_a_loss_event() {
+    let options = Options { rack: true, limited_transmit: false, receive_window: 100, ..plain() };
+    let mut s = SenderScript::new(options, 4.0);
+    s.leave(0..4).at(40).arrives(ack(4)).leave(4..8).at(280).leaves_again(4).window_is(1.0);
+    s.window(4.0).at(320).arrives(ack(5)).leaves_again(5).leaves_again(6).leaves_again(7).leaves(8);
+    // 6 left after 5 and is there: 5 is lost again.
+    s.at(360).arrives(ack(5).sack(6, 7)).phase(Phase::Recovery).window_is(2.0).leaves_again(5);
+    assert!(matches!(s.news()[..], [Notice::Timeout(_), Notice::Loss(_)]));
+}

@@ -71,8 +71,8 @@ impl Scoreboard {
     }
 
     /// A segment is lost if one sent sufficiently later has arrived (RFC 8985, section 6.2, step 5). Returns how
-    /// many were marked, and when the next one would be.
-    pub(crate) fn detect_by_time(&mut self, now: Time, reordering_window: Span) -> (u32, Option<Time>) {
+    /// many were marked, whether a retransmission was among them, and when the next one would be.
+    pub(crate) fn detect_by_time(&mut self, now: Time, reordering_window: Span) -> (u32, bool, Option<Time>) {
         let rack = self.rack;
         let patience = rack.rtt + reordering_window;
         let mut marked = 0;
@@ -99,6 +99,7 @@ impl Scoreboard {
             self.holes().rack_cursor = cursor;
         }
         // …and retransmissions in the order of their sending.
+        let mut again = false;
         while let Some(Resent { number, at, .. }) = self.first_resent() {
             if self.awaits(number, at) {
                 if (at, number) >= (rack.sent_at, rack.sequence) {
@@ -111,10 +112,11 @@ impl Scoreboard {
                 }
                 self.lose_again(number);
                 marked += 1;
+                again = true;
             }
             self.holes().resent.pop_front();
         }
-        (marked, next)
+        (marked, again, next)
     }
 
     fn first_resent(&self) -> Option<Resent> {

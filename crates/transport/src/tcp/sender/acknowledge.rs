@@ -45,7 +45,9 @@ impl Sender {
 
         let entering = if self.recovery.is_repairing() {
             // What was sent since and is lost as well belongs to the next window of data.
-            self.recovery.is_complete(self.board.first()) && self.board.lost_count() > 0
+            // In Linux a retransmission that is lost after a timeout is a loss event as well.
+            let lost_again = std::mem::take(&mut self.lost_again) && self.recovery.phase() == Phase::Loss;
+            (self.recovery.is_complete(self.board.first()) && self.board.lost_count() > 0) || lost_again
         } else {
             newly_lost > 0
         };
@@ -260,8 +262,9 @@ impl Sender {
     pub(super) fn detect_by_time(&mut self, now: Time) -> u32 {
         let evidence = self.recovery.is_repairing() || self.board.sacked_count() >= self.reordering.threshold;
         let window = self.reordering.window(evidence, self.rtt.minimum, self.rtt.smoothed);
-        let (lost, next) = self.board.detect_by_time(now, window);
+        let (lost, again, next) = self.board.detect_by_time(now, window);
         self.timers.set_reordering(next);
+        self.lost_again = again;
         lost
     }
 

@@ -38,7 +38,7 @@ impl Sender {
         let lost = self.detect_by_time(now);
         self.note_lost(lost, self.board.first(), journal);
         self.report_segments(now);
-        if lost > 0 && !self.recovery.is_repairing() {
+        if lost > 0 && self.recovery.phase() != Phase::Recovery {
             self.enter_recovery(now, in_flight, journal);
         }
     }
