@@ -218,7 +218,7 @@ class Context:
 
     @property
     def restart_threshold(self) -> float:
-        """At ``on_idle_restart``: the slow-start threshold is at least this, in segments; 0 leaves it alone."""
+        """At ``on_idle_restart``: the slow-start threshold is at least this, in segments, or 0."""
 
     def random(self) -> float:
         """The next number of the flow's own random stream, in [0, 1): the same for the same seed."""

@@ -30,8 +30,8 @@ pub enum Reduction {
 pub enum IdleRestart {
     /// After an idle time: the initial window (RFC 5681, section 4.1).
     Rfc5681,
-    /// After an idle time: the window halves for each timeout that it lasted, down to the initial one. Where no ACK came
-    /// for a timeout and the window was not filled: halfway to what was used. Either way the threshold is at least
+    /// After an idle time: the window halves for each timeout that it lasted, down to the initial one. Where no ACK
+    /// came for a timeout and the window was not filled: halfway to what was used. Either way the threshold is at least
     /// three quarters of the window (Linux, after RFC 2861).
     Linux,
 }
@@ -80,6 +80,9 @@ pub struct Options {
     pub reduction: Reduction,
     /// Undo a reduction that timestamps or duplicate SACKs show to be spurious (RFC 4015, RFC 3708).
     pub undo: bool,
+    /// Forward RTO recovery (F-RTO, RFC 5682, with SACK): after a timeout two new segments leave first, and it is undone
+    /// if an ACK covers what was not sent again.
+    pub forward_rto: bool,
     /// How acknowledgements are counted for window growth.
     pub counting: Counting,
     /// Whether a window that equals the slow-start threshold still is in slow start (RFC 5681, section 3.1, leaves
@@ -190,6 +193,7 @@ pub fn linux() -> Options {
         fast_recovery: true,
         reduction: Reduction::ProportionalRate,
         undo: true,
+        forward_rto: true,
         counting: Counting::Segments,
         slow_start_at_threshold: false,
         rto_initial: Span::from_secs(1),
@@ -216,6 +220,7 @@ pub fn linux_3_5() -> Options {
         rack: false,
         tail_loss_probe: false,
         reduction: Reduction::ProportionalRateSsrb,
+        forward_rto: false,
         counting: Counting::PerAck,
         slow_start_at_threshold: true,
         quick_acks: 16,
@@ -233,6 +238,7 @@ pub fn freebsd_9() -> Options {
         tail_loss_probe: false,
         reduction: Reduction::Pipe,
         undo: false,
+        forward_rto: false,
         counting: Counting::Bytes { limit: 2 },
         slow_start_at_threshold: true,
         idle_restart: IdleRestart::Rfc5681,
@@ -258,6 +264,7 @@ pub fn ns2_linux() -> Options {
         tail_loss_probe: false,
         reduction: Reduction::Pipe,
         undo: false,
+        forward_rto: false,
         counting: Counting::PerAck,
         slow_start_at_threshold: true,
         idle_restart: IdleRestart::Rfc5681,
@@ -284,6 +291,7 @@ pub fn real_1992() -> Options {
         fast_recovery: false,
         reduction: Reduction::Pipe,
         undo: false,
+        forward_rto: false,
         counting: Counting::PerAck,
         rto_initial: Span::from_secs(3),
         rto_min: Span::from_secs(1),

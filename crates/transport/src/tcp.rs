@@ -1,6 +1,7 @@
 //! The two ends of a TCP connection: a sender with the parts it is made of, and a receiver.
 
 mod delivery_rate;
+mod forward_rto;
 mod pacing;
 mod prr;
 mod ranges;

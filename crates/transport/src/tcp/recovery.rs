@@ -195,6 +195,16 @@ impl Recovery {
         self.recover = next;
     }
 
+    /// The repair of a timeout goes on to `next`: new segments leave meanwhile.
+    pub(super) fn move_point(&mut self, next: u64) {
+        self.point = next;
+    }
+
+    /// The first number that was not sent when the last reduction began.
+    pub(super) fn point(&self) -> u64 {
+        self.point
+    }
+
     /// What every reduction has in common: it holds for the data sent so far, up to `next`, it is announced to the
     /// receiver where `ecn` is in use, and what led to earlier ones is settled.
     pub(super) fn begin(&mut self, next: u64, ecn: bool) {

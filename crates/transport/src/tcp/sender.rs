@@ -15,6 +15,7 @@ use control::{Context, Controller, ParameterError, Parameters, RESOLUTION, Resta
 use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
 use super::delivery_rate::DeliveryRate;
+use super::forward_rto::ForwardRto;
 use super::pacing::Pacer;
 use super::recovery::{Phase, Recovery};
 use super::reordering::Reordering;
@@ -82,6 +83,7 @@ pub struct Sender {
     lost_again: bool,
     detector: DelayedAckDetector,
     probe: TailProbe,
+    forward_rto: ForwardRto,
     recovery: Recovery,
     reordering: Reordering,
     /// Duplicate ACKs in a row, without SACK.
@@ -130,6 +132,7 @@ impl Sender {
             lost_again: false,
             detector: DelayedAckDetector::default(),
             probe: TailProbe::default(),
+            forward_rto: ForwardRto::default(),
             recovery: Recovery::default(),
             reordering: Reordering::new(
                 options.duplicate_threshold,
@@ -245,10 +248,15 @@ impl Sender {
             self.blocked = Blocked::Window;
             return None;
         }
-        let lost = self.board.next_lost();
+        let lost = if self.forward_rto.sends_new() { None } else { self.board.next_lost() };
         if lost.is_none()
             && let Some(reason) = self.withholds_new(now, in_flight)
         {
+            if self.forward_rto.sends_new() && self.board.next() == self.recovery.point() {
+                // There was no new segment after all.
+                self.forward_rto.end();
+                return self.next_segment(now, journal);
+            }
             self.blocked = reason;
             return None;
         }
@@ -277,6 +285,12 @@ impl Sender {
             return Some(Blocked::Application);
         }
         None
+    }
+
+    /// Whether the application has written a segment that the receive window lets leave.
+    fn has_new_data(&mut self, now: Time) -> bool {
+        let next = self.board.next();
+        next < self.backlog.written(now, next) && self.board.outstanding() < self.peer_window
     }
 
     #[inline(always)]
@@ -319,7 +333,7 @@ impl Sender {
     #[inline(never)]
     fn send_probe(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
         let next = self.board.next();
-        let new = next < self.backlog.written(now, next) && self.board.outstanding() < self.peer_window;
+        let new = self.has_new_data(now);
         let repeated = if new { None } else { Some(self.board.last_unsacked()?) };
         journal.note(Event::TailLossProbe { sequence: repeated.unwrap_or(next) });
         let data = if let Some(sequence) = repeated {

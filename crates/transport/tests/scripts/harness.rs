@@ -37,6 +37,7 @@ pub(crate) fn plain() -> Options {
         tail_loss_probe: false,
         reduction: Reduction::Pipe,
         undo: false,
+        forward_rto: false,
         quick_acks: 0,
         sack_compression: Span::ZERO,
         ..linux()

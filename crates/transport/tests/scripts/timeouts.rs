@@ -138,3 +138,33 @@ fn a_retransmission_lost_after_a_timeout_is_a_loss_event() {
     s.at(360).arrives(ack(5).sack(6, 7)).phase(Phase::Recovery).window_is(2.0).leaves_again(5);
     assert!(matches!(s.news()[..], [Notice::Timeout(_), Notice::Loss(_)]));
 }
+
+fn testing() -> Options {
+    Options { forward_rto: true, ..plain() }
+}
+
+// RFC 5682, section 3.1, steps 2.b and 3.b.
+#[test]
+fn without_timestamps_a_timeout_is_undone_when_what_was_not_sent_again_arrives() {
+    let mut s = SenderScript::new(testing(), 4.0);
+    s.leave(0..4).at(1000).leaves_again(0).window_is(1.0);
+    // The ACK of the original, or of the copy: two new segments leave, and nothing again.
+    s.window(2.0).at(1010).arrives(ack(1)).leave(4..6).nothing_leaves().phase(Phase::Loss);
+    s.at(1011).arrives(ack(2)).window_is(4.0).phase(Phase::Open).nothing_leaves();
+    assert_eq!((s.counters().retransmitted, s.counters().spurious), (1, 1));
+}
+
+// Step 3.a.
+#[test]
+fn a_duplicate_after_the_new_segments_shows_a_timeout_to_be_real() {
+    let mut s = SenderScript::new(testing(), 4.0);
+    s.leave(0..4).at(1000).leaves_again(0).window(2.0).at(1040).arrives(ack(1)).leave(4..6);
+    s.at(1080).arrives(ack(1).sack(4, 5)).leaves_again(1).nothing_leaves().phase(Phase::Loss);
+    assert_eq!(s.counters().spurious, 0);
+}
+
+#[test]
+fn with_nothing_new_to_send_a_timeout_is_repaired_as_ever() {
+    let mut s = SenderScript::with(testing(), 4.0, Application::Finite(Bytes::new(4000)));
+    s.leave(0..4).at(1000).leaves_again(0).window(2.0).at(1040).arrives(ack(1)).leaves_again(1).leaves_again(2);
+}

@@ -149,8 +149,8 @@ impl Scoreboard {
         Time::ZERO + now.since(Time::ZERO + self.rack.rtt)
     }
 
-    /// Everything not SACKed is lost (RFC 6298, 5.4; RFC 6675, section 5.1), but for what left after `recent`, the first
-    /// excepted (RFC 8985, section 6.3). Returns how many were newly marked.
+    /// Everything not SACKed is lost (RFC 6298, 5.4; RFC 6675, section 5.1), but for what left after `recent`, the
+    /// first excepted (RFC 8985, section 6.3). Returns how many were newly marked.
     pub(crate) fn lose_all(&mut self, recent: Time) -> u32 {
         let (mut marked, mut spared) = (0, false);
         self.retransmitted_count = 0;

@@ -7,6 +7,7 @@ use units::{Span, Time};
 use super::Sender;
 use crate::journal::{Event, Journal};
 use crate::segment::Acknowledgement;
+use crate::tcp::forward_rto::{Evidence, Verdict};
 use crate::tcp::recovery::Phase;
 use crate::tcp::rtt::on_clock;
 use crate::tcp::scoreboard::AckSummary;
@@ -36,7 +37,7 @@ impl Sender {
             self.observe_reordering(ack, &summary);
             newly_lost = self.detect_losses(now);
         }
-        if self.is_spurious(ack, &summary) {
+        if self.is_spurious(ack, &summary) || self.is_timeout_spurious(now, &summary) {
             self.undo_reduction(now, &summary, journal);
             newly_lost = 0;
         }
@@ -81,8 +82,8 @@ impl Sender {
         sample.map(|s| s.value)
     }
 
-    /// An ACK that was overtaken by a later one says nothing of the cumulative point. But segments that it reports as
-    /// SACKed or as duplicates did arrive (in Linux `old_ack`). It is no ACK for the controller.
+    /// An ACK that was overtaken by a later one says nothing of the cumulative point. But segments that it reports
+    /// as SACKed or as duplicates did arrive (in Linux `old_ack`). It is no ACK for the controller.
     fn on_old_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) {
         if !self.options.sack || (ack.sack.is_empty() && ack.duplicate.is_none()) {
             return;
@@ -130,8 +131,8 @@ impl Sender {
         }
     }
 
-    /// How this ACK counts. Byte counting takes a segment at most while what a timeout deemed lost is sent again: an ACK
-    /// may cover far more than left since (RFC 3465, section 2.3; FreeBSD, while snd_nxt is below snd_max).
+    /// How this ACK counts. Byte counting takes a segment at most while what a timeout deemed lost is sent again: an
+    /// ACK may cover far more than left since (RFC 3465, section 2.3; FreeBSD, while snd_nxt is below snd_max).
     fn counting(&self) -> Counting {
         match self.options.counting {
             Counting::Bytes { .. } if self.recovery.phase() == Phase::Loss && self.board.awaits_retransmission() => {
@@ -231,7 +232,7 @@ impl Sender {
         }
     }
 
-    /// Whether an ACK that only SACKs shows an arrival from before the oldest segment left last. In Linux since 4.4 that
+    /// Whether an ACK that only SACKs shows an arrival from before the oldest segment left last. In Linux that
     /// restarts the timer as well: it must not expire on a retransmission that cannot be acknowledged yet.
     fn shows_older_arrival(&self, summary: &AckSummary) -> bool {
         let resent = self.recovery.is_repairing() && self.options.rack;
@@ -326,6 +327,28 @@ impl Sender {
             return false;
         }
         self.options.timestamps && summary.acknowledged > 0 && undo.left_after(ack.echo, self.options.timestamp_tick)
+    }
+
+    /// Forward RTO recovery (RFC 5682): whether an ACK of what was not sent again shows the timeout to be spurious.
+    fn is_timeout_spurious(&mut self, now: Time, summary: &AckSummary) -> bool {
+        if !self.forward_rto.is_on() {
+            return false;
+        }
+        if self.recovery.phase() != Phase::Loss {
+            self.forward_rto.end();
+            return false;
+        }
+        let evidence = Evidence {
+            oldest_original: summary.oldest_at,
+            partial: summary.acknowledged > 0 && !self.recovery.is_complete(self.board.first()),
+            duplicate: summary.acknowledged == 0 || summary.sacked > 0,
+            new_data: self.has_new_data(now),
+        };
+        let verdict = self.forward_rto.on_ack(evidence);
+        if verdict == Verdict::SendNew {
+            self.recovery.move_point(self.board.next());
+        }
+        verdict == Verdict::Spurious
     }
 
     fn undo_reduction(&mut self, now: Time, summary: &AckSummary, journal: &mut dyn Journal) {

@@ -60,6 +60,17 @@ impl Sender {
         self.usage.restart_clock(now);
         // A timeout within a reduction is undone with it.
         let undo = if again { self.recovery.undo() } else { self.evidence() };
+        // Where no repair is under way but that of timeouts in a row (RFC 5682, section 3.1, step 1).
+        let tests = match self.recovery.phase() {
+            Phase::Recovery => false,
+            Phase::Loss => self.forward_rto.is_unanswered(),
+            Phase::Open | Phase::Disorder | Phase::Reduced => self.options.forward_rto,
+        };
+        if tests {
+            self.forward_rto.begin(now);
+        } else {
+            self.forward_rto.end();
+        }
         self.recovery.enter_loss(self.board.next(), self.announces(), undo, self.board.in_flight());
         self.probe.forget();
         self.rtt.back_off();

@@ -1,0 +1,89 @@
+//! Forward RTO recovery: whether a timeout was spurious, without timestamps (F-RTO, RFC 5682, section 3.1, with SACK).
+
+use units::Time;
+
+/// The test of the last timeout.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ForwardRto {
+    /// When the timer expired; [`Time::NEVER`] while nothing is tested.
+    since: Time,
+    /// The cumulative point has advanced, and new segments leave in place of what seems lost (step 2.b).
+    sends_new: bool,
+}
+
+/// What an ACK shows of the timeout.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Evidence {
+    /// The oldest segment newly delivered that was sent once left then.
+    pub(super) oldest_original: Option<Time>,
+    /// The cumulative point advanced, but not past what the timeout deemed lost.
+    pub(super) partial: bool,
+    /// Nothing was acknowledged, or something was SACKed.
+    pub(super) duplicate: bool,
+    /// A new segment may leave.
+    pub(super) new_data: bool,
+}
+
+/// What follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing yet, or no more.
+    None,
+    /// New segments are to leave next.
+    SendNew,
+    /// The timeout was spurious (step 3.b): what had not been sent again arrived.
+    Spurious,
+}
+
+impl Default for ForwardRto {
+    fn default() -> Self {
+        Self { since: Time::NEVER, sends_new: false }
+    }
+}
+
+impl ForwardRto {
+    /// Whether a timeout is tested.
+    pub(super) fn is_on(&self) -> bool {
+        self.since != Time::NEVER
+    }
+
+    /// Whether new segments leave in place of lost ones.
+    pub(super) fn sends_new(&self) -> bool {
+        self.sends_new
+    }
+
+    /// Whether the oldest segment alone was sent again, for which no ACK has come.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.is_on() && !self.sends_new
+    }
+
+    /// The timer expired at `now`, and the oldest segment leaves again (step 1).
+    pub(super) fn begin(&mut self, now: Time) {
+        *self = Self { since: now, sends_new: false };
+    }
+
+    /// The loss was real, or cannot be told.
+    pub(super) fn end(&mut self) {
+        *self = Self::default();
+    }
+
+    /// An ACK arrives while the timeout is repaired (steps 2 and 3).
+    pub(super) fn on_ack(&mut self, evidence: Evidence) -> Verdict {
+        if evidence.oldest_original.is_some_and(|left| left <= self.since) {
+            self.end();
+            return Verdict::Spurious;
+        }
+        if self.sends_new {
+            if evidence.duplicate {
+                self.end();
+            }
+        } else if evidence.partial {
+            if evidence.new_data {
+                self.sends_new = true;
+                return Verdict::SendNew;
+            }
+            self.end();
+        }
+        Verdict::None
+    }
+}
