@@ -118,9 +118,17 @@ fn per_namespace(options: &Options) -> (u64, [bool; 3], EcnMode, Span) {
 
 /// The name of an option that differs from the kernel's and cannot be set.
 fn foreign_option(options: &Options) -> Option<String> {
-    let Options { segment_size, sack, timestamps, ecn, slow_start_restart, sack_compression, .. } = *options;
-    let possible =
-        Options { segment_size, sack, timestamps, ecn, slow_start_restart, sack_compression, ..transport::linux() };
+    let Options { segment_size, sack, timestamps, ecn, slow_start_restart, sack_compression, handshake, .. } = *options;
+    let possible = Options {
+        segment_size,
+        sack,
+        timestamps,
+        ecn,
+        slow_start_restart,
+        sack_compression,
+        handshake,
+        ..transport::linux()
+    };
     let [given, possible] = [options, &possible].map(|options| serde_json::to_value(options).unwrap_or_default());
     let differs = |(name, value): (&String, &serde_json::Value)| (possible[name] != *value).then(|| name.clone());
     given.as_object()?.iter().find_map(differs)

@@ -83,9 +83,9 @@ impl Ends {
         }
     }
 
-    pub(crate) fn start(&mut self, now: Time) {
+    pub(crate) fn start(&mut self, now: Time, base_rtt: Span) {
         match self {
-            Self::Tcp { sender, .. } => sender.start(now),
+            Self::Tcp { sender, .. } => sender.start(now, base_rtt),
             Self::Datagram { source, .. } => source.start(now),
         }
     }

@@ -415,7 +415,7 @@ impl<'a> World<'a> {
         let flow: &mut Flow = &mut self.flows[i];
         flow.running = true;
         if let Some(ends) = &mut flow.ends {
-            ends.start(now);
+            ends.start(now, self.plan.flows[self.drawn[i].of].base_rtt);
         }
         self.active.push(index);
         self.recorder.event(now, EventKind::Start, index, None, None, None);

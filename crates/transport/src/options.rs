@@ -80,8 +80,8 @@ pub struct Options {
     pub reduction: Reduction,
     /// Undo a reduction that timestamps or duplicate SACKs show to be spurious (RFC 4015, RFC 3708).
     pub undo: bool,
-    /// Forward RTO recovery (F-RTO, RFC 5682, with SACK): after a timeout two new segments leave first, and it is undone
-    /// if an ACK covers what was not sent again.
+    /// Forward RTO recovery (F-RTO, RFC 5682, with SACK): after a timeout two new segments leave first, and it is
+    /// undone if an ACK covers what was not sent again.
     pub forward_rto: bool,
     /// How acknowledgements are counted for window growth.
     pub counting: Counting,
@@ -89,6 +89,9 @@ pub struct Options {
     /// it open): in FreeBSD, and in Linux before 4.3, so that one ACK after each reduction grows it as in slow
     /// start.
     pub slow_start_at_threshold: bool,
+    /// The connection is opened first (RFC 9293, section 3.5): data leave a base RTT after the start, and that is the
+    /// first RTT sample. The SYN meets no queue and is not lost.
+    pub handshake: bool,
     /// Retransmission timeout before the first sample (RFC 6298, 2.1).
     pub rto_initial: Span,
     /// The smallest retransmission timeout.
@@ -196,6 +199,7 @@ pub fn linux() -> Options {
         forward_rto: true,
         counting: Counting::Segments,
         slow_start_at_threshold: false,
+        handshake: true,
         rto_initial: Span::from_secs(1),
         rto_min: Span::from_millis(200),
         rto_max: Span::from_secs(120),
@@ -216,6 +220,7 @@ pub fn linux() -> Options {
 pub fn linux_3_5() -> Options {
     Options {
         clock_tick: Span::from_millis(1),
+        handshake: false,
         forward_acknowledgment: true,
         rack: false,
         tail_loss_probe: false,
@@ -233,6 +238,7 @@ pub fn linux_3_5() -> Options {
 pub fn freebsd_9() -> Options {
     Options {
         initial_window: 3,
+        handshake: false,
         reordering_adapts: false,
         rack: false,
         tail_loss_probe: false,
@@ -258,6 +264,7 @@ pub fn ns2_linux() -> Options {
     Options {
         segment_size: Bytes::new(960),
         initial_window: 2,
+        handshake: false,
         timestamps: false,
         reordering_adapts: false,
         rack: false,
@@ -282,6 +289,7 @@ pub fn real_1992() -> Options {
     Options {
         segment_size: Bytes::new(960),
         initial_window: 1,
+        handshake: false,
         sack: false,
         timestamps: false,
         reordering_adapts: false,

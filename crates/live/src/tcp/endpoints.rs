@@ -183,7 +183,8 @@ impl<'a> Endpoints<'a> {
     fn sleep(&self, begin: Time, end: Time) {
         let now = self.settings.clock.now();
         let warmup = Time::ZERO + self.settings.plan.warmup;
-        let planned = self.flows.iter().flat_map(|flow| [flow.start, flow.stop]).chain([warmup, end, self.next_sample]);
+        let planned =
+            self.flows.iter().flat_map(|flow| [flow.sends_at, flow.stop]).chain([warmup, end, self.next_sample]);
         let of_run = planned.filter(|&at| at != Time::NEVER).map(|at| begin + at.since(Time::ZERO));
         let until = of_run.filter(|&at| at > now).fold(now + TICK, Time::min);
         system::sleep(until.since(now));
@@ -208,7 +209,7 @@ impl<'a> Endpoints<'a> {
             return;
         }
         let flow = &mut self.flows[index];
-        if flow.stage == Stage::Opened && at >= flow.start {
+        if flow.stage == Stage::Opened && at >= flow.sends_at {
             flow.stage = Stage::Sending;
             flow.application.start(flow.start);
             let start = flow.start;

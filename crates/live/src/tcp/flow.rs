@@ -44,6 +44,8 @@ pub(super) struct Flow {
     pub(super) stage: Stage,
     pub(super) open_at: Time,
     pub(super) start: Time,
+    /// When its first data leave: where a handshake counts, a base RTT after the start.
+    pub(super) sends_at: Time,
     pub(super) stop: Time,
     pub(super) application: Application,
     pub(super) total: Option<u64>,
@@ -63,6 +65,7 @@ impl Flow {
     /// Flow `index` of the tables: `drawn`, over `sockets`.
     pub(super) fn new(settings: &Settings<'_>, index: u32, drawn: &DrawnFlow, sockets: Sockets) -> Self {
         let planned = &settings.plan.flows[drawn.of];
+        let handshake = if planned.options.handshake { planned.base_rtt } else { Span::ZERO };
         let start = Time::ZERO + settings.lead + drawn.start.since(Time::ZERO);
         Self {
             index,
@@ -72,6 +75,7 @@ impl Flow {
             stage: Stage::Waiting,
             open_at: Time::ZERO + start.since(Time::ZERO).saturating_sub(opening_lead(planned)),
             start: drawn.start,
+            sends_at: (drawn.start + handshake).min(drawn.stop),
             stop: drawn.stop,
             application: Application::new(planned, drawn, settings.seed),
             total: drawn.bytes.map(|bytes| bytes.get()),

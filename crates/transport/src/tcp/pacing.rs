@@ -20,6 +20,11 @@ impl Default for Pacer {
 }
 
 impl Pacer {
+    /// Nothing leaves before `at`.
+    pub(super) fn hold_until(&mut self, at: Time) {
+        self.next = at;
+    }
+
     /// From now on segments leave at `rate`.
     pub(super) fn set_rate(&mut self, rate: Option<Rate>) {
         self.rate = rate;

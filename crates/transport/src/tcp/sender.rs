@@ -19,7 +19,7 @@ use super::forward_rto::ForwardRto;
 use super::pacing::Pacer;
 use super::recovery::{Phase, Recovery};
 use super::reordering::Reordering;
-use super::rtt::{DelayedAckDetector, RttEstimator};
+use super::rtt::{DelayedAckDetector, RttEstimator, on_clock};
 use super::scoreboard::Scoreboard;
 use super::tail_probe::TailProbe;
 use super::timers::{Causes, Timers};
@@ -150,9 +150,15 @@ impl Sender {
         }
     }
 
-    /// Opens the connection: from now on [`poll_transmit`](Self::poll_transmit) yields segments. (The handshake is
-    /// not modelled: data leaves at once.)
-    pub fn start(&mut self, now: Time) {
+    /// Opens the connection over a path of `base_rtt`: from now on [`poll_transmit`](Self::poll_transmit) yields
+    /// segments, after a handshake once it is over.
+    pub fn start(&mut self, now: Time, base_rtt: Span) {
+        if self.options.handshake {
+            let sample = on_clock(now, now + base_rtt, self.options.clock_tick);
+            self.rtt.sample(sample);
+            self.rtt.observe(sample);
+            self.pacer.hold_until(now + base_rtt);
+        }
         self.delivery.restart(now);
         self.backlog.start(now);
         self.notify(now, |controller, cx| controller.on_start(cx));

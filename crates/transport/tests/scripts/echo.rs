@@ -2,7 +2,7 @@
 
 use control::{Controller, Wants};
 use transport::{Application, EcnMode, Options, Pace, Phase, Reduction, Sender};
-use units::{Bytes, Ecn, Random, Time};
+use units::{Bytes, Ecn, Random, Span, Time};
 
 use crate::harness::{Notice, SenderScript, ack, at, plain};
 
@@ -169,7 +169,7 @@ fn the_controller_chooses_the_codepoint_of_new_segments() {
         let options = Options { ecn: mode, ..capable() };
         let controller = Box::new(Scalable(control::newreno::NewReno::default()));
         let mut sender = Sender::new(options, controller, Application::Greedy, Random::stream(1, "script", 0));
-        sender.start(Time::ZERO);
+        sender.start(Time::ZERO, Span::from_millis(40));
         let data = sender.poll_transmit(Time::ZERO, &mut ()).unwrap();
         assert_eq!(sender.codepoint(&data), codepoint);
         while sender.poll_transmit(Time::ZERO, &mut ()).is_some() {}

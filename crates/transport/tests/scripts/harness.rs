@@ -33,6 +33,7 @@ pub(crate) fn plain() -> Options {
     Options {
         segment_size: Bytes::new(1000),
         timestamps: false,
+        handshake: false,
         rack: false,
         tail_loss_probe: false,
         reduction: Reduction::Pipe,
@@ -106,7 +107,7 @@ impl SenderScript {
         application: Application,
     ) -> Self {
         let mut sender = Sender::new(options, controller, application, Random::stream(1, "script", 0));
-        sender.start(Time::ZERO);
+        sender.start(Time::ZERO, Span::from_millis(40));
         let (left, events, transcript) = (VecDeque::new(), Vec::new(), Transcript::default());
         let mut script = Self { sender, tape, now: Time::ZERO, left, events, transcript };
         script.poll();

@@ -120,3 +120,10 @@ fn in_slow_start_half_a_window_in_flight_is_enough() {
         assert_eq!(s.last_ack().window_limited, used, "three of {window}");
     }
 }
+
+#[test]
+fn after_a_handshake_data_leave_a_round_trip_later_with_its_sample() {
+    let mut s = SenderScript::new(Options { handshake: true, ..plain() }, 2.0);
+    // The path has 40 ms; the timeout is 40 + 200 ms.
+    s.nothing_leaves().timer_at(40).at(40).leave(0..2).nothing_leaves().timer_at(280);
+}

@@ -179,7 +179,7 @@ impl World {
 
     /// Runs until everything is acknowledged; an hour is more than any of it may take.
     fn run(&mut self, segments: u64) {
-        self.sender.start(self.now);
+        self.sender.start(self.now, self.channel.delay * 2);
         self.send();
         let mut expired = 0;
         while self.sender.acknowledged() < segments {
@@ -317,7 +317,7 @@ fn work_per_segment(window: u32, rack: bool) -> f64 {
         ack_loss: 0.0,
     };
     let mut world = World::new(options, channel, segments, None, 1);
-    world.sender.start(Time::ZERO);
+    world.sender.start(Time::ZERO, world.channel.delay * 2);
     let mut transmissions = vec![0u32; window as usize];
     let mut flying: std::collections::VecDeque<(Time, Data)> = std::collections::VecDeque::new();
     while world.sender.acknowledged() < segments {
