@@ -127,7 +127,8 @@ pub struct Ack {
     pub timestamp_tick: Span,
     /// Smoothed RTT (RFC 6298); zero before the first sample.
     pub smoothed_rtt: Span,
-    /// The smallest RTT of the connection; [`Span::MAX`] before the first sample.
+    /// The smallest RTT of the connection, or of the time that the stack remembers; [`Span::MAX`] before the first
+    /// sample.
     pub min_rtt: Span,
     /// Delay of the forward path, where both clocks are known to agree (in simulation).
     pub one_way_delay: Option<Span>,

@@ -95,7 +95,7 @@ impl DatagramSource {
         self.echoed += 1;
         let rtt = now.since(sent);
         self.rtt.sample(rtt);
-        self.rtt.observe(rtt);
+        self.rtt.observe(rtt, now, Span::ZERO);
         let lost = self.settle(sequence);
         let round_start = sequence >= self.round_mark;
         if round_start {

@@ -53,6 +53,9 @@ pub struct Options {
     pub timestamps: bool,
     /// The clock on which RTT samples are taken; 0 is exact.
     pub clock_tick: Span,
+    /// Over how long the smallest RTT is taken, for RACK, the delivery rate and controllers: a path that has become
+    /// longer is known by then. Zero is the whole connection.
+    pub min_rtt_window: Span,
     /// The clock of the timestamp option.
     pub timestamp_tick: Span,
     /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675); at most
@@ -186,6 +189,7 @@ pub fn linux() -> Options {
         sack: true,
         timestamps: true,
         clock_tick: Span::ZERO,
+        min_rtt_window: Span::from_secs(300),
         timestamp_tick: Span::from_millis(1),
         duplicate_threshold: 3,
         reordering_adapts: true,
@@ -220,6 +224,7 @@ pub fn linux() -> Options {
 pub fn linux_3_5() -> Options {
     Options {
         clock_tick: Span::from_millis(1),
+        min_rtt_window: Span::ZERO,
         handshake: false,
         forward_acknowledgment: true,
         rack: false,
@@ -238,6 +243,7 @@ pub fn linux_3_5() -> Options {
 pub fn freebsd_9() -> Options {
     Options {
         initial_window: 3,
+        min_rtt_window: Span::ZERO,
         handshake: false,
         reordering_adapts: false,
         rack: false,
@@ -264,6 +270,7 @@ pub fn ns2_linux() -> Options {
     Options {
         segment_size: Bytes::new(960),
         initial_window: 2,
+        min_rtt_window: Span::ZERO,
         handshake: false,
         timestamps: false,
         reordering_adapts: false,
@@ -289,6 +296,7 @@ pub fn real_1992() -> Options {
     Options {
         segment_size: Bytes::new(960),
         initial_window: 1,
+        min_rtt_window: Span::ZERO,
         handshake: false,
         sack: false,
         timestamps: false,

@@ -4,12 +4,22 @@ use units::{Span, Time};
 
 use crate::Options;
 
+/// The smallest RTTs seen since the smallest one, at least a quarter of the window apart, in order.
+#[derive(Clone, Debug, Default)]
+struct Later {
+    minima: Vec<(Time, Span)>,
+}
+
 /// Smoothed RTT, its variation, and the retransmission timeout.
 #[derive(Clone, Debug)]
 pub(crate) struct RttEstimator {
     pub(crate) smoothed: Span,
     variation: Span,
     pub(crate) minimum: Span,
+    /// When the smallest RTT was seen.
+    minimum_at: Time,
+    /// What may take its place, once the smallest RTT is old.
+    later: Option<Box<Later>>,
     pub(crate) latest: Span,
     backoff: u32,
     has_sample: bool,
@@ -21,6 +31,8 @@ impl RttEstimator {
             smoothed: Span::ZERO,
             variation: Span::ZERO,
             minimum: Span::MAX,
+            minimum_at: Time::ZERO,
+            later: None,
             latest: Span::ZERO,
             backoff: 0,
             has_sample: false,
@@ -41,10 +53,33 @@ impl RttEstimator {
         }
     }
 
-    /// Notes the sample that controllers see.
-    pub(crate) fn observe(&mut self, rtt: Span) {
+    /// Notes the sample that controllers see, at `now`; the smallest one is that of the last `window`, or with zero of
+    /// the whole connection.
+    #[inline]
+    pub(crate) fn observe(&mut self, rtt: Span, now: Time, window: Span) {
         self.latest = rtt;
-        self.minimum = self.minimum.min(rtt);
+        if rtt <= self.minimum {
+            (self.minimum, self.minimum_at) = (rtt, now);
+            self.later = None;
+        } else if !window.is_zero() && now.since(self.minimum_at) > window / 4 {
+            self.observe_later(rtt, now, window);
+        }
+    }
+
+    /// A sample above the smallest one, which is an old one: those that may take its place are few (after Kathleen
+    /// Nichols, as in Linux), not every sample.
+    #[inline(never)]
+    fn observe_later(&mut self, rtt: Span, now: Time, window: Span) {
+        let later = &mut self.later.get_or_insert_default().minima;
+        while later.last().is_some_and(|&(_, other)| other >= rtt) {
+            later.pop();
+        }
+        if later.last().is_none_or(|&(at, _)| now.since(at) > window / 4) {
+            later.push((now, rtt));
+        }
+        while now.since(self.minimum_at) > window {
+            (self.minimum_at, self.minimum) = if later.is_empty() { (now, rtt) } else { later.remove(0) };
+        }
     }
 
     pub(crate) fn has_sample(&self) -> bool {
@@ -134,6 +169,29 @@ mod tests {
             rtt.sample(MS(10));
         }
         assert_eq!(rtt.timeout(&freebsd_9()), MS(230));
+    }
+
+    #[test]
+    fn the_smallest_rtt_is_forgotten_when_it_leaves_the_window() {
+        let at = |s: u64| Time::ZERO + Span::from_secs(s);
+        let window = Span::from_secs(100);
+        let mut rtt = RttEstimator::new();
+        for (s, ms, smallest) in [(0, 40, 40), (20, 60, 40), (30, 70, 40), (40, 50, 40), (60, 80, 40), (70, 55, 40)] {
+            rtt.observe(MS(ms), at(s), window);
+            assert_eq!(rtt.minimum, MS(smallest), "at {s} s");
+        }
+        rtt.observe(MS(90), at(100), window);
+        assert_eq!(rtt.minimum, MS(40), "100 s old");
+        rtt.observe(MS(90), at(101), window);
+        assert_eq!(rtt.minimum, MS(50), "that of 40 s");
+        rtt.observe(MS(90), at(141), window);
+        assert_eq!(rtt.minimum, MS(55), "that of 70 s");
+        rtt.observe(MS(54), at(150), window);
+        assert_eq!(rtt.minimum, MS(54), "a smaller one");
+        rtt.observe(MS(99), at(400), window);
+        assert_eq!(rtt.minimum, MS(99), "nothing else is left");
+        rtt.observe(MS(200), at(4000), Span::ZERO);
+        assert_eq!(rtt.minimum, MS(99), "of the whole connection");
     }
 
     #[test]

@@ -45,6 +45,15 @@ enum Blocked {
     Application,
 }
 
+/// Counters of what is rare: none of the last three comes near 2^32 in a run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rare {
+    retransmitted: u64,
+    timeouts: u32,
+    recoveries: u32,
+    spurious: u32,
+}
+
 /// The sender of one connection.
 ///
 /// Its fields stay in this order: what every ACK and every segment touches lies together at the front, because with
@@ -88,8 +97,7 @@ pub struct Sender {
     reordering: Reordering,
     /// Duplicate ACKs in a row, without SACK.
     duplicates: u32,
-    /// All but `lost`, and `sent`, which follows from others.
-    counters: SenderCounters,
+    counters: Rare,
     random: Random,
 }
 
@@ -143,7 +151,7 @@ impl Sender {
             lost: 0,
             codepoint: if options.ecn == EcnMode::Off { Ecn::NotCapable } else { controller.ecn_codepoint() },
             duplicates: 0,
-            counters: SenderCounters::default(),
+            counters: Rare::default(),
             random,
             controller,
             options,
@@ -156,7 +164,7 @@ impl Sender {
         if self.options.handshake {
             let sample = on_clock(now, now + base_rtt, self.options.clock_tick);
             self.rtt.sample(sample);
-            self.rtt.observe(sample);
+            self.rtt.observe(sample, now, self.options.min_rtt_window);
             self.pacer.hold_until(now + base_rtt);
         }
         self.delivery.restart(now);
@@ -459,8 +467,15 @@ impl Sender {
 
     /// Counters since the start.
     pub fn counters(&self) -> SenderCounters {
-        let sent = self.board.next() + self.counters.retransmitted;
-        SenderCounters { sent, lost: self.lost, ..self.counters }
+        let Rare { retransmitted, timeouts, recoveries, spurious } = self.counters;
+        SenderCounters {
+            sent: self.board.next() + retransmitted,
+            retransmitted,
+            lost: self.lost,
+            timeouts: timeouts.into(),
+            recoveries: recoveries.into(),
+            spurious: spurious.into(),
+        }
     }
 
     /// Segments in flight (pipe).

@@ -183,7 +183,7 @@ impl Sender {
         }
         let newest = summary.newest_at.filter(|_| !summary.ambiguous)?;
         let value = on_clock(newest, now, tick);
-        self.rtt.observe(value);
+        self.rtt.observe(value, now, self.options.min_rtt_window);
         Some(RttSample { value, delayed })
     }
 
