@@ -81,6 +81,7 @@ const ECN: u32 = 0b11;
 const ACK: u32 = 1 << 2;
 const RETRANSMISSION: u32 = 1 << 3;
 const REDUCED: u32 = 1 << 4;
+const PUSH: u32 = 1 << 5;
 
 impl Packet {
     /// `data` in a packet of `size` IP bytes.
@@ -89,9 +90,11 @@ impl Packet {
         debug_assert!(size <= u32::from(u16::MAX) && data.payload <= size, "an IPv4 packet");
         let retransmission = if data.retransmission { RETRANSMISSION } else { 0 };
         let reduced = if data.reduced { REDUCED } else { 0 };
+        let push = if data.push { PUSH } else { 0 };
         let Data { sequence: number, timestamp, payload, .. } = *data;
         let (size, payload) = (size as u16, payload as u16);
-        Self { flow, step, number, timestamp, size, payload, flags: retransmission | reduced | u32::from(ecn.bits()) }
+        let flags = retransmission | reduced | push | u32::from(ecn.bits());
+        Self { flow, step, number, timestamp, size, payload, flags }
     }
 
     /// The acknowledgement in `slot`, in a packet of `size` IP bytes.
@@ -119,6 +122,7 @@ impl Packet {
             payload: u32::from(self.payload),
             retransmission: self.flags & RETRANSMISSION != 0,
             reduced: self.flags & REDUCED != 0,
+            push: self.flags & PUSH != 0,
         })
     }
 
@@ -186,6 +190,7 @@ mod tests {
             payload: 65_483,
             retransmission: true,
             reduced: false,
+            push: true,
         };
         let packet = Packet::of_data(3, 4, 65_535, Ecn::Congestion, &data);
         assert!(matches!(packet.body(), Body::Data(carried) if carried == data));

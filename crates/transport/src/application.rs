@@ -52,6 +52,14 @@ impl Backlog {
         }
     }
 
+    /// Whether segment `sequence` is the last that was written by `now`.
+    pub(crate) fn is_last_written(&self, sequence: u64, now: Time) -> bool {
+        match &self.pace {
+            Some(pace) => sequence + 1 == pace.written && pace.next > now,
+            None => sequence + 1 == self.total,
+        }
+    }
+
     /// Whether there will never be more than the `sent` segments.
     pub(crate) fn is_over(&self, sent: u64) -> bool {
         sent >= self.bytes.div_ceil(u64::from(self.segment_size))

@@ -83,7 +83,7 @@ impl DatagramSource {
         self.outstanding.push_back(Some(now));
         self.counters.sent += 1;
         let payload = self.size.saturating_sub(Bytes::new(HEADER)).get() as u32;
-        Some(Data { sequence, timestamp: now, payload, retransmission: false, reduced: false })
+        Some(Data { sequence, timestamp: now, payload, retransmission: false, reduced: false, push: false })
     }
 
     /// The sink echoed a datagram: `echo.cumulative` is its number. Says whether that gave an RTT sample.

@@ -119,6 +119,10 @@ pub struct Options {
     /// Segments acknowledged one by one at the start of a connection (quick ACKs of Linux): 16, and in Linux while the
     /// receive window opens, which it does by two segments for each that arrives.
     pub quick_acks: u32,
+    /// Quick ACKs come back: as many at most after a pause longer than the receiver's timeout and after a segment that
+    /// arrived before, two after a congestion mark. And the last segment of what the application wrote (PSH) is
+    /// acknowledged at once, as its reader waits for no more (Linux 6). Zero is none of this.
+    pub quick_acks_again: u32,
     /// SACK compression (Linux since 4.18): how long an ACK of out-of-order data may wait for more of it, at most a
     /// twentieth of the base RTT. Not the first three since the last advance, nor where a third SACK block changes.
     /// Zero is none.
@@ -216,6 +220,7 @@ pub fn linux() -> Options {
         delayed_ack_timeout: Span::from_millis(40),
         // 16, and 2^20 bytes by which the window of a receive buffer of 8 MiB opens: seen in Linux 6.18.
         quick_acks: 380,
+        quick_acks_again: 16,
         sack_compression: Span::from_millis(1),
     }
 }
@@ -234,6 +239,7 @@ pub fn linux_3_5() -> Options {
         counting: Counting::PerAck,
         slow_start_at_threshold: true,
         quick_acks: 16,
+        quick_acks_again: 0,
         sack_compression: Span::ZERO,
         ..linux()
     }
@@ -260,6 +266,7 @@ pub fn freebsd_9() -> Options {
         rto_slack: Span::from_millis(200),
         delayed_ack_timeout: Span::from_millis(100),
         quick_acks: 0,
+        quick_acks_again: 0,
         sack_compression: Span::ZERO,
         ..linux()
     }
@@ -284,6 +291,7 @@ pub fn ns2_linux() -> Options {
         idle_restart: IdleRestart::Rfc5681,
         ack_every: 1,
         quick_acks: 0,
+        quick_acks_again: 0,
         sack_compression: Span::ZERO,
         ..linux()
     }
@@ -317,6 +325,7 @@ pub fn real_1992() -> Options {
         idle_restart: IdleRestart::Rfc5681,
         ack_every: 1,
         quick_acks: 0,
+        quick_acks_again: 0,
         sack_compression: Span::ZERO,
         ..linux()
     }

@@ -16,6 +16,8 @@ pub struct Data {
     pub retransmission: bool,
     /// The sender has reduced its window on an ECN echo (CWR, RFC 3168).
     pub reduced: bool,
+    /// The last one of what the application wrote (PSH, RFC 9293).
+    pub push: bool,
 }
 
 /// A pure acknowledgement.

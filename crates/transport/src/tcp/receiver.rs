@@ -11,6 +11,11 @@ use crate::{EcnMode, Options};
 const UNCOMPRESSED: u32 = 3;
 /// The most out-of-order segments that one ACK waits for (Linux: tcp_comp_sack_nr).
 const MOST_COMPRESSED: u32 = 44;
+/// Quick ACKs after a congestion mark: the window of the sender may be very small.
+const QUICK_AFTER_MARK: u32 = 2;
+/// What is added to the base RTT for the receiver's own retransmission timeout, or twice that RTT if it is more
+/// (RFC 6298 with the floor of Linux, after the one sample of the handshake).
+const TIMEOUT_MARGIN: Span = Span::from_millis(200);
 /// SACK blocks whose changes may wait (Linux: TCP_SACK_BLOCKS_EXPECTED): no ACK has room for many more.
 const EXPECTED_BLOCKS: usize = 2;
 
@@ -60,6 +65,7 @@ pub struct Receiver {
     unacknowledged: u32,
     ack_every: u32,
     quick_acks: u32,
+    quick_acks_again: u32,
     /// Out-of-order segments for which the next ACK has waited.
     compressed: u32,
     window: u32,
@@ -77,6 +83,9 @@ pub struct Receiver {
     marks: Option<MarkCounter>,
     /// How long an ACK of out-of-order data may wait; zero: not at all.
     compression: Span,
+    /// When data arrived last, and the pause after which ACKs are quick again.
+    arrived_at: Time,
+    pause: Span,
 }
 
 /// What a receiver knows of segments out of order.
@@ -133,6 +142,7 @@ impl Receiver {
             unacknowledged: 0,
             ack_every: options.ack_every.max(1),
             quick_acks: options.quick_acks,
+            quick_acks_again: options.quick_acks_again,
             compressed: 0,
             window: options.receive_window,
             header: options.ack_overhead().get() as u32,
@@ -144,6 +154,8 @@ impl Receiver {
             timestamps: options.timestamps,
             max_blocks: if options.timestamps { 3 } else { 4 },
             marks: (options.ecn == EcnMode::Accurate).then(MarkCounter::default),
+            arrived_at: Time::NEVER,
+            pause: base_rtt + (base_rtt * 2).max(TIMEOUT_MARGIN),
             compression: if options.sack { options.sack_compression.min(base_rtt / 20) } else { Span::ZERO },
         }
     }
@@ -151,6 +163,9 @@ impl Receiver {
     /// A data segment arrived; `congestion` says that the path marked it (CE). Afterwards poll what to transmit.
     pub fn on_data(&mut self, now: Time, data: &Data, congestion: bool) {
         self.one_way_delay = now.since(data.timestamp);
+        if self.quick_acks_again > 0 {
+            self.renew_quick_acks(now, congestion);
+        }
         if let Some(marks) = &mut self.marks {
             self.due |= marks.count(congestion);
         } else {
@@ -169,6 +184,7 @@ impl Receiver {
         if data.sequence < next || self.has_early(data.sequence) {
             self.due = true;
             self.has_duplicate = true;
+            self.quick_acks = self.quick_acks.max(self.quick_acks_again);
             let holes = self.holes.get_or_insert_default();
             holes.duplicate = Some(data.sequence);
             if data.sequence > next {
@@ -182,6 +198,18 @@ impl Receiver {
             self.out_of_order(now, place);
         } else {
             self.accept(now);
+            self.due |= data.push && self.quick_acks_again > 0;
+        }
+    }
+
+    /// After a pause ACKs are quick again, and after the first mark of a row.
+    fn renew_quick_acks(&mut self, now: Time, congestion: bool) {
+        if now.since(self.arrived_at) > self.pause {
+            self.quick_acks = self.quick_acks.max(self.quick_acks_again);
+        }
+        self.arrived_at = now;
+        if congestion && !self.congestion {
+            self.quick_acks = self.quick_acks.max(QUICK_AFTER_MARK.min(self.quick_acks_again));
         }
     }
 

@@ -69,6 +69,8 @@ pub struct Sender {
     peer_window: u32,
     /// Segments deemed lost not yet reported to the controller.
     unreported_losses: u32,
+    /// Duplicate ACKs in a row, without SACK.
+    duplicates: u32,
     /// The first new segment of the running round-trip interval.
     round_mark: u64,
     delivery: DeliveryRate,
@@ -95,8 +97,6 @@ pub struct Sender {
     forward_rto: ForwardRto,
     recovery: Recovery,
     reordering: Reordering,
-    /// Duplicate ACKs in a row, without SACK.
-    duplicates: u32,
     counters: Rare,
     random: Random,
 }
@@ -375,7 +375,8 @@ impl Sender {
         if self.wants.sent || self.wants.segments {
             self.report_sent(now, sequence, retransmission);
         }
-        Data { sequence, timestamp: now, payload, retransmission, reduced }
+        let push = self.backlog.is_last_written(sequence, now);
+        Data { sequence, timestamp: now, payload, retransmission, reduced, push }
     }
 
     /// Sets the timer if anything is outstanding: as tail loss probe where one may be sent (RFC 8985, section 7.2),

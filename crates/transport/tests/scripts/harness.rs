@@ -40,6 +40,7 @@ pub(crate) fn plain() -> Options {
         undo: false,
         forward_rto: false,
         quick_acks: 0,
+        quick_acks_again: 0,
         sack_compression: Span::ZERO,
         ..linux()
     }
@@ -419,7 +420,14 @@ impl ReceiverScript {
     pub(crate) fn data(&mut self, number: u64, change: impl FnOnce(Data) -> Data, marked: bool) -> &mut Self {
         let mark = if marked { " with a mark" } else { "" };
         self.act(format!("segment {number} arrives{mark}"));
-        let data = Data { sequence: number, timestamp: self.now, payload: 1000, retransmission: false, reduced: false };
+        let data = Data {
+            sequence: number,
+            timestamp: self.now,
+            payload: 1000,
+            retransmission: false,
+            reduced: false,
+            push: false,
+        };
         self.receiver.on_data(self.now, &change(data), marked);
         self.poll();
         self

@@ -238,3 +238,45 @@ fn marks_are_counted_and_hasten_acks() {
     r.arrives(4).no_ack().arrives(5).no_ack().arrives(6).no_ack();
     assert_eq!(count(r.arrives(7).acks(8)), (3, false));
 }
+
+/// Delayed ACKs, which become quick again; a path of 100 ms, so that a pause of 300 ms is long.
+fn quick_again() -> Options {
+    Options { quick_acks_again: 3, ..plain() }
+}
+
+#[test]
+fn after_a_pause_acks_are_quick_again() {
+    let mut s = ReceiverScript::new(&quick_again());
+    s.arrives(0).no_ack().at(10).arrives(1).acks(2);
+    s.at(310).arrives(2).no_ack().arrives(3).acks(4);
+    s.at(611).arrives(4).acks(5);
+    s.arrives(5).acks(6);
+    s.arrives(6).acks(7);
+    s.arrives(7).no_ack();
+}
+
+#[test]
+fn the_first_mark_makes_two_acks_quick() {
+    let mut s = ReceiverScript::new(&Options { ecn: EcnMode::Classic, ..quick_again() });
+    s.arrives(0).no_ack().arrives(1).acks(2);
+    s.arrives_marked(2).acks(3);
+    s.arrives_marked(3).acks(4);
+    s.arrives_marked(4).no_ack();
+}
+
+#[test]
+fn a_duplicate_makes_acks_quick() {
+    let mut s = ReceiverScript::new(&quick_again());
+    s.arrives(0).no_ack().arrives(1).acks(2);
+    s.arrives(0).acks(2);
+    s.arrives(2).acks(3);
+}
+
+#[test]
+fn the_last_segment_of_a_write_is_acknowledged_at_once() {
+    let mut s = ReceiverScript::new(&quick_again());
+    s.arrives(0).no_ack().arrives(1).acks(2);
+    s.data(2, |data| Data { push: true, ..data }, false).acks(3);
+    let mut s = ReceiverScript::new(&plain());
+    s.data(0, |data| Data { push: true, ..data }, false).no_ack();
+}

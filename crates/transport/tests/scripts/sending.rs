@@ -127,3 +127,14 @@ fn after_a_handshake_data_leave_a_round_trip_later_with_its_sample() {
     // The path has 40 ms; the timeout is 40 + 200 ms.
     s.nothing_leaves().timer_at(40).at(40).leave(0..2).nothing_leaves().timer_at(280);
 }
+
+#[test]
+fn the_last_segment_of_what_was_written_is_marked_as_such() {
+    let mut s = SenderScript::with(plain(), 10.0, Application::Finite(Bytes::new(2300)));
+    assert_eq!([s.leaving(0).push, s.leaving(1).push, s.leaving(2).push], [false, false, true]);
+    // One every 80 ms; the window holds 1 and 2 back until 170 ms.
+    let mut s = SenderScript::with(plain(), 1.0, paced("100kbit"));
+    assert!(s.leaving(0).push);
+    s.window(2.0).at(170).arrives(ack(1));
+    assert_eq!([s.leaving(1).push, s.leaving(2).push], [false, true]);
+}
