@@ -211,7 +211,7 @@ impl<'a> Endpoints<'a> {
         let flow = &mut self.flows[index];
         if flow.stage == Stage::Opened && at >= flow.sends_at {
             flow.stage = Stage::Sending;
-            flow.application.start(flow.start);
+            flow.application.start(flow.sends_at);
             let start = flow.start;
             self.note(start, EventKind::Start, index, f64::NAN);
         }

@@ -159,16 +159,18 @@ impl Sender {
     }
 
     /// Opens the connection over a path of `base_rtt`: from now on [`poll_transmit`](Self::poll_transmit) yields
-    /// segments, after a handshake once it is over.
+    /// segments, after a handshake once it is over. Then the application begins.
     pub fn start(&mut self, now: Time, base_rtt: Span) {
+        let mut open = now;
         if self.options.handshake {
-            let sample = on_clock(now, now + base_rtt, self.options.clock_tick);
+            open = now + base_rtt;
+            let sample = on_clock(now, open, self.options.clock_tick);
             self.rtt.sample(sample);
             self.rtt.observe(sample, now, self.options.min_rtt_window);
-            self.pacer.hold_until(now + base_rtt);
+            self.pacer.hold_until(open);
         }
         self.delivery.restart(now);
-        self.backlog.start(now);
+        self.backlog.start(open);
         self.notify(now, |controller, cx| controller.on_start(cx));
     }
 

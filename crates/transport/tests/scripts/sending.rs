@@ -126,6 +126,9 @@ fn after_a_handshake_data_leave_a_round_trip_later_with_its_sample() {
     let mut s = SenderScript::new(Options { handshake: true, ..plain() }, 2.0);
     // The path has 40 ms; the timeout is 40 + 200 ms.
     s.nothing_leaves().timer_at(40).at(40).leave(0..2).nothing_leaves().timer_at(280);
+    // The application writes one every 80 ms from then on.
+    let mut s = SenderScript::with(Options { handshake: true, ..plain() }, 2.0, paced("100kbit"));
+    s.nothing_leaves().timer_at(40).at(40).leaves(0).nothing_leaves().at(120).leaves(1);
 }
 
 #[test]
