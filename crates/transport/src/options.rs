@@ -73,6 +73,10 @@ pub struct Options {
     pub rack: bool,
     /// Tail loss probes (TLP, RFC 8985 section 7).
     pub tail_loss_probe: bool,
+    /// Segmentation offload of the sender (TSO, GSO): where ACKs come less than a millisecond apart, new segments wait
+    /// until so many may leave that they make a train. It takes a millisecond at 1.2 times the rate of the flow, in
+    /// slow start twice, is two segments at least and 64 kB at most (in Linux tcp_tso_autosize).
+    pub segmentation_offload: bool,
     /// New segments on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
     /// Fast recovery (RFC 5681, section 3.2). Without it, as in 4.3BSD-Tahoe, the duplicate ACKs that show a loss
@@ -200,6 +204,7 @@ pub fn linux() -> Options {
         forward_acknowledgment: false,
         rack: true,
         tail_loss_probe: true,
+        segmentation_offload: true,
         limited_transmit: true,
         fast_recovery: true,
         reduction: Reduction::ProportionalRate,
@@ -234,6 +239,7 @@ pub fn linux_3_5() -> Options {
         forward_acknowledgment: true,
         rack: false,
         tail_loss_probe: false,
+        segmentation_offload: false,
         reduction: Reduction::ProportionalRateSsrb,
         forward_rto: false,
         counting: Counting::PerAck,
@@ -254,6 +260,7 @@ pub fn freebsd_9() -> Options {
         reordering_adapts: false,
         rack: false,
         tail_loss_probe: false,
+        segmentation_offload: false,
         reduction: Reduction::Pipe,
         undo: false,
         forward_rto: false,
@@ -283,6 +290,7 @@ pub fn ns2_linux() -> Options {
         reordering_adapts: false,
         rack: false,
         tail_loss_probe: false,
+        segmentation_offload: false,
         reduction: Reduction::Pipe,
         undo: false,
         forward_rto: false,
@@ -311,6 +319,7 @@ pub fn real_1992() -> Options {
         reordering_adapts: false,
         rack: false,
         tail_loss_probe: false,
+        segmentation_offload: false,
         limited_transmit: false,
         fast_recovery: false,
         reduction: Reduction::Pipe,

@@ -8,6 +8,7 @@ mod congestion;
 mod idle;
 #[cfg(test)]
 mod property;
+mod trains;
 
 use std::sync::Arc;
 
@@ -93,6 +94,8 @@ pub struct Sender {
     /// RACK has just found a retransmission lost.
     lost_again: bool,
     detector: DelayedAckDetector,
+    /// With segmentation offload: segments of the running train that have yet to leave.
+    train: u32,
     probe: TailProbe,
     forward_rto: ForwardRto,
     recovery: Recovery,
@@ -125,6 +128,7 @@ impl Sender {
             board,
             wants,
             window: 1,
+            train: 0,
             peer_window: options.receive_window,
             unreported_losses: 0,
             round_mark: 0,
@@ -249,6 +253,7 @@ impl Sender {
 
     /// Nothing more leaves now: remembers whether the window is the reason.
     fn note_usage(&mut self, now: Time) {
+        self.train = 0;
         let limited = self.blocked == Blocked::Window;
         if limited || self.last_sent_at == now {
             self.usage.note(limited, self.board.first(), self.board.next());
@@ -282,6 +287,10 @@ impl Sender {
         }
         Some(match lost {
             Some(sequence) => self.retransmit(now, sequence, journal),
+            None if self.waits_for_train(now, in_flight) => {
+                self.blocked = Blocked::Window;
+                return None;
+            }
             None => self.send_new(now),
         })
     }

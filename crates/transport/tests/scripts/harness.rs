@@ -35,6 +35,7 @@ pub(crate) fn plain() -> Options {
         timestamps: false,
         handshake: false,
         rack: false,
+        segmentation_offload: false,
         tail_loss_probe: false,
         reduction: Reduction::Pipe,
         undo: false,

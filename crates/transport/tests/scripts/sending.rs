@@ -141,3 +141,26 @@ fn the_last_segment_of_what_was_written_is_marked_as_such() {
     s.window(2.0).at(170).arrives(ack(1));
     assert_eq!([s.leaving(1).push, s.leaving(2).push], [false, true]);
 }
+
+// As tcp_tso_autosize and tcp_tso_should_defer in Linux: 40 segments of 1000 bytes in 10 ms are 4 MB/s; 1.2 times that
+// in 2^-10 s are 4687 bytes, and 2^16 >> 19 bytes more are none.
+#[test]
+fn with_segmentation_offload_segments_leave_in_trains_of_a_millisecond() {
+    let mut s = SenderScript::new(Options { segmentation_offload: true, ..plain() }, 40.0);
+    s.leave(0..40).at(10).arrives(ack(1)).leaves(40);
+    // Just after that, room for one, two and three segments waits for the fourth.
+    s.arrives(ack(2)).arrives(ack(3)).arrives(ack(4)).nothing_leaves().arrives(ack(5)).leave(41..45);
+    assert!(s.last_ack().window_limited);
+    // A third of the window, 14 segments, leaves at once: three full trains and two segments.
+    s.arrives(ack(19)).leave(45..59);
+}
+
+#[test]
+fn a_train_waits_for_a_millisecond_at_most_and_for_no_late_ack() {
+    let options = Options { segmentation_offload: true, ..plain() };
+    let mut s = SenderScript::new(options.clone(), 40.0);
+    s.leave(0..40).at(10).arrives(ack(1)).leaves(40).at(11).arrives(ack(2)).leaves(41);
+    // Nor where there is no second segment.
+    let mut s = SenderScript::with(options, 40.0, Application::Finite(Bytes::new(42_000)));
+    s.leave(0..40).at(10).arrives(ack(1)).leaves(40).arrives(ack(2)).leaves(41);
+}
