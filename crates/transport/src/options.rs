@@ -36,6 +36,17 @@ pub enum IdleRestart {
     Linux,
 }
 
+/// When a window that is not fully used may grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowValidation {
+    /// If it limited the flow in this round, or in slow start if half of it was outstanding (Linux; compare RFC 7661).
+    Round,
+    /// While it is below twice the largest flight in slow start, or else a segment above it; the largest since the
+    /// window last came down (draft-ietf-ccwg-ratelimited-increase). Growth stops with the ACK that reaches that.
+    RateLimitedIncrease,
+}
+
 /// The options of one TCP connection, sender and receiver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
@@ -109,6 +120,8 @@ pub struct Options {
     pub rto_variance_min: Span,
     /// Added to every retransmission timeout (FreeBSD adds 200 ms).
     pub rto_slack: Span,
+    /// When a window that is not fully used may grow.
+    pub window_validation: WindowValidation,
     /// Whether the window comes down after an idle time longer than the RTO, as `idle_restart` says.
     pub slow_start_restart: bool,
     /// How it comes down.
@@ -218,6 +231,7 @@ pub fn linux() -> Options {
         rto_max: Span::from_secs(120),
         rto_variance_min: Span::from_millis(200),
         rto_slack: Span::ZERO,
+        window_validation: WindowValidation::Round,
         slow_start_restart: true,
         idle_restart: IdleRestart::Linux,
         ecn: EcnMode::Off,

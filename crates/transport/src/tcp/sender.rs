@@ -175,6 +175,7 @@ impl Sender {
         }
         self.delivery.restart(now);
         self.backlog.start(open);
+        self.usage.open(self.options.initial_window);
         self.notify(now, |controller, cx| controller.on_start(cx));
     }
 
@@ -209,7 +210,10 @@ impl Sender {
         };
         event(self.controller.as_mut(), &mut cx);
         let window = self.controller.window();
-        self.window = (window as u32).max(1);
+        let before = std::mem::replace(&mut self.window, (window as u32).max(1));
+        if self.window < before {
+            self.usage.forget_largest();
+        }
         let rate = self.controller.pacing_rate();
         self.pacer.set_rate(rate);
         if rate.is_some() || self.wants.fractional_window || self.wants.timer {

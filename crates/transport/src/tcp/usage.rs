@@ -12,6 +12,8 @@ pub(super) struct Usage {
     most: u32,
     /// The round ends when everything below is acknowledged (cwnd_usage_seq).
     end: u64,
+    /// The most that was outstanding since the window last came down (maxFS of draft-ietf-ccwg-ratelimited-increase).
+    largest: u32,
     /// The most that was outstanding since the window was filled or grew (snd_cwnd_used).
     used: u32,
     /// When the window was last filled or grew (snd_cwnd_stamp).
@@ -20,7 +22,7 @@ pub(super) struct Usage {
 
 impl Default for Usage {
     fn default() -> Self {
-        Self { limited: false, most: 0, end: 0, used: 0, since: Time::ZERO }
+        Self { limited: false, most: 0, end: 0, largest: 0, used: 0, since: Time::ZERO }
     }
 }
 
@@ -29,6 +31,7 @@ impl Usage {
     /// leaves now; `limited` says that the window is the reason. That holds for the whole round.
     pub(super) fn note(&mut self, limited: bool, first: u64, next: u64) {
         let outstanding = (next - first) as u32;
+        self.largest = self.largest.max(outstanding);
         if limited || first >= self.end || (!self.limited && outstanding > self.most) {
             *self = Self { limited, most: outstanding, end: next, ..*self };
         }
@@ -38,6 +41,23 @@ impl Usage {
     /// below `threshold`, at least half of it was outstanding.
     pub(super) fn is_limited(&self, window: f64, threshold: f64) -> bool {
         self.limited || window < threshold.min(2.0 * f64::from(self.most))
+    }
+
+    /// Whether a window of `window` segments may grow although it is not fully used: in slow start, below `threshold`,
+    /// to twice the largest flight since it came down, else a segment above that.
+    pub(super) fn leaves_room(&self, window: f64, threshold: f64) -> bool {
+        let largest = f64::from(self.largest);
+        window < if window < threshold { 2.0 * largest } else { largest + 1.0 }
+    }
+
+    /// The window came down.
+    pub(super) fn forget_largest(&mut self) {
+        self.largest = 0;
+    }
+
+    /// The connection opens with a window of `initial` segments.
+    pub(super) fn open(&mut self, initial: u32) {
+        self.largest = initial;
     }
 
     /// The window is filled, grows or was set at `now`.
@@ -88,6 +108,21 @@ mod tests {
         // The mark of the larger flight ends the round.
         usage.note(false, 6, 8);
         assert!(!usage.is_limited(11.0, 20.0), "twice 2");
+    }
+
+    #[test]
+    fn a_window_may_exceed_the_largest_flight_by_one_round_of_growth() {
+        let mut usage = Usage::default();
+        usage.open(10);
+        assert!(usage.leaves_room(19.0, f64::INFINITY));
+        assert!(!usage.leaves_room(20.0, f64::INFINITY));
+        usage.note(false, 0, 30);
+        usage.note(false, 30, 34);
+        assert!(usage.leaves_room(30.5, 20.0), "the largest flight counts, not the last one");
+        assert!(!usage.leaves_room(31.0, 20.0));
+        usage.forget_largest();
+        usage.note(false, 30, 38);
+        assert!(!usage.leaves_room(15.0, 15.0), "8 since the window came down");
     }
 
     #[test]

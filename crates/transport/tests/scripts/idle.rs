@@ -1,6 +1,6 @@
 //! What becomes of a window that the application does not use.
 
-use transport::{Application, IdleRestart, Options, Pace};
+use transport::{Application, IdleRestart, Options, Pace, WindowValidation};
 use units::{Bytes, Time};
 
 use crate::harness::{Notice, SenderScript, ack, at, ms, plain};
@@ -87,4 +87,16 @@ fn acks_keep_an_unused_window() {
         s.at(50 * number).leaves(number).arrives(ack(number + 1));
     }
     assert_eq!(restarts(&s), []);
+}
+
+// draft-ietf-ccwg-ratelimited-increase: twice the largest flight in slow start, else one segment more.
+#[test]
+fn with_rate_limited_increase_the_largest_flight_bounds_the_window() {
+    for (window, threshold, grows) in [(11.0, 99.0, true), (12.0, 99.0, false), (6.9, 5.0, true), (7.0, 5.0, false)] {
+        let options = Options { window_validation: WindowValidation::RateLimitedIncrease, ..plain() };
+        let options = Options { initial_window: 4, ..options };
+        let mut s = SenderScript::with(options, window, Application::Finite(Bytes::new(6000)));
+        s.threshold(threshold).leave(0..6).at(40).arrives(ack(1));
+        assert_eq!(s.last_ack().window_limited, grows, "six of {window}, threshold {threshold}");
+    }
 }

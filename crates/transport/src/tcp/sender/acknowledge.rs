@@ -214,11 +214,6 @@ impl Sender {
         ends
     }
 
-    /// RFC 7661 in the form of Linux: the window was filled, or in slow start at least half filled in this round.
-    pub(super) fn is_window_limited(&self) -> bool {
-        self.usage.is_limited(self.controller.window(), self.controller.slow_start_threshold())
-    }
-
     /// What the ACK tells of reordering: a segment that arrived late, or a duplicate that shows a needless
     /// retransmission.
     fn observe_reordering(&mut self, ack: &Acknowledgement, summary: &AckSummary) {

@@ -5,10 +5,20 @@ use control::Restart;
 use units::{Span, Time};
 
 use super::{Blocked, Sender};
-use crate::IdleRestart;
 use crate::tcp::recovery::Phase;
+use crate::{IdleRestart, WindowValidation};
 
 impl Sender {
+    /// Whether the window counts as used, so that it may grow.
+    #[inline]
+    pub(super) fn is_window_limited(&self) -> bool {
+        let (window, threshold) = (self.controller.window(), self.controller.slow_start_threshold());
+        match self.options.window_validation {
+            WindowValidation::Round => self.usage.is_limited(window, threshold),
+            WindowValidation::RateLimitedIncrease => self.usage.leaves_room(window, threshold),
+        }
+    }
+
     /// The flow sends again after `idle`, longer than `timeout`.
     pub(super) fn restart_after(&mut self, now: Time, idle: Span, timeout: Span) {
         let restart = match self.options.idle_restart {

@@ -1,8 +1,8 @@
 //! Trains of segments, as segmentation offload makes them: when a new segment waits for others to leave with it.
 //!
 //! Linux hands segments to the device in trains (tcp_tso_autosize), and keeps a short one back while the next ACK is
-//! near (tcp_tso_should_defer). The device takes a train apart at the rate of its link, far above that of the path; here it
-//! leaves at one instant.
+//! near (tcp_tso_should_defer). The device takes a train apart at the rate of its link, far above that of the path;
+//! here it leaves at one instant.
 
 use units::{Span, Time};
 
