@@ -14,8 +14,8 @@ pub const MAX_THRESHOLD: u32 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduction {
-    /// Proportional rate reduction (RFC 6937) as in Linux since 4.3: the slow-start reduction bound only on an ACK
-    /// that advances the cumulative point and shows no new loss, else the conservative one.
+    /// Proportional rate reduction (RFC 9937, which replaced RFC 6937) as in Linux since 4.3: the slow-start reduction
+    /// bound only on an ACK that advances the cumulative point and shows no new loss, else the conservative one.
     ProportionalRate,
     /// Proportional rate reduction with the slow-start reduction bound on every ACK (PRR-SSRB, RFC 6937, section
     /// 3): Linux 3.2 to 4.2.

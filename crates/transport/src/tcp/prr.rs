@@ -29,7 +29,7 @@ impl Prr {
         prr
     }
 
-    /// An ACK that delivers something arrived: recomputes the limit (RFC 6937, section 3; in the form of Linux
+    /// An ACK that delivers something arrived: recomputes the limit (RFC 9937; in the form of Linux
     /// since 4.3, without progress the slow-start bound gives way to the conservative one).
     ///
     /// `in_flight` is the pipe after the ACK; `progress` says that the cumulative point moved and nothing was newly
