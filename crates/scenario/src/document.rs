@@ -45,9 +45,9 @@ impl Document {
     /// The document in `text`; an error if it is not TOML.
     pub fn from_toml(text: &str, file: &str) -> Result<Self, Error> {
         let located = DeTable::parse(text).map_err(|error| syntax_error(&error, text, file))?;
-        let mut lines = BTreeMap::new();
+        let (mut lines, ends) = (BTreeMap::new(), LineEnds::of(text));
         each_key(located.get_ref(), String::new(), &mut |key, span, _| {
-            lines.insert(key.to_owned(), line_of(text, span.start));
+            lines.insert(key.to_owned(), ends.line(span.start));
         });
         let table = text.parse().map_err(|error| syntax_error(&error, text, file))?;
         Ok(Self { table, origin: Origin { file: file.to_owned(), lines } })
@@ -129,14 +129,24 @@ impl Origin {
 fn syntax_error(error: &toml::de::Error, text: &str, file: &str) -> Error {
     Error {
         file: file.to_owned(),
-        line: error.span().map(|span| line_of(text, span.start)),
+        line: error.span().map(|span| LineEnds::of(text).line(span.start)),
         key: String::new(),
         message: format!("is not TOML: {}", plain(error.message())),
     }
 }
 
-fn line_of(text: &str, position: usize) -> usize {
-    1 + text.as_bytes()[..position].iter().filter(|&&b| b == b'\n').count()
+/// Where the lines of a text end. Counting them anew for every key would take the square of the length.
+struct LineEnds(Vec<usize>);
+
+impl LineEnds {
+    fn of(text: &str) -> Self {
+        Self(text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at).collect())
+    }
+
+    /// The line of a position, counted from 1.
+    fn line(&self, position: usize) -> usize {
+        1 + self.0.partition_point(|&end| end < position)
+    }
 }
 
 /// Calls `visit` with the dotted key, the span of the key and the span of the value of all that `table` holds.
@@ -293,4 +303,17 @@ fn to_toml(value: &Json, key: &str) -> Result<Option<Value>, (String, String)> {
             Value::Table(table)
         }
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LineEnds;
+
+    #[test]
+    fn a_position_has_the_line_it_lies_in() {
+        // The line break itself, at 1 and 2, belongs to the line that it ends.
+        let ends = LineEnds::of("a\n\nbc");
+        assert_eq!([0, 1, 2, 3, 4].map(|at| ends.line(at)), [1, 1, 2, 3, 3]);
+        assert_eq!(LineEnds::of("").line(0), 1);
+    }
 }
