@@ -24,6 +24,7 @@
 //! - The state Disorder, min_tso_segs and sndbuf_expand do not occur.
 //! - Of what is in flight, `sacked_out` is all that has left the network; `lost_out` is 0. `rack.end_seq` is exact
 //!   at the end of a round.
+//! - A window above ten million segments counts as that (`snd_cwnd_clamp` is as good as infinite in the kernel).
 //! - Segments leave at `sk_pacing_rate` if the controller sets it, as with fq.
 
 use std::sync::Arc;
@@ -33,6 +34,9 @@ use units::{Rate, Span, Time};
 
 use crate::connection::{AckSample, ECHO, Event, INFINITE, RateSample, State};
 use crate::library::{Instance, Library};
+
+/// A larger window, in segments, counts as this one: all of it may leave at once, and is remembered.
+const LARGEST_WINDOW: u32 = 10_000_000;
 
 /// A controller of the kernel on one connection.
 pub(crate) struct Kernel {
@@ -305,7 +309,7 @@ impl Controller for Kernel {
     fn window(&self) -> f64 {
         let tp = &self.flow.connection().tp;
         let aims_at_threshold = self.is_reducing() && !self.flow.library().controls_all();
-        f64::from(if aims_at_threshold { tp.snd_ssthresh } else { tp.snd_cwnd }.max(1))
+        f64::from(if aims_at_threshold { tp.snd_ssthresh } else { tp.snd_cwnd }.clamp(1, LARGEST_WINDOW))
     }
 
     fn slow_start_threshold(&self) -> f64 {
