@@ -4,10 +4,12 @@
 //! `kernel/shim/shim.h`, loaded, and wrapped as a [`Controller`](control::Controller): [`Source::open`], then
 //! [`Source::build`] for each flow. What the kernel's TCP does around its controllers is in `tcp.rs`.
 //!
-//! The file is native code of the user's and runs as such: a crash in it ends the process.
+//! The file is native code of the user's and runs as such: a crash in it ends the process, with a sentence that names
+//! the file (`crash.rs`).
 
 mod compile;
 mod connection;
+mod crash;
 mod error;
 mod library;
 mod tcp;

@@ -14,8 +14,8 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use serde_json::Value;
 use units::{Random, Span};
 
-use crate::Error;
 use crate::connection::{AckSample, Connection, ProbeValue, RateSample};
+use crate::{Error, crash};
 
 type Number = Option<unsafe extern "C" fn(*mut u64) -> u32>;
 type Nothing = Option<unsafe extern "C" fn(*mut u64)>;
@@ -65,6 +65,8 @@ pub(crate) struct Library {
     handle: NonNull<c_void>,
     /// What it was loaded from: while it is open, no other has its path.
     _file: File,
+    /// What a crash is told by.
+    name: CString,
     /// Into the object, which stays loaded as long as this.
     ops: &'static Ops,
     /// Words of state that a connection needs beside `icsk_ca_priv`.
@@ -94,6 +96,7 @@ impl Library {
                 Self {
                     handle,
                     _file: file,
+                    name: named(name),
                     ops,
                     state_words,
                     probes: probes.into_iter().map(control::intern).collect(),
@@ -148,7 +151,8 @@ fn open(name: &str, object: &[u8]) -> Result<(NonNull<c_void>, File), Error> {
     file.write_all(object).map_err(|error| cannot(error.to_string()))?;
     let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
     // SAFETY: the path ends with a zero. What the constructors of the object do is register its parameters.
-    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    let load = || unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    let handle = crash::naming(&named(name), load);
     let handle = NonNull::new(handle).ok_or_else(|| {
         // SAFETY: called on the thread on which dlopen has just failed.
         let message = text(unsafe { libc::dlerror() }).unwrap_or("the loader does not say why");
@@ -156,6 +160,11 @@ fn open(name: &str, object: &[u8]) -> Result<(NonNull<c_void>, File), Error> {
         cannot(message.split_once(": ").map_or(message, |(_, why)| why).to_owned())
     })?;
     Ok((handle, file))
+}
+
+/// A name as C has it.
+fn named(name: &str) -> CString {
+    CString::new(name.replace('\0', "")).unwrap_or_default()
 }
 
 /// The string at `at`, if there is one.
@@ -273,7 +282,8 @@ impl Instance {
         connection.source = random.map_or(null_mut(), |random| from_mut(random).cast());
         let [a, b, c] = arguments;
         let mut arguments = [from_mut::<Connection>(connection) as u64, a, b, c];
-        let result = callback(self.library.ops, arguments.as_mut_ptr());
+        let library = &self.library;
+        let result = crash::naming(&library.name, || callback(library.ops, arguments.as_mut_ptr()));
         self.connection.source = null_mut();
         result
     }

@@ -1,0 +1,103 @@
+//! A crash in a controller's C code ends the process, and cannot be made good. This says whose it was.
+//!
+//! While a thread runs code of a file, the thread knows the name of that file. A handler of the signals of a crash
+//! prints it, and leaves the rest to what handled the signal before; elsewhere it prints nothing. The end of the
+//! process by `exit` within the code is a crash as well.
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::{MaybeUninit, zeroed};
+use std::ptr::{null, null_mut};
+use std::sync::{Once, OnceLock};
+
+/// The exit status of a process that a controller ended by `exit`.
+const STATUS: c_int = 70;
+const SIGNALS: [(c_int, &CStr); 5] = [
+    (libc::SIGSEGV, c"a wrong address or endless recursion"),
+    (libc::SIGBUS, c"a wrong address"),
+    (libc::SIGFPE, c"a division by zero"),
+    (libc::SIGILL, c"an illegal instruction or __builtin_trap"),
+    (libc::SIGABRT, c"abort"),
+];
+
+thread_local! {
+    /// The file whose code the thread runs; null outside of calls.
+    static RUNNING: Cell<*const c_char> = const { Cell::new(null()) };
+}
+static BEFORE: [OnceLock<Action>; SIGNALS.len()] = [const { OnceLock::new() }; SIGNALS.len()];
+static PREPARED: Once = Once::new();
+
+struct Action(libc::sigaction);
+
+// SAFETY: a plain value; the handler that it may point to is the process's own.
+unsafe impl Send for Action {}
+unsafe impl Sync for Action {}
+
+/// Runs `code` of the file `name`, which a crash in it is told by.
+pub(crate) fn naming<R>(name: &CStr, code: impl FnOnce() -> R) -> R {
+    PREPARED.call_once(prepare);
+    let outer = RUNNING.replace(name.as_ptr());
+    let result = code();
+    RUNNING.set(outer);
+    result
+}
+
+fn prepare() {
+    for (at, (signal, _)) in SIGNALS.iter().enumerate() {
+        // SAFETY: all zero is a valid `sigaction`; the handler keeps to calls that are safe in one.
+        unsafe {
+            let mut action: libc::sigaction = zeroed();
+            action.sa_sigaction = crashed as *const () as usize;
+            // On the stack for signals, if the thread has one: recursion leaves no other.
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+            if libc::sigaction(*signal, &raw const action, before.as_mut_ptr()) == 0 {
+                let _ = BEFORE[at].set(Action(before.assume_init()));
+            }
+        }
+    }
+    // SAFETY: `exited` takes and gives nothing, and lives as long as the process.
+    unsafe { libc::atexit(exited) };
+}
+
+extern "C" fn crashed(signal: c_int, _info: *mut libc::siginfo_t, _context: *mut c_void) {
+    let at = SIGNALS.iter().position(|(one, _)| *one == signal).unwrap_or(0);
+    let running = RUNNING.get();
+    if !running.is_null() {
+        print(&[c"ackclock: a crash in the C code of `", name(running), c"`: ", SIGNALS[at].1, c"\n"]);
+    }
+    // SAFETY: what was there before is put back, and handles the signal when the code runs on into it again.
+    unsafe {
+        match BEFORE[at].get() {
+            Some(before) => libc::sigaction(signal, &raw const before.0, null_mut()),
+            None => 0,
+        };
+        if signal == libc::SIGABRT || running.is_null() {
+            libc::raise(signal);
+        }
+    }
+}
+
+extern "C" fn exited() {
+    let running = RUNNING.get();
+    if !running.is_null() {
+        print(&[c"ackclock: the C code of `", name(running), c"` ended the program by exit\n"]);
+        // SAFETY: ends the process at once.
+        unsafe { libc::_exit(STATUS) };
+    }
+}
+
+fn name<'a>(running: *const c_char) -> &'a CStr {
+    // SAFETY: `naming` sets it to a string that lives until it is set back.
+    unsafe { CStr::from_ptr(running) }
+}
+
+/// Writes to standard error by a call that is safe in a handler.
+fn print(parts: &[&CStr]) {
+    for part in parts {
+        let bytes = part.to_bytes();
+        // SAFETY: the bytes are as many as said.
+        unsafe { libc::write(2, bytes.as_ptr().cast(), bytes.len()) };
+    }
+}
