@@ -16,6 +16,9 @@ const PROFILE: &str = "linux";
 /// The kernel sends no smaller segments (its setting tcp_min_snd_mss).
 const SMALLEST_SEGMENT: u64 = 48;
 
+/// The kernel gives up a connection that is not made within some two minutes.
+const LONGEST_RTT: Span = Span::from_secs(60);
+
 /// Why a plan cannot run live. Displays as one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(String);
@@ -89,6 +92,12 @@ fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
         return Err(format!(
             "transport.segment_size `{}` cannot run live: the kernel's TCP sends at least {SMALLEST_SEGMENT} bytes",
             flow.options.segment_size
+        ));
+    }
+    if flow.base_rtt > LONGEST_RTT {
+        return Err(format!(
+            "a base RTT of {} cannot run live: across more than {LONGEST_RTT} the kernel makes no connection",
+            flow.base_rtt
         ));
     }
     if !flow.changes.is_empty() {

@@ -69,7 +69,8 @@ impl Engine for Live {
 
     fn run(self, job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
         let (job, own) = (job.clone(), Arc::new(Watch::default()));
-        let limit = job.plan.duration + AROUND;
+        let opening = job.plan.flows.iter().map(opening_lead).max().unwrap_or(Span::ZERO);
+        let limit = job.plan.duration + opening + AROUND;
         let watched = Arc::clone(&own);
         // Forwards the request to stop, and the progress.
         let mut look = || {

@@ -36,6 +36,10 @@ fn what_cannot_run_live_is_named() {
         flow(r#"cc = "newreno", transport = { segment_size = "47B" }"#),
         "flow `a`: transport.segment_size `47B` cannot run live: the kernel's TCP sends at least 48 bytes"
     );
+    assert_eq!(
+        flow(r#"cc = "newreno", rtt = "61s""#),
+        "flow `a`: a base RTT of 61s cannot run live: across more than 60s the kernel makes no connection"
+    );
     let message = flow(r#"cc = "fictitious""#);
     assert!(
         message.starts_with("flow `a`: the kernel has no congestion controller `fictitious`; it has "),
