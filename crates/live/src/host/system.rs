@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::ptr::null;
 
 use rustix::event::{Timespec, poll};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
@@ -84,6 +85,9 @@ pub(crate) fn contain(command: &mut Command) {
             succeeded(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
             let child = libc::fork();
             succeeded(child.min(0))?;
+            if child == 0 {
+                own_processes();
+            }
             if child > 0 {
                 libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
                 libc::_exit(wait_for(child));
@@ -93,6 +97,20 @@ pub(crate) fn contain(command: &mut Command) {
     };
     // SAFETY: `prepare` keeps to calls that are safe after a fork.
     unsafe { command.pre_exec(prepare) };
+}
+
+/// Mounts a `/proc` that has the processes of this space alone, for tools such as `ps` and `pkill`, where mounts may be
+/// changed; else the machine's stays. Only calls that are safe after a fork.
+fn own_processes() {
+    // SAFETY: strings end with a zero. The mounts belong to this process and what it starts.
+    unsafe {
+        if libc::unshare(libc::CLONE_NEWNS) == 0
+            && libc::mount(null(), c"/".as_ptr(), null(), libc::MS_REC | libc::MS_SLAVE, null()) == 0
+        {
+            let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+            libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), flags, null());
+        }
+    }
 }
 
 /// Waits for all children until `child` has ended: its status as a shell tells it.
