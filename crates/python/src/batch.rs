@@ -17,6 +17,7 @@ use crate::language::Planned;
 use crate::run::Run;
 use crate::simulation::{CustomControllers, Simulation};
 use crate::task::{EngineTask, Task};
+use crate::threads::PythonThreads;
 
 /// How long a call waits before it looks for signals such as Ctrl-C.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
@@ -34,8 +35,10 @@ type Answer = (usize, Result<Run, Failure>);
 /// Runs that are being executed.
 #[pyclass(frozen, module = "ackclock._engine")]
 pub(crate) struct Batch {
-    work: Arc<Work>,
+    cancelling: Cancelling,
     inbox: Mutex<Inbox>,
+    /// Those that may be in Python code.
+    threads: Arc<PythonThreads>,
 }
 
 struct Inbox {
@@ -63,7 +66,9 @@ impl Batch {
             return Err(PyValueError::new_err(message));
         }
         let factories = controllers.unwrap_or_default();
-        let custom = Arc::new(CustomControllers { factories, compiled: Default::default() });
+        let running = Arc::<PythonThreads>::default();
+        let custom = CustomControllers { factories, compiled: Default::default(), threads: running.clone() };
+        let custom = Arc::new(custom);
         // Repetitions of one scenario share its plan: no run reads its text or its traces again.
         let mut plans: HashMap<String, Arc<Planned>> = HashMap::new();
         let task = |((resolved, seed), pcap): ((String, u64), _)| {
@@ -72,7 +77,8 @@ impl Batch {
             Box::new(EngineTask::new(planned.clone(), seed, maker)) as Box<dyn Task>
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self::start(jobs.into_iter().zip(pcap).map(task).collect(), threads.unwrap_or(cores))
+        let batch = Self::start(jobs.into_iter().zip(pcap).map(task).collect(), threads.unwrap_or(cores))?;
+        Ok(Self { threads: running, ..batch })
     }
 
     /// The next run that finishes, with the index of its job.
@@ -120,14 +126,15 @@ impl Batch {
 
     /// The share of the time of all runs that is behind.
     fn progress(&self) -> f64 {
-        let both = self.work.tasks.iter().zip(&self.work.finished);
+        let both = self.cancelling.0.tasks.iter().zip(&self.cancelling.0.finished);
         let share = both.map(|(task, finished)| if finished.load(Ordering::Relaxed) { 1.0 } else { task.progress() });
-        share.sum::<f64>() / self.work.tasks.len().max(1) as f64
+        share.sum::<f64>() / self.cancelling.0.tasks.len().max(1) as f64
     }
 
     /// Stops every run; those that have not finished are not handed out.
-    fn cancel(&self) {
-        self.work.cancel();
+    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        self.cancelling.0.cancel();
+        self.threads.interrupt(py)
     }
 }
 
@@ -141,7 +148,8 @@ impl Batch {
             let (work, sender) = (work.clone(), sender.clone());
             std::thread::Builder::new().name(format!("ackclock-{index}")).spawn(move || work.execute(&sender))?;
         }
-        Ok(Self { work, inbox: Mutex::new(Inbox { receiver, waiting: VecDeque::new() }) })
+        let inbox = Mutex::new(Inbox { receiver, waiting: VecDeque::new() });
+        Ok(Self { cancelling: Cancelling(work), inbox, threads: Arc::default() })
     }
 
     fn receive(&self, wait: Duration) -> Result<Answer, RecvTimeoutError> {
@@ -153,9 +161,12 @@ impl Batch {
     }
 }
 
-impl Drop for Batch {
+/// Work that is stopped when nobody waits for it any more.
+struct Cancelling(Arc<Work>);
+
+impl Drop for Cancelling {
     fn drop(&mut self) {
-        self.work.cancel();
+        self.0.cancel();
     }
 }
 

@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyString, PyType};
 use units::{Ecn, Rate, Span, Time};
 
 use crate::event::{Ack, Context, Loss, Marks, SegmentReport, Transmission, span};
+use crate::threads::PythonThreads;
 
 /// A larger window, in segments, is taken for a typing error: all of it may leave at once, and is remembered.
 const LARGEST_WINDOW: f64 = 10_000_000.0;
@@ -54,9 +55,15 @@ impl Guard {
 
 /// The controller that the factory at `index` makes; `None` if there is no such factory. If it raises, the run is
 /// stopped and what is returned no longer matters.
-pub(crate) fn build(factories: &Factories, index: usize, guard: &Arc<Guard>) -> Option<Box<dyn Controller>> {
+pub(crate) fn build(
+    factories: &Factories,
+    index: usize,
+    guard: &Arc<Guard>,
+    threads: &PythonThreads,
+) -> Option<Box<dyn Controller>> {
     let factory = factories.get(index)?;
     let built = guard.attach(|py| {
+        threads.enter(py)?;
         let object = factory.call0(py)?;
         let (wants, codepoint) = (wants(object.bind(py))?, codepoint(object.bind(py))?);
         let mut controller = PythonController {

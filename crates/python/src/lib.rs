@@ -22,6 +22,7 @@ mod simulation;
 mod sources;
 mod table;
 mod task;
+mod threads;
 
 /// What Python may ask of the engine. The documentation of its names is in `_engine.pyi`.
 #[pyo3::pymodule]

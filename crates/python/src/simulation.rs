@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::language::available_memory;
 use crate::sources::Compiled;
 use crate::task::Maker;
+use crate::threads::PythonThreads;
 
 /// Controllers that are not in the registry, for all runs of a batch.
 pub(crate) struct CustomControllers {
@@ -23,6 +24,7 @@ pub(crate) struct CustomControllers {
     pub(crate) factories: Factories,
     /// Those in C.
     pub(crate) compiled: Compiled,
+    pub(crate) threads: Arc<PythonThreads>,
 }
 
 /// Makes the simulator of one run.
@@ -67,7 +69,7 @@ impl Maker for Simulation {
         let (custom, guarded) = (self.custom.clone(), guard.clone());
         let controllers = move |cc: &ControllerRef, parameters: &Parameters| match cc {
             ControllerRef::Source(path) => sources.build(path, parameters),
-            ControllerRef::Python { index, .. } => build(&custom.factories, *index, &guarded),
+            ControllerRef::Python { index, .. } => build(&custom.factories, *index, &guarded, &custom.threads),
             ControllerRef::Registered(_) | ControllerRef::Engine(_) => None,
         };
         let simulator = Simulator {
@@ -79,6 +81,7 @@ impl Maker for Simulation {
     }
 
     fn fail(&self, _plan: &Plan, guard: &Arc<Guard>, failure: Option<engine::Failure>) -> Option<Failure> {
+        self.custom.threads.leave();
         if let (Some(_), Some(path)) = (&failure, &self.pcap) {
             discard(path);
         }
