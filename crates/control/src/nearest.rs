@@ -1,17 +1,25 @@
 //! What a misspelled name was meant to be.
 
-/// The name among `known` that `given` was most likely meant to be; `None` if none is known. One that contains it, or
-/// that it contains, comes before one that is spelled alike: `reno` is `newreno` rather than `cdg`. Alike is by letters
-/// (Jaro-Winkler), which alone favours long names, and by edits (Damerau-Levenshtein). Capitals do not count.
+/// The smallest likeness, of 0 to 2, at which a name may be meant: `cgd` and `cdg` have 1.2, `bbr` and `pert` 0.8.
+const MEANT: f64 = 1.15;
+/// A shorter name says nothing by being contained in another.
+const SHORTEST_PART: usize = 2;
+
+/// The name among `known` that `given` may have been meant to be; `None` if there is none like it. One that contains
+/// it, or that it contains, comes before one that is spelled alike: `reno` is `newreno` rather than `cdg`. Alike is by
+/// letters (Jaro-Winkler), which alone favours long names, and by edits (Damerau-Levenshtein). Capitals do not count.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
     let likeness = |name: &str| {
         let name = name.to_lowercase();
-        let contained = name.contains(&given) || given.contains(&name);
+        let part = name.len().min(given.len()) >= SHORTEST_PART;
+        let contained = part && (name.contains(&given) || given.contains(&name));
         let alike = strsim::jaro_winkler(&name, &given) + strsim::normalized_damerau_levenshtein(&name, &given);
-        f64::from(u8::from(contained)) + alike
+        if contained { 2.0 + alike } else { alike }
     };
-    known.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+    let (nearest, alike) =
+        known.into_iter().map(|name| (name, likeness(name))).max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    (alike >= MEANT).then_some(nearest)
 }
 
 #[cfg(test)]
@@ -32,5 +40,15 @@ mod tests {
             assert_eq!(nearest(given, names), Some(meant), "{given}");
         }
         assert_eq!(nearest("rate", []), None);
+    }
+
+    #[test]
+    fn what_is_like_no_name_gets_none() {
+        for (given, known) in
+            [("bbr", "pert"), ("bbr", "cubic"), ("increase", "beta"), ("./ctl.py", "tcp-lp"), ("d", "c"), ("x", "path")]
+        {
+            assert_eq!(nearest(given, [known]), None, "{given}");
+        }
+        assert_eq!(nearest("cgd", ["cdg"]), Some("cdg"));
     }
 }

@@ -57,12 +57,13 @@ impl std::error::Error for ParameterError {}
 pub(crate) fn check(controller: &str, known: &[Parameter], given: &Parameters) -> Result<(), ParameterError> {
     let unknown = given.keys().find(|name| known.iter().all(|p| p.name != name.as_str()));
     if let Some(name) = unknown {
+        let all = known.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ");
         return Err(ParameterError(match nearest(name, known.iter().map(|p| p.name)) {
-            Some(near) => format!(
-                "`{controller}` has no parameter `{name}`; did you mean `{near}`? (there are {})",
-                known.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ")
-            ),
-            None => format!("`{controller}` has no parameters, so `{name}` cannot be set"),
+            Some(near) => {
+                format!("`{controller}` has no parameter `{name}`; did you mean `{near}`? (there are {all})")
+            }
+            None if known.is_empty() => format!("`{controller}` has no parameters, so `{name}` cannot be set"),
+            None => format!("`{controller}` has no parameter `{name}` (there are {all})"),
         }));
     }
     let refuse = |p: &Parameter, why: &str| {

@@ -9,11 +9,21 @@ pub const CONTROLLERS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/controller
 /// The entry of controller `name`; if there is none, an error with the nearest known name.
 pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
     CONTROLLERS.iter().find(|e| e.name == name).ok_or_else(|| {
-        let nearest = nearest(name, CONTROLLERS.iter().map(|e| e.name)).unwrap_or_default();
         let known = CONTROLLERS.iter().map(|e| e.name).collect::<Vec<_>>().join(", ");
-        ParameterError(format!("there is no controller `{name}`; did you mean `{nearest}`? (there are {known})"))
+        if LINUX_ONLY.contains(&name) {
+            return ParameterError(format!(
+                "the simulator has no `{name}`; live runs (`--live`, `ackclock live`) take the kernel's (there are \
+                 {known})"
+            ));
+        }
+        let meant = nearest(name, CONTROLLERS.iter().map(|e| e.name));
+        let meant = meant.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        ParameterError(format!("there is no controller `{name}`{meant} (there are {known})"))
     })
 }
+
+/// Controllers of Linux that may not be among [`CONTROLLERS`], by their names there.
+const LINUX_ONLY: [&str; 9] = ["bbr", "bic", "dctcp", "hybla", "lp", "nv", "veno", "westwood", "yeah"];
 
 /// Builds the controller `name`.
 pub fn build(name: &str, parameters: &Parameters) -> Result<Box<dyn Controller>, ParameterError> {

@@ -32,11 +32,12 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// "did you mean `a`? (there are `a`, `b`)".
+/// "did you mean `a`? (there are `a`, `b`)", or without a name like it only what there is.
 pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
     let list = known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
     match nearest(name, known.iter().copied()) {
         Some(nearest) => format!("did you mean `{nearest}`? (there are {list})"),
-        None => "there are none".to_owned(),
+        None if known.is_empty() => "there are none".to_owned(),
+        None => format!("there are {list}"),
     }
 }

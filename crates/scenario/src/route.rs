@@ -239,7 +239,7 @@ impl Network {
         if *rate == RateSpec::Unlimited && loss.0 == LossModel::None && jitter.is_none() {
             return Ok(Hop { link: None, delay, reorder, station: None });
         }
-        let name = format!("{}:reverse", forward.name);
+        let name = format!("{}{REVERSE}", forward.name);
         let base_rtt = forward.base_rtt;
         self.add(
             place,
@@ -261,6 +261,9 @@ impl Network {
             Limit::Bdp(factor) => network::Limit::Packets(packets_of_bdp(factor, rate, direction.base_rtt)?),
         };
         self.warnings.extend(queue_warning(&direction.name, limit, rate));
+        if !matches!(queue.limit, Limit::Bdp(_)) && !direction.name.ends_with(REVERSE) {
+            self.warnings.extend(short_queue(&direction.name, limit, rate, direction.base_rtt));
+        }
         Ok(QueueSettings {
             limit,
             count_in_service: queue.count_in_service,
@@ -337,6 +340,31 @@ fn packets_of_bdp(factor: f64, rate: Option<Rate>, base_rtt: Option<Span>) -> Re
         return Err(format!("`{spelled}` is more than {} packets at {rate} and {base_rtt}", u32::MAX));
     }
     Ok(packets as u32)
+}
+
+/// What the name of the direction back ends with.
+const REVERSE: &str = ":reverse";
+/// The smallest queue, in BDP, that goes without a remark.
+const SHORT: f64 = 0.1;
+
+/// A remark on a queue of two packets or more that is far below what loss-based controllers need.
+fn short_queue(name: &str, limit: network::Limit, rate: Option<Rate>, base_rtt: Option<Span>) -> Option<String> {
+    let (rate, base_rtt) = (rate?, base_rtt?);
+    let bytes = match limit {
+        network::Limit::Infinite => return None,
+        network::Limit::Packets(n) => MTU * u64::from(n),
+        network::Limit::Bytes(bytes) => bytes,
+        network::Limit::Delay(span) => rate.bytes_in(span),
+    };
+    let whole = rate.bits_per_second() as f64 * base_rtt.as_secs_f64() / 8.0;
+    let share = bytes.get() as f64 / whole;
+    let enough_for_two = bytes >= MTU * 2;
+    (enough_for_two && share < SHORT).then(|| {
+        format!(
+            "the queue of `{name}` is {share:.3} BDP ({rate} over {base_rtt}): controllers that wait for a loss leave \
+             most of such a link unused; 1bdp lets them fill it"
+        )
+    })
 }
 
 pub(crate) fn queue_warning(name: &str, limit: network::Limit, rate: Option<Rate>) -> Option<String> {

@@ -150,12 +150,30 @@ fn queues_have_four_units() {
 
     let tiny = "the queue of `bottleneck` has room for less than two packets of 1500 bytes";
     assert_eq!(limit("1p"), (Limit::Packets(1), tiny.to_owned()));
-    assert_eq!(limit("2p"), (Limit::Packets(2), String::new()));
-    assert_eq!(limit("3kB"), (Limit::Bytes(Bytes::new(3000)), String::new()));
+    // Two packets are 0.06 BDP, which is remarked on otherwise.
+    assert_eq!(limit("2p").0, Limit::Packets(2));
+    assert_eq!(limit("3kB").0, Limit::Bytes(Bytes::new(3000)));
+    assert!(
+        ["2p", "3kB", "2.4ms"].iter().all(|queue| limit(queue).1.starts_with("the queue of `bottleneck` is 0.060"))
+    );
     assert_eq!(limit("2999B"), (Limit::Bytes(Bytes::new(2999)), tiny.to_owned()));
     // Two packets take 2.4 ms.
     assert_eq!(limit("2.3ms").1, tiny);
-    assert_eq!(limit("2.4ms").1, "");
+    // 100 Mbit/s over 40 ms are 500 000 bytes: a tenth of them are 33.3 packets.
+    let short = |queue: &str| {
+        let plan = dumbbell(&format!("rate = \"100mbit\"\nrtt = \"40ms\"\nqueue = \"{queue}\""), "");
+        plan.warnings.join("\n")
+    };
+    assert_eq!(
+        short("33p"),
+        "the queue of `bottleneck` is 0.099 BDP (100mbit over 40ms): controllers that wait for a loss leave most of \
+         such a link unused; 1bdp lets them fill it"
+    );
+    for enough in ["34p", "50kB", "4ms", "0.05bdp"] {
+        assert_eq!(short(enough), "", "{enough}");
+    }
+    assert!(short("49kB").starts_with("the queue of `bottleneck` is 0.098 BDP"));
+    assert!(short("3ms").starts_with("the queue of `bottleneck` is 0.075 BDP"));
     let infinite = "the queue of `bottleneck` is infinite: it drops nothing, and delay can grow without bound";
     assert_eq!(limit("infinite"), (Limit::Infinite, infinite.to_owned()));
 }

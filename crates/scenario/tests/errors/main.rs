@@ -200,5 +200,5 @@ fn keys_that_cannot_be_set() {
         "demo.toml, line 6: path.queue.limit: `path.queue` is not a table: set it as a whole"
     );
     assert_eq!(set("path..rate"), "demo.toml, line 3: path..rate: a key is names and indices with single dots between");
-    assert!(set("path.speed").starts_with("demo.toml, line 3: path.speed: there is no such key here; did you mean `"));
+    assert!(set("path.speed").starts_with("demo.toml, line 3: path.speed: there is no such key here; there are `"));
 }
