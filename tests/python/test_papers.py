@@ -334,7 +334,8 @@ def test_quick_experiments_of_siad_pass_their_claims():
     experiments = papers.select(papers.catalogue(), [f"siad2016-{name}" for name in chosen])
     done = papers.reproduce([experiment.reduced() for experiment in experiments])
     verdicts = {claim["id"]: claim["verdict"] for e in done.as_json()["experiments"] for claim in e["claims"]}
-    assert {name for name, verdict in verdicts.items() if verdict != "pass"} == {
-        "siad2016-nonlinear-increase-c1"
+    assert {name: verdict for name, verdict in verdicts.items() if verdict not in ("pass", "trivial")} == {
+        "siad2016-nonlinear-increase-c1": "informative",
+        # With the smoothed RTT the decrease is as accurate as without, reported as less accurate.
+        "siad2016-srtt-only-c2": "miss",
     }
-    assert verdicts["siad2016-nonlinear-increase-c1"] == "informative"
