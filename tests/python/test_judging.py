@@ -11,6 +11,7 @@ from ackclock.papers.figures import figures
 from ackclock.papers.judgement import expressions, judge, members
 from ackclock.papers.measure import Samples
 from ackclock.papers.reproduction import Reproduction, Result
+from ackclock.papers.shaking import shaken
 from experiments import CELL, EXPERIMENT
 from handmade import handmade
 
@@ -197,3 +198,37 @@ def test_a_mistake_in_a_variation_gets_a_sentence(tmp_path, text, sentence):
     with pytest.raises(CatalogueError) as error:
         read(tmp_path, text)
     assert sentence in str(error.value)
+
+
+def test_a_shake_changes_seeds_starts_and_delays_a_little(tmp_path):
+    path = tmp_path / "fig1.toml"
+    path.write_text(
+        EXPERIMENT.replace('rtt = "40ms", queue', 'rtt = [["0s", "40ms"], ["5s", "80ms"]], queue')
+    )
+    experiment = read_experiment(path, "demo")
+    one, again, other = shaken(experiment, 1), shaken(experiment, 1), shaken(experiment, 2)
+    assert one.setups == again.setups != other.setups
+    assert (one.seed, other.seed) == (experiment.seed + 1000, experiment.seed + 2000)
+    (_, first), (at, second) = one.setup("one").scenario["path"]["rtt"]
+    nanos = [int(step.removesuffix("ns")) for step in (first, second)]
+    assert at == "5s"
+    assert 39_600_000 <= nanos[0] <= 40_400_000 != nanos[0]
+    assert nanos[1] == pytest.approx(2 * nanos[0], abs=1)
+    starts = [int(flow["start"].removesuffix("ns")) for flow in one.setup("one").scenario["flows"]]
+    assert 0 < starts[0] <= 100_000_000
+    assert 4_000_000_000 < starts[1] <= 4_100_000_000
+
+
+def test_a_shaken_claim_says_how_often_it_holds(tmp_path):
+    experiment = read(tmp_path, CLAIM)
+
+    def done(*values):
+        judgements = [judged(experiment, {(): [value]}) for value in values]
+        return [Reproduction([Result(experiment, [j], [], [], 1, 1, 1.0)], None, False) for j in judgements]
+
+    [base] = done(4.0)
+    base.shaken = done(4.0, 9.0, 3.5)
+    assert str(base.steadiness()["demo-c2"]) == "2 of 3"
+    assert page.headings(base)[-2:] == ["shaken", "verdict"]
+    assert page.rows(base.results[0], base)[0][-2:] == ["2 of 3", "pass"]
+    assert base.as_json()["experiments"][0]["claims"][0]["shaken"] == {"holds": 2, "of": 3}

@@ -16,12 +16,14 @@ from ackclock.cli.output import notes
 from ackclock.engines import Engine
 from ackclock.engines.live import Live, check_built_in
 from ackclock.engines.simulator import Simulator
+from ackclock.errors import InputError
 from ackclock.report import check_folder, new_folder
 
 if TYPE_CHECKING:
     from ackclock import papers
 
 CLAIM_FAILED = 1
+MOST_SHAKES = 100
 
 
 def reproduce(
@@ -34,6 +36,16 @@ def reproduce(
     ] = False,
     seed: output.SeedOption = None,
     threads: output.ThreadsOption = None,
+    shake: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=MOST_SHAKES,
+            metavar="N",
+            help="Repeat everything N times with slightly other seeds, starts and base RTTs; shows how often "
+            "each claim holds.",
+        ),
+    ] = 0,
     live: Annotated[
         bool, typer.Option("--live", help="Run them on the kernel's TCP as well, in real time.")
     ] = False,
@@ -54,6 +66,8 @@ def reproduce(
 
     if live:
         check_built_in()
+        if shake:
+            raise InputError("--shake: cannot be combined with --live")
     catalogue = papers.catalogue()
     chosen = papers.select(catalogue, ids or [])
     if listing:
@@ -71,6 +85,7 @@ def reproduce(
     else:
         check_folder(folder, force)
         done = _simulated(chosen, seed, threads)
+        _shake(done, chosen, seed, threads, shake)
         if done.begun:
             with Interrupts() as interrupts, new_folder(folder, force) as work:
                 with interrupts.stoppable():
@@ -137,6 +152,28 @@ def _simulated(chosen: list[papers.Experiment], seed: int | None, threads: int |
 
     with output.progress(f"{len(chosen)} experiments" if len(chosen) > 1 else chosen[0].id) as at:
         return papers.reproduce(chosen, engine=Simulator(threads), seed=seed, progress=at)
+
+
+def _shake(
+    done: papers.Reproduction,
+    chosen: list[papers.Experiment],
+    seed: int | None,
+    threads: int | None,
+    shakes: int,
+) -> None:
+    """Repeats the experiments that often, slightly changed, beside ``done``."""
+    from ackclock.papers.shaking import SEEDS, shaken
+
+    for number in range(1, shakes + 1):
+        if done.interrupted:
+            return
+        # A seed that is given replaces that of the file.
+        first = None if seed is None else seed + SEEDS * number
+        one = _simulated([shaken(experiment, number) for experiment in chosen], first, threads)
+        if one.interrupted:
+            done.interrupted = True
+        else:
+            done.shaken.append(one)
 
 
 def _live(chosen: list[papers.Experiment], seed: int | None, engine: Engine) -> papers.Reproduction:

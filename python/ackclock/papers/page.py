@@ -13,6 +13,7 @@ from ackclock.papers.catalogue import Paper
 from ackclock.papers.figures import table
 from ackclock.papers.judgement import VERDICTS, Judgement
 from ackclock.papers.reproduction import Reproduction, Result
+from ackclock.papers.shaking import LATER_S, RTT_SHARE
 from ackclock.report import Page, host, number, write_json
 
 HEADINGS = ("claim", "what the paper says", "reported", "measured", "band", "unit", "holds in", "verdict")
@@ -24,6 +25,8 @@ HOLDS = HEADINGS.index("holds in")
 def headings(reproduction: Reproduction) -> list[str]:
     """``HEADINGS``, with a column for each of the others; "holds in" only where a claim says in how many."""
     named = list(HEADINGS)
+    if reproduction.shaken:
+        named.insert(HOLDS + 1, "shaken")
     if not _counts(reproduction):
         named.pop(HOLDS)
     if reproduction.others:
@@ -38,9 +41,12 @@ def _counts(reproduction: Reproduction) -> bool:
 def rows(result: Result, reproduction: Reproduction) -> list[list[str]]:
     """The judgements of a result as rows under ``headings``."""
     beside, counts = reproduction.beside(), _counts(reproduction)
+    steadiness = reproduction.steadiness()
     found = []
     for judgement in result.judgements:
         cells = row(judgement)
+        if reproduction.shaken:
+            cells.insert(HOLDS + 1, str(steadiness.get(judgement.claim.id, "")))
         if not counts:
             cells.pop(HOLDS)
         cells[BESIDE:BESIDE] = map(number, beside[judgement.claim.id].values())
@@ -102,6 +108,12 @@ def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -
         )
     if reproduction.live is not None:
         _live(page, reproduction.live)
+    if reproduction.shaken:
+        page.paragraph(
+            f"The column shaken says in how many of {len(reproduction.shaken)} repetitions of everything a "
+            f"claim holds, each with other seeds, flows that start up to {LATER_S * 1e3:g} ms later, and "
+            f"base RTTs longer or shorter by up to {RTT_SHARE:.0%}. Verdicts are about the experiment itself."
+        )
     titles = {p.id: f"{p.authors}, “{p.title}”, {p.venue} {p.year}" for p in papers}
     shown: set[str] = set()
     for result in reproduction.results:

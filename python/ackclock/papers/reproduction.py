@@ -15,7 +15,7 @@ from ackclock.engines.simulator import Simulator
 from ackclock.papers import figures
 from ackclock.papers.catalogue import Claim, Experiment
 from ackclock.papers.document import as_mistakes
-from ackclock.papers.judgement import Judgement, Measures, expressions, judge, members
+from ackclock.papers.judgement import Count, Judgement, Measures, expressions, judge, members
 from ackclock.papers.measure import Condition, Samples
 from ackclock.papers.tables import PaperTable, tables
 from ackclock.plots import Panel
@@ -74,12 +74,23 @@ class Reproduction:
     """The same experiments simulated with Linux's endpoints in place of the paper's."""
     live: Self | None = None
     """The same experiments on the kernel's TCP."""
+    shaken: list[Self] = field(default_factory=list)
+    """The same experiments with slightly different seeds, starts and base RTTs."""
 
     @property
     def others(self) -> Mapping[str, Self]:
         """The other runs of the same experiments, by their names in results."""
         found = {"linux": self.linux, "live": self.live}
         return {name: other for name, other in found.items() if other is not None}
+
+    def steadiness(self) -> Mapping[str, Count]:
+        """Of each claim that is judged in how many of ``shaken`` it holds, by its id."""
+        found: dict[str, list[bool]] = {}
+        for one in self.shaken:
+            for judgement in (j for result in one.results for j in result.judgements):
+                if judgement.verdict in ("pass", "miss", "trivial"):
+                    found.setdefault(judgement.claim.id, []).append(judgement.verdict != "miss")
+        return {identity: Count(sum(held), len(held)) for identity, held in found.items()}
 
     def measured(self) -> Mapping[str, float | None]:
         """What each claim measures, by its id."""
@@ -105,13 +116,21 @@ class Reproduction:
                     "runs": result.runs,
                     "runs_done": result.runs_done,
                     "seconds": round(result.seconds, 3),
-                    "claims": [j.as_json() | dict(beside[j.claim.id]) for j in result.judgements],
+                    "claims": [self._claim(j, beside) for j in result.judgements],
                 }
                 for result in self.results
             ]
         }
         if self.live is not None:
             document["live"] = {"refused": self.live.refused, "invalid": self.live.invalid}
+        return document
+
+    def _claim(self, judgement: Judgement, beside: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """One claim of ``as_json``."""
+        document = judgement.as_json() | dict(beside[judgement.claim.id])
+        if self.shaken:
+            count = self.steadiness().get(judgement.claim.id)
+            document["shaken"] = None if count is None else {"holds": count.number, "of": count.of}
         return document
 
     def beside(self) -> Mapping[str, Mapping[str, float | None]]:

@@ -1,0 +1,66 @@
+"""Shaking: an experiment with slightly different seeds, starts and base RTTs.
+
+What holds only for one seed, one phase or one round number of an RTT flips its verdict here. The changes are
+drawn from the number of the shake alone, so that the same number gives the same experiment.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ackclock import _engine
+from ackclock.papers.catalogue import Experiment, Setup
+
+SEEDS = 1000
+"""How far the seeds of one shake lie from those of the next."""
+LATER_S = 0.1
+"""A flow starts later by up to this, in seconds."""
+RTT_SHARE = 0.01
+"""A base RTT, or the delay of a link, is longer or shorter by up to this share."""
+
+
+def shaken(experiment: Experiment, number: int) -> Experiment:
+    """The experiment in its shake of a number, counted from 1; swept keys keep their values."""
+    draw = random.Random(number)
+    # One factor for all delays: ratios between paths stay what they are.
+    factor = 1.0 + draw.uniform(-RTT_SHARE, RTT_SHARE)
+    later = [draw.uniform(0.0, LATER_S) for _ in range(len(_longest(experiment)))]
+    setups = tuple(Setup(setup.name, _scenario(setup.scenario, factor, later)) for setup in experiment.setups)
+    # Only claims are of interest.
+    return replace(experiment, setups=setups, seed=experiment.seed + SEEDS * number, figures=(), tables=())
+
+
+def _longest(experiment: Experiment) -> list[Any]:
+    return max((setup.scenario.get("flows", []) for setup in experiment.setups), key=len, default=[])
+
+
+def _scenario(scenario: Mapping[str, Any], factor: float, later: list[float]) -> dict[str, Any]:
+    found = copy.deepcopy(dict(scenario))
+    for table in (found.get("path", {}), *found.get("links", []), *found.get("flows", [])):
+        for key in ("rtt", "delay"):
+            if key in table:
+                table[key] = _stretched(table[key], factor)
+    for flow, delay in zip(found.get("flows", []), later, strict=False):
+        # Flows that come one after another have a time between them of their own.
+        if "every" not in flow:
+            flow["start"] = _time(_seconds(flow.get("start", "0s")) + delay)
+    return found
+
+
+def _stretched(value: Any, factor: float) -> Any:
+    """A delay, or a list of steps of one, times a factor."""
+    if isinstance(value, list):
+        return [[at, _stretched(step, factor)] for at, step in value]
+    return _time(_seconds(value) * factor)
+
+
+def _seconds(text: str) -> float:
+    return _engine.quantity(text, "time")
+
+
+def _time(seconds: float) -> str:
+    return f"{round(seconds * 1e9)}ns"
