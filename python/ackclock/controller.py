@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Collection, Mapping
 
 from ackclock._engine import Ack, Context, Loss, Marks, SegmentReport, Transmission
+from ackclock.errors import did_you_mean
 
 
 class Controller:
@@ -137,8 +137,8 @@ def check_controller(kind: type) -> None:
     hooks = [name for name in dir(Controller) if name.startswith("on_")]
     for name in dir(kind):
         if name.startswith("on_") and name not in hooks:
-            nearest = difflib.get_close_matches(name, hooks, 1, 0.0)[0]
-            raise TypeError(f"{kind.__name__}.{name}: there is no such event; did you mean `{nearest}`?")
+            meant = did_you_mean(name, hooks) or f" (there are {', '.join(hooks)})"
+            raise TypeError(f"{kind.__name__}.{name}: there is no such event{meant}")
     for name, arguments in (("on_ack", "cx, ack"), ("on_loss", "cx, loss"), ("on_timeout", "cx, loss")):
         if getattr(kind, name) is getattr(Controller, name):
             raise NotImplementedError(f"{kind.__name__} has no {name}({arguments})")

@@ -1,7 +1,20 @@
-"""The base class of errors that are the user's to mend."""
+"""The base class of errors that are the user's to mend, and what a wrong name may have meant."""
 
 from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
 
 
 class InputError(ValueError):
     """Bad input. The message is one sentence; the command line prints it and ends with status 2."""
+
+
+LIKE = 0.6
+"""The similarity (difflib) from which on a name may have been meant."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``"; did you mean `x`?"`` with the name among ``known`` that may have been meant; empty without one."""
+    nearest = difflib.get_close_matches(name, list(known), 1, LIKE)
+    return f"; did you mean `{nearest[0]}`?" if nearest else ""

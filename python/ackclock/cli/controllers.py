@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from ackclock import _engine
 from ackclock.cli import output
-from ackclock.errors import InputError
+from ackclock.errors import InputError, did_you_mean
 
 
 def controllers(
@@ -35,10 +34,8 @@ def controllers(
     chosen = next((one for one in every if one["name"] == name), None)
     if chosen is None:
         names = [one["name"] for one in every]
-        nearest = difflib.get_close_matches(name, names, 1, 0.0)[0]
-        raise InputError(
-            f"there is no controller `{name}`; did you mean `{nearest}`? (there are {', '.join(names)})"
-        )
+        meant = did_you_mean(name, names)
+        raise InputError(f"there is no controller `{name}`{meant} (there are {', '.join(names)})")
     if as_json:
         output.print_json(chosen)
         return
@@ -64,7 +61,8 @@ def _show(kind: str, rows: list[dict[str, Any]], columns: tuple[str, ...]) -> No
     if not rows:
         output.show(f"It has no {kind}s.", as_json=False)
         return
-    table = Table(kind, *columns)
+    # Names are for copying: folded rather than cut.
+    table = Table(Column(kind, overflow="fold"), *columns)
     for row in rows:
         table.add_row(*(str(row[key]) for key in ("name", *columns)))
     output.show(table, as_json=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import importlib.util
 import inspect
 import itertools
@@ -15,6 +14,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
+from ackclock.errors import did_you_mean
 from ackclock.papers.document import CatalogueError, Table, read_toml
 from ackclock.papers.variations import REPETITIONS, Variation, variations
 from ackclock.repetitions import MOST_REPETITIONS
@@ -457,12 +457,11 @@ def select(papers: Sequence[Paper], wanted: Sequence[str]) -> list[Experiment]:
     chosen: dict[str, Experiment] = {}
     for name in wanted:
         if name not in known:
-            nearest = difflib.get_close_matches(name, known, 1, 0.0)
+            if not known:
+                raise CatalogueError(f"there is no experiment `{name}`: the catalogue is empty")
+            meant = did_you_mean(name, known)
             raise CatalogueError(
-                f"there is no experiment `{name}`; did you mean `{nearest[0]}`? "
-                "(`ackclock reproduce --list` shows all)"
-                if nearest
-                else f"there is no experiment `{name}`: the catalogue is empty"
+                f"there is no experiment `{name}`{meant} (`ackclock reproduce --list` shows all)"
             )
         chosen.update({experiment.id: experiment for experiment in known[name]})
     return list(chosen.values())

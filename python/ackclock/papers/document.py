@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError
+from ackclock.errors import InputError, did_you_mean
 
 DEEPEST = 50
 """How deep tables and lists of a file may be nested."""
@@ -63,11 +62,9 @@ class Table:
         """Raises CatalogueError for a key that has not been taken."""
         for key in self.values:
             if key not in self.read:
-                nearest = difflib.get_close_matches(key, self.read, 1, 0.0)[0]
-                raise CatalogueError(
-                    f"{self.where}: unknown key `{key}`; did you mean `{nearest}`? "
-                    f"(known: {', '.join(sorted(self.read))})"
-                )
+                meant = did_you_mean(key, sorted(self.read))
+                known = ", ".join(sorted(self.read))
+                raise CatalogueError(f"{self.where}: unknown key `{key}`{meant} (known: {known})")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
