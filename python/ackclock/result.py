@@ -158,6 +158,7 @@ class Run:
             "label": self.scenario["name"] if label is None else label,
             "seed": self.seed,
             "duration_s": self.duration_s,
+            "scenario": self.scenario,
             "flows": [flow_summary(row) for row in self.flows.to_pylist()],
             "links": [link_summary(row) for row in self.links.to_pylist()],
             "fairness": {"jain": None if math.isnan(fairness) else fairness},
@@ -312,8 +313,9 @@ class Runs(list[Run]):
 def flow_summary(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of ``flows`` as ``--json`` prints it."""
     counted = (
-        "name", "cc", "start_s", "stop_s", "goodput_bps", "throughput_bps", "data_packets",
-        "retransmitted_packets", "timeouts", "loss_rate",
+        "name", "cc", "profile", "start_s", "stop_s", "measured_s", "base_rtt_ms", "goodput_bps",
+        "throughput_bps", "delivered_bytes", "data_packets", "retransmitted_packets", "lost_packets",
+        "marked_packets", "timeouts", "recoveries", "spurious", "loss_rate", "completion_s",
     )  # fmt: skip
     return {key: row[key] for key in counted} | {"rtt_ms": {key: row[f"rtt_{key}_ms"] for key in _RTT}}
 

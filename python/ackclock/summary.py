@@ -54,8 +54,8 @@ def flows_table(summaries: Sequence[Summary]) -> Table:
     table = Table(
         title="flows" + (f" (medians over {seeds} repetitions)" if seeds > 1 else ""), title_justify="left"
     )
-    table.add_column("run")
-    table.add_column("flow")
+    for name in ("run", "flow"):
+        table.add_column(name, overflow="fold")
     columns: list[tuple[str, Callable[[Mapping[str, Any]], float | None], str]] = [
         ("goodput\nMbit/s", lambda f: f["goodput_bps"] / 1e6, ".3f"),
         ("RTT p50\nms", lambda f: f["rtt_ms"]["p50"], ".1f"),
@@ -77,7 +77,7 @@ def links_table(summaries: Sequence[Summary]) -> Table:
     """A row per link: medians over the repetitions, and the fairness of the flows that share the run."""
     table = Table(title="links", title_justify="left")
     for name in ("run", "link"):
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     columns: list[tuple[str, Callable[[Mapping[str, Any]], float | None], str]] = [
         ("utili-\nzation", lambda r: r["utilization"], ".3f"),
         ("queue mean\npackets", lambda r: r["queue_packets"]["mean"], ".1f"),
@@ -98,6 +98,20 @@ def links_table(summaries: Sequence[Summary]) -> Table:
         fairness = _median([s["fairness"]["jain"] for _, s in group])
         table.add_row(Text(label), Text(link), *cells, _text(fairness, ".3f"))
     return table
+
+
+def fairness(summaries: Sequence[Summary]) -> dict[str, float]:
+    """Jain's index of the goodputs by label, the median over its repetitions.
+
+    Runs of a single flow have none, and neither have those with flows of limited size: their goodputs are
+    over different times.
+    """
+    found: dict[str, list[float]] = {}
+    for s in summaries:
+        limited = any(flow["completion_s"] is not None for flow in s["flows"])
+        if len(s["flows"]) > 1 and not limited and s["fairness"]["jain"] is not None:
+            found.setdefault(str(s["label"]), []).append(s["fairness"]["jain"])
+    return {label: statistics.median(values) for label, values in found.items()}
 
 
 def engine_line(summaries: Sequence[Summary]) -> str:

@@ -37,6 +37,7 @@ def shell(line, *arguments, **environment):
         ('"5mbit"', "nan", "line 4: path.rate: invalid type: floating point `NaN`, expected a rate like"),
         ('"5mbit"', '"1e300mbit"', "line 4: path.rate: `1e300mbit` is too large for a rate"),
         ('"5mbit"', '{ trace = "none" }', "line 4: path.rate: the trace `none` cannot be read: No such file"),
+        ('"5mbit"', '{ trace = "/dev/zero" }', "the trace `/dev/zero` cannot be read: it is no regular file"),
         ('"30p"', '"1e300bdp"', "line 6: path.queue: `1e300bdp` is not a number of BDPs from 0.000001"),
         (
             '"30p"',
@@ -117,7 +118,7 @@ def test_an_option_out_of_range(capsys, scenario, arguments, sentence):
         (["compare", "cdg", "cdg"], "named twice"),
         (["compare", "python:0"], "is one written in Python"),
         (["compare", "cdg", "--set", "flows.0.cc=newreno"], "takes the controllers as arguments"),
-        (["compare", "cdg", "--loss", "2"], "path.loss: `2` is above 100%"),
+        (["compare", "cdg", "--loss", "200%"], "path.loss: `200%` is above 100%"),
         (["compare", "cdg", "--repeat", "100000"], "of memory together"),
         (["reproduce", "cdg2011-fig44"], "did you mean `cdg2011-fig4`?"),
         (["reproduce", "cdg2011-fig4", "--seed", str(2**63 - 1)], "the last seed would be"),
@@ -295,12 +296,22 @@ RUNS = {
             "label": str,
             "seed": int,
             "duration_s": float,
+            "scenario": dict,
             "flows": [
                 {
                     "name": str,
                     "cc": str,
+                    "profile": str,
                     "start_s": float,
                     "stop_s": float,
+                    "measured_s": float,
+                    "base_rtt_ms": float,
+                    "delivered_bytes": int,
+                    "lost_packets": int,
+                    "marked_packets": int,
+                    "recoveries": int,
+                    "spurious": int,
+                    "completion_s": (float, type(None)),
                     "goodput_bps": float,
                     "throughput_bps": float,
                     "data_packets": int,
@@ -345,6 +356,12 @@ CLAIMS = {
                     "low": (*NUMBER, type(None)),
                     "high": (*NUMBER, type(None)),
                     "verdict": str,
+                    "trivial": bool,
+                    "fragile": bool,
+                    "judged_over": (str, type(None)),
+                    "holds": (int, type(None)),
+                    "of": (int, type(None)),
+                    "why": (str, type(None)),
                 }
             ],
         }
@@ -378,7 +395,7 @@ def assert_shape(value, shape, where="$"):
             assert_shape(item, shape[0], f"{where}.{index}")
     else:
         assert isinstance(value, shape), f"{where} = {value!r}"
-        assert not isinstance(value, bool), where
+        assert shape is bool or not isinstance(value, bool), where
 
 
 def refuse_constant(name):

@@ -12,7 +12,7 @@ from itertools import islice
 
 import pytest
 
-from ackclock import bench
+from ackclock import Run, bench
 from ackclock.engines.simulator import Simulator
 from calling import refused, run
 
@@ -48,7 +48,9 @@ def test_json_is_the_only_thing_on_standard_output(capsys, scenario):
     assert status == 0
     assert [(r["label"], r["seed"]) for r in document["runs"]] == [("small", 7), ("small", 8)]
     first = document["runs"][0]
-    assert set(first) == {"label", "seed", "duration_s", "flows", "links", "fairness", "engine"}
+    assert set(first) == {
+        "label", "seed", "duration_s", "scenario", "flows", "links", "fairness", "engine",
+    }  # fmt: skip
     assert {"min", "mean", "p50", "p90", "p95", "p99", "max"} == set(first["flows"][0]["rtt_ms"])
     assert "newreno-0" in err
 
@@ -100,10 +102,57 @@ def test_bad_input_is_one_sentence_and_status_two(capsys, scenario, tmp_path):
     assert "No such command" in refused(capsys, "fly")
     assert "did you mean `newreno`" in refused(capsys, "compare", "newrino")
     assert "named twice" in refused(capsys, "compare", "cdg", "cdg")
+    assert "did you mean" not in refused(capsys, "controllers", "bbr")
     assert "did you mean `cdg`" in refused(capsys, "controllers", "cgd")
     assert "no experiment `fig4`" in refused(capsys, "reproduce", "fig4")
     assert "no such case" in refused(capsys, "bench", "--only", "nothing")
     assert "cannot be written" in refused(capsys, "run", scenario, "--pcap", tmp_path / "no" / "a.pcapng")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("compare", "cdg", "--loss", "1"), "--loss 1: a bare number may mean a percentage or a share"),
+        (("compare", "cdg", "--set", "path.loss=0.01"), "as in --set path.loss=0.01%"),
+        (("sweep", "cdg", "--loss", "0.5"), "as in --loss 0.5%"),
+    ],
+)
+def test_a_bare_number_is_no_percentage(capsys, arguments, sentence):
+    assert sentence in refused(capsys, *arguments)
+
+
+def test_what_linux_alone_has_is_said_to_run_live(capsys):
+    assert "the simulator has no `nv`; live runs" in refused(capsys, "compare", "nv")
+
+
+def test_a_queue_far_below_a_bdp_is_remarked_on(capsys):
+    path = ("compare", "newreno", "--rate", "100mbit", "--duration", "1s")
+    assert run(capsys, *path)[2].count("BDP") == 0
+    # 100 Mbit/s over 40 ms are 333 packets.
+    assert "the queue of `bottleneck` is 0.060 BDP" in run(capsys, *path, "--queue", "20p")[2]
+
+
+def test_help_is_a_command_as_well(capsys):
+    assert run(capsys, "help")[1] == run(capsys, "--help")[1]
+    assert run(capsys, "help", "run")[1] == run(capsys, "run", "--help")[1]
+
+
+def test_json_has_the_fields_of_the_tables(capsys, scenario):
+    document = json.loads(run(capsys, "run", scenario, "--json")[1])
+    [one] = document["runs"]
+    fields = ("profile", "measured_s", "base_rtt_ms", "delivered_bytes", "lost_packets", "marked_packets")
+    assert {*fields, "recoveries", "spurious", "completion_s"} <= set(one["flows"][0])
+    assert one["scenario"]["name"] == one["label"]
+
+
+def test_an_invalid_live_run_has_a_status_of_its_own(capsys, scenario, monkeypatch):
+    def late(self, label=None):
+        return whole(self, label) | {"engine": self.engine | {"valid": False, "reasons": ["it was late"]}}
+
+    whole = Run.summary
+    monkeypatch.setattr(Run, "summary", late)
+    status, _, err = run(capsys, "run", scenario)
+    assert (status, "seed 1 is not valid: it was late" in err) == (3, True)
 
 
 def test_a_folder_in_use_is_refused_before_anything_runs(capsys, scenario, tmp_path):

@@ -77,3 +77,25 @@ def test_an_interruption_outside_of_runs_is_reported(capsys, scenario, monkeypat
 
     monkeypatch.setattr("ackclock.cli.run._read", reading)
     assert run(capsys, "run", scenario) == (130, "", "ackclock: interrupted\n")
+
+
+def test_a_controller_in_an_endless_loop_does_not_bring_the_program_down():
+    program = (
+        "import os, signal, threading, ackclock\n"
+        "class Endless(ackclock.Controller):\n"
+        "    def on_ack(self, cx, ack):\n"
+        "        started.set()\n"
+        "        while True: pass\n"
+        "    def on_loss(self, cx, loss): pass\n"
+        "    def on_timeout(self, cx, loss): pass\n"
+        "started = threading.Event()\n"
+        "def interrupt():\n"
+        "    started.wait()\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=interrupt).start()\n"
+        "path = ackclock.Path('10mbit', '40ms', '84p')\n"
+        "try: ackclock.simulate(path, [Endless], duration='10s')\n"
+        "except KeyboardInterrupt: print('interrupted')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,3 +71,23 @@ def test_what_cannot_be_run_is_one_sentence(folder, capsys, setting, sentence):
     assert sentence in printed
     if "broken" in setting:
         assert "broken.bpf.c:3:" in printed
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "sentence"),
+    [
+        ("*(volatile int *)0 = 1;", -11, "a wrong address or endless recursion"),
+        ("volatile int zero = 0; zero = 5 / zero;", -8, "a division by zero"),
+        ("__builtin_trap();", -4, "an illegal instruction or __builtin_trap"),
+    ],
+)
+def test_a_crash_in_c_names_its_file(folder, code, status, sentence):
+    file = folder / "mine.bpf.c"
+    text = file.read_text()
+    begin = text.index("{", text.index("cong_avoid, struct sock"))
+    file.write_text(text[: begin + 1] + code + text[begin + 1 :])
+    command = [sys.executable, "-m", "ackclock.cli", "compare", "./mine.bpf.c", "--duration", "1s"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120)
+    assert done.returncode == status
+    assert done.stderr.startswith("ackclock: a crash in the C code of `")
+    assert done.stderr.strip().endswith(f"mine.bpf.c`: {sentence}")

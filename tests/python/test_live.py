@@ -22,6 +22,9 @@ from ackclock.papers.live import as_live
 from ackclock.result import TABLES
 from calling import refused, run
 
+ENDED = (0, 3)
+"""The command ended well; on a busy machine a live run may be past its error budget."""
+
 SCENARIO = """
 name = "small"
 duration = "2s"
@@ -96,7 +99,7 @@ def test_without_live_runs_it_says_what_to_install(capsys, scenario, monkeypatch
 @pytest.mark.usefixtures("live")
 def test_a_live_run_fills_the_tables_of_a_simulated_one(capsys, scenario, tmp_path):
     status, out, err = run(capsys, "live", scenario, "--json", "--out", tmp_path / "live", "--csv")
-    assert status == 0, err
+    assert status in ENDED, err
     assert run(capsys, "run", scenario, "--out", tmp_path / "sim")[0] == 0
     (found,) = json.loads(out)["runs"]
     assert (found["label"], found["engine"]["kind"], found["engine"]["attempts"]) == ("small", "live", 1)
@@ -117,7 +120,7 @@ def test_a_live_run_fills_the_tables_of_a_simulated_one(capsys, scenario, tmp_pa
 def test_controllers_are_compared_live(capsys):
     path = ("--duration", "2s", "--rate", "10mbit", "--rtt", "20ms")
     status, out, err = run(capsys, "compare", "cubic", "cdg", "siad", "da", "--live", *path, "--json")
-    assert status == 0, err
+    assert status in ENDED, err
     runs = json.loads(out)["runs"]
     assert [r["label"] for r in runs] == ["cubic", "cdg", "siad", "da"]
     assert all(r["links"][0]["utilization"] > 0.2 for r in runs)
@@ -254,7 +257,7 @@ def test_an_invalid_run_is_marked_in_tables_and_report(capsys, scenario, tmp_pat
     monkeypatch.setattr("ackclock.cli.live.Live", lambda *_, **__: Late())
     monkeypatch.setattr("ackclock.cli.live.check_built_in", lambda: None)
     status, out, err = run(capsys, "live", scenario, "--out", tmp_path / "out")
-    assert status == 0
+    assert status == 3
     assert "small (invalid)" in out
     assert "small, seed 1 is not valid: a delivery was 20.0 ms late" in err
     report = (tmp_path / "out" / "index.html").read_text()
@@ -313,7 +316,7 @@ def test_controllers_stay_in_the_kernel_until_they_are_unloaded(capsys):
         assert name in run(capsys, "kernel", "list")[1]
         assert "beta_d" in refused(capsys, "kernel", "set", name, "beta_d=7")
         assert "must be KEY=VALUE" in refused(capsys, "kernel", "set", name, "beta_d")
-        assert run(capsys, "compare", name, "--live", "--duration", "1s", "--json")[0] == 0
+        assert run(capsys, "compare", name, "--live", "--duration", "1s", "--json")[0] in ENDED
     finally:
         assert run(capsys, "kernel", "unload", name)[0] == 0
     assert name in refused(capsys, "kernel", "unload", name)

@@ -20,7 +20,7 @@ from ackclock import _engine
 from ackclock.cli import main
 from ackclock.result import Run
 from calling import refused
-from test_live import live  # noqa: F401
+from test_live import ENDED, live  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("live")
 
@@ -116,7 +116,7 @@ def test_a_server_at_the_far_end_is_waited_for(capfd):
     )
     client = "import socket; print(socket.create_connection(('10.0.0.2', 80)).recv(100))"
     far, near = shlex.join([sys.executable, "-c", server]), [sys.executable, "-c", client]
-    assert main(["shell", "--far", far, "--", *near]) == 0
+    assert main(["shell", "--far", far, "--", *near]) in ENDED
     assert capfd.readouterr().out == "b'served'\n"
 
 
@@ -127,8 +127,19 @@ def test_a_command_that_fails_as_nobody_answers_is_told_how_to_have_a_server(cap
     assert hint in capfd.readouterr().err
     assert main(["shell", "--", "sh", "-c", "exit 1"]) == 1
     assert hint not in capfd.readouterr().err
-    assert main(["shell", "--", "sh", "-c", f"{client} 2>/dev/null; true"]) == 0
+    assert main(["shell", "--", "sh", "-c", f"{client} 2>/dev/null; true"]) in ENDED
     assert hint not in capfd.readouterr().err
+
+
+def test_a_command_sees_its_own_processes_alone(capfd):
+    """The numbers in /proc are those that the command starts under: a few, and its own among them."""
+    own = (
+        "import os\n"
+        "print(os.readlink('/proc/self') == str(os.getpid()), sum(map(str.isdigit, os.listdir('/proc'))))"
+    )
+    assert main(["shell", "--", sys.executable, "-c", own]) in ENDED
+    same, processes = capfd.readouterr().out.split()
+    assert (same, int(processes) <= 3) == ("True", True)
 
 
 def test_both_ends_have_names_that_nobody_else_sees(tmp_path):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+INVALID = 3
+"""Exit status of a command whose live run went past its error budget."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, SIGTERM or SIGHUP."""
 

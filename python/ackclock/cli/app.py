@@ -1,7 +1,8 @@
 """The application: its commands and exit statuses.
 
 Exit status: 0 done, 1 a claim or check failed, 2 bad input or output that cannot be written (one sentence on
-standard error), 70 an error in ackclock itself, 130 interrupted, 141 the reader of standard output closed it.
+standard error), 3 a live run past its error budget, 70 an error in ackclock itself, 130 interrupted, 141 the
+reader of standard output closed it.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     name="ackclock",
     cls=_Commands,
-    help="A congestion-control laboratory: paths and flows, run packet by packet in simulated time.",
+    help="A congestion-control laboratory: paths and flows, simulated packet by packet or live on Linux.",
     invoke_without_command=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -104,6 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _prepare_process()
         arguments = sys.argv[1:]
     try:
+        if arguments[:1] == ["help"]:
+            arguments = [*arguments[1:2], "--help"]
         for argument in arguments:
             if any("\ud800" <= character <= "\udfff" for character in argument):
                 raise InputError(f"argument {argument!a}: is not text in the encoding of the system")

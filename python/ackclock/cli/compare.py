@@ -24,7 +24,7 @@ def compare(
     ],
     rate: Annotated[str, typer.Option(help="Rate of the bottleneck.")] = "10mbit",
     rtt: Annotated[str, typer.Option(help="Base RTT, without queueing.")] = "40ms",
-    queue: Annotated[str, typer.Option(help="Queue limit: 84p, 64kB, 100ms, 1bdp, infinite.")] = "84p",
+    queue: Annotated[str, typer.Option(help="Queue limit: 84p, 64kB, 100ms, 1bdp, infinite.")] = "1bdp",
     loss: Annotated[str, typer.Option(help="Random loss on the way of the data.")] = "0%",
     flows: Annotated[int, typer.Option(min=1, help="Flows of the controller in each run.")] = 1,
     duration: Annotated[str, typer.Option(help="Length of a run.")] = "60s",
@@ -53,6 +53,7 @@ def compare(
     names = [display_name(cc) for cc in controllers]
     if len(set(names)) < len(names):
         raise InputError(f"{' '.join(controllers)}: a controller is named twice")
+    output.check_share("--loss", loss)
     engine = _engine_of(live, Live(retries, gso_max_segs=gso_max_segs), threads, pcap)
     report = output.Report(out, force, csv, as_json, figures, open_report)
     report.check()

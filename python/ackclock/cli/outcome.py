@@ -14,7 +14,7 @@ import typer
 from rich.table import Table
 
 from ackclock import repetitions, summary
-from ackclock.cli import INTERRUPTED
+from ackclock.cli import INTERRUPTED, INVALID
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import Report, notes, print_json, run_all, show
 from ackclock.engines import Engine
@@ -61,6 +61,8 @@ class Outcome:
             notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
         if self.report.as_json:
             print_json(summary.document(summaries))
+        if summary.invalid_reasons(summaries):
+            raise typer.Exit(INVALID)
 
     def _run_into(
         self, out: Path, points: Sequence[repetitions.Point[str]], engine: Engine, interrupts: Interrupts
@@ -165,8 +167,9 @@ def _tables(summaries: Sequence[summary.Summary]) -> tuple[Table, Table]:
 def _tabulate(page: Page, summaries: Sequence[summary.Summary]) -> None:
     for table in _tables(summaries):
         page.table(notebook.heads(table), notebook.cells(table))
-    jain = [s["fairness"]["jain"] for s in summaries]
-    page.paragraph(f"Jain's index of the goodputs: {', '.join(number(j) for j in jain)}.")
+    if fairness := summary.fairness(summaries):
+        shared = "; ".join(f"{label}: {number(value)}" for label, value in fairness.items())
+        page.paragraph(f"Jain's index of the goodputs (medians over the repetitions): {shared}.")
     for sentence in summary.invalid_reasons(summaries):
         page.paragraph(f"{sentence}.", "miss")
     if any(s["engine"]["kind"] == "live" for s in summaries):

@@ -87,8 +87,23 @@ def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
         key, equals, value = setting.partition("=")
         if not equals or not key.strip():
             raise InputError(f"--set {setting}: must be KEY=VALUE, as in --set path.queue=1bdp")
+        if key.strip().rpartition(".")[2] == "loss":
+            check_share(f"--set {key.strip()}", value.strip(), "=")
         pairs.append((key.strip(), value.strip()))
     return pairs
+
+
+def check_share(option: str, value: str, between: str = " ") -> None:
+    """Refuses a bare number above 0 where a share of 1 is asked for: 1 may mean all or one percent."""
+    try:
+        number = float(value)
+    except ValueError:
+        return
+    if number > 0:
+        raise InputError(
+            f"{option}{between}{value}: a bare number may mean a percentage or a share; write it with %, "
+            f"as in {option}{between}{number:g}%"
+        )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from ackclock import _engine, summary
-from ackclock.cli import output
+from ackclock.cli import INVALID, output
 from ackclock.cli.output import notes
 from ackclock.engines.live import check_built_in
 from ackclock.errors import InputError
@@ -55,10 +55,12 @@ def shell(
     """Run programs across an emulated path.
 
     The near end is 10.0.0.1, or `near`, the far end 10.0.0.2, `far`, or `server`. The exit status is that
-    of the command. Example: `ackclock shell --rate 10mbit --queue 50p --far "iperf3 -s" -- iperf3 -c server`
+    of the command; if that is 0, 3 for a run past its error budget.
+    Example: `ackclock shell --rate 10mbit --queue 50p --far "iperf3 -s" -- iperf3 -c server`
     """
     check_built_in()
     output.check_current_folder()
+    output.check_share("--loss", loss)
     if rtt is not None and delay is not None:
         raise InputError("--rtt and --delay: only one of them can be given")
     service: Any = rate if trace is None else {"trace": str(trace)}
@@ -75,8 +77,14 @@ def shell(
         status, ran, log_failed = _engine.shell(
             resolved, first, near, _words(far), log, _Meter() if meter else None, gso_max_segs
         )
+    whole = Run.from_engine(ran, resolved, first).summary("shell")
     if meter:
-        _report(Run.from_engine(ran, resolved, first))
+        output.show(summary.links_table([whole]), as_json=True)
+    reasons = summary.invalid_reasons([whole])
+    for sentence in reasons:
+        notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+    if reasons:
+        status = status or INVALID
     if status != 0 and not far and ran.engine["turned_away"]:
         notes.print('ackclock: nobody answered at the far end; --far "COMMAND" runs a server there')
     if log_failed is not None:
@@ -127,10 +135,3 @@ class _Meter:
             f"{elapsed_s:8.1f} s  to far {rates[0]:9.3f} Mbit/s  to near {rates[1]:9.3f} Mbit/s  "
             f"queue {queue} packets\n"
         )
-
-
-def _report(run: Run) -> None:
-    whole = run.summary("shell")
-    output.show(summary.links_table([whole]), as_json=True)
-    for sentence in summary.invalid_reasons([whole]):
-        notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)

@@ -138,6 +138,7 @@ def sweep(
     output.check_current_folder()
     if live:
         check_built_in()
+    output.check_share("--loss", loss or "0%")
     base = _Base(rate, rtt, queue, loss, flows, duration, warmup, profile)
     design = Design(tuple(map(parse, over or [])), samples, draw, seed if seed is not None else 1)
     set_keys = dict(output.overrides(settings))

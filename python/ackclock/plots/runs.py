@@ -76,9 +76,10 @@ def queue_over_time(runs: Runs) -> Figure:
 
 
 def delay_throughput(runs: Runs) -> Figure:
-    """The delay-throughput plane: median queueing delay against goodput.
+    """The delay-throughput plane: median RTT above the base RTT against goodput.
 
-    A point for each flow of each repetition. The ellipse covers one standard deviation around the mean of a
+    The RTT includes the transmission of packets and the wait for delayed ACKs beside the queueing delay. A
+    point for each flow of each repetition. The ellipse covers one standard deviation around the mean of a
     label's points. Better is up and to the right: the delay axis runs backwards, as is usual for this plane.
     """
     with style():
@@ -99,7 +100,7 @@ def delay_throughput(runs: Runs) -> Figure:
             )
             _ellipse(axes, points, colour)
         axes.invert_xaxis()
-        axes.set_xlabel("median queueing delay (ms), less is to the right")
+        axes.set_xlabel("median RTT above the base RTT (ms), less is to the right")
         axes.set_ylabel("goodput of a flow (Mbit/s)")
         axes.set_ylim(0.0, 1.04 * axes.get_ylim()[1])
         figure.legend(loc="outside right upper")
