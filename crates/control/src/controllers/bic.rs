@@ -235,7 +235,7 @@ impl Controller for Bic {
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
-        let threshold = self.reduced();
+        let threshold = if loss.again { self.reno.threshold } else { self.reduced() };
         linux::time_out(&mut self.reno, threshold, loss);
         self.in_recovery = true;
         if self.settings.arithmetic == Arithmetic::Linux {
@@ -350,5 +350,14 @@ mod tests {
         assert_eq!((bic.window(), probed(&bic, "w_max")), (255.0, 287.0));
         bic.on_timeout(&mut world.context(), &loss());
         assert_eq!((bic.window(), bic.slow_start_threshold(), probed(&bic, "w_max")), (1.0, 203.0, 0.0));
+    }
+
+    #[test]
+    fn a_second_timeout_in_a_row_does_not_lower_the_aim() {
+        let mut world = World::new();
+        let mut bic = at(400.0, 0.0, Arithmetic::Float);
+        bic.on_timeout(&mut world.context(), &loss());
+        bic.on_timeout(&mut world.context(), &Loss { again: true, ..loss() });
+        assert_eq!(probed(&bic, "w_max"), 400.0);
     }
 }

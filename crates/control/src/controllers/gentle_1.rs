@@ -212,9 +212,8 @@ impl Gentle {
 
     /// An ACK on a fully used window.
     fn grow(&mut self, ack: &Ack) {
-        let covered = f64::from(ack.newly_acknowledged).max(ack.avoidance_credit());
         let exponential = self.settings.slow_start && self.reno.grows_exponentially(ack);
-        let credit = if exponential { self.reno.slow_start(ack) } else { covered };
+        let credit = if exponential { self.reno.slow_start(ack) } else { linux::covered(ack) };
         if credit <= 0.0 {
             return;
         }
@@ -270,8 +269,8 @@ impl Gentle {
 
     fn thrust(&mut self) {
         self.fuel = self.fuel.saturating_add(1);
-        let alpha = f64::from(self.fuel) * self.settings.alpha_rocket;
-        self.alpha = self.increase(alpha.min(self.settings.alpha_max));
+        let alpha = f64::from(self.fuel) * self.increase(self.settings.alpha_rocket);
+        self.alpha = alpha.min(self.increase(self.settings.alpha_max));
     }
 
     /// The increase with a queue up to Q_max; a longer one leaves it.
@@ -279,8 +278,14 @@ impl Gentle {
         let Settings { alpha_gh, alpha_gl, alpha_floor, v, q_max, .. } = self.settings;
         if !self.limits.exceeds_queue(&self.last) {
             let damped = (0..v).fold(1.0, |product, _| product * f64::from(self.np));
-            let alpha = (alpha_gh / damped * (f64::from(q_max) / self.last.queue)).min(alpha_gh);
-            self.alpha = self.increase(if alpha_floor { alpha.max(alpha_gl) } else { alpha });
+            let most = self.increase(alpha_gh);
+            let alpha = if self.limits.whole {
+                let divisor = (damped * self.last.queue) as u64;
+                ((most * PARTS) as u64 * u64::from(q_max) / divisor.max(1)) as f64 / PARTS
+            } else {
+                alpha_gh / damped * (f64::from(q_max) / self.last.queue)
+            };
+            self.alpha = alpha.min(most).max(if alpha_floor { self.increase(alpha_gl) } else { 0.0 });
             self.fuel = 0;
         } else if !self.is_second() {
             self.fuel = 0;
@@ -331,7 +336,7 @@ impl Gentle {
 }
 
 impl Controller for Gentle {
-    delegate!(reno: on_start, on_spurious(undo), window, slow_start_threshold);
+    delegate!(reno: on_start, window, slow_start_threshold);
 
     fn wants(&self) -> Wants {
         Wants { transmit_start: self.limits.whole, ..Wants::default() }
@@ -364,9 +369,15 @@ impl Controller for Gentle {
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
-        let threshold = self.reduced();
+        let threshold = if loss.again { self.reno.threshold } else { self.reduced() };
         linux::time_out(&mut self.reno, threshold, loss);
+        self.counter.clear();
         self.fuel = 0;
+        self.meter.time_out(loss.sent_to);
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        self.undo.restore(&mut self.reno);
         self.meter.restart();
     }
 

@@ -124,7 +124,7 @@ impl Yeah {
             return;
         }
         let fast = self.slow_rounds == 0;
-        let covered = if exponential { credit } else { f64::from(ack.newly_acknowledged).max(credit) };
+        let covered = if exponential { credit } else { linux::covered(ack) };
         if self.limits.whole {
             self.grow_by_whole_segments(ack.counting, if fast { covered } else { credit } as u32);
         } else if fast {
@@ -179,7 +179,7 @@ impl Yeah {
 }
 
 impl Controller for Yeah {
-    delegate!(reno: on_start, on_spurious(undo), window, slow_start_threshold);
+    delegate!(reno: on_start, window, slow_start_threshold);
 
     fn wants(&self) -> Wants {
         Wants { transmit_start: self.limits.whole, ..Wants::default() }
@@ -212,8 +212,14 @@ impl Controller for Yeah {
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
-        let threshold = self.reduced();
+        let threshold = if loss.again { self.reno.threshold } else { self.reduced() };
         linux::time_out(&mut self.reno, threshold, loss);
+        self.counter.clear();
+        self.meter.time_out(loss.sent_to);
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        self.undo.restore(&mut self.reno);
         self.meter.restart();
     }
 

@@ -84,6 +84,11 @@ pub(crate) fn avoidance(reno: &mut Reno, ack: &Ack) -> Option<u32> {
     (credit > 0.0).then_some(credit as u32)
 }
 
+/// Segments that `ack` covers, for a controller that counts them where its stack counts ACKs.
+pub(crate) fn covered(ack: &Ack) -> f64 {
+    if ack.counting == Counting::Segments { ack.avoidance_credit() } else { f64::from(ack.newly_acknowledged) }
+}
+
 /// A loss takes the window to `threshold`, at least two segments; it does not raise it.
 pub(crate) fn reduce(reno: &mut Reno, threshold: f64) {
     reno.threshold = threshold.max(Reno::MINIMUM);

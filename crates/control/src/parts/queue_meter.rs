@@ -37,21 +37,33 @@ pub(crate) struct QueueMeter {
     end: u64,
     /// The next new segment at the last ACK.
     sent_to: u64,
+    /// After a timeout: everything below was outstanding.
+    repaired_at: Option<u64>,
 }
 
 impl QueueMeter {
     pub(crate) fn new(whole: bool) -> Self {
-        Self { whole, base: u64::MAX, least: u64::MAX, samples: 0, end: 0, sent_to: 0 }
+        Self { whole, base: u64::MAX, least: u64::MAX, samples: 0, end: 0, sent_to: 0, repaired_at: None }
     }
 
     /// Every ACK.
     pub(crate) fn observe(&mut self, ack: &Ack) {
         self.sent_to = ack.sent_to;
-        let Some(rtt) = ack.rtt else { return };
-        let rtt = if self.whole { micros(rtt.value) + 1 } else { rtt.value.as_nanos().max(1) };
-        self.base = self.base.min(rtt);
-        self.least = self.least.min(rtt);
-        self.samples += 1;
+        if let Some(rtt) = ack.rtt {
+            let rtt = if self.whole { micros(rtt.value) + 1 } else { rtt.value.as_nanos().max(1) };
+            self.base = self.base.min(rtt);
+            self.least = self.least.min(rtt);
+            self.samples += 1;
+        }
+        if self.repaired_at.is_some_and(|end| ack.acknowledged_to >= end) {
+            self.restart();
+        }
+    }
+
+    /// A timeout: a round trip begins, and another one once everything below `outstanding` is acknowledged.
+    pub(crate) fn time_out(&mut self, outstanding: u64) {
+        self.restart();
+        self.repaired_at = Some(outstanding);
     }
 
     /// The estimate for `window` if `ack`, which was observed, ends a round trip with enough samples: its own belongs
@@ -61,8 +73,9 @@ impl QueueMeter {
             return None;
         }
         let enough = self.samples >= ENOUGH;
-        let (least, base) = (self.least, self.base);
+        let (least, base, repaired_at) = (self.least, self.base, self.repaired_at);
         self.restart();
+        self.repaired_at = repaired_at;
         enough.then(|| {
             let delay = least - base;
             let queue = window * delay as f64 / least as f64;
@@ -79,6 +92,7 @@ impl QueueMeter {
     /// A round trip begins with the next segment that leaves.
     pub(crate) fn restart(&mut self) {
         (self.end, self.samples, self.least) = (self.sent_to, 0, u64::MAX);
+        self.repaired_at = None;
     }
 
     /// The path is measured anew.
@@ -124,6 +138,18 @@ mod tests {
         // 50 * 1000/101001 = 0.495.
         let expected = Estimate { queue: 0.0, delay: 1000, base: 100_001 };
         assert_eq!(meter.close(&at(101, 12), 50.0), Some(expected));
+    }
+
+    #[test]
+    fn what_was_measured_while_a_timeout_was_repaired_does_not_count() {
+        let mut meter = QueueMeter::new(false);
+        meter.observe(&at(100, 1));
+        meter.time_out(11);
+        for to in [2, 3, 4, 12] {
+            meter.observe(&at(200, to));
+            assert_eq!(meter.close(&at(200, to), 50.0), None, "{to}");
+        }
+        assert_eq!(meter.end(), 22, "the round trip begins with the ACK that completes the repair");
     }
 
     #[test]
