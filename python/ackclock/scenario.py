@@ -166,6 +166,10 @@ class Flow:
     """How much it sends; the flow ends when all is delivered. By default without end."""
     every: Distribution | None = None
     """The time from one connection of ``bytes`` to the next; their names get ``-0``, ``-1`` and so on."""
+    think: Distribution | None = None
+    """Pages of connections in place of ``every``: the pause from one complete page to the next request."""
+    connections: Distribution | int | None = None
+    """How many connections a page has, at once; by default one."""
     rtt: Delay | None = None
     """Base round-trip time of this flow in place of the path's."""
     from_: str | None = None

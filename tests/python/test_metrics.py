@@ -83,6 +83,24 @@ def test_utilization_over_an_interval_counts_what_could_have_left():
         metrics.utilization(earlier, "bottleneck", 2.0, 4.0)
 
 
+def test_the_offered_load_adds_up_the_connections_of_a_name():
+    flows = pa.table(
+        {
+            "name": ["web-0", "web-1", "website", "bulk"],
+            "throughput_bps": [8.0e6, 4.0e6, 1.0e6, 1.0e6],
+            "measured_s": [0.5, 2.0, 10.0, 10.0],
+        }
+    )
+    links = RUN.links.append_column("departed_bytes", pa.array([0, 7_500_000]))
+    links = links.append_column("throughput_bps", pa.array([0.0, 6.0e6]))
+    run = dataclasses.replace(RUN, flows=flows, links=links)
+    # 4 and 8 Mbit in the 10 s in which 60 Mbit left the link at 6 Mbit/s.
+    assert metrics.offered_load(run, "web") == pytest.approx(1.2e6)
+    assert metrics.offered_load(run, "bulk") == pytest.approx(1.0e6)
+    with pytest.raises(MetricError, match="no flow `mail`"):
+        metrics.offered_load(run, "mail")
+
+
 def test_an_unknown_flow_is_named_with_the_known_ones():
     with pytest.raises(MetricError, match=r"no flow `c` in this run \(there are a, b\)"):
         metrics.goodput(RUN, "c")

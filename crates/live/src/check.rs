@@ -100,6 +100,9 @@ fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
             flow.base_rtt
         ));
     }
+    if flow.pages.is_some() {
+        return Err("think cannot run live: pages that wait for each other are only simulated".to_owned());
+    }
     if !flow.changes.is_empty() {
         return Err("changes cannot run live".to_owned());
     }

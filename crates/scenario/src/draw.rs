@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use units::{Bytes, Random, Span, Time};
 
 use crate::Error;
-use crate::plan::{FlowSettings, Plan, PlannedFlow};
+use crate::plan::{FlowSettings, Pages, Plan, PlannedFlow};
 
 /// More flows than this are taken for a typing error.
 pub(crate) const MOST_FLOWS: u64 = 1_000_000;
@@ -23,6 +23,17 @@ pub struct DrawnFlow {
     pub stop: Time,
     /// How much it sends in all; `None` for no end.
     pub bytes: Option<Bytes>,
+    /// The page it belongs to; but for the first page, `start` is when it would begin if all before took no time.
+    pub page: Option<Page>,
+}
+
+/// One page of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Its number among the pages of the flow.
+    pub number: u32,
+    /// How long its reader pauses before it, once the page before is complete.
+    pub think: Span,
 }
 
 impl DrawnFlow {
@@ -53,8 +64,12 @@ impl Plan {
             let mut sizes = Random::stream(seed, "bytes", index);
             let mut bytes = || flow.bytes.map(|bytes| bytes.draw(&mut sizes).max(Bytes::new(1)));
             let mut start = flow.start + jitter;
+            if let Some(pages) = &flow.pages {
+                self.draw_pages((of, flow), pages, start, seed, &mut drawn)?;
+                continue;
+            }
             let Some(every) = flow.every else {
-                drawn.push(DrawnFlow { of, number: None, start, stop: flow.stop, bytes: bytes() });
+                drawn.push(DrawnFlow { of, number: None, start, stop: flow.stop, bytes: bytes(), page: None });
                 continue;
             };
             let mut arrivals = Random::stream(seed, "arrivals", index);
@@ -63,12 +78,40 @@ impl Plan {
                 if drawn.len() as u64 >= MOST_FLOWS {
                     return Err(self.too_many(flow));
                 }
-                drawn.push(DrawnFlow { of, number: Some(number), start, stop: end, bytes: bytes() });
+                drawn.push(DrawnFlow { of, number: Some(number), start, stop: end, bytes: bytes(), page: None });
                 number += 1;
                 start += every.draw(&mut arrivals);
             }
         }
         Ok(drawn)
+    }
+
+    /// The pages of a flow that begins at `start`: as many as there would be if none took longer than a round trip.
+    fn draw_pages(
+        &self,
+        (of, flow): (usize, &PlannedFlow),
+        pages: &Pages,
+        mut start: Time,
+        seed: u64,
+        drawn: &mut Vec<DrawnFlow>,
+    ) -> Result<(), Error> {
+        let stream = |name| Random::stream(seed, name, of as u64);
+        let (mut sizes, mut thinking, mut counts) = (stream("bytes"), stream("think"), stream("connections"));
+        let stop = Time::ZERO + self.duration;
+        let (mut connection, mut page) = (0, Page { number: 0, think: Span::ZERO });
+        while start < flow.stop {
+            for _ in 0..pages.connections.draw(&mut counts).0.max(1) {
+                if drawn.len() as u64 >= MOST_FLOWS {
+                    return Err(self.too_many(flow));
+                }
+                let bytes = flow.bytes.map(|bytes| bytes.draw(&mut sizes).max(Bytes::new(1)));
+                drawn.push(DrawnFlow { of, number: Some(connection), start, stop, bytes, page: Some(page) });
+                connection += 1;
+            }
+            page = Page { number: page.number + 1, think: pages.think.draw(&mut thinking) };
+            start += page.think + flow.base_rtt;
+        }
+        Ok(())
     }
 
     fn too_many(&self, flow: &PlannedFlow) -> Error {
@@ -78,8 +121,18 @@ impl Plan {
 }
 
 impl FlowSettings {
-    /// How many connections there are of it, on average.
+    /// Whether it makes many connections.
+    pub const fn is_many(&self) -> bool {
+        self.every.is_some() || self.pages.is_some()
+    }
+
+    /// How many connections there are of it, on average; of pages at most.
     pub fn connections(&self) -> u64 {
+        if let Some(Pages { think, connections }) = &self.pages {
+            let life = self.stop.since(self.start).as_nanos();
+            let cycle = (think.mean() + self.base_rtt).as_nanos().max(1);
+            return (life / cycle).saturating_add(1).saturating_mul(u64::from(connections.mean().0.max(1)));
+        }
         self.every.map_or(1, |every| {
             let life = self.stop.since(self.start).as_nanos();
             (life / every.mean().max(Span::from_nanos(1)).as_nanos()).saturating_add(1)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use control::ControllerRef;
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Distribution, Span, Time};
+use units::{Bytes, Count, Distribution, Span, Time};
 
 use crate::document::Origin;
 use crate::values::{Delay, DelaySpec, JitterSpec, LossSpec, QueueSpec, RateSpec, Sampling, Source};
@@ -162,6 +162,13 @@ pub struct Flow {
     /// again before `stop`; their names get `-0`, `-1` and so on. By default there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Distribution<Span>>,
+    /// Pages of connections in place of `every`: how long their reader pauses from the completion of one page to the
+    /// request of the next. Each connection sends `bytes`; pages begin before `stop`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think: Option<Distribution<Span>>,
+    /// How many connections a page has, at once; by default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Distribution<Count>>,
     /// Base RTT of this flow in place of the path's, half of it each way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<DelaySpec>,

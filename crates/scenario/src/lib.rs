@@ -32,11 +32,11 @@ mod wireless;
 mod wlan;
 
 pub use document::{Document, from_json, from_path, from_toml};
-pub use draw::DrawnFlow;
+pub use draw::{DrawnFlow, Page};
 pub use error::Error;
 pub use files::{Files, NoFiles};
 pub use language::{Change, Flow, Link, Path, Protocol, Record, Reverse, Scenario};
-pub use plan::{FlowSettings, Hop, Kind, Plan, PlannedFlow, PlannedLink, PlannedMedium};
+pub use plan::{FlowSettings, Hop, Kind, Pages, Plan, PlannedFlow, PlannedLink, PlannedMedium};
 pub use schema::schema;
 pub use values::{
     Arrivals, Delay, DelaySpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets, QueueSpec, RateSpec, Sampling,

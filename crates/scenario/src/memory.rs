@@ -43,7 +43,7 @@ impl Plan {
             Sampling::Acks(n) => sent / u64::from(n) + series,
         };
         let flows = self.flows.iter().fold(0u64, |sum, flow| sum.saturating_add(self.at_once(flow)));
-        let passing = self.flows.iter().filter(|flow| flow.every.is_some());
+        let passing = self.flows.iter().filter(|flow| flow.is_many());
         let ended = passing.fold(0u64, |sum, flow| sum.saturating_add(flow.connections()));
         let links = self.links.len() as u64;
         let excess = loads.iter().fold(0u64, |sum, load| sum.saturating_add(load.excess));
@@ -124,6 +124,9 @@ impl Plan {
 
     /// How many connections of `flow` there are at a time.
     fn at_once(&self, flow: &PlannedFlow) -> u64 {
+        if let Some(pages) = &flow.pages {
+            return flow.connections().min(u64::from(pages.connections.mean().0).saturating_add(1));
+        }
         let (Some(every), Some(bytes)) = (flow.every, flow.bytes) else { return 1 };
         let (every, bytes) = (every.mean(), bytes.mean());
         let overlapping = PROLONGED * self.lasting(flow, every, bytes) / every.as_nanos().max(1) as f64;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use control::ControllerRef;
 use network::medium::MediumSettings;
 use network::{LinkSettings, Propagation};
-use units::{Bytes, Distribution, Rate, Span, Time};
+use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
 use crate::language::{Change, Record};
 use crate::values::Source;
@@ -117,6 +117,15 @@ impl Deref for PlannedFlow {
     }
 }
 
+/// How the connections of a flow come in pages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pages {
+    /// The pause from the completion of one page to the request of the next.
+    pub think: Distribution<Span>,
+    /// The connections of a page; at least one is made.
+    pub connections: Distribution<Count>,
+}
+
 /// What a flow is but for its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSettings {
@@ -138,6 +147,8 @@ pub struct FlowSettings {
     pub bytes: Option<Distribution<Bytes>>,
     /// The time from the start of one connection to that of the next; `None` for one connection only.
     pub every: Option<Distribution<Span>>,
+    /// Pages of connections, each of which waits for the one before; `None` for none.
+    pub pages: Option<Pages>,
     /// When it starts, a random delay up to `start_jitter` (exclusive) apart.
     pub start: Time,
     /// The most the start is delayed.

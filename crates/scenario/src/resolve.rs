@@ -8,13 +8,13 @@ use network::Propagation;
 use serde_json::Value;
 use transport::{MAX_THRESHOLD, Options, PROFILES};
 use units::packet::{IP_HEADER, MTU, UDP_HEADER};
-use units::{Bytes, Span, Time};
+use units::{Bytes, Count, Distribution, Span, Time};
 
 use crate::document::plain;
 use crate::draw::MOST_FLOWS;
 use crate::error::suggestion;
 use crate::language::{Change, Flow, Overrides, Protocol};
-use crate::plan::{FlowSettings, Kind, Plan, PlannedFlow};
+use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow};
 use crate::route::{Network, Routes};
 use crate::values::{OnOff, Paced, Sampling, Source};
 use crate::{Error, Files, Scenario};
@@ -145,7 +145,8 @@ impl Scenario {
                 planned.push(PlannedFlow { name, settings: Arc::clone(&first) });
             }
         }
-        for (flow, many) in planned.iter().flat_map(|flow| flow.every.map(|_| (&flow.name, format!("{}-", flow.name))))
+        for (flow, many) in
+            planned.iter().filter(|flow| flow.is_many()).map(|flow| (&flow.name, format!("{}-", flow.name)))
         {
             let numbered = |name: &&String| {
                 name.strip_prefix(&many).is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
@@ -206,8 +207,8 @@ impl Scenario {
         let ControllerRef::Registered(name) = &flow.cc else {
             return Err(flow_error("changes", "only parameters of a controller of the engine's own can change"));
         };
-        if flow.every.is_some() {
-            return Err(flow_error("changes", "is for one connection, not for `every`"));
+        if let Some(key) = [("every", flow.every), ("think", flow.think)].iter().find_map(|(k, v)| v.map(|_| k)) {
+            return Err(flow_error("changes", format!("is for one connection, not for `{key}`")));
         }
         if first.at < start {
             return Err(flow_error(
@@ -270,6 +271,10 @@ impl Scenario {
             source: flow.source.clone(),
             bytes: flow.bytes,
             every: flow.every,
+            pages: flow.think.map(|think| Pages {
+                think,
+                connections: flow.connections.unwrap_or(Distribution::Constant(Count(1))),
+            }),
             start: flow.start,
             start_jitter: flow.start_jitter,
             stop: stop.min(end),
@@ -299,6 +304,7 @@ fn check_amounts(flow: &Flow, life: Span) -> Result<(), FlowError> {
         }
         _ => {}
     }
+    check_pages(flow)?;
     if let Source::Paced(Paced { periods: Some(OnOff { on, off }), .. }) = &flow.source {
         // Of most periods: where the mean is made by a few long ones, there are many more turns than it says.
         let turns = life.as_nanos() / (on.median() + off.median()).as_nanos().max(1);
@@ -308,6 +314,29 @@ fn check_amounts(flow: &Flow, life: Span) -> Result<(), FlowError> {
                 format!("goes on and off about {turns} times; at most {MOST_TURNS} are allowed"),
             ));
         }
+    }
+    Ok(())
+}
+
+/// Whether what belongs to pages stands together.
+fn check_pages(flow: &Flow) -> Result<(), FlowError> {
+    if flow.think.is_none() {
+        return match flow.connections {
+            Some(_) => Err(flow_error("connections", "is how many a page has: it needs `think`")),
+            None => Ok(()),
+        };
+    }
+    if flow.every.is_some() {
+        return Err(flow_error("think", "stands in place of `every`: a page waits for the one before"));
+    }
+    if flow.bytes.is_none() {
+        return Err(flow_error("think", "needs `bytes`: without, no page would ever be complete"));
+    }
+    if flow.source != Source::Greedy {
+        return Err(flow_error("source", "of a page is greedy: its connections send `bytes` as fast as they may"));
+    }
+    if flow.connections.is_some_and(|connections| connections.mean() == Count(0)) {
+        return Err(flow_error("connections", "must be at least 1"));
     }
     Ok(())
 }

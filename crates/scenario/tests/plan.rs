@@ -383,6 +383,22 @@ fn a_flow_with_an_interval_starts_again_and_again_until_its_stop() {
 }
 
 #[test]
+fn pages_are_drawn_as_if_they_took_a_round_trip() {
+    let path = "rate = \"10mbit\"\nrtt = \"1s\"\nqueue = \"84p\"";
+    let web = "[[flows]]\ncc = \"cubic\"\nname = \"web\"\nbytes = \"30kB\"\nthink = \"2s\"\nconnections = 2\n\
+               start = \"5s\"\nstop = \"11s\"";
+    let plan = dumbbell(path, web);
+    let drawn = plan.draw(1).unwrap();
+    let pages = drawn[1..].iter().map(|flow| (flow.start, flow.page.map(|page| (page.number, page.think)), flow.stop));
+    // 5 s and 8 s are before 11 s.
+    let page = |number, think, start| (at(start), Some((number, ms(think))), at(60));
+    let expected = [page(0, 0, 5), page(0, 0, 5), page(1, 2000, 8), page(1, 2000, 8)];
+    assert_eq!(pages.collect::<Vec<_>>(), expected);
+    // 6 s are two cycles of 3 s, and one begins: three pages of two at most, and the greedy flow.
+    assert_eq!(plan.flows.iter().map(|flow| flow.connections()).sum::<u64>(), 7);
+}
+
+#[test]
 fn what_is_drawn_depends_on_the_seed_and_on_no_other_flow() {
     let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"";
     let web = "bytes = { pareto = { mean = \"30kB\", shape = 1.5 } }\nstart_jitter = \"1s\"\n\

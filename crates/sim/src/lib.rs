@@ -3,12 +3,14 @@
 //! A run is a function of plan and seed: the same bytes on every machine and however many runs go on beside it. The
 //! number of pending events is proportional to links, delays and flows, never to packets.
 
+mod agenda;
 mod capture;
 mod delayed_ack_timers;
 mod flow;
 mod lines;
 mod observer;
 mod packet;
+mod pages;
 mod recorder;
 mod run;
 mod samples;

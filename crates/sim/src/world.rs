@@ -9,24 +9,16 @@ use record::EventKind;
 use scenario::{DrawnFlow, Plan, PlannedFlow};
 use units::{Ecn, Time};
 
+use crate::agenda::{Agenda, Planned};
 use crate::capture::Capture;
 use crate::delayed_ack_timers::DelayedAckTimers;
 use crate::flow::{Ends, Flow};
 use crate::lines::Lines;
 use crate::observer::Observer;
 use crate::packet::{AckSlot, Acks, Body, Packet};
+use crate::pages::Pages;
 use crate::recorder::{NO_METER, Recorder};
 use crate::samples::{LINKS, PROBES, SERIES, Samples};
-
-/// Things that happen at times known from the start, in the order in which they are done at one instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Planned {
-    WarmUpEnds,
-    Stop(u32),
-    Start(u32),
-    /// Parameters of a flow change: the flow, and which of its changes.
-    Change(u32, u32),
-}
 
 /// So many flows fit into a cache, where nothing is gained by fetching them early.
 const FEW: usize = 512;
@@ -55,9 +47,9 @@ pub(crate) struct World<'a> {
     timers: EventQueue,
     /// Receivers.
     delayed_ack_timers: DelayedAckTimers,
-    /// Sorted, the next one last.
-    planned: Vec<(Time, Planned)>,
-    at_planned: Time,
+    /// Which connections wait for others.
+    pages: Pages,
+    agenda: Agenda,
     /// When the next rows are due.
     samples: Samples,
     recorder: Recorder,
@@ -90,8 +82,8 @@ impl<'a> World<'a> {
             flows: Vec::with_capacity(drawn.len()),
             many: drawn.len() > FEW,
             active: Vec::new(),
-            at_planned: Time::NEVER,
-            planned: Vec::new(),
+            agenda: Agenda::new(Vec::new()),
+            pages: Pages::new(drawn),
             events: 0,
             failure: None,
             plan,
@@ -101,7 +93,9 @@ impl<'a> World<'a> {
             capture,
         };
         for (i, flow) in drawn.iter().enumerate() {
-            planned.push((flow.start, Planned::Start(i as u32)));
+            if flow.page.is_none_or(|page| page.number == 0) {
+                planned.push((flow.start, Planned::Start(i as u32)));
+            }
             // What would happen at the end is outside the run.
             if flow.stop < Time::ZERO + plan.duration {
                 planned.push((flow.stop, Planned::Stop(i as u32)));
@@ -130,9 +124,7 @@ impl<'a> World<'a> {
                 completed: None,
             }));
         }
-        planned.sort_by(|a, b| b.cmp(a));
-        world.at_planned = next_planned(&planned);
-        world.planned = planned;
+        world.agenda = Agenda::new(planned);
         Ok(world)
     }
 
@@ -151,7 +143,7 @@ impl<'a> World<'a> {
     pub(crate) fn step(&mut self, end: Time) -> Option<Time> {
         let (at_traffic, at_timer) = (self.fabric.next(), self.timers.next());
         let (at_delayed_ack, at_planned, at_sample) =
-            (self.delayed_ack_timers.next(), self.at_planned, self.samples.next);
+            (self.delayed_ack_timers.next(), self.agenda.next, self.samples.next);
         let now = at_traffic.min(at_timer).min(at_delayed_ack).min(at_planned).min(at_sample);
         if now >= end && at_sample != end {
             return None;
@@ -302,7 +294,20 @@ impl<'a> World<'a> {
         if flow.completed.is_none() && delivered >= flow.total {
             flow.completed = Some(now);
             self.recorder.event(now, EventKind::Complete, index, None, None, None);
+            self.turn_page(now, index);
         }
+    }
+
+    /// Connection `index` is complete: if its page is, the reader pauses and asks for the next, which begins when the
+    /// request has crossed the path.
+    fn turn_page(&mut self, now: Time, index: u32) {
+        let Some((connections, think)) = self.pages.complete(index) else { return };
+        let planned = &self.plan.flows[self.drawn[index as usize].of];
+        let at = now + think + planned.base_rtt.scale(0.5);
+        if at >= planned.stop {
+            return;
+        }
+        connections.for_each(|connection| self.agenda.add(at, Planned::Start(connection)));
     }
 
     #[inline]
@@ -375,9 +380,7 @@ impl<'a> World<'a> {
     /// The next planned thing happens.
     #[inline(never)]
     fn run_planned(&mut self, now: Time) {
-        let what = self.planned.pop();
-        self.at_planned = next_planned(&self.planned);
-        match what.map(|(_, what)| what) {
+        match self.agenda.pop() {
             Some(Planned::WarmUpEnds) => self.begin_measuring(now),
             Some(Planned::Start(index)) if now < self.flows[index as usize].stop => self.start(now, index),
             Some(Planned::Stop(index)) => {
@@ -414,6 +417,7 @@ impl<'a> World<'a> {
         }
         let flow: &mut Flow = &mut self.flows[i];
         flow.running = true;
+        flow.start = now;
         if let Some(ends) = &mut flow.ends {
             ends.start(now, self.plan.flows[self.drawn[i].of].base_rtt);
         }
@@ -482,10 +486,6 @@ impl<'a> World<'a> {
         self.recorder.tables.stations = self.fabric.station_rows(end, self.plan);
         self.recorder.finish(self.plan, self.drawn, &self.flows)
     }
-}
-
-fn next_planned(planned: &[(Time, Planned)]) -> Time {
-    planned.last().map_or(Time::NEVER, |&(at, _)| at)
 }
 
 #[inline]

@@ -1,4 +1,4 @@
-//! Random quantities: constant, uniform, exponential and Pareto, with their spelling.
+//! Random quantities: constant, uniform, exponential, Pareto and measured, with their spelling.
 //!
 //! Written here and not taken from `rand_distr`, whose draws change from version to version: a seed must give the same
 //! run for ever.
@@ -11,7 +11,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{Bytes, ParseError, Random, Span};
+use crate::{Bytes, EMPIRICAL, Empirical, ParseError, Random, Span};
 
 /// What a [`Distribution`] is of: a quantity that is a whole number of its smallest unit.
 pub trait Quantity: Copy + PartialOrd + fmt::Display + FromStr<Err = ParseError> {
@@ -19,15 +19,23 @@ pub trait Quantity: Copy + PartialOrd + fmt::Display + FromStr<Err = ParseError>
     const NAME: &'static str;
     /// One value as it is written, and a larger one.
     const EXAMPLES: [&'static str; 2];
+    /// How many of its smallest unit the tables of [`Empirical`] have for one.
+    const UNIT: f64;
     /// In its smallest unit.
     fn to_f64(self) -> f64;
     /// The nearest quantity; the largest for what is larger.
     fn from_f64(value: f64) -> Self;
+    /// The quantity that a number without unit is; `None` where it needs one.
+    fn whole(number: u64) -> Option<Self> {
+        let _ = number;
+        None
+    }
 }
 
 impl Quantity for Span {
     const NAME: &'static str = "time";
     const EXAMPLES: [&'static str; 2] = ["2s", "3s"];
+    const UNIT: f64 = 1e9;
     fn to_f64(self) -> f64 {
         self.as_nanos() as f64
     }
@@ -39,6 +47,7 @@ impl Quantity for Span {
 impl Quantity for Bytes {
     const NAME: &'static str = "size";
     const EXAMPLES: [&'static str; 2] = ["30kB", "60kB"];
+    const UNIT: f64 = 1.0;
     fn to_f64(self) -> f64 {
         self.get() as f64
     }
@@ -47,8 +56,8 @@ impl Quantity for Bytes {
     }
 }
 
-/// How a span or a size is drawn: `"2s"`, `{ uniform = ["2s", "3s"] }`, `{ exponential = "2s" }` or
-/// `{ pareto = { mean = "2s", shape = 1.5 } }`.
+/// How a span, a size or a number is drawn: `"2s"`, `{ uniform = ["2s", "3s"] }`, `{ exponential = "2s" }`,
+/// `{ pareto = { mean = "2s", shape = 1.5 } }` or `{ empirical = "mah-think", most = "20s" }`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution<T> {
     /// Always this.
@@ -64,6 +73,13 @@ pub enum Distribution<T> {
         /// Above 1, as the mean is infinite otherwise; the variance is, up to 2.
         shape: f64,
     },
+    /// As it was measured.
+    Empirical {
+        /// The table.
+        of: &'static Empirical,
+        /// What exceeds it is cut down to it.
+        most: Option<T>,
+    },
 }
 
 impl<T: Quantity> Distribution<T> {
@@ -77,6 +93,10 @@ impl<T: Quantity> Distribution<T> {
                 let smallest = mean.to_f64() * (shape - 1.0) / shape;
                 T::from_f64(smallest * libm::pow(1.0 - random.uniform(), -1.0 / shape))
             }
+            Self::Empirical { of, most } => {
+                let value = T::from_f64(of.quantile(random.uniform()) * T::UNIT);
+                most.filter(|most| *most < value).unwrap_or(value)
+            }
         }
     }
 
@@ -88,6 +108,10 @@ impl<T: Quantity> Distribution<T> {
             Self::Pareto { mean, shape } => {
                 T::from_f64(mean.to_f64() * (shape - 1.0) / shape * libm::exp2(1.0 / shape))
             }
+            Self::Empirical { of, most } => {
+                let median = T::from_f64(of.quantile(0.5) * T::UNIT);
+                most.filter(|most| *most < median).unwrap_or(median)
+            }
         }
     }
 
@@ -96,6 +120,10 @@ impl<T: Quantity> Distribution<T> {
         match *self {
             Self::Constant(mean) | Self::Exponential(mean) | Self::Pareto { mean, .. } => mean,
             Self::Uniform(low, high) => T::from_f64((low.to_f64() + high.to_f64()) / 2.0),
+            Self::Empirical { of, most } => {
+                let most = most.map_or(f64::INFINITY, |most| most.to_f64() / T::UNIT);
+                T::from_f64(of.mean(most) * T::UNIT)
+            }
         }
     }
 }
@@ -112,6 +140,10 @@ struct Table<T> {
     exponential: Option<T>,
     /// With this mean and shape.
     pareto: Option<Pareto<T>>,
+    /// As it was measured: the name of a table.
+    empirical: Option<String>,
+    /// With `empirical`: what exceeds it is cut down to it.
+    most: Option<T>,
 }
 
 #[derive(Serialize, Deserialize, schemars::JsonSchema)]
@@ -126,6 +158,9 @@ struct Pareto<T> {
 impl<T: Quantity> Table<T> {
     fn distribution(self) -> Result<Distribution<T>, String> {
         let [low, high] = T::EXAMPLES;
+        if self.empirical.is_some() || self.most.is_some() {
+            return self.measured();
+        }
         match (self.uniform.as_deref(), self.exponential, self.pareto) {
             (Some([low, high]), None, None) if high < low => {
                 Err(format!("`uniform` ends at `{high}`, which is below its start `{low}`"))
@@ -148,6 +183,19 @@ impl<T: Quantity> Table<T> {
             )),
         }
     }
+
+    /// The table that `empirical` names.
+    fn measured(self) -> Result<Distribution<T>, String> {
+        let Self { uniform: None, exponential: None, pareto: None, empirical: Some(name), most } = self else {
+            return Err("`most` belongs to `empirical`, and no other distribution stands beside it".to_owned());
+        };
+        let of = Empirical::named(&name).filter(|table| table.of == T::NAME).ok_or_else(|| {
+            let own = EMPIRICAL.iter().filter(|table| table.of == T::NAME);
+            let names: Vec<String> = own.map(|table| format!("`{}`", table.name)).collect();
+            format!("`empirical` has no {} called `{name}`: there is {}", T::NAME, names.join(" and "))
+        })?;
+        Ok(Distribution::Empirical { of, most })
+    }
 }
 
 impl<T: Quantity + Serialize> Serialize for Distribution<T> {
@@ -155,12 +203,18 @@ impl<T: Quantity + Serialize> Serialize for Distribution<T> {
         if let Self::Constant(value) = self {
             return value.serialize(s);
         }
-        let mut map = s.serialize_map(Some(1))?;
+        let mut map = s.serialize_map(None)?;
         match *self {
             Self::Constant(_) => {}
             Self::Uniform(low, high) => map.serialize_entry("uniform", &[low, high])?,
             Self::Exponential(mean) => map.serialize_entry("exponential", &mean)?,
             Self::Pareto { mean, shape } => map.serialize_entry("pareto", &Pareto { mean, shape })?,
+            Self::Empirical { of, most } => {
+                map.serialize_entry("empirical", of.name)?;
+                if let Some(most) = most {
+                    map.serialize_entry("most", &most)?;
+                }
+            }
         }
         map.end()
     }
@@ -181,6 +235,15 @@ impl<'de, T: Quantity + Deserialize<'de>> Deserialize<'de> for Distribution<T> {
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Distribution<T>, E> {
                 text.parse().map(Distribution::Constant).map_err(E::custom)
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Distribution<T>, E> {
+                let whole = u64::try_from(number).ok().and_then(T::whole);
+                whole.map(Distribution::Constant).ok_or_else(|| E::invalid_type(de::Unexpected::Signed(number), &self))
+            }
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Distribution<T>, E> {
+                let whole = T::whole(number).map(Distribution::Constant);
+                // Numbers of files are signed.
+                whole.ok_or_else(|| E::invalid_type(de::Unexpected::Signed(number as i64), &self))
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Distribution<T>, A::Error> {
                 Table::deserialize(MapAccessDeserializer::new(map))?.distribution().map_err(de::Error::custom)
@@ -248,6 +311,25 @@ mod tests {
     }
 
     #[test]
+    fn measured_values_are_cut_at_the_most() {
+        // Half of the think times are at or below 16.2 s; of those cut at 20 s, 45.73 % are 20 s.
+        let values = drawn(r#"{ "empirical": "mah-think", "most": "20s" }"#);
+        assert!((share_above(&values, 16.2) - 0.5).abs() < 0.005);
+        assert!((share_above(&values, 19.999) - 0.4573).abs() < 0.005);
+        let distribution: Distribution<Span> =
+            serde_json::from_str(r#"{"empirical":"mah-think","most":"20s"}"#).unwrap();
+        assert!((mean(&values) / distribution.mean().as_secs_f64() - 1.0).abs() < 0.005);
+    }
+
+    #[test]
+    fn tables_of_another_quantity_are_refused() {
+        let refused = |text: &str| serde_json::from_str::<Distribution<Span>>(text).unwrap_err().to_string();
+        let other = refused(r#"{"empirical":"mah-reply"}"#);
+        assert!(other.starts_with("`empirical` has no time called `mah-reply`: there is `mah-think`"), "{other}");
+        assert!(refused(r#"{"exponential":"2s","most":"3s"}"#).starts_with("`most` belongs to `empirical`"));
+    }
+
+    #[test]
     fn half_of_the_values_are_below_the_median() {
         for text in [
             r#"{ "uniform": ["2s", "3s"] }"#,
@@ -267,6 +349,8 @@ mod tests {
             r#"{"uniform":["30kB","60kB"]}"#,
             r#"{"exponential":"30kB"}"#,
             r#"{"pareto":{"mean":"30kB","shape":1.5}}"#,
+            r#"{"empirical":"mah-reply"}"#,
+            r#"{"empirical":"mah-reply","most":"1MB"}"#,
         ] {
             let read: Distribution<Bytes> = serde_json::from_str(text).unwrap();
             assert_eq!(serde_json::to_string(&read).unwrap(), text);

@@ -5,8 +5,10 @@
 //! a number without its unit is refused, and so is `kbps`, which means kilobytes to `tc` and kilobits
 //! to everybody else.
 
+mod count;
 mod distribution;
 mod ecn;
+mod empirical;
 pub mod packet;
 mod parse;
 mod random;
@@ -14,8 +16,10 @@ mod rate;
 mod size;
 mod time;
 
+pub use count::Count;
 pub use distribution::{Distribution, Quantity};
 pub use ecn::Ecn;
+pub use empirical::{EMPIRICAL, Empirical};
 pub use parse::ParseError;
 pub use random::Random;
 pub use rate::Rate;

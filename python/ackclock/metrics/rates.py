@@ -98,6 +98,28 @@ def throughput(
     return arrived * packet * 8 / (stop - start)
 
 
+@metric
+def offered_load(run: Tables, name: str) -> float:
+    """IP bytes that arrived for the flow ``name`` or the connections ``name-0``, ``name-1``…, in bit/s.
+
+    It is taken over the whole measured interval. Raises MetricError if no flow has that name.
+    """
+    own = np.array([flow == name or flow.startswith(f"{name}-") for flow in flow_names(run)])
+    if not own.any():
+        raise MetricError(f"there is no flow `{name}` and none whose name begins with `{name}-`")
+    lives = column(run.flows, "measured_s")[own]
+    arrived = float(np.sum(column(run.flows, "throughput_bps")[own] * lives))
+    return arrived / _measured(run)
+
+
+def _measured(run: Tables) -> float:
+    """The length of the measured interval (s), from a link over which anything left."""
+    left, rate = column(run.links, "departed_bytes"), column(run.links, "throughput_bps")
+    if not (rate > 0).any():
+        raise MetricError("nothing left any link in the measured interval, so its length is unknown")
+    return float((left[rate > 0] * 8 / rate[rate > 0])[0])
+
+
 def arrived_at(run: Tables, flow: str, times: Array) -> Array:
     """Packets of a flow that have reached the receiver at some times, interpolated between samples."""
     return _counted_at(run, flow, "arrived_packets", times)

@@ -197,6 +197,26 @@ fn a_source_that_is_none() {
 }
 
 #[test]
+fn pages_that_cannot_be() {
+    for (keys, sentence) in [
+        ("think = \"1s\"", "think: needs `bytes`: without, no page would ever be complete"),
+        (
+            "bytes = \"1kB\"\nevery = \"1s\"\nthink = \"1s\"",
+            "think: stands in place of `every`: a page waits for the one before",
+        ),
+        ("bytes = \"1kB\"\nconnections = 2", "connections: is how many a page has: it needs `think`"),
+        ("bytes = \"1kB\"\nthink = \"1s\"\nconnections = 0", "connections: must be at least 1"),
+        (
+            "bytes = { empirical = \"mah-think\" }\nthink = \"1s\"",
+            "bytes: `empirical` has no size called `mah-think`: there is `mah-request` and `mah-reply`",
+        ),
+    ] {
+        let found = flow(keys);
+        assert_eq!(found.split_once("flows.0.").map(|(_, said)| said), Some(sentence), "{found}");
+    }
+}
+
+#[test]
 fn distributions_that_are_none() {
     let every = |value: &str| flow(&format!("bytes = \"1MB\"\nevery = {value}"));
     let every_at = "demo.toml, line 11: flows.0.every";
@@ -214,7 +234,10 @@ fn distributions_that_are_none() {
     assert_eq!(every("{ exponential = \"2s\", uniform = [\"1s\", \"2s\"] }"), format!("{every_at}: {one_of}"));
     assert_eq!(
         every("{ normal = \"2s\" }"),
-        format!("{every_at}.normal: there is no such key here; there are `uniform`, `exponential`, `pareto`")
+        format!(
+            "{every_at}.normal: there is no such key here; there are `uniform`, `exponential`, `pareto`, \
+             `empirical`, `most`"
+        )
     );
     assert_eq!(
         every("{ uniform = [\"3s\", \"2s\"] }"),

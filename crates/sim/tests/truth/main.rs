@@ -6,5 +6,6 @@ mod common;
 
 mod controllers;
 mod links;
+mod pages;
 mod paths;
 mod sharing;

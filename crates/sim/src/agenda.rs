@@ -1,0 +1,74 @@
+//! What happens in a run at times that are known beforehand.
+
+use std::cmp::Reverse;
+
+use units::Time;
+
+/// Things that happen at known times, in the order in which they are done at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Planned {
+    WarmUpEnds,
+    Stop(u32),
+    Start(u32),
+    /// Parameters of a flow change: the flow, and which of its changes.
+    Change(u32, u32),
+}
+
+/// All that is to happen.
+#[derive(Debug)]
+pub(crate) struct Agenda {
+    /// In order, the next one last.
+    planned: Vec<(Time, Planned)>,
+    /// When the next one is due.
+    pub(crate) next: Time,
+}
+
+impl Agenda {
+    /// Of `planned`, in any order.
+    pub(crate) fn new(mut planned: Vec<(Time, Planned)>) -> Self {
+        planned.sort_by_key(|&item| Reverse(item));
+        let mut new = Self { planned, next: Time::NEVER };
+        new.look();
+        new
+    }
+
+    /// What is due next; nothing if no more is to happen.
+    pub(crate) fn pop(&mut self) -> Option<Planned> {
+        let (_, what) = self.planned.pop()?;
+        self.look();
+        Some(what)
+    }
+
+    /// `what` is to happen at `at`.
+    pub(crate) fn add(&mut self, at: Time, what: Planned) {
+        let place = self.planned.partition_point(|later| *later > (at, what));
+        self.planned.insert(place, (at, what));
+        self.look();
+    }
+
+    fn look(&mut self) {
+        self.next = self.planned.last().map_or(Time::NEVER, |&(at, _)| at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_later_takes_its_place() {
+        let at = Time::from_nanos;
+        let mut agenda = Agenda::new(vec![(at(5), Planned::Start(0)), (at(1), Planned::Start(1))]);
+        agenda.add(at(3), Planned::Start(2));
+        agenda.add(at(1), Planned::Stop(3));
+        let order: Vec<(Time, Option<Planned>)> = (0..5).map(|_| (agenda.next, agenda.pop())).collect();
+        let expected = [
+            (at(1), Some(Planned::Stop(3))),
+            (at(1), Some(Planned::Start(1))),
+            (at(3), Some(Planned::Start(2))),
+            (at(5), Some(Planned::Start(0))),
+            (Time::NEVER, None),
+        ];
+        assert_eq!(order, expected);
+    }
+}
