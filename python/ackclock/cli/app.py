@@ -27,6 +27,7 @@ from ackclock.cli import (
     controllers,
     doctor,
     examples,
+    export,
     kernel,
     live,
     parity,
@@ -74,6 +75,7 @@ app.command("parity")(parity.parity)
 app.command("reproduce")(reproduce.reproduce)
 app.command("controllers")(controllers.controllers)
 app.command("bench")(bench.bench)
+app.command("export")(export.export)
 app.command("examples")(examples.examples)
 app.command("doctor")(doctor.doctor)
 app.add_typer(kernel.app)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from rich.table import Table
 from ackclock import repetitions, summary
 from ackclock.cli import INTERRUPTED, INVALID
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.output import Report, notes, print_json, run_all, show
+from ackclock.cli.output import Report, file_name, notes, print_json, run_all, show
 from ackclock.engines import Engine
 from ackclock.report import Page, host, new_folder, notebook, number, write_json
 from ackclock.report.overview import HIGH, LOW, Overview, as_json, overview
@@ -72,7 +71,7 @@ class Outcome:
 
             def save(label: str, run: Run) -> None:
                 alone = repetitions.count(points) == 1
-                place = folder if alone else folder / f"{_file_name(label)}-seed-{run.seed}"
+                place = folder if alone else folder / f"{file_name(label)}-seed-{run.seed}"
                 place.mkdir(exist_ok=True)
                 run.save(place)
                 if self.report.csv:
@@ -151,11 +150,6 @@ def _places(shown: Overview) -> list[tuple[str, str]]:
         (f"distributions/{panel.name}", panel.title.capitalize()) for panel in shown.distributions
     ]
     return [*stack, ("plane", PLANE), *distributions]
-
-
-def _file_name(label: str) -> str:
-    """A label as part of a file name: what could lead elsewhere, or be too long, is taken out."""
-    return re.sub(r"[^\w .+-]", "_", label).strip(" .")[:60] or "run"
 
 
 def _tables(summaries: Sequence[summary.Summary]) -> tuple[Table, Table]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -135,6 +136,11 @@ class Report:
                 raise InputError(f"{option}: needs --out DIR, the folder that is written into")
         if self.out is not None:
             check_folder(self.out, self.force)
+
+
+def file_name(label: str) -> str:
+    """A label as part of a file name: what could lead elsewhere, or be too long, is taken out."""
+    return re.sub(r"[^\w .+-]", "_", label).strip(" .")[:60] or "run"
 
 
 def check_current_folder() -> None:

@@ -1,0 +1,31 @@
+"""Exports: runs in the formats of other tools. A module each; ``FORMATS`` names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ackclock.exports import csv, flent, iperf3, mm_link, qlog
+from ackclock.result import Run
+
+
+class Format(NamedTuple):
+    """A format that runs can be written in."""
+
+    suffix: str
+    """How its files end."""
+    write: Callable[[Run, Path], None]
+    """Writes a run into a file; csv into a new or empty folder."""
+
+
+FORMATS: Mapping[str, Format] = {
+    "csv": Format("-csv", csv.write),
+    "flent": Format(".flent.gz", flent.write),
+    "iperf3": Format(".iperf3.json", iperf3.write),
+    "mm-link": Format(".mm-link.log", mm_link.write),
+    "qlog": Format(".qlog", qlog.write),
+}
+"""The formats, by the name that ``--to`` takes."""
+
+__all__ = ["FORMATS", "Format"]

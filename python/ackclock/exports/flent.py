@@ -1,0 +1,85 @@
+"""Flent: a data file (``.flent.gz``, format 4) of its test ``tcp_nup``, which Flent plots and compares.
+
+Each flow is an upload in Mbit/s. Flent's ping is the RTT of the flows, their mean at each instant.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ackclock import _engine
+from ackclock.exports import series
+from ackclock.metrics import Array
+from ackclock.result import Run
+
+STEP_S = 0.2
+"""The interval of Flent's samples."""
+EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+"""The time that a simulation begins at, for tools that want one."""
+
+
+def write(run: Run, path: Path) -> None:
+    """Writes the file."""
+    with gzip.GzipFile(path, "wb", mtime=0) as file:
+        file.write(json.dumps(document(run)).encode())
+
+
+def document(run: Run) -> dict[str, Any]:
+    """The data file as one object."""
+    grid: Array = np.arange(STEP_S, run.duration_s + STEP_S / 2, STEP_S)
+    uploads, rtts = [], []
+    for flow in run.flows["flow"].to_pylist():
+        one = series.of_flow(run, flow)
+        times = one["time_s"]
+        uploads.append(_at(grid, times, series.rate_bps(times, one["delivered_bytes"]) / 1e6))
+        rtts.append(_at(grid, times, one["smoothed_rtt_ms"]))
+    known = np.isfinite(np.array(rtts))
+    total = np.nansum(np.array(rtts), axis=0)
+    count = known.sum(axis=0)
+    ping = np.divide(total, count, out=np.full(grid.shape, np.nan), where=count > 0)
+    results = {f"TCP upload::{number}": _listed(rates) for number, rates in enumerate(uploads, 1)}
+    results["TCP upload sum"] = _listed(np.nansum(np.array(uploads), axis=0))
+    results["TCP upload avg"] = _listed(np.nanmean(np.array(uploads), axis=0))
+    results["Ping (ms) ICMP"] = _listed(ping)
+    began = EPOCH.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return {
+        "version": 4,
+        "x_values": [round(float(x), 6) for x in grid],
+        "results": results,
+        "raw_values": {name: [] for name in results},
+        "metadata": {
+            "NAME": "tcp_nup",
+            "TITLE": f"{run.scenario['name']}, seed {run.seed}",
+            "HOST": "receiver",
+            "HOSTS": ["receiver"],
+            "LOCAL_HOST": "sender",
+            "TIME": began,
+            "T0": began,
+            "LENGTH": math.ceil(run.duration_s),
+            "TOTAL_LENGTH": math.ceil(run.duration_s),
+            "STEP_SIZE": STEP_S,
+            "NOTE": f"ackclock {_engine.version()}, {run.engine['kind']}",
+            "TEST_PARAMETERS": {"upload_streams": str(len(uploads))},
+            "SERIES_META": {name: {"UNITS": "ms" if "Ping" in name else "Mbits/s"} for name in results},
+            "BATCH_TIME": (EPOCH + timedelta(seconds=run.seed % 1_000_000)).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        },
+    }
+
+
+def _at(grid: Array, times: Array, values: Array) -> Array:
+    """The latest value at the times of the grid, and none before the first."""
+    if not times.size:
+        return np.full(grid.shape, np.nan)
+    place = np.searchsorted(times, grid + 1e-9, side="right") - 1
+    return np.where(place >= 0, values[np.maximum(place, 0)], np.nan)
+
+
+def _listed(values: Array) -> list[float | None]:
+    return [float(v) if math.isfinite(v) else None for v in values.tolist()]

@@ -1,0 +1,110 @@
+"""Exports are what the tools that they are for open, with the numbers of the run."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ackclock import Run
+from calling import refused, run
+
+FLENT = shutil.which("flent", path=Path(sys.executable).parent)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """The folder of two controllers, ten seconds on 5 Mbit/s."""
+    from ackclock.cli import main
+
+    out = tmp_path_factory.mktemp("exports") / "results"
+    path = ["--rate", "5mbit", "--rtt", "20ms", "--queue", "1bdp", "--duration", "10s"]
+    assert main(["compare", "cubic", "cdg", *path, "--out", str(out)]) == 0
+    return out
+
+
+def exported(capsys, results, tmp_path, to):
+    status, _, err = run(capsys, "export", results, "--to", to, "--out", tmp_path)
+    assert status == 0, err
+    return sorted(tmp_path.iterdir())
+
+
+def goodput(results, name):
+    return Run.load(results / f"{name}-seed-1").flows["goodput_bps"][0].as_py()
+
+
+@pytest.mark.skipif(FLENT is None, reason="needs flent (python -m pip install flent)")
+def test_flent_opens_a_run(capsys, results, tmp_path):
+    _, cubic = exported(capsys, results, tmp_path, "flent")
+    shown = subprocess.run(
+        [FLENT, "-f", "summary", "-i", cubic], capture_output=True, text=True, check=True, timeout=120
+    ).stdout
+    row = next(line for line in shown.splitlines() if "TCP upload::1" in line)
+    mean = next(float(word) for word in row.split(":")[-1].split() if word.replace(".", "", 1).isdigit())
+    assert mean == pytest.approx(goodput(results, "cubic") / 1e6, rel=0.02)
+
+
+def test_iperf3_adds_up_to_the_goodput(capsys, results, tmp_path):
+    cdg, _ = exported(capsys, results, tmp_path, "iperf3")
+    found = json.loads(cdg.read_text())
+    assert [one["sum"]["end"] for one in found["intervals"]] == [float(k) for k in range(1, 11)]
+    total = sum(one["sum"]["bytes"] for one in found["intervals"])
+    assert total == pytest.approx(found["end"]["sum_received"]["bytes"], abs=10)
+    assert found["end"]["sum_received"]["bits_per_second"] == pytest.approx(goodput(results, "cdg"), rel=0.01)
+    assert found["end"]["sender_tcp_congestion"] == "cdg"
+
+
+METRICS = {
+    "type": "object",
+    "additionalProperties": False,
+    "minProperties": 1,
+    "properties": {
+        **{name: {"type": "number", "minimum": 0} for name in ("min_rtt", "smoothed_rtt", "latest_rtt")},
+        **{
+            name: {"type": "integer", "minimum": 0}
+            for name in ("congestion_window", "bytes_in_flight", "ssthresh", "pacing_rate")
+        },
+    },
+}
+"""`RecoveryMetricsUpdated` of draft-ietf-quic-qlog-quic-events, as far as a run has its values."""
+
+
+def test_qlog_follows_its_schema(capsys, results, tmp_path):
+    jsonschema = pytest.importorskip("jsonschema")
+    _, cubic = exported(capsys, results, tmp_path, "qlog")
+    found = json.loads(cubic.read_text())
+    assert (found["qlog_version"], found["qlog_format"]) == ("0.3", "JSON")
+    events = found["traces"][0]["events"]
+    assert [one["time"] for one in events] == sorted(one["time"] for one in events)
+    names = {one["name"] for one in events}
+    assert names == {f"recovery:{n}" for n in ("metrics_updated", "packet_lost", "congestion_state_updated")}
+    for one in events:
+        if one["name"] == "recovery:metrics_updated":
+            jsonschema.validate(one["data"], METRICS)
+
+
+def test_a_log_of_mm_link_has_the_bytes_of_the_link(capsys, results, tmp_path):
+    cdg, _ = exported(capsys, results, tmp_path, "mm-link")
+    rows = [line.split() for line in cdg.read_text().splitlines() if not line.startswith("#")]
+    link = Run.load(results / "cdg-seed-1").links.to_pylist()[0]
+    for sign, expected in (("-", link["departed_bytes"]), ("#", 10 * 5e6 / 8)):
+        assert sum(int(row[2]) for row in rows if row[1] == sign) == pytest.approx(expected, rel=0.01)
+    assert all(int(row[3]) < 50 for row in rows if row[1] == "-")
+
+
+def test_csv_has_every_table(capsys, results, tmp_path):
+    for folder in exported(capsys, results, tmp_path, "csv"):
+        assert (folder / "flows.csv").read_text().startswith('"flow","name"')
+
+
+def test_an_export_replaces_nothing(capsys, results, tmp_path):
+    exported(capsys, results, tmp_path, "qlog")
+    assert "--force replaces it" in refused(capsys, "export", results, "--to", "qlog", "--out", tmp_path)
+    assert run(capsys, "export", results, "--to", "qlog", "--out", tmp_path, "--force")[0] == 0
+
+
+def test_what_cannot_be_exported_is_refused(capsys, results, tmp_path):
+    assert "must be one of csv, flent" in refused(capsys, "export", results, "--to", "pdf")
+    assert "holds no run" in refused(capsys, "export", tmp_path, "--to", "csv")
