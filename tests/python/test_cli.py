@@ -166,7 +166,7 @@ def test_controllers_are_listed_with_their_parameters(capsys):
     assert status == 0
     assert {"newreno", "cdg", "cubic"} <= {c["name"] for c in json.loads(out)["controllers"]}
     assert "beta_d" in run(capsys, "controllers", "cdg")[1]
-    assert "no parameters" in run(capsys, "controllers", "newreno")[1]
+    assert "no parameters" in run(capsys, "controllers", "relentless")[1]
 
 
 def test_reproduce_lists_the_experiments(capsys):

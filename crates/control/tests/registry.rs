@@ -80,8 +80,8 @@ fn an_unknown_controller_is_refused_with_the_nearest_name() {
 fn an_unknown_parameter_is_refused_with_the_nearest_name() {
     let error = build("cdg", &one("beta", json!(0.5))).err().unwrap().to_string();
     assert!(error.starts_with("`cdg` has no parameter `beta`; did you mean `beta_"), "{error}");
-    let error = build("newreno", &one("beta", json!(0.5))).err().unwrap().to_string();
-    assert_eq!(error, "`newreno` has no parameters, so `beta` cannot be set");
+    let error = build("relentless", &one("beta", json!(0.5))).err().unwrap().to_string();
+    assert_eq!(error, "`relentless` has no parameters, so `beta` cannot be set");
     for entry in CONTROLLERS {
         let error = entry.build(&one("no_such_thing", json!(1))).err().unwrap().to_string();
         assert!(error.contains(entry.name) && error.contains("no_such_thing"), "{error}");

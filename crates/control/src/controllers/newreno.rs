@@ -2,7 +2,8 @@
 //!
 //! Differences from the RFCs: the window is a real number of segments, so congestion avoidance adds exactly one
 //! segment per window of counted segments instead of rounding each step; halving starts from the window, not from
-//! FlightSize, as Linux and FreeBSD do.
+//! FlightSize, as Linux and FreeBSD do. With `arithmetic = "linux"` it is Linux's reno: whole segments, a counter
+//! between them, and half the window rounded down.
 //!
 //! | equation | here |
 //! | --- | --- |
@@ -11,6 +12,8 @@
 //! | RFC 5681 (4), ssthresh = max(FlightSize/2, 2*SMSS) | [`Reno::multiplicative_decrease`] |
 
 use crate::entry::Entry;
+use crate::parameters::parameters;
+use crate::parts::linux::{self, Arithmetic, Counter};
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
@@ -20,10 +23,18 @@ pub const ENTRY: Entry = Entry {
     title: "NewReno",
     summary: "Additive increase, multiplicative decrease: one segment a round trip, half the window on a loss",
     source: "RFC 5681; RFC 6582",
-    parameters: &[],
+    parameters: Settings::PARAMETERS,
     probes: &[],
-    make: |_| Ok(Box::new(NewReno::default())),
+    make: |given| Ok(Box::new(NewReno::new(Settings::read(given)?))),
 };
+
+parameters! {
+    /// The parameters.
+    pub struct Settings {
+        /// Real numbers, or the whole segments of Linux
+        arithmetic: Arithmetic = Arithmetic::Float, source "Linux, tcp_cong.c";
+    }
+}
 
 /// The share of the window kept on a loss.
 const BETA: f64 = 0.5;
@@ -31,25 +42,59 @@ const BETA: f64 = 0.5;
 /// The controller.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewReno {
+    settings: Settings,
     reno: Reno,
     undo: Undo,
+    /// In the arithmetic of Linux.
+    counter: Counter,
+}
+
+impl NewReno {
+    /// A controller with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, ..Self::default() }
+    }
+
+    fn computes_as_linux(&self) -> bool {
+        self.settings.arithmetic == Arithmetic::Linux
+    }
+
+    /// The threshold after a loss in the arithmetic of Linux.
+    fn threshold_as_linux(&mut self) -> f64 {
+        self.counter.clear();
+        (self.reno.window * BETA).floor()
+    }
 }
 
 impl Controller for NewReno {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.reno.grow(ack);
+        if self.computes_as_linux() {
+            self.counter.grow_as_reno(&mut self.reno, ack);
+        } else {
+            self.reno.grow(ack);
+        }
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
-        self.reno.multiplicative_decrease(BETA);
+        if self.computes_as_linux() {
+            let threshold = self.threshold_as_linux();
+            linux::reduce(&mut self.reno, threshold);
+        } else {
+            self.reno.multiplicative_decrease(BETA);
+        }
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
-        self.reno.timeout(BETA, loss.again);
+        if self.computes_as_linux() {
+            let threshold = self.threshold_as_linux();
+            linux::time_out(&mut self.reno, threshold, loss);
+        } else {
+            self.reno.timeout(BETA, loss.again);
+        }
     }
 }
 
@@ -61,7 +106,7 @@ mod tests {
     #[test]
     fn ten_segments_acknowledged_add_one_to_a_window_of_ten() {
         let mut world = World::new();
-        let mut newreno = NewReno { reno: Reno { window: 10.0, threshold: 10.0 }, undo: Undo::default() };
+        let mut newreno = NewReno { reno: Reno { window: 10.0, threshold: 10.0 }, ..NewReno::default() };
         for _ in 0..10 {
             newreno.on_ack(&mut world.context(), &ack());
         }
@@ -70,9 +115,27 @@ mod tests {
     }
 
     #[test]
+    fn as_in_linux_a_window_of_ten_takes_ten_segments_for_one_more() {
+        let mut world = World::new();
+        let settings = Settings { arithmetic: Arithmetic::Linux };
+        let mut newreno = NewReno { reno: Reno { window: 10.0, threshold: 10.0 }, ..NewReno::new(settings) };
+        for _ in 0..9 {
+            newreno.on_ack(&mut world.context(), &ack());
+            assert_eq!(newreno.window(), 10.0);
+        }
+        newreno.on_ack(&mut world.context(), &ack());
+        assert_eq!(newreno.window(), 11.0);
+        // Half of 11, rounded down.
+        newreno.on_loss(&mut world.context(), &loss());
+        assert_eq!((newreno.window(), newreno.slow_start_threshold()), (5.0, 5.0));
+        newreno.on_timeout(&mut world.context(), &loss());
+        assert_eq!((newreno.window(), newreno.slow_start_threshold()), (1.0, 2.0));
+    }
+
+    #[test]
     fn a_spurious_loss_gives_window_and_threshold_back() {
         let mut world = World::new();
-        let mut newreno = NewReno { reno: Reno { window: 30.0, threshold: 20.0 }, undo: Undo::default() };
+        let mut newreno = NewReno { reno: Reno { window: 30.0, threshold: 20.0 }, ..NewReno::default() };
         newreno.on_loss(&mut world.context(), &loss());
         assert_eq!((newreno.window(), newreno.slow_start_threshold()), (15.0, 15.0));
         newreno.on_spurious(&mut world.context());
