@@ -81,6 +81,22 @@ pub const VARIANTS: &[Variant] = &[
             ("keeps_epoch", Literal::Switch(true)),
         ],
     },
+    // Linux 2.6.22.
+    Variant {
+        stack: "ns2-linux",
+        values: &[
+            ("C", Literal::Number(0.4004)),
+            ("beta", Literal::Number(0.7998)),
+            ("reno_alpha_one", Literal::Switch(false)),
+            ("look_ahead", Literal::Word("minimum")),
+            ("growth_before_loss", Literal::Number(0.02)),
+            ("max_increment", Literal::Number(16.0)),
+            ("count_segments", Literal::Switch(true)),
+            ("hystart", Literal::Switch(false)),
+            ("stops_while", Literal::Word("never")),
+            ("keeps_epoch", Literal::Switch(true)),
+        ],
+    },
     Variant {
         stack: "freebsd-9",
         values: &[
@@ -134,6 +150,9 @@ parameters! {
         /// Least growth in congestion avoidance while no loss, or none since a timeout, has shown W_max
         growth_before_loss: f64 = 0.0,
             unit "segments per segment counted", range from(0.0).up_to(1.0), source "0.05 in Linux 3.5";
+        /// Beyond the plateau the window grows by at most so many segments in 100 ms; 0 for no limit
+        max_increment: f64 = 0.0,
+            unit "segments", range from(0.0).up_to(1_000_000.0), source "16 in Linux 2.6.22";
         /// The cubic counts the segments that an ACK covers, however the stack counts ACKs
         count_segments: bool = false,
             source "true in Linux 3.5, which divides by the measured number of segments per ACK";
@@ -272,8 +291,9 @@ impl Cubic {
             LookAhead::Smoothed => ack.smoothed_rtt,
             LookAhead::Minimum => ack.min_rtt.min(ack.smoothed_rtt),
         };
+        let most = self.most_growth(t + ahead.as_secs_f64() >= epoch.k, ack.min_rtt);
         if self.settings.whole_segments {
-            self.grow_by_whole_segments(self.w_cubic(epoch, t + ahead.as_secs_f64()), credit);
+            self.grow_by_whole_segments(self.w_cubic(epoch, t + ahead.as_secs_f64()).min(cwnd + most), credit);
         } else if self.settings.reno_friendly && self.w_cubic(epoch, t) < self.state.w_est {
             self.state.reno.window = cwnd.max(self.state.w_est);
         } else {
@@ -281,8 +301,17 @@ impl Cubic {
             let counted =
                 if self.settings.count_segments { f64::from(ack.newly_acknowledged).max(credit) } else { credit };
             let least = if self.state.loss_seen { 0.0 } else { self.settings.growth_before_loss * cwnd };
-            self.state.reno.window += (target - cwnd).max(least) * share(counted);
+            self.state.reno.window += (target - cwnd).min(most).max(least) * share(counted);
         }
+    }
+
+    /// Segments that a round trip may add.
+    fn most_growth(&self, beyond_plateau: bool, min_rtt: Span) -> f64 {
+        let Settings { max_increment, .. } = self.settings;
+        if max_increment == 0.0 || !beyond_plateau {
+            return f64::INFINITY;
+        }
+        max_increment * min_rtt.as_secs_f64() / 0.1
     }
 
     /// One segment for each so many counted, as Linux does it: Reno's window is approached over a round trip, not

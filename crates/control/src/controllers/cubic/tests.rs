@@ -401,3 +401,23 @@ fn linux_approaches_the_window_of_reno_over_a_round_trip() {
     cubic.on_ack(&mut world.context(), &segments(9));
     assert_eq!(cubic.window(), 22.0);
 }
+
+#[test]
+fn linux_2_6_22_grows_by_16_segments_in_100_ms_at_most_beyond_the_plateau() {
+    let growth = |max_increment| {
+        let mut world = World::new();
+        let mut cubic = Cubic::new(Settings { max_increment, reno_friendly: false, ..Settings::default() });
+        cubic.state.reno = Reno { window: 1000.0, threshold: 2.0 };
+        (cubic.state.w_max, cubic.state.loss_seen) = (1000.0, true);
+        let all = Ack { newly_acknowledged: 1000, newly_delivered: 1000, ..ack() };
+        cubic.on_ack(&mut world.context(), &all);
+        cubic.state.reno.window = 1000.0;
+        // Ten seconds after the plateau of 1000 the cubic is 0.4 * 10.04^3 = 405 segments higher.
+        world.pass(Span::from_secs(10));
+        cubic.on_ack(&mut world.context(), &all);
+        cubic.window() - 1000.0
+    };
+    // 40 ms of 100 are 6.4 segments.
+    assert!((growth(0.0) - 404.8).abs() < 0.1, "{}", growth(0.0));
+    assert!((growth(16.0) - 6.4).abs() < 1e-9, "{}", growth(16.0));
+}
