@@ -151,6 +151,28 @@ def test_a_figure_draws_the_repetition_asked_for_if_it_has_run(tmp_path):
     assert drawn == [11, 6]
 
 
+def test_a_figure_shows_what_is_reported_with_its_band(tmp_path):
+    claim = CLAIM.replace('metric = "itself"', 'metric = "goodput", flow = "a"').replace("4.0", "4.0e6")
+    experiment = read(tmp_path, claim.replace("3.0", "3.0e6").replace("5.0", "5.0e6"))
+    [figure] = [one for one in figures(experiment) if one.name == "demo"]
+    [panel] = figure.panels(Samples())
+    [reported] = [series for series in panel.series if series.look == "reported"]
+    # At 1 % of loss, in Mbit/s.
+    ends = (reported.x, reported.low, reported.y, reported.high)
+    assert [float(end[0]) for end in ends] == [1.0, 3.0, 4.0, 5.0]
+
+
+def test_a_trace_shows_the_band_of_a_claim_where_it_is_measured(tmp_path):
+    measured = CLAIM.replace('metric = "itself"', 'metric = "itself", from = "2s", to = "6s"')
+    experiment = read(tmp_path, TRACES + 'claims = ["demo-c2"]\n' + measured)
+    [figure] = [one for one in figures(experiment) if one.name == "second"]
+    [panel] = figure.panels(Samples())
+    [band] = [series for series in panel.series if series.look == "band"]
+    assert (band.x.tolist(), band.low.tolist(), band.high.tolist()) == ([2.0, 6.0], [3.0, 3.0], [5.0, 5.0])
+    with pytest.raises(CatalogueError, match="`demo-c3` is no claim measured from a time to another"):
+        figures(read(tmp_path, TRACES + 'claims = ["demo-c3"]\n' + measured))[-1].panels(Samples())
+
+
 def test_a_trivial_claim_is_no_hit_and_can_be_a_miss(tmp_path):
     experiment = read(tmp_path, CLAIM + "trivial = true\n")
     assert judged(experiment, {(): [4.0]}).verdict == "trivial"

@@ -115,6 +115,22 @@ def table(panels: Sequence[Panel]) -> pa.Table:
     return pa.table({k: pa.array(v, pa.float64() if k in number else pa.string()) for k, v in rows.items()})
 
 
+REPORTED = "reported, with the band"
+
+
+def _ends(experiment: Experiment, measure: Any, times: float) -> list[tuple[float, float, float]]:
+    """Reported value and ends of the band of the claims about exactly this measure, as a figure scales them.
+
+    An open end is where the value is.
+    """
+    ends = []
+    for claim in experiment.claims:
+        if claim.measure == measure and not isinstance(claim.reported, str):
+            low, high = (end if np.isfinite(end) else claim.reported for end in (claim.low, claim.high))
+            ends.append((claim.reported * times, low * times, high * times))
+    return ends
+
+
 class AgainstSweep(PaperFigure):
     """A measure against a swept parameter, with bars over repetitions and curves of models."""
 
@@ -165,7 +181,22 @@ class AgainstSweep(PaperFigure):
                         label, str(curve.get("cc", "")), at[there] * self.x_times, ends[1], ends[0], ends[2]
                     )
                 )
+        drawn += self._reported(panel)
         return drawn + [self._model(model, at) for model in panel.get("models", [])]
+
+    def _reported(self, panel: Mapping[str, Any]) -> list[Series]:
+        """What the paper reports of a curve at a point of the sweep, with its band, if it is a number."""
+        found: list[tuple[float, float, float, float]] = []
+        for curve in panel.get("curves", []):
+            tree = curve["measure"]
+            for point in self.points:
+                at = {**tree, "where": {**tree.get("where", {}), self.along: point}}
+                x = quantity(point) * self.x_times
+                found += [(x, *ends) for ends in _ends(self.experiment, at, self.times)]
+        if not found:
+            return []
+        x, y, low, high = np.array(found).T
+        return [Series(REPORTED, "", x, y, low, high, "reported")]
 
     def _model(self, spec: Mapping[str, Any], at: Array) -> Series:
         function = MODELS[spec["model"]]
@@ -234,7 +265,8 @@ class Traces(PaperFigure):
     """Chosen signals of chosen flows, and queues, over time, of one repetition, as lines.
 
     It is the first one, or ``repetition`` (from 1), if that has run. A curve has a ``flow`` and its
-    ``signal``, or a ``link`` whose queue it is; with ``mean`` a dashed line stands at its mean.
+    ``signal``, or a ``link`` whose queue it is; with ``mean`` a dashed line stands at its mean. ``claims`` of
+    a panel are ids: what they report is drawn with its band, from ``from`` to ``to`` of their measures.
     """
 
     kind = "traces"
@@ -275,7 +307,21 @@ class Traces(PaperFigure):
                         ends = np.array([c.times[0], c.times[-1]])
                         mean = np.full(2, float(np.mean(values)))
                         drawn.append(Series(f"{label}, mean", cc, ends, mean, look="model"))
-        return drawn
+        bands = enumerate(panel.get("claims", []))
+        return drawn + [self._band(identity, "" if number else REPORTED) for number, identity in bands]
+
+    def _band(self, identity: Any, label: str) -> Series:
+        """What a claim reports, over the interval that it is measured in."""
+        claim = next((one for one in self.experiment.claims if one.id == identity), None)
+        measure = None if claim is None else claim.measure
+        if claim is None or not isinstance(measure, Mapping) or not {"from", "to"} <= set(measure):
+            raise CatalogueError(
+                f"{self.where}: claims: `{identity}` is no claim measured from a time to another"
+            )
+        times = self.times / quantity(measure.get("times", 1.0))
+        [(y, low, high)] = _ends(self.experiment, measure, times)[:1] or [(np.nan,) * 3]
+        x = np.array([quantity(measure["from"]), quantity(measure["to"])])
+        return Series(label, "", x, np.full(2, y), np.full(2, low), np.full(2, high), "band")
 
 
 class Curves(PaperFigure):

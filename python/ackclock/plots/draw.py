@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.container import ErrorbarContainer
@@ -40,7 +41,8 @@ class Series:
     high: Array | None = None
     """Ends of the percentile bars."""
     look: str = "line"
-    """"line", "marked" (line with a marker at each point), "points" (dots alone) or "model" (dashed)."""
+    """"line", "marked" (line with a marker at each point), "points" (dots alone), "model" (dashed),
+    "reported" (a star at each point, with its bars) or "band" (dashed, with the area between the ends)."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,15 @@ def _panel(axes: Axes, panel: Panel) -> None:
         look: dict[str, Any] = {"color": colour, "label": in_legend(series.label) if few else ""}
         if series.look == "points":
             axes.plot(series.x, series.y, ".", markersize=2.2, alpha=0.7, **look)
+        elif series.look == "reported":
+            ends = [series.y if end is None else end for end in (series.low, series.high)]
+            # A reported value may lie outside its band.
+            bars = [np.maximum(series.y - ends[0], 0.0), np.maximum(ends[1] - series.y, 0.0)]
+            axes.errorbar(series.x, series.y, bars, fmt="*", markersize=8, capsize=4, elinewidth=0.7, **look)
+        elif series.look == "band":
+            axes.plot(series.x, series.y, "--", linewidth=0.9, **look)
+            if series.low is not None and series.high is not None:
+                axes.fill_between(series.x, series.low, series.high, color=colour, alpha=0.12, linewidth=0)
         elif series.look == "model":
             axes.plot(series.x, series.y, "--", linewidth=1.0, **look)
         elif series.low is not None and series.high is not None:
