@@ -16,8 +16,8 @@ pub use datagram::{DatagramSink, DatagramSource};
 pub use ecn_mode::EcnMode;
 pub use journal::{Event, Journal};
 pub use options::{
-    IdleRestart, MAX_THRESHOLD, Options, PROFILES, Profile, Reduction, WindowValidation, freebsd_9, linux, linux_3_5,
-    ns2_linux, real_1992,
+    IdleRestart, MAX_THRESHOLD, Options, PROFILES, Profile, Reduction, WindowValidation, freebsd_9, linux,
+    linux_2_6_33, linux_3_5, ns2_linux, real_1992,
 };
 pub use segment::{Acknowledgement, Data, SackBlocks};
 pub use tcp::{Phase, Ranges, Receiver, Sender};

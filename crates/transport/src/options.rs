@@ -183,6 +183,11 @@ pub const PROFILES: &[Profile] = &[
         options: linux_3_5,
     },
     Profile {
+        name: "linux-2.6.33",
+        summary: "Linux 2.6.33: as 3.5, but IW 3 and an RTO of 3 s before the first sample",
+        options: linux_2_6_33,
+    },
+    Profile {
         name: "freebsd-9",
         summary: "FreeBSD 9: SACK pipe recovery, byte counting with L = 2, IW 3, delayed ACKs of 100 ms, RTO at \
                   least 230 ms",
@@ -263,6 +268,12 @@ pub fn linux_3_5() -> Options {
         sack_compression: Span::ZERO,
         ..linux()
     }
+}
+
+/// Linux 2.6.33, the hosts of Edwan's test bed. Its rate halving is not there: the flight comes down by proportional
+/// rate reduction with the slow-start bound, its successor.
+pub fn linux_2_6_33() -> Options {
+    Options { initial_window: 3, rto_initial: Span::from_secs(3), ..linux_3_5() }
 }
 
 /// FreeBSD 9, the hosts of the experiments of CDG.

@@ -51,6 +51,20 @@ pub const ENTRY: Entry = Entry {
     make: |given| Ok(Box::new(Cubic::new(Settings::read(given)?))),
 };
 
+/// CUBIC of Linux 3.5.
+const LINUX_3_5: &[(&str, Literal)] = &[
+    ("C", Literal::Number(0.4004)),
+    ("beta", Literal::Number(0.7002)),
+    ("reno_alpha_one", Literal::Switch(false)),
+    ("look_ahead", Literal::Word("minimum")),
+    ("growth_before_loss", Literal::Number(0.05)),
+    ("count_segments", Literal::Switch(true)),
+    ("hystart_delay_divisor", Literal::Integer(16)),
+    ("hystart_first_samples", Literal::Switch(true)),
+    ("stops_while", Literal::Word("never")),
+    ("keeps_epoch", Literal::Switch(true)),
+];
+
 /// What stacks do otherwise.
 pub const VARIANTS: &[Variant] = &[
     Variant {
@@ -66,21 +80,9 @@ pub const VARIANTS: &[Variant] = &[
             ("keeps_epoch", Literal::Switch(true)),
         ],
     },
-    Variant {
-        stack: "linux-3.5",
-        values: &[
-            ("C", Literal::Number(0.4004)),
-            ("beta", Literal::Number(0.7002)),
-            ("reno_alpha_one", Literal::Switch(false)),
-            ("look_ahead", Literal::Word("minimum")),
-            ("growth_before_loss", Literal::Number(0.05)),
-            ("count_segments", Literal::Switch(true)),
-            ("hystart_delay_divisor", Literal::Integer(16)),
-            ("hystart_first_samples", Literal::Switch(true)),
-            ("stops_while", Literal::Word("never")),
-            ("keeps_epoch", Literal::Switch(true)),
-        ],
-    },
+    Variant { stack: "linux-3.5", values: LINUX_3_5 },
+    // The same CUBIC, 2.3.
+    Variant { stack: "linux-2.6.33", values: LINUX_3_5 },
     // Linux 2.6.22.
     Variant {
         stack: "ns2-linux",
