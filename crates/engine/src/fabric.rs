@@ -388,6 +388,7 @@ fn sending(service: &Service) -> Sending {
         Service::Unlimited | Service::Fixed(_) => Sending::Steadily,
         Service::Steps(_) => Sending::Except(service.outages().into()),
         Service::Trace(_) => Sending::AtInstants,
+        Service::Shaped(bucket) => Sending::AtEnd(bucket.peak),
     }
 }
 

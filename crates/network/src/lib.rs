@@ -17,6 +17,7 @@ pub mod medium;
 mod propagation;
 mod queue;
 mod service;
+mod shaper;
 #[cfg(test)]
 mod testing;
 mod trace;
@@ -33,6 +34,7 @@ pub use queue::{
     RedSettings, Served, Settings,
 };
 pub use service::{Offered, Service};
+pub use shaper::TokenBucket;
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 use units::{Bytes, Ecn, Time};
 pub use wire::{Jitter, Wire};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use units::{Bytes, Rate, Span, Time};
 
+use crate::shaper::{Shaper, TokenBucket};
 use crate::trace::{OPPORTUNITY, Opportunities, Trace};
 
 /// How fast a link serves.
@@ -17,6 +18,8 @@ pub enum Service {
     /// packet applies to the bits still to be sent. Zero is an outage, and the link is also down before the first step;
     /// the last step holds for ever.
     Steps(Vec<(Time, Rate)>),
+    /// As a token bucket lets packets through.
+    Shaped(TokenBucket),
     /// At the opportunities of a recorded trace: each delivers up to [`OPPORTUNITY`](crate::OPPORTUNITY) bytes of what
     /// waits at its instant, so several small packets may share one and a large packet may need several. What an
     /// opportunity has left when the queue is empty is lost, and a packet that arrives at the very instant of one is
@@ -33,6 +36,7 @@ impl Service {
             Self::Fixed(rate) => Some(*rate),
             Self::Steps(steps) => steps.iter().map(|&(_, rate)| rate).find(|rate| !rate.is_zero()),
             Self::Trace(trace) => Some(trace.mean_rate()),
+            Self::Shaped(bucket) => Some(bucket.rate),
         }
     }
 
@@ -74,6 +78,7 @@ pub(crate) enum Server {
     Unlimited,
     Schedule(Schedule),
     Trace(Opportunities),
+    Shaped(Box<Shaper>),
 }
 
 impl Server {
@@ -83,6 +88,7 @@ impl Server {
             Service::Fixed(rate) => Self::Schedule(Schedule::fixed(rate)),
             Service::Steps(steps) => Self::Schedule(Schedule::steps(steps)),
             Service::Trace(trace) => Self::Trace(Opportunities::of(trace)),
+            Service::Shaped(bucket) => Self::Shaped(Box::new(Shaper::new(bucket))),
         }
     }
 
@@ -91,7 +97,7 @@ impl Server {
     #[inline]
     pub(crate) fn resume(&mut self, idle_since: Time, now: Time) {
         match self {
-            Self::Unlimited => {}
+            Self::Unlimited | Self::Shaped(_) => {}
             Self::Schedule(schedule) => schedule.resume(idle_since, now),
             Self::Trace(opportunities) => opportunities.skip_until(now),
         }
@@ -104,6 +110,7 @@ impl Server {
             Self::Unlimited => start,
             Self::Schedule(schedule) => schedule.serve(start, size),
             Self::Trace(opportunities) => opportunities.serve(start, size),
+            Self::Shaped(shaper) => shaper.serve(start, size),
         }
     }
 
@@ -113,6 +120,7 @@ impl Server {
             Self::Unlimited => return false,
             Self::Schedule(schedule) => schedule.rate_at(now),
             Self::Trace(opportunities) => opportunities.mean_rate(),
+            Self::Shaped(shaper) => shaper.rate(),
         };
         bit_nanos(size) > u128::from(rate.bits_per_second()) * u128::from(span.as_nanos())
     }
@@ -195,7 +203,7 @@ impl Schedule {
         }
     }
 
-    fn fixed(rate: Rate) -> Self {
+    pub(crate) fn fixed(rate: Rate) -> Self {
         Self::new(Piece { rate: rate.bits_per_second(), until: Time::NEVER, next: 0 }, Vec::new())
     }
 
@@ -206,14 +214,14 @@ impl Schedule {
     }
 
     #[inline]
-    fn resume(&mut self, idle_since: Time, now: Time) {
+    pub(crate) fn resume(&mut self, idle_since: Time, now: Time) {
         if idle_since < now {
             self.used = 0;
         }
     }
 
     #[inline]
-    fn serve(&mut self, start: Time, size: Bytes) -> Time {
+    pub(crate) fn serve(&mut self, start: Time, size: Bytes) -> Time {
         self.serving.advance_to(start, &self.steps);
         let rate = self.serving.rate;
         if self.packet.size != size || self.packet.rate != rate {
@@ -282,6 +290,7 @@ impl Capacity {
             Service::Unlimited => return Self::Unlimited,
             Service::Trace(trace) => return Self::Trace(Opportunities::of(Arc::clone(trace))),
             Service::Fixed(rate) => Schedule::fixed(*rate),
+            Service::Shaped(bucket) => Schedule::fixed(bucket.rate),
             Service::Steps(steps) => Schedule::steps(steps.clone()),
         };
         Self::Schedule { steps: schedule.steps, piece: schedule.present, until: Time::ZERO }

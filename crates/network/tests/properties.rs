@@ -5,7 +5,7 @@ use std::sync::Arc;
 use network::{
     AvqSettings, CakeSettings, CodelSettings, Departure, Discard, DisciplineSettings, DrrSettings, DualPi2Settings,
     Egress, FqCodelSettings, FqPieSettings, FqSettings, Limit, Link, LinkSettings, LossModel, OPPORTUNITY, Packet,
-    PieSettings, PoliceSettings, QueueSettings, RedSettings, Service, Trace,
+    PieSettings, PoliceSettings, QueueSettings, RedSettings, Service, TokenBucket, Trace,
 };
 use proptest::prelude::*;
 use units::{Bytes, Ecn, Fraction, Random, Rate, Span, Time};
@@ -145,6 +145,10 @@ fn service() -> impl Strategy<Value = Service> {
         rate().prop_map(Service::Fixed),
         steps().prop_map(Service::Steps),
         trace().prop_map(|(trace, _)| Service::Trace(trace)),
+        (1_000_000u64..100_000_000, 1u64..10_000, 1u64..10).prop_map(|(rate, burst, times)| {
+            let rate_of = Rate::from_bits_per_second;
+            Service::Shaped(TokenBucket { rate: rate_of(rate), burst: Bytes::new(burst), peak: rate_of(rate * times) })
+        }),
     ]
 }
 

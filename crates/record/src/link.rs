@@ -325,7 +325,7 @@ impl LinkMeter {
         while packet.counted < end {
             // What lies before the interval is not recorded.
             let to = if packet.counted < *accounted { end.min(*accounted) } else { end };
-            let (until, waiting) = sending.stretch(packet.counted, to);
+            let (until, waiting) = sending.stretch(packet.counted, to, (packet.size, packet.finish));
             let (before, length) = (packet.waited, until.since(packet.counted));
             if waiting {
                 packet.waited = before + length;

@@ -221,6 +221,7 @@ fn round_trip(flow: &PlannedFlow, of_each: fn(&Propagation) -> Span) -> Span {
 fn peak(link: &PlannedLink) -> Option<Rate> {
     match &link.settings.service {
         Service::Steps(steps) => steps.iter().map(|&(_, rate)| rate).max(),
+        Service::Shaped(bucket) => Some(bucket.peak),
         Service::Unlimited | Service::Fixed(_) | Service::Trace(_) => link.rate,
     }
 }
@@ -229,7 +230,7 @@ fn peak(link: &PlannedLink) -> Option<Rate> {
 fn lowest(link: &PlannedLink) -> Option<Rate> {
     match &link.settings.service {
         Service::Steps(steps) => steps.iter().map(|&(_, rate)| rate).min(),
-        Service::Unlimited | Service::Fixed(_) | Service::Trace(_) => link.rate,
+        Service::Unlimited | Service::Fixed(_) | Service::Shaped(_) | Service::Trace(_) => link.rate,
     }
 }
 

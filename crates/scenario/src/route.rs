@@ -310,6 +310,7 @@ fn service(rate: &RateSpec, place: &Place<'_>) -> Result<(Service, Option<Rate>)
     Ok(match rate {
         RateSpec::Unlimited => (Service::Unlimited, None),
         RateSpec::Fixed(rate) => (Service::Fixed(*rate), Some(*rate)),
+        RateSpec::Shaped(bucket) => (Service::Shaped(*bucket), Some(bucket.rate)),
         RateSpec::Steps(steps) => {
             let nominal = steps.iter().map(|&(_, rate)| rate).find(|rate| !rate.is_zero());
             (Service::Steps(steps.clone()), nominal)

@@ -56,7 +56,9 @@ impl<W: Write> Writer<W> {
         let (log, entries) = channel();
         let opportunities: Box<dyn Iterator<Item = Time> + Send> = match service {
             Service::Trace(trace) => Box::new(Trace::times(trace.clone())),
-            Service::Unlimited | Service::Fixed(_) | Service::Steps(_) => Box::new(std::iter::empty()),
+            Service::Unlimited | Service::Fixed(_) | Service::Steps(_) | Service::Shaped(_) => {
+                Box::new(std::iter::empty())
+            }
         };
         let file = BufWriter::new(file);
         (log, Self { entries, file, opportunities: opportunities.peekable(), leaving: VecDeque::new() })

@@ -2,14 +2,15 @@
 
 use std::fmt;
 
+use network::TokenBucket;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use units::{Rate, Time};
+use units::{Bytes, Rate, Time};
 
 use super::steps;
 
-/// The rate of a link: `"10mbit"`, `[["0s", "10mbit"], ["20s", "5mbit"]]`, `{ trace = "verizon.down" }` or
-/// `"unlimited"`.
+/// The rate of a link: `"10mbit"`, `[["0s", "10mbit"], ["20s", "5mbit"]]`, `{ trace = "verizon.down" }`,
+/// `{ rate = "10mbit", burst = "32kB", peakrate = "100mbit" }` or `"unlimited"`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RateSpec {
     /// Nothing ever waits.
@@ -21,6 +22,8 @@ pub enum RateSpec {
     Steps(Vec<(Time, Rate)>),
     /// The delivery opportunities in a file, which lies relative to the scenario.
     Trace(String),
+    /// Through a token bucket.
+    Shaped(TokenBucket),
 }
 
 /// `rate` if it can ever send.
@@ -41,11 +44,55 @@ pub(super) fn can_send(steps: Vec<(Time, Rate)>) -> Result<Vec<(Time, Rate)>, St
     Ok(steps)
 }
 
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
 struct TraceTable {
     /// A file in the format of mm-link, relative to the scenario.
     trace: String,
+}
+
+/// A token bucket, named as in `tc`.
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct BucketTable {
+    /// At which it fills: the rate of the link in the long run.
+    rate: Rate,
+    /// What it holds: so much may leave at once at `peakrate`.
+    burst: Bytes,
+    /// The rate of the line, not below `rate`.
+    peakrate: Rate,
+}
+
+/// What a table of either kind has.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnyTable {
+    trace: Option<String>,
+    rate: Option<Rate>,
+    burst: Option<Bytes>,
+    peakrate: Option<Rate>,
+}
+
+impl AnyTable {
+    fn spec(self) -> Result<RateSpec, String> {
+        match self {
+            Self { trace: Some(trace), rate: None, burst: None, peakrate: None } => Ok(RateSpec::Trace(trace)),
+            Self { trace: None, rate: Some(rate), burst: Some(burst), peakrate: Some(peak) } => {
+                if burst == Bytes::ZERO {
+                    return Err("`burst` is 0: the bucket must hold something, like `32kB`".to_owned());
+                }
+                if peak < positive(rate)? {
+                    return Err(format!("`peakrate` is `{peak}`, which is below `rate`, `{rate}`"));
+                }
+                Ok(RateSpec::Shaped(TokenBucket { rate, burst, peak }))
+            }
+            _ => Err(concat!(
+                r#"a table is a trace, `{ trace = "FILE" }`, "#,
+                "or a token bucket with `rate`, `burst` and `peakrate`"
+            )
+            .to_owned()),
+        }
+    }
 }
 
 impl Serialize for RateSpec {
@@ -55,6 +102,9 @@ impl Serialize for RateSpec {
             Self::Fixed(rate) => rate.serialize(s),
             Self::Steps(steps) => steps.serialize(s),
             Self::Trace(trace) => TraceTable { trace: trace.clone() }.serialize(s),
+            Self::Shaped(TokenBucket { rate, burst, peak }) => {
+                BucketTable { rate: *rate, burst: *burst, peakrate: *peak }.serialize(s)
+            }
         }
     }
 }
@@ -81,7 +131,7 @@ impl<'de> Deserialize<'de> for RateSpec {
                 steps::steps(seq).and_then(|s| can_send(s).map(RateSpec::Steps).map_err(de::Error::custom))
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<RateSpec, A::Error> {
-                TraceTable::deserialize(MapAccessDeserializer::new(map)).map(|table| RateSpec::Trace(table.trace))
+                AnyTable::deserialize(MapAccessDeserializer::new(map))?.spec().map_err(de::Error::custom)
             }
         }
         d.deserialize_any(Visitor)
@@ -96,9 +146,10 @@ impl schemars::JsonSchema for RateSpec {
         let rate = generator.subschema_for::<Rate>();
         let steps = steps::schema::<Rate>(generator);
         let trace = TraceTable::json_schema(generator);
+        let bucket = BucketTable::json_schema(generator);
         schemars::json_schema!({
-            "description": "One rate, steps of rates, a trace, or unlimited",
-            "anyOf": [rate, { "const": "unlimited" }, steps, trace]
+            "description": "One rate, steps of rates, a trace, a token bucket, or unlimited",
+            "anyOf": [rate, { "const": "unlimited" }, steps, trace, bucket]
         })
     }
 }

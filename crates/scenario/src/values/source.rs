@@ -69,7 +69,7 @@ impl Table {
         let rate = match self.rate {
             RateSpec::Fixed(rate) => vec![(Time::ZERO, rate)],
             RateSpec::Steps(steps) => steps,
-            RateSpec::Unlimited | RateSpec::Trace(_) => {
+            RateSpec::Unlimited | RateSpec::Trace(_) | RateSpec::Shaped(_) => {
                 return Err("the rate of a source is a rate or steps of rates".to_owned());
             }
         };

@@ -209,3 +209,22 @@ fn bursts_of_a_trace_are_measured_by_what_they_could_carry() {
     assert_near(link.queue_delay_mean_ms, (900.0 * 450.0 + 7794.5 + 18.0) / 1000.0, 1e-9);
     assert_near(link.busy_share, 0.919, 1e-12);
 }
+
+#[test]
+fn a_token_bucket_lets_bursts_through_and_its_rate_in_the_long_run() {
+    // 4 Mbit/s and 15 kB on a line of 40 Mbit/s, at load 8 Mbit/s: datagrams of 1500 bytes each 1.5 ms, 0.3 ms each on
+    // the line. The bucket loses 1500 bytes and gains 750 a datagram: number 19 finds 15,000 - 19 x 750 = 750 and is
+    // the first to wait. In 10 s there are 15,000 + 5,000,000 tokens, for 3343 datagrams.
+    let tables = run(r#"
+        duration = "10s"
+        path = { rate = { rate = "4mbit", burst = "15kB", peakrate = "40mbit" }, rtt = "40ms", queue = "infinite" }
+        flows = [{ cc = "newreno", kind = "datagram", source = { rate = "8mbit" } }]
+        "#);
+    let (link, flow) = (&tables.links[0], &tables.flows[0]);
+    assert_eq!(link.departed_packets, 3343);
+    assert_eq!((link.rate_bps, link.capacity_bytes), (4e6, 5e6));
+    // The first are not delayed: 0.3 ms and the propagation.
+    assert!((flow.rtt_min_ms - 40.3).abs() < 1e-9, "{}", flow.rtt_min_ms);
+    // Number 3342 comes at 5013 ms, and its tokens at (3343 x 1500 - 15,000) bytes / 500,000 bytes/s = 9999 ms.
+    assert_near(link.packet_queue_delay_max_ms, 9999.0 - 5013.0, 0.001);
+}

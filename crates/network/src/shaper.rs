@@ -1,0 +1,103 @@
+//! A token bucket as a shaper: bursts go at the rate of the line, the long run at that of the bucket (as `tbf` of
+//! Linux).
+
+use units::{Bytes, Rate, Span, Time};
+
+use crate::service::{Schedule, bit_nanos};
+
+/// What a token bucket lets through. A packet goes when there are tokens for all its bytes, one above the burst when
+/// the bucket is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenBucket {
+    /// At which the bucket fills, above 0.
+    pub rate: Rate,
+    /// What it holds.
+    pub burst: Bytes,
+    /// At which the bits of a packet leave.
+    pub peak: Rate,
+}
+
+/// A shaper at work. The bucket is full at first.
+#[derive(Clone, Debug)]
+pub(crate) struct Shaper {
+    bucket: TokenBucket,
+    /// In bits times 10^9, as of `filled`; below zero after a packet above the burst.
+    tokens: i128,
+    filled: Time,
+    line: Schedule,
+    free_at: Time,
+}
+
+impl Shaper {
+    /// # Panics
+    /// If the rate is zero.
+    pub(crate) fn new(bucket: TokenBucket) -> Self {
+        assert!(!bucket.rate.is_zero(), "a token bucket must fill");
+        let tokens = bit_nanos(bucket.burst) as i128;
+        Self { bucket, tokens, filled: Time::ZERO, line: Schedule::fixed(bucket.peak), free_at: Time::ZERO }
+    }
+
+    pub(crate) const fn rate(&self) -> Rate {
+        self.bucket.rate
+    }
+
+    /// Serves `size` from `start`: when its last bit leaves.
+    pub(crate) fn serve(&mut self, start: Time, size: Bytes) -> Time {
+        let rate = i128::from(self.bucket.rate.bits_per_second());
+        let filled = |tokens: i128, span: Span| {
+            (tokens + rate * i128::from(span.as_nanos())).min(bit_nanos(self.bucket.burst) as i128)
+        };
+        let present = filled(self.tokens, start.since(self.filled));
+        let missing = (bit_nanos(size.min(self.bucket.burst)) as i128 - present).max(0);
+        let wait = Span::from_nanos(u64::try_from((missing + rate - 1) / rate).unwrap_or(u64::MAX));
+        let begin = start + wait;
+        self.tokens = filled(present, wait) - bit_nanos(size) as i128;
+        self.filled = begin;
+        self.line.resume(self.free_at, begin);
+        self.free_at = self.line.serve(begin, size);
+        self.free_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::at;
+
+    /// A byte a microsecond in the long run, ten on the line.
+    fn shaper(burst: u64) -> Shaper {
+        Shaper::new(TokenBucket { rate: Rate::from_mbit(8), burst: Bytes::new(burst), peak: Rate::from_mbit(80) })
+    }
+
+    #[test]
+    fn a_burst_goes_at_the_rate_of_the_line_and_then_tokens_are_awaited() {
+        let mut shaper = shaper(3000);
+        let mut free = Time::ZERO;
+        let finishes = [(); 5].map(|()| {
+            free = shaper.serve(free, Bytes::new(1000));
+            free
+        });
+        // Three at 100 us each; meanwhile 300 tokens came, 200 of them by the start of the third. The fourth needs 1000
+        // at 1000 us, since 3000 and 1000 of time make 4000; the fifth at 2000 us.
+        assert_eq!(finishes, [at(100), at(200), at(300), at(1100), at(2100)]);
+    }
+
+    #[test]
+    fn the_bucket_fills_while_nothing_is_sent_and_no_further() {
+        let mut shaper = shaper(2000);
+        assert_eq!(shaper.serve(at(0), Bytes::new(2000)), at(200));
+        // 1500 tokens are there at 1500 us, 2000 at 9000 us and not more.
+        assert_eq!(shaper.serve(at(1500), Bytes::new(1500)), at(1650));
+        assert_eq!(shaper.serve(at(9000), Bytes::new(1000)), at(9100));
+        assert_eq!(shaper.serve(at(9100), Bytes::new(1000)), at(9200));
+        assert_eq!(shaper.serve(at(9200), Bytes::new(1000)), at(10_100));
+    }
+
+    #[test]
+    fn a_packet_above_the_burst_waits_for_a_full_bucket_and_leaves_a_debt() {
+        let mut shaper = shaper(1000);
+        assert_eq!(shaper.serve(at(0), Bytes::new(1500)), at(150));
+        // The debt of 500 and 1000 more: at 1500 us.
+        assert_eq!(shaper.serve(at(150), Bytes::new(1000)), at(1600));
+    }
+}
