@@ -177,6 +177,12 @@ impl<P: Routed> Fabric<P> {
         self.beyond.wires[wire as usize].ahead(others)
     }
 
+    /// Lets the processor fetch the packet that arrives on `wire` after `others` more.
+    #[inline]
+    pub fn prefetch(&self, wire: u32, others: usize) {
+        self.beyond.wires[wire as usize].prefetch(others);
+    }
+
     /// All that arrived on `wire` was taken.
     #[inline]
     pub fn end(&mut self, wire: u32) {

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
+use prefetch_index::prefetch_index;
 use units::{Random, Span, Time};
 
 use crate::Propagation;
@@ -115,6 +116,14 @@ impl<P> Wire<P> {
     #[inline]
     pub fn ahead(&self, others: usize) -> Option<&P> {
         self.under_way.get(others).map(|(_, packet)| packet)
+    }
+
+    /// Lets the processor fetch the packet that arrives after `others` more.
+    #[inline]
+    pub fn prefetch(&self, others: usize) {
+        if let Some(packet) = self.under_way.get(others) {
+            prefetch_index(std::slice::from_ref(packet), 0);
+        }
     }
 
     /// How many packets are under way.

@@ -23,7 +23,8 @@ use crate::samples::{LINKS, PROBES, SERIES, Samples};
 /// So many flows fit into a cache, where nothing is gained by fetching them early.
 const FEW: usize = 512;
 
-/// How many packets before its arrival the flow of a packet is fetched, then its end, then what that refers to.
+/// How many packets before its arrival a packet is fetched, then its flow, then its end, then what that refers to.
+const PACKET_AHEAD: usize = 48;
 const FLOW_AHEAD: usize = 32;
 const END_AHEAD: usize = 20;
 const RING_AHEAD: usize = 8;
@@ -183,6 +184,7 @@ impl<'a> World<'a> {
     /// these refer to. Where there are many flows, most of the time would go by in waiting for memory.
     #[inline]
     fn expect(&self, wire: u32) {
+        self.fabric.prefetch(wire, PACKET_AHEAD);
         if let Some(packet) = self.fabric.ahead(wire, FLOW_AHEAD) {
             Lines::prefetch(&self.flows[packet.flow as usize]);
             match packet.body() {

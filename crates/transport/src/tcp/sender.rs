@@ -13,6 +13,7 @@ mod trains;
 use std::sync::Arc;
 
 use control::{Context, Controller, ParameterError, Parameters, RESOLUTION, Restart, SentState, Transmission, Wants};
+use prefetch_index::prefetch_index;
 use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
 use super::delivery_rate::DeliveryRate;
@@ -53,6 +54,22 @@ struct Rare {
     timeouts: u32,
     recoveries: u32,
     spurious: u32,
+}
+
+/// A segment that leaves, in two registers: a [`Data`] passed through memory, piece by piece, would be waited for.
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    sequence: u64,
+    how: How,
+}
+
+/// In what role a segment leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    New,
+    /// New, and it announces a reduction (CWR, RFC 3168).
+    NewAnnouncing,
+    Again,
 }
 
 /// The sender of one connection.
@@ -244,15 +261,15 @@ impl Sender {
 
     /// The next segment that leaves now, if one does. Call until it answers `None`: only then is the timer set.
     pub fn poll_transmit(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
-        let data =
+        let leaving =
             if self.probe.take_pending() { self.send_probe(now, journal) } else { self.next_segment(now, journal) };
-        if data.is_none() {
+        if leaving.is_none() {
             self.note_usage(now);
             if let Some(causes) = self.timers.take_stale() {
                 self.arm(now, causes);
             }
         }
-        data
+        Some(self.leave(now, leaving?))
     }
 
     /// Nothing more leaves now: remembers whether the window is the reason.
@@ -267,7 +284,7 @@ impl Sender {
         }
     }
 
-    fn next_segment(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
+    fn next_segment(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
         let in_flight = self.board.in_flight();
         if in_flight >= self.recovery.limit(self.window) {
             self.blocked = Blocked::Window;
@@ -290,7 +307,10 @@ impl Sender {
             return None;
         }
         Some(match lost {
-            Some(sequence) => self.retransmit(now, sequence, journal),
+            Some(sequence) => {
+                self.retransmit(now, sequence, journal);
+                Leaving { sequence, how: How::Again }
+            }
             None if self.waits_for_train(now, in_flight) => {
                 self.blocked = Blocked::Window;
                 return None;
@@ -323,7 +343,7 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn send_new(&mut self, now: Time) -> Data {
+    fn send_new(&mut self, now: Time) -> Leaving {
         if self.board.outstanding() == 0 {
             let idle = now.since(self.last_sent_at);
             let timeout = self.rtt.timeout(&self.options);
@@ -338,19 +358,17 @@ impl Sender {
         let sequence = self.board.next();
         self.board.push(now, self.delivery.state());
         self.timers.on_new();
-        let reduced = self.recovery.take_announcement();
-        self.leave(now, sequence, false, reduced)
+        Leaving { sequence, how: if self.recovery.take_announcement() { How::NewAnnouncing } else { How::New } }
     }
 
     #[inline(never)]
-    fn retransmit(&mut self, now: Time, sequence: u64, journal: &mut dyn Journal) -> Data {
+    fn retransmit(&mut self, now: Time, sequence: u64, journal: &mut dyn Journal) {
         self.counters.retransmitted += 1;
         self.board.resend(sequence, now, self.delivery.state(), self.tracks_retransmissions());
         self.recovery.on_retransmission(now);
         // The oldest segment gets its full time again, as in BSD and Linux: RFC 6298 leaves it open.
         self.timers.restart(sequence == self.board.first());
         journal.note(Event::Retransmission { sequence });
-        self.leave(now, sequence, true, false)
     }
 
     /// Whether the loss of a retransmission is found before the timer expires.
@@ -360,27 +378,28 @@ impl Sender {
 
     /// A tail loss probe: a new segment if there is one, else the last one again (RFC 8985, section 7.3).
     #[inline(never)]
-    fn send_probe(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
+    fn send_probe(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
         let next = self.board.next();
         let new = self.has_new_data(now);
         let repeated = if new { None } else { Some(self.board.last_unsacked()?) };
         journal.note(Event::TailLossProbe { sequence: repeated.unwrap_or(next) });
-        let data = if let Some(sequence) = repeated {
+        let leaving = if let Some(sequence) = repeated {
             self.counters.retransmitted += 1;
             self.board.resend(sequence, now, self.delivery.state(), self.tracks_retransmissions());
-            self.leave(now, sequence, true, false)
+            Leaving { sequence, how: How::Again }
         } else {
             self.send_new(now)
         };
         self.probe.on_sent(self.board.next(), repeated);
         // Then the retransmission timer runs (RFC 8985, section 7.3).
         self.timers.set_timeout(now + self.rtt.timeout(&self.options));
-        Some(data)
+        Some(leaving)
     }
 
     /// What every transmission has in common.
     #[inline]
-    fn leave(&mut self, now: Time, sequence: u64, retransmission: bool, reduced: bool) -> Data {
+    fn leave(&mut self, now: Time, Leaving { sequence, how }: Leaving) -> Data {
+        let (retransmission, reduced) = (how == How::Again, how == How::NewAnnouncing);
         let payload = self.backlog.payload(sequence);
         self.recovery.on_sent();
         if self.pacer.is_on() {
@@ -469,6 +488,11 @@ impl Sender {
     /// Lets the processor fetch what the next ACK needs beside the sender itself, without waiting for it.
     pub fn prefetch(&self) {
         self.board.prefetch();
+        // The controller's place, counted from that of an empty slice: what it is behind `dyn` does not matter.
+        let (nothing, controller): (&[u8], *const dyn Controller) = (&[], self.controller.as_ref());
+        let bytes = controller.cast::<u8>().addr().wrapping_sub(nothing.as_ptr().addr());
+        prefetch_index(nothing, bytes);
+        prefetch_index(nothing, bytes.wrapping_add(64));
     }
 
     /// The controller, for its window, threshold and probes.
