@@ -369,10 +369,10 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads
     let tables = Tables {
         flows: rows.collect(),
         links: emulator.links.links,
-        flow_series: endpoints.series,
+        flow_series: endpoints.series.into(),
         link_series: emulator.links.series,
         probes,
-        events: in_order([emulator.links.events, emulator.events, endpoints.events].concat()),
+        events: in_order([emulator.links.events, emulator.events, endpoints.events].concat()).into(),
         ..Tables::default()
     };
     Outcome { tables, cost, notes: fidelity }

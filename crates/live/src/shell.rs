@@ -293,7 +293,11 @@ fn outcome(plan: &Plan, testbed: &Testbed, report: Report, ended: Ended, log_fai
     let fidelity = fidelity(plan, &report, testbed, &Traced { source: "none", missed: 0 }, Vec::new());
     let Report { ended: over, links, .. } = report;
     let Ended { status, turned_away } = ended;
-    let tables =
-        Tables { links: links.links, link_series: links.series, events: in_order(links.events), ..Tables::default() };
+    let tables = Tables {
+        links: links.links,
+        link_series: links.series,
+        events: in_order(links.events).into(),
+        ..Tables::default()
+    };
     ShellOutcome { status, elapsed: over.since(Time::ZERO), turned_away, tables, fidelity, log_failed }
 }

@@ -27,7 +27,7 @@ fn run(toml: &str) -> Outcome {
 
 /// When something happened to a flow, and the value.
 fn events(outcome: &Outcome, flow: usize, kind: EventKind) -> Vec<(f64, f64)> {
-    let events = &outcome.tables.events;
+    let events = &outcome.tables.events.columns();
     let of_flow = |&i: &usize| events.flow[i] as usize == flow && events.kind[i] == kind;
     (0..events.kind.len()).filter(of_flow).map(|i| (events.time_s[i], events.value[i])).collect()
 }
@@ -50,7 +50,7 @@ fn a_silent_second_runs_into_timeouts_that_turn_out_to_be_spurious() {
         record = {{ flow_series = "1ms" }}
         "#
     ));
-    let series = &outcome.tables.flow_series;
+    let series = &outcome.tables.flow_series.columns();
     // What Reno, CUBIC and CDG keep of the window on a timeout.
     let kept = [Some(0.5), Some(717.0 / 1024.0), Some(0.5), None, None, Some(0.5)];
     let mut going_on = 0;

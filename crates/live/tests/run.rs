@@ -13,7 +13,7 @@ use live::{Algorithms, Outcome, ProjectControllers};
 use record::EventKind;
 
 fn count(outcome: &Outcome, kind: EventKind) -> u64 {
-    outcome.tables.events.kind.iter().filter(|&&other| other == kind).count() as u64
+    outcome.tables.events.columns().kind.iter().filter(|&&other| other == kind).count() as u64
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn reno_fills_ten_megabits_and_sees_the_round_trip_time_of_the_path() {
     // 1448 of 1500 bytes are payload.
     assert!((flow.goodput_bps / link.throughput_bps / (1448.0 / 1500.0) - 1.0).abs() < 0.02, "{flow:?}");
     assert_eq!(count(&outcome, EventKind::Start), 1);
-    let series = &outcome.tables.flow_series;
+    let series = &outcome.tables.flow_series.columns();
     let first = series.smoothed_rtt_ms.iter().find(|rtt| !rtt.is_nan()).unwrap();
     assert!((40.0..41.2).contains(first), "the handshake finds the path empty: {first}");
     assert!(series.window_segments.iter().any(|&window| window > 40.0));
@@ -203,7 +203,7 @@ fn rows_at_acks_tell_the_window_as_each_ack_left_it() {
     // What one ACK lets out; the kernel's own choice makes 2.5 of it here.
     assert!(outcome.notes.trains.mean < 2.3, "{:?}", outcome.notes.trains);
     assert_eq!((outcome.notes.state_source, outcome.notes.missed_records), ("tracepoint", 0));
-    let series = &outcome.tables.flow_series;
+    let series = &outcome.tables.flow_series.columns();
     assert!(series.time_s.windows(2).all(|pair| pair[0] <= pair[1]), "rows are in the order of time");
     let first: Vec<usize> = (0..series.flow.len()).filter(|&row| series.flow[row] == 0).collect();
     // Ten segments leave at once, and are acknowledged one by one 40 ms later: each lets the window grow by one.
@@ -244,7 +244,7 @@ fn controllers_of_this_project_tell_of_themselves_at_every_so_manieth_ack() {
         let tables = outcome(probes).tables;
         assert!(tables.probes.time_s.is_sorted(), "rows of all controllers are in the order of time");
         for (flow, name) in [(0, "backoffs"), (1, "epoch")] {
-            let acks = tables.flow_series.flow.iter().filter(|&&of| of == flow).count();
+            let acks = tables.flow_series.columns().flow.iter().filter(|&&of| of == flow).count();
             let probes = &tables.probes;
             let named =
                 |row: &usize| probes.names()[usize::from(probes.code[*row])] == name && probes.flow[*row] == flow;
@@ -256,7 +256,7 @@ fn controllers_of_this_project_tell_of_themselves_at_every_so_manieth_ack() {
             let of_flow = |rows: &[u32], times: &[f64]| -> Vec<u64> {
                 rows.iter().zip(times).filter(|row| *row.0 == flow).map(|row| row.1.to_bits()).collect()
             };
-            let acks = of_flow(&tables.flow_series.flow, &tables.flow_series.time_s);
+            let acks = of_flow(&tables.flow_series.columns().flow, &tables.flow_series.columns().time_s);
             let at = of_flow(&probes.flow, &probes.time_s);
             let with_row = at.iter().filter(|at| acks.binary_search(at).is_ok()).count();
             assert!(with_row >= at.len() * 99 / 100, "{name}: {with_row} of {} have the time of an ACK", at.len());

@@ -1,5 +1,8 @@
 //! What a run gives: tables, and what it cost.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use arrow_array::RecordBatch;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -7,35 +10,48 @@ use record::Tables;
 use serde_json::Value;
 
 use crate::catalogue::to_python;
-use crate::failure::Failure;
-use crate::table::{Table, record_batch};
+use crate::table::{Table, arrow_failure, record_batch};
 
 /// The tables of one run.
 #[pyclass(frozen, module = "ackclock._engine")]
 pub(crate) struct Run {
-    tables: Vec<(&'static str, RecordBatch)>,
+    tables: Mutex<RunTables>,
     engine: Value,
 }
 
+/// Tables take several times the memory as batches, so each becomes one only when it is asked for.
+struct RunTables {
+    recorded: Tables,
+    batches: HashMap<&'static str, RecordBatch>,
+}
+
+impl RunTables {
+    /// The batch of the table called `name`; `None` if there is none.
+    fn batch(&mut self, name: &str) -> PyResult<Option<RecordBatch>> {
+        if let Some(batch) = self.batches.get(name) {
+            return Ok(Some(batch.clone()));
+        }
+        let Some(table) = self.recorded.take(name) else { return Ok(None) };
+        let name = table.name;
+        let batch = record_batch(table).map_err(|error| arrow_failure(&error))?;
+        self.batches.insert(name, batch.clone());
+        Ok(Some(batch))
+    }
+}
+
 impl Run {
-    pub(crate) fn new(tables: Tables, engine: Value) -> Result<Self, Failure> {
-        let tables = tables.into_tables().map(|table| {
-            let name = table.name;
-            record_batch(table).map(|batch| (name, batch))
-        });
-        let tables: Result<_, _> = tables.into_iter().collect();
-        Ok(Self { tables: tables.map_err(|error| Failure::Fault(error.to_string()))?, engine })
+    pub(crate) fn new(recorded: Tables, engine: Value) -> Self {
+        Self { tables: Mutex::new(RunTables { recorded, batches: HashMap::new() }), engine }
     }
 }
 
 #[pymethods]
 impl Run {
     /// The table called `name`.
-    fn table(&self, name: &str) -> PyResult<Table> {
-        let found = self.tables.iter().find(|(known, _)| *known == name);
-        found.map(|(_, batch)| Table(batch.clone())).ok_or_else(|| {
-            let known = self.tables.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
-            PyKeyError::new_err(format!("there is no table `{name}`; there are {known}"))
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        let batch = py.detach(|| self.tables.lock().unwrap_or_else(PoisonError::into_inner).batch(name));
+        batch?.map(Table).ok_or_else(|| {
+            PyKeyError::new_err(format!("there is no table `{name}`; there are {}", Tables::NAMES.join(", ")))
         })
     }
 

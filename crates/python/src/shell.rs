@@ -76,7 +76,7 @@ pub(crate) fn shell(
     let outcome = outcome.map_err(|_| PyRuntimeError::new_err("the engine failed"))?.map_err(failed)?;
     let ShellOutcome { status, elapsed, turned_away, tables, fidelity, log_failed } = outcome;
     let cost = Cost { events: 0, data_packets: 0, cpu_s: fidelity.emulator_cpu_s, wall_s: elapsed.as_secs_f64() };
-    let run = engine_of(Live::KIND, cost, &fidelity).and_then(|mut engine| {
+    let run = engine_of(Live::KIND, cost, &fidelity).map(|mut engine| {
         engine["turned_away"] = turned_away.into();
         Run::new(tables, engine)
     });

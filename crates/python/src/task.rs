@@ -79,7 +79,7 @@ impl<M: Maker> Task for EngineTask<M> {
         };
         match (self.maker.fail(&plan, &kept, failure), outcome) {
             (None, Some(outcome)) => {
-                Run::new(outcome.tables, engine_of(M::Engine::KIND, outcome.cost, &outcome.notes)?)
+                Ok(Run::new(outcome.tables, engine_of(M::Engine::KIND, outcome.cost, &outcome.notes)?))
             }
             (Some(failure), _) => Err(failure),
             (None, None) => Err(Failure::Fault("the run gave no tables".to_owned())),

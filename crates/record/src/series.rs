@@ -2,85 +2,63 @@
 
 use units::Time;
 
+use crate::Series;
 use crate::seconds;
-use crate::table::{Column, Data, columns};
+use crate::table::{Column, Data, columns, kinds};
 
-/// What the sender of a flow is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
-pub enum FlowState {
-    /// Nothing is amiss.
-    Open,
-    /// Duplicate ACKs or SACKs arrived, nothing is deemed lost yet.
-    Disorder,
-    /// Fast recovery.
-    Recovery,
-    /// Repair after a retransmission timeout.
-    Loss,
-    /// The window was reduced for congestion marks.
-    Reduced,
+kinds! {
+    /// What the sender of a flow is doing.
+    pub enum FlowState {
+        /// Nothing is amiss.
+        Open = "open",
+        /// Duplicate ACKs or SACKs arrived, nothing is deemed lost yet.
+        Disorder = "disorder",
+        /// Fast recovery.
+        Recovery = "recovery",
+        /// Repair after a retransmission timeout.
+        Loss = "loss",
+        /// The window was reduced for congestion marks.
+        Reduced = "reduced",
+    }
 }
 
-impl FlowState {
-    /// The names in tables, in the order of the variants.
-    pub const NAMES: [&str; 5] = ["open", "disorder", "recovery", "loss", "reduced"];
-}
-
-/// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
-pub enum EventKind {
-    /// A flow started.
-    Start,
-    /// A flow stopped at its time.
-    Stop,
-    /// A flow delivered its last byte.
-    Complete,
-    /// A queue dropped a packet, one that arrived or one that waited; the value is the number of packets waiting then.
-    Drop,
-    /// An impairment lost a packet.
-    Lost,
-    /// A queue marked a packet.
-    Mark,
-    /// The sender deems a segment lost; the value is the latest round-trip time in milliseconds.
-    DeemedLost,
-    /// A segment was sent again.
-    Retransmission,
-    /// The controller was told of a loss; the value is its window before, in segments.
-    LossEvent,
-    /// Recovery ended.
-    Recovered,
-    /// The retransmission timer expired; the value is the window before, in segments.
-    Timeout,
-    /// A tail loss probe was sent.
-    TailLossProbe,
-    /// A reduction turned out to be spurious.
-    Spurious,
-    /// The controller was told of congestion marks.
-    Ecn,
-}
-
-impl EventKind {
-    /// The names in tables, in the order of the variants.
-    pub const NAMES: [&str; 14] = [
-        "start",
-        "stop",
-        "complete",
-        "drop",
-        "lost",
-        "mark",
-        "deemed-lost",
-        "retransmission",
-        "loss-event",
-        "recovered",
-        "timeout",
-        "tail-loss-probe",
-        "spurious",
-        "ecn",
-    ];
+kinds! {
+    /// What happened.
+    pub enum EventKind {
+        /// A flow started.
+        Start = "start",
+        /// A flow stopped at its time.
+        Stop = "stop",
+        /// A flow delivered its last byte.
+        Complete = "complete",
+        /// A queue dropped a packet, one that arrived or one that waited; the value is the number of packets
+        /// waiting then.
+        Drop = "drop",
+        /// An impairment lost a packet.
+        Lost = "lost",
+        /// A queue marked a packet.
+        Mark = "mark",
+        /// The sender deems a segment lost; the value is the latest round-trip time in milliseconds.
+        DeemedLost = "deemed-lost",
+        /// A segment was sent again.
+        Retransmission = "retransmission",
+        /// The controller was told of a loss; the value is its window before, in segments.
+        LossEvent = "loss-event",
+        /// Recovery ended.
+        Recovered = "recovered",
+        /// The retransmission timer expired; the value is the window before, in segments.
+        Timeout = "timeout",
+        /// A tail loss probe was sent.
+        TailLossProbe = "tail-loss-probe",
+        /// A reduction turned out to be spurious.
+        Spurious = "spurious",
+        /// The controller was told of congestion marks.
+        Ecn = "ecn",
+    }
 }
 
 columns! {
+    packed;
     /// The state of a flow at a sampling time.
     row FlowSample;
     /// Samples of the flows, in the order of time.
@@ -141,6 +119,7 @@ columns! {
 }
 
 columns! {
+    packed;
     /// Something that happened.
     row EventRow;
     /// What happened, in the order of time.
@@ -159,7 +138,7 @@ columns! {
     value: f64 => NullableF64;
 }
 
-impl Events {
+impl Series<Events> {
     /// Appends an event of `flow` at one of its endpoints or at `link`.
     #[inline]
     pub fn record(
@@ -183,23 +162,28 @@ impl Events {
 
     /// Puts the events in the order of time, those of one instant in the order in which they were appended.
     pub fn sort_by_time(&mut self) {
-        if self.time_s.is_sorted() {
+        let mut last = f64::NEG_INFINITY;
+        let out_of_order = self.any_piece(|piece| {
+            let before = last;
+            last = piece.time_s.last().copied().unwrap_or(before);
+            !piece.time_s.is_sorted() || piece.time_s.first().is_some_and(|&first| first < before)
+        });
+        if !out_of_order {
             return;
         }
-        let mut order: Vec<usize> = (0..self.time_s.len()).collect();
-        order.sort_by(|&a, &b| self.time_s[a].total_cmp(&self.time_s[b]));
-        let mut sorted = Self::default();
+        let events = std::mem::take(self).into_columns();
+        let mut order: Vec<usize> = (0..events.time_s.len()).collect();
+        order.sort_by(|&a, &b| events.time_s[a].total_cmp(&events.time_s[b]));
         for row in order {
-            sorted.push(EventRow {
-                time_s: self.time_s[row],
-                kind: self.kind[row],
-                flow: self.flow[row],
-                link: self.link[row],
-                sequence: self.sequence[row],
-                value: self.value[row],
+            self.push(EventRow {
+                time_s: events.time_s[row],
+                kind: events.kind[row],
+                flow: events.flow[row],
+                link: events.link[row],
+                sequence: events.sequence[row],
+                value: events.value[row],
             });
         }
-        *self = sorted;
     }
 }
 
@@ -262,10 +246,10 @@ mod tests {
 
     #[test]
     fn an_event_without_link_segment_or_value_has_nulls_there() {
-        let mut events = Events::default();
+        let mut events = Series::<Events>::default();
         events.record(Time::from_nanos(1_500_000_000), EventKind::TailLossProbe, 2, None, None, None);
         events.record(Time::from_nanos(2_000_000_000), EventKind::Drop, 0, Some(1), Some(77), Some(84.0));
-        let columns = events.into_columns();
+        let columns = events.into_columns().into_columns();
         assert_eq!(columns[0].data, Data::F64(vec![1.5, 2.0]));
         let Data::Dict { codes, names } = &columns[1].data else { panic!("{:?}", columns[1]) };
         assert_eq!(
@@ -280,11 +264,12 @@ mod tests {
 
     #[test]
     fn events_sort_by_time_and_keep_their_order_within_an_instant() {
-        let mut events = Events::default();
+        let mut events = Series::<Events>::default();
         for (nanos, flow) in [(2_000_000_000, 0), (1_000_000_000, 1), (2_000_000_000, 2), (1_500_000_000, 3)] {
             events.record(Time::from_nanos(nanos), EventKind::Drop, flow, None, None, None);
         }
         events.sort_by_time();
+        let events = events.into_columns();
         assert_eq!((events.time_s, events.flow), (vec![1.0, 1.5, 2.0, 2.0], vec![1, 3, 0, 2]));
     }
 

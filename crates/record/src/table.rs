@@ -1,8 +1,10 @@
 //! Tables of a run as named columns, and the macro that declares a row with its columns.
 
+use std::mem::take;
+
 use units::{Span, Time};
 
-use crate::{Events, FlowRow, FlowSeries, Frames, LinkRow, LinkSeries, Probes, StationRow};
+use crate::{Events, FlowRow, FlowSeries, Frames, LinkRow, LinkSeries, Probes, Series, StationRow};
 
 /// A column of a [`Table`].
 #[derive(Clone, Debug, PartialEq)]
@@ -79,13 +81,13 @@ pub struct Tables {
     /// A row per link direction, over the measured interval.
     pub links: Vec<LinkRow>,
     /// Samples of the flows.
-    pub flow_series: FlowSeries,
+    pub flow_series: Series<FlowSeries>,
     /// Samples of the links.
     pub link_series: LinkSeries,
     /// Named internals of the controllers.
     pub probes: Probes,
     /// What happened, one row each.
-    pub events: Events,
+    pub events: Series<Events>,
     /// A row per station of a wireless medium, over the measured interval.
     pub stations: Vec<StationRow>,
     /// Frames on the air, one row each.
@@ -98,19 +100,25 @@ impl Tables {
         ["flows", "links", "flow_series", "link_series", "probes", "events", "stations", "frames"];
 
     /// The tables as named columns; the vectors of the series are moved, not copied.
-    pub fn into_tables(self) -> [Table; 8] {
-        let columns = [
-            FlowRow::columns(self.flows),
-            LinkRow::columns(self.links),
-            self.flow_series.into_columns(),
-            self.link_series.into_columns(),
-            self.probes.into_columns(),
-            self.events.into_columns(),
-            StationRow::columns(self.stations),
-            self.frames.into_columns(),
-        ];
-        let mut names = Self::NAMES.into_iter();
-        columns.map(|columns| Table { name: names.next().unwrap_or_default(), columns })
+    pub fn into_tables(mut self) -> [Table; 8] {
+        Self::NAMES.map(|name| self.take(name).unwrap_or(Table { name, columns: Vec::new() }))
+    }
+
+    /// The table called `name` as named columns, whose rows are given up; `None` if there is none of that name.
+    pub fn take(&mut self, name: &str) -> Option<Table> {
+        let name = Self::NAMES.into_iter().find(|known| *known == name)?;
+        let columns = match name {
+            "flows" => FlowRow::columns(take(&mut self.flows)),
+            "links" => LinkRow::columns(take(&mut self.links)),
+            "flow_series" => take(&mut self.flow_series).into_columns().into_columns(),
+            "link_series" => take(&mut self.link_series).into_columns(),
+            "probes" => take(&mut self.probes).into_columns(),
+            "events" => take(&mut self.events).into_columns().into_columns(),
+            "stations" => StationRow::columns(take(&mut self.stations)),
+            "frames" => take(&mut self.frames).into_columns(),
+            _ => return None,
+        };
+        Some(Table { name, columns })
     }
 }
 
@@ -123,6 +131,46 @@ pub fn seconds(at: Time) -> f64 {
 pub fn milliseconds(span: Span) -> f64 {
     if span == Span::MAX { f64::NAN } else { span.as_nanos() as f64 / 1e6 }
 }
+
+/// Declares the kinds of something as a column knows them: each with its name in tables.
+macro_rules! kinds {
+    ($(#[$meta:meta])* pub enum $kind:ident { $($(#[$variant_meta:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum $kind {
+            $($(#[$variant_meta])* $variant,)*
+        }
+
+        impl $kind {
+            const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The names in tables, in the order of the variants.
+            pub const NAMES: [&str; Self::ALL.len()] = [$($name),*];
+        }
+
+        impl crate::packed::Value for $kind {
+            const UNITS: u8 = 1;
+
+            fn count(self, _: u8) -> Option<u64> {
+                Some(self as u64)
+            }
+
+            fn of_count(count: u64, _: u8) -> Self {
+                Self::ALL[count as usize]
+            }
+
+            fn bits(self) -> u64 {
+                self as u64
+            }
+
+            fn of_bits(bits: u64) -> Self {
+                Self::ALL[bits as usize]
+            }
+        }
+    };
+}
+pub(crate) use kinds;
 
 /// Declares a row and the columns that rows of its kind make: `field: type => Data variant, "unit"`.
 macro_rules! columns {
@@ -150,18 +198,53 @@ macro_rules! columns {
                 $(self.$field.push(row.$field);)*
             }
 
-            /// Makes room for `rows` more rows.
-            #[allow(dead_code, reason = "only series know their length in advance")]
-            $vis fn reserve(&mut self, rows: usize) {
-                $(self.$field.reserve_exact(rows);)*
-            }
-
             pub(crate) fn into_columns(self) -> Vec<crate::Column> {
                 vec![$(crate::Column {
                     name: stringify!($field),
                     unit: crate::table::columns!(@unit $($unit)?),
                     data: crate::table::columns!(@data $variant, self.$field, $type),
                 },)*]
+            }
+        }
+    };
+    (packed; $(#[$row_meta:meta])* row $row:ident;
+        $(#[$columns_meta:meta])* $vis:vis columns $columns:ident;
+        $($(#[$field_meta:meta])* $field:ident: $type:ty => $variant:ident $(in $unit:literal)?;)*
+    ) => {
+        crate::table::columns! {
+            $(#[$row_meta])* row $row;
+            $(#[$columns_meta])* $vis columns $columns;
+            $($(#[$field_meta])* $field: $type => $variant $(in $unit)?;)*
+        }
+
+        impl crate::rows::Columns for $columns {
+            type Row = $row;
+
+            #[inline]
+            fn push(&mut self, row: $row) {
+                $(self.$field.push(row.$field);)*
+            }
+
+            #[inline]
+            fn rows(&self) -> usize {
+                self.time_s.len()
+            }
+
+            fn reserve(&mut self, rows: usize) {
+                $(self.$field.reserve_exact(rows);)*
+            }
+
+            fn pack(&mut self) -> Vec<crate::packed::Block> {
+                let packed = vec![$(crate::packed::Block::of(&self.$field)),*];
+                $(self.$field.clear();)*
+                packed
+            }
+
+            fn unpack(&mut self, packed: &[crate::packed::Block]) {
+                let mut blocks = packed.iter();
+                $(if let Some(block) = blocks.next() {
+                    block.unpack(&mut self.$field);
+                })*
             }
         }
     };

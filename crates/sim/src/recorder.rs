@@ -42,14 +42,8 @@ impl Recorder {
     pub(crate) fn new(plan: &Plan, drawn: &[DrawnFlow]) -> Self {
         let (series_every, probes_every) = (every_acks(plan.record.flow_series), every_acks(plan.record.probes));
         let counts = series_every > 0 || probes_every > 0;
-        let mut tables = Tables::default();
-        if let Sampling::Every(span) = plan.record.flow_series {
-            let rows = |life: Span| (life.as_nanos() / span.as_nanos()) as usize + 1;
-            let lasting = plan.flows.iter().filter(|flow| flow.every.is_none());
-            tables.flow_series.reserve(lasting.map(|f| rows(f.stop.since(f.start))).sum());
-        }
         Self {
-            tables,
+            tables: Tables::default(),
             flows: Vec::with_capacity(plan.flows.len()),
             free: Vec::new(),
             left: Vec::new(),

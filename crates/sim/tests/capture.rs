@@ -252,7 +252,7 @@ fn tshark_counts_the_retransmissions_that_were_sent_and_no_ack_of_what_was_not()
         return;
     };
     let sent: u64 = tables.flows.iter().map(|flow| flow.retransmitted_packets).sum();
-    let noted = tables.events.kind.iter().filter(|kind| **kind == EventKind::Retransmission).count() as u64;
+    let noted = tables.events.columns().kind.iter().filter(|kind| **kind == EventKind::Retransmission).count() as u64;
     assert!(noted <= sent && noted > 0);
     assert_eq!(again, sent);
     assert_eq!(count("tcp.analysis.ack_lost_segment or tcp.analysis.lost_segment"), Some(0));

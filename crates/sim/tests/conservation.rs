@@ -225,7 +225,7 @@ fn rest(tables: &Tables, link: usize) -> Rest {
 /// timeout just before the end leaves a packet in service.
 fn is_quiet(tables: &Tables) -> bool {
     const LATELY: f64 = DURATION - 2.0;
-    let (links, flows) = (&tables.link_series, &tables.flow_series);
+    let (links, flows) = (&tables.link_series, &tables.flow_series.columns());
     let still = |time_s: &[f64], of: &[u32], count: &[u64]| {
         let rows = || (0..of.len()).filter(|&row| time_s[row] >= LATELY);
         rows().all(|row| rows().find(|&first| of[first] == of[row]).is_some_and(|first| count[first] == count[row]))
@@ -235,6 +235,7 @@ fn is_quiet(tables: &Tables) -> bool {
 
 /// At every link, what arrived has left, was dropped or lost, or is still there; queues keep to their limit.
 fn check_links(plan: &Plan, tables: &Tables) {
+    let events = tables.events.columns();
     for (index, (link, planned)) in tables.links.iter().zip(&plan.links).enumerate() {
         let name = &link.name;
         let rest = rest(tables, index);
@@ -245,8 +246,8 @@ fn check_links(plan: &Plan, tables: &Tables) {
             assert!((rest.waiting..=rest.waiting + 1).contains(&there), "{name}: {there}, {} wait", rest.waiting);
         }
         let count = |kind| {
-            let of_link = |row: &usize| tables.events.link[*row] as usize == index && tables.events.kind[*row] == kind;
-            (0..tables.events.kind.len()).filter(of_link).count() as u64
+            let of_link = |row: &usize| events.link[*row] as usize == index && events.kind[*row] == kind;
+            (0..events.kind.len()).filter(of_link).count() as u64
         };
         assert_eq!(count(EventKind::Drop), link.dropped_packets, "{name}");
         assert_eq!(count(EventKind::Lost), link.lost_packets, "{name}");
@@ -267,6 +268,7 @@ fn check_links(plan: &Plan, tables: &Tables) {
 /// No flow delivers what it did not send, and none sends what it was not given.
 fn check_flows(plan: &Plan, drawn: &[DrawnFlow], tables: &Tables) {
     assert_eq!(tables.flows.len(), drawn.len());
+    let events = tables.events.columns();
     for (flow, drawn) in tables.flows.iter().zip(drawn) {
         let (name, planned) = (&flow.name, &plan.flows[drawn.of]);
         assert_eq!(*name, drawn.name(plan));
@@ -283,8 +285,8 @@ fn check_flows(plan: &Plan, drawn: &[DrawnFlow], tables: &Tables) {
         let base = hops.map(|hop| hop.delay.shortest().as_nanos()).sum::<u64>() as f64 / 1e6;
         assert!(flow.rtt_min_ms.is_nan() || flow.rtt_min_ms >= base, "{name}: {} below {base}", flow.rtt_min_ms);
         let of_flow = |kind| {
-            let own = |row: &usize| tables.events.flow[*row] == flow.flow && tables.events.kind[*row] == kind;
-            (0..tables.events.kind.len()).filter(own).count() as u64
+            let own = |row: &usize| events.flow[*row] == flow.flow && events.kind[*row] == kind;
+            (0..events.kind.len()).filter(own).count() as u64
         };
         assert_eq!(of_flow(EventKind::Timeout), flow.timeouts, "{name}");
         let again = of_flow(EventKind::Retransmission);

@@ -183,7 +183,7 @@ fn a_change_of_behaviour_shows() {
     for (name, text) in SCENARIOS {
         let tables = run_plan(plan(text), 1);
         let delivered: u64 = tables.flows.iter().map(|flow| flow.delivered_bytes).sum();
-        let events = tables.events.kind.len();
+        let events = tables.events.columns().kind.len();
         let print = fingerprint(tables);
         writeln!(lines, "{print:016x}  {:>6} kB, {events:>4} events: {name}", delivered / 1000).unwrap();
     }

@@ -22,13 +22,13 @@ fn drawn(windows: &[f64]) -> String {
 }
 
 fn windows(tables: &Tables, times: impl Iterator<Item = f64>) -> Vec<f64> {
-    let series = &tables.flow_series;
+    let series = &tables.flow_series.columns();
     times.map(|time| at(&series.time_s, &series.window_segments, time)).collect()
 }
 
 /// How often each kind of event happened, in the order of the kinds.
 fn counts(tables: &Tables) -> String {
-    let count = |kind: usize| tables.events.kind.iter().filter(|&&k| k as usize == kind).count();
+    let count = |kind: usize| tables.events.columns().kind.iter().filter(|&&k| k as usize == kind).count();
     let named = EventKind::NAMES.iter().enumerate().map(|(kind, name)| (name, count(kind)));
     named.filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
 }

@@ -138,7 +138,7 @@ fn relentless_pays_one_segment_for_each_that_was_lost() {
             let tables = struck("cc = \"relentless\"", &loss, transport, 10, 0, 1, "1ack");
             let losses = events(&tables, EventKind::LossEvent);
             let recovered = events(&tables, EventKind::Recovered);
-            let series = &tables.flow_series;
+            let series = &tables.flow_series.columns();
             let place = || format!("packets {packets}{transport}");
             // What recovery began with, less the window of the next ACK, which has added a four-hundredth already, or
             // of the next loss.

@@ -38,7 +38,7 @@ fn what_is_recorded_does_not_change_what_happens() {
             record = {record}
             "#
         ));
-        (format!("{:?}", tables.flows), format!("{:?}", tables.links), format!("{:?}", tables.events))
+        (format!("{:?}", tables.flows), format!("{:?}", tables.links), format!("{:?}", tables.events.columns()))
     };
     let nothing = recorded(r#"{ flow_series = "off", probes = "off", link_series = "off" }"#);
     for record in [
@@ -127,7 +127,7 @@ fn a_controller_from_outside_comes_before_the_registry() {
     // with delayed ACKs of pairs, 42.4 ms.
     let goodput = tables.flows[0].goodput_bps;
     assert!((10.0 * 1448.0 * 8.0 / 0.0424..=10.0 * 1448.0 * 8.0 / 0.0412).contains(&goodput), "{goodput}");
-    assert!(tables.flow_series.window_segments.iter().all(|window| *window == 10.0));
+    assert!(tables.flow_series.columns().window_segments.iter().all(|window| *window == 10.0));
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub(crate) fn run(text: &str) -> Tables {
 
 /// Time in seconds and value of the events of one kind.
 pub(crate) fn events(tables: &Tables, kind: EventKind) -> Vec<(f64, f64)> {
-    let events = &tables.events;
+    let events = &tables.events.columns();
     let rows = events.kind.iter().zip(events.time_s.iter().zip(&events.value));
     rows.filter(|(k, _)| **k == kind).map(|(_, (&time, &value))| (time, value)).collect()
 }

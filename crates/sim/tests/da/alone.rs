@@ -9,8 +9,8 @@ use crate::{NETWORK, Network, alone, packets_per_second, probe, windows};
 fn the_path_is_as_long_as_the_paper_says() {
     for (bottleneck, base) in [("\"100ms\"", 221.44), ("\"50ms\"", 121.44)] {
         let tables = Network { bottleneck, ..NETWORK }.run(("da", "", "0s"), None);
-        assert_eq!(tables.flow_series.latest_rtt_ms[0], base);
-        assert_eq!(tables.flow_series.min_rtt_ms.last(), Some(&base));
+        assert_eq!(tables.flow_series.columns().latest_rtt_ms[0], base);
+        assert_eq!(tables.flow_series.columns().min_rtt_ms.last(), Some(&base));
     }
 }
 
@@ -31,8 +31,8 @@ fn thirty_seven_packets_are_the_largest_window_without_loss() {
         let tables = alone("jk", &format!("max_window = {window}, initial_threshold = 16"));
         assert_eq!(!events(&tables, EventKind::Drop).is_empty(), losses, "{window}");
         if !losses {
-            assert_eq!(tables.flow_series.latest_rtt_ms.last(), Some(&370.0));
-            assert_eq!(tables.flow_series.window_segments.last(), Some(&37.0));
+            assert_eq!(tables.flow_series.columns().latest_rtt_ms.last(), Some(&370.0));
+            assert_eq!(tables.flow_series.columns().window_segments.last(), Some(&37.0));
         }
     }
 }
@@ -42,7 +42,7 @@ fn da_leaves_slow_start_at_a_window_of_thirteen() {
     let tables = alone("da", "");
     let (_, phases) = probe(&tables, 0, "phase");
     let exit = phases.iter().position(|&phase| phase == 2.0).unwrap();
-    assert_eq!(tables.flow_series.window_segments[exit], 13.0);
+    assert_eq!(tables.flow_series.columns().window_segments[exit], 13.0);
     // 10 W/D = 130/251.44.
     assert!((probe(&tables, 0, "ndg").1[exit] - 0.517).abs() < 0.0005);
     assert!(phases[exit..].iter().all(|&phase| phase == 2.0));
@@ -53,7 +53,7 @@ fn with_the_printed_sign_da_leaves_slow_start_at_two() {
     let tables = alone("da", "ndg_sign = \"below\"");
     let (_, phases) = probe(&tables, 0, "phase");
     let exit = phases.iter().position(|&phase| phase == 2.0).unwrap();
-    assert_eq!(tables.flow_series.window_segments[exit], 2.0);
+    assert_eq!(tables.flow_series.columns().window_segments[exit], 2.0);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn da_settles_at_23_packets_and_fills_the_link_without_loss() {
         let row = &tables.flows[0];
         // 23 packets, one each 10 ms.
         assert_eq!((row.rtt_min_ms, row.rtt_max_ms), (230.0, 230.0));
-        assert_eq!(at(&tables.flow_series.time_s, &tables.flow_series.latest_rtt_ms, 90.0), 230.0);
+        assert_eq!(at(&tables.flow_series.columns().time_s, &tables.flow_series.columns().latest_rtt_ms, 90.0), 230.0);
     }
 }
 
@@ -107,7 +107,7 @@ fn jk_uses_seven_eighths_of_the_link_and_loses_every_seven_seconds() {
     let rate = packets_per_second(&tables, 0);
     assert!((85.5..88.5).contains(&rate), "{rate}");
     // Half the window at the loss, which is one or two above 37: 18 or 19.
-    let thresholds = &tables.flow_series.threshold_segments;
+    let thresholds = &tables.flow_series.columns().threshold_segments;
     assert!([18.0, 19.0].contains(thresholds.last().unwrap()));
     let row = &tables.flows[0];
     assert!((370.0..372.0).contains(&row.rtt_max_ms) && (row.rtt_mean_ms - 290.0).abs() < 4.0, "{}", row.rtt_mean_ms);

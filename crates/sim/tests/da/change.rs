@@ -36,6 +36,6 @@ fn the_reference_is_replaced_at_the_fourth_reduction_and_the_window_recovers() {
 fn without_max_reduce_the_longer_way_looks_congested_for_ever() {
     let tables = longer("");
     assert_eq!(probe(&tables, 0, "reference_delay_ms").1.last(), Some(&121.44));
-    assert_eq!(tables.flow_series.window_segments.last(), Some(&1.0));
+    assert_eq!(tables.flow_series.columns().window_segments.last(), Some(&1.0));
     assert!(packets_per_second(&tables, 0) < 10.0);
 }

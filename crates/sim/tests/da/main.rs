@@ -70,7 +70,7 @@ fn packets_per_second(tables: &Tables, flow: usize) -> f64 {
 
 /// Windows of `flow` from `start` seconds on, one for each ACK.
 fn windows(tables: &Tables, flow: u32, start: f64) -> Vec<f64> {
-    let s = &tables.flow_series;
+    let s = &tables.flow_series.columns();
     (0..s.time_s.len()).filter(|&i| s.flow[i] == flow && s.time_s[i] >= start).map(|i| s.window_segments[i]).collect()
 }
 

@@ -32,7 +32,7 @@ fn newreno_meets_its_loss_when_pipe_and_buffer_are_full_and_halves() {
         assert!(losses.len() > 50, "{}", losses.len());
         for &(time, window) in &losses {
             assert!((full - 0.1..=full).contains(&window), "{window} at {time} s with room for {buffer}");
-            let series = &tables.flow_series;
+            let series = &tables.flow_series.columns();
             let after = at(&series.time_s, &series.window_segments, time);
             assert_eq!(after, window / 2.0, "at {time} s");
         }
@@ -125,7 +125,7 @@ fn after_a_loss_cubic_climbs_along_its_cubic() {
                    transport = { ack_every = 1, sack_compression = "0s" } }]
         record = { flow_series = "1ack", probes = "off" }
         "#);
-    let series = &tables.flow_series;
+    let series = &tables.flow_series.columns();
     assert_eq!(events(&tables, EventKind::LossEvent).iter().map(|loss| loss.1).collect::<Vec<_>>(), [410.0]);
     let start = events(&tables, EventKind::Recovered)[0].0;
     let closed_form = [
@@ -158,7 +158,7 @@ fn cubic_leaves_slow_start_at_the_window_at_which_linux_does() {
             record = {{ flow_series = "1ack", probes = "off" }}
             "#
         ));
-        let thresholds = &tables.flow_series.threshold_segments;
+        let thresholds = &tables.flow_series.columns().threshold_segments;
         let left = thresholds.iter().find(|threshold| threshold.is_finite()).copied();
         assert_near(left.unwrap_or(0.0), linux, 0.02);
     }

@@ -133,7 +133,7 @@ fn delivered_between(rate: &str, spans: &[(f64, f64)]) -> Vec<f64> {
         flows = [{{ cc = "newreno" }}]
         "#
     ));
-    let series = &tables.flow_series;
+    let series = &tables.flow_series.columns();
     let delivered = |time| at(&series.time_s, &series.delivered_bytes, time) as f64 * 8.0 * 1500.0 / 1448.0;
     spans.iter().map(|&(from, to)| (delivered(to) - delivered(from)) / (to - from)).collect()
 }

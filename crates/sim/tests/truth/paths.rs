@@ -9,7 +9,7 @@ use crate::common::{assert_near, at, events, plan, run, run_plan};
 
 /// The RTT samples of a flow: when each came, and how long it was, in ms.
 fn samples(tables: &Tables) -> Vec<(f64, f64)> {
-    let series = &tables.flow_series;
+    let series = &tables.flow_series.columns();
     series.time_s.iter().copied().zip(series.latest_rtt_ms.iter().copied()).collect()
 }
 
@@ -93,7 +93,7 @@ fn tcp_sees_no_reordering_when_the_route_gets_shorter_and_a_lot_where_it_may_ove
             "#
         ));
         // Nothing is lost, so only a segment that overtook can disturb the sender.
-        let state = tables.flow_series.state.iter().any(|&state| state != record::FlowState::Open);
+        let state = tables.flow_series.columns().state.iter().any(|&state| state != record::FlowState::Open);
         let disturbed = state || !events(&tables, EventKind::DeemedLost).is_empty();
         assert_eq!((tables.links[0].dropped_packets, disturbed), (0, some), "reorder = {reorder}");
     }
@@ -130,7 +130,7 @@ fn jitter_keeps_the_order_of_packets_unless_it_may_reorder() {
             record = {{ flow_series = "10ms" }}
             "#
         ));
-        let disturbed = tables.flow_series.state.iter().any(|&state| state != record::FlowState::Open);
+        let disturbed = tables.flow_series.columns().state.iter().any(|&state| state != record::FlowState::Open);
         assert_eq!((tables.links[0].dropped_packets, disturbed), (0, some), "{jitter}");
         assert!(tables.flows[0].rtt_min_ms >= 41.2, "{}", tables.flows[0].rtt_min_ms);
     }
@@ -146,7 +146,7 @@ fn a_source_that_pauses_sends_at_its_rate_while_it_is_on() {
         flows = [{ cc = "newreno", kind = "datagram", packet_size = "1000B",
                    source = { rate = "400kbit", on = "40s", off = "40s" } }]
         "#);
-    let series = &tables.flow_series;
+    let series = &tables.flow_series.columns();
     let sent = |time| at(&series.time_s, &series.sent_packets, time);
     let counts = [39.9, 79.9, 119.9, 159.9, 199.9].map(sent);
     assert_eq!(counts, [1996, 2001, 3996, 4001, 5996]);
