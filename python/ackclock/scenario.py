@@ -19,7 +19,8 @@ from ackclock import _engine
 from ackclock.controller import Controller, check_controller
 
 Rate: TypeAlias = str | Sequence[Sequence[str]] | Mapping[str, str]
-"""``"10mbit"``, ``"unlimited"``, ``[["0s", "10mbit"], ["20s", "5mbit"]]`` or ``{"trace": "saw.down"}``."""
+"""``"10mbit"``, ``"unlimited"``, ``[["0s", "10mbit"], ["20s", "5mbit"]]``, ``{"trace": "saw.down"}``
+or ``{"rate": "10mbit", "burst": "32kB", "peakrate": "100mbit"}``."""
 
 Queue: TypeAlias = str | Mapping[str, Any]
 """``"84p"``, ``"64kB"``, ``"100ms"``, ``"1bdp"``, ``"infinite"`` or a table ``{"limit": "84p", …}`` with
