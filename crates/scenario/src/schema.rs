@@ -103,6 +103,18 @@ mod tests {
                     "beta": {
                         "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.5,
                         "description": "Share of the window kept on a loss (above 0, below 1)"
+                    },
+                    "k": {
+                        "type": "number", "minimum": -1, "maximum": 4, "default": 0,
+                        "description": "Power of the window by which the increase is divided (-1 to 4)"
+                    },
+                    "l": {
+                        "type": "number", "minimum": 0, "maximum": 1, "default": 1,
+                        "description": "Power of the window that a loss takes (0 to 1)"
+                    },
+                    "decrease": {
+                        "type": "number", "minimum": 0, "maximum": 1000000, "default": 0,
+                        "description": "What a loss takes, in units of that power; 0 for 1 - beta (0 to 1000000)"
                     }
                 },
                 "additionalProperties": false
