@@ -27,6 +27,9 @@ TABLES: Final = ("flows", "links", "flow_series", "link_series", "probes", "even
 WIRELESS_TABLES: Final = ("stations", "frames")
 """The names of the further tables of a run with wireless networks."""
 
+DATAGRAM_TABLES: Final = ("datagrams",)
+"""The name of the further table of a run that records datagrams."""
+
 SCHEMA_VERSION: Final = 3
 """The version of the tables that this package writes; it reads version 1 as well."""
 
@@ -126,7 +129,14 @@ class Run:
     @property
     def table_names(self) -> tuple[str, ...]:
         """The names of the tables that are saved: those of wireless networks only where there is one."""
-        return TABLES + WIRELESS_TABLES if self.scenario.get("wlans") else TABLES
+        wireless = WIRELESS_TABLES if self.scenario.get("wlans") else ()
+        datagrams = DATAGRAM_TABLES if self.scenario.get("record", {}).get("datagrams") else ()
+        return TABLES + wireless + datagrams
+
+    @property
+    def datagrams(self) -> pa.Table:
+        """Datagrams that arrived, one a row; only if the scenario says so (``record.datagrams``)."""
+        return self.table("datagrams")
 
     def polars(self, name: str) -> polars.DataFrame:
         """The table called ``name`` as a polars frame that shares the numbers. Needs the extra ``polars``."""
@@ -357,7 +367,7 @@ def _read_parquet(folder: pathlib.Path, name: str) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    known = TABLES + WIRELESS_TABLES
+    known = TABLES + WIRELESS_TABLES + DATAGRAM_TABLES
     if name not in known:
         raise KeyError(f"there is no table `{name}`; there are {', '.join(known)}")
     file = folder / f"{name}.parquet"

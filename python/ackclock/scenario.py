@@ -189,6 +189,8 @@ class Flow:
     """Single TCP options in place of those of the profile."""
     kind: str | None = None
     """``"tcp"``, or ``"datagram"``: datagrams at the rate of the source, the controller only watches."""
+    echo: bool | None = None
+    """Whether each datagram is echoed; by default it is."""
     packet_size: str | None = None
     """IP size of a datagram."""
     source: Mapping[str, Any] | str | Sequence[Sequence[str]] | None = None
@@ -211,6 +213,8 @@ class Record:
     """Drops, marks, losses, retransmissions, timeouts, recoveries."""
     frames: bool | None = None
     """Every frame on the air of a wireless network."""
+    datagrams: bool | None = None
+    """Every datagram that arrives."""
 
 
 @dataclass

@@ -28,7 +28,10 @@ pub use link::{LinkCounters, LinkDescription, LinkMeter, LinkRow};
 pub use rows::{Columns, Series};
 pub use samples::{Samples, Statistics};
 pub use sending::Sending;
-pub use series::{EventKind, EventRow, Events, FlowSample, FlowSeries, FlowState, LinkSample, LinkSeries, Probes};
+pub use series::{
+    DatagramRow, Datagrams, EventKind, EventRow, Events, FlowSample, FlowSeries, FlowState, LinkSample, LinkSeries,
+    Probes,
+};
 pub use station::{FrameFate, FrameRow, Frames, StationCounters, StationDescription, StationMeter, StationRow};
 pub use table::{Column, Data, Table, Tables, milliseconds, seconds};
 

@@ -58,6 +58,21 @@ kinds! {
 }
 
 columns! {
+    /// A datagram that arrived.
+    row DatagramRow;
+    /// Datagrams, in the order of their arrival.
+    pub columns Datagrams;
+    /// When it was sent.
+    sent_s: f64 => F64 in "s";
+    /// Index of the flow.
+    flow: u32 => U32;
+    /// Its number within the flow, from 0.
+    sequence: u64 => U64;
+    /// When its last bit arrived.
+    arrived_s: f64 => F64 in "s";
+}
+
+columns! {
     packed;
     /// The state of a flow at a sampling time.
     row FlowSample;

@@ -4,7 +4,7 @@ use std::mem::take;
 
 use units::{Span, Time};
 
-use crate::{Events, FlowRow, FlowSeries, Frames, LinkRow, LinkSeries, Probes, Series, StationRow};
+use crate::{Datagrams, Events, FlowRow, FlowSeries, Frames, LinkRow, LinkSeries, Probes, Series, StationRow};
 
 /// A column of a [`Table`].
 #[derive(Clone, Debug, PartialEq)]
@@ -92,15 +92,17 @@ pub struct Tables {
     pub stations: Vec<StationRow>,
     /// Frames on the air, one row each.
     pub frames: Frames,
+    /// Datagrams that arrived, one row each.
+    pub datagrams: Datagrams,
 }
 
 impl Tables {
     /// The names of the tables, in the order of [`Tables::into_tables`].
-    pub const NAMES: [&str; 8] =
-        ["flows", "links", "flow_series", "link_series", "probes", "events", "stations", "frames"];
+    pub const NAMES: [&str; 9] =
+        ["flows", "links", "flow_series", "link_series", "probes", "events", "stations", "frames", "datagrams"];
 
     /// The tables as named columns; the vectors of the series are moved, not copied.
-    pub fn into_tables(mut self) -> [Table; 8] {
+    pub fn into_tables(mut self) -> [Table; 9] {
         Self::NAMES.map(|name| self.take(name).unwrap_or(Table { name, columns: Vec::new() }))
     }
 
@@ -116,6 +118,7 @@ impl Tables {
             "events" => take(&mut self.events).into_columns().into_columns(),
             "stations" => StationRow::columns(take(&mut self.stations)),
             "frames" => take(&mut self.frames).into_columns(),
+            "datagrams" => take(&mut self.datagrams).into_columns(),
             _ => return None,
         };
         Some(Table { name, columns })

@@ -197,6 +197,9 @@ pub struct Flow {
     /// TCP, or datagrams.
     #[serde(default)]
     pub kind: Protocol,
+    /// Whether each datagram is echoed; by default it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub echo: Option<bool>,
     /// IP size of a datagram; by default 1500 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet_size: Option<Bytes>,
@@ -247,12 +250,22 @@ pub struct Record {
     /// Every frame on the air of a wireless network.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub frames: bool,
+    /// Every datagram that arrives, of flows of kind `datagram`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub datagrams: bool,
 }
 
 impl Default for Record {
     fn default() -> Self {
         let sampling = Sampling::Every(Span::from_millis(100));
-        Self { flow_series: sampling, probes: sampling, link_series: sampling, events: true, frames: false }
+        Self {
+            flow_series: sampling,
+            probes: sampling,
+            link_series: sampling,
+            events: true,
+            frames: false,
+            datagrams: false,
+        }
     }
 }
 

@@ -163,7 +163,7 @@ impl Plan {
         };
         let size = match flow.kind {
             Kind::Tcp => flow.options.segment_size.get(),
-            Kind::Datagram { packet_size } => packet_size.get(),
+            Kind::Datagram { packet_size, .. } => packet_size.get(),
         };
         let offered = match &flow.source {
             Source::Greedy => u64::MAX,

@@ -97,6 +97,8 @@ pub enum Kind {
     Datagram {
         /// IP size of one.
         packet_size: Bytes,
+        /// Whether each is echoed; the controller sees nothing otherwise.
+        echo: bool,
     },
 }
 

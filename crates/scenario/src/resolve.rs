@@ -345,6 +345,7 @@ fn kind(flow: &Flow) -> Result<Kind, FlowError> {
     let only = |key: &str, kind: &str| flow_error(key, format!("belongs to flows of kind `{kind}`"));
     match flow.kind {
         Protocol::Tcp if flow.packet_size.is_some() => Err(only("packet_size", "datagram")),
+        Protocol::Tcp if flow.echo.is_some() => Err(only("echo", "datagram")),
         Protocol::Tcp => Ok(Kind::Tcp),
         Protocol::Datagram if flow.bytes.is_some() => Err(only("bytes", "tcp")),
         Protocol::Datagram if flow.source == Source::Greedy => {
@@ -358,7 +359,7 @@ fn kind(flow: &Flow) -> Result<Kind, FlowError> {
                     format!("`{packet_size}` is not from {SMALLEST_DATAGRAM} to {LARGEST_PACKET} bytes"),
                 ));
             }
-            Ok(Kind::Datagram { packet_size })
+            Ok(Kind::Datagram { packet_size, echo: flow.echo.unwrap_or(true) })
         }
     }
 }

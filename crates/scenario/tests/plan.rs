@@ -295,7 +295,7 @@ fn sources_are_greedy_or_paced_and_datagrams_have_a_size() {
     assert_eq!(flow("source = \"greedy\"").source, Source::Greedy);
     let datagram = flow("kind = \"datagram\"\nsource = { rate = \"2mbit\" }");
     assert_eq!(datagram.source, paced(vec![(Time::ZERO, Rate::from_mbit(2))]));
-    assert_eq!(datagram.kind, Kind::Datagram { packet_size: Bytes::new(1500) });
+    assert_eq!(datagram.kind, Kind::Datagram { packet_size: Bytes::new(1500), echo: true });
     let steps = paced(vec![(Time::ZERO, Rate::from_mbit(10)), (at(2), Rate::from_bits_per_second(10_200_000))]);
     assert_eq!(flow("source = [[\"0s\", \"10mbit\"], [\"2s\", \"10.2mbit\"]]").source, steps);
     assert_eq!(flow("source = { rate = [[\"0s\", \"10mbit\"], [\"2s\", \"10.2mbit\"]] }").source, steps);

@@ -17,7 +17,7 @@ use crate::packet::{AckSlot, Acks, Body, Packet};
 /// Sender and receiver of one flow. Boxed: flows lie apart in memory, and a table of them stays small.
 pub(crate) enum Ends {
     Tcp { sender: Box<Lines<Sender>>, receiver: Box<Lines<Receiver>> },
-    Datagram { source: Box<DatagramSource>, sink: DatagramSink },
+    Datagram { source: Box<DatagramSource>, sink: DatagramSink, echo: bool },
 }
 
 /// The ACK that leaves `receiver` now, if one does, put among `acks`, with its size.
@@ -74,11 +74,11 @@ impl Ends {
                     sender: Box::new(Lines::new(Sender::new(options, controller, application, random))),
                 }
             }
-            Kind::Datagram { packet_size } => {
+            Kind::Datagram { packet_size, echo } => {
                 let pace = engine::pace(plan, drawn, packet_size, seed);
                 let pace = pace.unwrap_or_else(|| Pace::new(Vec::new(), packet_size, drawn.bytes));
                 let source = DatagramSource::new(packet_size, pace, controller, random);
-                Self::Datagram { source: Box::new(source), sink: DatagramSink::default() }
+                Self::Datagram { source: Box::new(source), sink: DatagramSink::default(), echo }
             }
         }
     }
@@ -188,9 +188,9 @@ impl Ends {
                 receiver.on_data(now, data, congestion);
                 poll_ack(receiver, now, acks)
             }
-            Self::Datagram { sink, .. } => {
-                let echo = acks.insert(sink.on_data(now, data, congestion));
-                Some((echo, DatagramSink::ECHO_SIZE.get() as u32))
+            Self::Datagram { sink, echo, .. } => {
+                let answer = sink.on_data(now, data, congestion);
+                echo.then(|| (acks.insert(answer), DatagramSink::ECHO_SIZE.get() as u32))
             }
         }
     }

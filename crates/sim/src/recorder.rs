@@ -21,6 +21,7 @@ pub(crate) struct Recorder {
     left_sent: u64,
     end: Time,
     pub(crate) events: bool,
+    pub(crate) datagrams: bool,
     /// ACKs with a sample until the next row, per flow, where rows are counted in ACKs.
     series_every: u32,
     probes_every: u32,
@@ -50,6 +51,7 @@ impl Recorder {
             left_sent: 0,
             end: Time::ZERO + plan.duration,
             events: plan.record.events,
+            datagrams: plan.record.datagrams,
             series_every,
             probes_every,
             acks: if counts { vec![0; drawn.len()] } else { Vec::new() },

@@ -5,7 +5,7 @@
 
 use control::Controller;
 use engine::{EventQueue, Fabric, Failure, Routed as _};
-use record::EventKind;
+use record::{DatagramRow, EventKind, seconds};
 use scenario::{DrawnFlow, Plan, PlannedFlow};
 use units::{Ecn, Time};
 
@@ -283,8 +283,20 @@ impl<'a> World<'a> {
         if flow.total.is_some() {
             self.note_completion(now, packet.flow);
         }
+        if self.recorder.datagrams {
+            self.note_datagram(now, packet.flow, data);
+        }
         if let Some(ack) = ack {
             self.acknowledge(now, packet.flow, ack);
+        }
+    }
+
+    /// Notes the arrival of `data`, if it is a datagram.
+    #[inline(never)]
+    fn note_datagram(&mut self, now: Time, flow: u32, data: &transport::Data) {
+        if matches!(self.flows[flow as usize].ends, Some(Ends::Datagram { .. })) {
+            let (sent_s, arrived_s, sequence) = (seconds(data.timestamp), seconds(now), data.sequence);
+            self.recorder.tables.datagrams.push(DatagramRow { sent_s, flow, sequence, arrived_s });
         }
     }
 

@@ -13,6 +13,7 @@ Figures and claims of papers can name each function that is decorated with ``@me
 new module needs a line here.
 """
 
+from ackclock.metrics.calls import *
 from ackclock.metrics.congestion import *
 from ackclock.metrics.convergence import *
 from ackclock.metrics.curves import *

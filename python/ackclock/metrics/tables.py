@@ -63,6 +63,19 @@ class Tables(Protocol):
         ...
 
 
+class Recorded(Protocol):
+    """A run with tables that only some runs have."""
+
+    @property
+    def flows(self) -> pa.Table:
+        """A row per flow."""
+        ...
+
+    def table(self, name: str) -> pa.Table:
+        """The table called ``name``."""
+        ...
+
+
 @dataclass(frozen=True)
 class PerEvent:
     """A value for each of a number of events of a run: the events of all repetitions are pooled."""
@@ -91,7 +104,7 @@ def is_one_of(table: pa.Table, name: str, wanted: Sequence[str]) -> npt.NDArray[
     return np.isin(values.indices.to_numpy(zero_copy_only=False), codes)
 
 
-def flow_names(run: Tables) -> list[str]:
+def flow_names(run: Tables | Recorded) -> list[str]:
     """The names of the flows, in the order of the scenario."""
     return [str(name) for name in run.flows["name"].to_pylist()]
 
@@ -105,7 +118,7 @@ def _index(names: Sequence[str], wanted: str, what: str) -> int:
         ) from None
 
 
-def flow_row(run: Tables, flow: str) -> int:
+def flow_row(run: Tables | Recorded, flow: str) -> int:
     """The row of a flow in ``flows``."""
     return _index(flow_names(run), flow, "flow")
 
@@ -154,7 +167,7 @@ def within(times: Array, start: float | None, stop: float | None) -> npt.NDArray
     return (times >= low) & (times <= high)
 
 
-def of_flow(run: Tables, table: pa.Table, flow: str) -> npt.NDArray[np.bool_]:
+def of_flow(run: Tables | Recorded, table: pa.Table, flow: str) -> npt.NDArray[np.bool_]:
     """Which rows of a table are those of a flow."""
     number = column(run.flows, "flow")[flow_row(run, flow)]
     return np.asarray(column(table, "flow") == number)
