@@ -49,6 +49,13 @@ inline_always bool is_reducing(const struct sock *sk)
 	return now == TCP_CA_CWR || now == TCP_CA_Recovery;
 }
 
+/* Segments in flight (pipe, RFC 6675). */
+inline_always u32 in_flight(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
+}
+
 /* Whether sequence number a comes after b. */
 inline_always bool is_after(u32 a, u32 b) { return (s32)(a - b) > 0; }
 

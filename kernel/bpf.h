@@ -55,6 +55,7 @@ struct tcp_sock {
 	u32 snd_cwnd;
 	u32 snd_cwnd_cnt;
 	u32 snd_ssthresh;
+	u32 snd_cwnd_clamp; /* the largest window; all ones without a limit */
 	u32 snd_una;
 	u32 snd_nxt;
 	u32 srtt_us; /* eight times the smoothed RTT, in microseconds */
@@ -70,6 +71,7 @@ struct tcp_sock {
 	u32 app_limited; /* 0, or what delivered is when the sample of an idle application is over */
 	u32 mss_cache;
 	u8 is_cwnd_limited : 1;
+	u8 tcp_usec_ts : 1; /* timestamps in microseconds (Linux since 6.7, where the route asks for them) */
 	u64 tcp_mstamp; /* microseconds, CLOCK_MONOTONIC */
 	u64 delivered_mstamp; /* when delivered last grew, microseconds */
 	struct tcp_options_received rx_opt;
@@ -160,12 +162,32 @@ struct rtt_sampler {
 	u8 delays;
 };
 
+/* Whether timestamps are in microseconds; a kernel without that field has milliseconds. */
+inline_always bool has_fine_timestamps(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	return __builtin_preserve_field_info(tp->tcp_usec_ts, 2) && BITFIELD(tp, tcp_usec_ts);
+}
+
+/* The tick of the clock of the timestamp option, in nanoseconds. */
+inline_always u64 timestamp_tick(const struct sock *sk) { return has_fine_timestamps(sk) ? 1000 : 1000000; }
+
+/* The RTT by the timestamp option (RFC 7323, section 4.1), in nanoseconds on that clock; -1 without timestamps. */
+inline_always s64 timestamp_rtt(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	if (!BITFIELD(tp, rx_opt.saw_tstamp) || !tp->rx_opt.rcv_tsecr)
+		return -1;
+	u64 ticks = has_fine_timestamps(sk) ? tp->tcp_mstamp : tp->tcp_mstamp / 1000;
+	return (u64)((u32)ticks - tp->rx_opt.rcv_tsecr) * timestamp_tick(sk);
+}
+
 /*
  * The RTT sample of an ACK in nanoseconds: from the last transmission of the newest segment that it covers; 0 if there
  * is none that can be trusted. Not trusted is an ACK for one segment from a receiver that otherwise acknowledges
  * several at once, as its delayed-ACK timer may be in it (the counter from 0 to 5 of the specification of CDG, section
- * 2.2). Where segments were sent twice, the kernel falls back on timestamps: whole milliseconds, and not of one
- * transmission.
+ * 2.2). Where segments were sent twice, the kernel falls back on timestamps: a whole number of their ticks, and not of
+ * one transmission.
  */
 inline_always u64 rtt_sample(struct rtt_sampler *sampler, const struct sock *sk, const struct ack_sample *ack)
 {
@@ -178,20 +200,9 @@ inline_always u64 rtt_sample(struct rtt_sampler *sampler, const struct sock *sk,
 		sampler->delays += 1;
 	}
 	s32 rtt_us = ack->rtt_us;
-	bool ambiguous = BITFIELD(inet_csk(sk), icsk_ca_state) >= TCP_CA_Recovery && (u32)rtt_us % 1000 == 0;
+	bool by_timestamp = has_fine_timestamps(sk) ? (u64)(u32)rtt_us * 1000 == timestamp_rtt(sk) : (u32)rtt_us % 1000 == 0;
+	bool ambiguous = BITFIELD(inet_csk(sk), icsk_ca_state) >= TCP_CA_Recovery && by_timestamp;
 	return rtt_us > 0 && !delayed && !ambiguous ? (u64)(u32)rtt_us * 1000 : 0;
-}
-
-/* The tick of the clock of the timestamp option, in nanoseconds. */
-inline_always u64 timestamp_tick(const struct sock *sk) { return 1000000; }
-
-/* The RTT by the timestamp option (RFC 7323, section 4.1), in nanoseconds on that clock; -1 without timestamps. */
-inline_always s64 timestamp_rtt(const struct sock *sk)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	if (!BITFIELD(tp, rx_opt.saw_tstamp) || !tp->rx_opt.rcv_tsecr)
-		return -1;
-	return (u64)((u32)(tp->tcp_mstamp / 1000) - tp->rx_opt.rcv_tsecr) * 1000000;
 }
 
 /* The smoothed RTT (RFC 6298) in nanoseconds; 0 before the first sample. */

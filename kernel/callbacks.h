@@ -12,7 +12,8 @@
  * | ssthresh, set_state(CWR) after an ACK with ECE | on_mark |
  * | set_state(Open) after Recovery or CWR | on_recovered |
  * | ssthresh, cwnd_event(LOSS) | on_timeout, the first of a row |
- * | set_state(Loss) without these | on_timeout again, or in a window of data that was already reduced |
+ * | set_state(Loss) without these | on_timeout again, or in a window of data that was already reduced; nothing where path-MTU
+ * | | discovery resends, which leaves the window alone |
  * | undo_cwnd | on_spurious |
  * | cwnd_event(CWND_RESTART) | on_idle_restart |
  *
@@ -46,9 +47,11 @@ inline_always void publish_threshold(struct sock *sk, struct controller *s)
 	tcp_sk(sk)->snd_ssthresh = s->events.threshold;
 }
 
-/* Window and threshold to the kernel; not to be called while the stack reduces. */
+/* Window and threshold to the kernel; not to be called while the stack reduces. No window is above snd_cwnd_clamp, which
+ * a route may set. */
 inline_always void publish(struct sock *sk, struct controller *s)
 {
+	s->reno.window = min_u64(s->reno.window, WHOLE(max_u64(tcp_sk(sk)->snd_cwnd_clamp, 1)));
 	s->events.window = whole(s->reno.window);
 	tcp_sk(sk)->snd_cwnd = s->events.window;
 	publish_threshold(sk, s);
@@ -79,6 +82,18 @@ inline_always void adopt(struct sock *sk, struct controller *s)
 		on_moved(sk, s);
 }
 
+/* Before an event outside of a reduction: what the stack changed holds. After an undo it raised the threshold to three
+ * quarters of the window: the controller has its own back. */
+inline_always void take_over(struct sock *sk, struct controller *s)
+{
+	if (is_reducing(sk))
+		return;
+	if (s->events.undone)
+		publish_threshold(sk, s);
+	s->events.undone = false;
+	adopt(sk, s);
+}
+
 /* Probes: what the present ACK has left so far. */
 inline_always void tell(struct sock *sk, struct controller *s)
 {
@@ -96,7 +111,7 @@ inline_always void settle(struct sock *sk, struct controller *s)
 	show(sk, s);
 }
 
-CALLBACK_1(void, ack_init, struct sock *, sk)
+inline_always void start(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct controller *s = state(sk);
@@ -112,6 +127,8 @@ CALLBACK_1(void, ack_init, struct sock *, sk)
 	publish(sk, s);
 }
 
+CALLBACK_1(void, ack_init, struct sock *, sk) { start(sk); }
+
 CALLBACK_2(void, ack_pkts_acked, struct sock *, sk, const struct ack_sample *, sample)
 {
 	struct controller *s = started(sk);
@@ -121,13 +138,7 @@ CALLBACK_2(void, ack_pkts_acked, struct sock *, sk, const struct ack_sample *, s
 	s->events.acked_at = tcp_sk(sk)->tcp_mstamp;
 	s->events.owing = true;
 	bool reducing = is_reducing(sk);
-	if (!reducing) {
-		/* After an undo the stack raised the threshold to three quarters of the window: the controller has its own back. */
-		if (s->events.undone)
-			publish_threshold(sk, s);
-		s->events.undone = false;
-		adopt(sk, s);
-	}
+	take_over(sk, s);
 	s->events.rtt = rtt_sample(&s->events.sampler, sk, sample);
 	s->events.round_start = is_after(delivered_to(sk), s->events.round_end);
 	if (s->events.round_start)
@@ -147,11 +158,26 @@ CALLBACK_2(void, ack_in_ack_event, struct sock *, sk, u32, flags)
 		s->events.echo = flags & CA_ACK_ECE;
 }
 
+/* There was no memory for the state: NewReno until there is. */
+inline_always void grow_without_state(struct sock *sk, u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	start(sk);
+	if (started(sk) || !is_window_limited(sk))
+		return;
+	if (tp->snd_cwnd < tp->snd_ssthresh)
+		acked = tcp_slow_start(tp, acked);
+	if (acked)
+		tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked);
+}
+
 CALLBACK_3(void, ack_cong_avoid, struct sock *, sk, u32, ack, u32, acked)
 {
 	struct controller *s = started(sk);
-	if (!s)
+	if (!s) {
+		grow_without_state(sk, acked);
 		return;
+	}
 	adopt(sk, s);
 	on_ack(sk, s, acked);
 	publish(sk, s);
@@ -162,8 +188,11 @@ CALLBACK_3(void, ack_cong_avoid, struct sock *, sk, u32, ack, u32, acked)
 CALLBACK_1(u32, ack_ssthresh, struct sock *, sk)
 {
 	struct controller *s = started(sk);
-	if (s)
+	if (s) {
+		/* Idle time may have cut the window since the last ACK. */
+		take_over(sk, s);
 		s->events.pending = true;
+	}
 	return max_u64(tcp_sk(sk)->snd_cwnd / 2, 2);
 }
 
@@ -176,7 +205,9 @@ CALLBACK_2(void, ack_set_state, struct sock *, sk, u8, next)
 	bool pending = events->pending;
 	events->pending = false;
 	if (next == TCP_CA_Loss) {
-		if (!events->timed_out) {
+		/* Path-MTU discovery resends in this state, too, and leaves the window alone; a timeout leaves one segment more
+		 * than is in flight. */
+		if (!events->timed_out && tcp_sk(sk)->snd_cwnd == in_flight(sk) + 1) {
 			on_timeout(sk, s, true);
 			events->window = whole(s->reno.window);
 			publish_threshold(sk, s);
@@ -218,10 +249,9 @@ CALLBACK_2(void, ack_cwnd_event, struct sock *, sk, u32, event)
 
 CALLBACK_1(u32, ack_undo_cwnd, struct sock *, sk)
 {
-	u32 window = tcp_sk(sk)->snd_cwnd;
 	struct controller *s = started(sk);
 	if (!s)
-		return window;
+		return tcp_reno_undo_cwnd(sk);
 	on_spurious(sk, s);
 	s->events.pending = false;
 	s->events.undone = true;

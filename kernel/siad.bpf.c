@@ -92,6 +92,9 @@ struct controller {
 	struct reno reno_before;
 	struct epoch epoch_before;
 	span of_epoch_before;
+	span minimum_before;
+	span risen_before[RISES + 1];
+	u32 rises_before;
 
 	/* The last regular decrease, for probes. */
 	u32 event_case;
@@ -167,6 +170,18 @@ inline_always void guard_against_creeping(struct controller *s)
 		s->rises = 0;
 	s->risen[s->rises % (RISES + 1)] = s->minimum;
 	s->rises += 1;
+}
+
+/* The last congestion event was spurious: only what was measured since then stays. */
+inline_always void take_event_back(struct controller *s)
+{
+	u32 count = min_u64(s->rises, RISES + 1);
+	if (count && s->risen[(count - 1) % (RISES + 1)] == s->minimum)
+		s->minimum = s->minimum_before;
+	s->rises = s->rises_before;
+	for (u32 i = 0; i < RISES + 1; i++)
+		s->risen[i] = s->risen_before[i];
+	s->of_epoch = s->of_epoch_before;
 }
 
 /* What of `window` the path itself holds: (7), window * RTT_min/RTT_curr, not rounded down. Not without a sample. */
@@ -292,6 +307,10 @@ inline_always void regular_decrease(struct controller *s)
 	s->reno_before = s->reno;
 	s->epoch_before = s->epoch;
 	s->of_epoch_before = s->of_epoch;
+	s->minimum_before = s->minimum;
+	s->rises_before = s->rises;
+	for (u32 i = 0; i < RISES + 1; i++)
+		s->risen_before[i] = s->risen[i];
 	s->credit = 0;
 	if (min_guard)
 		guard_against_creeping(s);
@@ -406,7 +425,7 @@ inline_always void on_spurious(struct sock *sk, struct controller *s)
 	s->reno.window = max_u64(s->reno.window, s->reno_before.window);
 	s->reno.threshold = s->reno_before.threshold;
 	s->epoch = s->epoch_before;
-	s->of_epoch = s->of_epoch_before;
+	take_event_back(s);
 	double_in_slow_start(s);
 }
 

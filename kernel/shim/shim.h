@@ -55,6 +55,7 @@ struct tcp_sock {
 	u32 snd_cwnd;
 	u32 snd_cwnd_cnt;
 	u32 snd_ssthresh;
+	u32 snd_cwnd_clamp; /* the largest window; all ones without a limit */
 	u32 prior_cwnd;
 	u32 snd_una;
 	u32 snd_nxt;

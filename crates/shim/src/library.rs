@@ -240,6 +240,9 @@ pub(crate) struct Instance {
     /// STORED_STATE.
     state: Vec<u64>,
     record: Vec<ProbeValue>,
+    /// There is no memory for the state: STORED_STATE is NULL.
+    #[cfg(test)]
+    pub(crate) starved: bool,
 }
 
 // SAFETY: the pointers in the connection are to what the instance owns, or null outside of a call.
@@ -248,7 +251,14 @@ unsafe impl Send for Instance {}
 impl Instance {
     pub(crate) fn new(library: Arc<Library>) -> Self {
         let (state, record) = (vec![0; library.state_words], vec![ProbeValue::default(); library.probes.len()]);
-        Self { library, connection: Box::new(Connection::new(draw)), state, record }
+        Self {
+            library,
+            connection: Box::new(Connection::new(draw)),
+            state,
+            record,
+            #[cfg(test)]
+            starved: false,
+        }
     }
 
     pub(crate) fn library(&self) -> &Library {
@@ -278,6 +288,10 @@ impl Instance {
     ) -> R {
         let connection = &mut self.connection;
         connection.stored = self.state.as_mut_ptr().cast();
+        #[cfg(test)]
+        if self.starved {
+            connection.stored = null_mut();
+        }
         connection.record = self.record.as_mut_ptr().cast();
         connection.source = random.map_or(null_mut(), |random| from_mut(random).cast());
         let [a, b, c] = arguments;

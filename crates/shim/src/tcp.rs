@@ -22,8 +22,8 @@
 //!   meanwhile, at most what it was.
 //! - The ACK that ends recovery does not grow the window. After idle time the window is the initial one at once.
 //! - The state Disorder, min_tso_segs and sndbuf_expand do not occur.
-//! - Of what is in flight, `sacked_out` is all that has left the network; `lost_out` is 0. `rack.end_seq` is exact
-//!   at the end of a round.
+//! - Of what is in flight, `sacked_out` is all that has left the network; `lost_out` is 0 but at a timeout.
+//!   `rack.end_seq` is exact at the end of a round.
 //! - A window above ten million segments counts as that (`snd_cwnd_clamp` is as good as infinite in the kernel).
 //! - Segments leave at `sk_pacing_rate` if the controller sets it, as with fq.
 
@@ -114,6 +114,7 @@ impl Kernel {
         tp.packets_out = (ack.sent_to - ack.acknowledged_to) as u32;
         tp.sacked_out = tp.packets_out.saturating_sub(ack.in_flight);
         tp.retrans_out = ack.in_flight.saturating_sub(tp.packets_out);
+        tp.lost_out = 0;
         tp.delivered = tp.delivered.wrapping_add(ack.newly_delivered);
         if ack.newly_delivered > 0 {
             tp.delivered_mstamp = tp.tcp_mstamp;
@@ -274,6 +275,7 @@ impl Controller for Kernel {
         }
         let tp = &mut self.flow.connection_mut().tp;
         // Nothing is in flight, and one segment may be.
+        (tp.lost_out, tp.retrans_out) = (tp.packets_out.saturating_sub(tp.sacked_out), 0);
         tp.snd_cwnd = 1;
         tp.snd_cwnd_cnt = 0;
         self.set_state(cx, State::Loss);
@@ -328,6 +330,85 @@ impl Controller for Kernel {
     fn probe(&self, out: &mut dyn Probe) {
         for (name, value) in self.flow.probes() {
             out.value(name, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use control::testing::{World, ack, loss};
+
+    use super::*;
+
+    /// `kernel/<name>.bpf.c` on a connection whose first segments were acknowledged: a window of ten and more.
+    fn begun(name: &str) -> (World, Kernel) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../kernel/{name}.bpf.c"));
+        let object = crate::compile::compile(&path).unwrap();
+        let library = Library::load(name, &object, &control::Parameters::new()).unwrap();
+        (World::new(), Kernel::new(Arc::new(library)))
+    }
+
+    /// An ACK of the segment before `n`, with ten more outstanding.
+    fn nth(n: u64) -> Ack {
+        Ack { acknowledged_to: n, sent_to: n + 10, in_flight: 10, ..ack() }
+    }
+
+    #[test]
+    fn path_mtu_discovery_is_no_timeout() {
+        for name in ["cdg", "da", "siad"] {
+            let (mut world, mut kernel) = begun(name);
+            kernel.on_start(&mut world.context());
+            (1..20).for_each(|n| kernel.on_ack(&mut world.context(), &nth(n)));
+            let before = (kernel.window(), kernel.slow_start_threshold());
+            // It marks the outstanding segments lost, and enters the state without asking for a threshold.
+            let tp = &mut kernel.flow.connection_mut().tp;
+            tp.lost_out = tp.packets_out;
+            kernel.set_state(&mut world.context(), State::Loss);
+            assert_eq!((kernel.window(), kernel.slow_start_threshold()), before, "{name}");
+        }
+    }
+
+    #[test]
+    fn no_window_exceeds_the_clamp_of_the_route() {
+        for name in ["cdg", "da", "siad"] {
+            let (mut world, mut kernel) = begun(name);
+            kernel.on_start(&mut world.context());
+            kernel.flow.connection_mut().tp.snd_cwnd_clamp = 12;
+            (1..20).for_each(|n| kernel.on_ack(&mut world.context(), &nth(n)));
+            assert_eq!(kernel.window(), 12.0, "{name}");
+        }
+    }
+
+    #[test]
+    fn without_memory_for_its_state_a_connection_grows_as_newreno_until_there_is_some() {
+        for name in ["cdg", "da", "siad"] {
+            let (mut world, mut kernel) = begun(name);
+            kernel.flow.starved = true;
+            kernel.on_start(&mut world.context());
+            // Slow start: five segments acknowledged, five more.
+            (1..6).for_each(|n| kernel.on_ack(&mut world.context(), &nth(n)));
+            assert_eq!(kernel.window(), 15.0, "{name}");
+            kernel.flow.starved = false;
+            kernel.on_ack(&mut world.context(), &nth(6));
+            kernel.on_ack(&mut world.context(), &nth(7));
+            assert_eq!(kernel.window(), 16.0, "{name}");
+            assert!(kernel.flow.probes().count() > 0, "{name} has begun");
+        }
+    }
+
+    #[test]
+    fn a_timeout_after_idle_counts_from_the_window_that_idle_left() {
+        for (name, threshold) in [("cdg", 5.0), ("newreno", 5.0)] {
+            let (mut world, mut kernel) = begun(name);
+            kernel.on_start(&mut world.context());
+            (1..60).for_each(|n| kernel.on_ack(&mut world.context(), &nth(n)));
+            assert!(kernel.window() > 60.0, "{name}");
+            kernel.on_idle_restart(&mut world.context());
+            kernel.on_timeout(&mut world.context(), &loss());
+            // RFC 5681, equation (4): half of the ten segments that left after the idle time.
+            assert_eq!(kernel.slow_start_threshold(), threshold, "{name}");
         }
     }
 }
