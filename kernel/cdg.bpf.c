@@ -17,6 +17,7 @@
  *   is given whole segments, rounded down.
  * - The probability (5) has an error below 2^-20, and the random number 32 bits.
  * - In recovery is what the kernel calls so.
+ * - A loss does not raise the window, unless loss_may_raise says so: in a network that others use as well, it must not.
  * - A change of `a` holds for connections that start after it.
  *
  * Ranges: RTTs are below an hour, windows below 2^31 segments.
@@ -36,6 +37,7 @@ PARAMETER(bool, unknown_is_congestion, true);
 PARAMETER(bool, hold_freezes_window, true);
 PARAMETER(bool, loss_tolerance, true);
 PARAMETER(bool, use_shadow, true);
+PARAMETER(bool, loss_may_raise, false);
 PARAMETER(bool, use_ineffectual, true);
 
 PROBES(shadow_window, gradient_min_raw, gradient_max_raw, gradient_min, gradient_max, queue_state, interval,
@@ -291,6 +293,8 @@ inline_always void remember(struct controller *s)
 inline_always void reduce(struct controller *s, segments from)
 {
 	s->reno.threshold = max_u64(scaled(from, beta_l), w_floor >> 16);
+	if (!loss_may_raise)
+		s->reno.threshold = max_u64(min_u64(s->reno.threshold, s->reno.window), w_floor >> 16);
 	s->reno.window = min_u64(s->reno.threshold, from);
 	s->shadow /= 2;
 }

@@ -52,17 +52,17 @@ static PAIRS: LazyLock<Vec<Pair>> = LazyLock::new(|| {
 /// Settings that lead through every rule, with the controllers they belong to.
 const SETTINGS: &[(&str, &str)] = &[
     ("newreno", "{}"),
-    ("cdg", "{}"),
-    ("cdg", r#"{"rtt_tick": "0s", "a": 1, "G": "1ms", "beta_d": 0.6}"#),
+    ("cdg", r#"{"loss_may_raise": false}"#),
+    ("cdg", r#"{"loss_may_raise": true, "rtt_tick": "0s", "a": 1, "G": "1ms", "beta_d": 0.6}"#),
     (
         "cdg",
-        r#"{"use_shadow": false, "shadow_resync": "after", "unknown_is_congestion": false}"#,
+        r#"{"loss_may_raise": true, "use_shadow": false, "shadow_resync": "after", "unknown_is_congestion": false}"#,
     ),
     (
         "cdg",
-        r#"{"hold_freezes_window": false, "w_floor": 4, "b": 2, "b_prime": 3, "a": 17, "beta_l": 0.8}"#,
+        r#"{"loss_may_raise": true, "hold_freezes_window": false, "w_floor": 4, "b": 2, "b_prime": 3, "a": 17, "beta_l": 0.8}"#,
     ),
-    ("cdg", r#"{"loss_tolerance": false, "use_ineffectual": false}"#),
+    ("cdg", r#"{"loss_may_raise": true, "loss_tolerance": false, "use_ineffectual": false}"#),
     ("da", "{}"),
     ("da", r#"{"update_epochs": 1, "K": 1.1, "min_buffer": 2.5, "max_window": 500}"#),
     ("da", r#"{"update_epochs": "interleaved", "optimistic": true, "max_reduce": 3, "eps": "0s"}"#),

@@ -107,6 +107,8 @@ parameters! {
         loss_tolerance: bool = true, source "section 3.3, equation 8";
         /// A congestion loss starts from the shadow window where that is larger
         use_shadow: bool = true, source "section 3.6, equation 8";
+        /// A congestion loss may raise the window where the shadow window is more than twice as large
+        loss_may_raise: bool = true, source "section 3.7, equation 8; false in the kernel";
         /// Back-offs that do not turn a gradient negative are withheld after a while
         use_ineffectual: bool = true, source "section 3.6";
     }
@@ -271,6 +273,9 @@ impl Cdg {
     /// Keeps `beta_l` of `from`; the shadow window does what NewReno would.
     fn reduce(&mut self, from: f64) {
         self.reno.threshold = (self.settings.beta_l * from).max(self.settings.w_floor);
+        if !self.settings.loss_may_raise {
+            self.reno.threshold = self.reno.threshold.min(self.reno.window).max(self.settings.w_floor);
+        }
         self.reno.window = self.reno.threshold.min(from);
         self.shadow *= NEWRENO_BETA;
     }

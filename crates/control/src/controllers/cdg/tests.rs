@@ -60,6 +60,19 @@ fn never() -> Settings {
 }
 
 #[test]
+fn a_loss_does_not_raise_the_window_where_that_is_ruled_out() {
+    // Half of a shadow window of 100, for a window of 20.
+    for (loss_may_raise, after) in [(true, 50.0), (false, 20.0)] {
+        let mut world = World::new();
+        let settings = Settings { loss_may_raise, loss_tolerance: false, ..Settings::default() };
+        let mut cdg = Cdg::new(settings);
+        (cdg.reno, cdg.shadow) = (Reno { window: 20.0, threshold: 2.0 }, 100.0);
+        cdg.on_loss(&mut world.context(), &loss());
+        assert_eq!((cdg.window(), cdg.slow_start_threshold()), (after, after));
+    }
+}
+
+#[test]
 fn the_probability_of_a_backoff_is_that_of_equation_5() {
     // 1 - e^(-g/3): by table of the exponential function.
     for (g, p) in [(0.0, 0.0), (0.375, 0.117_503), (3.0, 0.632_121), (6.0, 0.864_665), (30.0, 0.999_955)] {
