@@ -115,15 +115,28 @@ inline_always segments in_segments(binary64 w) { return floor_of(times(w, POWER(
 /* Whether a <= b on the clock. */
 inline_always bool at_most(span a, span b) { return a <= b || a - b <= TOLERANCE; }
 
-/* The RTT sample of an ACK; at least a tick, as a shorter one would be no time at all. 0 if there is none. */
+/* Parts of a tick that a smoothed RTT has at least. */
+#define LEAST_PARTS 32
+
+/* The RTT rounded down to ticks, or to halves of halves of them. */
+inline_always span in_parts(span rtt, u64 tick)
+{
+	u64 part = tick;
+	for (u32 i = 0; i < 32 && part > 1 && LEAST_PARTS * part > rtt; i++)
+		part /= 2;
+	return rtt / part * part;
+}
+
+/* The RTT sample of an ACK, 0 if there is none. By the timestamps at least a tick, as a shorter one would be no time at
+ * all. Of the smoothed RTT whole ticks count, too, so that an empty queue has the same RTT again and again; on a short
+ * path parts of a tick. */
 inline_always span rtt_now(const struct sock *sk)
 {
-	u64 tick = max_u64(timestamp_tick(sk), 1);
 	s64 by_timestamp = rtt_source == rtt_source_timestamp ? timestamp_rtt(sk) : -1;
+	u64 tick = max_u64(timestamp_tick(sk), 1);
 	if (by_timestamp >= 0)
 		return max_u64(min_u64(by_timestamp, LONGEST_RTT), tick);
-	u64 smoothed = min_u64(smoothed_rtt(sk), LONGEST_RTT);
-	return smoothed ? max_u64(smoothed / tick * tick, tick) : 0;
+	return in_parts(min_u64(smoothed_rtt(sk), LONGEST_RTT), tick);
 }
 
 /* Whether the window exceeds the threshold by more than alpha and `more`: by about one RTT of growth since it was

@@ -121,6 +121,18 @@ pub struct Siad {
     additional_decreases: u64,
 }
 
+/// Parts of a tick that a smoothed RTT has at least.
+const LEAST_PARTS: u64 = 32;
+
+/// `rtt` rounded down to ticks, or to halves of halves of them.
+fn in_parts(rtt: Span, tick: Span) -> Span {
+    let mut part = tick.as_nanos();
+    while part > 1 && LEAST_PARTS * part > rtt.as_nanos() {
+        part /= 2;
+    }
+    rtt / part * part
+}
+
 impl Siad {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
@@ -159,15 +171,17 @@ impl Siad {
         f64::from(self.settings.min_cwnd)
     }
 
-    /// The RTT sample of `ack`, if there is one; at least a tick, as a shorter one would be no time at all.
+    /// The RTT sample of `ack`, if there is one. By the timestamps at least a tick, as a shorter one would be no time at
+    /// all. Of the smoothed RTT whole ticks count, too, so that an empty queue has the same RTT again and again; on a
+    /// short path halves of a tick, quarters and so on, of which an RTT has at least `LEAST_PARTS`.
     fn sample(&self, cx: &Context<'_>, ack: &Ack) -> Option<Span> {
         let timestamp = match self.settings.rtt_source {
             RttSource::Timestamp => ack.timestamp_rtt(cx.now),
             RttSource::Smoothed => None,
         };
         let tick = ack.timestamp_tick.max(RESOLUTION);
-        let smoothed = || (!ack.smoothed_rtt.is_zero()).then(|| ack.smoothed_rtt / tick.as_nanos() * tick.as_nanos());
-        timestamp.or_else(smoothed).map(|sample| sample.max(tick))
+        let smoothed = || (!ack.smoothed_rtt.is_zero()).then(|| in_parts(ack.smoothed_rtt, tick));
+        timestamp.map(|sample| sample.max(tick)).or_else(smoothed)
     }
 
     /// Learns from the RTT of `ack` whether the queue has been empty in this epoch (section III.B).
