@@ -47,8 +47,8 @@ inline_always void publish_threshold(struct sock *sk, struct controller *s)
 	tcp_sk(sk)->snd_ssthresh = s->events.threshold;
 }
 
-/* Window and threshold to the kernel; not to be called while the stack reduces. No window is above snd_cwnd_clamp, which
- * a route may set. */
+/* Window and threshold to the kernel; not to be called while the stack reduces. No window is above snd_cwnd_clamp,
+ * which a route may set. */
 inline_always void publish(struct sock *sk, struct controller *s)
 {
 	s->reno.window = min_u64(s->reno.window, WHOLE(max_u64(tcp_sk(sk)->snd_cwnd_clamp, 1)));

@@ -10,7 +10,7 @@
 //! | siad | 0 | C computes with the bits of a 64-bit float: in both, sums meet windows exactly where they do in the other |
 //!
 //! What follows an idle restart is compared where the restart window is lost at once. Where it is not, the kernel has
-//! raised the threshold to three quarters of the window (RFC 2861), and the simulator's controllers have not (RFC 5681).
+//! raised the threshold to three quarters of the window (RFC 2861), and the simulator's have not (RFC 5681).
 
 use std::fs;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -58,10 +58,7 @@ const SETTINGS: &[(&str, &str)] = &[
         "cdg",
         r#"{"loss_may_raise": true, "use_shadow": false, "shadow_resync": "after", "unknown_is_congestion": false}"#,
     ),
-    (
-        "cdg",
-        r#"{"loss_may_raise": true, "hold_freezes_window": false, "w_floor": 4, "b": 2, "b_prime": 3, "a": 17, "beta_l": 0.8}"#,
-    ),
+    ("cdg", r#"{"loss_may_raise": true, "hold_freezes_window": false, "w_floor": 4, "b": 2, "b_prime": 3, "a": 17}"#),
     ("cdg", r#"{"loss_may_raise": true, "loss_tolerance": false, "use_ineffectual": false}"#),
     ("da", "{}"),
     ("da", r#"{"update_epochs": 1, "K": 1.1, "min_buffer": 2.5, "max_window": 500}"#),
@@ -361,8 +358,8 @@ fn a_restart_window_that_is_lost_is_answered_alike_in_both_languages() {
 
 #[test]
 fn a_guard_against_a_creeping_base_rtt_is_taken_back_in_both_languages() {
-    // A base RTT that rises in four epochs goes back at the fourth, which proves spurious. Of the rises after it the third
-    // is the third: had the fourth event counted, its base RTT of 30 ms would make it the fourth.
+    // A base RTT that rises in four epochs goes back at the fourth, which proves spurious. Of the rises after it the
+    // third is the third: had the fourth event counted, its base RTT of 30 ms would make it the fourth.
     let ack = |rtt_micros| Step::Ack { segments: 3, rtt_micros, delayed: false, limited: true, echo: false };
     let mut steps = Vec::new();
     for millis in [30, 35, 40, 45, 32, 36, 40, 44] {

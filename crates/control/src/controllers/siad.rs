@@ -171,7 +171,8 @@ impl Siad {
         f64::from(self.settings.min_cwnd)
     }
 
-    /// The RTT sample of `ack`, if there is one. By the timestamps at least a tick, as a shorter one would be no time at
+    /// The RTT sample of `ack`, if there is one. By the timestamps at least a tick, as a shorter one would be no
+    /// time at
     /// all. Of the smoothed RTT whole ticks count, too, so that an empty queue has the same RTT again and again; on a
     /// short path halves of a tick, quarters and so on, of which an RTT has at least `LEAST_PARTS`.
     fn sample(&self, cx: &Context<'_>, ack: &Ack) -> Option<Span> {

@@ -383,7 +383,8 @@ fn without_timestamps_or_by_choice_the_smoothed_rtt_is_the_sample() {
 
 #[test]
 fn the_smoothed_rtt_of_a_short_path_has_parts_of_a_tick() {
-    // 32 ticks are 32 ms; 32/2 ms are enough for 20 ms. 32 parts of a 64th of 1 ms are 500 us, of a 128th, rounded down to
+    // 32 ticks are 32 ms; 32/2 ms are enough for 20 ms. 32 parts of a 64th of 1 ms are 500 us, of a 128th, rounded
+    // down to
     // 7812 ns, 250 us: 412 us are 52 of them, and 440 us 56.
     for (micros, nanos) in [(40_600, 40_000_000), (20_600, 20_500_000), (412, 52 * 7812), (440, 56 * 7812)] {
         assert_eq!(in_parts(Span::from_micros(micros), Span::from_millis(1)), Span::from_nanos(nanos), "{micros}");
