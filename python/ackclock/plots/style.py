@@ -23,6 +23,13 @@ PALETTE = (
 )  # fmt: skip
 """In an order in which controllers that are often compared get colours far apart."""
 
+FIXED = {
+    "newreno": "#D55E00", "cubic": "#0072B2", "cdg": "#009E73", "siad": "#AA3377", "vegas": "#EE6677",
+    "da": "#4477AA", "jk": "#CC6677", "htcp": "#E69F00", "illinois": "#228833", "highspeed": "#56B4E9",
+    "scalable": "#44AA99", "ledbat": "#CCBB44", "compound": "#999933", "fast": "#AA4499",
+}  # fmt: skip
+"""The colours of the controllers that are compared most: no later controller takes them."""
+
 NEUTRAL = "#444444"
 """The colour of a curve that belongs to no controller."""
 
@@ -60,21 +67,23 @@ def style() -> AbstractContextManager[None]:
 def controller_colours() -> dict[str, str]:
     """The colour of each registered controller, from its name: the same in every figure.
 
-    A name has its place in the palette. Where two have the same, the later in the registry takes the next one
-    that is free, as long as there is one.
+    Some have a fixed one. Any other name has its place in the palette; where that is taken, it takes the next
+    colour that is free. When the palette is used up, its darker shades follow, then its lighter ones.
     """
-    chosen: dict[str, str] = {}
+    chosen = dict(FIXED)
     for controller in _engine.controllers():
         name = controller["name"]
-        chosen[name] = _colour(name, chosen.values())
+        if name not in chosen:
+            chosen[name] = _colour(name, chosen.values())
     return chosen
 
 
 def _colour(name: str, taken: Iterable[str]) -> str:
     """The colour at the place of a name in the palette, or the next that is not taken."""
-    place, taken = zlib.crc32(name.encode()) % len(PALETTE), set(taken)
+    place, taken = zlib.crc32(name.encode()) % len(PALETTE), {one.lower() for one in taken}
     order = [*PALETTE[place:], *PALETTE[:place]]
-    return next((colour for colour in order if colour not in taken), PALETTE[place])
+    shades = [_shade(colour, amount) for amount in (0.0, -0.35, 0.35) for colour in order]
+    return next((colour for colour in shades if colour not in taken), PALETTE[place])
 
 
 def colours(controllers: Sequence[str]) -> list[str]:
