@@ -142,7 +142,8 @@ impl Vegas {
         }
         self.reno.window = self.reno.window.max(Reno::MINIMUM);
         let three_quarters = (self.reno.window / 2.0).floor() + (self.reno.window / 4.0).floor();
-        self.reno.threshold = self.reno.threshold.max(three_quarters);
+        // Linux's threshold may be 1 here; below two segments it makes no difference, as the window is never less.
+        self.reno.threshold = self.reno.threshold.max(three_quarters).max(Reno::MINIMUM);
         self.growing = self.reno.in_slow_start();
     }
 }
@@ -223,5 +224,15 @@ mod tests {
         vegas.on_transmit_start(&mut world.context(), Span::from_secs(1));
         round(&mut vegas, 80);
         assert_eq!((vegas.window(), vegas.linux.base), (51.0, Span::from_millis(80)));
+    }
+
+    #[test]
+    fn the_threshold_is_never_below_two_segments() {
+        let mut vegas = at(2.0, 100.0);
+        vegas.linux.base = Span::from_millis(1);
+        vegas.linux.least = Span::from_millis(1000);
+        // Of two segments 2 * 1 / 1000 are held by the path: the window would be 1, and the threshold with it.
+        vegas.decide_as_linux(&ack());
+        assert_eq!((vegas.window(), vegas.slow_start_threshold()), (2.0, 2.0));
     }
 }
