@@ -185,9 +185,9 @@ impl Sender {
         let mut open = now;
         if self.options.handshake {
             open = now + base_rtt;
-            let sample = on_clock(now, open, self.options.clock_tick);
-            self.rtt.sample(sample);
-            self.rtt.observe(sample, now, self.options.min_rtt_window);
+            // For the timeout alone: in Linux the modules begin after the handshake, and a SYN is smaller than a
+            // segment. Its sample as their smallest RTT would make the transmission of a segment a queue.
+            self.rtt.sample(on_clock(now, open, self.options.clock_tick));
             self.pacer.hold_until(open);
         }
         self.delivery.restart(now);
