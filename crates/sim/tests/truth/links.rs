@@ -91,7 +91,8 @@ fn a_segment_over_two_links_is_stored_and_forwarded() {
           { from = "a", to = "b", rate = "10mbit", delay = "10ms", queue = "10p", duplex = true },
           { from = "b", to = "c", rate = "5mbit", delay = "20ms", queue = "10p", duplex = true },
         ]
-        flows = [{ cc = "newreno", from = "a", to = "c", bytes = "1448B", transport = { ack_every = 1 } }]
+        flows = [{ cc = "newreno", from = "a", to = "c", bytes = "1448B",
+                   transport = { ack_every = 1, handshake = false } }]
         "#);
     let flow = &tables.flows[0];
     assert_eq!((flow.completion_s, flow.rtt_min_ms), (0.0336, 63.7248));
