@@ -133,10 +133,11 @@ def window_distribution(run: Tables, width: float) -> tuple[Array, Array]:
 
 
 def station_goodputs(run: Tables, controller: str) -> tuple[Array, Array]:
-    """Number (from 1) and goodput (Mbit/s) of each station whose sender has a controller."""
+    """The outline of bars: number (from 1) and goodput (Mbit/s) of each station with a controller."""
     number = [i for i, one in enumerate(run.flows["cc"].to_pylist()) if one == controller]
     goodputs = [goodput_windows(run, flow_names(run)[i], 60.0, 0.0, 60.0)[0] / 1e6 for i in number]
-    return np.array(number, np.float64) + 1, np.array(goodputs)
+    x = [i + 1 + side for i in number for side in (-0.3, -0.3, 0.3, 0.3)]
+    return np.array(x), np.array([y for one in goodputs for y in (0.0, one, one, 0.0)])
 
 
 def variation(first_moment: Sequence[float], second_moment: Sequence[float]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pytest
 
 from ackclock import papers
 from ackclock.papers.catalogue import DATA, measures_of
+from handmade import Handmade, handmade
 
 MEASURES = measures_of(DATA / "cdg2013")
 
@@ -47,6 +48,13 @@ def call() -> Call:
     )
 
 
+def sixty_seconds() -> Handmade:
+    """The handmade run as one of 60 s, in the last 50 s of which nothing is delivered."""
+    run = handmade()
+    flows = run.flows.set_column(run.flows.column_names.index("stop_s"), "stop_s", pa.array([60.0, 60.0]))
+    return replace(run, flows=flows)
+
+
 def test_a_call_has_no_rtt_where_one_of_the_pair_is_lost(call):
     # Up arrives at 10, 32, 53, 71 and 100 ms; the next down leave at 25, 45 (lost), 65, 85 and 105 ms.
     assert MEASURES["call_rtts_pooled"](call).values == pytest.approx([20, 23, 21, 36])
@@ -81,3 +89,10 @@ def test_the_delay_of_cdg_does_not_depend_on_the_buffer():
     (fig9,) = papers.select(papers.catalogue(), ["cdg2013-fig9"])
     judged = papers.reproduce([fig9.reduced()]).results[0].judgements
     assert [j.claim.id for j in judged if j.verdict == "miss"] == []
+
+
+def test_bars_stand_at_the_stations_of_a_controller():
+    # Flow a is the first station: 500 000 bytes a second for 10 s of 60 s, 0.67 Mbit/s.
+    x, y = MEASURES["station_goodputs"](sixty_seconds(), "newreno")
+    assert x == pytest.approx([0.7, 0.7, 1.3, 1.3])
+    assert y == pytest.approx([0, 2 / 3, 2 / 3, 0])
