@@ -38,7 +38,8 @@ def document(run: Run) -> dict[str, Any]:
     for flow in run.flows["flow"].to_pylist():
         one = series.of_flow(run, flow)
         times = one["time_s"]
-        uploads.append(_at(grid, times, series.rate_bps(times, one["delivered_bytes"]) / 1e6))
+        delivered = np.interp(grid, times, np.nan_to_num(one["delivered_bytes"]), left=0.0)
+        uploads.append(np.diff(delivered, prepend=0.0) * 8e-6 / STEP_S)
         rtts.append(_at(grid, times, one["smoothed_rtt_ms"]))
     known = np.isfinite(np.array(rtts))
     total = np.nansum(np.array(rtts), axis=0)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from ackclock.metrics import Array, column
 from ackclock.result import Run
 
@@ -32,10 +30,3 @@ def _rows(run: Run, table: str, key: str, number: int) -> Mapping[str, Array]:
     chosen = column(rows, key) == number
     numeric = [name for name in rows.column_names if name not in (key, "state")]
     return {name: column(rows, name)[chosen] for name in numeric}
-
-
-def rate_bps(times: Array, total_bytes: Array) -> Array:
-    """The rate between samples of a count of bytes; the first sample counts from the start of the run."""
-    delivered = np.diff(np.nan_to_num(total_bytes), prepend=0.0)
-    spans = np.diff(times, prepend=0.0)
-    return np.divide(8.0 * delivered, spans, out=np.zeros_like(times), where=spans > 0.0)
