@@ -41,13 +41,13 @@ def shell(line, *arguments, **environment):
         ('"30p"', '"1e300bdp"', "line 6: path.queue: `1e300bdp` is not a number of BDPs from 0.000001"),
         (
             '"30p"',
-            '{ limit = "30p", discipline = "red" }',
-            "line 6: path.queue.discipline: unknown variant `red`, expected one of `fifo`, `fq`, `drr`",
+            '{ limit = "30p", discipline = "blue" }',
+            "line 6: path.queue.discipline: unknown variant `blue`, expected one of `fifo`, `fq`, `drr`, ",
         ),
         (
             '"30p"',
             '{ limit = "30p", discipline = "fq", quantum = "1500b" }',
-            "line 6: path.queue.quantum: the discipline `fq` has no such key, but `drr` or `fq_codel` has",
+            "path.queue.quantum: the discipline `fq` has no such key, but `drr` or `fq_codel` or `fq_pie`",
         ),
         ('"30p"', "-1", "line 6: path.queue: invalid type: integer `-1`, expected a queue like"),
         ('queue = "30p"', 'queue = "30p"\nloss = 1.5', "line 7: path.loss: 1.5 is not between 0 and 1"),

@@ -64,7 +64,8 @@ def test_the_numbers_of_a_run_hang_together(run: ackclock.Run) -> None:
 def test_the_summary_is_the_object_of_the_command_line(run: ackclock.Run) -> None:
     summary = run.summary("both")
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
-    assert list(summary) == ["label", "seed", "duration_s", "flows", "links", "fairness", "engine"]
+    names = ["label", "seed", "duration_s", "scenario", "flows", "links", "fairness", "engine"]
+    assert list(summary) == names
     assert (summary["label"], run.summary()["label"]) == ("both", "scenario")
     goodput = [flow["goodput_bps"] for flow in summary["flows"]]
     assert list(summary["flows"][0]["rtt_ms"]) == ["min", "mean", "p50", "p90", "p95", "p99", "max"]
