@@ -61,7 +61,8 @@ impl<M: Maker> Task for EngineTask<M> {
     fn progress(&self) -> f64 {
         match self.duration_nanos.load(Ordering::Relaxed) {
             0 => 0.0,
-            duration => self.watch.elapsed_nanos.load(Ordering::Relaxed) as f64 / duration as f64,
+            // The clock of a live run may be a little further than its end.
+            duration => (self.watch.elapsed_nanos.load(Ordering::Relaxed) as f64 / duration as f64).min(1.0),
         }
     }
 
