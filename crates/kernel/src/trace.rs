@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{DataSec, Var};
-use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, RingBuffer, RingBufferBuilder, libbpf_sys};
 
 use crate::congestion::{is_parameters, read_section};
 use crate::error::{LoadError, refused};
@@ -144,7 +144,8 @@ impl Trace {
         Ok(())
     }
 
-    /// Records that found no room, since the start.
+    /// What went unrecorded since the start: records that found no room, and events at which the kernel skipped the
+    /// program because it interrupted itself.
     ///
     /// # Errors
     /// The kernel does not answer.
@@ -152,8 +153,20 @@ impl Trace {
         let types = Btf::from_raw("trace", object::TRACE).map_err(refused("the trace has no types"))?;
         let at = types.as_ref().and_then(|types| offset_of(types, "missed")).unwrap_or(0);
         let data = read_section(&map(&self.object, ".data")?)?;
-        Ok(data.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes))
+        let without_room = data.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes);
+        let skipped: std::io::Result<u64> = self.object.progs().map(|program| skipped(&program.as_fd())).sum();
+        Ok(without_room + skipped.map_err(refused("the kernel does not say how often it ran the trace"))?)
     }
+}
+
+/// How often the kernel did not run `program` because it was running on the same processor.
+fn skipped(program: &impl AsRawFd) -> std::io::Result<u64> {
+    let mut about = libbpf_sys::bpf_prog_info::default();
+    let mut length = size_of_val(&about) as u32;
+    #[expect(unsafe_code, reason = "libbpf-rs gives this count for all programs of the machine only")]
+    // SAFETY: the kernel writes at most `length` bytes to `about`, and both live as long as the call.
+    let result = unsafe { libbpf_sys::bpf_prog_get_info_by_fd(program.as_raw_fd(), &raw mut about, &raw mut length) };
+    if result == 0 { Ok(about.recursion_misses) } else { Err(std::io::Error::from_raw_os_error(-result)) }
 }
 
 impl fmt::Debug for Trace {

@@ -40,7 +40,7 @@ pub struct Fidelity {
     /// Where the states of flows, and their timeouts and recoveries, come from: `tracepoint`, which tells of each when
     /// it happens, or `tcp_info`, which is asked each millisecond and knows of no spurious reductions.
     pub state_source: &'static str,
-    /// Records of the tracepoint that found no room.
+    /// Records of the tracepoint that found no room, or were skipped.
     pub missed_records: u64,
     /// The most segments that TCP hands down at once; none where that is left to the kernel.
     pub gso_max_segs: Option<u16>,

@@ -393,7 +393,7 @@ pub(crate) fn fidelity(
     reasons.extend(dropped.err().map(|error| format!("what the devices dropped cannot be read: {error}")));
     reasons.extend(wrong);
     if traced.missed > 0 {
-        reasons.push(format!("{} records of the kernel's trace found no room", traced.missed));
+        reasons.push(format!("the kernel's trace misses {} records", traced.missed));
     }
     Fidelity {
         kernel: rustix::system::uname().release().to_string_lossy().into_owned(),

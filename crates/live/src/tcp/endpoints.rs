@@ -59,7 +59,7 @@ impl Settings<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traced {
     pub(crate) source: &'static str,
-    /// Records that found no room.
+    /// Records that found no room, or were skipped.
     pub(crate) missed: u64,
 }
 
