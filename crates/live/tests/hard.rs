@@ -6,21 +6,20 @@ mod common;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{alone, job, kernel_tells, possible, threads_and_files};
-use engine::Watch;
+use common::{alone, first_valid, job, kernel_tells, possible, threads_and_files};
 use live::{Outcome, ProjectControllers};
 use record::{EventKind, FlowState};
 
 const OWN: &str = r#"{ cc = "cdg" }, { cc = "siad" }, { cc = "da" }"#;
 const ALL: &str = r#"{ cc = "newreno" }, { cc = "cubic" }, { cc = "cdg" }, { cc = "siad" }, { cc = "da" }"#;
 
+/// The first run of `toml` that is valid, or the last of some.
 fn run(toml: &str) -> Outcome {
     let mut job = job(toml);
     job.algorithms = Arc::new(ProjectControllers);
     let before = threads_and_files("self");
-    let outcome = common::run_job(&job, &Watch::default()).unwrap();
+    let outcome = first_valid(&job);
     assert_eq!(threads_and_files("self"), before, "programs, links and sockets are gone");
-    eprintln!("{}", serde_json::to_string(&outcome.notes).unwrap());
     assert_eq!((outcome.notes.state_source, outcome.notes.missed_records), ("tracepoint", 0));
     outcome
 }
@@ -34,10 +33,10 @@ fn events(outcome: &Outcome, flow: usize, kind: EventKind) -> Vec<(f64, f64)> {
 
 #[test]
 fn a_silent_second_runs_into_timeouts_that_turn_out_to_be_spurious() {
+    let _alone = alone();
     if !possible() || !kernel_tells() {
         return;
     }
-    let _alone = alone();
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("silent-second.trace");
     // 12 Mbit/s for a second, and nothing for another: what waits is late, not lost.
     let opportunities = (1..=1000).chain([2000]).map(|i| format!("{i}\n"));
@@ -84,6 +83,10 @@ fn a_silent_second_runs_into_timeouts_that_turn_out_to_be_spurious() {
         let reductions =
             [events(&outcome, flow, EventKind::Timeout), events(&outcome, flow, EventKind::LossEvent)].concat();
         for (at, _) in events(&outcome, flow, EventKind::Spurious) {
+            // The ACK that takes one back may show the next loss.
+            if reductions.iter().any(|reduction| (at..at + 0.005).contains(&reduction.0)) {
+                continue;
+            }
             let last = reductions.iter().filter(|reduction| reduction.0 < at).max_by(|a, b| a.0.total_cmp(&b.0));
             let (_, before) = last.expect("something was reduced");
             let soon =
@@ -100,10 +103,10 @@ fn a_silent_second_runs_into_timeouts_that_turn_out_to_be_spurious() {
 
 #[test]
 fn a_flow_that_loses_three_of_ten_packets_times_out_and_goes_on() {
+    let _alone = alone();
     if !possible() || !kernel_tells() {
         return;
     }
-    let _alone = alone();
     let outcome = run(&format!(
         r#"
         duration = "3s"
@@ -120,10 +123,10 @@ fn a_flow_that_loses_three_of_ten_packets_times_out_and_goes_on() {
 
 #[test]
 fn marks_bring_the_windows_of_twins_down_before_anything_is_dropped() {
+    let _alone = alone();
     if !possible() || !kernel_tells() {
         return;
     }
-    let _alone = alone();
     let ecn = OWN.replace(" }", ", transport = { ecn = true } }");
     let outcome = run(&format!(
         r#"
@@ -145,10 +148,10 @@ fn marks_bring_the_windows_of_twins_down_before_anything_is_dropped() {
 
 #[test]
 fn what_overtaking_made_the_sender_believe_lost_is_taken_back() {
+    let _alone = alone();
     if !possible() || !kernel_tells() {
         return;
     }
-    let _alone = alone();
     let outcome = run(&format!(
         r#"
         duration = "2s"

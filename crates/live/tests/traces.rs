@@ -25,10 +25,10 @@ fn myself(test: &str) -> Vec<std::ffi::OsString> {
 
 #[test]
 fn a_run_leaves_no_namespace_thread_or_file() {
+    let _alone = alone();
     if !possible() {
         return;
     }
-    let _alone = alone();
     let own = std::fs::read_link("/proc/thread-self/ns/net").unwrap();
     let before = threads_and_files("self");
     let watch = Watch::default();
@@ -91,10 +91,10 @@ fn killed(test: &str) -> Option<Vec<Namespace>> {
 
 #[test]
 fn a_run_that_is_killed_leaves_no_namespace() {
+    let _alone = alone();
     if !possible() {
         return;
     }
-    let _alone = alone();
     if let Some(mut namespaces) = killed("a_run_of_a_minute") {
         assert_eq!(namespaces.len(), 2);
         assert!(namespaces.iter_mut().all(Namespace::ends));
@@ -112,10 +112,10 @@ fn sh(script: &str) -> Vec<std::ffi::OsString> {
 
 #[test]
 fn the_status_of_a_command_is_that_of_the_shell() {
+    let _alone = alone();
     if !possible() {
         return;
     }
-    let _alone = alone();
     let run = |near, far| live::shell(&shell(near, far), &Watch::default(), &mut |_| {});
     assert_eq!(run(sh("exit 7"), Vec::new()).unwrap().status, 7);
     assert_eq!(run(sh("kill -TERM $$"), sh("sleep 60")).unwrap().status, 143);
@@ -149,10 +149,10 @@ fn counts_datagrams() {
 
 #[test]
 fn a_blast_of_datagrams_leaves_at_the_rate_of_the_link() {
+    let _alone = alone();
     if !possible() {
         return;
     }
-    let _alone = alone();
     let shell = shell(myself("sends_datagrams_at_twice_the_rate"), myself("counts_datagrams"));
     let mut readings = Vec::new();
     let outcome = live::shell(&shell, &Watch::default(), &mut |reading| readings.push(reading)).unwrap();
@@ -176,10 +176,10 @@ fn a_shell_for_a_minute() {
 
 #[test]
 fn a_shell_that_is_killed_takes_all_its_processes_with_it() {
+    let _alone = alone();
     if !possible() {
         return;
     }
-    let _alone = alone();
     if let Some(mut namespaces) = killed("a_shell_for_a_minute") {
         assert_eq!(namespaces.len(), 2);
         assert!(namespaces.iter_mut().all(Namespace::ends));
@@ -194,10 +194,10 @@ fn a_shell_that_is_killed_takes_all_its_processes_with_it() {
 
 #[test]
 fn the_ends_reach_each_other_and_nobody_else() {
+    let _alone = alone();
     if !possible() {
         return;
     }
-    let _alone = alone();
     let outside = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = outside.local_addr().unwrap().port();
     assert!(TcpStream::connect(("127.0.0.1", port)).is_ok());
