@@ -73,9 +73,42 @@ impl Document {
         }
     }
 
-    /// Sets the value at a dotted `key`; numbers index arrays (`flows.0.cc`). The value is read as TOML if it is
-    /// TOML, otherwise as a string. Whether there is such a key shows when the scenario is read.
+    /// Sets the value at a dotted `key`; numbers index arrays (`flows.0.cc`), and `*` is every entry of one. The value
+    /// is read as TOML if it is TOML, otherwise as a string. Whether there is such a key shows when the scenario is
+    /// read.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), Error> {
+        for one in self.each(key)? {
+            self.set_one(&one, value)?;
+        }
+        Ok(())
+    }
+
+    /// The keys that `key` stands for: itself, or one for each entry of the array where it has a `*`.
+    fn each(&self, key: &str) -> Result<Vec<String>, Error> {
+        let names: Vec<&str> = key.split('.').collect();
+        let Some(place) = names.iter().position(|name| *name == "*") else { return Ok(vec![key.to_owned()]) };
+        let mut at = self.table.get(names[0]);
+        for name in names[..place].iter().skip(1) {
+            at = at.and_then(|value| match name.parse::<usize>() {
+                Ok(index) => value.get(index),
+                Err(_) => value.get(*name),
+            });
+        }
+        let Some(entries) = at.and_then(Value::as_array) else {
+            return Err(self.origin.error(key, "`*` stands for every entry of a list, and there is none here"));
+        };
+        let mut keys = Vec::new();
+        for index in 0..entries.len() {
+            let entry = index.to_string();
+            let mut one = names.clone();
+            one[place] = &entry;
+            keys.extend(self.each(&one.join("."))?);
+        }
+        Ok(keys)
+    }
+
+    /// As [`set`](Self::set), of a key without `*`.
+    fn set_one(&mut self, key: &str, value: &str) -> Result<(), Error> {
         let value = format!("v = {value}")
             .parse::<Table>()
             .ok()

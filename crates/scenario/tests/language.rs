@@ -147,6 +147,21 @@ fn single_keys_are_set_as_toml_or_else_as_text() {
 }
 
 #[test]
+fn a_star_sets_a_key_of_every_entry() {
+    let two = "duration = \"1s\"\npath = { rate = \"1mbit\", rtt = \"1ms\", queue = \"9p\" }\n\
+               flows = [{ cc = \"cubic\" }, { cc = \"newreno\" }]\n";
+    let mut document = Document::from_toml(two, "two.toml").unwrap();
+    document.set("flows.*.start", "250ms").unwrap();
+    document.set("flows.*.transport.sack", "false").unwrap();
+    let scenario = serde_json::to_value(document.scenario().unwrap()).unwrap();
+    for flow in scenario["flows"].as_array().unwrap() {
+        assert_eq!((&flow["start"], &flow["transport"]["sack"]), (&"250ms".into(), &false.into()));
+    }
+    let error = document.set("path.*.rate", "1mbit").unwrap_err().to_string();
+    assert_eq!(error, "two.toml, line 2: path.*.rate: `*` stands for every entry of a list, and there is none here");
+}
+
+#[test]
 fn a_key_that_was_set_has_the_line_of_what_it_is_in() {
     let mut document = Document::from_toml(EVERYTHING, "demo.toml").unwrap();
     document.set("path.queue", "0p").unwrap();
