@@ -30,6 +30,11 @@ pub fn build(name: &str, parameters: &Parameters) -> Result<Box<dyn Controller>,
     find(name)?.build(parameters)
 }
 
+/// What `ackclock new controller --in rust` begins with.
+#[cfg(test)]
+#[path = "../../../python/ackclock/cli/templates/controller.rs"]
+pub mod template;
+
 /// The controller that CONTRIBUTING.md explains, with its tests.
 #[cfg(test)]
 pub mod guide {

@@ -30,6 +30,8 @@ from ackclock.cli import (
     export,
     kernel,
     live,
+    manual,
+    new,
     parity,
     reproduce,
     run,
@@ -79,11 +81,18 @@ app.command("export")(export.export)
 app.command("examples")(examples.examples)
 app.command("doctor")(doctor.doctor)
 app.add_typer(kernel.app)
+app.add_typer(new.app)
 
 
 def _print_version(asked: bool) -> None:
     if asked:
         sys.stdout.write(f"ackclock {_engine.version()}\n")
+        raise typer.Exit
+
+
+def _print_manual(context: typer.Context, asked: bool) -> None:
+    if asked:
+        sys.stdout.write(manual.page(context.command, context))
         raise typer.Exit
 
 
@@ -93,8 +102,12 @@ def _main(
     _version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and leave."
+            "--version", "-V", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
+    ] = False,
+    _manual: Annotated[
+        bool,
+        typer.Option("--man", callback=_print_manual, is_eager=True, help="Print the manual page and exit."),
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:

@@ -8,13 +8,14 @@ import typer
 from rich.table import Table
 
 from ackclock import bench as benches
-from ackclock.cli import output
+from ackclock.cli import completing, output
 from ackclock.errors import InputError
 
 
 def bench(
     only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this case. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this case. Repeatable.", autocompletion=completing.cases),
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each case; the fastest counts.")] = 3,
     as_json: output.JsonOption = False,

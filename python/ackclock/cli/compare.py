@@ -9,18 +9,23 @@ from typing import Annotated, Any
 import typer
 
 from ackclock import _engine
-from ackclock.cli import output
+from ackclock.cli import completing, output
+from ackclock.cli.contenders import contenders
 from ackclock.engines import Engine
 from ackclock.engines.live import Live, check_built_in
 from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
-from ackclock.scenario import display_name, in_file
+from ackclock.scenario import in_file
 
 
 def compare(
     controllers: Annotated[
         list[str],
-        typer.Argument(metavar="CC…", help="Controllers, as `ackclock controllers` lists them, or files."),
+        typer.Argument(
+            metavar="CC…",
+            help="Controllers: `cdg`, `'cdg(G=10ms)'`, `./mine.bpf.c`, `./mine.py:Class`.",
+            autocompletion=completing.controllers,
+        ),
     ],
     rate: Annotated[str, typer.Option(help="Rate of the bottleneck.")] = "10mbit",
     rtt: Annotated[str, typer.Option(help="Base RTT, without queueing.")] = "40ms",
@@ -29,7 +34,7 @@ def compare(
     flows: Annotated[int, typer.Option(min=1, help="Flows of the controller in each run.")] = 1,
     duration: Annotated[str, typer.Option(help="Length of a run.")] = "60s",
     warmup: Annotated[str, typer.Option(help="Time at the start that the statistics leave out.")] = "0s",
-    profile: Annotated[str, typer.Option(help="The stack of the endpoints: linux, freebsd-9…")] = "linux",
+    profile: output.ProfileOption = "linux",
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,
@@ -50,24 +55,25 @@ def compare(
     Example: `ackclock compare newreno cubic cdg --loss 1% --repeat 10 --out results`
     """
     output.check_current_folder()
-    names = [display_name(cc) for cc in controllers]
-    if len(set(names)) < len(names):
-        raise InputError(f"{' '.join(controllers)}: a controller is named twice")
+    compared = contenders(controllers, live)
+    names = [one.name for one in compared]
     output.check_share("--loss", loss)
-    engine = _engine_of(live, Live(retries, gso_max_segs=gso_max_segs), threads, pcap)
+    factories = [one.factory for one in compared if one.factory is not None]
+    simulator = Simulator(threads, factories)
+    engine = _engine_of(live, Live(retries, gso_max_segs=gso_max_segs), simulator, pcap)
     report = output.Report(out, force, csv, as_json, figures, open_report)
     report.check()
     path = {"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}
     common: dict[str, Any] = {"duration": duration, "warmup": warmup, "profile": profile, "path": path}
     scenarios = {}
-    for cc, name in zip(controllers, names, strict=True):
-        document = {"name": name, "flows": [{"cc": cc, "count": flows}]} | common
+    for one in compared:
+        document = {"name": one.name, "flows": [one.flow(flows)]} | common
         resolved = _engine.resolve_json(
             json.dumps(document), output.overrides(settings), any_controller=engine.any_controller
         )
-        if any(flow["cc"] != in_file(cc) for flow in json.loads(resolved)["flows"]):
+        if any(flow["cc"] != in_file(one.cc) for flow in json.loads(resolved)["flows"]):
             raise InputError("--set flows.0.cc: `compare` takes the controllers as arguments")
-        scenarios[name] = resolved
+        scenarios[one.name] = resolved
     points = output.points(scenarios, seed, repeat, pcap)
     output.preflight(list(scenarios.values()), repeat, engine)
     title = f"{', '.join(names)}: {rate}, {rtt}, queue {queue}, loss {loss}"
@@ -77,16 +83,16 @@ def compare(
     outcome.run(points, engine)
 
 
-def _engine_of(live: bool, engine: Live, threads: int | None, pcap: Path | None) -> Engine:
+def _engine_of(live: bool, engine: Live, simulator: Simulator, pcap: Path | None) -> Engine:
     """The engine. Options of the other engine are refused."""
     if not live:
         if engine.retries:
             raise InputError("--retries: only live runs are repeated, with --live")
         if engine.gso_max_segs is not None:
             raise InputError("--gso-max-segs: only live runs send in trains, with --live")
-        return Simulator(threads)
+        return simulator
     check_built_in()
-    for option, given in (("--threads", threads), ("--pcap", pcap)):
+    for option, given in (("--threads", simulator.threads), ("--pcap", pcap)):
         if given is not None:
             raise InputError(f"{option}: cannot be combined with --live")
     return engine

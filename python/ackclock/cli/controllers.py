@@ -9,12 +9,15 @@ import typer
 from rich.table import Column, Table
 
 from ackclock import _engine
-from ackclock.cli import output
+from ackclock.cli import completing, output
 from ackclock.errors import InputError, did_you_mean
 
 
 def controllers(
-    name: Annotated[str | None, typer.Argument(help="A controller, to see its parameters.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A controller, to see its parameters.", autocompletion=completing.controllers),
+    ] = None,
     as_json: output.JsonOption = False,
 ) -> None:
     """List the controllers, or the parameters and probes of one.

@@ -11,12 +11,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.cli import output
+from ackclock.cli import completing, output
 from ackclock.errors import InputError
 
 
 def examples(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The scenario to write.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="The scenario to write.", autocompletion=completing.examples),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file of that name.")] = False,
 ) -> None:
     """List scenarios to begin with, or write one into the current folder.

@@ -7,14 +7,21 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli import output
+from ackclock.cli import completing, output
 from ackclock.errors import InputError
 from ackclock.result import Runs
 
 
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that --out wrote.")],
-    to: Annotated[str, typer.Option(metavar="FORMAT", help="csv, flent, iperf3, mm-link or qlog.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="FORMAT",
+            help="csv, flent, iperf3, mm-link or qlog.",
+            autocompletion=completing.formats,
+        ),
+    ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write into.")] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Replace files of those names.")] = False,
 ) -> None:

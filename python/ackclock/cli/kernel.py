@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -11,9 +10,8 @@ import typer
 from rich.table import Table
 
 from ackclock import _engine
-from ackclock.cli import output
+from ackclock.cli import contenders, output
 from ackclock.engines.live import check_built_in
-from ackclock.errors import InputError
 
 app = typer.Typer(
     name="kernel",
@@ -75,21 +73,4 @@ def set_(name: NameArgument, settings: SettingsArgument) -> None:
 
 
 def _parameters(settings: Sequence[str]) -> dict[str, Any]:
-    """Parameters by name; values as TOML writes them, or plain text."""
-    values: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, value = (part.strip() for part in setting.partition("="))
-        if not equals or not key:
-            raise InputError(f"{setting}: must be KEY=VALUE, as in beta_d=0.8")
-        values[key] = _value(value)
-    return values
-
-
-def _value(text: str) -> Any:
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-        # No parameter is a date or NaN.
-        json.dumps(value, allow_nan=False)
-    except (ValueError, TypeError):
-        return text
-    return value
+    return contenders.values(settings, "beta_d=0.8")

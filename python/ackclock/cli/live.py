@@ -13,7 +13,7 @@ from ackclock.engines.live import Live, check_built_in
 
 
 def live(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The scenario.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The scenario; `-` is standard input.")],
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from ackclock import _engine, repetitions
+from ackclock.cli import completing
 from ackclock.cli.interrupts import Interrupts
 from ackclock.engines import LARGEST_SEED, Engine
 from ackclock.engines.cached import CachedEngine
@@ -38,7 +39,10 @@ notes = Console(stderr=True, highlight=False)
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Set a key of the scenario, e.g. path.queue=1bdp. Repeatable."
+        "--set",
+        metavar="KEY=VALUE",
+        help="Set a key of the scenario: path.queue=1bdp, or flows.*.start=1s for all flows. Repeatable.",
+        autocompletion=completing.settings,
     ),
 ]
 SeedOption = Annotated[
@@ -77,6 +81,10 @@ GsoOption = Annotated[
         max=MOST_SEGMENTS,
         help="How many segments TCP sends at once, at most, in a live run. Default: the kernel's choice.",
     ),
+]
+ProfileOption = Annotated[
+    str,
+    typer.Option(help="The stack of the endpoints: linux, freebsd-9…", autocompletion=completing.profiles),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from ackclock import repetitions
-from ackclock.cli import INTERRUPTED, output
+from ackclock.cli import INTERRUPTED, completing, output
 from ackclock.cli.output import notes
 from ackclock.engines import Engine
 from ackclock.engines.live import Live, check_built_in
@@ -39,7 +39,9 @@ def parity(
     rtts: Annotated[str, typer.Option(help="Base RTTs.")] = "40ms,100ms",
     queues: Annotated[str, typer.Option(help="Queue limits.")] = "0.5bdp,1bdp,2bdp",
     flows: Annotated[str, typer.Option(help="Numbers of flows.")] = "1,2",
-    controllers: Annotated[str, typer.Option(help="Controllers.")] = "newreno,cubic,cdg,siad",
+    controllers: Annotated[
+        str, typer.Option(help="Controllers.", autocompletion=completing.controller_list)
+    ] = "newreno,cubic,cdg,siad",
     duration: Annotated[str, typer.Option(help="Length of a run.")] = "30s",
     warmup: Annotated[str, typer.Option(help="Time at the start that the statistics leave out.")] = "5s",
     quick: Annotated[

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Column, Table
+from rich.text import Text
 
 from ackclock import repetitions
-from ackclock.cli import INTERRUPTED, output
+from ackclock.cli import INTERRUPTED, completing, output
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
 from ackclock.engines import Engine
@@ -28,7 +29,12 @@ MOST_SHAKES = 100
 
 def reproduce(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID…]", help="Experiments or papers; default: all.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID|DIR…]",
+            help="Experiments, papers, or folders of your own papers; default: all.",
+            autocompletion=completing.experiments,
+        ),
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the experiments and leave.")] = False,
     quick: Annotated[
@@ -56,20 +62,19 @@ def reproduce(
         typer.Option(metavar="DIR", help="Folder of the report; default: reports/reproduce-TIME."),
     ] = None,
     force: output.ForceOption = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show the ids of the claims.")] = False,
     as_json: output.JsonOption = False,
 ) -> None:
     """Repeat experiments of papers: reported beside measured, with the figures.
 
-    The exit status is 1 when a claim misses its band. Example: `ackclock reproduce cdg2011-fig4 --quick`
+    A folder of your own is written `./my-paper`; `ackclock new paper` makes one. The exit status is 1 when a
+    claim misses its band. Example: `ackclock reproduce cdg2011-fig4 --quick`
     """
-    from ackclock import papers
-
     if live:
         check_built_in()
         if shake:
             raise InputError("--shake: cannot be combined with --live")
-    catalogue = papers.catalogue()
-    chosen = papers.select(catalogue, ids or [])
+    catalogue, chosen = _chosen(ids or [])
     if listing:
         _list(chosen, as_json)
         return
@@ -96,14 +101,37 @@ def reproduce(
                     _write(done, catalogue, work)
     if live or done.begun:
         notes.print(f"report: {folder / 'index.html'}", markup=False, soft_wrap=True)
-    output.show(_table(done), as_json=as_json)
+    output.show(_table(done, verbose), as_json=as_json)
     for judgement in done.missed:
         if judgement.reason:
-            line = f"{judgement.claim.id} misses: {judgement.reason}"
+            claim = judgement.claim.id if verbose else f"“{judgement.claim.text}”"
+            line = f"{claim} misses: {judgement.reason}"
             notes.print(line, markup=False, highlight=False, soft_wrap=True)
     if as_json:
         output.print_json(done.as_json())
     _end(done, folder if live and out else None)
+
+
+def _chosen(names: list[str]) -> tuple[tuple[papers.Paper, ...], list[papers.Experiment]]:
+    """The known papers, with those of folders among ``names``, and the experiments that are named."""
+    from ackclock import papers
+
+    folders = [name for name in names if "/" in name or name in (".", "..")]
+    known = [name for name in names if name not in folders]
+    catalogue = papers.catalogue() if known or not folders else ()
+    if meant := [name for name in known if Path(name, "paper.toml").is_file()]:
+        raise InputError(f"{meant[0]}: write ./{meant[0]} for the folder")
+    chosen = papers.select(catalogue, known) if known or not folders else []
+    for folder in folders:
+        if not Path(folder).exists():
+            raise InputError(f"{folder}: there is no such folder or file")
+        more, experiments = papers.own(Path(folder))
+        catalogue += more
+        chosen += experiments
+    ids = [experiment.id for experiment in chosen]
+    if twice := [one for one in ids if ids.count(one) > 1]:
+        raise InputError(f"{' '.join(names)}: two experiments have the id `{twice[0]}`")
+    return catalogue, chosen
 
 
 def _end(done: papers.Reproduction, resumable: Path | None) -> None:
@@ -205,20 +233,25 @@ def _list(chosen: list[papers.Experiment], as_json: bool) -> None:
 COLOUR = {"pass": "green", "miss": "bold red", "trivial": "dim", "cited": "dim", "informative": "dim"}
 
 
-def _table(done: papers.Reproduction) -> Table:
+def _table(done: papers.Reproduction, verbose: bool) -> Table:
+    """A row for each claim: its sentence, or its id."""
     from ackclock.papers import page
 
     headings = page.headings(done)
-    shown = [heading for heading in headings if heading not in ("what the paper says", "unit")]
-    table = Table(*(Column(heading, no_wrap=heading == "claim") for heading in shown))
+    left_out = ("what the paper says", "unit") if verbose else ("claim", "unit")
+    shown = [heading for heading in headings if heading not in left_out]
+    table = Table(*(Column(heading, overflow="fold") for heading in shown))
     for result in done.results:
-        for row in page.rows(result, done):
+        for row, judgement in zip(page.rows(result, done), result.judgements, strict=True):
             cells = dict(zip(headings, row, strict=True))
+            cells["what the paper says"] = f"{judgement.claim.text} ({judgement.claim.source})"
             verdict = cells["verdict"]
-            cells["verdict"] = f"[{COLOUR[verdict]}]{verdict}[/]"
             measured = "simulated" if done.others else "measured"
             if cells["unit"] != "-":
                 cells[measured] += f" {cells['unit']}"
-            table.add_row(*(cells[heading] for heading in shown))
+            texts = [
+                Text(cells[heading], COLOUR[verdict] if heading == "verdict" else "") for heading in shown
+            ]
+            table.add_row(*texts)
         table.add_section()
     return table

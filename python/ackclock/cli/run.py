@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import tomllib
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +16,11 @@ from ackclock.engines import Engine
 from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
 
+STANDARD_INPUT = Path("-")
+
 
 def run(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The scenario.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The scenario; `-` is standard input.")],
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,
@@ -48,9 +52,12 @@ def run_scenario(
 ) -> None:
     """Runs the scenario of a file with an engine, and ends the command."""
     report.check()
+    text = _read(file)
     resolved = _engine.resolve(
-        _read(file), str(file), output.overrides(settings), any_controller=engine.any_controller
+        text, str(file), output.overrides(settings), any_controller=engine.any_controller
     )
+    for sentence in _bare_shares(text):
+        output.notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
     label = str(json.loads(resolved).get("name") or file.stem)
     points = output.points({label: resolved}, seed, repeat, pcap)
     output.preflight([resolved], repeat, engine)
@@ -59,8 +66,22 @@ def run_scenario(
     Outcome(label, report).run(points, engine)
 
 
+def _bare_shares(text: str) -> list[str]:
+    """What bare numbers of losses in a scenario mean, a sentence each: 1 is all packets, not one percent."""
+    document = tomllib.loads(text)
+    paths = [("path", document.get("path", {}))]
+    paths += [(f"links.{number}", link) for number, link in enumerate(document.get("links", ()))]
+    return [
+        f'{name}.loss = {loss:g} is a share: {loss * 100:g} % of the packets; `"{loss * 100:g}%"` says so'
+        for name, path in paths
+        if isinstance(loss := path.get("loss"), int | float) and loss > 0
+    ]
+
+
 def _read(file: Path) -> str:
     try:
+        if file == STANDARD_INPUT:
+            return sys.stdin.read()
         return file.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from None

@@ -17,14 +17,14 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock import _engine, repetitions
-from ackclock.cli import INTERRUPTED, output
+from ackclock.cli import INTERRUPTED, completing, output
+from ackclock.cli.contenders import Contender, contenders
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
 from ackclock.engines.live import Live, check_built_in
 from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
 from ackclock.report import Page, resumable_folder
-from ackclock.scenario import display_name
 from ackclock.sweeps import INTERVAL, METRICS, Place, Sweep, executors
 from ackclock.sweeps.axes import DRAWS, Design, parse
 from ackclock.sweeps.plan import Plan, Resolve
@@ -59,17 +59,17 @@ class _Base:
     warmup: str | None
     profile: str | None
 
-    def document(self, cc: str, name: str) -> str:
+    def document(self, one: Contender) -> str:
         """The scenario of one controller, as JSON."""
         path = {key: getattr(self, key) or default for key, default in PATH_DEFAULTS.items()}
         return json.dumps(
             {
-                "name": name,
+                "name": one.name,
                 "duration": self.duration or "60s",
                 "warmup": self.warmup or "0s",
                 "profile": self.profile or "linux",
                 "path": path,
-                "flows": [{"cc": cc, "count": self.flows or 1}],
+                "flows": [one.flow(self.flows or 1)],
             }
         )
 
@@ -81,7 +81,11 @@ class _Base:
 def sweep(
     what: Annotated[
         list[str],
-        typer.Argument(metavar="CC…|FILE", help="Controllers, each alone on the path; or one scenario."),
+        typer.Argument(
+            metavar="CC…|FILE",
+            help="Controllers as in `compare`, each alone on the path; or one scenario.",
+            autocompletion=completing.controllers,
+        ),
     ],
     over: Annotated[
         list[str] | None,
@@ -89,6 +93,7 @@ def sweep(
             metavar="KEY=VALUES",
             help="A key of the scenario and its values: queue=0.1bdp,1bdp,5bdp, rate=1mbit..1gbit*10log, or "
             "rate:rtt=10mbit:40ms,1gbit:5ms for keys that change together. Repeatable: all combinations.",
+            autocompletion=completing.swept,
         ),
     ] = None,
     samples: Annotated[
@@ -108,7 +113,10 @@ def sweep(
         str | None, typer.Option(help="Time at the start that the statistics leave out.", show_default="0s")
     ] = None,
     profile: Annotated[
-        str | None, typer.Option(help="The stack of the endpoints.", show_default="linux")
+        str | None,
+        typer.Option(
+            help="The stack of the endpoints.", show_default="linux", autocompletion=completing.profiles
+        ),
     ] = None,
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
@@ -142,9 +150,11 @@ def sweep(
     base = _Base(rate, rtt, queue, loss, flows, duration, warmup, profile)
     design = Design(tuple(map(parse, over or [])), samples, draw, seed if seed is not None else 1)
     set_keys = dict(output.overrides(settings))
-    scenarios = _scenarios(what, base, live)
+    scenarios, compared = _scenarios(what, base, live)
     seeds = repetitions.seeds(first_seed(scenarios, design, set_keys) if seed is None else seed, repeat)
-    plan = Plan(scenarios, design, seeds, set_keys)
+    factories = [one.factory for one in compared if one.factory is not None]
+    context = "\0".join(one.context for one in compared)
+    plan = Plan(scenarios, design, seeds, set_keys, factories, context)
     engine = Live(retries) if live else None
     for warning in plan.check(engine or Simulator()):
         notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
@@ -170,8 +180,8 @@ def sweep(
         raise typer.Exit(INTERRUPTED)
 
 
-def _scenarios(what: Sequence[str], base: _Base, live: bool) -> dict[str, Resolve]:
-    """The scenario of each label: of each controller, or the one file."""
+def _scenarios(what: Sequence[str], base: _Base, live: bool) -> tuple[dict[str, Resolve], list[Contender]]:
+    """The scenario of each label: of each controller, or the one file; and the controllers."""
     if any(one.endswith((".toml", ".json")) for one in what):
         if len(what) > 1:
             raise InputError(f"{' '.join(what)}: name controllers, or one scenario file")
@@ -180,14 +190,10 @@ def _scenarios(what: Sequence[str], base: _Base, live: bool) -> dict[str, Resolv
                 f"{given[0]}: belongs to controllers; set a key of {what[0]} with --set or --over"
             )
         label, resolve = of_file(Path(what[0]), live)
-        return {label: resolve}
-    scenarios = {}
-    for cc in what:
-        name = display_name(cc)
-        if name in scenarios:
-            raise InputError(f"{' '.join(what)}: a controller is named twice")
-        scenarios[name] = of_document(base.document(cc, name), live)
-    return scenarios
+        return {label: resolve}, []
+    compared = contenders(what, live)
+    scenarios = {one.name: of_document(base.document(one), live) for one in compared}
+    return scenarios, compared
 
 
 @dataclass

@@ -1,12 +1,13 @@
 """The experiments of papers: read from data, run, measured, judged and drawn.
 
-``catalogue()`` gives every experiment that ships with ackclock, ``reproduce`` runs some of them.
+``catalogue()`` gives every experiment that ships with ackclock, ``own()`` those of a folder of yours, and
+``reproduce`` runs some of them.
 No module here knows an experiment: its scenario, measures, bands and figures are in
 ``papers/<paper>/<experiment>.toml``, its odd measures in ``papers/<paper>/measures.py``,
 or in the files of ``papers/<paper>/measures``.
 """
 
-from ackclock.papers.catalogue import Experiment, Paper, catalogue, select
+from ackclock.papers.catalogue import Experiment, Paper, catalogue, own, select
 from ackclock.papers.document import CatalogueError
 from ackclock.papers.judgement import Judgement, judge
 from ackclock.papers.reproduction import Reproduction, reproduce
@@ -19,6 +20,7 @@ __all__ = [
     "Reproduction",
     "catalogue",
     "judge",
+    "own",
     "reproduce",
     "select",
 ]

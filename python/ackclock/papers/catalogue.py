@@ -448,6 +448,23 @@ def catalogue(folder: Path = DATA) -> tuple[Paper, ...]:
     return tuple(sorted(papers, key=lambda paper: (paper.year, paper.id)))
 
 
+def own(place: Path) -> tuple[tuple[Paper, ...], list[Experiment]]:
+    """Papers of your own with their experiments: a folder with ``paper.toml``, or a folder of such folders.
+
+    A file is one experiment without its paper. Raises CatalogueError where there is none.
+    """
+    if place.is_file():
+        folder = place.resolve().parent
+        return (), [read_experiment(place, folder.name, measures_of(folder))]
+    folder = place.resolve()
+    papers = (read_paper(folder),) if (folder / "paper.toml").is_file() else catalogue(folder)
+    if not papers:
+        raise CatalogueError(
+            f"{place}: has no paper.toml, and no folders with one (`ackclock new paper NAME`)"
+        )
+    return papers, select(papers, [])
+
+
 def select(papers: Sequence[Paper], wanted: Sequence[str]) -> list[Experiment]:
     """The experiments that ``wanted`` names, by their id or all of a paper by its id; all when empty."""
     every = [experiment for paper in papers for experiment in paper.experiments]

@@ -184,6 +184,7 @@ def axis(key: str, values: str | Sequence[object]) -> Axis:
         listed = [_texts(value, len(keys)) for value in values]
     elif len(keys) == 1 and (found := _RANGE.fullmatch(values.strip())) and "," not in values:
         span = _range(key, values, found)
+        _check_shares(key, keys, [(span.at(1.0),)])
         listed = [] if span.count is None else [(value,) for value in span.values()]
         return Axis(keys, tuple(listed), span)
     else:
@@ -193,7 +194,23 @@ def axis(key: str, values: str | Sequence[object]) -> Axis:
         raise InputError(f"over {key}: each place of the list must have {each}, as its keys")
     if len(set(listed)) < len(listed):
         raise InputError(f"over {key}: a value is named twice")
+    if isinstance(values, str):
+        _check_shares(key, keys, listed)
     return Axis(keys, tuple(listed))
+
+
+def _check_shares(key: str, keys: Sequence[str], listed: Sequence[tuple[str, ...]]) -> None:
+    """Refuses a bare number above 0 where a share of 1 is asked for: 1 may mean all or one percent."""
+    for number, one in enumerate(keys):
+        if one.rpartition(".")[2] != "loss":
+            continue
+        for place in listed:
+            bare = _NUMBER.fullmatch(place[number])
+            if bare is not None and not bare["unit"] and float(bare["number"]) > 0:
+                raise InputError(
+                    f"over {key}: {place[number]}: a bare number may mean a percentage or a share; "
+                    f"write it with %, as in {place[number]}%"
+                )
 
 
 def _texts(value: object, keys: int) -> tuple[str, ...]:

@@ -16,6 +16,10 @@ mod pie;
 mod police;
 mod ranking;
 mod red;
+#[cfg(test)]
+#[path = "../../../../python/ackclock/cli/templates/queue.rs"]
+#[expect(unreachable_pub, reason = "`ackclock new queue` puts its settings into the list")]
+mod template;
 mod turns;
 
 use serde::{Deserialize, Serialize};

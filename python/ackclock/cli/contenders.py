@@ -1,0 +1,132 @@
+"""The controllers of a command line: ``cdg``, ``'cdg(G=10ms)'``, ``./mine.bpf.c``, ``./mine.py:Class``."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ackclock.controller import Controller, check_controller
+from ackclock.errors import InputError, did_you_mean
+from ackclock.scenario import display_name
+
+_SPELLED = re.compile(r"(?P<cc>[^()]+)(?:\((?P<parameters>.*)\))?")
+_PYTHON = re.compile(r"(?P<file>.+\.py)(?::(?P<class>\w+))?")
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A controller with its parameters."""
+
+    name: str
+    """Its name in tables and figures."""
+    cc: str
+    """The key ``cc`` of its flows."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    factory: Callable[[], Any] | None = None
+    """Makes it, if it is written in Python."""
+    context: str = ""
+    """What of it is not in the scenario: a digest of its file in Python."""
+
+    def flow(self, count: int) -> dict[str, Any]:
+        """The table ``flows`` of a scenario, of ``count`` flows."""
+        flow: dict[str, Any] = {"cc": self.cc, "count": count}
+        if self.factory is not None:
+            return flow | {"name": self.name.partition("(")[0]}
+        return flow | ({"parameters": dict(self.parameters)} if self.parameters else {})
+
+
+def contenders(texts: Sequence[str], live: bool) -> list[Contender]:
+    """The controllers of a command line. Raises InputError for one that is named twice, or cannot be read."""
+    found: list[Contender] = []
+    for text in texts:
+        number = sum(one.factory is not None for one in found)
+        one = _contender(text.strip(), number)
+        if one.name in (other.name for other in found):
+            raise InputError(f"{' '.join(texts)}: a controller is named twice")
+        if live and one.factory is not None:
+            raise InputError(f"{text}: the kernel runs no controllers in Python; leave --live out")
+        found.append(one)
+    return found
+
+
+def values(settings: Sequence[str], example: str) -> dict[str, Any]:
+    """``KEY=VALUE`` pairs as parameters: values as TOML writes them, or plain text. Raises InputError."""
+    found: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = (part.strip() for part in setting.partition("="))
+        if not equals or not key:
+            raise InputError(f"{setting}: must be KEY=VALUE, as in {example}")
+        found[key] = _value(value)
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+        # No parameter is a date or NaN.
+        json.dumps(value, allow_nan=False)
+    except (ValueError, TypeError):
+        return text
+    return value
+
+
+def _contender(text: str, number: int) -> Contender:
+    spelled = _SPELLED.fullmatch(text)
+    if spelled is None:
+        raise InputError(f"{text}: must be a controller, with parameters as in 'cdg(G=10ms, beta_d=0.8)'")
+    cc, given = spelled["cc"].strip(), spelled["parameters"]
+    listed = [one for one in re.split(r",(?![^\[{]*[\]}])", given or "") if one.strip()]
+    parameters = values(listed, "'cdg(G=10ms)'")
+    shown = f"({', '.join(one.strip() for one in listed)})" if listed else ""
+    python = _PYTHON.fullmatch(cc)
+    if python is None:
+        return Contender(display_name(cc) + shown, cc, parameters)
+    kind, digest = _class(Path(python["file"]), python["class"])
+    try:
+        inspect.signature(kind).bind(**parameters)
+    except TypeError as error:
+        raise InputError(f"{text}: {error}") from None
+    spelling = f"python:{number}:{kind.__name__}"
+    factory = partial(kind, **parameters)
+    return Contender(kind.__name__ + shown, spelling, parameters, factory, digest + shown)
+
+
+def _class(file: Path, name: str | None) -> tuple[type[Controller], str]:
+    """The controller ``name`` of a file in Python, or its only one, and a digest of the file.
+
+    The module is not known by its name, so that its classes travel to other processes with their code.
+    """
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise InputError(f"{file}: there is no such file")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"{file}: {type(error).__name__}: {error}") from error
+    own = {
+        key: value
+        for key, value in vars(module).items()
+        if inspect.isclass(value) and issubclass(value, Controller) and value.__module__ == file.stem
+    }
+    if not own:
+        raise InputError(f"{file}: has no class that derives from ackclock.Controller")
+    if name is None and len(own) > 1:
+        raise InputError(f"{file}: has several controllers; write {file}:{min(own)}")
+    chosen = own.get(name or min(own))
+    if chosen is None:
+        raise InputError(f"{file}: has no controller `{name}`{did_you_mean(str(name), own)}")
+    try:
+        check_controller(chosen)
+    except (TypeError, NotImplementedError) as error:
+        raise InputError(f"{file}: {error}") from None
+    return chosen, hashlib.sha256(file.read_bytes()).hexdigest()

@@ -1,0 +1,176 @@
+"""``ackclock new``: a scenario, a controller, a queue or a paper to begin with, from templates that run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli import output
+from ackclock.errors import InputError
+
+app = typer.Typer(
+    name="new",
+    help="Write a scenario, a controller, a queue or a paper to begin with; each runs as it is.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
+LONGEST = 15
+"""The longest name of a controller in the kernel, in letters."""
+
+LANGUAGES = {"python": ".py", "c": ".bpf.c", "rust": ".rs"}
+CONTROLLERS = Path("crates/control/src/controllers")
+QUEUES = Path("crates/network/src/queue")
+
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="A word of small letters, digits, `-` and `_`.")
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace files of those names.")]
+
+
+@dataclass(frozen=True)
+class _Name:
+    """A name in the spellings of the languages: ``my-queue``, ``my_queue``, ``MyQueue``."""
+
+    text: str
+
+    @property
+    def snake(self) -> str:
+        return self.text.replace("-", "_")
+
+    @property
+    def camel(self) -> str:
+        return "".join(word.capitalize() for word in re.split("[-_]", self.text))
+
+    def fill(self, text: str) -> str:
+        """A template with this name in place of its own."""
+        text = re.sub(r"\bTemplate", self.camel, text)
+        text = re.sub(r"\btemplate_", f"{self.snake}_", text)
+        return re.sub(r"\btemplate\b", self.text, text)
+
+
+@app.command()
+def scenario(name: NameArgument, force: ForceOption = False) -> None:
+    """Write NAME.toml, one bottleneck with two flows.
+
+    Example: `ackclock new scenario home-link`
+    """
+    file = Path(f"{_checked(name).text}.toml")
+    _write({file: "scenario.toml"}, name, force)
+    _next(f"{file}: run it with `ackclock run {file} --out results`")
+
+
+@app.command()
+def controller(
+    name: NameArgument,
+    language: Annotated[
+        str, typer.Option("--in", metavar="LANGUAGE", help="python; c, for the kernel too; or rust.")
+    ] = "python",
+    force: ForceOption = False,
+) -> None:
+    """Write a congestion controller in Python, in C (for the simulator and the kernel), or in Rust.
+
+    Rust is for the source tree: run it at its top. Example: `ackclock new controller gentle`
+    """
+    if language not in LANGUAGES:
+        raise InputError(f"--in {language}: must be one of {', '.join(LANGUAGES)}")
+    spelled = _checked(name)
+    template = f"controller{LANGUAGES[language]}"
+    if language == "rust":
+        module = _in_tree(CONTROLLERS, "rust") / "mod.rs"
+        file = CONTROLLERS / f"{spelled.snake}.rs"
+        _write({file: template}, name, force)
+        _insert(module, f"pub mod {spelled.snake};", "pub mod ")
+        _next(
+            f"{file}: `make build`, then `ackclock compare newreno {name}`; "
+            "its snapshots and its page: CONTRIBUTING.md, steps 4 and 6"
+        )
+        return
+    if language == "c" and len(spelled.snake) > LONGEST:
+        raise InputError(f"{name}: the kernel takes names of at most {LONGEST} letters")
+    # Modules of Python and names in the kernel have no hyphens.
+    file = Path(f"{spelled.snake}{LANGUAGES[language]}")
+    _write({file: template}, spelled.snake, force)
+    called = f"./{file}:{spelled.camel}" if language == "python" else f"./{file}"
+    _next(f"{file}: try it with `ackclock compare newreno {called}`")
+
+
+@app.command()
+def queue(name: NameArgument, force: ForceOption = False) -> None:
+    """Write a queue discipline in Rust and list it; for the top of the source tree.
+
+    Example: `ackclock new queue patient`
+    """
+    spelled = _checked(name)
+    module = _in_tree(QUEUES, "a queue") / "mod.rs"
+    file = QUEUES / f"{spelled.snake}.rs"
+    _write({file: "queue.rs"}, name, force)
+    _insert(module, f"mod {spelled.snake};", "mod ")
+    _insert(module, f"pub use self::{spelled.snake}::{spelled.camel}Settings;", "pub use self::")
+    entry = f'    /// What it does, in one line.\n    "{name}" => {spelled.camel}({spelled.camel}Settings),\n'
+    text = module.read_text("utf-8")
+    if entry not in text:
+        module.write_text(text.replace("disciplines! {\n", f"disciplines! {{\n{entry}", 1), "utf-8")
+    _next(
+        f"{file}: `make build`, then `ackclock compare cubic --queue 1bdp "
+        f"--set path.queue.discipline={name}`; its place in the documentation: CONTRIBUTING.md, Add a queue"
+    )
+
+
+@app.command()
+def paper(name: NameArgument, force: ForceOption = False) -> None:
+    """Write a folder with a paper and one experiment, its figure and its claim.
+
+    Example: `ackclock new paper mathis1997`
+    """
+    folder = Path(_checked(name).text)
+    files = {folder / file: f"paper/{file}" for file in ("paper.toml", "fig1.toml")}
+    _write(files, name, force)
+    _next(f"{folder}: repeat it with `ackclock reproduce ./{folder}`")
+
+
+def _checked(name: str) -> _Name:
+    if not NAME.fullmatch(name):
+        raise InputError(f"{name}: must be a word of small letters, digits, `-` and `_`, like my-name")
+    return _Name(name)
+
+
+def _in_tree(folder: Path, what: str) -> Path:
+    """The folder of the sources, below the current one."""
+    if not (folder / "mod.rs").is_file():
+        raise InputError(f"{what}: is part of the source tree; run this at its top, where {folder} is")
+    return folder
+
+
+def _write(files: Mapping[Path, str], name: str, force: bool) -> None:
+    """Writes each file from its template; nothing if one is there already."""
+    templates = resources.files("ackclock.cli") / "templates"
+    for file in files:
+        if file.exists() and not force:
+            raise InputError(f"{file}: is there already; --force replaces it")
+    for file, template in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(_Name(name).fill((templates / template).read_text("utf-8")), "utf-8")
+
+
+def _insert(file: Path, line: str, kind: str) -> None:
+    """Puts a line into the list of lines that begin with ``kind``, in alphabetical order; once."""
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    if f"{line}\n" in lines:
+        return
+    listed = [number for number, one in enumerate(lines) if one.startswith(kind)]
+    after = [number for number in listed if lines[number] > f"{line}\n"]
+    lines.insert(after[0] if after else listed[-1] + 1, f"{line}\n")
+    file.write_text("".join(lines), "utf-8")
+
+
+def _next(sentence: str) -> None:
+    """What to do with it."""
+    output.notes.print(sentence, markup=False, soft_wrap=True)

@@ -1,0 +1,108 @@
+"""Controllers on the command line: with parameters, and in files of Python; scenarios from standard input."""
+
+import io
+import json
+import re
+
+import pytest
+
+from calling import SCENARIO, refused, run
+
+TWO = """
+import ackclock
+
+class {name}(ackclock.Controller):
+    def __init__(self, window: float = 10.0) -> None:
+        self.fixed = window
+
+    def on_start(self, cx):
+        self.window = self.fixed
+
+    def on_ack(self, cx, ack):
+        pass
+
+    def on_loss(self, cx, loss):
+        pass
+
+    def on_timeout(self, cx, loss):
+        pass
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A current folder with a file of one controller, and one with two."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fixed.py").write_text(TWO.format(name="Fixed"))
+    (tmp_path / "two.py").write_text(TWO.format(name="One") + TWO.format(name="Two"))
+    return tmp_path
+
+
+def test_controllers_are_compared_with_their_parameters(capsys):
+    fixed = ("./fixed.py", "./fixed.py:Fixed(window=4)")
+    _, out, _ = run(capsys, "compare", "cdg(G=10ms, beta_d=0.5)", "cdg", *fixed, "--duration", "5s", "--json")
+    runs = json.loads(out)["runs"]
+    assert [one["label"] for one in runs] == ["cdg(G=10ms, beta_d=0.5)", "cdg", "Fixed", "Fixed(window=4)"]
+    assert runs[0]["flows"][0]["goodput_bps"] != runs[1]["flows"][0]["goodput_bps"]
+    # A window of 10 segments of 1448 bytes a round trip: 40 ms, and 1.2 ms for each of two packets that an
+    # ACK acknowledges. That is 2.73 Mbit/s; the handshake takes 40 ms of the first of five seconds.
+    ten, four = (one["flows"][0]["goodput_bps"] for one in runs[2:])
+    assert ten == pytest.approx(10 * 1448 * 8 / 0.0424, rel=0.02)
+    assert four == pytest.approx(0.4 * ten, rel=0.03)
+
+
+def test_a_sweep_takes_controllers_in_files_too(capsys):
+    command = (
+        "sweep",
+        "./fixed.py",
+        "cdg(G=10ms)",
+        "--over",
+        "queue=10p,1bdp",
+        "--duration",
+        "2s",
+        "--out",
+        "s",
+    )
+    status, out, _ = run(capsys, *command)
+    assert status == 0
+    assert {"Fixed", "cdg(G=10ms)"} <= set(re.findall(r"[\w()=]+", out))
+
+
+def test_what_is_no_controller_is_refused(capsys, folder):
+    assert "has no parameter `H`" in refused(capsys, "compare", "cdg(H=1)")
+    assert "as in 'cdg(G=10ms)'" in refused(capsys, "compare", "cdg(G)")
+    assert "unexpected keyword argument 'x'" in refused(capsys, "compare", "./fixed.py(x=1)")
+    assert "has no controller `Fixet`; did you mean `Fixed`?" in refused(
+        capsys, "compare", "./fixed.py:Fixet"
+    )
+    assert "write two.py:One" in refused(capsys, "compare", "./two.py")
+    assert refused(capsys, "compare", "./no.py") == "no.py: there is no such file"
+    (folder / "bad.py").write_text("1 / 0")
+    assert refused(capsys, "compare", "./bad.py") == "bad.py: ZeroDivisionError: division by zero"
+    assert "a controller is named twice" in refused(capsys, "compare", "cdg", "cdg")
+
+
+def test_a_scenario_is_read_from_standard_input(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(SCENARIO))
+    status, out, _ = run(capsys, "run", "-")
+    assert status == 0
+    assert "small" in out
+
+
+def test_a_star_sets_a_key_of_every_flow(capsys, folder):
+    (folder / "two.toml").write_text(SCENARIO + '[[flows]]\ncc = "cubic"\n')
+    run(capsys, "run", "two.toml", "--set", "flows.*.transport.sack=false", "--out", "out")
+    scenario = json.loads((folder / "out/run.json").read_text())["scenario"]
+    assert [flow["transport"]["sack"] for flow in scenario["flows"]] == [False, False]
+
+
+@pytest.mark.parametrize("values", ["0.1", "0%,0.1", "0..0.1*3", "0..0.1"])
+def test_a_bare_number_is_no_swept_percentage(capsys, values):
+    assert "write it with %" in refused(capsys, "sweep", "cdg", "--over", f"loss={values}", "--samples", "2")
+
+
+def test_a_bare_share_in_a_file_is_explained(capsys, folder):
+    (folder / "lossy.toml").write_text(SCENARIO.replace('queue = "30p"', 'queue = "30p"\nloss = 0.1'))
+    status, _, err = run(capsys, "run", "lossy.toml")
+    assert status == 0
+    assert 'note: path.loss = 0.1 is a share: 10 % of the packets; `"10%"` says so' in err

@@ -1,0 +1,108 @@
+"""`ackclock new` and `ackclock reproduce ./folder`: every template works as it is written."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from calling import refused, run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An empty current folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_new_scenario_runs(capsys):
+    assert run(capsys, "new", "scenario", "home-link")[0] == 0
+    status, out, _ = run(capsys, "run", "home-link.toml", "--set", "duration=11s")
+    assert status == 0
+    assert "home-link" in out
+
+
+@pytest.mark.parametrize(
+    ("language", "controller"), [("python", "./my_own.py:MyOwn"), ("c", "./my_own.bpf.c")]
+)
+def test_a_new_controller_uses_the_link(capsys, language, controller):
+    assert run(capsys, "new", "controller", "my-own", "--in", language)[0] == 0
+    status, out, err = run(capsys, "compare", controller, "--duration", "10s")
+    assert status == 0, err
+    # 10 Mbit/s carry 9.65 Mbit/s of payload; slow start leaves a few per cent of ten seconds.
+    row = next(
+        line
+        for line in out.splitlines()
+        if "│" in line and "my_own" in line.lower().replace("myown", "my_own")
+    )
+    assert float(row.split("│")[3]) > 8.5
+
+
+def test_a_new_controller_in_python_is_typed(capsys, folder):
+    run(capsys, "new", "controller", "my-own")
+    command = [sys.executable, "-m", "mypy", "--strict", str(folder / "my_own.py")]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert "Success" in checked.stdout, checked.stdout
+
+
+def test_a_new_paper_passes_its_claim(capsys):
+    assert run(capsys, "new", "paper", "mine")[0] == 0
+    assert "write ./mine for the folder" in refused(capsys, "reproduce", "mine")
+    status, out, err = run(capsys, "reproduce", "./mine", "--out", "report")
+    assert (status, err.count("warning")) == (0, 0), err
+    assert "At 1 % loss CDG has a higher" in out
+    assert "mine-fig1-order" not in out
+    assert Path("report/mine-fig1.png").exists()
+    assert "mine-fig1-order" in run(capsys, "reproduce", "./mine/fig1.toml", "-v", "--out", "other")[1]
+
+
+def test_folders_without_a_paper_are_refused(capsys):
+    assert refused(capsys, "reproduce", "./nothing") == "./nothing: there is no such folder or file"
+    assert "has no paper.toml" in refused(capsys, "reproduce", ".")
+    run(capsys, "new", "paper", "mine")
+    run(capsys, "new", "paper", "other")
+    text = Path("other/fig1.toml").read_text().replace('id = "other-fig1"', 'id = "mine-fig1"')
+    Path("other/fig1.toml").write_text(text)
+    assert "two experiments have the id `mine-fig1`" in refused(capsys, "reproduce", "./mine", "./other")
+
+
+def test_a_new_queue_joins_the_list_once(capsys, folder):
+    queues = folder / "crates/network/src/queue"
+    queues.mkdir(parents=True)
+    before = (ROOT / "crates/network/src/queue/mod.rs").read_text()
+    (queues / "mod.rs").write_text(before)
+    assert run(capsys, "new", "queue", "my-queue")[0] == 0
+    run(capsys, "new", "queue", "my-queue", "--force")
+    added = [line for line in (queues / "mod.rs").read_text().splitlines() if line not in before.splitlines()]
+    assert added == [
+        "mod my_queue;",
+        "pub use self::my_queue::MyQueueSettings;",
+        "    /// What it does, in one line.",
+        '    "my-queue" => MyQueue(MyQueueSettings),',
+    ]
+    written = (queues / "my_queue.rs").read_text()
+    assert "impl Settings for MyQueueSettings" in written
+    assert "emplate" not in written
+
+
+def test_a_new_controller_in_rust_joins_the_list(capsys, folder):
+    controllers = folder / "crates/control/src/controllers"
+    controllers.mkdir(parents=True)
+    (controllers / "mod.rs").write_text("//! Controllers.\n\npub mod aimd;\npub mod vegas;\n")
+    assert run(capsys, "new", "controller", "my-own", "--in", "rust")[0] == 0
+    listed = (controllers / "mod.rs").read_text().splitlines()[2:]
+    assert listed == ["pub mod aimd;", "pub mod my_own;", "pub mod vegas;"]
+    assert 'name: "my-own"' in (controllers / "my_own.rs").read_text()
+
+
+def test_what_cannot_be_written_is_refused(capsys):
+    assert "small letters" in refused(capsys, "new", "scenario", "../x")
+    assert "must be one of python, c, rust" in refused(capsys, "new", "controller", "a", "--in", "ada")
+    assert "run this at its top" in refused(capsys, "new", "queue", "a")
+    assert "at most 15 letters" in refused(capsys, "new", "controller", "a" * 16, "--in", "c")
+    Path("a.toml").write_text("mine")
+    assert "--force replaces it" in refused(capsys, "new", "scenario", "a")
+    assert Path("a.toml").read_text() == "mine"
