@@ -11,6 +11,8 @@ pub enum Application {
     Finite(Bytes),
     /// Writes a segment's payload at a time, at a rate that changes stepwise.
     Paced(Pace),
+    /// Writes when it likes: the caller says so ([`Sender::note_written`](crate::Sender::note_written)).
+    Interactive,
 }
 
 /// What a sender has yet to send, counted in segments.
@@ -33,6 +35,7 @@ impl Backlog {
             Application::Greedy => (u64::MAX, u64::MAX, None),
             Application::Finite(bytes) => (bytes.get().div_ceil(segment_size.get()), bytes.get(), None),
             Application::Paced(pace) => (0, all(pace.bytes), Some(Box::new(pace))),
+            Application::Interactive => (0, u64::MAX, None),
         };
         Self { total, bytes, pace, segment_size: segment_size.get() as u32 }
     }
@@ -42,6 +45,11 @@ impl Backlog {
         if let Some(pace) = &mut self.pace {
             pace.start(now);
         }
+    }
+
+    /// An interactive application has written `total` segments by now.
+    pub(crate) fn note_written(&mut self, total: u64) {
+        self.total = total;
     }
 
     /// Segments written by `now`, counted no further than one beyond `enough`.

@@ -20,4 +20,4 @@ pub use options::{
     linux_2_6_33, linux_3_5, ns2_linux, real_1992,
 };
 pub use segment::{Acknowledgement, Data, SackBlocks};
-pub use tcp::{Phase, Ranges, Receiver, Sender};
+pub use tcp::{Phase, Ranges, Receiver, Sender, SenderState};

@@ -20,7 +20,7 @@ mod usage;
 pub use ranges::Ranges;
 pub use receiver::Receiver;
 pub use recovery::Phase;
-pub use sender::Sender;
+pub use sender::{Sender, SenderState};
 
 #[cfg(test)]
 mod tests {

@@ -325,6 +325,17 @@ impl Receiver {
         })
     }
 
+    /// A data segment of the other direction leaves and carries the acknowledgement, without SACK blocks if none
+    /// is due: nothing waits any more.
+    pub fn on_acknowledged_with_data(&mut self) {
+        self.due = false;
+        self.unacknowledged = 0;
+        self.deadline = Time::NEVER;
+        self.compressed = 0;
+        self.quick_acks = self.quick_acks.saturating_sub(1);
+        self.last_ack_sent = self.next;
+    }
+
     /// When to call [`on_timeout`](Self::on_timeout), at the latest.
     pub fn poll_timeout(&self) -> Option<Time> {
         (self.deadline != Time::NEVER).then_some(self.deadline)
@@ -338,6 +349,11 @@ impl Receiver {
     /// Application bytes delivered in order.
     pub fn delivered(&self) -> Bytes {
         self.delivered
+    }
+
+    /// Whether segments above the next one in order have arrived.
+    pub fn has_holes(&self) -> bool {
+        self.has_holes
     }
 
     /// Segments delivered in order.

@@ -14,14 +14,14 @@ struct Later {
 #[derive(Clone, Debug)]
 pub(crate) struct RttEstimator {
     pub(crate) smoothed: Span,
-    variation: Span,
+    pub(crate) variation: Span,
     pub(crate) minimum: Span,
     /// When the smallest RTT was seen.
     minimum_at: Time,
     /// What may take its place, once the smallest RTT is old.
     later: Option<Box<Later>>,
     pub(crate) latest: Span,
-    backoff: u32,
+    pub(crate) backoff: u32,
     has_sample: bool,
 }
 

@@ -8,7 +8,10 @@ mod congestion;
 mod idle;
 #[cfg(test)]
 mod property;
+mod state;
 mod trains;
+
+pub use state::SenderState;
 
 use std::sync::Arc;
 
