@@ -20,6 +20,54 @@ class ScenarioError(ValueError):
 class MachineError(RuntimeError):
     """The machine lacks something for the request. The message is one sentence that names it."""
 
+@final
+class Endpoint:
+    """One TCP endpoint whose clock the caller moves. Times are nanoseconds, packets are objects in JSON."""
+
+    def __init__(self, resolved: str, window_scale: int) -> None:
+        """With the options and the controller of the first flow of a resolved scenario.
+
+        It announces windows that are to be shifted by ``window_scale``. Raises ScenarioError.
+        """
+
+    def listen(self) -> None:
+        """Waits for a SYN."""
+
+    def connect(self, now: int) -> None:
+        """Sends a SYN."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the handshake is over."""
+
+    @property
+    def received(self) -> int:
+        """Bytes that arrived in order."""
+
+    def write(self, size: int) -> bool:
+        """The application writes ``size`` bytes; says whether the connection is open."""
+
+    def close(self) -> bool:
+        """The application closes; says whether the connection is open."""
+
+    def set_no_delay(self, on: bool) -> None:
+        """Whether small segments leave at once."""
+
+    def inject(self, now: int, packet: str) -> str | None:
+        """A packet arrives. Answers why it cannot be taken, if it cannot."""
+
+    def poll_transmit(self, now: int) -> str | None:
+        """The packet that leaves now, if one does. To be called until it answers None."""
+
+    def poll_timeout(self) -> int | None:
+        """When to call ``on_timeout``, at the latest. Valid once nothing more leaves."""
+
+    def on_timeout(self, now: int) -> None:
+        """Deadlines have passed."""
+
+    def information(self) -> str | None:
+        """What ``TCP_INFO`` would say, as an object in JSON; None before the connection is open."""
+
 def version() -> str:
     """The version of the engine."""
 

@@ -6,6 +6,7 @@
 mod batch;
 mod catalogue;
 mod controller;
+mod endpoint;
 mod event;
 mod failure;
 mod language;
@@ -31,6 +32,8 @@ mod _engine {
     use crate::batch::Batch;
     #[pymodule_export]
     use crate::catalogue::{controllers, profiles, schema, version};
+    #[pymodule_export]
+    use crate::endpoint::Endpoint;
     #[pymodule_export]
     use crate::event::{Ack, Context, Loss, Marks, RateSample, SegmentReport, SentState, Transmission};
     #[pymodule_export]

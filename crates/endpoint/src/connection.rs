@@ -1,0 +1,325 @@
+//! An open connection: packets become events of the sender and the receiver, and their answers packets.
+
+use std::sync::Arc;
+
+use control::Controller;
+use transport::{
+    Acknowledgement, Application, Data, Event, Journal, Options, Receiver, SackBlocks, Sender, SenderState,
+};
+use units::{Ecn, Random, Span, Time};
+
+use crate::incoming::Incoming;
+use crate::outgoing::Outgoing;
+use crate::packet::{Packet, PacketOptions, Refusal, Timestamps};
+use crate::persist::Persist;
+
+/// The largest value of the window field.
+pub(crate) const WINDOW_FIELD: u32 = 0xffff;
+
+/// What the handshake agreed on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Agreement {
+    /// How long the handshake took: the first RTT sample.
+    pub(crate) rtt: Span,
+    /// Shifts of the window fields received and sent.
+    pub(crate) their_scale: u8,
+    pub(crate) our_scale: u8,
+    /// The window field of the packet that ended the handshake, as bytes.
+    pub(crate) window: u64,
+    /// That of its SYN.
+    pub(crate) first_window: u64,
+    /// TSval of the last packet, where timestamps are in use.
+    pub(crate) echo: Option<u32>,
+}
+
+/// The connection from the end of its handshake on.
+pub(crate) struct Connection {
+    options: Arc<Options>,
+    sender: Sender,
+    receiver: Receiver,
+    outgoing: Outgoing,
+    incoming: Incoming,
+    persist: Persist,
+    their_scale: u8,
+    our_scale: u8,
+    /// The receive window of the other side, in bytes, now and at most, and the number of the packet that told it.
+    window: u64,
+    largest_window: u64,
+    window_from: u64,
+    /// TS.Recent, where timestamps are in use.
+    echo: Option<u32>,
+    /// The last number acknowledged.
+    acknowledged: u64,
+    /// An ACK is due that the receiver of data knows nothing of: that of a FIN, and a probe.
+    due: bool,
+    probe_due: bool,
+    received: u64,
+}
+
+/// Nothing is written down.
+struct Silent;
+
+impl Journal for Silent {
+    fn note(&mut self, _event: Event) {}
+}
+
+impl Connection {
+    /// The connection that `agreement` opens at `now`.
+    pub(crate) fn new(now: Time, options: Options, controller: Box<dyn Controller>, agreement: &Agreement) -> Self {
+        let size = options.segment_size.get().max(1);
+        let options = Options {
+            receive_window: (agreement.window / size).min(u64::from(u32::MAX)) as u32,
+            handshake: true,
+            ..options
+        };
+        let options = Arc::new(options);
+        let random = Random::stream(0, "flow", 0);
+        let mut sender = Sender::new(Arc::clone(&options), controller, Application::Interactive, random);
+        sender.start(Time::from_nanos(now.as_nanos().saturating_sub(agreement.rtt.as_nanos())), agreement.rtt);
+        Self {
+            receiver: Receiver::new(&options, agreement.rtt),
+            outgoing: Outgoing::new(size),
+            incoming: Incoming::new(),
+            persist: Persist::OFF,
+            their_scale: agreement.their_scale,
+            our_scale: agreement.our_scale,
+            window: agreement.window,
+            largest_window: agreement.window.max(agreement.first_window),
+            window_from: 1,
+            echo: agreement.echo,
+            acknowledged: 1,
+            due: false,
+            probe_due: false,
+            received: 0,
+            options,
+            sender,
+        }
+    }
+
+    pub(crate) fn write(&mut self, bytes: u64) {
+        let state = self.sender.state();
+        let room = u64::from(state.window.saturating_sub(state.in_flight));
+        self.outgoing.write(bytes, room, self.largest_window);
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.outgoing.close();
+    }
+
+    /// An ACK is due now.
+    pub(crate) fn acknowledge(&mut self) {
+        self.due = true;
+    }
+
+    pub(crate) fn set_no_delay(&mut self, on: bool) {
+        self.outgoing.no_delay = on;
+    }
+
+    /// Bytes that arrived in order.
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// A packet arrives.
+    pub(crate) fn inject(&mut self, now: Time, packet: &Packet) -> Result<(), Refusal> {
+        if packet.reset {
+            return Err(Refusal("a reset is not modelled"));
+        }
+        if packet.syn {
+            return Err(Refusal("a SYN on an open connection is not modelled"));
+        }
+        if let Some(stamps) = packet.options.timestamps.filter(|_| self.options.timestamps)
+            && packet.sequence <= self.acknowledged
+        {
+            self.echo = Some(stamps.value);
+        }
+        if packet.ack {
+            self.on_acknowledgement(now, packet)?;
+        }
+        if packet.payload > 0 {
+            self.on_data(now, packet)?;
+        }
+        if packet.fin {
+            let number = packet.sequence + u64::from(packet.payload);
+            self.incoming.on_fin(number);
+            self.due = true;
+        }
+        Ok(())
+    }
+
+    fn on_acknowledgement(&mut self, now: Time, packet: &Packet) -> Result<(), Refusal> {
+        let bytes = packet.acknowledged;
+        let first = self.sender.acknowledged();
+        let cumulative = self.outgoing.whole_below(bytes);
+        if bytes <= self.outgoing.next() && self.outgoing.start(cumulative) != bytes && bytes > 0 {
+            return Err(Refusal("an ACK of part of a segment is not modelled"));
+        }
+        let changed = self.take_window(packet, cumulative > first, cumulative < first);
+        let segments = (self.window / self.options.segment_size.get()).min(u64::from(u32::MAX)) as u32;
+        let (sack, duplicate) = self.read_sack(cumulative, &packet.options.sack);
+        let tells_nothing = cumulative == first && packet.options.sack.is_empty() && !packet.echo;
+        if tells_nothing && (packet.payload > 0 || packet.fin || changed) {
+            // No duplicate ACK (RFC 5681, section 2).
+            self.sender.note_receive_window(segments);
+            return Ok(());
+        }
+        let echo = packet.options.timestamps.filter(|_| self.options.timestamps);
+        let ack = Acknowledgement {
+            cumulative,
+            timestamp: now,
+            echo: echo.map_or(Time::NEVER, |stamps| Time::ZERO + Span::from_millis(u64::from(stamps.echo))),
+            window: segments,
+            congestion_echo: packet.echo,
+            sack,
+            duplicate,
+            ..Acknowledgement::default()
+        };
+        self.sender.on_acknowledgement(now, &ack, &mut Silent);
+        Ok(())
+    }
+
+    /// Takes the window of an ACK that `advances` or is `old`, and says whether it changed. A smaller one counts only
+    /// with new data or a new acknowledgement, but for zero (RFC 9293, section 3.10.7.4, as Linux has it).
+    fn take_window(&mut self, packet: &Packet, advances: bool, old: bool) -> bool {
+        let window = u64::from(packet.window) << self.their_scale;
+        let newer = packet.sequence > self.window_from;
+        if old || !(advances || newer || window > self.window || window == 0) {
+            return false;
+        }
+        self.window_from = packet.sequence;
+        self.largest_window = self.largest_window.max(window);
+        std::mem::replace(&mut self.window, window) != window
+    }
+
+    /// The SACK blocks in segments, and the segment that a duplicate SACK reports: the first block, if it lies below
+    /// the cumulative point or within the second block (RFC 2883, section 4).
+    fn read_sack(&self, cumulative: u64, blocks: &[(u64, u64)]) -> (SackBlocks, Option<u64>) {
+        let mut sack = SackBlocks::default();
+        if !self.options.sack {
+            return (sack, None);
+        }
+        let whole = |&(start, end): &(u64, u64)| (self.outgoing.first_from(start), self.outgoing.whole_below(end));
+        let mut rest = blocks;
+        let mut duplicate = None;
+        if let Some((&first, others)) = blocks.split_first() {
+            let within = others.first().is_some_and(|second| second.0 <= first.0 && first.1 <= second.1);
+            let (start, end) = whole(&first);
+            if within || first.1 <= self.outgoing.start(cumulative) {
+                rest = others;
+                duplicate = (start < end).then_some(start);
+            }
+        }
+        for block in rest {
+            let (start, end) = whole(block);
+            if cumulative <= start && start < end {
+                sack.push(cumulative, start, end);
+            }
+        }
+        (sack, duplicate)
+    }
+
+    fn on_data(&mut self, now: Time, packet: &Packet) -> Result<(), Refusal> {
+        let delivered = self.receiver.delivered_segments();
+        let sequence = self.incoming.number(packet.sequence, u64::from(packet.payload), delivered)?;
+        let data = Data {
+            sequence,
+            timestamp: now,
+            payload: self.options.segment_size.get() as u32,
+            retransmission: false,
+            reduced: packet.reduced,
+            push: packet.push,
+        };
+        self.receiver.on_data(now, &data, packet.ecn() == Ecn::Congestion);
+        let before = self.incoming.acknowledged(delivered);
+        let delivered = self.receiver.delivered_segments();
+        self.received += self.incoming.acknowledged(delivered) - before;
+        self.incoming.settle(delivered);
+        if !self.receiver.has_holes() {
+            self.incoming.on_whole(delivered);
+        }
+        Ok(())
+    }
+
+    /// Deadlines have passed.
+    pub(crate) fn on_timeout(&mut self, now: Time) {
+        self.sender.on_timeout(now, &mut Silent);
+        self.receiver.on_timeout(now);
+        let timeout = self.sender.state().timeout;
+        self.probe_due |= self.persist.take(now, timeout, self.options.rto_max);
+    }
+
+    /// The next deadline; [`Time::NEVER`] if there is none.
+    pub(crate) fn poll_timeout(&self) -> Time {
+        let of = |at: Option<Time>| at.unwrap_or(Time::NEVER);
+        of(self.sender.poll_timeout()).min(of(self.receiver.poll_timeout())).min(self.persist.at())
+    }
+
+    /// The packet that leaves now, if one does.
+    pub(crate) fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        self.sender.note_written(self.outgoing.available(self.sender.acknowledged()));
+        if let Some(data) = self.sender.poll_transmit(now, &mut Silent) {
+            return Some(self.data_packet(now, &data));
+        }
+        let state = self.sender.state();
+        let closed = state.outstanding == 0 && self.outgoing.unsent() > 0 && self.window == 0;
+        self.persist.note(now, closed, state.timeout);
+        if std::mem::take(&mut self.probe_due) && closed {
+            // A number that was acknowledged before: it asks for an ACK (as in Linux).
+            return Some(Packet { sequence: self.outgoing.next() - 1, ..self.header(now) });
+        }
+        let answer = self.receiver.poll_transmit(now);
+        if answer.is_none() && !self.due {
+            return None;
+        }
+        self.due = false;
+        let mut packet = self.header(now);
+        if let Some(ack) = answer {
+            packet.echo = ack.congestion_echo;
+            let block = |(start, end)| self.incoming.block(start, end);
+            packet.options.sack = ack.duplicate.map(|number| block((number, number + 1))).into_iter().collect();
+            packet.options.sack.extend(ack.sack.iter(ack.cumulative).map(block));
+        }
+        Some(packet)
+    }
+
+    fn data_packet(&mut self, now: Time, data: &Data) -> Packet {
+        let (sequence, payload, push, fin) = self.outgoing.leave(data.sequence);
+        self.receiver.on_acknowledged_with_data();
+        self.due = false;
+        let codepoint = if payload > 0 { self.sender.codepoint(data) } else { Ecn::NotCapable };
+        let header = self.header(now);
+        Packet { sequence, payload, push, fin, reduced: data.reduced, codepoint: codepoint as u8, ..header }
+    }
+
+    /// What every packet has in common.
+    fn header(&mut self, now: Time) -> Packet {
+        self.acknowledged = self.incoming.acknowledged(self.receiver.delivered_segments());
+        let stamps = self.options.timestamps.then(|| Timestamps { value: ticks(now), echo: self.echo.unwrap_or(0) });
+        Packet {
+            ack: true,
+            sequence: self.outgoing.next(),
+            acknowledged: self.acknowledged,
+            window: WINDOW_FIELD >> self.our_scale,
+            options: PacketOptions { timestamps: stamps, ..PacketOptions::default() },
+            ..Packet::default()
+        }
+    }
+
+    pub(crate) fn state(&self) -> SenderState {
+        self.sender.state()
+    }
+
+    /// Bytes acknowledged and not yet sent.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.outgoing.start(self.sender.acknowledged()) - 1, self.outgoing.unsent())
+    }
+
+    pub(crate) fn segment_size(&self) -> u64 {
+        self.options.segment_size.get()
+    }
+}
+
+/// The clock of timestamps.
+pub(crate) fn ticks(now: Time) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
+}

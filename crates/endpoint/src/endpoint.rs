@@ -1,0 +1,422 @@
+//! The endpoint: its handshake, and then its connection.
+
+use std::collections::VecDeque;
+
+use control::Controller;
+use serde::Serialize;
+use transport::{EcnMode, Options, Phase};
+use units::{Bytes, Span, Time};
+
+use crate::connection::{Agreement, Connection, WINDOW_FIELD, ticks};
+use crate::packet::{Packet, PacketOptions, Refusal, Timestamps};
+
+/// The bytes that the option takes in each segment.
+const TIMESTAMPS_BYTES: u64 = 12;
+/// What a SYN announces: an MTU of 1500 bytes.
+const SEGMENT_SIZE: u16 = 1460;
+/// What is meant where a SYN says nothing of its largest segment (RFC 9293, section 3.7.1).
+const DEFAULT_SEGMENT_SIZE: u16 = 536;
+
+/// Where the endpoint stands.
+enum Stage {
+    Closed,
+    Listening,
+    /// A SYN was sent at this time.
+    Opening(Time),
+    /// A SYN came, as this packet; the SYN-ACK was sent at this time.
+    Answered(Packet, Time),
+    Open(Box<Connection>),
+}
+
+/// One TCP endpoint.
+pub struct Endpoint {
+    options: Options,
+    /// Until the connection is open.
+    controller: Option<Box<dyn Controller>>,
+    /// The shift of the window field that it announces.
+    scale: u8,
+    stage: Stage,
+    waiting: VecDeque<Packet>,
+    no_delay: bool,
+}
+
+/// What `TCP_INFO` says, as far as it is modelled. Counts are segments, times microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Information {
+    /// 0 open, 1 disorder, 2 reduced (CWR), 3 recovery, 4 loss.
+    pub tcpi_ca_state: u8,
+    /// Doublings of the timeout.
+    pub tcpi_backoff: u32,
+    /// The retransmission timeout.
+    pub tcpi_rto: u64,
+    /// Payload of a full segment, in bytes.
+    pub tcpi_snd_mss: u64,
+    /// Sent and not acknowledged cumulatively.
+    pub tcpi_unacked: u32,
+    /// Of these SACKed.
+    pub tcpi_sacked: u32,
+    /// Of these lost.
+    pub tcpi_lost: u32,
+    /// Retransmissions in flight.
+    pub tcpi_retrans: u32,
+    /// All retransmissions.
+    pub tcpi_total_retrans: u64,
+    /// The smoothed RTT.
+    pub tcpi_rtt: u64,
+    /// The smallest RTT.
+    pub tcpi_min_rtt: u64,
+    /// The window.
+    pub tcpi_snd_cwnd: u32,
+    /// The threshold of slow start; 2^31 - 1 where there is none.
+    pub tcpi_snd_ssthresh: u32,
+    /// DupThresh.
+    pub tcpi_reordering: u32,
+    /// Segments delivered.
+    pub tcpi_delivered: u64,
+    /// Bytes acknowledged.
+    pub tcpi_bytes_acked: u64,
+    /// Bytes written and not sent.
+    pub tcpi_notsent_bytes: u64,
+    /// Bytes received in order.
+    pub tcpi_bytes_received: u64,
+}
+
+impl Endpoint {
+    /// An endpoint with the options of its stack; what the other side does not offer is not used. It announces windows
+    /// that are to be shifted by `scale`.
+    pub fn new(options: Options, controller: Box<dyn Controller>, scale: u8) -> Self {
+        Self {
+            options,
+            controller: Some(controller),
+            scale,
+            stage: Stage::Closed,
+            waiting: VecDeque::new(),
+            no_delay: false,
+        }
+    }
+
+    /// Waits for a SYN.
+    pub fn listen(&mut self) {
+        self.stage = Stage::Listening;
+    }
+
+    /// Sends a SYN at `now`.
+    pub fn connect(&mut self, now: Time) {
+        let ecn = self.options.ecn != EcnMode::Off;
+        let options = PacketOptions {
+            segment_size: Some(SEGMENT_SIZE),
+            window_scale: Some(self.scale),
+            sack_permitted: self.options.sack,
+            timestamps: self.options.timestamps.then(|| Timestamps { value: ticks(now), echo: 0 }),
+            sack: Vec::new(),
+        };
+        self.waiting.push_back(Packet {
+            syn: true,
+            echo: ecn,
+            reduced: ecn,
+            options,
+            window: WINDOW_FIELD,
+            ..Packet::default()
+        });
+        self.stage = Stage::Opening(now);
+    }
+
+    /// Whether the handshake is over.
+    pub fn is_open(&self) -> bool {
+        matches!(self.stage, Stage::Open(_))
+    }
+
+    /// The application writes; says whether the connection is open.
+    pub fn write(&mut self, bytes: u64) -> bool {
+        self.connection().map(|connection| connection.write(bytes)).is_some()
+    }
+
+    /// The application closes; says whether the connection is open.
+    pub fn close(&mut self) -> bool {
+        self.connection().map(Connection::close).is_some()
+    }
+
+    /// Whether small segments leave at once (TCP_NODELAY).
+    pub fn set_no_delay(&mut self, on: bool) {
+        self.no_delay = on;
+        if let Some(connection) = self.connection() {
+            connection.set_no_delay(on);
+        }
+    }
+
+    /// Bytes that arrived in order.
+    pub fn received(&self) -> u64 {
+        if let Stage::Open(connection) = &self.stage { connection.received() } else { 0 }
+    }
+
+    fn connection(&mut self) -> Option<&mut Connection> {
+        if let Stage::Open(connection) = &mut self.stage { Some(connection) } else { None }
+    }
+
+    /// A packet arrives. Afterwards poll what to transmit.
+    pub fn inject(&mut self, now: Time, packet: &Packet) -> Result<(), Refusal> {
+        let (syn, sent_at) = match &mut self.stage {
+            Stage::Closed => return Err(Refusal("a packet without a socket that waits for it is not modelled")),
+            Stage::Listening => return self.on_syn(now, packet),
+            Stage::Opening(sent_at) => {
+                if !(packet.syn && packet.ack) {
+                    return Err(Refusal("only a SYN-ACK is modelled as the answer to a SYN"));
+                }
+                (packet.clone(), *sent_at)
+            }
+            Stage::Answered(syn, sent_at) => {
+                if packet.syn || packet.reset || !packet.ack {
+                    return Err(Refusal("only an ACK is modelled as the answer to a SYN-ACK"));
+                }
+                (syn.clone(), *sent_at)
+            }
+            Stage::Open(connection) => return connection.inject(now, packet),
+        };
+        self.open(now, &syn, packet, now.since(sent_at));
+        let Some(connection) = self.connection() else { return Ok(()) };
+        if packet.syn {
+            connection.acknowledge();
+        } else if packet.payload > 0 || packet.fin {
+            return connection.inject(now, packet);
+        }
+        Ok(())
+    }
+
+    fn on_syn(&mut self, now: Time, packet: &Packet) -> Result<(), Refusal> {
+        if !packet.syn || packet.ack {
+            return Err(Refusal("only a SYN is modelled as the first packet to a listener"));
+        }
+        let theirs = &packet.options;
+        let stamps = theirs.timestamps.filter(|_| self.options.timestamps);
+        let options = PacketOptions {
+            segment_size: Some(SEGMENT_SIZE),
+            window_scale: theirs.window_scale.map(|_| self.scale),
+            sack_permitted: theirs.sack_permitted && self.options.sack,
+            timestamps: stamps.map(|stamps| Timestamps { value: ticks(now), echo: stamps.value }),
+            sack: Vec::new(),
+        };
+        let echo = self.agrees_on_ecn(packet);
+        self.waiting.push_back(Packet {
+            syn: true,
+            ack: true,
+            acknowledged: 1,
+            echo,
+            window: WINDOW_FIELD,
+            options,
+            ..Packet::default()
+        });
+        self.stage = Stage::Answered(packet.clone(), now);
+        Ok(())
+    }
+
+    /// Whether ECN is in use after this SYN, or the SYN-ACK without CWR (RFC 3168, section 6.1.1).
+    fn agrees_on_ecn(&self, syn: &Packet) -> bool {
+        self.options.ecn != EcnMode::Off && syn.echo && syn.reduced != syn.ack
+    }
+
+    /// The handshake is over: `syn` is that of the other side, `last` the packet that ended it.
+    fn open(&mut self, now: Time, syn: &Packet, last: &Packet, rtt: Span) {
+        let Some(controller) = self.controller.take() else { return };
+        let theirs = &syn.options;
+        let timestamps = self.options.timestamps && theirs.timestamps.is_some();
+        let largest = theirs.segment_size.unwrap_or(DEFAULT_SEGMENT_SIZE).min(SEGMENT_SIZE);
+        let size = u64::from(largest).saturating_sub(if timestamps { TIMESTAMPS_BYTES } else { 0 });
+        let options = Options {
+            segment_size: Bytes::new(size.max(1)),
+            sack: self.options.sack && theirs.sack_permitted,
+            timestamps,
+            ecn: if self.agrees_on_ecn(syn) { self.options.ecn } else { EcnMode::Off },
+            ..self.options.clone()
+        };
+        let their_scale = theirs.window_scale.unwrap_or(0).min(14);
+        // The window field of a SYN is not scaled (RFC 7323, section 2.2).
+        let window = u64::from(last.window) << if last.syn { 0 } else { their_scale };
+        let agreement = Agreement {
+            rtt,
+            their_scale,
+            our_scale: theirs.window_scale.map_or(0, |_| self.scale),
+            window,
+            first_window: u64::from(syn.window),
+            echo: last.options.timestamps.or(theirs.timestamps).filter(|_| timestamps).map(|stamps| stamps.value),
+        };
+        let mut connection = Connection::new(now, options, controller, &agreement);
+        connection.set_no_delay(self.no_delay);
+        self.stage = Stage::Open(Box::new(connection));
+    }
+
+    /// The packet that leaves now, if one does. Call until it answers `None`.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        let waiting = self.waiting.pop_front();
+        waiting.or_else(|| self.connection()?.poll_transmit(now))
+    }
+
+    /// When to call [`on_timeout`](Self::on_timeout), at the latest. Valid once nothing more leaves.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let Stage::Open(connection) = &self.stage else { return None };
+        Some(connection.poll_timeout()).filter(|&at| at != Time::NEVER)
+    }
+
+    /// Deadlines have passed. Afterwards poll what to transmit.
+    pub fn on_timeout(&mut self, now: Time) {
+        if let Some(connection) = self.connection() {
+            connection.on_timeout(now);
+        }
+    }
+
+    /// What `TCP_INFO` would say; `None` before the connection is open.
+    pub fn information(&self) -> Option<Information> {
+        let Stage::Open(connection) = &self.stage else { return None };
+        let state = connection.state();
+        let micros = |span: Span| span.as_nanos() / 1000;
+        let (acknowledged, unsent) = connection.progress();
+        Some(Information {
+            tcpi_ca_state: match state.phase {
+                Phase::Open => 0,
+                Phase::Disorder => 1,
+                Phase::Reduced => 2,
+                Phase::Recovery => 3,
+                Phase::Loss => 4,
+            },
+            tcpi_backoff: state.backoff,
+            tcpi_rto: micros(state.timeout),
+            tcpi_snd_mss: connection.segment_size(),
+            tcpi_unacked: state.outstanding,
+            tcpi_sacked: state.sacked,
+            tcpi_lost: state.lost,
+            tcpi_retrans: state.retransmissions,
+            tcpi_total_retrans: state.total_retransmissions,
+            tcpi_rtt: micros(state.smoothed_rtt),
+            tcpi_min_rtt: state.minimum_rtt.map_or(u64::from(u32::MAX), micros),
+            tcpi_snd_cwnd: state.window,
+            tcpi_snd_ssthresh: state.threshold.min(f64::from(i32::MAX)) as u32,
+            tcpi_reordering: state.reordering,
+            tcpi_delivered: state.delivered,
+            tcpi_bytes_acked: acknowledged,
+            tcpi_notsent_bytes: unsent,
+            tcpi_bytes_received: connection.received(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Time = |ms| Time::ZERO + Span::from_millis(ms);
+
+    fn syn() -> Packet {
+        let options = PacketOptions {
+            segment_size: Some(1000),
+            window_scale: Some(7),
+            sack_permitted: true,
+            ..PacketOptions::default()
+        };
+        Packet { syn: true, window: 32792, options, ..Packet::default() }
+    }
+
+    fn ack(acknowledged: u64, window: u32) -> Packet {
+        Packet { ack: true, sequence: 1, acknowledged, window, ..Packet::default() }
+    }
+
+    fn sent(endpoint: &mut Endpoint, now: Time) -> Vec<Packet> {
+        std::iter::from_fn(|| endpoint.poll_transmit(now)).collect()
+    }
+
+    /// A listener whose handshake took 100 ms.
+    fn accepted() -> Endpoint {
+        let controller = control::registry::build("newreno", &control::Parameters::new()).unwrap();
+        let mut endpoint = Endpoint::new(transport::linux(), controller, 8);
+        endpoint.listen();
+        endpoint.inject(MS(0), &syn()).unwrap();
+        let answer = sent(&mut endpoint, MS(0));
+        assert_eq!(answer.len(), 1);
+        assert!(answer[0].syn && answer[0].ack && answer[0].options.sack_permitted);
+        assert_eq!(answer[0].options.timestamps, None, "not offered");
+        assert!(!endpoint.is_open());
+        endpoint.inject(MS(100), &ack(1, 257)).unwrap();
+        assert!(endpoint.is_open());
+        endpoint
+    }
+
+    #[test]
+    fn a_listener_answers_and_sends_the_initial_window() {
+        let mut endpoint = accepted();
+        endpoint.write(12_000);
+        let packets = sent(&mut endpoint, MS(100));
+        let numbers: Vec<_> = packets.iter().map(|packet| (packet.sequence, packet.payload)).collect();
+        assert_eq!(numbers.first(), Some(&(1, 1000)));
+        assert_eq!(numbers.last(), Some(&(9001, 1000)), "ten segments");
+        let information = endpoint.information().unwrap();
+        assert_eq!((information.tcpi_snd_cwnd, information.tcpi_unacked), (10, 10));
+        assert_eq!(information.tcpi_rtt, 100_000);
+        assert_eq!(information.tcpi_notsent_bytes, 2000);
+    }
+
+    #[test]
+    fn an_active_open_takes_what_the_other_side_offers() {
+        let controller = control::registry::build("newreno", &control::Parameters::new()).unwrap();
+        let mut endpoint = Endpoint::new(transport::linux(), controller, 8);
+        endpoint.connect(MS(5));
+        let first = sent(&mut endpoint, MS(5));
+        assert_eq!(first[0].options.timestamps, Some(Timestamps { value: 5, echo: 0 }));
+        let answer = Packet { ack: true, acknowledged: 1, ..syn() };
+        endpoint.inject(MS(15), &answer).unwrap();
+        let ack = sent(&mut endpoint, MS(15));
+        assert_eq!((ack.len(), ack[0].sequence, ack[0].acknowledged, ack[0].syn), (1, 1, 1, false));
+        assert_eq!(endpoint.information().unwrap().tcpi_snd_mss, 1000, "no timestamps");
+    }
+
+    #[test]
+    fn a_window_of_zero_is_probed_until_it_opens() {
+        let mut endpoint = accepted();
+        endpoint.write(1000);
+        sent(&mut endpoint, MS(100));
+        endpoint.inject(MS(200), &ack(1001, 0)).unwrap();
+        endpoint.write(1000);
+        assert_eq!(sent(&mut endpoint, MS(200)), []);
+        // Both samples are 100 ms: the timeout is 100 ms + 200 ms.
+        assert_eq!(endpoint.poll_timeout(), Some(MS(500)));
+        endpoint.on_timeout(MS(500));
+        let probe = sent(&mut endpoint, MS(500));
+        assert_eq!((probe.len(), probe[0].sequence, probe[0].payload), (1, 1000, 0));
+        endpoint.inject(MS(510), &ack(1001, 257)).unwrap();
+        assert_eq!(sent(&mut endpoint, MS(510))[0].sequence, 1001);
+    }
+
+    #[test]
+    fn both_sides_close() {
+        let mut endpoint = accepted();
+        endpoint.write(1000);
+        sent(&mut endpoint, MS(100));
+        endpoint.inject(MS(200), &ack(1001, 257)).unwrap();
+        endpoint.close();
+        let fin = sent(&mut endpoint, MS(200));
+        assert_eq!((fin[0].fin, fin[0].sequence, fin[0].payload), (true, 1001, 0));
+        endpoint.inject(MS(300), &Packet { fin: true, ..ack(1002, 257) }).unwrap();
+        let last = sent(&mut endpoint, MS(300));
+        assert_eq!((last.len(), last[0].sequence, last[0].acknowledged), (1, 1002, 2));
+    }
+
+    #[test]
+    fn data_is_acknowledged_by_the_rules_of_the_receiver() {
+        let mut endpoint = accepted();
+        let data = |sequence| Packet { sequence, payload: 1000, ..ack(1, 257) };
+        endpoint.inject(MS(200), &data(1)).unwrap();
+        assert_eq!(sent(&mut endpoint, MS(200))[0].acknowledged, 1001, "a quick ACK");
+        endpoint.inject(MS(210), &data(2001)).unwrap();
+        let answer = sent(&mut endpoint, MS(210));
+        assert_eq!((answer[0].acknowledged, &answer[0].options.sack[..]), (1001, &[(2001, 3001)][..]));
+        endpoint.inject(MS(220), &data(1001)).unwrap();
+        assert_eq!(sent(&mut endpoint, MS(220))[0].acknowledged, 3001);
+        assert_eq!(endpoint.received(), 3000);
+    }
+
+    #[test]
+    fn what_is_not_modelled_is_refused() {
+        let mut endpoint = accepted();
+        endpoint.write(1000);
+        sent(&mut endpoint, MS(100));
+        assert!(endpoint.inject(MS(200), &ack(501, 257)).is_err(), "half a segment");
+        assert!(endpoint.inject(MS(200), &Packet { reset: true, ..ack(1, 257) }).is_err());
+    }
+}

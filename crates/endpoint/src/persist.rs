@@ -1,0 +1,60 @@
+//! The persist timer: probes of a receive window of zero (RFC 9293, section 3.8.6.1).
+
+use units::{Span, Time};
+
+/// When the next probe leaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Persist {
+    at: Time,
+    backoff: u32,
+}
+
+impl Persist {
+    /// The window is open.
+    pub(crate) const OFF: Self = Self { at: Time::NEVER, backoff: 0 };
+
+    /// The window is closed with data to send, or not: the timer starts with the retransmission timeout, or stops.
+    pub(crate) fn note(&mut self, now: Time, closed: bool, timeout: Span) {
+        if !closed {
+            *self = Self::OFF;
+        } else if self.at == Time::NEVER {
+            self.at = now + timeout;
+        }
+    }
+
+    /// When the next probe is due; [`Time::NEVER`] if none is.
+    pub(crate) fn at(&self) -> Time {
+        self.at
+    }
+
+    /// Whether a probe leaves now. The time to the next one doubles, up to `most`.
+    pub(crate) fn take(&mut self, now: Time, timeout: Span, most: Span) -> bool {
+        if self.at > now {
+            return false;
+        }
+        self.backoff += 1;
+        self.at = now + timeout.saturating_mul(1 << self.backoff.min(16)).min(most);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probes_back_off_until_the_window_opens() {
+        let ms = |n: u64| Time::ZERO + Span::from_millis(n);
+        let (timeout, most) = (Span::from_millis(300), Span::from_millis(1000));
+        let mut persist = Persist::OFF;
+        persist.note(ms(0), true, timeout);
+        persist.note(ms(50), true, timeout);
+        assert!(!persist.take(ms(299), timeout, most));
+        assert!(persist.take(ms(300), timeout, most));
+        assert_eq!(persist.at(), ms(900), "600 ms later");
+        assert!(persist.take(ms(900), timeout, most));
+        assert_eq!(persist.at(), ms(1900), "1200 ms are more than the largest");
+        persist.note(ms(1000), false, timeout);
+        assert_eq!(persist.at(), Time::NEVER);
+    }
+}
