@@ -33,6 +33,7 @@ from ackclock.cli import (
     manual,
     new,
     parity,
+    replay,
     reproduce,
     run,
     shell,
@@ -75,6 +76,7 @@ app.command("compare")(compare.compare)
 app.command("sweep")(sweep.sweep)
 app.command("parity")(parity.parity)
 app.command("reproduce")(reproduce.reproduce)
+app.command("replay")(replay.replay)
 app.command("controllers")(controllers.controllers)
 app.command("bench")(bench.bench)
 app.command("export")(export.export)
