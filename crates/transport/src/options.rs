@@ -184,7 +184,7 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "linux-2.6.33",
-        summary: "Linux 2.6.33: as 3.5, but IW 3 and an RTO of 3 s before the first sample",
+        summary: "Linux 2.6.33: as 3.5, but IW 3, a handshake and an RTO of 3 s before the first sample",
         options: linux_2_6_33,
     },
     Profile {
@@ -273,7 +273,7 @@ pub fn linux_3_5() -> Options {
 /// Linux 2.6.33, the hosts of Edwan's test bed. Its rate halving is not there: the flight comes down by proportional
 /// rate reduction with the slow-start bound, its successor.
 pub fn linux_2_6_33() -> Options {
-    Options { initial_window: 3, rto_initial: Span::from_secs(3), ..linux_3_5() }
+    Options { initial_window: 3, handshake: true, rto_initial: Span::from_secs(3), ..linux_3_5() }
 }
 
 /// FreeBSD 9, the hosts of the experiments of CDG.
