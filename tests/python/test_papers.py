@@ -59,6 +59,15 @@ def test_quick_reduces_repetitions_and_points_only(experiment):
     assert quick.claims == experiment.claims
 
 
+def test_the_reduced_form_leaves_alone_what_only_the_whole_judges(tmp_path):
+    experiment = read(tmp_path, EXPERIMENT.replace('source = "section 1"', 'source = "1"\nwhole_only = true'))
+    [whole], [quick] = experiment.claims, experiment.reduced().claims
+    assert judge(whole, expressions(whole, experiment), Samples()).verdict == "miss"
+    found = judge(quick, expressions(quick, experiment.reduced()), Samples())
+    assert (found.verdict, found.measured) == ("not judged", None)
+    assert found.why == "only the whole form can judge it"
+
+
 def judgement(experiment, **changes):
     """The verdict on a claim whose measures are constants."""
     claim = dataclasses.replace(experiment.claims[0], **changes)

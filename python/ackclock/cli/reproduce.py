@@ -230,7 +230,8 @@ def _list(chosen: list[papers.Experiment], as_json: bool) -> None:
     output.show(table, as_json=False)
 
 
-COLOUR = {"pass": "green", "miss": "bold red", "trivial": "dim", "cited": "dim", "informative": "dim"}
+COLOUR = {"pass": "green", "miss": "bold red"}
+"""Of the verdicts that count; the others are dim."""
 
 
 def _table(done: papers.Reproduction, verbose: bool) -> Table:
@@ -249,9 +250,8 @@ def _table(done: papers.Reproduction, verbose: bool) -> Table:
             measured = "simulated" if done.others else "measured"
             if cells["unit"] != "-":
                 cells[measured] += f" {cells['unit']}"
-            texts = [
-                Text(cells[heading], COLOUR[verdict] if heading == "verdict" else "") for heading in shown
-            ]
+            colour = COLOUR.get(verdict, "dim")
+            texts = [Text(cells[heading], colour if heading == "verdict" else "") for heading in shown]
             table.add_row(*texts)
         table.add_section()
     return table

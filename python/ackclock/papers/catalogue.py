@@ -69,6 +69,8 @@ class Claim:
     """In words, what exactly ``measure`` computes, where ``text`` leaves that open."""
     why: str = ""
     """Why it misses its band, where that has been found out."""
+    whole_only: bool = False
+    """The reduced form cannot judge it: its path is another one, or it has too few runs."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,8 @@ class Experiment:
     def reduced(self) -> Experiment:
         """The experiment as ``--quick`` runs it: fewer repetitions and points, the same bands.
 
-        One that runs other scenarios, or fewer members of its variations, says so in its title.
+        One that runs other scenarios, or fewer members of its variations, says so in its title. Claims that
+        only the whole form can judge are not measured.
         """
         other = self.quick_scenario or self.quick_members
         return replace(
@@ -139,6 +142,7 @@ class Experiment:
             sweep={**self.sweep, **self.quick_sweep},
             setups=tuple(Setup(one.name, _merged(one.scenario, self.quick_scenario)) for one in self.setups),
             variations={name: one.first(self.quick_members) for name, one in self.variations.items()},
+            claims=tuple(replace(one, measure=None) if one.whole_only else one for one in self.claims),
         )
 
 
@@ -217,11 +221,14 @@ def _claim(values: Mapping[str, Any], where: str) -> Claim:
         share=float(table.take("share", number, 0.5)),
         measured_as=table.take("measured_as", str, ""),
         why=table.take("why", str, ""),
+        whole_only=table.take("whole_only", bool, False),
     )
     table.done()
     _check_bounds(claim, where)
     if claim.measure is None and not (claim.cited or claim.informative):
         raise CatalogueError(f"{where}: `measure` is missing (only cited and informative claims do without)")
+    if claim.measure is None and claim.whole_only:
+        raise CatalogueError(f"{where}: `whole_only` is for claims that have a `measure`")
     if claim.over and not claim.judged_over:
         raise CatalogueError(f"{where}: `over` needs `judged_over`, which says in words what it is")
     return claim

@@ -17,8 +17,10 @@ from ackclock.papers.expressions import Expression, parse, parse_groups, quotien
 from ackclock.papers.measure import Member, Samples
 from ackclock.papers.variations import REPETITIONS, Variation
 
-VERDICTS = ("pass", "miss", "trivial", "cited", "informative")
-"""What a claim can come out as. "trivial" is one that cannot fail and did not; if it does, it is a miss."""
+NOT_JUDGED = "not judged"
+VERDICTS = ("pass", "miss", "trivial", "cited", "informative", NOT_JUDGED)
+"""What a claim can come out as. "trivial" is one that cannot fail and did not; if it does, it is a miss. "not
+judged" is one that only the whole form can judge, in the reduced form."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,8 @@ def members(claim: Claim, experiment: Experiment, samples: Samples) -> list[Memb
 
 def judge(claim: Claim, measures: Measures, samples: Samples, of: Sequence[Member] = ()) -> Judgement:
     """Measures a claim and compares it with its band; ``of`` are its ``members``."""
+    if not measures and claim.whole_only:
+        return Judgement(claim, None, NOT_JUDGED, "only the whole form can judge it")
     if not measures:
         why = "the paper quotes it from elsewhere" if claim.cited else "the paper gives nothing to repeat"
         return Judgement(claim, None, _verdict(claim, passed=False), why)
