@@ -30,6 +30,7 @@ from ackclock.cli import (
     export,
     kernel,
     live,
+    losses,
     manual,
     new,
     parity,
@@ -80,6 +81,7 @@ app.command("replay")(replay.replay)
 app.command("controllers")(controllers.controllers)
 app.command("bench")(bench.bench)
 app.command("export")(export.export)
+app.command("losses")(losses.losses)
 app.command("examples")(examples.examples)
 app.command("doctor")(doctor.doctor)
 app.add_typer(kernel.app)

@@ -59,13 +59,14 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def library(name: str) -> Any:
-    """A module of SciPy or Clarabel, imported when a model needs it.
+def library(name: str, extra: str = "models", user: str = "this model") -> Any:
+    """A module of SciPy or Clarabel, imported when a model needs it, or one that another part needs.
 
-    They come with ``pip install 'ackclock[models]'``; a program that only simulates does not import them.
+    They come with ``pip install 'ackclock[models]'``, or the ``extra`` that the ``user`` needs; a program
+    that only simulates does not import them.
     """
     try:
         return importlib.import_module(name)
     except ImportError:
         package = name.partition(".")[0]
-        raise InputError(f"this model needs {package}: pip install 'ackclock[models]'") from None
+        raise InputError(f"{user} needs {package}: pip install 'ackclock[{extra}]'") from None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,8 @@ GUARD = 1e-3
 """Differences closer than this share of T to 0, or to T from below, are a pattern and rounding, not noise."""
 LARGEST_SET = 5000
 """The canceller stops before a set of differences would have more elements."""
+DEFINITIONS = ("A", "B", "C")
+"""The ways to count what the canceller leaves."""
 DUPLICATES = 3
 """With fewer duplicate ACKs there is no fast retransmit, hence nothing to decide."""
 
@@ -97,7 +99,7 @@ def residual_noise(gaps: npt.ArrayLike, unit: float, iterations: int = 1, defini
     The thesis does not say what exactly is counted. "A": the number of differences below T; "B": their sum in
     units of T; "C": their number as a share of all differences of the first iteration.
     """
-    one_of("definition", definition, ("A", "B", "C"))
+    one_of("definition", definition, DEFINITIONS)
     found = cancel(gaps, unit, iterations)
     if definition == "B":
         return float(found.noise.sum() / unit)
@@ -137,6 +139,45 @@ def decrease(
     """Beta' = mu beta: the share of the window to remove after a loss with these gaps."""
     rho = residual_noise(gaps, unit, iterations)
     return float(share("beta", beta) * decrease_factor(span(gaps), noise_level(rho, sensitivity)))
+
+
+class Differentiated(NamedTuple):
+    """What the gaps of one loss say."""
+
+    span: float
+    rho: Mapping[str, float]
+    """The residual noise by definitions A, B and C."""
+    noise: float
+    """N_s, made of the rho of the definition that was chosen."""
+    decrease: float
+    """Beta'."""
+    wireless: bool
+    """Whether less than half of the usual decrease is left: a large span with little noise (table 8.1)."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain values; ``cause`` is "wireless" or "congestion"."""
+        values = self._asdict() | {"rho": dict(self.rho)}
+        wireless = values.pop("wireless")
+        return values | {"cause": "wireless" if wireless else "congestion"}
+
+
+def differentiate(
+    gaps: npt.ArrayLike,
+    unit: float,
+    sensitivity: float = 1.0,
+    iterations: int = 1,
+    definition: str = "A",
+    beta: float = 0.5,
+) -> Differentiated:
+    """Span, noise, decrease and cause of one loss, from the gaps between its duplicate ACKs in s.
+
+    ``unit`` is T in s; ``definition`` says which rho the noise level is made of.
+    """
+    one_of("definition", definition, DEFINITIONS)
+    rho = {one: residual_noise(gaps, unit, iterations, one) for one in DEFINITIONS}
+    wide, noise = span(gaps), float(noise_level(rho[definition], sensitivity))
+    factor = float(decrease_factor(wide, noise))
+    return Differentiated(wide, rho, noise, share("beta", beta) * factor, factor < 0.5)
 
 
 def modified_window(window: float, gaps: npt.ArrayLike, unit: float, beta: float = 0.5) -> float:

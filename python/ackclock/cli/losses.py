@@ -1,0 +1,122 @@
+"""``ackclock losses``: what caused the losses of a recorded connection, wireless errors or congestion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ackclock import _engine
+from ackclock.cli import output
+from ackclock.errors import InputError
+
+MOST_ITERATIONS = 3
+BITS = 8
+
+
+def losses(
+    capture: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A capture in pcapng, taken at the sender.")
+    ],
+    rate: Annotated[
+        str | None,
+        typer.Option(help="Rate of the slowest link, which gives T; default: T from the gaps between ACKs."),
+    ] = None,
+    definition: Annotated[
+        str, typer.Option(help="What rho counts: A (differences below T), B (their sum), C (their share).")
+    ] = "A",
+    sensitivity: Annotated[float, typer.Option(help="The sensitivity to noise, a.")] = 1.0,
+    iterations: Annotated[
+        int, typer.Option(min=1, max=MOST_ITERATIONS, help="Iterations of the difference canceller.")
+    ] = 1,
+    interface: Annotated[
+        int, typer.Option(min=0, help="The interface of the capture; of a simulated one, 0 is the sender.")
+    ] = 0,
+    as_json: output.JsonOption = False,
+) -> None:
+    """Tell wireless from congestive losses in a capture, by the times between duplicate ACKs (Edwan 2010).
+
+    Example: `ackclock losses capture.pcapng --rate 3mbit`
+    """
+    from ackclock.captures import connections
+    from ackclock.models.interarrival import DEFINITIONS
+
+    if definition not in DEFINITIONS:
+        raise InputError(f"--definition {definition}: must be one of {', '.join(DEFINITIONS)}")
+    if not sensitivity > 0:
+        raise InputError(f"--sensitivity {sensitivity:g}: must be above 0")
+    bits = None if rate is None else _engine.quantity(rate, "rate")
+    if bits is not None and not bits > 0:
+        raise InputError(f"--rate {rate}: must be above 0")
+    seen = connections(capture, interface)
+    if not seen:
+        raise InputError(f"{capture}: there is no TCP connection with data on interface {interface}")
+    found = [_connection(one, bits, sensitivity, iterations, definition) for one in seen]
+    if as_json:
+        output.print_json({"connections": found})
+    for number, one in enumerate(found, 1):
+        output.show(_sentence(number, one), as_json=as_json)
+    output.show(_table(found), as_json=as_json)
+
+
+def _connection(
+    one: Any, rate: float | None, sensitivity: float, iterations: int, definition: str
+) -> dict[str, Any]:
+    """The losses of a connection, as in ``--json``."""
+    import numpy as np
+
+    from ackclock.models import interarrival
+
+    times, acknowledged = one.acks()
+    captured = interarrival.duplicate_ack_times(times, acknowledged)
+    advances = np.diff(times[np.flatnonzero(np.diff(acknowledged, prepend=-1.0) > 0)])
+    unit: float | None = None
+    if rate is not None:
+        unit = one.packet_bytes * BITS / rate
+    elif advances[advances > 0].size:
+        unit = interarrival.transmission_time(advances[advances > 0])
+    events = []
+    for run in captured:
+        gaps = np.diff(run)
+        gaps = gaps[gaps > 0]
+        if unit is not None and gaps.size >= interarrival.DUPLICATES:
+            what = interarrival.differentiate(gaps, unit, sensitivity, iterations, definition)
+            events.append({"time_s": float(run[0]), "duplicates": int(run.size - 1), **what.as_json()})
+    return {
+        "sender": one.sender,
+        "receiver": one.receiver,
+        "data_packets": one.packets,
+        "transmission_time_s": unit,
+        "losses": events,
+    }
+
+
+def _sentence(number: int, one: dict[str, Any]) -> str:
+    """What a connection is, and how many losses of each cause it has."""
+    unit = one["transmission_time_s"]
+    known = "too few ACKs to estimate T" if unit is None else f"T = {unit * 1e3:.4f} ms"
+    wireless = sum(loss["cause"] == "wireless" for loss in one["losses"])
+    return (
+        f"{number}: {one['sender']} > {one['receiver']}: {one['data_packets']} packets with data, {known}, "
+        f"{wireless} wireless and {len(one['losses']) - wireless} congestive losses"
+    )
+
+
+def _table(found: list[dict[str, Any]]) -> Table:
+    table = Table(
+        "", "time (s)", "duplicates", "span", "rho A", "rho B", "rho C", "noise", "decrease", "cause"
+    )
+    for number, one in enumerate(found, 1):
+        for loss in one["losses"]:
+            values = (loss["span"], *loss["rho"].values(), loss["noise"], loss["decrease"])
+            table.add_row(
+                str(number),
+                f"{loss['time_s']:.6f}",
+                str(loss["duplicates"]),
+                *(f"{value:.3f}" for value in values),
+                loss["cause"],
+            )
+        table.add_section()
+    return table

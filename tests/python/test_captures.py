@@ -1,0 +1,154 @@
+"""Captures: what they hold of TCP, and what caused the losses of a recorded connection."""
+
+import json
+from struct import pack
+
+import numpy as np
+import pytest
+
+import ackclock
+from ackclock.captures import Connection, _ip_packet, _segment, connections
+from ackclock.errors import InputError
+from ackclock.models import interarrival
+from calling import refused, run
+
+CHAIN = """
+duration = "20s"
+profile = "ns2-linux"
+flows = [{ name = "tcp", cc = "newreno", from = "a", to = "c", transport = { receive_window = WINDOW } }]
+
+[[links]]
+name = "slow"
+from = "a"
+to = "b"
+rate = "3mbit"
+delay = "50ms"
+queue = "QUEUE"
+reverse = {}
+
+[[links]]
+name = "last"
+from = "b"
+to = "c"
+rate = "5mbit"
+delay = "5ms"
+queue = "9p"
+loss = "LOSS"
+reverse = {}
+"""
+T = 8000 / 3e6
+"""What a packet of 1000 bytes takes on the slow link, in s."""
+
+
+def capture(folder, capsys, queue="infinite", loss="0%", window=40):
+    """The capture of a chain whose second link is the slowest."""
+    text = CHAIN.replace("QUEUE", queue).replace("LOSS", loss).replace("WINDOW", str(window))
+    (folder / "chain.toml").write_text(text)
+    run(capsys, "run", folder / "chain.toml", "--pcap", folder / "chain.pcapng")
+    return folder / "chain.pcapng"
+
+
+def of(capsys, *arguments):
+    """The object that the command prints."""
+    status, out, _ = run(capsys, "losses", *arguments, "--json")
+    assert status == 0
+    return json.loads(out)["connections"]
+
+
+def test_losses_of_a_wireless_link_are_told_from_a_capture(tmp_path, capsys):
+    [one] = of(capsys, capture(tmp_path, capsys, loss="1%"), "--rate", "3mbit")
+    assert one["transmission_time_s"] == pytest.approx(T)
+    assert len(one["losses"]) >= 10
+    for loss in one["losses"]:
+        # Gaps are multiples of T or idle times: differences below T come only from the start of a new train.
+        assert loss["rho"]["A"] <= 2
+        # The largest gap is the idle time between two windows, 13 T and more, the smallest T.
+        assert loss["span"] > 0.9
+    wireless = [loss for loss in one["losses"] if loss["cause"] == "wireless"]
+    assert len(wireless) > 0.8 * len(one["losses"])
+    assert max(loss["decrease"] for loss in wireless) < 0.25
+
+
+def test_losses_of_a_full_queue_are_congestion(tmp_path, capsys):
+    [one] = of(capsys, capture(tmp_path, capsys, queue="40p", window=1000), "--rate", "3mbit")
+    # The link never idles, so all gaps are T: no span, and half of the window goes, as in Reno.
+    assert one["losses"]
+    assert all(loss["cause"] == "congestion" for loss in one["losses"])
+    assert [loss["decrease"] for loss in one["losses"]] == pytest.approx([0.5] * len(one["losses"]), abs=1e-6)
+
+
+def test_without_a_rate_the_gaps_between_acks_give_it(tmp_path, capsys):
+    [one] = of(capsys, capture(tmp_path, capsys, loss="1%"))
+    assert one["transmission_time_s"] == pytest.approx(T, rel=1e-6)
+
+
+def test_a_capture_has_the_acks_that_the_sender_saw(tmp_path, capsys):
+    path = capture(tmp_path, capsys, loss="1%")
+    simulated = ackclock.simulate(tmp_path / "chain.toml")
+    [one] = connections(path)
+    times, acknowledged = one.acks()
+    assert (one.sender, one.receiver) == ("10.0.0.1:49152", "10.128.0.1:5001")
+    assert one.packets == simulated.flows["data_packets"][0].as_py()
+    assert np.all(np.diff(times) >= 0)
+    # The receiver's interface has the same ACKs earlier, so that no later one is missing from them.
+    [other] = connections(path, interface=1)
+    assert other.acks()[1][-1] >= acknowledged[-1]
+
+
+def test_the_three_definitions_of_rho_are_worked_out_side_by_side():
+    # Gaps T, 2 T, 2.5 T and 4 T: the differences below T are 0.5 T alone, one of six.
+    found = interarrival.differentiate([1.0, 2.0, 2.5, 4.0], 1.0)
+    assert found.rho == {"A": 1.0, "B": 0.5, "C": pytest.approx(1 / 6)}
+    assert found.span == 0.75
+    # N_s = 2/(1 + exp(-1)) - 1 = 0.4621, mu = 1 - 0.75 + 0.4621 = 0.7121.
+    assert found.decrease == pytest.approx(0.35605, abs=1e-5)
+    assert found.as_json()["cause"] == "congestion"
+    # By C the noise is 2/(1 + exp(-1/6)) - 1 = 0.0831, mu = 0.3331.
+    assert interarrival.differentiate([1.0, 2.0, 2.5, 4.0], 1.0, definition="C").wireless
+
+
+def ethernet(ip, vlan=b""):
+    return b"\x01" * 12 + vlan + (b"\x08\x00" if ip[0] >> 4 == 4 else b"\x86\xdd") + ip
+
+
+TCP = pack("!HHIIBBHHH", 1234, 80, 7, 9, 5 << 4, 0b1_0000, 100, 0, 0)
+
+
+@pytest.mark.parametrize("vlan", [b"", b"\x81\x00\x00\x05"])
+def test_headers_of_ethernet_and_both_versions_of_ip_are_read(tmp_path, vlan):
+    # 20 bytes of IP, 20 of TCP, 1000 of payload, of which none was captured.
+    four = pack("!BBHHHBBH4s4s", 0x45, 0, 1040, 0, 0, 64, 6, 0, bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2]))
+    six = pack("!IHBB16s16s", 6 << 28, 1020, 6, 64, bytes(15) + b"\x01", bytes(15) + b"\x02")
+    for header, here, length in ((four, "10.0.0.1:1234", 1040), (six, "::1:1234", 1060)):
+        segment = _segment(_ip_packet(ethernet(header + TCP, vlan), 1, tmp_path))
+        assert segment == (here, here.replace("1:1234", "2:80"), 7, 9, 0b1_0000, 1000, length)
+
+
+def test_what_is_no_tcp_segment_is_passed_over():
+    datagram = pack("!BBHHHBBH4s4s", 0x45, 0, 1040, 0, 0, 64, 17, 0, bytes(4), bytes(4)) + TCP
+    fragment = pack("!BBHHHBBH4s4s", 0x45, 0, 1040, 0, 5, 64, 6, 0, bytes(4), bytes(4)) + TCP
+    assert [_segment(one) for one in (datagram, fragment, datagram[:9], b"", b"\x00")] == [None] * 5
+
+
+def test_acknowledgement_numbers_go_on_after_they_have_wrapped():
+    one = Connection("a", "b")
+    one.seen = [(0.0, 2**32 - 1000), (1.0, 0), (2.0, 2**32 - 1000), (3.0, 500)]
+    times, acknowledged = one.acks()
+    # The third is older than the second: it was overtaken.
+    assert times.tolist() == [0.0, 1.0, 3.0]
+    assert acknowledged.tolist() == [0.0, 1000.0, 1500.0]
+
+
+def test_what_is_no_capture_is_refused_in_a_sentence(tmp_path, capsys):
+    (tmp_path / "text.pcapng").write_text("this is no capture, it is a text")
+    assert "is no whole capture in pcapng" in refused(capsys, "losses", tmp_path / "text.pcapng")
+    assert "No such file" in refused(capsys, "losses", tmp_path / "none.pcapng")
+    path = capture(tmp_path, capsys)
+    assert "--interface 9: the capture has" in refused(capsys, "losses", path, "--interface", 9)
+    assert "--definition D: must be one of A, B, C" in refused(capsys, "losses", path, "--definition", "D")
+    assert "--rate 0mbit: must be above 0" in refused(capsys, "losses", path, "--rate", "0mbit")
+    assert "--sensitivity 0: must be above 0" in refused(capsys, "losses", path, "--sensitivity", 0)
+    (tmp_path / "short.pcapng").write_bytes(path.read_bytes()[:-7])
+    assert "is no whole capture" in refused(capsys, "losses", tmp_path / "short.pcapng")
+    with pytest.raises(InputError, match="link type 147: must be one of 0, 1, 101"):
+        _ip_packet(b"", 147, path)
