@@ -1,4 +1,4 @@
-"""``ackclock replay``: packet scripts against the simulated TCP."""
+"""``ackclock replay``: packet scripts against the simulated TCP, or the kernel's."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import typer
 from rich.table import Table
 
 from ackclock import replay as scripts
-from ackclock.cli import output
+from ackclock.cli import INVALID, output
+from ackclock.errors import InputError
 from ackclock.replay.simulated import Simulated
 
+DEFAULT_RETRIES = 3
 FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Packet scripts (.pkt).")]
 ProfileOption = Annotated[str, typer.Option(help="The stack: its TCP options.")]
 ControllerOption = Annotated[
     str | None, typer.Option("--cc", help="The controller. Default: what the script sets, else cubic.")
 ]
+LiveOption = Annotated[bool, typer.Option("--live", help="Run them on this machine's own TCP. Needs root.")]
 
 
 def replay(
@@ -24,6 +27,8 @@ def replay(
     profile: ProfileOption = "linux",
     cc: ControllerOption = None,
     settings: output.SetOption = None,
+    live: LiveOption = False,
+    retries: output.RetriesOption = DEFAULT_RETRIES,
     as_json: output.JsonOption = False,
 ) -> int:
     """Run packet scripts (the language of packetdrill) against the simulated sender and receiver.
@@ -31,16 +36,24 @@ def replay(
     Example: `ackclock replay tests/packetdrill/limited-transmit.pkt`
     """
     overrides = output.overrides(settings)
-    verdicts = [scripts.replay(file, lambda: Simulated(profile, cc, overrides)) for file in files]
+    if live:
+        if profile != "linux" or overrides:
+            raise InputError("--live: takes neither --profile nor --set, which are of the simulator")
+        verdicts = [scripts.replay_live(file, cc, retries) for file in files]
+    else:
+        verdicts = [scripts.replay(file, lambda: Simulated(profile, cc, overrides)) for file in files]
     if as_json:
         output.print_json({"scripts": [verdict.as_dict() for verdict in verdicts]})
     else:
         _show(verdicts)
-    return 1 if any(verdict.verdict == "divergence" for verdict in verdicts) else 0
+    if any(verdict.verdict == "divergence" and verdict.is_valid for verdict in verdicts):
+        return 1
+    return 0 if all(verdict.is_valid for verdict in verdicts) else INVALID
 
 
 def _show(verdicts: list[scripts.Verdict]) -> None:
     table = Table("script", "verdict", "line", "why")
     for verdict in verdicts:
-        table.add_row(verdict.file, verdict.verdict, str(verdict.line or ""), verdict.why)
+        row = verdict.as_dict()
+        table.add_row(row["file"], row["verdict"], str(row["line"] or ""), row["why"])
     output.show(table, as_json=False)

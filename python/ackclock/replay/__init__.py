@@ -1,24 +1,28 @@
-"""Packet scripts in the language of packetdrill, run against a TCP endpoint.
+"""Packet scripts in the language of packetdrill, run against a TCP endpoint: simulated, or the kernel's.
 
 A script says what arrives at an endpoint and when, what its application does, what the endpoint has to send,
-and what has to hold of its state. ``replay`` runs one and gives the verdict.
+and what has to hold of its state. ``replay`` runs one and gives the verdict, ``replay_live`` does so on the
+kernel's TCP.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ackclock.errors import InputError
 from ackclock.replay.arm import Arm
+from ackclock.replay.kernel import Kernel, in_namespace
 from ackclock.replay.parser import parse
 from ackclock.replay.player import Player
 from ackclock.replay.script import DivergenceError, ScriptError, UnsupportedError
 
-__all__ = ["DivergenceError", "ScriptError", "UnsupportedError", "Verdict", "replay"]
+__all__ = ["DivergenceError", "ScriptError", "UnsupportedError", "Verdict", "replay", "replay_live"]
 
+LATENESS_S = 0.001
+"""How late a run on the kernel's TCP may be for a divergence to count: well below the tolerance of times."""
 LARGEST_FILE = 256 << 10
 """Bytes that a script may have."""
 
@@ -32,10 +36,18 @@ class Verdict:
     line: int | None = None
     """Where it diverged, or what is not supported; None for a match."""
     why: str = ""
+    late_s: float = 0.0
+    """How late packets and calls were at most, on the kernel's TCP."""
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it says something of the endpoint, and not of a machine that was too late."""
+        return self.verdict != "divergence" or self.late_s <= LATENESS_S
 
     def as_dict(self) -> dict[str, Any]:
         """The verdict as it is printed with ``--json``."""
-        return asdict(self)
+        late = "" if self.is_valid else f"; this machine was late by {self.late_s * 1e3:.1f} ms"
+        return {"file": self.file, "verdict": self.verdict, "line": self.line, "why": self.why + late}
 
 
 def replay(file: Path, make: Callable[[], Arm]) -> Verdict:
@@ -43,16 +55,30 @@ def replay(file: Path, make: Callable[[], Arm]) -> Verdict:
     text = _read(file)
     try:
         script = parse(text, str(file))
-        arm = make()
-        try:
-            Player(script, arm, file.parent).play()
-        finally:
-            arm.close()
+    except UnsupportedError as error:
+        return Verdict(str(file), "unsupported", error.line, error.why)
+    arm = make()
+    try:
+        Player(script, arm, file.parent).play()
     except UnsupportedError as error:
         return Verdict(str(file), "unsupported", error.line, error.why)
     except DivergenceError as error:
-        return Verdict(str(file), "divergence", error.line, error.why)
+        return Verdict(str(file), "divergence", error.line, error.why, arm.late)
+    finally:
+        arm.close()
     return Verdict(str(file), "match")
+
+
+def replay_live(file: Path, controller: str | None = None, retries: int = 0) -> Verdict:
+    """Runs the script in ``file`` on the kernel's TCP, again while it diverges and the machine was late.
+
+    Raises InputError for what is no script, and MachineError where there can be no namespace or device.
+    """
+    while True:
+        verdict = in_namespace(lambda: replay(file, lambda: Kernel(controller)))
+        if verdict.is_valid or retries == 0:
+            return verdict
+        retries -= 1
 
 
 def _read(file: Path) -> str:

@@ -20,6 +20,10 @@ class Arm(Protocol):
     def sees_windows(self) -> bool:
         """Whether the window fields of what it sends mean something."""
 
+    @property
+    def late(self) -> float:
+        """How late it was at most, in seconds."""
+
     def configure(self, setting: Setting) -> None:
         """Sets a sysctl before the first socket. Raises UnsupportedError."""
 

@@ -82,6 +82,7 @@ class Simulated:
     """An endpoint of the simulator."""
 
     sees_windows = False
+    late = 0.0
 
     def __init__(
         self,

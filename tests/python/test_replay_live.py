@@ -1,0 +1,79 @@
+"""Packet scripts on the kernel's TCP: what matches here and in the simulator is a fact.
+
+A busy machine is late, which proves nothing: then a script is run again, and in the end skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ackclock.replay import replay_live
+from ackclock.replay.datagram import HEADER, read, write
+from ackclock.replay.script import Options, Packet
+from calling import run
+
+SCRIPTS = sorted((Path(__file__).parents[1] / "packetdrill").glob("*.pkt"))
+ATTEMPTS = 10
+
+needs_kernel = pytest.mark.skipif(
+    os.geteuid() != 0 or not os.access("/dev/net/tun", os.W_OK), reason="needs root and a TUN device"
+)
+
+
+def test_a_packet_survives_the_wire() -> None:
+    options = Options(1000, 7, True, (100, 200), ((5, 9),))
+    packet = Packet("SP.", 7, 3, 40, 512, options, 2)
+    data = write(packet, ("192.0.2.1", "192.0.2.2"), (1, 2), base=1000)
+    assert read(data) == (
+        # What the other side counts is on the wire from its base on.
+        Packet("SP.", 0, 3, 1040, 512, Options(1000, 7, True, (100, 200), ((1005, 1009),)), 2),
+        (1, 2),
+        7,
+    )
+    # The sums of header and segment, with their checksums in them, are all ones (RFC 1071).
+    header, segment = data[HEADER : HEADER + 20], data[HEADER + 20 :]
+    pseudo = header[12:20] + bytes([0, 6]) + len(segment).to_bytes(2, "big")
+    for part in (header, pseudo + segment + b"\0" * (len(segment) % 2)):
+        total = sum(int.from_bytes(part[at : at + 2], "big") for at in range(0, len(part), 2))
+        assert total % 0xFFFF == 0
+
+
+def test_other_packets_are_no_tcp() -> None:
+    assert read(b"") is None
+    assert read(bytes(HEADER) + bytes([0x60]) + bytes(60)) is None
+
+
+@needs_kernel
+@pytest.mark.parametrize("file", SCRIPTS, ids=lambda file: file.stem)
+def test_the_kernel_matches_the_script(file: Path) -> None:
+    verdicts = []
+    for _ in range(ATTEMPTS):
+        verdicts.append(replay_live(file))
+        if verdicts[-1].verdict == "match":
+            return
+    if not all(verdict.is_valid for verdict in verdicts):
+        pytest.skip(f"this machine was late: {verdicts[-1].as_dict()['why']}")
+    # A kernel of another time, or one without the controller, is no fault of the script.
+    if verdicts[-1].verdict == "unsupported":
+        pytest.skip(verdicts[-1].why)
+    raise AssertionError(verdicts[-1].as_dict())
+
+
+@needs_kernel
+def test_a_wrong_script_does_not_match_the_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (SCRIPTS[0].parent / "slow-start.pkt").read_text("utf-8")
+    file = tmp_path / "wrong.pkt"
+    file.write_text(text.replace("tcpi_snd_cwnd == 12", "tcpi_snd_cwnd == 13"), encoding="utf-8")
+    # Status 3 where the machine was late: then it is no verdict.
+    status, out, _ = run(capsys, "replay", "--live", file, "--json")
+    (script,) = json.loads(out)["scripts"]
+    assert (status, script["verdict"]) in ((1, "divergence"), (3, "divergence"))
+
+
+def test_live_takes_no_options_of_the_simulator(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(capsys, "replay", "--live", SCRIPTS[0], "--profile", "freebsd-9")
+    assert (status, "of the simulator" in err) == (2, True)
