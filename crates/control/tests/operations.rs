@@ -163,7 +163,8 @@ impl Connection {
             }
             (_, Some(ack)) if duplicate => {
                 self.controller.on_duplicate_ack(cx, &ack);
-                (1.0, before)
+                let may_grow = self.controller.wants().governs_recovery && ack.window_limited;
+                (1.0, if may_grow { f64::MAX } else { before })
             }
             (_, Some(ack)) => {
                 self.controller.on_ack(cx, &ack);

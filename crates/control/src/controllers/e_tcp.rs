@@ -13,14 +13,15 @@
 //!
 //! Notable differences from the paper: a and p0 are the paper's; D(w) is reconstructed from the two equilibria between
 //! which it has to lead, so its shape around w = sqrt(1.5/p0) = 12 segments is ours. Every lost segment counts, as a
-//! window of more than 1/p0 segments loses more than one a round trip; a mark (ECN) counts as one. Slow start, a loss
-//! that ends it, and timeouts are NewReno's.
+//! window of more than 1/p0 segments loses more than one a round trip; a mark (ECN) counts as one. For the same reason
+//! the window grows in recovery as well, which it governs itself: such a flow hardly leaves it. Slow start, a loss that
+//! ends it, and timeouts are NewReno's.
 
 use crate::entry::Entry;
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::above;
-use crate::{Ack, Context, Controller, Loss, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Reno, Undo, Wants};
 
 /// What the registry tells about E-TCP.
 pub const ENTRY: Entry = Entry {
@@ -82,13 +83,26 @@ impl ETcp {
 impl Controller for ETcp {
     delegate!(reno: on_start, on_idle_restart, window, slow_start_threshold);
 
+    fn wants(&self) -> Wants {
+        Wants { governs_recovery: true, ..Wants::default() }
+    }
+
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        if self.charging && ack.newly_lost > 0 {
+            self.charge(ack.newly_lost);
+        }
         self.reno.grow_by(ack, self.settings.a * self.reno.window);
     }
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        if self.charging && ack.newly_lost > 0 {
+        if !self.charging {
+            return;
+        }
+        if ack.newly_lost > 0 {
             self.charge(ack.newly_lost);
+        }
+        if ack.window_limited {
+            self.reno.additive_increase(f64::from(ack.newly_delivered), self.settings.a * self.reno.window);
         }
     }
 
@@ -145,11 +159,22 @@ mod tests {
         // 10 - 1.6 = 8.4; 0.04/(0.01 + 1.5/70.56) = 1.279652; 7.120348: 0.04/(0.01 + 1.5/50.69936) = 1.010453.
         e_tcp.on_loss(&mut world.context(), &Loss { newly_lost: 2, ..loss() });
         assert!((e_tcp.window() - 7.120_348).abs() < 1e-5, "{}", e_tcp.window());
-        e_tcp.on_duplicate_ack(&mut world.context(), &Ack { newly_lost: 1, ..ack() });
+        e_tcp.on_duplicate_ack(&mut world.context(), &Ack { newly_lost: 1, newly_delivered: 0, ..ack() });
         assert!((e_tcp.window() - 6.109_895).abs() < 1e-5, "{}", e_tcp.window());
         e_tcp.on_recovered(&mut world.context());
         e_tcp.on_duplicate_ack(&mut world.context(), &Ack { newly_lost: 1, ..ack() });
         assert_eq!(e_tcp.window(), e_tcp.slow_start_threshold());
+    }
+
+    #[test]
+    fn the_window_grows_in_recovery_by_what_is_delivered() {
+        let mut world = World::new();
+        let mut e_tcp = at(1000.0);
+        e_tcp.on_loss(&mut world.context(), &loss());
+        // 996.0006; 25 segments make one more, however they were acknowledged.
+        e_tcp.on_duplicate_ack(&mut world.context(), &Ack { newly_acknowledged: 0, newly_delivered: 20, ..ack() });
+        e_tcp.on_ack(&mut world.context(), &Ack { newly_acknowledged: 25, newly_delivered: 5, ..ack() });
+        assert!((e_tcp.window() - 997.0006).abs() < 1e-5, "{}", e_tcp.window());
     }
 
     #[test]
