@@ -50,7 +50,7 @@ impl Pacer {
         self.next
     }
 
-    /// A segment of `size` on the wire leaves now.
+    /// A segment with `size` of payload leaves now: rates do not count headers, as in Linux.
     pub(super) fn on_sent(&mut self, now: Time, size: Bytes) {
         let Some(rate) = self.rate else { return };
         if self.next <= now {

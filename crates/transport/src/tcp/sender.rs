@@ -257,7 +257,7 @@ impl Sender {
     /// The rate that sends `window` segments a round trip; none before the first RTT sample.
     fn rate_of(&self, window: f64) -> Option<Rate> {
         let rtt = self.rtt.smoothed.as_secs_f64();
-        let bits = 8.0 * self.wire_size(self.options.segment_size.get() as u32).get() as f64;
+        let bits = 8.0 * self.options.segment_size.get() as f64;
         // Slower than any timeout is slow enough, and not standing still.
         (rtt > 0.0).then(|| Rate::from_bits_per_second((window * bits / rtt).max(1.0) as u64))
     }
@@ -406,7 +406,7 @@ impl Sender {
         let payload = self.backlog.payload(sequence);
         self.recovery.on_sent();
         if self.pacer.is_on() {
-            self.pacer.on_sent(now, self.wire_size(payload));
+            self.pacer.on_sent(now, Bytes::new(payload.into()));
         }
         self.last_sent_at = now;
         if self.wants.sent || self.wants.segments {

@@ -77,14 +77,14 @@ fn an_application_that_waits_for_the_window_does_not_wake_the_sender() {
 
 #[test]
 fn a_paced_controller_spreads_the_window_and_then_leaves_the_timer_alone() {
-    // 1040 bytes on the wire at 832 kbit/s: 10 ms each.
+    // 1000 bytes of payload at 800 kbit/s: 10 ms each.
     let mut s = SenderScript::with(plain(), 10.0, Application::Finite(Bytes::new(3000)));
     s.all();
-    s.pace("832kbit").at(40).arrives(ack(3)).no_timer();
+    s.pace("800kbit").at(40).arrives(ack(3)).no_timer();
 
     let mut s = SenderScript::new(plain(), 2.0);
     s.leave(0..2);
-    s.pace("832kbit").at(40).arrives(ack(2)).leaves(2).nothing_leaves().timer_at(50);
+    s.pace("800kbit").at(40).arrives(ack(2)).leaves(2).nothing_leaves().timer_at(50);
     s.at(50).leaves(3).nothing_leaves().timer_at(280);
 }
 
