@@ -87,9 +87,10 @@ impl Controller for ETcp {
         Wants { governs_recovery: true, ..Wants::default() }
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        if self.charging && ack.newly_lost > 0 {
-            self.charge(ack.newly_lost);
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        if self.charging {
+            // However the stack counts ACKs: those of recovery stand for many segments.
+            return self.on_duplicate_ack(cx, ack);
         }
         self.reno.grow_by(ack, self.settings.a * self.reno.window);
     }
