@@ -72,6 +72,10 @@ pub trait Controller: Send {
     /// Called once before the first segment is sent.
     fn on_start(&mut self, _cx: &mut Context<'_>) {}
 
+    /// The handshake took `rtt`: the first sample of the connection, of packets without data. Right after
+    /// [`on_start`](Controller::on_start), in a stack whose controllers know it.
+    fn on_handshake(&mut self, _cx: &mut Context<'_>, _rtt: Span) {}
+
     /// An ACK that advances the cumulative point outside fast recovery (also while a timeout is repaired, and in a
     /// stack without fast recovery any loss): the only event on which a window grows, but for a controller that
     /// [`wants`](Controller::wants) to govern recovery, for which such an ACK comes inside recovery as well.
@@ -145,7 +149,8 @@ pub trait Controller: Send {
     /// The slow-start threshold in segments; infinite before the first congestion event.
     fn slow_start_threshold(&self) -> f64;
 
-    /// The rate at which segments should leave; `None` for a controller that relies on the ACK clock alone.
+    /// The rate at which segments should leave, of their payload; `None` for a controller that relies on the ACK clock
+    /// alone.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }

@@ -7,7 +7,7 @@ use common::{default_controller, one, probes, value};
 use control::Entry;
 use control::registry::CONTROLLERS;
 use control::testing::ack;
-use control::{Ack, Context, Controller, Counting, Loss, Marks, Parameters, Range, RttSample};
+use control::{Ack, Context, Controller, Counting, Loss, Marks, Parameters, Range, RateSample, RttSample};
 use proptest::prelude::*;
 use units::{Bytes, Random, Span, Time};
 
@@ -103,6 +103,15 @@ impl Connection {
             round_start: signals.round_start,
             window_limited: signals.window_limited,
             acknowledged_to: self.acknowledged_to,
+            delivered: self.acknowledged_to,
+            rate: rtt.filter(|rtt| !rtt.value.is_zero()).map(|rtt| RateSample {
+                delivered: signals.segments.into(),
+                interval: rtt.value,
+                application_limited: rtt.delayed,
+                prior_delivered: self.acknowledged_to.saturating_sub(self.controller.window() as u64),
+                is_retransmission: false,
+                sent: None,
+            }),
             sent_to: self.sent_to(),
             counting: signals.counting,
             ..ack()
@@ -133,8 +142,17 @@ impl Connection {
         }
     }
 
-    /// Applies `operation` and tells between which bounds the window must be afterwards.
+    /// Applies `operation` and tells between which bounds the window must be afterwards. One that has a model of the
+    /// path sets it at any event but a timeout.
     fn apply(&mut self, operation: &Operation) -> (f64, f64) {
+        let (least, most) = self.apply_to_window(operation);
+        let by_model = self.controller.wants().governs_recovery && self.controller.pacing_rate().is_some();
+        let free = by_model && !matches!(operation, Operation::Timeout { .. } | Operation::TimePasses { .. });
+        (if free { 1.0 } else { least }, if free { f64::MAX } else { most })
+    }
+
+    /// The same for one whose window grows on ACKs alone.
+    fn apply_to_window(&mut self, operation: &Operation) -> (f64, f64) {
         let before = self.controller.window();
         // A controller that tracks the window of a loss-based flow may return to it on a loss (CDG, equation 8).
         let before_loss = probes(&*self.controller).get("shadow_window").copied().unwrap_or(0.0).max(before);

@@ -13,7 +13,7 @@ use std::fmt::Write;
 use common::default_controller;
 use control::registry::CONTROLLERS;
 use control::testing::ack;
-use control::{Ack, Context, Controller, Loss, Marks, RttSample};
+use control::{Ack, Context, Controller, Loss, Marks, RateSample, RttSample};
 use units::{Bytes, Random, Span, Time};
 
 const ROUNDS: u32 = 100;
@@ -47,6 +47,8 @@ struct Round {
     /// Segments that the last round left in the queue.
     standing: u32,
     acknowledged_to: u64,
+    delivered: u64,
+    lost: u64,
     min_rtt: Span,
 }
 
@@ -83,6 +85,14 @@ impl Round {
 
     /// The ACKs of `delivered` segments, over which the queue goes from where it stood to `queue`.
     fn acknowledge(&mut self, start: Time, delivered: u32, queue: u32) {
+        let rate = RateSample {
+            delivered: delivered.into(),
+            interval: self.base_rtt().max(SERVICE * u64::from(delivered)),
+            application_limited: false,
+            prior_delivered: self.delivered,
+            is_retransmission: false,
+            sent: None,
+        };
         for n in 1..=delivered {
             self.now = start + SERVICE * u64::from(n);
             let share = f64::from(n) / f64::from(delivered);
@@ -95,16 +105,22 @@ impl Round {
                 smoothed_rtt: value,
                 min_rtt: self.min_rtt,
                 in_flight_before: self.controller.window() as u32,
+                in_flight: (self.controller.window() as u32).saturating_sub(1),
                 round_start: n == 1,
                 acknowledged_to: self.acknowledged_to,
                 sent_to: self.acknowledged_to + self.controller.window() as u64,
+                delivered: self.delivered + u64::from(n),
+                lost: self.lost,
+                rate: Some(rate),
                 ..ack()
             };
             self.with(|controller, cx| controller.on_ack(cx, &ack));
         }
+        self.delivered += u64::from(delivered);
     }
 
     fn strike(&mut self, strike: Strike, in_flight: u32, newly_lost: u32) -> &'static str {
+        self.lost += if strike == Strike::Loss { u64::from(newly_lost) } else { 0 };
         let (acknowledged_to, at) = (self.acknowledged_to, self.now);
         let sent_to = acknowledged_to + u64::from(in_flight);
         let loss = Loss { in_flight, newly_lost, again: false, acknowledged_to, sent_to, sent_at: at };
@@ -142,6 +158,8 @@ fn trajectory(controller: Box<dyn Controller>, path: Path, strike: impl Fn(u32) 
         now: Time::ZERO,
         standing: 0,
         acknowledged_to: 0,
+        delivered: 0,
+        lost: 0,
         min_rtt: Span::MAX,
     };
     round.with(|controller, cx| controller.on_start(cx));

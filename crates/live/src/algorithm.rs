@@ -95,6 +95,7 @@ impl Algorithm for Known {
 fn name_in_kernel(cc: &ControllerRef) -> Cow<'_, str> {
     match cc {
         ControllerRef::Registered("newreno") => Cow::Borrowed("reno"),
+        ControllerRef::Registered("bbr1") => Cow::Borrowed("bbr"),
         _ => cc.spelling(),
     }
 }

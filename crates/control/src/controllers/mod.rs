@@ -2,6 +2,7 @@
 //! in the registry, too.
 
 pub mod aimd;
+pub mod bbr1;
 pub mod bic;
 pub mod card;
 pub mod cdg;

@@ -8,3 +8,4 @@ pub(crate) mod probabilistic;
 pub(crate) mod queue_meter;
 pub(crate) mod reno;
 pub(crate) mod undo;
+pub(crate) mod windowed_max;

@@ -11,6 +11,8 @@ use crate::{Ack, Context, Controller, Loss, Marks, Probe, SegmentReport, Transmi
 pub enum Event {
     /// [`Controller::on_start`].
     Start,
+    /// [`Controller::on_handshake`].
+    Handshake(Span),
     /// [`Controller::on_ack`].
     Ack(Ack),
     /// [`Controller::on_duplicate_ack`].
@@ -64,6 +66,7 @@ impl Recording {
             let cx = &mut Context { now, segment_size, initial_window, restart: None, random: &mut random };
             match event {
                 Event::Start => controller.on_start(cx),
+                Event::Handshake(rtt) => controller.on_handshake(cx, rtt),
                 Event::Ack(ack) => controller.on_ack(cx, &ack),
                 Event::DuplicateAck(ack) => controller.on_duplicate_ack(cx, &ack),
                 Event::Loss(loss) => controller.on_loss(cx, &loss),
@@ -113,6 +116,11 @@ impl Controller for Recorder {
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.note(cx, Event::Start);
         self.controller.on_start(cx);
+    }
+
+    fn on_handshake(&mut self, cx: &mut Context<'_>, rtt: Span) {
+        self.note(cx, Event::Handshake(rtt));
+        self.controller.on_handshake(cx, rtt);
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {

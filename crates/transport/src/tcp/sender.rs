@@ -188,8 +188,9 @@ impl Sender {
         let mut open = now;
         if self.options.handshake {
             open = now + base_rtt;
-            // For the timeout alone: in Linux the modules begin after the handshake, and a SYN is smaller than a
-            // segment. Its sample as their smallest RTT would make the transmission of a segment a queue.
+            // For the timeout, and those that ask: in Linux most modules begin after the handshake, and a SYN is
+            // smaller than a segment. Its sample as their smallest RTT would make the transmission of a segment a
+            // queue.
             self.rtt.sample(on_clock(now, open, self.options.clock_tick));
             self.pacer.hold_until(open);
         }
@@ -197,6 +198,10 @@ impl Sender {
         self.backlog.start(open);
         self.usage.open(self.options.initial_window);
         self.notify(now, |controller, cx| controller.on_start(cx));
+        if self.options.handshake {
+            let rtt = self.rtt.smoothed;
+            self.notify(now, |controller, cx| controller.on_handshake(cx, rtt));
+        }
     }
 
     /// Size on the wire (IP) of a segment with `payload` bytes.

@@ -1,0 +1,180 @@
+//! The model of the path that BBR goes by, and the modes that follow from it: what an ACK says of bandwidth, smallest
+//! RTT, and how full the pipe is.
+
+use super::policer::{Count, Finding};
+use super::{BANDWIDTH_UNIT, Bbr1, CYCLE, GAIN_UNIT, Mode, bytes_per_second, micros_between};
+use crate::parts::linux::micros;
+use crate::{Ack, Context, RateSample};
+
+impl Bbr1 {
+    /// Whether the sample of a segment that left when `delivered` were delivered is too low: the application had
+    /// nothing to send, or ProbeRTT let nothing leave. At the very start nothing was in flight before.
+    fn is_held_back(&self, sample: &RateSample) -> bool {
+        let delivered = sample.prior_delivered;
+        let (first, last) = self.held_back;
+        sample.application_limited || delivered == 0 || (first <= delivered && delivered <= last)
+    }
+
+    pub(super) fn update_bandwidth(&mut self, cx: &mut Context<'_>, ack: &Ack, losses: u32) {
+        self.round_start = false;
+        let Some(sample) = ack.rate.filter(|sample| micros(sample.interval) > 0) else { return };
+        if sample.prior_delivered >= self.next_round {
+            self.next_round = ack.delivered;
+            self.round += 1;
+            self.round_start = true;
+            self.repair.conserves = false;
+        }
+        let held_back = self.is_held_back(&sample);
+        self.look_for_policer(cx, ack.delivered, losses > 0, held_back);
+        let bandwidth = (sample.delivered * BANDWIDTH_UNIT / micros(sample.interval)).min(u64::from(u32::MAX));
+        if !held_back || bandwidth >= self.bandwidths.get() {
+            self.bandwidths.update(self.settings.bandwidth_window.into(), self.round, bandwidth);
+        }
+        if self.gains.extra_acked > 0 && ack.newly_delivered > 0 {
+            if self.round_start {
+                self.aggregation.end_round(self.settings.extra_acked_window);
+            }
+            self.aggregation.observe(self.delivered_at, self.bandwidth(), ack.newly_delivered, self.window);
+        }
+    }
+
+    pub(super) fn look_for_policer(
+        &mut self,
+        cx: &mut Context<'_>,
+        delivered: u64,
+        loses: bool,
+        application_limited: bool,
+    ) {
+        if !self.settings.policers {
+            return;
+        }
+        let (delivered_at, lost, round_start) = (self.delivered_at, self.lost, self.round_start);
+        let count = Count { delivered, delivered_at, lost, loses, round_start, application_limited };
+        if self.policer.bandwidth().is_some() {
+            if self.mode == Mode::ProbeBandwidth && round_start && self.policer.end_round() {
+                self.policer.reset(&count);
+                self.enter_probe_bandwidth(cx);
+            }
+            return;
+        }
+        let (segment, margin) = (self.segment, self.settings.pacing_margin);
+        let bytes_per_second = |bandwidth| bytes_per_second(bandwidth, GAIN_UNIT, segment, margin);
+        if self.policer.sample(&count, bytes_per_second) == Finding::Policed {
+            self.pacing_gain = GAIN_UNIT;
+        }
+    }
+
+    pub(super) fn update_cycle(&mut self, ack: &Ack, losses: u32) {
+        if self.mode == Mode::ProbeBandwidth && self.ends_phase(ack, losses) {
+            self.advance_cycle();
+        }
+    }
+
+    /// Whether a phase of ProbeBW is over: one above the bandwidth once it has that much in flight, or a loss; one
+    /// below as soon as no more than the bandwidth-delay product is in flight.
+    fn ends_phase(&self, ack: &Ack, losses: u32) -> bool {
+        let full_length = micros_between(self.cycle_start, self.delivered_at) > micros(self.min_rtt);
+        let bandwidth = self.bandwidths.get();
+        if self.pacing_gain == GAIN_UNIT {
+            full_length
+        } else if self.pacing_gain > GAIN_UNIT {
+            let in_flight = ack.in_flight_before + self.burst;
+            full_length && (losses > 0 || in_flight >= self.inflight(bandwidth, self.pacing_gain))
+        } else {
+            full_length || ack.in_flight_before <= self.inflight(bandwidth, GAIN_UNIT)
+        }
+    }
+
+    fn advance_cycle(&mut self) {
+        self.cycle = (self.cycle + 1) % CYCLE;
+        self.cycle_start = self.delivered_at;
+    }
+
+    /// ProbeBW begins with any of its phases but the one below the bandwidth.
+    fn enter_probe_bandwidth(&mut self, cx: &mut Context<'_>) {
+        self.mode = Mode::ProbeBandwidth;
+        self.cycle = CYCLE - 1 - (cx.random.uniform() * (CYCLE - 1) as f64) as usize;
+        self.advance_cycle();
+    }
+
+    pub(super) fn check_full(&mut self, ack: &Ack) {
+        let held_back = ack.rate.is_none_or(|sample| self.is_held_back(&sample));
+        if self.full || !self.round_start || held_back {
+            return;
+        }
+        let bandwidth = self.bandwidths.get();
+        if bandwidth >= self.full_bandwidth * self.gains.full_growth / GAIN_UNIT {
+            self.full_bandwidth = bandwidth;
+            self.full_count = 0;
+            return;
+        }
+        self.full_count += 1;
+        self.full = self.full_count >= self.settings.full_rounds;
+    }
+
+    pub(super) fn check_drain(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        let target = |bbr: &Self| bbr.inflight(bbr.bandwidths.get(), GAIN_UNIT);
+        if self.mode == Mode::Startup && self.full {
+            self.mode = Mode::Drain;
+            self.threshold = target(self).into();
+        }
+        if self.mode == Mode::Drain {
+            // As Linux, by the gain that still holds: that of Startup when Drain has just begun.
+            let leaving = if self.pacing_gain > GAIN_UNIT { self.burst } else { 0 };
+            if ack.in_flight + leaving <= target(self) {
+                self.enter_probe_bandwidth(cx);
+            }
+        }
+    }
+
+    pub(super) fn update_min_rtt(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        let expired = cx.now > self.min_rtt_at + self.settings.min_rtt_window;
+        if let Some(rtt) = ack.rtt.map(|rtt| rtt.value)
+            && (rtt <= self.min_rtt || expired)
+        {
+            self.min_rtt = rtt;
+            self.min_rtt_at = cx.now;
+        }
+        let probes = !self.settings.probe_rtt_time.is_zero();
+        if probes && expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.mode = Mode::ProbeRtt;
+            self.save_window(self.window);
+            self.probe_rtt_done = None;
+            self.held_back.0 = ack.delivered;
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.probe_rtt(cx, ack);
+        }
+        if ack.rate.is_some_and(|sample| sample.delivered > 0) {
+            self.idle_restart = false;
+        }
+    }
+
+    /// Few segments in flight, for a time and a round trip.
+    fn probe_rtt(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.held_back.1 = ack.delivered + u64::from(ack.in_flight);
+        if self.probe_rtt_done.is_none() && ack.in_flight <= self.settings.min_window {
+            self.probe_rtt_done = Some(cx.now + self.settings.probe_rtt_time);
+            self.probe_rtt_round_done = false;
+            self.next_round = ack.delivered;
+        } else if self.probe_rtt_done.is_some() {
+            self.probe_rtt_round_done |= self.round_start;
+            if self.probe_rtt_round_done {
+                self.check_probe_rtt_done(cx);
+            }
+        }
+    }
+
+    pub(super) fn check_probe_rtt_done(&mut self, cx: &mut Context<'_>) {
+        if self.probe_rtt_done.is_none_or(|done| cx.now <= done) {
+            return;
+        }
+        self.min_rtt_at = cx.now;
+        self.window = self.window.max(self.repair.prior_window);
+        if self.full {
+            self.enter_probe_bandwidth(cx);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+}
