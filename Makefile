@@ -63,7 +63,7 @@ papers: build
 	$(BIN)/ackclock reproduce --out reports/papers --force
 
 docs: build
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 wheel: .venv/.installed
 	$(BIN)/maturin build --release $(FEATURES)

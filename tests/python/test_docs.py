@@ -85,8 +85,10 @@ def update(page, expected):
     text = BLOCK.sub(lambda b: f"```text\n{next(outputs)}```" if b[1] == "text" else b[0], page.read_text())
     page.write_text(text)
     for picture in Path().rglob("*.png"):
-        if f"images/{picture.name})" in text:
-            shutil.copy(picture, DOCS / "images" / picture.name)
+        # A picture goes by its name, or that of its folder before it: home/overview.png is home-overview.png.
+        for name in (picture.name, f"{picture.parent.name}-{picture.name}"):
+            if f"images/{name})" in text:
+                shutil.copy(picture, DOCS / "images" / name)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
