@@ -168,3 +168,23 @@ fn the_response_to_random_loss_is_that_of_the_papers() {
         assert_near(window_under_loss(cc, loss), window, 0.1);
     }
 }
+
+#[test]
+fn dctcp_keeps_the_queue_around_the_threshold_of_marks() {
+    // Alizadeh et al. 2010, section 3.3: W* = BDP + K = 84 + 40, alpha = sqrt(2/W*) = 0.127. The window goes up to
+    // W* + 1, and down by alpha/2 of that: 7.9. The queue goes from 41 down to 33. A segment is in service, and some
+    // decreases come a segment late.
+    let tables = run(r#"
+        duration = "60s"
+        path = { rate = "10mbit", rtt = "100ms", queue = { limit = "200p", mark_above = "40p" } }
+        flows = [{ cc = "dctcp", transport = { ecn = "accurate", ack_every = 1 } }]
+        record = { flow_series = "off", probes = "off", link_series = "10ms" }
+        "#);
+    let series = &tables.link_series;
+    let settled = series.time_s.partition_point(|&t| t < 20.0);
+    let queue = || series.queue_packets[settled..].iter().copied();
+    let (shortest, longest) = (queue().min().unwrap(), queue().max().unwrap());
+    assert!((30..=34).contains(&shortest), "{shortest}");
+    assert!((40..=42).contains(&longest), "{longest}");
+    assert_eq!(tables.flows[0].lost_packets, 0);
+}

@@ -10,6 +10,7 @@ pub mod compound;
 pub mod cubic;
 pub mod cubic_rfc;
 pub mod da;
+pub mod dctcp;
 pub mod dual;
 pub mod e_tcp;
 pub mod fast;
