@@ -7,6 +7,7 @@ pub mod bic;
 pub mod card;
 pub mod cdg;
 pub mod compound;
+pub mod copa;
 pub mod cubic;
 pub mod cubic_rfc;
 pub mod da;

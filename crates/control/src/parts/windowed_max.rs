@@ -5,6 +5,8 @@
 //! becomes too old the second takes its place. So the memory is constant, and the answer is exact as long as new
 //! candidates come often enough: one has to be younger than a quarter of the window, one than half of it.
 
+use units::{Span, Time};
+
 /// A value and when it was seen, in the unit of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Candidate {
@@ -58,9 +60,41 @@ impl WindowedMax {
     }
 }
 
+/// The smallest time span of a sliding window, by the same filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WindowedMin(WindowedMax);
+
+impl WindowedMin {
+    /// Whether nothing was seen yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.get() == 0
+    }
+
+    /// The smallest of the window.
+    pub(crate) fn get(&self) -> Span {
+        Span::from_nanos(u64::MAX - self.0.get())
+    }
+
+    /// `value` is seen at `now`; what is older than `window` no longer counts.
+    pub(crate) fn update(&mut self, window: Span, now: Time, value: Span) {
+        let inverted = u64::MAX - value.as_nanos().min(u64::MAX - 1);
+        self.0.update(window.as_nanos(), now.as_nanos(), inverted);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_smallest_counts_until_it_is_too_old() {
+        let (ms, mut filter) = (Span::from_millis, WindowedMin::default());
+        assert!(filter.is_empty());
+        for (at, value, smallest) in [(0, 40, 40), (6, 50, 40), (10, 60, 40), (11, 60, 50), (12, 30, 30)] {
+            filter.update(ms(10), Time::ZERO + ms(at), ms(value));
+            assert_eq!(filter.get(), ms(smallest), "at {at} ms");
+        }
+    }
 
     /// The answers while `values` come, one a round, in a window of ten.
     fn answers(values: &[u64]) -> Vec<u64> {
