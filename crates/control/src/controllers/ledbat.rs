@@ -52,8 +52,8 @@ const BETA: f64 = 0.5;
 /// MIN_CWND, segments (section 2.5).
 const MIN_CWND: f64 = 2.0;
 /// The longest histories that the parameters may ask for.
-const BASE_CAPACITY: usize = 60;
-const CURRENT_CAPACITY: usize = 32;
+pub(crate) const BASE_CAPACITY: usize = 60;
+pub(crate) const CURRENT_CAPACITY: usize = 32;
 /// One base delay is kept for each span of this length.
 const MINUTE: Span = Span::from_secs(60);
 
@@ -108,9 +108,9 @@ impl<const N: usize> Minima<N> {
     }
 }
 
-/// What is known of the delay.
+/// What is known of the delay: that of the path, and the present one.
 #[derive(Clone, Copy, Debug)]
-struct History {
+pub(crate) struct History {
     base_delays: Minima<BASE_CAPACITY>,
     current_delays: Minima<CURRENT_CAPACITY>,
     /// The minute of the newest base delay.
@@ -120,6 +120,28 @@ struct History {
 }
 
 impl History {
+    /// Remembers the base delay of so many `minutes`, and the smallest of so many `samples` as the current one.
+    pub(crate) fn new(minutes: u32, samples: u32) -> Self {
+        Self {
+            base_delays: Minima::new(minutes),
+            current_delays: Minima::new(samples),
+            minute: None,
+            base: Span::ZERO,
+            current: Span::ZERO,
+        }
+    }
+
+    /// A sample of the delay.
+    pub(crate) fn observe(&mut self, now: Time, delay: Span) {
+        self.update_base(now, delay);
+        self.update_current(delay);
+    }
+
+    /// The base delay; zero before the first sample.
+    pub(crate) fn base(&self) -> Span {
+        self.base
+    }
+
     fn update_base(&mut self, now: Time, delay: Span) {
         let minute = now.as_nanos() / MINUTE.as_nanos();
         if self.minute == Some(minute) {
@@ -138,7 +160,7 @@ impl History {
     }
 
     /// Zero before the first sample.
-    fn queueing_delay(&self) -> Span {
+    pub(crate) fn queueing_delay(&self) -> Span {
         self.current.saturating_sub(self.base)
     }
 }
@@ -155,20 +177,13 @@ pub struct Ledbat {
 impl Ledbat {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        let history = History {
-            base_delays: Minima::new(settings.base_history),
-            current_delays: Minima::new(settings.current_filter),
-            minute: None,
-            base: Span::ZERO,
-            current: Span::ZERO,
-        };
+        let history = History::new(settings.base_history, settings.current_filter);
         Self { settings, reno: Reno::new(), undo: Undo::default(), history }
     }
 
     fn observe(&mut self, now: Time, ack: &Ack) {
         if let Some(delay) = ack.forward_delay() {
-            self.history.update_base(now, delay);
-            self.history.update_current(delay);
+            self.history.observe(now, delay);
         }
     }
 

@@ -24,6 +24,7 @@ pub mod hybla;
 pub mod illinois;
 pub mod jk;
 pub mod ledbat;
+pub mod ledbat_plus_plus;
 pub mod newreno;
 pub mod nice;
 pub mod pert;
