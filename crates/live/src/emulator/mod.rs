@@ -385,6 +385,7 @@ impl<'a> Emulator<'a> {
             ecn: header.ecn,
             marked: false,
             sequence: None,
+            handshake: false,
             sent: now,
         };
         match self.settings.flows {
@@ -398,6 +399,8 @@ impl<'a> Emulator<'a> {
                 let port = if reverse { header.destination } else { header.source };
                 packet.flow = u32::from(port.checked_sub(SENDER_PORT)?);
                 packet.route = *routes.get(packet.flow as usize)? as u32;
+                // A sender that has nothing to acknowledge sends nothing but data, once it is connected.
+                packet.handshake = segment.synchronize || (!reverse && segment.payload == 0);
                 if !reverse {
                     packet.sequence = self.record_departure(now, packet.flow, &segment);
                 }

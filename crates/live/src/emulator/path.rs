@@ -1,9 +1,9 @@
 //! The emulated path: the links, queues and wires of a plan, around packets that lie in a
 //! [`Pool`](crate::emulator::pool::Pool).
 //!
-//! Its clock begins [`Path::new`]'s `lead` before the run. Until then connections are opened, over wires without links:
-//! the simulator's have no handshake. What happens at a link is accounted for at its own instant, however late the
-//! emulator looks.
+//! Its clock begins [`Path::new`]'s `lead` before the run. Connections are opened over wires without links, before the
+//! run and in it: the simulator's handshake is a round trip without packets. What happens at a link is accounted for at
+//! its own instant, however late the emulator looks.
 
 use engine::{Fabric, Routed, Tap};
 use network::{Departure, Discard, Packet, Wire};
@@ -32,6 +32,8 @@ pub(crate) struct InTransit {
     pub(crate) marked: bool,
     /// Number of the segment; `None` for what carries no data.
     pub(crate) sequence: Option<u64>,
+    /// It opens a connection.
+    pub(crate) handshake: bool,
     /// When it was read, on the clock of the path.
     pub(crate) sent: Time,
 }
@@ -70,8 +72,8 @@ pub(crate) struct Path {
     fabric: Fabric<InTransit>,
     /// The first steps of data and ACKs of each flow of the plan.
     steps: Vec<[u32; 2]>,
-    /// What is sent before the run, by flow and direction, on the clock of the path.
-    early: Vec<[Wire<InTransit>; 2]>,
+    /// Handshakes, by flow and direction, on the clock of the path.
+    opening: Vec<[Wire<InTransit>; 2]>,
     warmup: Option<Time>,
     sample_every: Option<Span>,
     next_sample: Time,
@@ -153,7 +155,7 @@ impl Path {
         Self {
             lead,
             steps: (0..plan.flows.len()).map(first_steps).collect(),
-            early: plan.flows.iter().map(|flow| [plain(&flow.forward), plain(&flow.reverse)]).collect(),
+            opening: plan.flows.iter().map(|flow| [plain(&flow.forward), plain(&flow.reverse)]).collect(),
             fabric,
             warmup: Some(Time::ZERO + plan.warmup),
             next_sample: sample_every.map_or(Time::NEVER, |_| Time::ZERO),
@@ -177,8 +179,8 @@ impl Path {
     /// `packet` enters at `now`, after everything earlier.
     pub(crate) fn offer(&mut self, now: Time, mut packet: InTransit) {
         let (route, direction) = (packet.route as usize, usize::from(packet.reverse));
-        if now < self.start() {
-            self.early[route][direction].push(now, Span::ZERO, packet);
+        if packet.handshake || now < self.start() {
+            self.opening[route][direction].push(now, Span::ZERO, packet);
             return;
         }
         let now = self.run_time(now);
@@ -208,7 +210,7 @@ impl Path {
     /// The packet that arrives first, with the instant at which it should, if that has come by `now`.
     pub(crate) fn pop_due(&mut self, now: Time) -> Option<(InTransit, Time)> {
         let next = |wire: &Wire<InTransit>| wire.next_arrival().unwrap_or(Time::NEVER);
-        if let Some(first) = self.early.iter_mut().flatten().min_by_key(|wire| next(wire)) {
+        if let Some(first) = self.opening.iter_mut().flatten().min_by_key(|wire| next(wire)) {
             let due = next(first);
             if let Some(packet) = first.pop_due(now) {
                 return Some((packet, due));
@@ -234,9 +236,9 @@ impl Path {
 
     /// When to look again after `instant`, if nothing enters until then.
     pub(crate) fn timeout_after(&self, instant: Time) -> Time {
-        let early = self.early.iter().flatten().filter_map(|wire| wire.arrival_after(instant));
+        let opening = self.opening.iter().flatten().filter_map(|wire| wire.arrival_after(instant));
         let run = self.fabric.timeout_after(self.run_time(instant)) + self.lead;
-        early.min().map_or(run, |at| at.min(run))
+        opening.min().map_or(run, |at| at.min(run))
     }
 
     /// Takes the samples that are due by `now` (of the run), and begins to measure if that is due.
@@ -299,6 +301,7 @@ mod tests {
             ecn: Ecn::NotCapable,
             marked: false,
             sequence: (!reverse).then_some(u64::from(place)),
+            handshake: false,
             sent: Time::ZERO,
         }
     }
@@ -317,6 +320,16 @@ mod tests {
         assert_eq!([0, 60_000].map(|t| path.timeout_after(at(t))), [at(60_000), Time::NEVER]);
         assert_eq!(due(&mut path, at(60_500)), [(0, at(60_000)), (1, at(60_000))]);
         assert_eq!(path.finish(at(1_000_000), &plan).links[0].arrived_packets, 0);
+    }
+
+    #[test]
+    fn a_handshake_in_the_run_meets_no_loss_and_no_queue() {
+        let (mut path, plan) = path("");
+        // The first data packet is in service until 101.2 ms, the second would wait for it.
+        path.offer(at(100_000), packet(0, false));
+        path.offer(at(100_100), InTransit { sequence: None, handshake: true, ..packet(1, false) });
+        assert_eq!(due(&mut path, at(112_000)), [(1, at(110_100)), (0, at(111_200))]);
+        assert_eq!(path.finish(at(1_000_000), &plan).links[0].arrived_packets, 1);
     }
 
     #[test]
