@@ -78,6 +78,7 @@ pub const VARIANTS: &[Variant] = &[
             ("whole_segments", Literal::Switch(true)),
             ("stops_while", Literal::Word("idle")),
             ("keeps_epoch", Literal::Switch(true)),
+            ("undo_restores_cubic", Literal::Switch(false)),
         ],
     },
     Variant { stack: "linux-3.5", values: LINUX_3_5 },
@@ -166,6 +167,8 @@ parameters! {
         stops_while: StopsWhile = StopsWhile::Unused, source "section 5.8; idle in Linux since 4.3";
         /// A slow start after an idle time does not end the epoch
         keeps_epoch: bool = false, source "true in Linux";
+        /// What proves spurious gives back the cubic as well as window and threshold
+        undo_restores_cubic: bool = true, source "section 4.9; false in Linux 6";
         /// The first loss of a connection halves the window
         halve_first: bool = false, source "true in FreeBSD 9";
         /// Slow start ends before a loss where HyStart sees the pipe full
@@ -439,7 +442,11 @@ impl Controller for Cubic {
         if let Some(before) = self.undo.take()
             && self.state.reno.window < before.reno.window
         {
-            self.state = before;
+            if self.settings.undo_restores_cubic {
+                self.state = before;
+            } else {
+                self.state.reno.restore(before.reno);
+            }
         }
     }
 

@@ -342,8 +342,26 @@ fn linux() -> Settings {
         whole_segments: true,
         stops_while: StopsWhile::Idle,
         keeps_epoch: true,
+        undo_restores_cubic: false,
         ..Settings::default()
     }
+}
+
+#[test]
+fn linux_begins_a_new_cubic_after_a_spurious_timeout() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(linux());
+    cubic.state.reno = Reno { window: 50.0, threshold: 40.0 };
+    cubic.state.w_max = 60.0;
+    cubic.on_ack(&mut world.context(), &segments(1));
+    world.pass(Span::from_secs(10));
+    cubic.on_timeout(&mut world.context(), &loss());
+    cubic.on_spurious(&mut world.context());
+    assert_eq!((cubic.window(), cubic.slow_start_threshold()), (50.0, 40.0));
+    // Ten seconds up the old cubic every second ACK would add a segment. The new one has its plateau here, and of
+    // the twenty segments of growth_before_loss ten are not enough.
+    cubic.on_ack(&mut world.context(), &segments(10));
+    assert_eq!((cubic.window(), cubic.state.w_max, probed(&cubic, "k_s")), (50.0, 50.0, 0.0));
 }
 
 #[test]
