@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import asdict
+from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +22,7 @@ from ackclock.errors import InputError
 from ackclock.result import Run
 
 if TYPE_CHECKING:
-    from ackclock.parity import Comparison, Grid
+    from ackclock.parity import Comparison, Grid, Situation
 
 QUICK = {"rates": "10mbit", "rtts": "40ms", "queues": "1bdp", "flows": "1", "duration": "10s", "warmup": "2s"}
 """The grid of ``--quick``."""
@@ -42,10 +43,13 @@ def parity(
     controllers: Annotated[
         str, typer.Option(help="Controllers.", autocompletion=completing.controller_list)
     ] = "newreno,cubic,cdg,siad",
-    duration: Annotated[str, typer.Option(help="Length of a run.")] = "30s",
-    warmup: Annotated[str, typer.Option(help="Time at the start that the statistics leave out.")] = "5s",
+    duration: Annotated[str, typer.Option(help="Length of a run of greedy flows.")] = "30s",
+    warmup: Annotated[str, typer.Option(help="Time at its start that the statistics leave out.")] = "5s",
+    only: Annotated[
+        str, typer.Option(help="Situations to run: greedy, marks… By default all.", show_default=False)
+    ] = "",
     quick: Annotated[
-        bool, typer.Option("--quick", help="One path, one flow, runs of 10 s, but for options given.")
+        bool, typer.Option("--quick", help="One path, one greedy flow, runs of 10 s, but for options given.")
     ] = False,
     seed: output.SeedOption = None,
     repeat: Annotated[
@@ -62,10 +66,11 @@ def parity(
     force: output.ForceOption = False,
     as_json: output.JsonOption = False,
 ) -> None:
-    """Run a grid of scenarios simulated and live, and compare.
+    """Run many situations simulated and live, and compare: greedy flows over a grid of paths, pauses, losses…
 
-    Lists are separated by commas. Finished runs are saved in the folder of `--out`; after an interruption,
-    the same command continues from there.
+    Lists are separated by commas. Rates, RTTs, queues, flows, duration and warm-up are those of the greedy
+    flows; the other situations have their own. Finished runs are saved in the folder of `--out`; after an
+    interruption, the same command continues from there.
     Example: `ackclock parity --quick --controllers newreno,cdg --out results`
     """
     check_built_in()
@@ -77,15 +82,20 @@ def parity(
 
     first = 1 if seed is None else seed
     repetitions.seeds(first, max(repeat, simulations))
-    rate_list, rtt_list, queue_list = (_list(option, given[option]) for option in ("rates", "rtts", "queues"))
-    lists = rate_list, rtt_list, queue_list, _numbers(given["flows"]), _list("controllers", controllers)
-    grid = both.Grid(*lists, given["duration"], given["warmup"], first, repeat)
+    greedy, controller_list = _greedy(given), _list("controllers", controllers)
+    every = [both.GREEDY] if quick else [both.GREEDY, *both.catalogue()]
+    names = both.select(_list("only", only)) if only else every
+    situations = [
+        one for name in names for one in (greedy if name == both.GREEDY else [both.catalogue()[name]])
+    ]
+    grid = both.Grid(situations, controller_list, first, repeat)
+    settings = given | {"controllers": controller_list, "only": names, "seed": first, "repeat": repeat}
     live = Live(retries, at_once)
-    output.preflight([cell.resolved(grid.duration, grid.warmup) for cell in grid.cells()], 1, live)
+    output.preflight([cell.resolved() for cell in grid.cells()], 1, live)
     if out is None:
         done, interrupted = _run(grid, simulations, Simulator(threads), live)
     else:
-        with output.cached(live, out, asdict(grid), force) as (engine, folder):
+        with output.cached(live, out, settings, force) as (engine, folder):
             done, interrupted = _run(grid, simulations, Simulator(threads), engine, folder)
         notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
     if done:
@@ -139,6 +149,17 @@ def _on_command_line(context: typer.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
+def _greedy(given: Mapping[str, str]) -> list[Situation]:
+    """Every combination of the paths and numbers of greedy flows that are given."""
+    from ackclock import parity as both
+
+    rates, rtts, queues = (_list(option, given[option]) for option in ("rates", "rtts", "queues"))
+    return [
+        both.greedy(rate, rtt, queue, number, given["duration"], given["warmup"])
+        for rate, rtt, queue, number in product(rates, rtts, queues, _numbers(given["flows"]))
+    ]
+
+
 def _list(option: str, text: str) -> list[str]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
@@ -156,15 +177,15 @@ def _numbers(text: str) -> list[int]:
     return numbers
 
 
-def _tables(done: list[Comparison]) -> tuple[Table, Table, str]:
+def _tables(done: list[Comparison]) -> tuple[Table | str, ...]:
     from ackclock import parity as both
 
-    cells = Table("path", *both.HEADINGS, title="simulated / live", title_justify="left")
+    cells = Table("situation", *both.HEADINGS, title="simulated / live", title_justify="left")
     for path, of_path in both.by_path(done):
         for index, row in enumerate(both.rows(of_path, ranges=False)):
             cells.add_row("" if index else path, *row)
         cells.add_section()
-    flows = Table(*both.SUMMARY_HEADINGS)
+    summary = Table(*both.summary_headings(done))
     for row in both.summary(done):
-        flows.add_row(*row)
-    return cells, flows, both.legend(done)
+        summary.add_row(*row)
+    return cells, summary, both.tally(done), both.legend(done)

@@ -1,24 +1,47 @@
 """Parity: the same scenarios in both engines, simulated and live, side by side.
 
-A grid has cells; each is simulated with several seeds, for the spread from run to run, and run live.
+A situation is a scenario without its controllers, with what is compared of it: greedy flows over a grid of
+paths, and what lies in ``situations``. A cell is a controller in a situation; each is simulated with several
+seeds, for the spread from run to run, and run live.
 """
 
 from ackclock.parity.comparison import Comparison, compared, simulate
 from ackclock.parity.grid import Cell, Grid
-from ackclock.parity.page import HEADINGS, SUMMARY_HEADINGS, by_path, document, legend, rows, summary, write
+from ackclock.parity.page import (
+    FAR_HEADINGS,
+    HEADINGS,
+    by_path,
+    document,
+    far_rows,
+    legend,
+    rows,
+    summary,
+    summary_headings,
+    tally,
+    write,
+)
+from ackclock.parity.situations import GREEDY, Situation, catalogue, greedy, select
 
 __all__ = [
+    "FAR_HEADINGS",
+    "GREEDY",
     "HEADINGS",
-    "SUMMARY_HEADINGS",
     "Cell",
     "Comparison",
     "Grid",
+    "Situation",
     "by_path",
+    "catalogue",
     "compared",
     "document",
+    "far_rows",
+    "greedy",
     "legend",
     "rows",
+    "select",
     "simulate",
     "summary",
+    "summary_headings",
+    "tally",
     "write",
 ]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ackclock import metrics, repetitions
+from ackclock import repetitions
 from ackclock.engines import Engine, Progress
-from ackclock.metrics.tables import link_row
 from ackclock.parity.grid import Cell, Grid
+from ackclock.parity.readings import measured, readings
 from ackclock.result import Run
 
 
@@ -33,14 +31,44 @@ QUANTITIES: Mapping[str, Quantity] = {
     "rtt_mean_ms": Quantity("RTT mean (ms)", 1),
     "dropped_packets": Quantity("dropped", 0),
 }
-"""What is compared."""
+"""What the tables show of every cell."""
 
 SPREAD_LIMIT = 3.0
 """Standard errors by which the engines may differ before it is more than the spread from run to run."""
 
 NEAR_UTILIZATION = 0.01
-NEAR_QUEUE = 0.1
-"""Within one point of utilization, and within a tenth of the simulated mean queue, a cell counts as near."""
+NEAR_SHARE = 0.1
+NEAR_WINDOW = 1.0
+"""Near is within one point of utilization, and within a tenth of the simulated mean queue, completion time or
+window; of a window within a segment, as the kernel's are whole."""
+
+
+OF_THE_LINK = ("utilization", "mean queue")
+"""The checks of quantities that the tables show of every cell."""
+
+
+class Check(NamedTuple):
+    """One of the things that decide whether the engines are near."""
+
+    what: str
+    simulated: float
+    live: float
+    allowed: float
+    """The largest difference at which they are near."""
+
+    @property
+    def near(self) -> bool:
+        """Whether they are. What is not a number, as a transfer that did not complete, is near to nothing."""
+        return abs(self.live - self.simulated) <= self.allowed
+
+    def as_json(self) -> dict[str, Any]:
+        """One object of ``checks``; null for what is not a number."""
+        values = (self.simulated, self.live, self.allowed)
+        numbers = [value if math.isfinite(value) else None for value in values]
+        return dict(zip(("simulated", "live", "allowed"), numbers, strict=True)) | {
+            "what": self.what,
+            "near": self.near,
+        }
 
 
 @dataclass(frozen=True)
@@ -65,41 +93,33 @@ class Spread:
         return {"mean": self.mean, "low": min(values), "high": max(values), "deviation": self.deviation}
 
 
-def measured(run: Run) -> dict[str, float]:
-    """The quantities of a run, of its bottleneck and over its flows."""
-    link = run.links.to_pylist()[link_row(run, None)]
-    rtts = metrics.column(run.flows, "rtt_mean_ms")
-    return {
-        "utilization": link["utilization"],
-        "queue_mean_packets": link["queue_packets_mean"],
-        "queue_p95_packets": link["queue_packets_p95"],
-        "rtt_mean_ms": float(np.nanmean(rtts)) if np.isfinite(rtts).any() else 0.0,
-        "dropped_packets": link["dropped_packets"],
-    }
-
-
 @dataclass(frozen=True)
 class Simulated:
     """The simulation of a cell: the run with the first seed, and the quantities with every one."""
 
     run: Run
     quantities: Sequence[Mapping[str, float]]
+    """Of each run, in the order of the seeds: see ``readings.measured`` and ``readings.readings``."""
+
+    def of_seeds(self, seeds: Sequence[int]) -> Sequence[Mapping[str, float]]:
+        """The quantities of the runs with these seeds."""
+        return [self.quantities[seed - self.run.seed] for seed in seeds]
 
 
 def simulate(
     grid: Grid, simulations: int, simulator: Engine, progress: Progress | None = None
 ) -> list[Simulated]:
-    """Simulates each cell of the grid ``simulations`` times, with seeds counted up from that of the grid."""
-    points = grid.points(simulations)
+    """Simulates each cell of the grid at least ``simulations`` times, with seeds from that of the grid on."""
+    cells, points = grid.cells(), grid.points(simulations)
     firsts: dict[int, Run] = {}
     found: dict[tuple[int, int], dict[str, float]] = {}
     for cell, repetition, run in repetitions.results(points, simulator, progress):
-        found[cell, repetition] = measured(run)
+        found[cell, repetition] = measured(run) | readings(run, cells[cell])
         if repetition == 0:
             firsts[cell] = run
     return [
-        Simulated(firsts[cell], [found[cell, repetition] for repetition in range(simulations)])
-        for cell in range(len(points))
+        Simulated(firsts[cell], [found[cell, repetition] for repetition in range(len(point.seeds))])
+        for cell, point in enumerate(points)
     ]
 
 
@@ -154,23 +174,50 @@ class Comparison:
         difference = abs(self.difference(key))
         return difference > SPREAD_LIMIT * error and difference >= 0.5 * 10.0 ** -QUANTITIES[key].digits
 
+    @cached_property
+    def checks(self) -> list[Check]:
+        """What decides whether the engines are near: means over runs, medians of windows and transfers."""
+        live = [measured(run) | readings(run, self.cell) for run in self.trusted]
+        simulated = self.simulated.quantities
+        if self.cell.situation.paired:
+            simulated = self.simulated.of_seeds([run.seed for run in self.trusted])
+
+        def both(key: str, average: Callable[[Iterable[float]], float]) -> tuple[float, float]:
+            return average(one[key] for one in simulated), average(one[key] for one in live)
+
+        found = []
+        if "utilization" in self.cell.compare:
+            found.append(Check(OF_THE_LINK[0], *both("utilization", statistics.fmean), NEAR_UTILIZATION))
+        if "queue" in self.cell.compare:
+            means = both("queue_mean_packets", statistics.fmean)
+            found.append(Check(OF_THE_LINK[1], *means, NEAR_SHARE * means[0]))
+        for key in readings(self.trusted[0], self.cell):
+            medians = both(key, statistics.median)
+            least = NEAR_WINDOW if key.startswith("window") else 0.0
+            found.append(Check(key, *medians, max(NEAR_SHARE * medians[0], least)))
+        return found
+
     @property
     def near(self) -> bool:
-        """Whether utilization and mean queue are those simulated, see ``NEAR_UTILIZATION``."""
-        queue, _ = self.spreads["queue_mean_packets"]
-        return (
-            abs(self.difference("utilization")) <= NEAR_UTILIZATION
-            and abs(self.difference("queue_mean_packets")) <= NEAR_QUEUE * queue.mean
-        )
+        """Whether everything that the situation compares is near, see ``NEAR_UTILIZATION``."""
+        return all(check.near for check in self.checks)
+
+    @property
+    def far(self) -> list[Check]:
+        """What is not near."""
+        return [check for check in self.checks if not check.near]
 
     def as_json(self) -> dict[str, Any]:
         """One object of ``cells`` in ``parity --json``."""
-        cell = {key: getattr(self.cell, key) for key in ("rate", "rtt", "queue", "flows", "cc")}
+        path = self.cell.situation.document()["path"]
+        cell = {key: path.get(key) for key in ("rate", "rtt", "queue")}
+        cell |= {"situation": self.cell.situation.name, "flows": self.cell.flows, "cc": self.cell.cc}
         return cell | {
             "simulated": {key: simulated.as_json() for key, (simulated, _) in self.spreads.items()},
             "live": {key: live.as_json() for key, (_, live) in self.spreads.items()},
             "difference": {key: self.difference(key) for key in QUANTITIES},
             "differs": [key for key in QUANTITIES if self.differs(key)],
+            "checks": [check.as_json() for check in self.checks],
             "near": self.near,
             "valid": self.valid,
             "runs": [{"seed": run.seed, "engine": run.engine} for run in self.live],

@@ -1,78 +1,84 @@
-"""The scenarios that both engines run."""
+"""The cells of a comparison: situations times controllers, as both engines run them."""
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ackclock import _engine
+from ackclock.parity.situations import Situation
 from ackclock.repetitions import Point, seeds
 from ackclock.scenario import display_name
 
-START_JITTER = "1s"
-"""Flows start within this, at instants that the seed draws for both engines. Without it all simulated runs of
-a controller that draws nothing itself are the same, and there is no spread to compare with."""
+SIMULATED_PARAMETERS: Mapping[str, Mapping[str, Any]] = {"newreno": {"arithmetic": "linux"}}
+"""What makes a simulated controller the one that its name is live: the kernel's reno has whole segments."""
+
+DRAWING = ("cdg",)
+"""Controllers that back off at random: their windows at one instant differ from run to run."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of the grid."""
+    """A controller in a situation."""
 
-    rate: str
-    rtt: str
-    queue: str
-    flows: int
+    situation: Situation
     cc: str
 
     @property
     def path(self) -> str:
-        """Its path in words."""
-        return f"{self.rate}, {self.rtt}, {self.queue}"
+        """Its situation in words, for a greedy flow its path."""
+        return self.situation.title
+
+    @property
+    def compare(self) -> tuple[str, ...]:
+        """What decides whether the engines are near in it."""
+        left_out = ("windows",) if self.cc in DRAWING else ()
+        return tuple(what for what in self.situation.compare if what not in left_out)
+
+    @property
+    def flows(self) -> int:
+        """How many flows it has."""
+        return self.situation.flows
 
     @property
     def name(self) -> str:
         """Its flows in words."""
         return f"{self.flows} x {display_name(self.cc)}"
 
-    def resolved(self, duration: str, warmup: str) -> str:
+    def resolved(self, simulated: bool = False) -> str:
         """Its scenario, resolved; simulated with profile `linux` its controller is the kernel's too."""
-        flow = {"cc": self.cc, "count": self.flows, "start_jitter": START_JITTER}
-        document = {
+        document = self.situation.document()
+        for flow in document["flows"]:
+            flow["cc"] = self.cc
+            if simulated and self.cc in SIMULATED_PARAMETERS:
+                flow["parameters"] = dict(SIMULATED_PARAMETERS[self.cc])
+        document |= {
             "name": f"{self.path}, {self.name}",
-            "duration": duration,
-            "warmup": warmup,
-            "path": {"rate": self.rate, "rtt": self.rtt, "queue": self.queue},
-            "flows": [flow],
-            "record": {"flow_series": "20ms", "events": False},
+            "record": {"flow_series": "10ms" if self.situation.windows_at_s else "20ms", "events": False},
         }
         return _engine.resolve_json(json.dumps(document), [])
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Every combination of paths, numbers of flows and controllers, and how they are run live."""
+    """Every combination of situations and controllers, and how they are run live."""
 
-    rates: Sequence[str]
-    rtts: Sequence[str]
-    queues: Sequence[str]
-    flows: Sequence[int]
+    situations: Sequence[Situation]
     controllers: Sequence[str]
-    duration: str
-    warmup: str
     seed: int
     repeat: int
 
     def cells(self) -> list[Cell]:
-        """The cells, those of a path together."""
-        every = itertools.product(self.rates, self.rtts, self.queues, self.flows, self.controllers)
-        return list(dict.fromkeys(Cell(*values) for values in every))
+        """The cells, those of a situation together."""
+        every = (Cell(situation, cc) for situation in self.situations for cc in self.controllers)
+        return list(dict.fromkeys(every))
 
     def points(self, simulations: int = 0) -> list[Point[int]]:
-        """The cells as the points of a sweep, by their numbers: live, or simulated ``simulations`` times."""
-        repetitions = seeds(self.seed, simulations or self.repeat)
+        """The cells as points of a sweep, by their numbers: live, or simulated ``simulations`` times."""
+        repetitions = seeds(self.seed, max(simulations, self.repeat))
         return [
-            Point(number, cell.resolved(self.duration, self.warmup), repetitions)
+            Point(number, cell.resolved(simulated=simulations > 0), repetitions)
             for number, cell in enumerate(self.cells())
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -12,31 +13,33 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock import _engine, metrics, report
 from ackclock.parity.comparison import (
-    NEAR_QUEUE,
+    NEAR_SHARE,
     NEAR_UTILIZATION,
+    NEAR_WINDOW,
+    OF_THE_LINK,
     QUANTITIES,
     SPREAD_LIMIT,
     Comparison,
     Spread,
 )
-from ackclock.parity.grid import START_JITTER
+from ackclock.parity.situations import START_JITTER
 from ackclock.report import Page, host, number, write_json, write_whole
+from ackclock.scenario import display_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HEADINGS = ("flows", *(quantity.heading for quantity in QUANTITIES.values()), "")
-"""Of the table of a path: see ``rows``."""
-
-SUMMARY_HEADINGS = (
+HEADINGS = (
     "flows",
-    "valid cells",
+    *(quantity.heading for quantity in QUANTITIES.values()),
+    "windows, completion",
     "near",
-    "within spread",
-    "largest difference in utilization",
-    "largest difference in mean queue",
+    "",
 )
-"""Of the summary: see ``summary``."""
+"""Of the table of a situation: see ``rows``."""
+
+FAR_HEADINGS = ("situation", "flows", "far in", "simulated", "live")
+"""Of the table of what is far: see ``far_rows``."""
 
 MARK = " *"
 
@@ -47,16 +50,24 @@ def legend(done: Sequence[Comparison]) -> str:
     live = max(len(comparison.live) for comparison in done)
     return (
         f"Simulated / live. Simulated is the mean (and range) of {simulations} seeds, live that of {live}; "
-        f"flows start within {START_JITTER}, as the seed draws. {MARK.strip()} marks means that differ by "
-        f"more than {SPREAD_LIMIT:g} standard errors, which other seeds do not explain. Near is within "
-        f"{100 * NEAR_UTILIZATION:g} point of utilization and {100 * NEAR_QUEUE:g} % of the mean queue."
+        f"greedy flows start within {START_JITTER}, as the seed draws. {MARK.strip()} marks means that "
+        f"differ by more than {SPREAD_LIMIT:g} standard errors, which other seeds do not explain. Near is "
+        f"within {100 * NEAR_UTILIZATION:g} point of utilization and {100 * NEAR_SHARE:g} % of mean queue, "
+        f"completion time and window (or {NEAR_WINDOW:g} segment), as far as the situation compares them."
     )
 
 
 def rows(of_path: Sequence[Comparison], ranges: bool = True) -> list[list[str]]:
-    """The cells of a path under ``HEADINGS``."""
+    """The cells of a situation under ``HEADINGS``."""
     return [
-        [one.cell.name, *(_both(one, key, ranges) for key in QUANTITIES), _validity(one)] for one in of_path
+        [
+            one.cell.name,
+            *(_both(one, key, ranges) for key in QUANTITIES),
+            _besides(one),
+            "near" if one.near else "far",
+            _validity(one),
+        ]
+        for one in of_path
     ]
 
 
@@ -70,6 +81,19 @@ def _shown(spread: Spread, ranges: bool) -> str:
     return f"{mean} ({low} to {high})" if ranges and low != high else mean
 
 
+def _besides(comparison: Comparison) -> str:
+    """What is compared besides the quantities of the bottleneck."""
+    return "; ".join(
+        f"{check.what}: {_of(check.simulated)} / {_of(check.live)}"
+        for check in comparison.checks
+        if check.what not in OF_THE_LINK
+    )
+
+
+def _of(value: float) -> str:
+    return number(value) if math.isfinite(value) else "none"
+
+
 def _validity(comparison: Comparison) -> str:
     invalid = sum(not run.valid for run in comparison.live)
     if not invalid:
@@ -77,41 +101,64 @@ def _validity(comparison: Comparison) -> str:
     return "invalid" if len(comparison.live) == 1 else f"{invalid} of {len(comparison.live)} invalid"
 
 
+def summary_headings(done: Sequence[Comparison]) -> list[str]:
+    """Of the summary: a column for each controller."""
+    return ["situation", *(display_name(cc) for cc in _controllers(done))]
+
+
 def summary(done: Sequence[Comparison]) -> list[list[str]]:
-    """How near the engines are over all paths, under ``SUMMARY_HEADINGS``. Invalid cells do not count."""
+    """Where the engines are near: a row for each situation, a column for each controller."""
     found = []
-    for name in dict.fromkeys(comparison.cell.name for comparison in done):
-        every = [comparison for comparison in done if comparison.cell.name == name]
-        valid = [comparison for comparison in every if comparison.valid]
-        near = sum(comparison.near for comparison in valid)
-        within = sum(not any(comparison.differs(key) for key in QUANTITIES) for comparison in valid)
-        of = len(valid)
-        counts = (f"{of} of {len(every)}", f"{near} of {of}", f"{within} of {of}")
-        found.append([name, *counts, _worst_utilization(valid), _worst_queue(valid)])
+    for group in dict.fromkeys(comparison.cell.situation.group for comparison in done):
+        of_group = [comparison for comparison in done if comparison.cell.situation.group == group]
+        found.append(
+            [group, *(_entry([one for one in of_group if one.cell.cc == cc]) for cc in _controllers(done))]
+        )
     return found
 
 
-def _worst_utilization(valid: Sequence[Comparison]) -> str:
+def _controllers(done: Sequence[Comparison]) -> list[str]:
+    return list(dict.fromkeys(comparison.cell.cc for comparison in done))
+
+
+def _entry(cells: Sequence[Comparison]) -> str:
+    """Whether they are near, or how many of them."""
+    valid = [one for one in cells if one.valid]
     if not valid:
-        return "-"
-    worst = max(valid, key=lambda one: abs(one.difference("utilization")))
-    return f"{100 * worst.difference('utilization'):+.2f} points at {worst.cell.path}"
+        return "invalid" if cells else "-"
+    near = sum(one.near for one in valid)
+    if len(cells) == 1:
+        return "near" if near else f"far: {', '.join(check.what for check in valid[0].far)}"
+    return f"{near} of {len(valid)}"
 
 
-def _worst_queue(valid: Sequence[Comparison]) -> str:
-    def relative(one: Comparison) -> float:
-        simulated, _ = one.spreads["queue_mean_packets"]
-        return one.difference("queue_mean_packets") / simulated.mean if simulated.mean else 0.0
+def tally(done: Sequence[Comparison]) -> str:
+    """How many cells are near, in a sentence. Invalid ones do not count."""
+    valid = [one for one in done if one.valid]
+    invalid = len(done) - len(valid)
+    left_out = f"; {invalid} cell{'s are' if invalid > 1 else ' is'} invalid" if invalid else ""
+    return f"{sum(one.near for one in valid)} of {len(valid)} cells are near{left_out}."
 
-    if not valid:
-        return "-"
-    worst = max(valid, key=lambda one: abs(relative(one)))
-    return f"{100 * relative(worst):+.1f} % at {worst.cell.path}"
+
+def far_rows(done: Sequence[Comparison]) -> list[list[str]]:
+    """What is far in the valid cells, under ``FAR_HEADINGS``."""
+    return [
+        [one.cell.path, one.cell.name, check.what, _of(check.simulated), _of(check.live)]
+        for one in done
+        if one.valid
+        for check in one.far
+    ]
 
 
 def document(done: Sequence[Comparison]) -> dict[str, Any]:
     """The object of ``parity --json``."""
-    return {"version": _engine.version(), "cells": [comparison.as_json() for comparison in done]}
+    valid = [one for one in done if one.valid]
+    return {
+        "version": _engine.version(),
+        "near": sum(one.near for one in valid),
+        "valid": len(valid),
+        "cells": [comparison.as_json() for comparison in done],
+    }
 
 
 def write(done: Sequence[Comparison], runs: int, folder: Path, finished: bool) -> None:
@@ -124,8 +171,11 @@ def write(done: Sequence[Comparison], runs: int, folder: Path, finished: bool) -
         have = sum(len(comparison.live) for comparison in done)
         page.paragraph(f"Not finished: {have} of {runs} live runs, without figures.", "miss")
     if done:
+        page.paragraph(tally(done))
+        page.table(summary_headings(done), summary(done), numbers=False)
         page.paragraph(legend(done))
-        page.table(SUMMARY_HEADINGS, summary(done), numbers=False)
+        if far := far_rows(done):
+            page.table(FAR_HEADINGS, far, numbers=False)
     for number_of_path, (path, of_path) in enumerate(by_path(done)):
         page.heading(path)
         page.table(HEADINGS, rows(of_path), numbers=False)
@@ -183,9 +233,11 @@ def markdown(done: Sequence[Comparison]) -> str:
     """The comparison as Markdown: what ran, the summary, and a table for each path."""
     kernel, today = done[0].live[0].engine["kernel"], datetime.now(UTC).date().isoformat()
     parts = [
-        f"ackclock {_engine.version()}, Linux {kernel}, {today}. {legend(done)}\n",
-        report.markdown(SUMMARY_HEADINGS, summary(done)),
+        f"ackclock {_engine.version()}, Linux {kernel}, {today}. {tally(done)} {legend(done)}\n",
+        report.markdown(summary_headings(done), summary(done)),
     ]
+    if far := far_rows(done):
+        parts += ["### What is far\n", report.markdown(FAR_HEADINGS, far)]
     for path, of_path in by_path(done):
         parts += [f"### {path}\n", report.markdown(HEADINGS, rows(of_path))]
     return "\n".join(parts)
