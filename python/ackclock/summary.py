@@ -115,10 +115,11 @@ def fairness(summaries: Sequence[Summary]) -> dict[str, float]:
 
 
 def engine_line(summaries: Sequence[Summary]) -> str:
-    """How much was run, and how fast; of live runs, how punctually."""
-    packets = sum(s["engine"]["data_packets"] for s in summaries)
-    cpu = sum(s["engine"]["cpu_s"] for s in summaries)
+    """How much was run, and how fast; where there are live runs, of them alone and how punctually."""
     live = [s["engine"] for s in summaries if s["engine"]["kind"] == "live"]
+    engines = live or [s["engine"] for s in summaries]
+    packets = sum(engine["data_packets"] for engine in engines)
+    cpu = sum(engine["cpu_s"] for engine in engines)
     if live:
         p50, p99, most = (max(e["lateness_us"][key] for e in live) / 1e3 for key in ("p50", "p99", "max"))
         return (

@@ -31,12 +31,13 @@ def kernel(monkeypatch):
         def run(self, jobs, progress=None):
             for index, one in islice(super().run(jobs, progress), Kernel.left):
                 Kernel.started += 1
-                one.engine |= {"kind": "live", "kernel": "6.0", "valid": True}
+                punctual = dict.fromkeys(("p50", "p99", "max"), 0.0)
+                one.engine |= {"kind": "live", "kernel": "6.0", "valid": True, "lateness_us": punctual}
                 yield index, one
             if len(jobs) > Kernel.left:
                 raise KeyboardInterrupt
 
-    for command in ("parity", "reproduce"):
+    for command in ("parity", "reproduce", "run"):
         monkeypatch.setattr(f"ackclock.cli.{command}.Live", Kernel)
         monkeypatch.setattr(f"ackclock.cli.{command}.check_built_in", lambda: None)
     return Kernel

@@ -69,6 +69,34 @@ def test_set_changes_a_key_and_out_keeps_everything(capsys, scenario, tmp_path):
     assert (out_folder / "csv" / "flows.csv").read_text().startswith('"flow"')
 
 
+def test_run_puts_live_beside_simulated(capsys, scenario, tmp_path, kernel):
+    out = tmp_path / "out"
+    command = ("run", scenario, "--beside", "live", "--repeat", 2, "--json", "--out", out)
+    status, printed, err = run(capsys, *command)
+    document = json.loads(printed)
+    assert status == 0, err
+    kinds = [(one["label"], one["seed"], one["engine"]["kind"]) for one in document["runs"]]
+    assert kinds == [(label, seed, kind) for label, kind in BESIDE for seed in (1, 2)]
+    # One simulator stands in for both engines.
+    assert document["runs"][0]["flows"][0]["goodput_bps"] == document["runs"][2]["flows"][0]["goodput_bps"]
+    assert kernel.started == 2
+    assert {"simulated-seed-1", "live-seed-2"} < {place.name for place in out.iterdir()}
+
+
+BESIDE = (("simulated", "sim"), ("live", "live"))
+"""Labels and engines of ``run --beside live``."""
+
+
+@pytest.mark.usefixtures("kernel")
+def test_options_of_live_runs_alone_need_them(capsys, scenario):
+    assert "--retries: only live runs are repeated, with --beside live" in refused(
+        capsys, "run", scenario, "--retries", 1
+    )
+    assert "--pcap: cannot be combined with --beside live" in refused(
+        capsys, "run", scenario, "--beside", "live", "--pcap", "x.pcapng"
+    )
+
+
 def test_a_packet_capture_is_written_for_every_run(capsys, scenario, tmp_path):
     assert run(capsys, "run", scenario, "--pcap", tmp_path / "a.pcapng", "--repeat", 2, "--seed", 1)[0] == 0
     for seed in (1, 2):

@@ -6,13 +6,15 @@ import json
 import sys
 import tomllib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from ackclock import _engine
 from ackclock.cli import output
 from ackclock.engines import Engine
+from ackclock.engines.beside import Beside
+from ackclock.engines.live import Live, check_built_in
 from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
 
@@ -25,6 +27,10 @@ def run(
     seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,
     threads: output.ThreadsOption = None,
+    beside: Annotated[
+        Literal["live"] | None, typer.Option(help="Run on the kernel's TCP too, and report both.")
+    ] = None,
+    retries: output.RetriesOption = 0,
     out: output.OutOption = None,
     figures: output.FiguresOption = "",
     open_report: output.OpenOption = False,
@@ -33,12 +39,20 @@ def run(
     pcap: output.PcapOption = None,
     as_json: output.JsonOption = False,
 ) -> None:
-    """Run one scenario.
+    """Run one scenario; with `--beside live` in real time on the kernel's TCP too.
 
     Example: `ackclock run examples/quickstart.toml --set path.queue=1bdp --repeat 5 --out results`
     """
     report = output.Report(out, force, csv, as_json, figures, open_report)
-    run_scenario(file, Simulator(threads), settings, seed, repeat, report, pcap)
+    if beside is None:
+        if retries:
+            raise InputError("--retries: only live runs are repeated, with --beside live")
+        return run_scenario(file, Simulator(threads), settings, seed, repeat, report, pcap)
+    check_built_in()
+    if pcap is not None:
+        raise InputError("--pcap: cannot be combined with --beside live")
+    run_beside(file, Simulator(threads), Live(retries), settings, seed, repeat, report)
+    return None
 
 
 def run_scenario(
@@ -76,6 +90,35 @@ def _bare_shares(text: str) -> list[str]:
         for name, path in paths
         if isinstance(loss := path.get("loss"), int | float) and loss > 0
     ]
+
+
+def run_beside(
+    file: Path,
+    simulator: Engine,
+    live: Engine,
+    settings: list[str] | None,
+    seed: int | None,
+    repeat: int,
+    report: output.Report,
+) -> None:
+    """Runs the scenario of a file simulated and live, each under a name of its own, and ends the command."""
+    report.check()
+    text = _read(file)
+    given = output.overrides(settings)
+    resolved = _engine.resolve(text, str(file), given)
+    for sentence in _bare_shares(text):
+        output.notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
+    title = str(json.loads(resolved).get("name") or file.stem)
+    scenarios = {}
+    for label in ("simulated", "live"):
+        named = [*given, ("name", json.dumps(f"{title}, {label}"))]
+        scenarios[label] = _engine.resolve(text, str(file), named)
+    engine = Beside({scenarios["simulated"]: simulator, scenarios["live"]: live})
+    points = output.points(scenarios, seed, repeat, None)
+    output.preflight(list(scenarios.values()), repeat, engine)
+    from ackclock.cli.outcome import Outcome
+
+    Outcome(f"{title}: simulated and live", report).run(points, engine)
 
 
 def _read(file: Path) -> str:

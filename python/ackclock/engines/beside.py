@@ -1,0 +1,36 @@
+"""Two engines side by side: which of them runs a job is decided by its scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ackclock.engines import Engine, Job, Progress
+from ackclock.result import Run
+
+
+class Beside:
+    """Runs each scenario on the engine that is given for it, one engine after the other."""
+
+    any_controller = False
+
+    def __init__(self, engines: Mapping[str, Engine]) -> None:
+        self._engines = engines
+        """By resolved scenario, which therefore must differ, at least in their names."""
+
+    def check(self, resolved: str) -> None:
+        """See ``Engine.check``."""
+        self._engines[resolved].check(resolved)
+
+    def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
+        """See ``Engine.run``."""
+        before = 0
+        for engine in dict.fromkeys(self._engines[job.resolved] for job in jobs):
+            chosen = [index for index, job in enumerate(jobs) if self._engines[job.resolved] is engine]
+
+            def at(fraction: float, before: int = before, share: int = len(chosen)) -> None:
+                if progress is not None:
+                    progress((before + fraction * share) / len(jobs))
+
+            for number, run in engine.run([jobs[index] for index in chosen], at):
+                yield chosen[number], run
+            before += len(chosen)
