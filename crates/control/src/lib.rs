@@ -5,7 +5,7 @@
 //! segments, as in the papers. A controller reads like its paper: parameters, state, equations.
 //!
 //! Rooms: the trait (here) and its signals ([`Ack`], [`Loss`], [`Marks`]); `parts` that controllers share;
-//! [`controllers`], a file each; the [`registry`] that lists them.
+//! [`controllers`], a file each; the [`registry`] that lists them. [`tfrc`] has no window and is apart.
 //!
 //! To add one: a file beside [`controllers::newreno`] and a line in `controllers/mod.rs`; CONTRIBUTING.md has the whole
 //! way.
@@ -22,6 +22,7 @@ pub mod registry;
 mod signals;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod tfrc;
 pub mod variants;
 
 pub use controllers::*;

@@ -228,6 +228,11 @@ impl Pace {
         self.written
     }
 
+    /// Whether unit `number` was written, as far as was asked.
+    pub(crate) fn has_written(&self, number: u64) -> bool {
+        number < self.written
+    }
+
     /// When the next unit is written.
     pub fn next_write(&self) -> Option<Time> {
         let more = self.total.is_none_or(|t| self.written < t);

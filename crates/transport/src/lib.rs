@@ -9,6 +9,7 @@ mod journal;
 mod options;
 mod segment;
 mod tcp;
+mod tfrc;
 
 pub use application::{Application, Pace, Periods};
 pub use counters::SenderCounters;
@@ -21,3 +22,4 @@ pub use options::{
 };
 pub use segment::{Acknowledgement, Data, SackBlocks};
 pub use tcp::{Phase, Ranges, Receiver, Sender, SenderState};
+pub use tfrc::{Feedback, TfrcSink, TfrcSource};
