@@ -79,8 +79,10 @@ pub(crate) fn too_many(connections: u64) -> Refusal {
 }
 
 fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
-    if let Kind::Datagram { .. } = flow.kind {
-        return Err("kind `datagram` cannot run live; only `tcp` can".to_owned());
+    match flow.kind {
+        Kind::Tcp => {}
+        Kind::Datagram { .. } => return Err("kind `datagram` cannot run live; only `tcp` can".to_owned()),
+        Kind::Tfrc { .. } => return Err("cc `tfrc` cannot run live: the kernel's TCP has no such flow".to_owned()),
     }
     if let ControllerRef::Python { .. } = flow.cc {
         return Err(format!("cc `{}` cannot run live: the kernel cannot call Python", flow.cc));

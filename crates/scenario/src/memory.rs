@@ -159,12 +159,9 @@ impl Plan {
     fn own_load(&self, flow: &PlannedFlow) -> Load {
         let window = match flow.kind {
             Kind::Tcp => u64::from(flow.options.receive_window).saturating_mul(self.at_once(flow)),
-            Kind::Datagram { .. } => u64::MAX,
+            Kind::Datagram { .. } | Kind::Tfrc { .. } => u64::MAX,
         };
-        let size = match flow.kind {
-            Kind::Tcp => flow.options.segment_size.get(),
-            Kind::Datagram { packet_size, .. } => packet_size.get(),
-        };
+        let size = flow.packet_size().get();
         let offered = match &flow.source {
             Source::Greedy => u64::MAX,
             Source::Paced(Paced { rate, .. }) => {
@@ -182,6 +179,7 @@ impl Plan {
         let (burst, unreactive) = match flow.kind {
             Kind::Tcp => (in_network.min(u64::from(flow.options.initial_window).saturating_mul(self.at_once(flow))), 0),
             Kind::Datagram { .. } => (0, sent),
+            Kind::Tfrc { .. } => (0, 0),
         };
         Load { sent, in_network, burst, unreactive, ..Load::default() }
     }

@@ -100,6 +100,11 @@ pub enum Kind {
         /// Whether each is echoed; the controller sees nothing otherwise.
         echo: bool,
     },
+    /// Datagrams at the rate that TFRC allows (RFC 5348).
+    Tfrc {
+        /// IP size of one.
+        packet_size: Bytes,
+    },
 }
 
 /// One flow: its name, and its [`FlowSettings`].
@@ -116,6 +121,16 @@ impl Deref for PlannedFlow {
 
     fn deref(&self) -> &FlowSettings {
         &self.settings
+    }
+}
+
+impl FlowSettings {
+    /// IP size of a datagram; of TCP the payload of a full segment.
+    pub fn packet_size(&self) -> Bytes {
+        match self.kind {
+            Kind::Tcp => self.options.segment_size,
+            Kind::Datagram { packet_size, .. } | Kind::Tfrc { packet_size } => packet_size,
+        }
     }
 }
 

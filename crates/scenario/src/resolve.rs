@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use control::{ControllerRef, Counting, Parameters, registry, variants};
+use control::{ControllerRef, Counting, Parameters, registry, tfrc, variants};
 use network::Propagation;
 use serde_json::Value;
 use transport::{MAX_THRESHOLD, Options, PROFILES};
@@ -191,6 +191,10 @@ impl Scenario {
                 Ok(_) => Ok(flow.cc.clone()),
                 Err(error) => Err(flow_error("parameters", plain(&error.to_string()))),
             },
+            ControllerRef::Engine(name) if name == tfrc::NAME => {
+                tfrc::Settings::of(parameters).map_err(|error| flow_error("parameters", plain(&error.to_string())))?;
+                Ok(flow.cc.clone())
+            }
             ControllerRef::Engine(name) if allowed.names == Names::Registered => match registry::find(name) {
                 Ok(entry) => Ok(ControllerRef::Registered(entry.name)),
                 Err(error) => Err(flow_error("cc", error.to_string())),
@@ -343,6 +347,9 @@ fn check_pages(flow: &Flow) -> Result<(), FlowError> {
 
 fn kind(flow: &Flow) -> Result<Kind, FlowError> {
     let only = |key: &str, kind: &str| flow_error(key, format!("belongs to flows of kind `{kind}`"));
+    if matches!(&flow.cc, ControllerRef::Engine(name) if name == tfrc::NAME) {
+        return tfrc_kind(flow);
+    }
     match flow.kind {
         Protocol::Tcp if flow.packet_size.is_some() => Err(only("packet_size", "datagram")),
         Protocol::Tcp if flow.echo.is_some() => Err(only("echo", "datagram")),
@@ -352,16 +359,31 @@ fn kind(flow: &Flow) -> Result<Kind, FlowError> {
             Err(flow_error("source", "a flow of kind `datagram` needs a rate, like `{ rate = \"2mbit\" }`"))
         }
         Protocol::Datagram => {
-            let packet_size = flow.packet_size.unwrap_or(MTU);
-            if !(SMALLEST_DATAGRAM..=LARGEST_PACKET).contains(&packet_size.get()) {
-                return Err(flow_error(
-                    "packet_size",
-                    format!("`{packet_size}` is not from {SMALLEST_DATAGRAM} to {LARGEST_PACKET} bytes"),
-                ));
-            }
+            let packet_size = packet_size(flow, SMALLEST_DATAGRAM)?;
             Ok(Kind::Datagram { packet_size, echo: flow.echo.unwrap_or(true) })
         }
     }
+}
+
+/// The kind of `flow`, whose rate is that of TFRC.
+fn tfrc_kind(flow: &Flow) -> Result<Kind, FlowError> {
+    let given = [("bytes", flow.bytes.is_some()), ("echo", flow.echo.is_some()), ("think", flow.think.is_some())];
+    if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
+        return Err(flow_error(*key, "is not for `tfrc`, which sends datagrams without end"));
+    }
+    if flow.kind == Protocol::Datagram {
+        return Err(flow_error("kind", "must be left out: `tfrc` is a kind of its own, datagrams at its own rate"));
+    }
+    Ok(Kind::Tfrc { packet_size: packet_size(flow, SMALLEST_DATAGRAM + 1)? })
+}
+
+/// IP size of the datagrams of `flow`, at least `least` bytes.
+fn packet_size(flow: &Flow, least: u64) -> Result<Bytes, FlowError> {
+    let size = flow.packet_size.unwrap_or(MTU);
+    if (least..=LARGEST_PACKET).contains(&size.get()) {
+        return Ok(size);
+    }
+    Err(flow_error("packet_size", format!("`{size}` is not from {least} to {LARGEST_PACKET} bytes")))
 }
 
 fn profile(name: &str) -> Result<Options, String> {

@@ -1,9 +1,9 @@
 //! The JSON schema of the scenario language: the shape comes from the types, the parameters of each controller from the
 //! registry of controllers.
 
-use control::Entry;
 use control::registry::CONTROLLERS;
 use control::variants::{STACK, STANDARD, variants};
+use control::{Entry, Parameter, tfrc};
 use serde_json::{Map, Value, json};
 
 use crate::Scenario;
@@ -13,11 +13,18 @@ pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Scenario).to_value();
     join_lines(&mut schema);
     let flow = &mut schema["$defs"]["Flow"];
-    flow["properties"]["cc"]["examples"] = CONTROLLERS.iter().map(|entry| entry.name).collect();
-    flow["allOf"] = CONTROLLERS.iter().map(choice).collect();
+    let names = || CONTROLLERS.iter().map(|entry| entry.name).chain([tfrc::NAME]);
+    flow["properties"]["cc"]["examples"] = names().collect();
+    flow["allOf"] = names().map(choice).collect();
     for entry in CONTROLLERS {
-        schema["$defs"][definition(entry)] = parameters(entry);
+        schema["$defs"][definition(entry.name)] = parameters(entry);
     }
+    schema["$defs"][definition(tfrc::NAME)] = json!({
+        "type": "object",
+        "description": "Parameters of TFRC: Datagrams at the rate that the throughput equation of TCP allows",
+        "properties": properties(tfrc::Settings::PARAMETERS),
+        "additionalProperties": false,
+    });
     schema
 }
 
@@ -41,23 +48,28 @@ fn join_lines(value: &mut Value) {
     }
 }
 
-/// The name under which the parameters of `entry` stand.
-fn definition(entry: &Entry) -> String {
-    format!("parameters-{}", entry.name)
+/// The name under which the parameters of controller `name` stand.
+fn definition(name: &str) -> String {
+    format!("parameters-{name}")
 }
 
-/// A flow whose controller is `entry` takes its parameters.
-fn choice(entry: &Entry) -> Value {
-    let parameters = format!("#/$defs/{}", definition(entry));
+/// A flow whose controller is `name` takes its parameters.
+fn choice(name: &str) -> Value {
+    let parameters = format!("#/$defs/{}", definition(name));
     json!({
-        "if": { "properties": { "cc": { "const": entry.name } }, "required": ["cc"] },
+        "if": { "properties": { "cc": { "const": name } }, "required": ["cc"] },
         "then": { "properties": { "parameters": { "$ref": parameters } } },
     })
 }
 
+/// The schema of each of `parameters`.
+fn properties(parameters: &[Parameter]) -> Map<String, Value> {
+    parameters.iter().map(|p| (p.name.to_owned(), p.schema())).collect()
+}
+
 /// The parameters of `entry`, and no others.
 fn parameters(entry: &Entry) -> Value {
-    let mut properties: Map<_, _> = entry.parameters.iter().map(|p| (p.name.to_owned(), p.schema())).collect();
+    let mut properties = properties(entry.parameters);
     let stacks = variants(entry.name);
     if !stacks.is_empty() {
         let words: Vec<&str> = stacks.iter().map(|variant| variant.stack).chain([STANDARD]).collect();

@@ -296,6 +296,10 @@ fn sources_are_greedy_or_paced_and_datagrams_have_a_size() {
     let datagram = flow("kind = \"datagram\"\nsource = { rate = \"2mbit\" }");
     assert_eq!(datagram.source, paced(vec![(Time::ZERO, Rate::from_mbit(2))]));
     assert_eq!(datagram.kind, Kind::Datagram { packet_size: Bytes::new(1500), echo: true });
+    let tfrc = plan(
+        "duration = \"1s\"\npath = { rate = \"1mbit\", rtt = \"1ms\", queue = \"9p\" }\nflows = [{ cc = \"tfrc\" }]",
+    );
+    assert_eq!(tfrc.flows[0].kind, Kind::Tfrc { packet_size: Bytes::new(1500) });
     let steps = paced(vec![(Time::ZERO, Rate::from_mbit(10)), (at(2), Rate::from_bits_per_second(10_200_000))]);
     assert_eq!(flow("source = [[\"0s\", \"10mbit\"], [\"2s\", \"10.2mbit\"]]").source, steps);
     assert_eq!(flow("source = { rate = [[\"0s\", \"10mbit\"], [\"2s\", \"10.2mbit\"]] }").source, steps);

@@ -43,7 +43,7 @@ impl Capture {
                 segment: flow.options.segment_size,
                 total: drawn.bytes,
                 timestamps: flow.options.timestamps,
-                datagrams: matches!(flow.kind, Kind::Datagram { .. }),
+                datagrams: flow.kind != Kind::Tcp,
             }
         };
         let forms = drawn.iter().map(form).collect();

@@ -76,8 +76,14 @@ impl DelayedAckTimers {
         self.expires[flow as usize] = Time::NEVER;
     }
 
+    /// A line for timers of `length`: an empty one, so that flows with timers of ever new lengths need no more lines
+    /// than they have timers.
     #[cold]
     fn new_line(&mut self, length: Span) -> usize {
+        if let Some(empty) = self.lines.iter().position(|line| line.timers.is_empty()) {
+            self.lines[empty].length = length;
+            return empty;
+        }
         self.lines.push(Line { length, timers: VecDeque::new() });
         self.lines.len() - 1
     }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use control::{Controller, ParameterError, Parameters, Probe};
+use control::{Controller, ParameterError, Parameters, Probe, tfrc};
 use record::FlowState;
 use scenario::{DrawnFlow, Kind, PlannedFlow};
 use transport::{
-    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Pace, Phase, Receiver, Sender,
-    SenderCounters,
+    Acknowledgement, Application, Data, DatagramSink, DatagramSource, EcnMode, Journal, Pace, Phase, Receiver, Sender,
+    SenderCounters, TfrcSink, TfrcSource,
 };
-use units::{Ecn, Random, Span, Time};
+use units::packet::{IP_HEADER, UDP_HEADER};
+use units::{Ecn, Random, Rate, Span, Time};
 
 use crate::lines::Lines;
 use crate::packet::{AckSlot, Acks, Body, Packet};
@@ -18,6 +19,7 @@ use crate::packet::{AckSlot, Acks, Body, Packet};
 pub(crate) enum Ends {
     Tcp { sender: Box<Lines<Sender>>, receiver: Box<Lines<Receiver>> },
     Datagram { source: Box<DatagramSource>, sink: DatagramSink, echo: bool },
+    Tfrc { source: Box<TfrcSource>, sink: Box<TfrcSink>, codepoint: Ecn },
 }
 
 /// The ACK that leaves `receiver` now, if one does, put among `acks`, with its size.
@@ -26,6 +28,12 @@ fn poll_ack(receiver: &mut Receiver, now: Time, acks: &mut Acks) -> Option<(AckS
     let ack = receiver.poll_transmit(now)?;
     let size = receiver.wire_size(&ack).get() as u32;
     Some((acks.insert(ack), size))
+}
+
+/// The report that leaves `sink` now, if one does, likewise. It has the size of an echo: 16 bytes in UDP.
+fn poll_report(sink: &mut TfrcSink, now: Time, acks: &mut Acks) -> Option<(AckSlot, u32)> {
+    let report = sink.poll_transmit(now)?;
+    Some((acks.insert(report), DatagramSink::ECHO_SIZE.get() as u32))
 }
 
 /// A flow at work.
@@ -58,7 +66,17 @@ impl Flow {
 }
 
 impl Ends {
-    /// The ends of `drawn`, a flow of `plan`.
+    /// The ends of `drawn`, a flow of `plan` of kind `tfrc`.
+    pub(crate) fn tfrc(plan: &PlannedFlow, drawn: &DrawnFlow, seed: u64) -> Result<Self, ParameterError> {
+        let settings = tfrc::Settings::of(&plan.parameters)?;
+        let size = plan.packet_size();
+        let source = TfrcSource::new(settings, size, engine::pace(plan, drawn, size, seed));
+        let sink = TfrcSink::new(settings, size.saturating_sub(IP_HEADER + UDP_HEADER));
+        let codepoint = if plan.options.ecn == EcnMode::Off { Ecn::NotCapable } else { Ecn::Ect0 };
+        Ok(Self::Tfrc { source: Box::new(source), sink: Box::new(sink), codepoint })
+    }
+
+    /// The ends of `drawn`, a flow of `plan` with a controller.
     pub(crate) fn new(plan: &PlannedFlow, drawn: &DrawnFlow, controller: Box<dyn Controller>, seed: u64) -> Self {
         let random = Random::stream(seed, "flow", drawn.stream());
         match plan.kind {
@@ -74,7 +92,9 @@ impl Ends {
                     sender: Box::new(Lines::new(Sender::new(options, controller, application, random))),
                 }
             }
-            Kind::Datagram { packet_size, echo } => {
+            Kind::Datagram { .. } | Kind::Tfrc { .. } => {
+                let echo = matches!(plan.kind, Kind::Datagram { echo: true, .. });
+                let packet_size = plan.packet_size();
                 let pace = engine::pace(plan, drawn, packet_size, seed);
                 let pace = pace.unwrap_or_else(|| Pace::new(Vec::new(), packet_size, drawn.bytes));
                 let source = DatagramSource::new(packet_size, pace, controller, random);
@@ -87,6 +107,7 @@ impl Ends {
         match self {
             Self::Tcp { sender, .. } => sender.start(now, base_rtt),
             Self::Datagram { source, .. } => source.start(now),
+            Self::Tfrc { source, .. } => source.start(now),
         }
     }
 
@@ -96,7 +117,7 @@ impl Ends {
         match (self, body) {
             (Self::Tcp { receiver, .. }, Body::Data(_)) => Lines::prefetch(receiver),
             (Self::Tcp { .. }, Body::Ack(_)) => self.prefetch_sender(),
-            (Self::Datagram { .. }, _) => {}
+            (Self::Datagram { .. } | Self::Tfrc { .. }, _) => {}
         }
     }
 
@@ -131,6 +152,7 @@ impl Ends {
                 (data, sender.wire_size(data.payload), sender.codepoint(&data))
             }
             Self::Datagram { source, .. } => (source.poll_transmit(now)?, source.wire_size(), Ecn::NotCapable),
+            Self::Tfrc { source, codepoint, .. } => (source.poll_transmit(now)?, source.wire_size(), *codepoint),
         };
         Some(Packet::of_data(flow, step, size.get() as u32, ecn, &data))
     }
@@ -140,6 +162,7 @@ impl Ends {
         match self {
             Self::Tcp { sender, .. } => sender.set_parameters(now, given),
             Self::Datagram { source, .. } => source.set_parameters(given),
+            Self::Tfrc { .. } => Ok(()),
         }
     }
 
@@ -149,12 +172,15 @@ impl Ends {
         match self {
             Self::Tcp { sender, .. } => sender.on_acknowledgement(now, ack, journal),
             Self::Datagram { source, .. } => source.on_echo(now, ack, journal),
+            Self::Tfrc { source, sink, .. } => source.on_report(now, &sink.take(ack.cumulative)?, journal),
         }
     }
 
     pub(crate) fn on_sender_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
-        if let Self::Tcp { sender, .. } = self {
-            sender.on_timeout(now, journal);
+        match self {
+            Self::Tcp { sender, .. } => sender.on_timeout(now, journal),
+            Self::Datagram { .. } => {}
+            Self::Tfrc { source, .. } => source.on_timeout(now, journal),
         }
     }
 
@@ -163,6 +189,7 @@ impl Ends {
         match self {
             Self::Tcp { sender, .. } => sender.poll_timeout(),
             Self::Datagram { source, .. } => source.poll_timeout(),
+            Self::Tfrc { source, .. } => source.poll_timeout(),
         }
     }
 
@@ -171,6 +198,7 @@ impl Ends {
         match self {
             Self::Tcp { receiver, .. } => receiver.poll_timeout(),
             Self::Datagram { .. } => None,
+            Self::Tfrc { sink, .. } => sink.poll_timeout(),
         }
     }
 
@@ -192,6 +220,10 @@ impl Ends {
                 let answer = sink.on_data(now, data, congestion);
                 echo.then(|| (acks.insert(answer), DatagramSink::ECHO_SIZE.get() as u32))
             }
+            Self::Tfrc { source, sink, .. } => {
+                sink.on_data(now, data, congestion, source.rtt_in(data.sequence));
+                poll_report(sink, now, acks)
+            }
         }
     }
 
@@ -202,6 +234,10 @@ impl Ends {
                 poll_ack(receiver, now, acks)
             }
             Self::Datagram { .. } => None,
+            Self::Tfrc { sink, .. } => {
+                sink.on_timeout(now);
+                poll_report(sink, now, acks)
+            }
         }
     }
 
@@ -209,6 +245,7 @@ impl Ends {
         match self {
             Self::Tcp { receiver, .. } => receiver.delivered().get(),
             Self::Datagram { sink, .. } => sink.delivered().get(),
+            Self::Tfrc { sink, .. } => sink.delivered().get(),
         }
     }
 
@@ -216,7 +253,7 @@ impl Ends {
     pub(crate) fn delivered_segments(&self) -> u64 {
         match self {
             Self::Tcp { receiver, .. } => receiver.delivered_segments(),
-            Self::Datagram { .. } => 0,
+            Self::Datagram { .. } | Self::Tfrc { .. } => 0,
         }
     }
 
@@ -224,13 +261,34 @@ impl Ends {
         match self {
             Self::Tcp { sender, .. } => sender.counters(),
             Self::Datagram { source, .. } => source.counters(),
+            Self::Tfrc { source, .. } => source.counters(),
         }
     }
 
-    pub(crate) fn controller(&self) -> &dyn Controller {
+    /// The controller; TFRC is none.
+    fn controller(&self) -> Option<&dyn Controller> {
         match self {
-            Self::Tcp { sender, .. } => sender.controller(),
-            Self::Datagram { source, .. } => source.controller(),
+            Self::Tcp { sender, .. } => Some(sender.controller()),
+            Self::Datagram { source, .. } => Some(source.controller()),
+            Self::Tfrc { .. } => None,
+        }
+    }
+
+    /// The window in segments, and its slow-start threshold. Of TFRC what is in flight at the allowed rate, and no
+    /// threshold.
+    pub(crate) fn window(&self) -> (f64, f64) {
+        match (self, self.controller()) {
+            (_, Some(controller)) => (controller.window(), controller.slow_start_threshold()),
+            (Self::Tfrc { source, .. }, _) => (source.window(), f64::INFINITY),
+            (_, None) => (f64::NAN, f64::NAN),
+        }
+    }
+
+    /// The rate of departures, where one is set.
+    pub(crate) fn pacing_rate(&self) -> Option<Rate> {
+        match self {
+            Self::Tfrc { source, .. } => Some(source.rate()),
+            _ => self.controller()?.pacing_rate(),
         }
     }
 
@@ -238,6 +296,7 @@ impl Ends {
         match self {
             Self::Tcp { sender, .. } => sender.in_flight(),
             Self::Datagram { source, .. } => source.in_flight(),
+            Self::Tfrc { source, .. } => source.in_flight(),
         }
     }
 
@@ -245,6 +304,7 @@ impl Ends {
         match self {
             Self::Tcp { sender, .. } => sender.round_trip_times(),
             Self::Datagram { source, .. } => source.round_trip_times(),
+            Self::Tfrc { source, .. } => source.round_trip_times(),
         }
     }
 
@@ -257,11 +317,15 @@ impl Ends {
                 Phase::Recovery => FlowState::Recovery,
                 Phase::Loss => FlowState::Loss,
             },
-            Self::Datagram { .. } => FlowState::Open,
+            Self::Datagram { .. } | Self::Tfrc { .. } => FlowState::Open,
         }
     }
 
     pub(crate) fn probe(&self, out: &mut dyn Probe) {
-        self.controller().probe(out);
+        match (self, self.controller()) {
+            (_, Some(controller)) => controller.probe(out),
+            (Self::Tfrc { source, .. }, _) => source.probe(out),
+            (_, None) => {}
+        }
     }
 }

@@ -105,15 +105,14 @@ impl Recorder {
 
     pub(crate) fn sample_flow(&mut self, now: Time, index: u32, flow: &Flow) {
         let Some(ends) = &flow.ends else { return };
-        let controller = ends.controller();
-        let threshold = controller.slow_start_threshold();
+        let (window, threshold) = ends.window();
         let times = ends.round_trip_times();
         let rtt = |i: usize| times.map_or(f64::NAN, |t: [Span; 3]| milliseconds(t[i]));
         let counters = ends.counters();
         self.tables.flow_series.push(FlowSample {
             time_s: seconds(now),
             flow: index,
-            window_segments: controller.window(),
+            window_segments: window,
             threshold_segments: threshold,
             in_flight_segments: ends.in_flight(),
             latest_rtt_ms: rtt(0),
@@ -123,7 +122,7 @@ impl Recorder {
             arrived_packets: self.flows[flow.meter as usize].counters.arrived_packets,
             sent_packets: counters.sent,
             retransmitted_packets: counters.retransmitted,
-            pacing_rate_bps: controller.pacing_rate().map_or(f64::NAN, |r| r.bits_per_second() as f64),
+            pacing_rate_bps: ends.pacing_rate().map_or(f64::NAN, |r| r.bits_per_second() as f64),
             state: ends.state(),
         });
     }

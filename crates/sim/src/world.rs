@@ -6,7 +6,7 @@
 use control::Controller;
 use engine::{EventQueue, Fabric, Failure, Routed as _};
 use record::{DatagramRow, EventKind, seconds};
-use scenario::{DrawnFlow, Plan, PlannedFlow};
+use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
 use units::{Ecn, Time};
 
 use crate::agenda::{Agenda, Planned};
@@ -132,6 +132,10 @@ impl<'a> World<'a> {
     /// The ends of `flow`.
     fn ends(&self, flow: &DrawnFlow) -> Result<Ends, Failure> {
         let planned = &self.plan.flows[flow.of];
+        if let Kind::Tfrc { .. } = planned.kind {
+            let failure = |error| Failure::Controller(format!("flow `{}`: {error}", planned.name));
+            return Ends::tfrc(planned, flow, self.seed).map_err(failure);
+        }
         let controller = (self.make)(planned)?;
         Ok(Ends::new(planned, flow, controller, self.seed))
     }
@@ -294,7 +298,7 @@ impl<'a> World<'a> {
     /// Notes the arrival of `data`, if it is a datagram.
     #[inline(never)]
     fn note_datagram(&mut self, now: Time, flow: u32, data: &transport::Data) {
-        if matches!(self.flows[flow as usize].ends, Some(Ends::Datagram { .. })) {
+        if matches!(self.flows[flow as usize].ends, Some(Ends::Datagram { .. } | Ends::Tfrc { .. })) {
             let (sent_s, arrived_s, sequence) = (seconds(data.timestamp), seconds(now), data.sequence);
             self.recorder.tables.datagrams.push(DatagramRow { sent_s, flow, sequence, arrived_s });
         }

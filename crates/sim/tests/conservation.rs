@@ -274,7 +274,7 @@ fn check_flows(plan: &Plan, drawn: &[DrawnFlow], tables: &Tables) {
         assert_eq!(*name, drawn.name(plan));
         let full = match planned.kind {
             Kind::Tcp => planned.options.segment_size.get(),
-            Kind::Datagram { packet_size, .. } => packet_size.get() - 28,
+            Kind::Datagram { packet_size, .. } | Kind::Tfrc { packet_size } => packet_size.get() - 28,
         };
         let fresh = flow.data_packets - flow.retransmitted_packets;
         assert!(flow.delivered_bytes <= fresh * full, "{name}");

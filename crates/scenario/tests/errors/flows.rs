@@ -339,3 +339,25 @@ fn a_flow_whose_name_says_nothing() {
         "demo.toml, line 10: flows.0.name: \" \" is not a name: it needs letters, and no line breaks"
     );
 }
+
+#[test]
+fn tfrc_is_a_kind_of_its_own() {
+    let tfrc = |more: &str| dumbbell("cc = \"newreno\"", &format!("cc = \"tfrc\"\n{more}"));
+    assert_eq!(
+        tfrc("bytes = \"1MB\""),
+        "demo.toml, line 10: flows.0.bytes: is not for `tfrc`, which sends datagrams without end"
+    );
+    assert_eq!(
+        tfrc("kind = \"datagram\""),
+        "demo.toml, line 10: flows.0.kind: must be left out: `tfrc` is a kind of its own, datagrams at its own rate"
+    );
+    assert_eq!(
+        tfrc("packet_size = \"28B\""),
+        "demo.toml, line 10: flows.0.packet_size: `28B` is not from 29 to 65535 bytes"
+    );
+    assert_eq!(
+        tfrc("parameters = { smoth = true }"),
+        "demo.toml, line 10: flows.0.parameters: `tfrc` has no parameter `smoth`; did you mean `smooth`? (there are \
+         `history_discounting`, `smooth`)"
+    );
+}
