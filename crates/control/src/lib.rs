@@ -25,6 +25,7 @@ pub mod testing;
 pub mod tfrc;
 pub mod variants;
 
+pub use controllers::coupled::Subflows;
 pub use controllers::*;
 pub use entry::{Entry, Quantity};
 pub use intern::intern;
@@ -69,6 +70,10 @@ pub trait Controller: Send {
     fn wants(&self) -> Wants {
         Wants::default()
     }
+
+    /// The flow has subflows, of which this controller has the one at `index`. Called before anything else. By default
+    /// it goes its own way.
+    fn join(&mut self, _subflows: &Subflows, _index: usize) {}
 
     /// Called once before the first segment is sent.
     fn on_start(&mut self, _cx: &mut Context<'_>) {}

@@ -8,6 +8,7 @@ pub mod card;
 pub mod cdg;
 pub mod compound;
 pub mod copa;
+pub mod coupled;
 pub mod cubic;
 pub mod cubic_rfc;
 pub mod da;
