@@ -181,6 +181,10 @@ class Flow:
     """All nodes from sender to receiver in order, in place of ``from_`` and ``to``."""
     extra_delay: str | None = None
     """Propagation delay each way on top of that of the links."""
+    subflows: Sequence[Mapping[str, Any]] | None = None
+    """The ways of a multipath flow, each ``{"from": …, "to": …}`` or ``{"rtt": …}``, in place of one way."""
+    quick_start: str | None = None
+    """The rate that the SYN asks the routers for (Quick-Start)."""
     access_category: str | None = None
     """``"background"``, ``"best-effort"``, ``"video"`` or ``"voice"``, in wireless networks with EDCA."""
     profile: str | None = None

@@ -255,6 +255,11 @@ impl<P: Routed> Fabric<P> {
         self.media.iter_mut().for_each(|air| air.restart(now));
     }
 
+    /// Bytes that `link`, an index of the plan, has sent since the start of the run. It was brought up to `now`.
+    pub fn departed_bytes(&mut self, now: Time, link: usize) -> u64 {
+        self.beyond.sides[link].meter.counters_at(now).departed_bytes
+    }
+
     /// Appends a row of each link to `series`. The links were brought up to `now`.
     pub fn sample(&mut self, now: Time, series: &mut LinkSeries) {
         let wired = self.links.iter().map(|link| (link.queued_packets(), link.queued_bytes()));

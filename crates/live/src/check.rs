@@ -102,6 +102,12 @@ fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
             flow.base_rtt
         ));
     }
+    if flow.subflow.is_some() {
+        return Err("subflows cannot run live: multipath flows are only simulated".to_owned());
+    }
+    if flow.quick_start.is_some() {
+        return Err("quick_start cannot run live: it is only simulated".to_owned());
+    }
     if flow.pages.is_some() {
         return Err("think cannot run live: pages that wait for each other are only simulated".to_owned());
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use control::ControllerRef;
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Count, Distribution, Span, Time};
+use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
 use crate::document::Origin;
 use crate::values::{Delay, DelaySpec, JitterSpec, LossSpec, QueueSpec, RateSpec, Sampling, Source};
@@ -184,6 +184,12 @@ pub struct Flow {
     /// Propagation delay each way on top of that of the links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_delay: Option<Span>,
+    /// The ways that a multipath flow takes at once, a TCP connection each, in place of one way of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subflows: Vec<Subflow>,
+    /// The rate that the SYN asks the routers for (Quick-Start, RFC 4782); by default it asks for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quick_start: Option<Rate>,
     /// The access category of its packets in wireless networks with EDCA; by default best effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_category: Option<AccessCategory>,
@@ -209,6 +215,38 @@ pub struct Flow {
     /// Parameters of the controller that change while the flow runs, where the controller allows it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
+}
+
+/// One way of a multipath flow. Where it says nothing, it goes as any flow of the scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Subflow {
+    /// What reports call it, after the name of the flow and a colon; by default its number, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Base RTT in place of the path's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<DelaySpec>,
+    /// The node of the sender.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The node of the receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// All nodes in order, in place of `from` and `to`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Vec<String>>,
+    /// Propagation delay each way on top of that of the links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra_delay: Option<Span>,
+}
+
+impl Flow {
+    /// The flow as it is on the way of `subflow`.
+    pub(crate) fn on(&self, subflow: &Subflow) -> Self {
+        let Subflow { rtt, from, to, via, extra_delay, .. } = subflow.clone();
+        Self { rtt, from, to, via, extra_delay, subflows: Vec::new(), ..self.clone() }
+    }
 }
 
 /// Parameters of a controller that change while a flow runs.

@@ -23,7 +23,9 @@ mod error;
 mod files;
 mod language;
 mod memory;
+mod multipath;
 mod plan;
+mod quick_start;
 mod resolve;
 mod route;
 mod schema;
@@ -35,8 +37,9 @@ pub use document::{Document, from_json, from_path, from_toml};
 pub use draw::{DrawnFlow, Page};
 pub use error::Error;
 pub use files::{Files, NoFiles};
-pub use language::{Change, Flow, Link, Path, Protocol, Record, Reverse, Scenario};
-pub use plan::{FlowSettings, Hop, Kind, Pages, Plan, PlannedFlow, PlannedLink, PlannedMedium};
+pub use language::{Change, Flow, Link, Path, Protocol, Record, Reverse, Scenario, Subflow};
+pub use plan::{FlowSettings, Hop, Kind, Pages, Plan, PlannedFlow, PlannedLink, PlannedMedium, PlannedSubflow};
+pub use quick_start::quick_start_rate;
 pub use schema::schema;
 pub use values::{
     Arrivals, Delay, DelaySpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets, QueueSpec, RateSpec, Sampling,

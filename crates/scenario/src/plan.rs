@@ -112,8 +112,21 @@ pub enum Kind {
 pub struct PlannedFlow {
     /// What reports call it; unique. Where there are several connections, with a number behind it.
     pub name: String,
+    /// Where it is one of several ways of a multipath flow.
+    pub subflow: Option<PlannedSubflow>,
     /// Everything else; the copies of a flow share it.
     pub settings: Arc<FlowSettings>,
+}
+
+/// The place of a subflow in its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedSubflow {
+    /// The number of the flow among those with subflows.
+    pub flow: usize,
+    /// Its number among the subflows.
+    pub index: usize,
+    /// How many there are.
+    pub count: usize,
 }
 
 impl Deref for PlannedFlow {
@@ -160,6 +173,8 @@ pub struct FlowSettings {
     pub kind: Kind,
     /// What the application offers.
     pub source: Source,
+    /// The rate that its SYN asks for, one that can be asked for (Quick-Start); `None` for no request.
+    pub quick_start: Option<Rate>,
     /// How much it sends in all; `None` for no end.
     pub bytes: Option<Distribution<Bytes>>,
     /// The time from the start of one connection to that of the next; `None` for one connection only.

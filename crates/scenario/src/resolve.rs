@@ -8,13 +8,15 @@ use network::Propagation;
 use serde_json::Value;
 use transport::{MAX_THRESHOLD, Options, PROFILES};
 use units::packet::{IP_HEADER, MTU, UDP_HEADER};
-use units::{Bytes, Count, Distribution, Span, Time};
+use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
 use crate::document::plain;
 use crate::draw::MOST_FLOWS;
 use crate::error::suggestion;
 use crate::language::{Change, Flow, Overrides, Protocol};
-use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow};
+use crate::multipath;
+use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedSubflow};
+use crate::quick_start::quick_start_rate;
 use crate::route::{Network, Routes};
 use crate::values::{OnOff, Paced, Sampling, Source};
 use crate::{Error, Files, Scenario};
@@ -116,15 +118,22 @@ impl Scenario {
         let mut planned: Vec<PlannedFlow> = Vec::new();
         let mut names = BTreeSet::new();
         let mut connections = 0u64;
+        let (mut copies, mut multipath_flows) = (0u64, 0);
         for (i, flow) in self.flows.iter().enumerate() {
             let at = |(key, message): FlowError| self.origin.error(&format!("flows.{i}.{key}"), message);
-            let mut first = self.plan_flow(flow, network, controllers).map_err(at)?;
-            // One place in the cache for all.
-            if let Some(last) = planned.last().filter(|last| last.options == first.options) {
-                first.options = Arc::clone(&last.options);
+            let mut ways = Vec::new();
+            for way in multipath::ways(flow).map_err(at)? {
+                let key = |key: String| if multipath::ROUTE.contains(&&*key) { way.key.clone() + &key } else { key };
+                let settings = self.plan_flow(&way.flow, network, controllers);
+                let mut settings = settings.map_err(|(name, message)| at((key(name), message)))?;
+                // One place in the cache for all.
+                if let Some(last) = planned.last().filter(|last| last.options == settings.options) {
+                    settings.options = Arc::clone(&last.options);
+                }
+                ways.push((way.suffix, Arc::new(settings)));
             }
-            let first = Arc::new(first);
-            connections = connections.saturating_add(first.connections().saturating_mul(u64::from(flow.count)));
+            let of_copy: u64 = ways.iter().map(|(_, settings)| settings.connections()).sum();
+            connections = connections.saturating_add(of_copy.saturating_mul(u64::from(flow.count)));
             if connections > MOST_FLOWS {
                 let message = format!("there are about {connections} flows; at most {MOST_FLOWS} are allowed");
                 return Err(at(flow_error("every", message)));
@@ -133,16 +142,23 @@ impl Scenario {
                 let name = match &flow.name {
                     Some(name) if flow.count == 1 => name.clone(),
                     Some(name) => format!("{name}-{copy}"),
-                    None => format!("{}-{}", flow.cc.stem(), planned.len()),
+                    None => format!("{}-{copies}", flow.cc.stem()),
                 };
+                copies += 1;
                 if name.trim().is_empty() || name.contains(char::is_control) {
                     let message = format!("{name:?} is not a name: it needs letters, and no line breaks");
                     return Err(at(flow_error("name", message)));
                 }
-                if !names.insert(name.clone()) {
-                    return Err(at(flow_error("name", format!("two flows are named `{name}`: names must differ"))));
+                for (index, (suffix, settings)) in ways.iter().enumerate() {
+                    let (name, count) = (format!("{name}{suffix}"), ways.len());
+                    if !names.insert(name.clone()) {
+                        return Err(at(flow_error("name", format!("two flows are named `{name}`: names must differ"))));
+                    }
+                    let subflow =
+                        (!flow.subflows.is_empty()).then_some(PlannedSubflow { flow: multipath_flows, index, count });
+                    planned.push(PlannedFlow { name, subflow, settings: Arc::clone(settings) });
                 }
-                planned.push(PlannedFlow { name, settings: Arc::clone(&first) });
+                multipath_flows += usize::from(!flow.subflows.is_empty());
             }
         }
         for (flow, many) in
@@ -243,7 +259,7 @@ impl Scenario {
         let parameters = self.parameters(flow)?;
         let cc = self.controller(flow, &parameters, controllers)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
-        let options = options(profile(name).map_err(|message| flow_error("profile", message))?, &flow.transport)?;
+        let mut options = options(profile(name).map_err(|message| flow_error("profile", message))?, &flow.transport)?;
         let end = Time::ZERO + self.duration;
         if flow.start >= end {
             return Err(flow_error("start", format!("`{}` is not before the end of the run at `{end}`", flow.start)));
@@ -256,6 +272,9 @@ impl Scenario {
         }
         check_amounts(flow, stop.min(end).since(flow.start))?;
         let kind = kind(flow)?;
+        let quick_start = quick_start(flow, kind)?;
+        // The request goes with the SYN.
+        options.handshake |= quick_start.is_some();
         let changes = self.changes(flow, &parameters, latest, stop.min(end))?;
         let Routes { forward, reverse } = network.routes(flow).map_err(|(key, message)| flow_error(key, message))?;
         let rtt = |delay: fn(&Propagation) -> Span| forward.iter().chain(&reverse).map(|hop| delay(&hop.delay)).sum();
@@ -273,6 +292,7 @@ impl Scenario {
             options: Arc::new(options),
             kind,
             source: flow.source.clone(),
+            quick_start,
             bytes: flow.bytes,
             every: flow.every,
             pages: flow.think.map(|think| Pages {
@@ -363,6 +383,20 @@ fn kind(flow: &Flow) -> Result<Kind, FlowError> {
             Ok(Kind::Datagram { packet_size, echo: flow.echo.unwrap_or(true) })
         }
     }
+}
+
+/// The rate that `flow` asks for.
+fn quick_start(flow: &Flow, kind: Kind) -> Result<Option<Rate>, FlowError> {
+    let Some(rate) = flow.quick_start else { return Ok(None) };
+    if kind != Kind::Tcp {
+        return Err(flow_error("quick_start", "belongs to flows of kind `tcp`, whose SYN asks"));
+    }
+    if flow.think.is_some() {
+        return Err(flow_error("quick_start", "does not go with `think`: when a page begins is not known before"));
+    }
+    let asked = quick_start_rate(rate);
+    let message = || flow_error("quick_start", format!("`{rate}` is below 80kbit, the least that can be asked for"));
+    asked.map(Some).ok_or_else(message)
 }
 
 /// The kind of `flow`, whose rate is that of TFRC.

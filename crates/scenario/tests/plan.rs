@@ -11,7 +11,7 @@ use network::{
     CodelSettings, DisciplineSettings, DrrSettings, FqCodelSettings, FqSettings, Limit, LossModel, Propagation,
     QueueSettings, Service, Trace,
 };
-use scenario::{Arrivals, Document, Hop, Kind, OnOff, Paced, Plan, Sampling, Source};
+use scenario::{Arrivals, Document, Hop, Kind, OnOff, Paced, Plan, PlannedSubflow, Sampling, Source};
 use serde_json::json;
 use units::{Bytes, Distribution, Fraction, Rate, Span, Time};
 
@@ -285,6 +285,35 @@ fn copies_are_numbered_and_unnamed_flows_by_their_place() {
     assert_eq!(names("count = 3\n[[flows]]\ncc = \"newreno\""), ["newreno-0", "newreno-1", "newreno-2", "newreno-3"]);
     assert_eq!(names("count = 2\nname = \"bulk\""), ["bulk-0", "bulk-1"]);
     assert_eq!(names("name = \"bulk\""), ["bulk"]);
+}
+
+#[test]
+fn a_multipath_flow_is_a_flow_on_each_of_its_ways() {
+    let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"";
+    let plan =
+        dumbbell(path, "count = 2\nsubflows = [{}, { name = \"far\", rtt = \"100ms\" }]\n[[flows]]\ncc = \"cubic\"");
+    let flows: Vec<_> = plan.flows.iter().map(|flow| (flow.name.as_str(), flow.base_rtt, flow.subflow)).collect();
+    let subflow = |flow, index| Some(PlannedSubflow { flow, index, count: 2 });
+    assert_eq!(
+        flows,
+        [
+            ("newreno-0:0", ms(40), subflow(0, 0)),
+            ("newreno-0:far", ms(100), subflow(0, 1)),
+            ("newreno-1:0", ms(40), subflow(1, 0)),
+            ("newreno-1:far", ms(100), subflow(1, 1)),
+            ("cubic-2", ms(40), None),
+        ]
+    );
+}
+
+#[test]
+fn a_quick_start_asks_for_a_rate_that_has_a_code_and_brings_a_handshake() {
+    let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"";
+    let flow = |more: &str| dumbbell(path, &format!("profile = \"ns2-linux\"\n{more}")).flows.remove(0);
+    assert_eq!((flow("").quick_start, flow("").options.handshake), (None, false));
+    let asking = flow("quick_start = \"1mbit\"");
+    // 40 kbit/s * 2^4.
+    assert_eq!((asking.quick_start, asking.options.handshake), (Some(Rate::from_bits_per_second(640_000)), true));
 }
 
 #[test]

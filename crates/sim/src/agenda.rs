@@ -8,6 +8,8 @@ use units::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Planned {
     WarmUpEnds,
+    /// A flow asks routers for a rate a round trip later.
+    Look(u32),
     Stop(u32),
     Start(u32),
     /// Parameters of a flow change: the flow, and which of its changes.

@@ -103,9 +103,13 @@ impl Ends {
         }
     }
 
-    pub(crate) fn start(&mut self, now: Time, base_rtt: Span) {
+    /// The flow starts, with the rate that routers `granted`, if it asked for one.
+    pub(crate) fn start(&mut self, now: Time, base_rtt: Span, granted: Option<Rate>) {
         match self {
-            Self::Tcp { sender, .. } => sender.start(now, base_rtt),
+            Self::Tcp { sender, .. } => match granted {
+                None => sender.start(now, base_rtt),
+                Some(rate) => sender.start_at_rate(now, base_rtt, rate),
+            },
             Self::Datagram { source, .. } => source.start(now),
             Self::Tfrc { source, .. } => source.start(now),
         }

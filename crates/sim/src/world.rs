@@ -3,7 +3,7 @@
 //! A data packet enters at [`World::send`], passes links and wires step by step ([`World::forward`],
 //! [`World::arrive`]), reaches the receiver, and comes back as an ACK over the reverse steps.
 
-use control::Controller;
+use control::{Controller, Subflows};
 use engine::{EventQueue, Fabric, Failure, Routed as _};
 use record::{DatagramRow, EventKind, seconds};
 use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
@@ -19,6 +19,8 @@ use crate::packet::{AckSlot, Acks, Body, Packet};
 use crate::pages::Pages;
 use crate::recorder::{NO_METER, Recorder};
 use crate::samples::{LINKS, PROBES, SERIES, Samples};
+
+mod quick_start;
 
 /// So many flows fit into a cache, where nothing is gained by fetching them early.
 const FEW: usize = 512;
@@ -54,6 +56,9 @@ pub(crate) struct World<'a> {
     /// When the next rows are due.
     samples: Samples,
     recorder: Recorder,
+    /// What the subflows of each multipath flow know of each other.
+    subflows: Vec<Subflows>,
+    grants: quick_start::Grants,
     pub(crate) capture: Option<Capture>,
     pub(crate) events: u64,
     /// A controller could not be made.
@@ -79,6 +84,8 @@ impl<'a> World<'a> {
             delayed_ack_timers: DelayedAckTimers::new(drawn.len()),
             samples: Samples::new(plan),
             recorder: Recorder::new(plan, drawn),
+            subflows: subflows(plan),
+            grants: quick_start::Grants::default(),
             acks: Acks::default(),
             flows: Vec::with_capacity(drawn.len()),
             many: drawn.len() > FEW,
@@ -96,6 +103,10 @@ impl<'a> World<'a> {
         for (i, flow) in drawn.iter().enumerate() {
             if flow.page.is_none_or(|page| page.number == 0) {
                 planned.push((flow.start, Planned::Start(i as u32)));
+            }
+            if plan.flows[flow.of].quick_start.is_some() {
+                let before = flow.start.since(Time::ZERO + plan.flows[flow.of].base_rtt);
+                planned.push((Time::ZERO + before, Planned::Look(i as u32)));
             }
             // What would happen at the end is outside the run.
             if flow.stop < Time::ZERO + plan.duration {
@@ -136,7 +147,10 @@ impl<'a> World<'a> {
             let failure = |error| Failure::Controller(format!("flow `{}`: {error}", planned.name));
             return Ends::tfrc(planned, flow, self.seed).map_err(failure);
         }
-        let controller = (self.make)(planned)?;
+        let mut controller = (self.make)(planned)?;
+        if let Some(subflow) = planned.subflow {
+            controller.join(&self.subflows[subflow.flow], subflow.index);
+        }
         Ok(Ends::new(planned, flow, controller, self.seed))
     }
 
@@ -400,6 +414,7 @@ impl<'a> World<'a> {
     fn run_planned(&mut self, now: Time) {
         match self.agenda.pop() {
             Some(Planned::WarmUpEnds) => self.begin_measuring(now),
+            Some(Planned::Look(index)) => self.look_before_request(now, index),
             Some(Planned::Start(index)) if now < self.flows[index as usize].stop => self.start(now, index),
             Some(Planned::Stop(index)) => {
                 let flow: &mut Flow = &mut self.flows[index as usize];
@@ -433,11 +448,12 @@ impl<'a> World<'a> {
             }
             self.flows[i].meter = self.recorder.meter();
         }
+        let granted = self.grant(now, index);
         let flow: &mut Flow = &mut self.flows[i];
         flow.running = true;
         flow.start = now;
         if let Some(ends) = &mut flow.ends {
-            ends.start(now, self.plan.flows[self.drawn[i].of].base_rtt);
+            ends.start(now, self.plan.flows[self.drawn[i].of].base_rtt, granted);
         }
         self.active.push(index);
         self.recorder.event(now, EventKind::Start, index, None, None, None);
@@ -504,6 +520,12 @@ impl<'a> World<'a> {
         self.recorder.tables.stations = self.fabric.station_rows(end, self.plan);
         self.recorder.finish(self.plan, self.drawn, &self.flows)
     }
+}
+
+/// What the subflows of each multipath flow of `plan` know of each other.
+fn subflows(plan: &Plan) -> Vec<Subflows> {
+    let firsts = plan.flows.iter().filter_map(|flow| flow.subflow).filter(|subflow| subflow.index == 0);
+    firsts.map(|subflow| Subflows::new(subflow.count)).collect()
 }
 
 #[inline]

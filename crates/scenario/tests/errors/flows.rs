@@ -361,3 +361,36 @@ fn tfrc_is_a_kind_of_its_own() {
          `history_discounting`, `smooth`)"
     );
 }
+
+#[test]
+fn subflows_are_ways_of_connections_that_always_have_data() {
+    let with = |more: &str| flow(&format!("subflows = [{{ rtt = \"10ms\" }}, {{ rtt = \"20ms\" }}]\n{more}"));
+    assert_eq!(
+        with("rtt = \"40ms\""),
+        "demo.toml, line 11: flows.0.rtt: belongs to each of the `subflows`, as the flow has some"
+    );
+    assert_eq!(
+        with("bytes = \"1MB\""),
+        "demo.toml, line 11: flows.0.bytes: does not go with `subflows`: they are TCP connections that always have data"
+    );
+    assert_eq!(
+        flow("subflows = [{ rtt = \"10ms\" }, { from = \"a\" }]"),
+        "demo.toml, line 10: flows.0.subflows.1.from: belongs to scenarios with [[links]]; this one has a [path]"
+    );
+    assert_eq!(
+        flow("subflows = [{ name = \"a\" }, { name = \"a\" }]"),
+        "demo.toml, line 8: flows.0.name: two flows are named `newreno-0:a`: names must differ"
+    );
+}
+
+#[test]
+fn a_quick_start_asks_for_at_least_80_kilobits_in_a_syn() {
+    assert_eq!(
+        flow("quick_start = \"79kbit\""),
+        "demo.toml, line 10: flows.0.quick_start: `79kbit` is below 80kbit, the least that can be asked for"
+    );
+    assert_eq!(
+        flow("quick_start = \"1mbit\"\nkind = \"datagram\"\nsource = { rate = \"1mbit\" }"),
+        "demo.toml, line 10: flows.0.quick_start: belongs to flows of kind `tcp`, whose SYN asks"
+    );
+}

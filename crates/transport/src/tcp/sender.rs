@@ -204,6 +204,18 @@ impl Sender {
         }
     }
 
+    /// Opens the connection with a rate that the routers of the path have granted its SYN (Quick-Start, RFC 4782): the
+    /// window is what this sends in `base_rtt`, and leaves at this rate until the first ACK.
+    pub fn start_at_rate(&mut self, now: Time, base_rtt: Span, granted: Rate) {
+        let size = self.wire_size(self.options.segment_size.get() as u32);
+        let window = (granted.bytes_in(base_rtt).get() / size.get()) as u32;
+        let usual = self.options.initial_window;
+        Arc::make_mut(&mut self.options).initial_window = window.max(usual);
+        self.start(now, base_rtt);
+        Arc::make_mut(&mut self.options).initial_window = usual;
+        self.pacer.set_rate(Some(granted));
+    }
+
     /// Size on the wire (IP) of a segment with `payload` bytes.
     pub fn wire_size(&self, payload: u32) -> Bytes {
         self.options.data_overhead() + Bytes::new(u64::from(payload))

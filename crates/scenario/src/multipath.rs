@@ -1,0 +1,49 @@
+//! What a multipath flow is made of: a flow for each of its ways.
+
+use crate::language::{Flow, Protocol, Subflow};
+use crate::values::Source;
+
+/// A way of a flow: what its name ends with, where its keys stand below the flow, and the flow on it.
+pub(crate) struct Way {
+    pub(crate) suffix: String,
+    pub(crate) key: String,
+    pub(crate) flow: Flow,
+}
+
+/// The keys of a way, which a flow has itself or leaves to its subflows.
+pub(crate) const ROUTE: [&str; 5] = ["rtt", "from", "to", "via", "extra_delay"];
+
+/// The ways of `flow`, one if it has no subflows; an error is the key below the flow and the message.
+pub(crate) fn ways(flow: &Flow) -> Result<Vec<Way>, (String, String)> {
+    if flow.subflows.is_empty() {
+        return Ok(vec![Way { suffix: String::new(), key: String::new(), flow: flow.clone() }]);
+    }
+    check(flow)?;
+    let way = |(i, subflow): (usize, &Subflow)| {
+        let name = subflow.name.clone().unwrap_or_else(|| i.to_string());
+        Way { suffix: format!(":{name}"), key: format!("subflows.{i}."), flow: flow.on(subflow) }
+    };
+    Ok(flow.subflows.iter().enumerate().map(way).collect())
+}
+
+/// Whether `flow` has nothing that does not go with subflows.
+fn check(flow: &Flow) -> Result<(), (String, String)> {
+    let Flow { rtt, from, to, via, extra_delay, .. } = flow;
+    let own = [rtt.is_some(), from.is_some(), to.is_some(), via.is_some(), extra_delay.is_some()];
+    if let Some((key, _)) = ROUTE.iter().zip(own).find(|(_, given)| *given) {
+        return Err(((*key).to_owned(), "belongs to each of the `subflows`, as the flow has some".to_owned()));
+    }
+    let single = [
+        ("bytes", flow.bytes.is_some()),
+        ("every", flow.every.is_some()),
+        ("think", flow.think.is_some()),
+        ("source", flow.source != Source::Greedy),
+        ("kind", flow.kind != Protocol::Tcp),
+        ("changes", !flow.changes.is_empty()),
+    ];
+    if let Some((key, _)) = single.iter().find(|(_, given)| *given) {
+        let message = "does not go with `subflows`: they are TCP connections that always have data";
+        return Err(((*key).to_owned(), message.to_owned()));
+    }
+    Ok(())
+}
