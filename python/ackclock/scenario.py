@@ -106,6 +106,8 @@ class Link:
     """Random delay behind it."""
     reorder: bool | None = None
     """Whether packets overtake others when the delay becomes shorter, in both directions."""
+    snoop: Mapping[str, str] | None = None
+    """A Snoop agent before the link: ``{}``, or ``{"timeout_min": "100ms"}``."""
 
 
 @dataclass(kw_only=True)

@@ -127,6 +127,18 @@ pub struct Link {
     /// The reverse direction, where it differs; without `duplex` and this the link leads one way only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Reverse>,
+    /// A Snoop agent before the link, at `from`, which repairs the losses of TCP flows that arrive there over other
+    /// links; by default there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snoop: Option<SnoopAgent>,
+}
+
+/// A Snoop agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SnoopAgent {
+    /// No local timeout is shorter.
+    pub timeout_min: Span,
 }
 
 /// One sender with its receiver, or several alike.

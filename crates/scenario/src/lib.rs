@@ -30,6 +30,7 @@ mod resolve;
 mod route;
 mod schema;
 mod values;
+mod way;
 mod wireless;
 mod wlan;
 
@@ -37,7 +38,7 @@ pub use document::{Document, from_json, from_path, from_toml};
 pub use draw::{DrawnFlow, Page};
 pub use error::Error;
 pub use files::{Files, NoFiles};
-pub use language::{Change, Flow, Link, Path, Protocol, Record, Reverse, Scenario, Subflow};
+pub use language::{Change, Flow, Link, Path, Protocol, Record, Reverse, Scenario, SnoopAgent, Subflow};
 pub use plan::{FlowSettings, Hop, Kind, Pages, Plan, PlannedFlow, PlannedLink, PlannedMedium, PlannedSubflow};
 pub use quick_start::quick_start_rate;
 pub use schema::schema;

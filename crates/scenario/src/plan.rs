@@ -86,6 +86,8 @@ pub struct Hop {
     pub reorder: bool,
     /// The station at its other end, where `link` is the queue of a wireless station.
     pub station: Option<u32>,
+    /// A Snoop agent sits before it, whose local timeouts are at least this long.
+    pub snoop: Option<Span>,
 }
 
 /// What a flow is made of.

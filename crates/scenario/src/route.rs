@@ -1,6 +1,6 @@
 //! The network of a plan: its links, and the way of a flow across them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use units::packet::MTU;
 use units::{Rate, Span};
 
 use crate::document::Origin;
-use crate::error::suggestion;
 use crate::language::{Flow, Link, Path, Reverse};
 use crate::plan::{Hop, PlannedLink, PlannedMedium};
 use crate::values::{Delay, DelaySpec, JitterSpec, Limit, LossSpec, QueueSpec, RateSpec};
+use crate::way::{Border, Edge, graph_routes};
 use crate::wireless::Wireless;
 use crate::wlan::AccessCategory;
 use crate::{Error, Files, Scenario};
@@ -36,13 +36,6 @@ enum Shape {
         reverse: Hop,
     },
     Graph(Vec<Edge>),
-}
-
-/// A direction between two nodes, in the order of the file.
-pub(crate) struct Edge {
-    pub(crate) from: String,
-    pub(crate) to: String,
-    pub(crate) hop: Hop,
 }
 
 /// The ways of the data and of the ACKs.
@@ -178,7 +171,8 @@ impl Network {
                 base_rtt: None,
             };
             let hop = self.add(place, &direction)?;
-            edges.push(Edge { from: from.clone(), to: to.clone(), hop });
+            let timeout_min = link.snoop.map(|agent| agent.timeout_min);
+            edges.push(Edge { from: from.clone(), to: to.clone(), hop, border: timeout_min.map(Border::Before) });
             let reverse = match (&link.reverse, link.duplex) {
                 (None, false) => continue,
                 (Some(_), true) => {
@@ -195,7 +189,7 @@ impl Network {
             };
             let reverse_key = if link.duplex { key.clone() } else { format!("{key}.reverse") };
             let hop = self.add_reverse(place, &direction, &reverse_key, &reverse)?;
-            edges.push(Edge { from: to.clone(), to: from.clone(), hop });
+            edges.push(Edge { from: to.clone(), to: from.clone(), hop, border: timeout_min.map(Border::After) });
         }
         Ok(edges)
     }
@@ -223,7 +217,13 @@ impl Network {
             jitter: direction.jitter.uniform,
         });
         let reorder = direction.reorder || direction.jitter.reorder;
-        Ok(Hop { link: Some(self.links.len() - 1), delay: direction.delay.clone(), reorder, station: None })
+        Ok(Hop {
+            link: Some(self.links.len() - 1),
+            delay: direction.delay.clone(),
+            reorder,
+            station: None,
+            snoop: None,
+        })
     }
 
     /// Adds the direction back from `forward`, which is no link if it does nothing but delay.
@@ -237,7 +237,7 @@ impl Network {
         let Reverse { rate, queue, loss, jitter } = reverse;
         let (delay, reorder) = (forward.delay.clone(), forward.reorder);
         if *rate == RateSpec::Unlimited && loss.0 == LossModel::None && jitter.is_none() {
-            return Ok(Hop { link: None, delay, reorder, station: None });
+            return Ok(Hop { link: None, delay, reorder, station: None, snoop: None });
         }
         let name = format!("{}{REVERSE}", forward.name);
         let base_rtt = forward.base_rtt;
@@ -399,98 +399,4 @@ fn dumbbell_routes(flow: &Flow, path: &Delay, forward: &Hop, reverse: &Hop) -> R
         forward: vec![Hop { delay: delay.forward, ..forward.clone() }],
         reverse: vec![Hop { delay: delay.reverse, ..reverse.clone() }],
     })
-}
-
-fn graph_routes(flow: &Flow, edges: &[Edge]) -> Result<Routes, (&'static str, String)> {
-    if flow.rtt.is_some() {
-        return Err(("rtt", "belongs to scenarios with a [path]; with [[links]] write `extra_delay`".to_owned()));
-    }
-    let mut routes = match (&flow.from, &flow.to, &flow.via) {
-        (Some(from), Some(to), None) => {
-            check_node("from", from, edges)?;
-            check_node("to", to, edges)?;
-            if from == to {
-                return Err(("to", format!("`{to}` is where the flow starts: it must lead to another node")));
-            }
-            Routes {
-                forward: shortest(from, to, edges).map_err(|m| ("to", m))?,
-                reverse: shortest(to, from, edges).map_err(|m| ("from", format!("ACKs have no way back: {m}")))?,
-            }
-        }
-        (None, None, Some(nodes)) if nodes.len() >= 2 => {
-            for node in nodes {
-                check_node("via", node, edges)?;
-            }
-            let back: Vec<String> = nodes.iter().rev().cloned().collect();
-            Routes {
-                forward: along(nodes, edges).map_err(|m| ("via", m))?,
-                reverse: along(&back, edges).map_err(|m| ("via", format!("ACKs have no way back: {m}")))?,
-            }
-        }
-        (None, None, Some(_)) => return Err(("via", "needs at least the two nodes of sender and receiver".to_owned())),
-        (_, _, Some(_)) => return Err(("via", "names all nodes: give either `from` and `to`, or `via`".to_owned())),
-        (None, _, None) => return Err(("from", "is missing: the node of the sender".to_owned())),
-        (_, None, None) => return Err(("to", "is missing: the node of the receiver".to_owned())),
-    };
-    let extra = Propagation::from(flow.extra_delay.unwrap_or_default());
-    for route in [&mut routes.forward, &mut routes.reverse] {
-        if let Some(last) = route.last_mut() {
-            last.delay = last.delay.plus(&extra);
-        }
-    }
-    Ok(routes)
-}
-
-fn check_node(key: &'static str, node: &str, edges: &[Edge]) -> Result<(), (&'static str, String)> {
-    let nodes: BTreeSet<&str> = edges.iter().flat_map(|edge| [edge.from.as_str(), edge.to.as_str()]).collect();
-    if nodes.contains(node) {
-        return Ok(());
-    }
-    let known: Vec<&str> = nodes.into_iter().collect();
-    Err((key, format!("there is no node `{node}`; {}", suggestion(node, &known))))
-}
-
-/// The way of fewest hops; among equals the one whose links come first in the file.
-fn shortest(from: &str, to: &str, edges: &[Edge]) -> Result<Vec<Hop>, String> {
-    let mut arrived_by = BTreeMap::from([(from, None)]);
-    let mut reached = VecDeque::from([from]);
-    while let Some(node) = reached.pop_front() {
-        for edge in edges.iter().filter(|edge| edge.from == node) {
-            if !arrived_by.contains_key(edge.to.as_str()) {
-                arrived_by.insert(&edge.to, Some(edge));
-                reached.push_back(&edge.to);
-            }
-        }
-    }
-    let mut at = *arrived_by.get(to).ok_or_else(|| format!("no links lead from `{from}` to `{to}`"))?;
-    let mut hops = Vec::new();
-    while let Some(edge) = at {
-        hops.push(edge.hop.clone());
-        at = arrived_by[edge.from.as_str()];
-    }
-    hops.reverse();
-    Ok(merged(hops))
-}
-
-/// The way over `nodes`, one link from each to the next.
-fn along(nodes: &[String], edges: &[Edge]) -> Result<Vec<Hop>, String> {
-    let hop = |pair: &[String]| {
-        let edge = edges.iter().find(|edge| edge.from == pair[0] && edge.to == pair[1]);
-        edge.map(|edge| edge.hop.clone()).ok_or_else(|| format!("no link leads from `{}` to `{}`", pair[0], pair[1]))
-    };
-    nodes.windows(2).map(hop).collect::<Result<_, _>>().map(merged)
-}
-
-/// Adds hops that only delay to the hop before them, unless that lets packets overtake where they must not.
-fn merged(hops: Vec<Hop>) -> Vec<Hop> {
-    let mut merged: Vec<Hop> = Vec::new();
-    for hop in hops {
-        match (hop.link, merged.last_mut()) {
-            (None, Some(last)) if hop.delay.is_constant() || hop.reorder == last.reorder => {
-                last.delay = last.delay.plus(&hop.delay);
-            }
-            _ => merged.push(hop),
-        }
-    }
-    merged
 }

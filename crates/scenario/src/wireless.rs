@@ -9,8 +9,9 @@ use units::{Fraction, Rate, Span};
 
 use crate::Error;
 use crate::plan::{Hop, PlannedLink, PlannedMedium};
-use crate::route::{Edge, Place, queue_warning};
+use crate::route::{Place, queue_warning};
 use crate::values::{Limit, QueueSpec};
+use crate::way::Edge;
 use crate::wlan::{AccessCategory, FrameRate, Station, Wlan};
 
 /// As many stations as a network may have.
@@ -113,10 +114,11 @@ impl Wireless {
                 delay: Span::ZERO.into(),
                 reorder: false,
                 station: Some(to),
+                snoop: None,
             };
             let ap = &wlan.access_point;
-            self.edges.push(Edge { from: name.clone(), to: ap.clone(), hop: hop(station, ACCESS_POINT) });
-            self.edges.push(Edge { from: ap.clone(), to: name.clone(), hop: hop(ACCESS_POINT, station) });
+            self.edges.push(Edge { from: name.clone(), to: ap.clone(), hop: hop(station, ACCESS_POINT), border: None });
+            self.edges.push(Edge { from: ap.clone(), to: name.clone(), hop: hop(ACCESS_POINT, station), border: None });
         }
         Ok(())
     }

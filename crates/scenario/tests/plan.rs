@@ -40,7 +40,7 @@ fn at(seconds: u64) -> Time {
 
 /// A hop of constant delay in ms.
 fn hop(link: Option<usize>, delay: u64) -> Hop {
-    Hop { link, delay: ms(delay).into(), reorder: false, station: None }
+    Hop { link, delay: ms(delay).into(), reorder: false, station: None, snoop: None }
 }
 
 fn paced(rate: Vec<(Time, Rate)>) -> Source {
@@ -355,8 +355,11 @@ fn the_steps_of_an_rtt_are_halved_each_and_the_base_rtt_is_that_of_the_beginning
     );
     let route = |initial, later| Propagation::steps(initial, [later]);
     let half = route(ms(50), (at(30), ms(20)));
-    assert_eq!(plan.flows[0].forward, [Hop { link: Some(0), delay: half.clone(), reorder: true, station: None }]);
-    assert_eq!(plan.flows[0].reverse, [Hop { link: None, delay: half, reorder: true, station: None }]);
+    assert_eq!(
+        plan.flows[0].forward,
+        [Hop { link: Some(0), delay: half.clone(), reorder: true, station: None, snoop: None }]
+    );
+    assert_eq!(plan.flows[0].reverse, [Hop { link: None, delay: half, reorder: true, station: None, snoop: None }]);
     // 12 Mbit/s over 100 ms are 100 packets.
     assert_eq!(plan.links[0].settings.queue.limit, Limit::Packets(100));
     assert_eq!((plan.flows[0].base_rtt, plan.flows[1].base_rtt), (ms(100), Span::from_nanos(5)));
@@ -397,7 +400,7 @@ fn a_direction_that_only_delays_joins_the_hop_before_it_unless_one_of_them_keeps
     assert_eq!(chain(""), [Hop { delay: steps(13, 7), ..hop(Some(0), 0) }]);
     assert_eq!(
         chain("reorder = true"),
-        [hop(Some(0), 5), Hop { link: None, delay: steps(8, 2), reorder: true, station: None }]
+        [hop(Some(0), 5), Hop { link: None, delay: steps(8, 2), reorder: true, station: None, snoop: None }]
     );
 }
 
@@ -636,4 +639,27 @@ fn a_live_plan_takes_controllers_of_the_kernel_and_still_checks_those_of_the_reg
     assert_eq!(foreign.plan_live(&disk).unwrap().flows[0].cc, ControllerRef::Engine("my_own".to_owned()));
     assert!(foreign.plan(&disk).is_err());
     assert!(scenario("cc = \"newreno\", parameters = { gain = 2 }").plan_live(&disk).is_err());
+}
+
+#[test]
+fn a_snoop_agent_is_before_the_link_and_behind_its_way_back() {
+    let agent = |flow: &str| {
+        let text = format!(
+            r#"
+            duration = "1s"
+            links = [
+                {{ from = "server", to = "base", rate = "10mbit", delay = "20ms", queue = "84p", reverse = {{}} }},
+                {{ from = "base", to = "phone", rate = "2mbit", delay = "1ms", queue = "84p", reverse = {{}},
+                   snoop = {{ timeout_min = "100ms" }} }},
+            ]
+            flows = [{{ cc = "newreno", {flow} }}]
+            "#
+        );
+        let settings = plan(&text).flows.remove(0).settings;
+        [&settings.forward, &settings.reverse].map(|hops| hops.iter().map(|hop| hop.snoop).collect::<Vec<_>>())
+    };
+    let here = Some(ms(100));
+    assert_eq!(agent("from = \"server\", to = \"phone\""), [vec![None, here], vec![None, here]]);
+    assert_eq!(agent("from = \"base\", to = \"phone\""), [vec![None], vec![None]], "at the sender");
+    assert_eq!(agent("from = \"phone\", to = \"server\""), [vec![None], vec![None, None]], "the wireless end sends");
 }

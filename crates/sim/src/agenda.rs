@@ -10,6 +10,8 @@ pub(crate) enum Planned {
     WarmUpEnds,
     /// A flow asks routers for a rate a round trip later.
     Look(u32),
+    /// The Snoop agent of a flow may have to send a packet again.
+    LookAtAgent(u32),
     Stop(u32),
     Start(u32),
     /// Parameters of a flow change: the flow, and which of its changes.

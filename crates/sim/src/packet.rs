@@ -1,6 +1,6 @@
 //! What travels in a simulated network.
 
-use transport::{Acknowledgement, Data};
+use transport::{Acknowledgement, Data, SackBlocks};
 use units::{Bytes, Ecn, Time};
 
 use crate::lines::Lines;
@@ -43,6 +43,11 @@ impl Acks {
     #[inline]
     pub(crate) fn get(&self, slot: AckSlot) -> &Acknowledgement {
         &self.slots[slot.0 as usize]
+    }
+
+    /// Takes the SACK blocks out of an acknowledgement.
+    pub(crate) fn clear_sack(&mut self, AckSlot(slot): AckSlot) {
+        self.slots[slot as usize].sack = SackBlocks::default();
     }
 
     /// Lets the processor fetch an acknowledgement.

@@ -21,6 +21,7 @@ use crate::recorder::{NO_METER, Recorder};
 use crate::samples::{LINKS, PROBES, SERIES, Samples};
 
 mod quick_start;
+mod snoop;
 
 /// So many flows fit into a cache, where nothing is gained by fetching them early.
 const FEW: usize = 512;
@@ -59,6 +60,7 @@ pub(crate) struct World<'a> {
     /// What the subflows of each multipath flow know of each other.
     subflows: Vec<Subflows>,
     grants: quick_start::Grants,
+    agents: snoop::Agents,
     pub(crate) capture: Option<Capture>,
     pub(crate) events: u64,
     /// A controller could not be made.
@@ -86,6 +88,7 @@ impl<'a> World<'a> {
             recorder: Recorder::new(plan, drawn),
             subflows: subflows(plan),
             grants: quick_start::Grants::default(),
+            agents: snoop::Agents::default(),
             acks: Acks::default(),
             flows: Vec::with_capacity(drawn.len()),
             many: drawn.len() > FEW,
@@ -137,6 +140,7 @@ impl<'a> World<'a> {
             }));
         }
         world.agenda = Agenda::new(planned);
+        world.agents = snoop::Agents::new(plan, |flow| world.fabric.first_steps(flow));
         Ok(world)
     }
 
@@ -234,6 +238,9 @@ impl<'a> World<'a> {
     /// `packet`, which has crossed a wire, begins its next step.
     #[inline(never)]
     fn pass_on(&mut self, now: Time, packet: Packet) {
+        if self.agents.guard(packet.step) {
+            return self.pass_agent(now, packet);
+        }
         self.forward(now, packet);
     }
 
@@ -415,6 +422,7 @@ impl<'a> World<'a> {
         match self.agenda.pop() {
             Some(Planned::WarmUpEnds) => self.begin_measuring(now),
             Some(Planned::Look(index)) => self.look_before_request(now, index),
+            Some(Planned::LookAtAgent(index)) => self.look_at_agent(now, index),
             Some(Planned::Start(index)) if now < self.flows[index as usize].stop => self.start(now, index),
             Some(Planned::Stop(index)) => {
                 let flow: &mut Flow = &mut self.flows[index as usize];

@@ -8,6 +8,7 @@ mod ecn_mode;
 mod journal;
 mod options;
 mod segment;
+mod snoop;
 mod tcp;
 mod tfrc;
 
@@ -21,5 +22,6 @@ pub use options::{
     linux_2_6_33, linux_3_5, ns2_linux, real_1992,
 };
 pub use segment::{Acknowledgement, Data, SackBlocks};
+pub use snoop::{Snoop, Verdict};
 pub use tcp::{Phase, Ranges, Receiver, Sender, SenderState};
 pub use tfrc::{Feedback, TfrcSink, TfrcSource};
