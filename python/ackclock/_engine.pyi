@@ -53,6 +53,9 @@ class Endpoint:
     def set_no_delay(self, on: bool) -> None:
         """Whether small segments leave at once."""
 
+    def end_quick_acks(self) -> None:
+        """ACKs wait from now on as those of a conversation do (TCP_QUICKACK off)."""
+
     def inject(self, now: int, packet: str) -> str | None:
         """A packet arrives. Answers why it cannot be taken, if it cannot."""
 

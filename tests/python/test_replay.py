@@ -78,6 +78,8 @@ def test_calls_are_read_with_arguments_and_results() -> None:
     assert action("read(4, ..., 10) = -1 EAGAIN (Resource temporarily unavailable)") == Call(
         "read", [4, ..., 10], -1, "EAGAIN"
     )
+    nested = action("recvmsg(4, {msg_name(...)=..., msg_iov(1)=[{..., 2000}], msg_flags=0}, 0) = 5 (bytes)")
+    assert (nested.result, nested.errno) == (5, None)
     told = action('setsockopt(4, SOL_TCP, TCP_CONGESTION, "reno", 4) = 0')
     assert told.arguments == [4, "SOL_TCP", "TCP_CONGESTION", "reno", 4]
     assert action("bind(3, {sa_family = AF_INET, sin_port = htons(8080)}, ...) = 0").name == "bind"
@@ -128,7 +130,7 @@ def test_what_the_language_lacks_is_unsupported(text: str, line: int, why: str) 
         ("", "line 1: there is no event in this file"),
         ("0 > . 1:3(1) ack 1", "line 1: `1:3(1)` does not add up"),
         ("0 %{ assert", "line 1: a block of assertions has no end"),
-        ("0 > . 1:1(0)", "a packet has an acknowledgement with the flag `.` and not without"),
+        ("0 > S 1:1(0) ack 1", "a packet has an acknowledgement only with the flag `.`"),
         ("0 socket(", "is no argument of a system call"),
         ("2~1 > . 1:1(0) ack 1", "a range of times has to be"),
         ("0 f(" + "[" * 50, "deep"),
@@ -305,6 +307,8 @@ def test_sysctls_and_options_change_what_is_simulated(tmp_path: Path) -> None:
         "+0 setsockopt(4, SOL_TCP, TCP_CORK, [1], 4) = 0",
         "+0 send(4, ..., 10, MSG_ZEROCOPY) = 10",
         "+0 write(9, ..., 10) = 10",
+        "+0 write(4, NULL, 10) = 10",
+        "+0 < . 1:1001(1000) ack 1 win 9\n+0 > . 1:1(0) ack 1001\n+0 close(4) = 0",
     ],
 )
 def test_what_is_not_modelled_is_named(text: str, tmp_path: Path) -> None:
@@ -313,6 +317,25 @@ def test_what_is_not_modelled_is_named(text: str, tmp_path: Path) -> None:
     assert found.line is not None
     assert found.line >= 9
     assert found.why
+
+
+def test_sockets_have_the_numbers_of_the_script(tmp_path: Path) -> None:
+    file = tmp_path / "numbers.pkt"
+    text = (OPENING + "+0 write(4, ..., 10) = 10\n").replace("(3,", "(7,").replace("= 3", "= 7")
+    file.write_text(text.replace("(4,", "(12,").replace("= 4", "= 12"), encoding="utf-8")
+    assert replay(file, Simulated).verdict == "match"
+
+
+def test_nothing_is_written_after_the_end(tmp_path: Path) -> None:
+    text = (
+        "+0 shutdown(4, SHUT_WR) = 0\n+0 > F. 1:1(0) ack 1\n+0 write(4, ..., 10) = -1 EPIPE (Broken pipe)\n"
+    )
+    assert verdict(tmp_path, text).verdict == "match"
+
+
+def test_an_ack_of_what_was_never_sent_is_ignored(tmp_path: Path) -> None:
+    text = "+0 < F. 1:1(0) ack 9999 win 9\n+0 < . 1:1001(1000) ack 1 win 9\n+0 > . 1:1(0) ack 1001\n"
+    assert verdict(tmp_path, text).verdict == "match"
 
 
 # The command.

@@ -106,6 +106,10 @@ impl Connection {
         self.outgoing.close();
     }
 
+    pub(crate) fn end_quick_acks(&mut self) {
+        self.receiver.end_quick_acks();
+    }
+
     /// An ACK is due now.
     pub(crate) fn acknowledge(&mut self) {
         self.due = true;
@@ -127,6 +131,9 @@ impl Connection {
         }
         if packet.syn {
             return Err(Refusal("a SYN on an open connection is not modelled"));
+        }
+        if packet.ack && packet.acknowledged > self.outgoing.next() {
+            return Ok(()); // never sent (RFC 9293, section 3.10.7.4)
         }
         if let Some(stamps) = packet.options.timestamps.filter(|_| self.options.timestamps)
             && packet.sequence <= self.acknowledged
@@ -151,7 +158,7 @@ impl Connection {
         let bytes = packet.acknowledged;
         let first = self.sender.acknowledged();
         let cumulative = self.outgoing.whole_below(bytes);
-        if bytes <= self.outgoing.next() && self.outgoing.start(cumulative) != bytes && bytes > 0 {
+        if self.outgoing.start(cumulative) != bytes && bytes > 0 {
             return Err(Refusal("an ACK of part of a segment is not modelled"));
         }
         let changed = self.take_window(packet, cumulative > first, cumulative < first);

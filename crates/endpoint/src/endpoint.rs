@@ -144,6 +144,13 @@ impl Endpoint {
         }
     }
 
+    /// ACKs wait from now on as those of a conversation do (TCP_QUICKACK off).
+    pub fn end_quick_acks(&mut self) {
+        if let Some(connection) = self.connection() {
+            connection.end_quick_acks();
+        }
+    }
+
     /// Bytes that arrived in order.
     pub fn received(&self) -> u64 {
         if let Stage::Open(connection) = &self.stage { connection.received() } else { 0 }
@@ -183,8 +190,10 @@ impl Endpoint {
     }
 
     fn on_syn(&mut self, now: Time, packet: &Packet) -> Result<(), Refusal> {
-        if !packet.syn || packet.ack {
-            return Err(Refusal("only a SYN is modelled as the first packet to a listener"));
+        if !packet.syn || packet.ack || packet.payload > 0 || packet.sequence != 0 {
+            return Err(Refusal(
+                "only a SYN without data is modelled as the first packet to a listener, with sequence number 0",
+            ));
         }
         let theirs = &packet.options;
         let stamps = theirs.timestamps.filter(|_| self.options.timestamps);

@@ -84,6 +84,11 @@ impl Endpoint {
         self.lock().set_no_delay(on);
     }
 
+    /// ACKs wait from now on.
+    fn end_quick_acks(&self) {
+        self.lock().end_quick_acks();
+    }
+
     /// A packet arrives. Answers why it cannot be taken, if it cannot.
     fn inject(&self, now: u64, packet: &str) -> PyResult<Option<&'static str>> {
         let packet: Packet = serde_json::from_str(packet).map_err(|error| PyValueError::new_err(error.to_string()))?;

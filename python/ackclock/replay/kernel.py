@@ -287,6 +287,8 @@ class Kernel:
         size = arguments[2] if len(arguments) > 2 else None
         if not isinstance(size, int) or size < 0:
             raise UnsupportedError("a write without a number of bytes is not modelled")
+        if arguments[1] is not ... and not isinstance(arguments[1], Text):
+            raise UnsupportedError(f"a write of {arguments[1]} is not modelled")
         return self._socket(arguments).send(bytes(size))
 
     def _call_send(self, arguments: list[Value]) -> int:

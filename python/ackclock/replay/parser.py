@@ -31,7 +31,8 @@ OPTION = re.compile(r"--(\w+)(?:=(\S*))?")
 SECONDS = re.compile(r"\d+(?:\.\d+)?(?!\.\d)|\.\d+")
 FLAGS = re.compile(r"[SFRPUEWCA.\d]+(?=\s)|-(?=\s)")
 RANGE = re.compile(r"(\d+):(\d+)\((\d+)\)")
-ERRNO = re.compile(r"([A-Z][A-Z0-9]+)\s*(\([^)\n]*\))?")
+ERRNO = re.compile(r"[A-Z][A-Z0-9]+")
+REMARK = re.compile(r"\s*\([^)\n]*\)")
 SEGMENT_SIZE = re.compile(r"mss\s+\d{1,4}")
 WINDOW_SCALE = re.compile(r"wscale\s+(?:\d|1[0-4])")
 TIMESTAMPS = re.compile(r"TS\s+val\s+\d{1,10}\s+ecr\s+\d{1,10}")
@@ -126,7 +127,8 @@ def _call(reader: Reader, name: str) -> Call:
         reader.skip_blanks()
         found = reader.match(ERRNO)
         if found:
-            errno = found.group(1)
+            errno = found.group()
+        reader.match(REMARK)
     return Call(name, arguments, result, errno)
 
 
@@ -185,8 +187,10 @@ def _fields(reader: Reader, packet: Packet) -> Packet:
     rest = reader.rest_of_line()
     if rest and not rest.startswith(("//", "/*")):
         raise UnsupportedError(f"`{rest}` at the end of a packet is not modelled")
-    if ("." in packet.flags) != (acknowledged is not None):
-        raise reader.error(f"`{packet}`: a packet has an acknowledgement with the flag `.` and not without")
+    if "." not in packet.flags and acknowledged is not None:
+        raise reader.error(f"`{packet}`: a packet has an acknowledgement only with the flag `.`")
+    if "." in packet.flags and acknowledged is None:
+        acknowledged = 0
     if any(number is not None and not 0 <= number < LARGEST for number in (acknowledged, window)):
         raise reader.error(f"`{packet}`: acknowledgement and window have to be numbers of 32 bits")
     return replace(packet, acknowledged=acknowledged, window=window, options=options)

@@ -30,9 +30,8 @@ TOLERANCE_SHARE = 0.125
 """Or this share of the time since the event before, if that is more."""
 WITHOUT_EFFECT = {"ip_version": "ipv4", "tcp_ts_tick_usecs": "1000", "mtu": "1500"}
 """Options of a script of which this value is no change."""
-TICK = 0.001
-"""Of the timestamp option, in seconds."""
-WORD = 1 << 32
+OPENING = ("socket", "accept", "accept4")
+"""Calls that return a new descriptor."""
 
 
 class Player:
@@ -50,10 +49,11 @@ class Player:
         """When the event before was to happen."""
         self._anchor: float | None = None
         """When a packet that arrived as the event before was to do so."""
-        self._stamps: int | None = None
-        """What is added to a timestamp of the script for that of the endpoint."""
+        self._stamps: dict[int, int] = {}
+        """The timestamps of the endpoint by those of the script."""
         self._connected: int | None = None
         self._called = False
+        self._descriptors: dict[int, int] = {}
 
     def play(self) -> None:
         """Plays it to its end. Raises DivergenceError or UnsupportedError, with the line."""
@@ -107,8 +107,15 @@ class Player:
 
     def _call(self, call: Call, blocks: bool) -> None:
         self._called = True
-        result, errno = self._arm.call(call.name, call.arguments, blocks)
+        arguments = list(call.arguments)
+        if arguments and isinstance(arguments[0], int):
+            arguments[0] = self._descriptors.get(arguments[0], arguments[0])
+        result, errno = self._arm.call(call.name, arguments, blocks)
         if blocks or call.result is ...:
+            return
+        if call.name in OPENING and errno is None and isinstance(call.result, int) and call.result >= 0:
+            # A script numbers its sockets as it likes.
+            self._descriptors[call.result] = result
             return
         expected = (call.result, call.errno)
         if call.name == "connect" and expected == (0, None):
@@ -185,10 +192,7 @@ class Player:
         theirs = options.timestamps
         if expected.timestamps is not None and theirs is not None:
             value, echo = expected.timestamps
-            if self._stamps is None:
-                self._stamps = (theirs[0] - value) % WORD
-            ahead = (theirs[0] - value - self._stamps + WORD // 2) % WORD - WORD // 2
-            if abs(ahead) * TICK <= max(self._tolerance, TICK) and theirs[1] == echo:
+            if self._stamps.setdefault(value, theirs[0]) == theirs[0] and theirs[1] == echo:
                 options = replace(options, timestamps=expected.timestamps)
         if options != expected:
             raise DivergenceError(f"`{sent}` left; expected were the options {expected or 'none'}")
@@ -196,10 +200,10 @@ class Player:
     def _to_endpoint(self, packet: Packet) -> Packet:
         """A packet of the script with timestamps of the endpoint's clock."""
         options = packet.options
-        if options is None or options.timestamps is None or self._stamps is None:
+        if options is None or options.timestamps is None:
             return packet
         value, echo = options.timestamps
-        mapped = (value, (echo + self._stamps) % WORD if echo else 0)
+        mapped = (value, self._stamps.get(echo, echo))
         return replace(packet, options=replace(options, timestamps=mapped))
 
 

@@ -114,7 +114,9 @@ class Reader:
             if self.take("="):
                 return {names[-1]: self.value(depth + 1)}
             if self.take("("):
-                return {names[-1]: self.values(")", depth)}
+                arguments = self.values(")", depth)
+                self.skip()
+                return {names[-1]: self.value(depth + 1) if self.take("=") else arguments}
             if not self.take("|"):
                 return "|".join(names)
 

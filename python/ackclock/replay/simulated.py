@@ -71,8 +71,8 @@ OPTIONS_WITHOUT_EFFECT = {
     "IP_MTU_DISCOVER",
     "TCP_NOTSENT_LOWAT",
 }
-KERNEL_NAMES = {"reno": "newreno"}
-"""Controllers that have another name in Linux."""
+RENO: Mapping[str, Any] = {"cc": "newreno", "parameters": {"arithmetic": "linux"}}
+"""The ``reno`` of Linux."""
 LARGEST_WINDOW_FIELD = 65535
 DEFAULT_SCALE = 7
 """Of a receive buffer of at most 6 MiB, the default of Linux."""
@@ -104,6 +104,7 @@ class Simulated:
         self._sent: deque[tuple[float, Packet]] = deque()
         self._sockets: dict[int, str] = {}
         self._read = 0
+        self._is_shut = False
         self._built()  # an unknown profile or controller is known at once
 
     @property
@@ -152,8 +153,10 @@ class Simulated:
         options = dict(self._options)
         if self._connects and not self._offers_ecn:
             options.pop("ecn", None)
-        controller = self._controller or KERNEL_NAMES.get(self._kernel_controller, self._kernel_controller)
-        flow = {"cc": controller, "profile": self._profile, "transport": options}
+        controller: Mapping[str, Any] = {"cc": self._controller or self._kernel_controller}
+        if controller["cc"] == "reno":
+            controller = RENO
+        flow = {**controller, "profile": self._profile, "transport": options}
         document = {
             "name": "replay",
             "duration": "1s",
@@ -257,7 +260,7 @@ class Simulated:
         self._descriptor(arguments)
         if self._endpoint is None or not self._endpoint.is_open:
             raise UnsupportedError("an accept before the handshake is over is not modelled")
-        descriptor = max(self._sockets) + 1
+        descriptor = max(self._sockets, default=2) + 1
         self._sockets[descriptor] = "connected"
         return descriptor, None
 
@@ -272,6 +275,8 @@ class Simulated:
             self._no_delay = number != 0
             if self._endpoint is not None:
                 self._endpoint.set_no_delay(self._no_delay)
+        elif option == "TCP_QUICKACK" and number == 0 and self._endpoint is not None:
+            self._endpoint.end_quick_acks()
         elif option == "TCP_CONGESTION" and isinstance(value, Text) and self._endpoint is None:
             self._kernel_controller = str(value)
         elif option not in OPTIONS_WITHOUT_EFFECT:
@@ -295,6 +300,10 @@ class Simulated:
         size = arguments[2] if len(arguments) > 2 else None
         if not isinstance(size, int) or size < 0:
             raise UnsupportedError("a write without a number of bytes is not modelled")
+        if arguments[1] is not ... and not isinstance(arguments[1], Text):
+            raise UnsupportedError(f"a write of {arguments[1]} is not modelled")
+        if self._is_shut:
+            return -1, "EPIPE"
         if self._endpoint is None or not self._endpoint.write(size):
             raise UnsupportedError("a write before the connection is open is not modelled")
         return size, None
@@ -326,11 +335,25 @@ class Simulated:
     def _call_shutdown(self, arguments: list[Value]) -> tuple[int, str | None]:
         if arguments[1:] != ["SHUT_WR"]:
             raise UnsupportedError("a shutdown of other than SHUT_WR is not modelled")
-        return self._call_close(arguments)
+        self._descriptor(arguments)
+        self._end()
+        return 0, None
+
+    def _end(self) -> None:
+        """Nothing more is written."""
+        self._is_shut = True
+        if self._endpoint is None or not self._endpoint.close():
+            raise UnsupportedError("an end before the connection is open is not modelled")
 
     def _call_close(self, arguments: list[Value]) -> tuple[int, str | None]:
-        if self._sockets[self._descriptor(arguments)] == "connected" and self._endpoint is not None:
-            self._endpoint.close()
+        descriptor = self._descriptor(arguments)
+        if self._sockets.pop(descriptor) != "connected":
+            return 0, None
+        if self._endpoint is not None and self._endpoint.received > self._read:
+            raise UnsupportedError(
+                "a close with data that were not read is not modelled: it resets the connection"
+            )
+        self._end()
         return 0, None
 
     def _descriptor(self, arguments: list[Value]) -> int:

@@ -336,6 +336,11 @@ impl Receiver {
         self.last_ack_sent = self.next;
     }
 
+    /// Quick ACKs end, as when the other side's application is known to answer (TCP_QUICKACK off).
+    pub fn end_quick_acks(&mut self) {
+        self.quick_acks = 0;
+    }
+
     /// When to call [`on_timeout`](Self::on_timeout), at the latest.
     pub fn poll_timeout(&self) -> Option<Time> {
         (self.deadline != Time::NEVER).then_some(self.deadline)
