@@ -124,7 +124,7 @@ class Wlan:
     """The node that is its access point; by default ``ap``."""
     rate: str | None = None
     """The rate of data frames: ``"54mbit"``, ``"mcs7"``, ``"fastest"`` (the default), ``"arf"``,
-    ``"samplerate"`` or ``"minstrel"``."""
+    ``"samplerate"``, ``"samplerate-freebsd"`` or ``"minstrel"``."""
     queue: Queue | None = None
     """The queue of each station and of the access point, by default ``"200p"``."""
     frame_errors: str | float | None = None

@@ -174,6 +174,7 @@ fn frame_rate(rate: FrameRate, phy: &Phy) -> Result<(RateSettings, u8), String> 
         FrameRate::Fastest => return Ok((RateSettings::Fastest, phy.fastest())),
         FrameRate::Arf => return Ok((RateSettings::Arf, phy.fastest())),
         FrameRate::SampleRate => return Ok((RateSettings::SampleRate, phy.fastest())),
+        FrameRate::SampleRateFreebsd => return Ok((RateSettings::SampleRateFreebsd, phy.fastest())),
         FrameRate::Minstrel => return Ok((RateSettings::Minstrel, phy.fastest())),
         FrameRate::Fixed(rate) => phy.data_modes().find(|index| mode(index).rate() == rate),
         FrameRate::Mcs(mcs) => phy.data_modes().find(|index| mode(index).mcs == Some(mcs)),

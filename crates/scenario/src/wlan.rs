@@ -124,8 +124,10 @@ pub enum FrameRate {
     Mcs(u8),
     /// `arf`: auto rate fallback.
     Arf,
-    /// `samplerate`: SampleRate.
+    /// `samplerate`: SampleRate as its thesis has it.
     SampleRate,
+    /// `samplerate-freebsd`: SampleRate as FreeBSD's driver has it.
+    SampleRateFreebsd,
     /// `minstrel`: Minstrel.
     Minstrel,
 }
@@ -138,6 +140,7 @@ impl fmt::Display for FrameRate {
             Self::Mcs(index) => write!(f, "mcs{index}"),
             Self::Arf => f.write_str("arf"),
             Self::SampleRate => f.write_str("samplerate"),
+            Self::SampleRateFreebsd => f.write_str("samplerate-freebsd"),
             Self::Minstrel => f.write_str("minstrel"),
         }
     }
@@ -152,6 +155,7 @@ impl FromStr for FrameRate {
             "fastest" => return Ok(Self::Fastest),
             "arf" => return Ok(Self::Arf),
             "samplerate" => return Ok(Self::SampleRate),
+            "samplerate-freebsd" => return Ok(Self::SampleRateFreebsd),
             "minstrel" => return Ok(Self::Minstrel),
             _ => {}
         }
@@ -165,7 +169,8 @@ impl FromStr for FrameRate {
             return text.parse().map(Self::Fixed);
         }
         let message = format!(
-            "`{text}` is no rate of frames: write `54mbit`, `mcs7`, `fastest`, `arf`, `samplerate` or `minstrel`"
+            "`{text}` is no rate of frames: write `54mbit`, `mcs7`, `fastest`, `arf`, `samplerate`, \
+             `samplerate-freebsd` or `minstrel`"
         );
         Err(ParseError::new(message))
     }
@@ -174,7 +179,7 @@ impl FromStr for FrameRate {
 spelled!(
     FrameRate,
     "a rate of frames like \"54mbit\", \"mcs7\", \"fastest\" or \"minstrel\"",
-    r"^\s*(fastest|arf|samplerate|minstrel|mcs[0-9]+|[0-9.]+([eE][-+]?[0-9]+)?\s*[kmgKMG]?bit)\s*$",
+    r"^\s*(fastest|arf|samplerate|samplerate-freebsd|minstrel|mcs[0-9]+|[0-9.]+([eE][-+]?[0-9]+)?\s*[kmgKMG]?bit)\s*$",
     "The rate of data frames: one of the standard, a modulation and coding scheme (mcs), the fastest, or an adaptation"
 );
 

@@ -59,7 +59,7 @@ fn a_rate_that_the_standard_does_not_have() {
     assert_eq!(
         wlan("standard = \"802.11g\", stations = 1, rate = \"quick\""),
         "demo.toml, line 2: wlans.0.rate: `quick` is no rate of frames: write `54mbit`, `mcs7`, `fastest`, `arf`, \
-         `samplerate` or `minstrel`"
+         `samplerate`, `samplerate-freebsd` or `minstrel`"
     );
 }
 

@@ -1,6 +1,7 @@
 //! At which rate a frame is sent.
 
 mod arf;
+mod freebsd;
 mod minstrel;
 mod sample_rate;
 #[cfg(test)]
@@ -9,6 +10,7 @@ mod tests;
 use units::{Random, Span, Time};
 
 use self::arf::AutoRateFallback;
+use self::freebsd::Freebsd;
 use self::minstrel::Minstrel;
 use self::sample_rate::SampleRate;
 use super::phy::Phy;
@@ -23,8 +25,10 @@ pub enum RateSettings {
     Fixed(u8),
     /// Auto rate fallback.
     Arf,
-    /// SampleRate.
+    /// SampleRate as its thesis has it.
     SampleRate,
+    /// SampleRate as FreeBSD's driver of Atheros chips has it.
+    SampleRateFreebsd,
     /// Minstrel.
     Minstrel,
 }
@@ -69,6 +73,11 @@ impl Rates {
             RateSettings::Fixed(mode) => Self::Fixed(*mode),
             RateSettings::Arf => Self::Adaptive(Box::new(AutoRateFallback::new(ladder(phy)))),
             RateSettings::SampleRate => Self::Adaptive(Box::new(SampleRate::new(Nominal::new(phy)))),
+            RateSettings::SampleRateFreebsd => {
+                let nominal = Nominal::new(phy);
+                let kbit: Vec<u32> = nominal.ladder.iter().map(|mode| phy.modes[usize::from(*mode)].kbit).collect();
+                Self::Adaptive(Box::new(Freebsd::new(nominal, &kbit)))
+            }
             RateSettings::Minstrel => Self::Adaptive(Box::new(Minstrel::new(Nominal::new(phy)))),
         }
     }
@@ -102,8 +111,9 @@ fn ladder(phy: &Phy) -> Vec<u8> {
 pub(crate) struct Nominal {
     /// The rates from slow to fast.
     pub(crate) ladder: Vec<u8>,
-    /// Of each size class and rate, in microseconds: DIFS, the frame, SIFS and the ACK.
+    /// Of each size class and rate, in microseconds: the frame, SIFS and the ACK.
     exchange: [Vec<f64>; 2],
+    difs: f64,
     slot: f64,
     cw_min: u32,
     cw_max: u32,
@@ -118,10 +128,11 @@ impl Nominal {
         let ladder = ladder(phy);
         let micros = |span: Span| span.as_nanos() as f64 / 1e3;
         let exchange = Self::SIZES.map(|bytes| {
-            let of = |&mode: &u8| phy.difs() + phy.modes[usize::from(mode)].airtime(bytes) + phy.sifs + phy.ack(mode);
+            let of = |&mode: &u8| phy.modes[usize::from(mode)].airtime(bytes) + phy.sifs + phy.ack(mode);
             ladder.iter().map(|mode| micros(of(mode))).collect()
         });
-        Self { exchange, slot: micros(phy.slot), cw_min: phy.cw_min, cw_max: phy.cw_max, ladder }
+        let (difs, slot) = (micros(phy.difs()), micros(phy.slot));
+        Self { exchange, difs, slot, cw_min: phy.cw_min, cw_max: phy.cw_max, ladder }
     }
 
     /// The size class of a frame.
@@ -129,10 +140,16 @@ impl Nominal {
         usize::from(bytes > Self::SIZES[0])
     }
 
-    /// How many microseconds a frame takes on average that is sent so many `times`, backoffs included.
+    /// How many microseconds a frame takes on average that is sent so many `times` (Bicket 2005, equation 5.1): DIFS
+    /// once, and for each attempt a backoff, the frame, SIFS and the ACK.
     pub(crate) fn micros(&self, class: usize, rate: usize, times: u32) -> f64 {
-        let window = |attempt: u32| (((self.cw_min + 1) << attempt.min(16)) - 1).min(self.cw_max);
+        self.micros_from(self.cw_min, class, rate, times)
+    }
+
+    /// The same where the first contention window is `cw`.
+    pub(crate) fn micros_from(&self, cw: u32, class: usize, rate: usize, times: u32) -> f64 {
+        let window = |attempt: u32| (((cw + 1) << attempt.min(16)) - 1).min(self.cw_max);
         let backoffs: f64 = (0..times).map(|attempt| f64::from(window(attempt)) / 2.0 * self.slot).sum();
-        self.exchange[class][rate] * f64::from(times) + backoffs
+        self.difs + self.exchange[class][rate] * f64::from(times) + backoffs
     }
 }

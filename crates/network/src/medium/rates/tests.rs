@@ -12,12 +12,34 @@ pub(super) fn nominal() -> Nominal {
 
 /// A sender of frames of 1536 bytes, each at most seven times, one every millisecond.
 pub(super) struct OneAnswer<C> {
-    control: C,
+    pub(super) control: C,
     random: Random,
     now: Time,
 }
 
 impl<C: RateControl> OneAnswer<C> {
+    /// The rates of all attempts at one frame, which all fail but those that `works` names.
+    pub(super) fn attempts(&mut self, mut works: impl FnMut(u8) -> bool, most: u32) -> Vec<u8> {
+        self.now += Span::from_millis(1);
+        let mut used = Vec::new();
+        for tries in 0..most {
+            let mode = self.control.choose(self.now, tries, 1536, &mut self.random);
+            used.push(mode);
+            let acknowledged = u32::from(works(mode));
+            let last = acknowledged > 0 || tries + 1 == most;
+            self.control.report(self.now, &Report { mode, bytes: 1536, frames: 1, acknowledged, tries, last });
+            if last {
+                break;
+            }
+        }
+        used
+    }
+
+    /// So much time passes.
+    pub(super) fn wait(&mut self, time: Span) {
+        self.now += time;
+    }
+
     pub(super) fn new(control: C) -> Self {
         Self { control, random: Random::stream(1, "rates", 0), now: Time::ZERO }
     }
@@ -28,28 +50,15 @@ impl<C: RateControl> OneAnswer<C> {
     }
 
     fn frame(&mut self, works: &mut impl FnMut(u8) -> bool) -> u8 {
-        self.now += Span::from_millis(1);
-        let mut first = None;
-        for tries in 0..7 {
-            let mode = self.control.choose(self.now, tries, 1536, &mut self.random);
-            first.get_or_insert(mode);
-            let acknowledged = u32::from(works(mode));
-            let last = acknowledged > 0 || tries == 6;
-            let report = Report { mode, bytes: 1536, frames: 1, acknowledged, tries, last };
-            self.control.report(self.now, &report);
-            if last {
-                break;
-            }
-        }
-        first.unwrap_or_default()
+        self.attempts(works, 7).first().copied().unwrap_or_default()
     }
 }
 
 #[test]
 fn a_frame_takes_its_exchanges_and_mean_backoffs() {
-    // 802.11a at 54 Mbit/s: 22 + 12,800 bits are 60 symbols, so 34 + 260 + 16 + 28 = 338 us; 7.5 and 15.5 slots of 9
-    // us.
+    // 802.11a at 54 Mbit/s: 22 + 12,800 bits are 60 symbols, so 260 + 16 + 28 = 304 us after DIFS of 34 us; 7.5 and
+    // 15.5 slots of 9 us.
     let nominal = nominal();
-    assert_eq!(nominal.micros(Nominal::LARGE, 7, 1), 338.0 + 67.5);
-    assert_eq!(nominal.micros(Nominal::LARGE, 7, 2), 2.0 * 338.0 + 67.5 + 139.5);
+    assert_eq!(nominal.micros(Nominal::LARGE, 7, 1), 34.0 + 304.0 + 67.5);
+    assert_eq!(nominal.micros(Nominal::LARGE, 7, 2), 34.0 + 2.0 * 304.0 + 67.5 + 139.5);
 }
