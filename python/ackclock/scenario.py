@@ -143,6 +143,16 @@ class Wlan:
     """Stations of 802.11b are near: long slots, and a CTS before each OFDM frame."""
     short_preamble: bool | None = None
     """DSSS frames above 1 Mbit/s have the short preamble."""
+    txop: str | None = None
+    """How long a station sends when its turn comes: a time, or ``"standard"``; by default one frame."""
+    basic_rates: Sequence[str] | None = None
+    """The rates that every station understands, at which responses go."""
+    channel_width: str | None = None
+    """``"20MHz"`` or ``"40MHz"``, of 802.11n."""
+    short_guard_interval: bool | None = None
+    """Whether symbols of 802.11n take 3.6 us in place of 4 us."""
+    streams: int | None = None
+    """Spatial streams of 802.11n, 1 to 4."""
     conventions: Mapping[str, Any] | None = None
     """Where readings of the standard differ: ``after_collision``, ``countdown``, ``eifs_rate`` and others."""
 

@@ -12,7 +12,7 @@ use crate::plan::{Hop, PlannedLink, PlannedMedium};
 use crate::route::{Place, queue_warning};
 use crate::values::{Limit, QueueSpec};
 use crate::way::Edge;
-use crate::wlan::{AccessCategory, FrameRate, Station, Wlan};
+use crate::wlan::{AccessCategory, ChannelWidth, FrameRate, Station, Txop, Wlan};
 
 /// As many stations as a network may have.
 const MOST_STATIONS: usize = 10_000;
@@ -46,20 +46,17 @@ impl Wireless {
         let whole = format!("wlans.{index}");
         let below = |name: &str| format!("{whole}.{name}");
         let stations = stations(place, wlan, &whole)?;
-        let phy = PhySettings {
-            protection: wlan.protection,
-            short_preamble: wlan.short_preamble,
-            ..PhySettings::of(wlan.standard)
-        };
-        if wlan.protection && wlan.standard != Standard::G {
-            return Err(place.error(&below("protection"), "is for networks of `802.11g` beside stations of 802.11b"));
-        }
+        let phy = physical_layer(wlan).map_err(|(key, message)| place.error(&below(key), message))?;
         for (name, limit) in [("retry_limit", wlan.retry_limit), ("long_retry_limit", wlan.long_retry_limit)] {
             if limit == 0 {
                 return Err(place.error(&below(name), "must be at least 1: the first attempt counts"));
             }
         }
         let edca = wlan.edca.unwrap_or(wlan.standard == Standard::N);
+        if wlan.txop == Some(Txop::Standard) && !edca {
+            let message = "`standard` is by access category: write `edca = true` too, or a time";
+            return Err(place.error(&below("txop"), message));
+        }
         let categories = if edca { used.to_vec() } else { vec![AccessCategory::BestEffort] };
         let mut wireless = Self {
             links: Vec::new(),
@@ -73,7 +70,11 @@ impl Wireless {
                 edca,
             },
         };
-        let rates = Phy::new(&phy, &[]);
+        let rates = Phy::new(&phy, &wireless.medium.settings.basic_rates);
+        if let Some(unknown) = wireless.medium.settings.basic_rates.iter().find(|kbit| !rates.has_basic(**kbit)) {
+            let rate = Rate::from_bits_per_second(u64::from(*unknown) * 1000);
+            return Err(place.error(&below("basic_rates"), format!("`{rate}` is no rate of this standard without MCS")));
+        }
         for (station, placed) in (0u32..).zip(&stations) {
             wireless.add(station, placed, wlan, &rates).map_err(|(own, key, message)| {
                 let at = if own { placed.key.as_str() } else { whole.as_str() };
@@ -93,7 +94,8 @@ impl Wireless {
     ) -> Result<(), (bool, &'static str, String)> {
         let own_rate = own.and_then(|own| own.rate);
         let own_queue = own.and_then(|own| own.queue);
-        let (rate, fastest) = frame_rate(own_rate.unwrap_or(wlan.rate), rates)
+        let dsss = is_dsss(*own, wlan)?;
+        let (rate, fastest) = frame_rate(own_rate.unwrap_or(wlan.rate), rates, dsss)
             .map_err(|message| (own_rate.is_some(), "rate", message))?;
         let queue = queue_settings(&own_queue.unwrap_or(wlan.queue))
             .map_err(|message| (own_queue.is_some(), "queue", message))?;
@@ -101,10 +103,15 @@ impl Wireless {
         let nominal = rates.modes[usize::from(fastest)].rate();
         let PlannedMedium { settings, first_link, categories, edca, .. } = &mut self.medium;
         let link = |station: u32| *first_link + station as usize * categories.len();
-        settings.stations.push(StationSettings { rate, errors });
+        settings.stations.push(StationSettings { rate, errors, dsss });
         self.warnings.extend(queue_warning(name, queue.limit, Some(nominal)));
         for category in categories.iter() {
-            let contends = if *edca { category.parameters() } else { Category::DCF };
+            let mut contends = if *edca { category.parameters() } else { Category::DCF };
+            contends.txop = match wlan.txop {
+                None => Span::ZERO,
+                Some(Txop::Standard) => category.txop(dsss || wlan.standard == Standard::B),
+                Some(Txop::Limit(limit)) => limit,
+            };
             settings.accesses.push(AccessSettings { station, queue, category: contends });
             self.links.push(planned_link(format!("{name}{}", category.suffix()), queue, nominal));
         }
@@ -124,11 +131,54 @@ impl Wireless {
     }
 }
 
+/// The physical layer of `wlan`; an error says the key, and the message.
+fn physical_layer(wlan: &Wlan) -> Result<PhySettings, (&'static str, &'static str)> {
+    let usual = PhySettings::of(wlan.standard);
+    let is_n = wlan.standard == Standard::N;
+    let wide = wlan.channel_width == Some(ChannelWidth::Wide);
+    for (key, given) in [
+        ("channel_width", wide),
+        ("short_guard_interval", wlan.short_guard_interval),
+        ("streams", wlan.streams.is_some()),
+    ] {
+        if given && !is_n {
+            return Err((key, "is for networks of `802.11n`"));
+        }
+    }
+    if wlan.streams.is_some_and(|streams| !(1..=4).contains(&streams)) {
+        return Err(("streams", "must be from 1 to 4"));
+    }
+    if wlan.protection && wlan.standard != Standard::G {
+        return Err(("protection", "is for networks of `802.11g` beside stations of 802.11b"));
+    }
+    Ok(PhySettings {
+        protection: wlan.protection || wlan.stations.0.iter().any(|station| station.standard == Some(Standard::B)),
+        short_preamble: wlan.short_preamble,
+        wide,
+        short_guard: wlan.short_guard_interval,
+        streams: wlan.streams.unwrap_or(usual.streams),
+        ..usual
+    })
+}
+
+/// Whether a station knows only DSSS in a network that knows OFDM.
+fn is_dsss(own: Option<&Station>, wlan: &Wlan) -> Result<bool, (bool, &'static str, String)> {
+    match own.and_then(|own| own.standard) {
+        None => Ok(false),
+        Some(standard) if standard == wlan.standard => Ok(false),
+        Some(Standard::B) if wlan.standard == Standard::G => Ok(true),
+        Some(_) => {
+            let message = "must be that of the network, or `802.11b` in a network of `802.11g`";
+            Err((true, "standard", message.to_owned()))
+        }
+    }
+}
+
 /// The medium of `wlan` without its stations.
 fn medium_settings(wlan: &Wlan, phy: PhySettings, edca: bool) -> MediumSettings {
     MediumSettings {
         phy,
-        basic_rates: Vec::new(),
+        basic_rates: wlan.basic_rates.iter().map(|rate| (rate.bits_per_second() / 1000) as u32).collect(),
         conventions: conventions(wlan),
         short_retry_limit: wlan.retry_limit,
         long_retry_limit: wlan.long_retry_limit,
@@ -168,23 +218,23 @@ fn stations<'a>(place: &Place<'_>, wlan: &'a Wlan, key: &str) -> Result<Vec<Plac
 }
 
 /// How the rate is chosen among those of the standard, and the fastest that may come of it.
-fn frame_rate(rate: FrameRate, phy: &Phy) -> Result<(RateSettings, u8), String> {
+fn frame_rate(rate: FrameRate, phy: &Phy, dsss: bool) -> Result<(RateSettings, u8), String> {
     let mode = |mode: &u8| phy.modes[usize::from(*mode)];
     let found = match rate {
-        FrameRate::Fastest => return Ok((RateSettings::Fastest, phy.fastest())),
-        FrameRate::Arf => return Ok((RateSettings::Arf, phy.fastest())),
-        FrameRate::SampleRate => return Ok((RateSettings::SampleRate, phy.fastest())),
-        FrameRate::SampleRateFreebsd => return Ok((RateSettings::SampleRateFreebsd, phy.fastest())),
-        FrameRate::Minstrel => return Ok((RateSettings::Minstrel, phy.fastest())),
-        FrameRate::Fixed(rate) => phy.data_modes().find(|index| mode(index).rate() == rate),
-        FrameRate::Mcs(mcs) => phy.data_modes().find(|index| mode(index).mcs == Some(mcs)),
+        FrameRate::Fastest => return Ok((RateSettings::Fastest, phy.fastest_for(dsss))),
+        FrameRate::Arf => return Ok((RateSettings::Arf, phy.fastest_for(dsss))),
+        FrameRate::SampleRate => return Ok((RateSettings::SampleRate, phy.fastest_for(dsss))),
+        FrameRate::SampleRateFreebsd => return Ok((RateSettings::SampleRateFreebsd, phy.fastest_for(dsss))),
+        FrameRate::Minstrel => return Ok((RateSettings::Minstrel, phy.fastest_for(dsss))),
+        FrameRate::Fixed(rate) => phy.data_modes_for(dsss).find(|index| mode(index).rate() == rate),
+        FrameRate::Mcs(mcs) => phy.data_modes_for(dsss).find(|index| mode(index).mcs == Some(mcs)),
     };
     found.map(|index| (RateSettings::Fixed(index), index)).ok_or_else(|| {
         let spelling = |index: u8| match mode(&index).mcs {
             Some(mcs) => format!("mcs{mcs}"),
             None => mode(&index).rate().to_string(),
         };
-        let known: Vec<String> = phy.data_modes().map(spelling).collect();
+        let known: Vec<String> = phy.data_modes_for(dsss).map(spelling).collect();
         format!("`{rate}` is no rate of this standard; there are {}", known.join(", "))
     })
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use network::medium::{AfterCollision, Category, Conventions, Countdown, Standard};
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use units::{Bytes, Fraction, ParseError, Rate};
+use units::{Bytes, Fraction, ParseError, Rate, Span};
 
 use crate::values::{QueueSpec, spelled};
 
@@ -57,10 +57,82 @@ pub struct Wlan {
     /// DSSS frames above 1 Mbit/s have the short preamble.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short_preamble: bool,
+    /// How long a station sends when its turn comes, frame after frame without a backoff (TXOP limit): a time for all,
+    /// or `standard`, the default of EDCA for each access category; by default one frame or A-MPDU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub txop: Option<Txop>,
+    /// The rates that every station understands: responses go at the highest of them that is not above the rate of what
+    /// they answer. By default 1, 2, 5.5 and 11 or 6, 12 and 24 Mbit/s.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub basic_rates: Vec<Rate>,
+    /// How wide the channel is. Only 802.11n has 40 MHz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel_width: Option<ChannelWidth>,
+    /// Symbols take 3.6 us in place of 4 us. Only 802.11n.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub short_guard_interval: bool,
+    /// Spatial streams, 1 to 4, by default 2. Only 802.11n.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 4))]
+    pub streams: Option<u8>,
     /// Where readings of the standard differ.
     #[serde(default, skip_serializing_if = "is_default")]
     pub conventions: ConventionsSpec,
 }
+
+/// The width of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub enum ChannelWidth {
+    /// The usual one.
+    #[serde(rename = "20MHz")]
+    Narrow,
+    /// Twice as many subcarriers, and a few more.
+    #[serde(rename = "40MHz")]
+    Wide,
+}
+
+/// The longest TXOP limit that a beacon can announce: 255 units of 32 us.
+const LONGEST_TXOP: Span = Span::from_micros(255 * 32);
+
+/// How long a station sends when its turn comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Txop {
+    /// `standard`: the default of EDCA for each access category.
+    Standard,
+    /// The same for all.
+    Limit(Span),
+}
+
+impl fmt::Display for Txop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Standard => f.write_str("standard"),
+            Self::Limit(limit) => limit.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Txop {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        if text.trim() == "standard" {
+            return Ok(Self::Standard);
+        }
+        let limit = text.parse().ok().filter(|limit| *limit <= LONGEST_TXOP);
+        limit.map(Self::Limit).ok_or_else(|| {
+            let allowed = "`standard`, or a time up to 8.16ms";
+            ParseError::new(format!("`{text}` is no TXOP limit: write {allowed}"))
+        })
+    }
+}
+
+spelled!(
+    Txop,
+    "a TXOP limit like \"3ms\" or \"standard\"",
+    r"^\s*(standard|[0-9.]+([eE][-+]?[0-9]+)?\s*(ns|us|µs|ms|s))\s*$",
+    "How long a station sends when its turn comes: a time up to 8.16 ms, or the default of EDCA"
+);
 
 /// Where the standard, its models and its implementations differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -193,6 +265,10 @@ pub struct Stations(pub Vec<Station>);
 pub struct Station {
     /// The node.
     pub name: String,
+    /// `802.11b` for one that knows no OFDM, in a network of 802.11g: its frames go at 1 to 11 Mbit/s, and those of all
+    /// others are protected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standard: Option<Standard>,
     /// Number of stations; if it is given, their names get `-0`, `-1` and so on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
@@ -262,6 +338,17 @@ impl AccessCategory {
             Self::Video => Category::VIDEO,
             Self::Voice => Category::VOICE,
         }
+    }
+
+    /// The default TXOP limit (table 8-105), with DSSS or OFDM.
+    pub(crate) fn txop(self, dsss: bool) -> Span {
+        Span::from_micros(match (self, dsss) {
+            (Self::BestEffort | Self::Background, _) => 0,
+            (Self::Video, false) => 3008,
+            (Self::Video, true) => 6016,
+            (Self::Voice, false) => 1504,
+            (Self::Voice, true) => 3264,
+        })
     }
 
     /// What the name of a queue of this category ends in.

@@ -6,8 +6,8 @@ use units::{Bytes, Random, Span, Time};
 
 use super::Listener;
 use super::errors::Loss;
-use super::phy::Phy;
-use super::room::{Addressed, Reports, Room};
+use super::phy::{DSSS_CW_MIN, Phy};
+use super::room::{Addressed, Reports, Room, Waiting};
 use super::settings::{AccessSettings, MediumSettings};
 use crate::{Discard, Packet, Service};
 
@@ -46,13 +46,17 @@ pub(crate) struct Access<P> {
     /// In order: all to one station. More than one only in A-MPDUs.
     pub(crate) sending: VecDeque<Mpdu<P>>,
     /// Taken from the queue, but not for the same station or too much for the A-MPDU: sent next.
-    next: Option<(Addressed<P>, Time)>,
+    next: Option<Waiting<P>>,
     cw_min: u32,
     cw_max: u32,
     cw: u32,
     overhead: u32,
     /// Its frame is on the air.
     pub(crate) on_air: bool,
+    /// How long it may send when its turn comes; zero for one exchange.
+    pub(crate) txop: Span,
+    /// The rate that was chosen for its next frame, which did not fit into the TXOP.
+    pub(crate) chosen: Option<u8>,
 }
 
 /// The most that an A-MPDU takes.
@@ -65,7 +69,8 @@ pub(crate) struct Most {
 impl<P: Packet> Access<P> {
     pub(crate) fn new(settings: &AccessSettings, medium: &MediumSettings, phy: &Phy, random: Random) -> Self {
         let category = &settings.category;
-        let cw_min = category.cw_min.unwrap_or(phy.cw_min);
+        let dsss = medium.stations.get(settings.station as usize).is_some_and(|station| station.dsss);
+        let cw_min = category.cw_min.unwrap_or(if dsss { DSSS_CW_MIN } else { phy.cw_min });
         let nominal = Service::Fixed(phy.modes[usize::from(phy.fastest())].rate());
         Self {
             station: settings.station,
@@ -79,6 +84,8 @@ impl<P: Packet> Access<P> {
             cw: cw_min,
             overhead: OVERHEAD + if medium.qos { QOS } else { 0 },
             on_air: false,
+            txop: category.txop,
+            chosen: None,
         }
     }
 
@@ -109,15 +116,26 @@ impl<P: Packet> Access<P> {
     pub(crate) fn gather(&mut self, now: Time, most: Most, out: &mut Reports<'_, impl Listener<P>>) {
         let Some(to) = self.sending.front().map(|first| first.to) else { return };
         let mut bytes = self.aggregate_bytes();
+        let overhead = self.overhead;
+        let length = |packet: &P| padded(packet.size().get() as u32 + overhead);
         while (self.sending.len() as u32) < most.frames {
-            let Some((packet, arrived)) = self.next.take().or_else(|| self.room.pop(now, out)) else { return };
-            let more = padded(packet.size().get() as u32 + self.overhead);
-            if packet.to != to || bytes + more > most.bytes {
-                self.next = Some((packet, arrived));
-                return;
+            let fits = |packet: &P| bytes + length(packet) <= most.bytes;
+            let found = match self.next.take() {
+                Some((next, arrived)) if next.to == to && fits(&next.packet) => Ok(Some((next, arrived))),
+                Some(next) => Err(next),
+                None => self.room.pop_for(now, to, fits, out),
+            };
+            match found {
+                Ok(Some((packet, arrived))) => {
+                    bytes += length(&packet.packet);
+                    self.serve(now, packet, arrived, out);
+                }
+                Ok(None) => return,
+                Err(next) => {
+                    self.next = Some(next);
+                    return;
+                }
             }
-            bytes += more;
-            self.serve(now, packet, arrived, out);
         }
     }
 

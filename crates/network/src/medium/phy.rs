@@ -182,6 +182,9 @@ const ACK: u32 = 14;
 const RTS: u32 = 20;
 const BLOCK_ACK: u32 = 32;
 
+/// The smallest contention window of DSSS.
+pub(crate) const DSSS_CW_MIN: u32 = 31;
+
 impl Phy {
     /// The physical layer of `settings`, whose responses are sent at the highest of the `basic` rates (kbit/s) that is
     /// not above that of what they answer; without `basic`, at 1, 2, 5.5 and 11 or 6, 12 and 24 Mbit/s.
@@ -213,7 +216,7 @@ impl Phy {
         let mut phy = Self {
             slot: if long_slot { micros(20) } else { micros(9) },
             sifs,
-            cw_min: if settings.standard == Standard::B { 31 } else { 15 },
+            cw_min: if settings.standard == Standard::B { DSSS_CW_MIN } else { 15 },
             cw_max: 1023,
             first,
             responses: Vec::new(),
@@ -301,15 +304,29 @@ impl Phy {
         self.sifs + mode.airtime(ACK)
     }
 
+    /// Whether `kbit` can be a basic rate: one of DSSS or OFDM that this physical layer has.
+    pub fn has_basic(&self, kbit: u32) -> bool {
+        self.modes.iter().any(|mode| mode.kbit == kbit && mode.modulation != Modulation::Ht)
+    }
+
     /// The fastest rate for data.
     pub fn fastest(&self) -> u8 {
-        let rates = self.modes.iter().enumerate().skip(usize::from(self.first));
-        rates.max_by_key(|(_, mode)| mode.kbit).map_or(0, |(index, _)| index as u8)
+        self.fastest_for(false)
+    }
+
+    /// The fastest rate for data, of a station of 802.11b in a mixed network where `dsss`.
+    pub fn fastest_for(&self, dsss: bool) -> u8 {
+        self.data_modes_for(dsss).max_by_key(|mode| self.modes[usize::from(*mode)].kbit).unwrap_or(0)
     }
 
     /// The rates for data, by number.
     pub fn data_modes(&self) -> impl Iterator<Item = u8> {
-        self.first..self.modes.len() as u8
+        self.data_modes_for(false)
+    }
+
+    /// The rates for data by number, of a station of 802.11b in a mixed network where `dsss`.
+    pub fn data_modes_for(&self, dsss: bool) -> impl Iterator<Item = u8> {
+        if dsss && self.first > 0 { 0..self.first } else { self.first..self.modes.len() as u8 }
     }
 }
 

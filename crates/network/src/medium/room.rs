@@ -14,6 +14,9 @@ pub(crate) struct Addressed<P> {
     pub(crate) to: u32,
 }
 
+/// One that waits, with the time of its arrival.
+pub(crate) type Waiting<P> = (Addressed<P>, Time);
+
 impl<P: Packet> Packet for Addressed<P> {
     #[inline]
     fn size(&self) -> Bytes {
@@ -99,11 +102,26 @@ impl<P: Packet> Room<P> {
 
     /// The packet whose turn it is, with the time of its arrival.
     #[inline]
-    pub(crate) fn pop(&mut self, now: Time, out: &mut Reports<'_, impl Listener<P>>) -> Option<(Addressed<P>, Time)> {
+    pub(crate) fn pop(&mut self, now: Time, out: &mut Reports<'_, impl Listener<P>>) -> Option<Waiting<P>> {
         if self.queue.packets() == 0 {
             return None;
         }
         self.queue.pop(now, out)
+    }
+
+    /// The next packet for station `to` that `fits`, wherever it waits in a queue that is first in, first out. In any
+    /// other queue only the one whose turn it is: if it does not fit, it is the `Err`.
+    pub(crate) fn pop_for(
+        &mut self,
+        now: Time,
+        to: u32,
+        fits: impl Fn(&P) -> bool,
+        out: &mut Reports<'_, impl Listener<P>>,
+    ) -> Result<Option<Waiting<P>>, Waiting<P>> {
+        if self.queue.packets() == 0 {
+            return Ok(None);
+        }
+        self.queue.pop_first(now, |next| next.to == to && fits(&next.packet), out)
     }
 
     /// Whether a packet of `size` finds no room. One that finds nothing in service need not wait.

@@ -40,6 +40,8 @@ pub struct StationSettings {
     pub rate: RateSettings,
     /// How frames between it and the access point are lost, in both directions.
     pub errors: FrameErrors,
+    /// It is one of 802.11b in a network of 802.11g with protection: frames from and to it go at DSSS rates.
+    pub dsss: bool,
 }
 
 /// A queue whose frames contend for the medium: that of a station (DCF), or of one of its access categories (EDCA).
@@ -64,19 +66,26 @@ pub struct Category {
     pub cw_min: Option<u32>,
     /// Largest contention window; `None`: that of the physical layer.
     pub cw_max: Option<u32>,
+    /// How long it sends when its turn comes, frame after frame (TXOP limit); zero for one frame or A-MPDU.
+    pub txop: Span,
 }
 
 impl Category {
+    /// Whether it contends otherwise than DCF.
+    pub(crate) fn is_edca(&self) -> bool {
+        Self { txop: Span::ZERO, ..*self } != Self::DCF
+    }
+
     /// The one of DCF.
-    pub const DCF: Self = Self { priority: 0, aifsn: 2, cw_min: None, cw_max: None };
+    pub const DCF: Self = Self { priority: 0, aifsn: 2, cw_min: None, cw_max: None, txop: Span::ZERO };
     /// EDCA, best effort (the defaults of clause 8.4.2.31, table 8-105, for OFDM; without TXOPs).
-    pub const BEST_EFFORT: Self = Self { priority: 1, aifsn: 3, cw_min: None, cw_max: None };
+    pub const BEST_EFFORT: Self = Self { priority: 1, aifsn: 3, cw_min: None, cw_max: None, txop: Span::ZERO };
     /// EDCA, background.
-    pub const BACKGROUND: Self = Self { priority: 0, aifsn: 7, cw_min: None, cw_max: None };
+    pub const BACKGROUND: Self = Self { priority: 0, aifsn: 7, cw_min: None, cw_max: None, txop: Span::ZERO };
     /// EDCA, video.
-    pub const VIDEO: Self = Self { priority: 2, aifsn: 2, cw_min: Some(7), cw_max: Some(15) };
+    pub const VIDEO: Self = Self { priority: 2, aifsn: 2, cw_min: Some(7), cw_max: Some(15), txop: Span::ZERO };
     /// EDCA, voice.
-    pub const VOICE: Self = Self { priority: 3, aifsn: 2, cw_min: Some(3), cw_max: Some(7) };
+    pub const VOICE: Self = Self { priority: 3, aifsn: 2, cw_min: Some(3), cw_max: Some(7), txop: Span::ZERO };
 }
 
 /// A-MPDUs (clause 9.12).

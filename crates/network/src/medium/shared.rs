@@ -1,8 +1,12 @@
 //! The medium at work: who sends when, and what becomes of it.
 
+mod burst;
+mod within;
+
 use units::{Bytes, Random, Span, Time};
 
-use super::access::{Access, Most, RetryLimits};
+use self::burst::Burst;
+use super::access::{Access, Most, Mpdu, RetryLimits};
 use super::errors::Loss;
 use super::phy::{Modulation, Phy};
 use super::rates::{Rates, Report};
@@ -27,8 +31,10 @@ pub struct Medium<P> {
     idle_from: Time,
     /// The frames on the air end.
     busy_until: Time,
-    /// When the next backoff ends.
+    /// When the next backoff ends, or the next frame of a TXOP begins.
     next: Time,
+    /// Who sends on without a backoff.
+    burst: Option<Burst>,
     backoffs: Random,
     errors: Random,
 }
@@ -97,7 +103,7 @@ impl<P: Packet> Medium<P> {
         let accesses: Vec<_> = accesses.map(|(i, access)| Access::new(access, settings, &phy, queues(i))).collect();
         let megahertz = settings.phy.megahertz();
         let pairs = settings.stations.iter().flat_map(|station| [station; 2]).map(|station| Pair {
-            rates: Rates::new(&station.rate, &phy),
+            rates: Rates::new(&station.rate, &phy, station.dsss),
             errors: phy.modes.iter().map(|mode| station.errors.at(mode, megahertz)).collect(),
         });
         let conventions = settings.conventions;
@@ -105,7 +111,7 @@ impl<P: Packet> Medium<P> {
             conventions,
             eifs_excess: phy.eifs_excess(conventions.eifs_rate),
             every_slot: match conventions.countdown {
-                Countdown::Standard => settings.accesses.iter().any(|access| access.category != super::Category::DCF),
+                Countdown::Standard => settings.accesses.iter().any(|access| access.category.is_edca()),
                 Countdown::IdleSlots => false,
                 Countdown::EverySlot => true,
             },
@@ -125,6 +131,7 @@ impl<P: Packet> Medium<P> {
             idle_from: Time::ZERO,
             busy_until: Time::ZERO,
             next: Time::NEVER,
+            burst: None,
             accesses,
             phy,
             backoffs,
@@ -172,7 +179,7 @@ impl<P: Packet> Medium<P> {
             }
             return;
         }
-        if contender.sending.is_empty() {
+        if contender.sending.is_empty() && self.burst.is_none_or(|burst| burst.access != access) {
             contender.pull(now, &mut out);
             if !contender.sending.is_empty() {
                 self.contend(now, access);
@@ -221,7 +228,9 @@ impl<P: Packet> Medium<P> {
     fn schedule(&mut self) {
         let slot = self.phy.slot;
         let due = self.counting.iter().filter(|counter| counter.ready).map(|counter| counter.due(slot));
-        self.next = due.min().unwrap_or(Time::NEVER);
+        // Nobody else's turn comes within SIFS.
+        let due = if self.burst.is_some() { Some(self.busy_until + self.phy.sifs) } else { due.min() };
+        self.next = due.unwrap_or(Time::NEVER);
     }
 
     /// What was on the air is over by `now`: its senders turn to their next packets.
@@ -258,17 +267,25 @@ impl<P: Packet> Medium<P> {
         if self.next > now {
             return;
         }
+        if let Some(burst) = self.burst.take() {
+            return self.go_on(now, burst, out);
+        }
         self.count(now);
         let losers = self.resolve_within_stations();
         let idle_from = match self.senders[..] {
             [] => return self.schedule(),
-            [access] => self.send_alone(now, access, out),
+            [access] => self.send_alone(now, access, None, out),
             _ => self.collide(now, out),
         };
         self.idle_from = idle_from;
         for access in losers {
             self.lose_turn(now, access, out);
         }
+        self.resume(idle_from);
+    }
+
+    /// All that do not send count on from when the medium is idle.
+    fn resume(&mut self, idle_from: Time) {
         for counter in &mut self.counting {
             // The senders have theirs already.
             let contender = &self.accesses[counter.access as usize];
@@ -303,41 +320,10 @@ impl<P: Packet> Medium<P> {
         });
     }
 
-    /// Of the queues of one station whose turn has come only that of the highest priority sends; gives the others.
-    fn resolve_within_stations(&mut self) -> Vec<u32> {
-        let mut losers = Vec::new();
-        if self.senders.len() > 1 && self.rules.every_slot {
-            let accesses = &self.accesses;
-            let rank = |access: u32| (accesses[access as usize].priority, std::cmp::Reverse(access));
-            let all = self.senders.clone();
-            self.senders.retain(|&access| {
-                let station = accesses[access as usize].station;
-                let mut rivals = all.iter().filter(|&&rival| accesses[rival as usize].station == station);
-                let wins = rivals.all(|&rival| rank(rival) <= rank(access));
-                if !wins {
-                    losers.push(access);
-                }
-                wins
-            });
-        }
-        losers
-    }
-
-    /// `access` lost its turn to another queue of its station: as after a collision, without a frame on the air.
-    fn lose_turn(&mut self, now: Time, access: u32, out: &mut impl Listener<P>) {
-        let contender = &mut self.accesses[access as usize];
-        let mut out = Reports { access, listener: out };
-        contender.fail(false, &self.rules.retries, now, &mut out);
-        contender.pull(now, &mut out);
-        let ready = !contender.sending.is_empty();
-        let from = self.idle_from + contender.ifs;
-        let left = contender.draw(&mut self.backoffs);
-        self.counting.push(Counter { access, left, ready, from });
-    }
-
-    /// `access` sends and nobody else does. Gives the instant at which the others find the medium idle.
-    fn send_alone(&mut self, now: Time, access: u32, out: &mut impl Listener<P>) -> Time {
-        let shot = self.aim(now, access, out);
+    /// `access` sends and nobody else does, within a TXOP that ends `until` or as the first of one. Gives the instant
+    /// at which the others find the medium idle.
+    fn send_alone(&mut self, now: Time, access: u32, until: Option<Time>, out: &mut impl Listener<P>) -> Time {
+        let shot = self.aim(now, access, until, out);
         let data = now + shot.before;
         let data_end = data + shot.data;
         let loss = self.pairs[self.pair(access, shot.to)].errors[usize::from(shot.mode)];
@@ -366,6 +352,9 @@ impl<P: Packet> Medium<P> {
             contender.fail(!shot.rts.is_zero(), &self.rules.retries, end, &mut reports)
         };
         self.report(now, access, &shot, acknowledged, last);
+        if understood && self.may_go_on(access, until.unwrap_or(now + self.accesses[access as usize].txop)) {
+            return idle_from;
+        }
         self.count_again(access, resume);
         idle_from
     }
@@ -377,7 +366,7 @@ impl<P: Packet> Medium<P> {
         let mut shots = Vec::with_capacity(senders.len());
         let mut busy_until = now;
         for &access in &senders {
-            let shot = self.aim(now, access, out);
+            let shot = self.aim(now, access, None, out);
             let rts = !shot.rts.is_zero();
             let data = now + shot.lead + shot.rts;
             let end = if rts { data } else { data + shot.data };
@@ -428,34 +417,37 @@ impl<P: Packet> Medium<P> {
         if to == ACCESS_POINT { 2 * from as usize } else { 2 * to as usize + 1 }
     }
 
-    /// What `access` sends now.
-    fn aim(&mut self, now: Time, access: u32, out: &mut impl Listener<P>) -> Shot {
-        let (to, tries, first_bytes) = match self.accesses[access as usize].sending.front() {
-            Some(first) => (first.to, first.short + first.long, first.bytes),
-            None => unreachable!("a station whose turn comes has something to send"),
-        };
-        let pair = self.pair(access, to);
-        let mode = self.pairs[pair].rates.choose(now, tries, first_bytes, &mut self.backoffs);
+    /// What `access` sends now, within a TXOP that ends `until` where it does not begin.
+    fn aim(&mut self, now: Time, access: u32, until: Option<Time>, out: &mut impl Listener<P>) -> Shot {
+        let mode = self.choose(now, access);
+        self.accesses[access as usize].chosen = None;
+        let left = self.time_left(now, access, mode, until);
         let rate = &self.phy.modes[usize::from(mode)];
         let contender = &mut self.accesses[access as usize];
         let mut aggregate = false;
         if let Some(aggregation) = self.rules.aggregation.filter(|_| rate.modulation == Modulation::Ht) {
-            let in_time = aggregation.time.as_nanos().saturating_mul(u64::from(rate.kbit)) / 8_000_000;
+            let time = left.min(aggregation.time);
+            let in_time = time.as_nanos().saturating_mul(u64::from(rate.kbit)) / 8_000_000;
             let most = Most { frames: aggregation.frames, bytes: aggregation.bytes.min(in_time as u32) };
             contender.gather(now, most, &mut Reports { access, listener: out });
             aggregate = contender.sending.iter().filter(|frame| !frame.received).count() > 1;
         }
+        let Some(&Mpdu { to, short, long, bytes: first_bytes, .. }) = contender.sending.front() else {
+            unreachable!("a station whose turn comes has something to send")
+        };
         let missing = contender.sending.iter().filter(|frame| !frame.received);
         let frames = missing.clone().count() as u32;
         let bytes = if aggregate { contender.aggregate_bytes() } else { missing.map(|frame| frame.bytes).sum() };
         let sifs = self.phy.sifs;
         let lead = self.phy.cts_to_self(mode).map_or(Span::ZERO, |cts| cts + sifs);
-        let protects = self.rules.rts_threshold.is_some_and(|threshold| bytes > threshold);
+        // What comes later in a TXOP is protected by what came first.
+        let lead = if until.is_some() { Span::ZERO } else { lead };
+        let protects = until.is_none() && self.rules.rts_threshold.is_some_and(|threshold| bytes > threshold);
         let (rts, cts) = if protects { self.phy.rts_cts(mode) } else { (Span::ZERO, Span::ZERO) };
         let before = if protects { lead + rts + sifs + cts + sifs } else { lead };
         let response = if aggregate { self.phy.block_ack(mode) } else { self.phy.ack(mode) };
         let (data, answer, timeout) = (rate.airtime(bytes), sifs + response, self.phy.response_timeout(mode));
-        Shot { to, mode, bytes, first_bytes, frames, tries, lead, rts, before, data, answer, timeout }
+        Shot { to, mode, bytes, first_bytes, frames, tries: short + long, lead, rts, before, data, answer, timeout }
     }
 
     fn report(&mut self, now: Time, access: u32, shot: &Shot, acknowledged: u32, last: bool) {

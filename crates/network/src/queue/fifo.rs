@@ -28,4 +28,10 @@ impl<P> Fifo<P> {
     pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
         self.waiting.pop_front()
     }
+
+    /// The first packet that `fits`, with the time of its arrival.
+    pub(crate) fn pop_first(&mut self, fits: impl Fn(&P) -> bool) -> Option<(P, Time)> {
+        let index = self.waiting.iter().position(|(packet, _)| fits(packet))?;
+        self.waiting.remove(index)
+    }
 }

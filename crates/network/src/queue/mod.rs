@@ -263,6 +263,27 @@ impl<P: Packet> Queue<P> {
         Some((packet, arrived))
     }
 
+    /// The first packet that `fits` of a queue that is first in, first out; of any other the one whose turn it is. If
+    /// that does not fit, it is the `Err`.
+    pub(crate) fn pop_first(
+        &mut self,
+        now: Time,
+        fits: impl Fn(&P) -> bool,
+        out: &mut impl Egress<P>,
+    ) -> Result<Option<(P, Time)>, (P, Time)> {
+        if self.managed.is_some() {
+            return match self.pop_managed(now, out) {
+                Some(next) if !fits(&next.0) => Err(next),
+                next => Ok(next),
+            };
+        }
+        let next = self.fifo.pop_first(fits);
+        if let Some((packet, _)) = &next {
+            self.count.remove(packet);
+        }
+        Ok(next)
+    }
+
     #[inline(never)]
     fn pop_managed(&mut self, now: Time, out: &mut impl Egress<P>) -> Option<(P, Time)> {
         // What a discipline does must not depend on how often an empty queue is looked at.

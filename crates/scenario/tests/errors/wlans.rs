@@ -113,3 +113,51 @@ fn an_access_category_where_there_is_none() {
          true` there"
     );
 }
+
+#[test]
+fn keys_of_802_11n_are_for_802_11n() {
+    for (key, value) in [("channel_width", "\"40MHz\""), ("short_guard_interval", "true"), ("streams", "1")] {
+        assert_eq!(
+            wlan(&format!("standard = \"802.11g\", stations = 1, {key} = {value}")),
+            format!("demo.toml, line 2: wlans.0.{key}: is for networks of `802.11n`")
+        );
+    }
+    assert_eq!(
+        wlan("standard = \"802.11n\", stations = 1, streams = 5"),
+        "demo.toml, line 2: wlans.0.streams: must be from 1 to 4"
+    );
+}
+
+#[test]
+fn txops_are_short_and_those_of_the_standard_by_category() {
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = 1, txop = \"1s\""),
+        "demo.toml, line 2: wlans.0.txop: `1s` is no TXOP limit: write `standard`, or a time up to 8.16ms"
+    );
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = 1, txop = \"standard\""),
+        "demo.toml, line 2: wlans.0.txop: `standard` is by access category: write `edca = true` too, or a time"
+    );
+}
+
+#[test]
+fn basic_rates_are_rates_of_the_standard() {
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = 1, basic_rates = [\"6mbit\", \"7mbit\"]"),
+        "demo.toml, line 2: wlans.0.basic_rates: `7mbit` is no rate of this standard without MCS"
+    );
+}
+
+#[test]
+fn a_station_of_another_standard_is_one_of_802_11b_in_802_11g() {
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = [{ name = \"old\", standard = \"802.11a\" }]"),
+        "demo.toml, line 2: wlans.0.stations.0.standard: must be that of the network, or `802.11b` in a network of \
+         `802.11g`"
+    );
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = [{ name = \"old\", standard = \"802.11b\", rate = \"54mbit\" }]"),
+        "demo.toml, line 2: wlans.0.stations.0.rate: `54mbit` is no rate of this standard; there are 1mbit, 2mbit, \
+         5.5mbit, 11mbit"
+    );
+}

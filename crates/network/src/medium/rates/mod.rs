@@ -13,7 +13,7 @@ use self::arf::AutoRateFallback;
 use self::freebsd::Freebsd;
 use self::minstrel::Minstrel;
 use self::sample_rate::SampleRate;
-use super::phy::Phy;
+use super::phy::{DSSS_CW_MIN, Phy};
 
 /// How the rate of a frame is chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,18 +67,18 @@ pub(crate) enum Rates {
 }
 
 impl Rates {
-    pub(crate) fn new(settings: &RateSettings, phy: &Phy) -> Self {
+    pub(crate) fn new(settings: &RateSettings, phy: &Phy, dsss: bool) -> Self {
         match settings {
-            RateSettings::Fastest => Self::Fixed(phy.fastest()),
+            RateSettings::Fastest => Self::Fixed(phy.fastest_for(dsss)),
             RateSettings::Fixed(mode) => Self::Fixed(*mode),
-            RateSettings::Arf => Self::Adaptive(Box::new(AutoRateFallback::new(ladder(phy)))),
-            RateSettings::SampleRate => Self::Adaptive(Box::new(SampleRate::new(Nominal::new(phy)))),
+            RateSettings::Arf => Self::Adaptive(Box::new(AutoRateFallback::new(ladder(phy, dsss)))),
+            RateSettings::SampleRate => Self::Adaptive(Box::new(SampleRate::new(Nominal::new(phy, dsss)))),
             RateSettings::SampleRateFreebsd => {
-                let nominal = Nominal::new(phy);
+                let nominal = Nominal::new(phy, dsss);
                 let kbit: Vec<u32> = nominal.ladder.iter().map(|mode| phy.modes[usize::from(*mode)].kbit).collect();
                 Self::Adaptive(Box::new(Freebsd::new(nominal, &kbit)))
             }
-            RateSettings::Minstrel => Self::Adaptive(Box::new(Minstrel::new(Nominal::new(phy)))),
+            RateSettings::Minstrel => Self::Adaptive(Box::new(Minstrel::new(Nominal::new(phy, dsss)))),
         }
     }
 
@@ -99,8 +99,8 @@ impl Rates {
 }
 
 /// The rates for data from slow to fast; of equal ones the one with fewer streams.
-fn ladder(phy: &Phy) -> Vec<u8> {
-    let mut modes: Vec<u8> = phy.data_modes().collect();
+fn ladder(phy: &Phy, dsss: bool) -> Vec<u8> {
+    let mut modes: Vec<u8> = phy.data_modes_for(dsss).collect();
     modes.sort_by_key(|mode| phy.modes[usize::from(*mode)].kbit);
     modes.dedup_by_key(|mode| phy.modes[usize::from(*mode)].kbit);
     modes
@@ -124,15 +124,15 @@ impl Nominal {
     /// The class of large frames.
     pub(crate) const LARGE: usize = 1;
 
-    pub(crate) fn new(phy: &Phy) -> Self {
-        let ladder = ladder(phy);
+    pub(crate) fn new(phy: &Phy, dsss: bool) -> Self {
+        let ladder = ladder(phy, dsss);
         let micros = |span: Span| span.as_nanos() as f64 / 1e3;
         let exchange = Self::SIZES.map(|bytes| {
             let of = |&mode: &u8| phy.modes[usize::from(mode)].airtime(bytes) + phy.sifs + phy.ack(mode);
             ladder.iter().map(|mode| micros(of(mode))).collect()
         });
         let (difs, slot) = (micros(phy.difs()), micros(phy.slot));
-        Self { exchange, difs, slot, cw_min: phy.cw_min, cw_max: phy.cw_max, ladder }
+        Self { exchange, difs, slot, cw_min: if dsss { DSSS_CW_MIN } else { phy.cw_min }, cw_max: phy.cw_max, ladder }
     }
 
     /// The size class of a frame.

@@ -7,7 +7,7 @@ use crate::medium::{Phy, PhySettings, Standard};
 
 /// The rates of 802.11a, 0 to 7.
 pub(super) fn nominal() -> Nominal {
-    Nominal::new(&Phy::new(&PhySettings::of(Standard::A), &[]))
+    Nominal::new(&Phy::new(&PhySettings::of(Standard::A), &[]), false)
 }
 
 /// A sender of frames of 1536 bytes, each at most seven times, one every millisecond.

@@ -1,7 +1,10 @@
 //! What stations get of each other: slow ones, access categories, A-MPDUs.
 
+use units::{Random, Span, Time};
+
 use super::super::*;
 use super::saturation::{Saturated, network};
+use crate::testing::Parcel;
 
 /// Of 802.11n at 5 GHz with one stream and A-MPDUs of at most so many frames.
 fn high_throughput(stations: u32, frames: u32) -> MediumSettings {
@@ -111,4 +114,67 @@ fn a_thousand_stations_share_a_medium() {
     let seen = Saturated::run(&network(1000, 54_000), 1500, 2);
     assert!(seen.delivered.iter().sum::<u64>() > 500, "{}", seen.collided());
     assert!(seen.collided() > 0.8, "{}", seen.collided());
+}
+
+#[test]
+fn a_txop_has_one_backoff_for_many_frames() {
+    // 802.11a: a frame of 248 us and its ACK take 292 us. In 2048 us go six: 6 * 292 + 5 * 16 = 1832 us; the seventh
+    // would end after 1832 + 16 + 292 = 2140 us. 34 + 67.5 + 1832 us for 6 * 12,000 bits: 37.23 Mbit/s.
+    let mut settings = network(1, 54_000);
+    settings.accesses[1].category.txop = Span::from_micros(2048);
+    let seen = Saturated::run(&settings, 1500, 20);
+    assert!((seen.throughput(1500) - 37.23).abs() < 0.04, "{}", seen.throughput(1500));
+    // Stations collide over TXOPs and not over frames, and share the medium alike.
+    let mut settings = network(4, 54_000);
+    settings.accesses.iter_mut().for_each(|access| access.category.txop = Span::from_micros(2048));
+    let (bursts, single) = (Saturated::run(&settings, 1500, 60), Saturated::run(&network(4, 54_000), 1500, 60));
+    assert!(bursts.collisions * 4 < single.collisions, "{} {}", bursts.collisions, single.collisions);
+    let (most, least) = (bursts.delivered.iter().max().unwrap(), bursts.delivered[1..].iter().min().unwrap());
+    assert!(*most as f64 / (*least as f64) < 1.06, "{:?}", bursts.delivered);
+}
+
+#[test]
+fn a_txop_ends_with_a_frame_that_fails() {
+    let mut settings = network(1, 54_000);
+    settings.accesses[1].category.txop = Span::from_micros(2048);
+    settings.stations[1].errors = FrameErrors::Share(1.0);
+    let seen = Saturated::run(&settings, 1500, 5);
+    assert_eq!(seen.delivered[1], 0);
+    // Seven attempts with windows of 15, 31 ... 1023 and 248 + 45 + 34 us each: 2289 us and 1013.5 slots of 9 us.
+    let frames = seen.dropped[1] as f64;
+    assert!((frames * (7.0 * 327.0 + 1013.5 * 9.0) / 5e6 - 1.0).abs() < 0.05, "{frames}");
+}
+
+#[test]
+fn a_station_of_802_11b_sends_at_its_own_rates_beside_others() {
+    let mut settings = network(2, 54_000);
+    settings.phy = PhySettings { protection: true, ..PhySettings::of(Standard::G) };
+    settings.stations.iter_mut().for_each(|station| station.rate = RateSettings::Fastest);
+    settings.stations[2].dsss = true;
+    let one_of = |station: u32| {
+        let mut alone = settings.clone();
+        alone.accesses.retain(|access| [ACCESS_POINT, station].contains(&access.station));
+        Saturated::run(&alone, 1500, 20).throughput(1500)
+    };
+    // 11 Mbit/s: 192 + 1118 us, SIFS 10 us, an ACK of 203 us, DIFS 50 us, 15.5 slots of 20 us: 12,000 bits in 1883 us.
+    assert!((one_of(2) - 6.373).abs() < 0.02, "{}", one_of(2));
+    // 54 Mbit/s behind a CTS of 203 us and SIFS: 213 + 254 + 10 + 34 + 50 + 7.5 * 20 = 711 us.
+    assert!((one_of(1) - 16.878).abs() < 0.05, "{}", one_of(1));
+}
+
+#[test]
+fn an_aggregate_gathers_frames_for_one_station() {
+    // The access point has frames for two stations in turn: in one A-MPDU go those for one of them.
+    let settings = high_throughput(2, 64);
+    let stream = |name| Random::stream(1, name, 0);
+    let mut medium = Medium::new(&settings, stream("backoff"), stream("frame errors"), |_| stream("queue"));
+    let mut seen = Saturated { delivered: vec![0; 3], dropped: vec![0; 3], ..Saturated::default() };
+    for packet in 0..21 {
+        medium.offer(Time::ZERO, ACCESS_POINT, 1 + packet % 2, Parcel::of(0, 1500), &mut seen);
+    }
+    // Eleven for station 1, then ten for station 2.
+    while medium.next() != Time::NEVER {
+        medium.advance(medium.next(), &mut seen);
+    }
+    assert_eq!((seen.attempts, seen.delivered[0]), (2, 21));
 }

@@ -75,7 +75,7 @@ pub(super) fn network(stations: u32, kbit: u32) -> MediumSettings {
     let phy = PhySettings::of(Standard::A);
     let modes = Phy::new(&phy, &[]).modes;
     let mode = modes.iter().position(|mode| mode.kbit == kbit).unwrap() as u8;
-    let station = StationSettings { rate: RateSettings::Fixed(mode), errors: FrameErrors::None };
+    let station = StationSettings { rate: RateSettings::Fixed(mode), errors: FrameErrors::None, dsss: false };
     let access = |station| AccessSettings { station, queue: QueueSettings::default(), category: Category::DCF };
     MediumSettings {
         phy,
