@@ -56,6 +56,16 @@ def test_a_datagram_is_paired_with_the_next_one_back(call: Call) -> None:
     assert metrics.delay_percentile(call, 100, "there") == pytest.approx(50.0)
 
 
+def test_the_best_playout_weighs_delay_against_late_datagrams(call: Call) -> None:
+    # Four of five arrive, after 10, 12, 30 and 50 ms. Below 100 ms nothing is gained by being earlier, so
+    # the best playout waits for all: 20 % are lost, 95 * 20 / 45.1 = 42.13 below 93.2.
+    assert metrics.call_loss(call, "there") == pytest.approx(0.2)
+    assert metrics.call_best_rating(call, "there") == pytest.approx(93.2 - 95 * 20 / 45.1)
+    # With 300 ms of coding each of the 38 ms between 12 and 50 costs some 0.09: 3.6, less than two datagrams.
+    least = 93.2 - calls.delay_impairment(350.0) - 95 * 20 / 45.1
+    assert metrics.call_best_rating(call, "there", 300.0) == pytest.approx(least)
+
+
 def test_what_is_late_for_its_playout_is_lost(call: Call) -> None:
     # Played 10 + 20 ms after it was sent: 10, 30 and 12 ms are in time, 50 ms is late, one never arrives.
     assert metrics.playout_delay(call, "there", 20.0) == pytest.approx(30.0)

@@ -11,10 +11,12 @@ import typer
 from ackclock import _engine
 from ackclock.cli import completing, output
 from ackclock.cli.contenders import contenders
+from ackclock.cli.home import Home, check_no_home
 from ackclock.engines import Engine
 from ackclock.engines.live import Live, check_built_in
 from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
+from ackclock.report.calls import ALONE
 from ackclock.scenario import in_file
 
 
@@ -27,14 +29,34 @@ def compare(
             autocompletion=completing.controllers,
         ),
     ],
-    rate: Annotated[str, typer.Option(help="Rate of the bottleneck.")] = "10mbit",
+    rate: Annotated[
+        str | None,
+        typer.Option(help="Rate of the bottleneck; with --wlan of the wire. Default: 10mbit, 100mbit."),
+    ] = None,
     rtt: Annotated[str, typer.Option(help="Base RTT, without queueing.")] = "40ms",
-    queue: Annotated[str, typer.Option(help="Queue limit: 84p, 64kB, 100ms, 1bdp, infinite.")] = "1bdp",
+    queue: Annotated[
+        str | None,
+        typer.Option(
+            help="Queue limit: 84p, 64kB, 100ms, 1bdp, infinite; with --wlan of each station. "
+            "Default: 1bdp, 200p."
+        ),
+    ] = None,
     loss: Annotated[str, typer.Option(help="Random loss on the way of the data.")] = "0%",
     flows: Annotated[int, typer.Option(min=1, help="Flows of the controller in each run.")] = 1,
     duration: Annotated[str, typer.Option(help="Length of a run.")] = "60s",
     warmup: Annotated[str, typer.Option(help="Time at the start that the statistics leave out.")] = "0s",
     profile: output.ProfileOption = "linux",
+    wlan: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STANDARD", help="A call in a home network: 802.11a, 802.11b, 802.11g or 802.11n."
+        ),
+    ] = None,
+    stations: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Stations beside the phone, with --wlan. Default: 8.")
+    ] = None,
+    up: Annotated[bool, typer.Option("--up", help="The stations send, with --wlan; the default.")] = False,
+    down: Annotated[bool, typer.Option("--down", help="The stations receive, with --wlan.")] = False,
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,
@@ -50,9 +72,10 @@ def compare(
     pcap: output.PcapOption = None,
     as_json: output.JsonOption = False,
 ) -> None:
-    """Compare controllers on one path.
+    """Compare controllers on one path, or beside a call in a home network.
 
-    Example: `ackclock compare newreno cubic cdg --loss 1% --repeat 10 --out results`
+    Examples: `ackclock compare newreno cubic cdg --loss 1% --repeat 10 --out results`,
+    `ackclock compare newreno cubic cdg --wlan 802.11g --stations 8 --up`
     """
     output.check_current_folder()
     compared = contenders(controllers, live)
@@ -63,23 +86,37 @@ def compare(
     engine = _engine_of(live, Live(retries, gso_max_segs=gso_max_segs), simulator, pcap)
     report = output.Report(out, force, csv, as_json, figures, open_report)
     report.check()
-    path = {"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}
-    common: dict[str, Any] = {"duration": duration, "warmup": warmup, "profile": profile, "path": path}
+    common: dict[str, Any] = {"duration": duration, "warmup": warmup, "profile": profile}
+    made: dict[str, dict[str, Any]]
+    if wlan is None:
+        check_no_home(stations, up, down)
+        path = {"rate": rate or "10mbit", "rtt": rtt, "queue": queue or "1bdp", "loss": loss}
+        made = {one.name: {"flows": [one.flow(flows)], "path": path} for one in compared}
+        title = f"{', '.join(names)}: {path['rate']}, {rtt}, queue {path['queue']}, loss {loss}"
+    else:
+        if live:
+            raise InputError(
+                "--wlan: cannot be combined with --live; the kernel's TCP has no wireless network"
+            )
+        home = Home(wlan, stations or 8, up or not down, down, rate or "100mbit", rtt, queue or "200p", loss)
+        made = {ALONE: home.document()} | {one.name: home.document(one.flow(flows)) for one in compared}
+        title = f"A call beside {', '.join(names)}: {home.words()}"
     scenarios = {}
-    for one in compared:
-        document = {"name": one.name, "flows": [one.flow(flows)]} | common
+    for name, document in made.items():
         resolved = _engine.resolve_json(
-            json.dumps(document), output.overrides(settings), any_controller=engine.any_controller
+            json.dumps({"name": name} | document | common),
+            output.overrides(settings),
+            any_controller=engine.any_controller,
         )
-        if any(flow["cc"] != in_file(one.cc) for flow in json.loads(resolved)["flows"]):
+        wanted = [in_file(flow["cc"]) for flow in document["flows"]]
+        if [flow["cc"] for flow in json.loads(resolved)["flows"]] != wanted:
             raise InputError("--set flows.0.cc: `compare` takes the controllers as arguments")
-        scenarios[one.name] = resolved
+        scenarios[name] = resolved
     points = output.points(scenarios, seed, repeat, pcap)
     output.preflight(list(scenarios.values()), repeat, engine)
-    title = f"{', '.join(names)}: {rate}, {rtt}, queue {queue}, loss {loss}"
     from ackclock.cli.outcome import Outcome
 
-    outcome = Outcome(title, report)
+    outcome = Outcome(title, report, calls=wlan is not None)
     outcome.run(points, engine)
 
 

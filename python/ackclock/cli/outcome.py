@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.table import Table
@@ -17,7 +18,7 @@ from ackclock.cli import INTERRUPTED, INVALID
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import Report, file_name, notes, print_json, run_all, show
 from ackclock.engines import Engine
-from ackclock.report import Page, host, new_folder, notebook, number, write_json
+from ackclock.report import Page, calls, host, new_folder, notebook, number, write_json
 from ackclock.report.overview import HIGH, LOW, Overview, as_json, overview
 from ackclock.result import Run
 
@@ -38,6 +39,8 @@ class Outcome:
 
     title: str
     report: Report
+    calls: bool = False
+    """The runs have a call (``compare --wlan``), which is what they are compared by."""
 
     def run(self, points: Sequence[repetitions.Point[str]], engine: Engine) -> None:
         """Runs the points and ends the command; leaves with the status of an interrupted one if it was."""
@@ -55,11 +58,13 @@ class Outcome:
             notes.print(f"interrupted{saved}", markup=False, soft_wrap=True)
             raise typer.Exit(INTERRUPTED)
         summaries = _summaries(runs)
-        show(*_tables(summaries), summary.engine_line(summaries), as_json=self.report.as_json)
+        # Of a home the report has the flows and links: they are too many for the terminal.
+        tables = (calls.table(runs),) if self.calls else _tables(summaries)
+        show(*tables, summary.engine_line(summaries), as_json=self.report.as_json)
         for sentence in summary.invalid_reasons(summaries):
             notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
         if self.report.as_json:
-            print_json(summary.document(summaries))
+            print_json(self._document(runs, summaries))
         if summary.invalid_reasons(summaries):
             raise typer.Exit(INVALID)
 
@@ -97,8 +102,16 @@ class Outcome:
         with interrupts.stoppable():
             # After an interruption, drawing would take too long.
             interrupts.check()
-            _draw(page, by_label, folder, self.report.formats)
+            if self.calls:
+                page.draw(folder / "call.png", calls.CAPTION, partial(calls.figure, by_label))
+            background = {
+                label: of for label, of in by_label.items() if not self.calls or label != calls.ALONE
+            }
+            _draw(page, background, folder, self.report.formats)
         page.heading("Numbers")
+        if self.calls:
+            of_call = calls.table(runs)
+            page.table(notebook.heads(of_call), notebook.cells(of_call))
         _tabulate(page, summaries)
         if interrupts.asked:
             page.paragraph("Interrupted: the runs that had finished, without all their figures.", "miss")
@@ -112,7 +125,15 @@ class Outcome:
                     page.details(f"how far {label}, seed {run.seed} can be trusted", told)
         page.details("versions and host", json.dumps(host(), indent=2))
         page.write(folder / "index.html")
-        write_json(folder / "summary.json", summary.document(summaries))
+        write_json(folder / "summary.json", self._document(runs, summaries))
+
+    def _document(
+        self, runs: Sequence[tuple[str, Run]], summaries: Sequence[summary.Summary]
+    ) -> dict[str, Any]:
+        document = summary.document(summaries)
+        if self.calls:
+            document["calls"] = {label: one.as_json() for label, one in calls.qualities(runs).items()}
+        return document
 
 
 def _summaries(runs: Sequence[tuple[str, Run]]) -> list[summary.Summary]:

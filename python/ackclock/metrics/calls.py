@@ -115,6 +115,27 @@ def call_mos(run: Recorded, flow: str, buffer_ms: float = 60.0, coding_ms: float
 
 
 @metric
+def call_loss(run: Recorded, flow: str) -> float:
+    """The share of the datagrams of a flow that did not arrive."""
+    arrived = one_way_delays(run, flow)[1].size
+    table = run.table("datagrams")
+    return 1.0 - arrived / (float(column(table, "sequence")[of_flow(run, table, flow)].max()) + 1)
+
+
+@metric
+def call_best_rating(run: Recorded, flow: str, coding_ms: float = 20.0) -> float:
+    """The highest rating R that a fixed playout can give the receiver of a flow.
+
+    A longer playout delay loses fewer datagrams that come late, and a shorter one is heard earlier. All
+    percentiles of the delays are tried; the codec is that of ``call_rating``.
+    """
+    delays = one_way_delays(run, flow)[1]
+    arrived = 1.0 - call_loss(run, flow)
+    tried = [(float(np.percentile(delays, percent)), percent / 100) for percent in range(1, 101)]
+    return max(rating(delay + coding_ms, max(0.0, 1.0 - arrived * share)) for delay, share in tried)
+
+
+@metric
 def stall_fraction(
     run: Tables, flow: str, start: float, stop: float, width: float = 5.0, below: float = 100e3
 ) -> float:

@@ -1,7 +1,7 @@
 //! SampleRate as FreeBSD's driver of Atheros chips has it (`sys/dev/ath/ath_rate/sample`, FreeBSD 9).
 //!
 //! It differs from the thesis in this. Averages are moving, of weight 5 % after the first 20 frames, and no average
-//! grows old. Other rates are sampled for 10 % of the time on the air, in turn, at most two steps above the rate in use.
+//! grows old. Other rates are sampled for 10 % of the time on the air, in turn, at most two steps above the one in use.
 //! A rate is kept for a second, unless the best is twice as fast. A frame is sent four times at its rate, three times
 //! one step lower, four times two steps lower, then at the lowest; the time of all of it counts for its first rate, and
 //! what followed for the rates that followed. The first frame goes at 36 Mbit/s or what is next below.

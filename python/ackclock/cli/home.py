@@ -1,0 +1,97 @@
+"""The home network of ``ackclock compare --wlan``: a phone with a call, and stations beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ackclock import _engine
+from ackclock.errors import InputError
+from ackclock.report.calls import DIRECTIONS
+
+CALL = {
+    "cc": "newreno",
+    "kind": "datagram",
+    "echo": False,
+    "packet_size": "200B",
+    "source": {"rate": "80kbit"},
+    "start_jitter": "20ms",
+}
+"""G.711: 160 bytes of voice and 40 of headers every 20 ms, each way. The controller only observes."""
+
+
+@dataclass(frozen=True)
+class Home:
+    """An access point, a phone and stations on one channel, and a server behind a wire."""
+
+    standard: str
+    stations: int
+    up: bool
+    down: bool
+    rate: str
+    """Of the wire."""
+    rtt: str
+    queue: str
+    """Of each station and of the access point."""
+    loss: str
+    """On the wire."""
+
+    def words(self) -> str:
+        """What runs, in words."""
+        sends = " and ".join([word for word, on in (("send", self.up), ("receive", self.down)) if on])
+        ends = f"{self.standard}, {self.stations} stations that {sends}"
+        return f"{ends}, wire {self.rate}, {self.rtt}, queue {self.queue}, loss {self.loss}"
+
+    def document(self, background: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The scenario with the flows ``background`` (a table) at each station and in each direction.
+
+        They come first, so that ``flows.0`` is one of the background.
+        """
+        wire = {
+            "from": "ap",
+            "to": "server",
+            "rate": self.rate,
+            "delay": _half(self.rtt),
+            "queue": "1000p",
+            "loss": self.loss,
+            "duplex": True,
+        }
+        stations = [{"name": "phone"}, {"name": "sta", "count": self.stations}]
+        wlan = {"standard": self.standard, "stations": stations, "queue": self.queue}
+        flows = [
+            {**background, "name": f"{way}-{number}", "from": start, "to": end, "start_jitter": "200ms"}
+            for way, on in (("up", self.up), ("down", self.down))
+            for number in range(self.stations)
+            if on and background is not None
+            for start, end in [_ends(way, f"sta-{number}")]
+        ]
+        calls = [
+            {"name": name} | CALL | dict(zip(("from", "to"), _ends(way, "phone"), strict=True))
+            for name, way in zip(DIRECTIONS, ("up", "down"), strict=True)
+        ]
+        return {
+            "wlans": [wlan],
+            "links": [wire],
+            "flows": [*flows, *calls],
+            "record": {"datagrams": True},
+        }
+
+
+def check_no_home(stations: int | None, up: bool, down: bool) -> None:
+    """Options of home networks need one."""
+    for option, given in (("--stations", stations is not None), ("--up", up), ("--down", down)):
+        if given:
+            raise InputError(f"{option}: only home networks have stations, with --wlan 802.11g")
+
+
+def _ends(way: str, station: str) -> tuple[str, str]:
+    return (station, "server") if way == "up" else ("server", station)
+
+
+def _half(rtt: str) -> str:
+    """Half of a time as the language writes it."""
+    try:
+        return f"{_engine.quantity(rtt, 'time') * 1e6 / 2:.3f}us"
+    except ValueError as error:
+        raise InputError(f"--rtt: {error}") from None

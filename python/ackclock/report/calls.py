@@ -1,0 +1,144 @@
+"""What background flows do to a call: a table, a figure, and numbers of the runs of ``compare --wlan``.
+
+Of the two directions of a call the worse one counts. Delay and losses are those of the network; R and MOS are
+what is left of the call at the best fixed playout (metric ``call_best_rating``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from ackclock.metrics import Array, column
+from ackclock.metrics.calls import call_best_rating, call_loss, mean_opinion_score, one_way_delays
+from ackclock.result import Run
+
+if TYPE_CHECKING:
+    from ackclock.plots.figure import Figure
+
+DIRECTIONS = ("call-up", "call-down")
+"""The flows of the call: from the phone, and to it."""
+
+ALONE = "nothing"
+"""The label of the run in which nothing is beside the call."""
+
+CAPTION = "One-way delay of the call, the worse direction; what is missing to 100 % was lost"
+
+CATEGORIES = ((90, "best"), (80, "high"), (70, "medium"), (60, "low"), (50, "poor"))
+"""The categories of speech quality, from which R on (ITU-T G.109, table 1)."""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What became of a call, and of the flows beside it."""
+
+    goodput_mbps: float
+    """Of all background flows together."""
+    delay_p50_ms: float
+    delay_p95_ms: float
+    loss: float
+    """The share of the datagrams that were lost."""
+    rating: float
+    """R of the E-model."""
+
+    @property
+    def mos(self) -> float:
+        """The mean opinion score, 1 to 4.5."""
+        return mean_opinion_score(self.rating)
+
+    @property
+    def category(self) -> str:
+        """The category of speech quality; below ``poor`` connections are not recommended."""
+        return next((word for least, word in CATEGORIES if self.rating >= least), "useless")
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers with their units in the names."""
+        return {
+            "goodput_mbps": self.goodput_mbps,
+            "delay_p50_ms": self.delay_p50_ms,
+            "delay_p95_ms": self.delay_p95_ms,
+            "loss": self.loss,
+            "rating": self.rating,
+            "mos": self.mos,
+            "category": self.category,
+        }
+
+
+def quality(run: Run) -> Quality:
+    """The call of one run."""
+    worse = worse_direction(run)
+    delays = one_way_delays(run, worse)[1]
+    names = run.flows["name"].to_pylist()
+    background = np.array([name not in DIRECTIONS for name in names])
+    p50, p95 = np.percentile(delays, [50, 95])
+    return Quality(
+        goodput_mbps=float(column(run.flows, "goodput_bps")[background].sum()) / 1e6,
+        delay_p50_ms=float(p50),
+        delay_p95_ms=float(p95),
+        loss=call_loss(run, worse),
+        rating=call_best_rating(run, worse),
+    )
+
+
+def worse_direction(run: Run) -> str:
+    """The direction of the call with the lower R."""
+    return min(DIRECTIONS, key=lambda flow: call_best_rating(run, flow))
+
+
+def qualities(runs: Sequence[tuple[str, Run]]) -> dict[str, Quality]:
+    """Medians over the repetitions of each label."""
+    found: dict[str, list[Quality]] = {}
+    for label, run in runs:
+        found.setdefault(label, []).append(quality(run))
+
+    def median(of: Sequence[Quality], name: str) -> float:
+        return float(np.median([getattr(one, name) for one in of]))
+
+    fields = ("goodput_mbps", "delay_p50_ms", "delay_p95_ms", "loss", "rating")
+    return {label: Quality(**{name: median(of, name) for name in fields}) for label, of in found.items()}
+
+
+def table(runs: Sequence[tuple[str, Run]]) -> Table:
+    """A row for each controller: what the call is worth, and what the background gets."""
+    made = Table(title="one-way delay and quality of the call", title_justify="left")
+    made.add_column("beside", overflow="fold")
+    for head in ("p50\nms", "p95\nms", "lost\n%", "R", "MOS"):
+        made.add_column(head, justify="right")
+    made.add_column("quality")
+    made.add_column("background\nMbit/s", justify="right")
+    for label, one in qualities(runs).items():
+        numbers = (f"{one.delay_p50_ms:.1f}", f"{one.delay_p95_ms:.1f}", f"{100 * one.loss:.2f}")
+        rated = (f"{one.rating:.0f}", f"{one.mos:.2f}", one.category, f"{one.goodput_mbps:.2f}")
+        made.add_row(Text(label), *numbers, *rated)
+    return made
+
+
+def figure(runs: Mapping[str, Sequence[Run]]) -> Figure:
+    """The distribution of the delays of the call beside each controller, all repetitions together."""
+    from ackclock.plots import Axis, Panel, Series, draw
+
+    series = [Series(label, _controller(of[0]), *_distribution(of)) for label, of in runs.items()]
+    return draw([Panel("", series)], Axis("one-way delay of the call (ms)", "log"), Axis("datagrams (%)"))
+
+
+def _controller(run: Run) -> str:
+    """That of the background; empty where there is none."""
+    named = zip(run.flows["name"].to_pylist(), run.flows["cc"].to_pylist(), strict=True)
+    return next((str(cc) for name, cc in named if name not in DIRECTIONS), "")
+
+
+def _distribution(runs: Sequence[Run]) -> tuple[Array, Array]:
+    """Delays (ms), and the percentage of all datagrams that took no longer."""
+    delays, sent = [], 0.0
+    for run in runs:
+        own = one_way_delays(run, worse_direction(run))[1]
+        delays.append(own)
+        sent += own.size / (1.0 - call_loss(run, worse_direction(run)))
+    all_delays = np.sort(np.concatenate(delays))
+    shown = np.unique(np.linspace(0, all_delays.size - 1, 400).astype(np.int64))
+    return all_delays[shown], 100 * (shown + 1) / sent
