@@ -78,7 +78,7 @@ def cases(incomplete: str) -> list[str]:
 
 def formats(incomplete: str) -> list[str]:
     """Formats of ``export``."""
-    return _beginning(incomplete, ["csv", "flent", "iperf3", "mm-link", "qlog"])
+    return _beginning(incomplete, ["csv", "flent", "iperf3", "mm-link", "qlog", "radiotap"])
 
 
 def keys() -> list[str]:

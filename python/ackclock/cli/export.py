@@ -18,14 +18,14 @@ def export(
         str,
         typer.Option(
             metavar="FORMAT",
-            help="csv, flent, iperf3, mm-link or qlog.",
+            help="csv, flent, iperf3, mm-link, qlog or radiotap.",
             autocompletion=completing.formats,
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write into.")] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Replace files of those names.")] = False,
 ) -> None:
-    """Write the runs of a folder for another tool: Flent, qvis, Mahimahi's plots, readers of iperf3.
+    """Write the runs of a folder for another tool: Flent, qvis, Mahimahi, Wireshark, iperf3's readers.
 
     Example: `ackclock export results --to flent --out flent`
     """
@@ -34,7 +34,7 @@ def export(
     if to not in FORMATS:
         raise InputError(f"--to {to}: must be one of {', '.join(FORMATS)}")
     runs = Runs.load(folder)
-    if to != "csv" and any(not run.flow_series.num_rows for run in runs):
+    if to not in ("csv", "radiotap") and any(not run.flow_series.num_rows for run in runs):
         raise InputError(f"{folder}: a run has no series (record.flow_series was off)")
     suffix, write = FORMATS[to]
     places = [out / f"{output.file_name(run.scenario['name'])}-seed-{run.seed}{suffix}" for run in runs]

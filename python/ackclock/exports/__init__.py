@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ackclock.exports import csv, flent, iperf3, mm_link, qlog
+from ackclock.exports import csv, flent, iperf3, mm_link, qlog, radiotap
 from ackclock.result import Run
 
 
@@ -25,6 +25,7 @@ FORMATS: Mapping[str, Format] = {
     "iperf3": Format(".iperf3.json", iperf3.write),
     "mm-link": Format(".mm-link.log", mm_link.write),
     "qlog": Format(".qlog", qlog.write),
+    "radiotap": Format(".radiotap.pcap", radiotap.write),
 }
 """The formats, by the name that ``--to`` takes."""
 

@@ -1,0 +1,166 @@
+"""Frames of wireless networks as a capture: pcap with radiotap headers, as Wireshark and tshark read it.
+
+From the table ``frames``: for each attempt the RTS, the data frames and the ACK or block ACK. Headers are
+whole, bodies are left out: frames are cut, and have their true lengths. Addresses are
+02:00:00:<network>:<station>, with the access point as station 0 and BSSID. A frame has the time at which its
+exchange began, a response that at which it ended. Frames that collided or were not understood have a bad FCS.
+The format is that of https://www.radiotap.org.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ackclock.errors import InputError
+from ackclock.result import Run
+
+NANOSECOND_PCAP = 0xA1B23C4D
+RADIOTAP = 127
+"""LINKTYPE_IEEE802_11_RADIOTAP."""
+
+FLAGS, RATE, CHANNEL, MCS, A_MPDU = 1, 2, 3, 19, 20
+"""Bits of the fields in a radiotap header."""
+HAS_FCS, BAD_FCS = 0x10, 0x40
+OFDM, CCK, GHZ_2, GHZ_5 = 0x40, 0x20, 0x80, 0x100
+"""Flags of channels."""
+
+DATA, QOS_DATA, RTS, BLOCK_ACK, ACK = 0x08, 0x88, 0xB4, 0x94, 0xD4
+"""Frame control, the first byte."""
+TO_DS, FROM_DS, RETRY = 0x01, 0x02, 0x08
+"""Frame control, the second byte."""
+
+CATEGORIES = (":background", ":video", ":voice")
+"""What the name of a queue of an access category ends in."""
+
+CODED = (26, 52, 78, 104, 156, 208, 234, 260)
+WIDE = (54, 108, 162, 216, 324, 432, 486, 540)
+"""Data bits of a symbol of one stream of HT, at 20 and at 40 MHz."""
+
+
+@dataclass
+class _Network:
+    """One wireless network: its rates, and who its stations are."""
+
+    number: int
+    standard: str
+    wide: bool
+    short: bool
+    qos: bool
+    stations: dict[int, int] = field(default_factory=dict)
+    """Of each queue, a row in ``links``, the number of its station."""
+    sequence: dict[int, int] = field(default_factory=dict)
+
+    def address(self, station: int) -> bytes:
+        """The MAC address of a station; 0 is the access point."""
+        return struct.pack(">BBBBH", 2, 0, 0, self.number, station)
+
+    def index(self, rate_bps: float) -> int | None:
+        """The modulation and coding scheme of a rate of HT; None for any other."""
+        if self.standard != "802.11n":
+            return None
+        symbol = 3.6e-6 if self.short else 4e-6
+        bits = round(rate_bps * symbol)
+        table = WIDE if self.wide else CODED
+        # Of equal rates the one with fewer streams.
+        schemes = (8 * (streams - 1) + one for streams in range(1, 5) for one in range(8))
+        return next((mcs for mcs in schemes if abs((mcs // 8 + 1) * table[mcs % 8] - bits) <= 1), None)
+
+    def radiotap(self, rate_bps: float, bad: bool, group: int | None = None) -> bytes:
+        """The header of a frame at a rate, within an A-MPDU of this number."""
+        mcs, low = self.index(rate_bps), self.standard in ("802.11b", "802.11g")
+        frequency = 2412 + 25 * (self.number % 3) if low else 5180 + 20 * self.number
+        cck = low and rate_bps in (1e6, 2e6, 5.5e6, 11e6)
+        channel = (CCK if cck else OFDM) | (GHZ_2 if low else GHZ_5)
+        present = 1 << FLAGS | 1 << CHANNEL
+        flags = HAS_FCS | (BAD_FCS if bad else 0)
+        if mcs is None:
+            present |= 1 << RATE
+            body = struct.pack("<BBHH", flags, round(rate_bps / 5e5), frequency, channel)
+        else:
+            # Bandwidth, scheme and guard interval are known.
+            present |= 1 << MCS
+            body = struct.pack("<BxHHBBB", flags, frequency, channel, 0x07, self.wide | self.short << 2, mcs)
+        if group is not None:
+            present |= 1 << A_MPDU
+            body += bytes(-(8 + len(body)) % 4) + struct.pack("<IHBx", group, 0, 0)
+        return struct.pack("<BxHI", 0, 8 + len(body), present) + body
+
+
+def write(run: Run, path: Path) -> None:
+    """Writes the frames of a run. Raises InputError for one that has none recorded."""
+    if not run.frames.num_rows:
+        raise InputError("no frames are recorded: write `record.frames = true` beside `wlans`")
+    head = struct.pack("<IHHiIII", NANOSECOND_PCAP, 2, 4, 0, 0, 262_144, RADIOTAP)
+    path.write_bytes(head + b"".join(_records(run)))
+
+
+def _records(run: Run) -> Iterator[bytes]:
+    networks = _networks(run)
+    for group, row in enumerate(run.frames.to_pylist()):
+        yield from _attempt(networks[row["link"]], row, group)
+
+
+def _networks(run: Run) -> dict[int, _Network]:
+    """The network of each queue."""
+    found: dict[str, _Network] = {}
+    of_queue: dict[int, _Network] = {}
+    names: dict[str, list[str]] = {}
+    described = {wlan["name"]: (number, wlan) for number, wlan in enumerate(run.scenario["wlans"])}
+    for row in run.stations.to_pylist():
+        number, wlan = described[row["wlan"]]
+        network = found.setdefault(row["wlan"], _network(number, wlan))
+        # The queues of one station differ in what follows its name: `phone:voice`.
+        station = row["name"]
+        for suffix in CATEGORIES:
+            station = station.removesuffix(suffix)
+        known = names.setdefault(row["wlan"], [])
+        if station not in known:
+            known.append(station)
+        network.stations[row["link"]] = known.index(station)
+        of_queue[row["link"]] = network
+    return of_queue
+
+
+def _network(number: int, wlan: Mapping[str, Any]) -> _Network:
+    is_n = wlan["standard"] == "802.11n"
+    wide, short = wlan.get("channel_width") == "40MHz", bool(wlan.get("short_guard_interval"))
+    return _Network(number, wlan["standard"], wide, short, is_n or bool(wlan.get("edca")))
+
+
+def _attempt(network: _Network, row: Mapping[str, Any], number: int) -> Iterator[bytes]:
+    """The frames of one attempt."""
+    sender, receiver = network.stations[row["link"]], row["to"]
+    start, end = row["time_s"], row["time_s"] + row["airtime_us"] / 1e6
+    lowest = 1e6 if network.standard == "802.11b" else 6e6
+    there, back = network.address(sender), network.address(receiver)
+    collided = row["fate"] == "collision"
+    if row["has_rts"]:
+        yield _record(start, network.radiotap(lowest, collided), bytes((RTS, 0, 0, 0)) + back + there, 20)
+        if collided:
+            return
+    direction = FROM_DS if sender == 0 else TO_DS
+    # Via the access point: receiver, sender, and where it goes or comes from.
+    addresses = back + there + network.address(0)
+    kind = bytes((QOS_DATA if network.qos else DATA, direction | (RETRY if row["is_retry"] else 0)))
+    several = row["frames"] > 1
+    tap = network.radiotap(row["rate_bps"], row["fate"] != "acknowledged", number if several else None)
+    for _ in range(row["frames"]):
+        sequence = network.sequence[sender] = (
+            network.sequence.get(sender, -1) + (not row["is_retry"])
+        ) % 4096
+        body = kind + bytes(2) + addresses + struct.pack("<H", sequence << 4) + bytes(2 * network.qos)
+        yield _record(start, tap, body, row["bytes"] // row["frames"])
+    if row["fate"] == "acknowledged":
+        answer = bytes((BLOCK_ACK if several else ACK, 0, 0, 0)) + there + (back if several else b"")
+        yield _record(end, network.radiotap(lowest, False), answer, 32 if several else 14)
+
+
+def _record(at_s: float, tap: bytes, frame: bytes, length: int) -> bytes:
+    """A record of the capture: what is kept of a frame of ``length`` bytes."""
+    seconds, nanoseconds = divmod(round(at_s * 1e9), 10**9)
+    kept = tap + frame[:length]
+    return struct.pack("<IIII", seconds, nanoseconds, len(kept), len(tap) + length) + kept
