@@ -4,30 +4,31 @@ use units::Time;
 
 /// Times for a fixed set of slots, each pending at most once. Equal times come in the order of the slots.
 ///
-/// Up to [`FEW`] slots stand in a table, which is looked through when the first of them moves. More are in a binary
-/// heap, where moving a slot costs a walk and not a second entry.
+/// Up to [`FEW`] slots stand in a table, whose smallest time is found without a branch. More are in a binary heap,
+/// where moving a slot costs a walk and not a second entry.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// What is due first; at [`Time::NEVER`] if nothing is pending.
-    first: Entry,
-    /// Each slot, if there are few.
-    table: Vec<Entry>,
+    /// When the first slot is due; [`Time::NEVER`] if nothing is pending.
+    next: Time,
+    /// When each slot is due, if there are few.
+    table: [Time; FEW],
+    /// How many there are.
+    slots: usize,
     heap: Vec<Entry>,
     /// Where each slot stands in the heap; [`ABSENT`] if nowhere.
     position: Vec<u32>,
 }
 
-/// So many entries are looked through faster than a heap is kept in order.
+/// So many slots are looked through faster than a heap is kept in order.
 const FEW: usize = 8;
+/// Nor are all of them where only so many are used.
+const HALF: usize = FEW / 2;
 
 /// Time and slot as one number that sorts by both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(u128);
 
 impl Entry {
-    /// Later than every slot.
-    const NONE: Self = Self::new(Time::NEVER, u32::MAX);
-
     #[inline]
     const fn new(at: Time, slot: u32) -> Self {
         Self((at.as_nanos() as u128) << 64 | slot as u128)
@@ -49,10 +50,11 @@ const ABSENT: u32 = u32::MAX;
 impl EventQueue {
     /// A queue for `slots` slots, nothing pending.
     pub fn new(slots: usize) -> Self {
-        let (few, many) = if slots <= FEW { (slots, 0) } else { (0, slots) };
+        let many = if slots <= FEW { 0 } else { slots };
         Self {
-            first: Entry::NONE,
-            table: (0..few as u32).map(|slot| Entry::new(Time::NEVER, slot)).collect(),
+            next: Time::NEVER,
+            table: [Time::NEVER; FEW],
+            slots,
             heap: Vec::with_capacity(many),
             position: vec![ABSENT; many],
         }
@@ -61,30 +63,36 @@ impl EventQueue {
     /// The earliest time; [`Time::NEVER`] if nothing is pending.
     #[inline]
     pub fn next(&self) -> Time {
-        self.first.at()
+        self.next
     }
 
     /// The slot that is due first. Nothing may be pending only where [`next`](Self::next) said so.
     #[inline]
     pub fn first_slot(&self) -> u32 {
-        self.first.slot()
+        if self.slots > FEW {
+            return self.heap.first().map_or(0, |entry| entry.slot());
+        }
+        self.table.iter().position(|&at| at == self.next).unwrap_or(0) as u32
     }
 
     /// `slot` wants to be looked at `at` that time, and at no other; [`Time::NEVER`]: not at all.
     #[inline]
     pub fn set(&mut self, slot: u32, at: Time) {
-        let Some(entry) = self.table.get_mut(slot as usize) else { return self.set_in_heap(slot, at) };
-        *entry = Entry::new(at, slot);
-        if *entry <= self.first {
-            self.first = *entry;
-        } else if slot == self.first.slot() {
-            self.first = self.table.iter().copied().fold(Entry::NONE, Entry::min);
+        if self.slots > FEW {
+            return self.set_in_heap(slot, at);
+        }
+        self.table[slot as usize % FEW] = at;
+        let [a, b, c, d, e, f, g, h] = self.table;
+        self.next = a.min(b).min(c.min(d));
+        if self.slots > HALF {
+            self.next = self.next.min(e.min(f).min(g.min(h)));
         }
     }
 
+    #[inline(never)]
     fn set_in_heap(&mut self, slot: u32, at: Time) {
         self.move_in_heap(slot, at);
-        self.first = self.heap.first().copied().unwrap_or(Entry::NONE);
+        self.next = self.heap.first().map_or(Time::NEVER, |entry| entry.at());
     }
 
     fn move_in_heap(&mut self, slot: u32, at: Time) {
