@@ -16,6 +16,8 @@ use crate::Propagation;
 pub struct Wire<P> {
     /// In the order of their arrivals; where packets may overtake, only the next one to arrive.
     under_way: VecDeque<(Time, P)>,
+    /// When the first of them arrives; [`Time::NEVER`] if none does.
+    next: Time,
     last_arrival: Time,
     /// The delay in force.
     delay: Span,
@@ -37,7 +39,16 @@ impl<P> Wire<P> {
         let plain_until = if overtaking { Time::ZERO } else { changes_at };
         let (delay, past) = (propagation.initial(), 0);
         let overtaking = overtaking.then(Box::default);
-        Self { under_way: VecDeque::new(), last_arrival: Time::ZERO, delay, plain_until, propagation, past, overtaking }
+        Self {
+            under_way: VecDeque::new(),
+            next: Time::NEVER,
+            last_arrival: Time::ZERO,
+            delay,
+            plain_until,
+            propagation,
+            past,
+            overtaking,
+        }
     }
 
     /// Sends a packet that leaves at `leaves_at`, not before the one sent before it, and arrives after the delay of
@@ -55,6 +66,9 @@ impl<P> Wire<P> {
     fn append(&mut self, arrival: Time, packet: P) -> bool {
         self.last_arrival = self.last_arrival.max(arrival);
         let first = self.under_way.is_empty();
+        if first {
+            self.next = self.last_arrival;
+        }
         self.under_way.push_back((self.last_arrival, packet));
         first
     }
@@ -68,7 +82,9 @@ impl<P> Wire<P> {
         }
         let arrival = leaves_at + self.delay + extra;
         if let Some(overtaking) = &mut self.overtaking {
-            return overtaking.push(&mut self.under_way, arrival, packet);
+            let first = overtaking.push(&mut self.under_way, arrival, packet);
+            self.look();
+            return first;
         }
         self.plain_until = later.get(self.past).map_or(Time::NEVER, |step| step.0);
         self.append(arrival, packet)
@@ -77,7 +93,13 @@ impl<P> Wire<P> {
     /// When the next packet arrives. `None`: none will.
     #[inline]
     pub fn next_arrival(&self) -> Option<Time> {
-        self.under_way.front().map(|&(arrival, _)| arrival).filter(|&arrival| arrival != Time::NEVER)
+        (self.next != Time::NEVER).then_some(self.next)
+    }
+
+    /// Another packet is the first.
+    #[inline]
+    fn look(&mut self) {
+        self.next = self.under_way.front().map_or(Time::NEVER, |&(arrival, _)| arrival);
     }
 
     /// When the first packet arrives after `instant`. `None`: none will. Where packets may overtake, only the next one
@@ -94,7 +116,9 @@ impl<P> Wire<P> {
         if self.overtaking.is_some() {
             return self.pop_overtaking();
         }
-        self.under_way.pop_front().map(|(_, packet)| packet)
+        let (_, packet) = self.under_way.pop_front()?;
+        self.look();
+        Some(packet)
     }
 
     #[inline(never)]
@@ -103,13 +127,14 @@ impl<P> Wire<P> {
         if let Some(overtaking) = &mut self.overtaking {
             overtaking.advance(&mut self.under_way);
         }
+        self.look();
         Some(packet)
     }
 
     /// Takes the next packet off the wire if it has arrived by `now`.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<P> {
-        if self.next_arrival()? <= now { self.pop() } else { None }
+        if self.next <= now && self.next != Time::NEVER { self.pop() } else { None }
     }
 
     /// The packet that arrives after `others` more; `None` where nobody knows.
