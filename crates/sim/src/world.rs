@@ -43,6 +43,8 @@ pub(crate) struct World<'a> {
     flows: Vec<Lines<Flow>>,
     /// More flows than a cache holds.
     many: bool,
+    /// Until then nothing happens but that packets move; perhaps it is longer.
+    quiet_until: Time,
     /// Flows that have started, among them such as have ended since the last row: in order when rows are due.
     active: Vec<u32>,
     fabric: Fabric<Packet>,
@@ -93,6 +95,7 @@ impl<'a> World<'a> {
             flows: Vec::with_capacity(drawn.len()),
             many: drawn.len() > FEW,
             active: Vec::new(),
+            quiet_until: Time::ZERO,
             agenda: Agenda::new(Vec::new()),
             pages: Pages::new(drawn),
             events: 0,
@@ -164,24 +167,40 @@ impl<'a> World<'a> {
     /// what is recorded at t includes all that happened at t.
     #[inline]
     pub(crate) fn step(&mut self, end: Time) -> Option<Time> {
-        let (at_traffic, at_timer) = (self.fabric.next(), self.timers.next());
-        let (at_delayed_ack, at_planned, at_sample) =
-            (self.delayed_ack_timers.next(), self.agenda.next, self.samples.next);
-        let now = at_traffic.min(at_timer).min(at_delayed_ack).min(at_planned).min(at_sample);
-        if now >= end && at_sample != end {
+        let now = self.fabric.next();
+        if (now > self.quiet_until || now >= end) && !self.is_quiet(end) {
+            return self.do_otherwise(end);
+        }
+        self.events += 1;
+        self.move_traffic(now);
+        Some(now)
+    }
+
+    /// Whether a packet moves next, and that before `end`.
+    #[inline(never)]
+    fn is_quiet(&mut self, end: Time) -> bool {
+        let timers = self.timers.next().min(self.delayed_ack_timers.next());
+        self.quiet_until = timers.min(self.agenda.next).min(self.samples.next);
+        let now = self.fabric.next();
+        now <= self.quiet_until && now < end
+    }
+
+    /// Does what happens next, which is not that a packet moves, if it is before `end`, and says when it was.
+    #[inline(never)]
+    fn do_otherwise(&mut self, end: Time) -> Option<Time> {
+        let now = self.fabric.next().min(self.quiet_until);
+        if now >= end && self.samples.next != end {
             return None;
         }
         self.events += 1;
         if now == end {
             // Rows are due at the very end; what happens at that instant is outside the run, recorded or not.
             self.sample(now);
-        } else if now == at_traffic {
-            self.move_traffic(now);
-        } else if now == at_timer {
+        } else if now == self.timers.next() {
             self.expire_sender(now, self.timers.first_slot());
-        } else if now == at_delayed_ack {
+        } else if now == self.delayed_ack_timers.next() {
             self.expire_receiver(now);
-        } else if now == at_planned {
+        } else if now == self.agenda.next {
             self.run_planned(now);
         } else {
             self.sample(now);
@@ -304,7 +323,9 @@ impl<'a> World<'a> {
             counters.arrived_bytes += u64::from(packet.size());
         }
         let ack = ends.on_data(now, data, congestion, &mut self.acks);
-        self.delayed_ack_timers.set(now, packet.flow, or_never(ends.receiver_deadline()));
+        let deadline = or_never(ends.receiver_deadline());
+        self.delayed_ack_timers.set(now, packet.flow, deadline);
+        self.quiet_until = self.quiet_until.min(deadline);
         if flow.total.is_some() {
             self.note_completion(now, packet.flow);
         }
@@ -348,6 +369,7 @@ impl<'a> World<'a> {
         }
         connections.for_each(|connection| self.agenda.add(at, Planned::Start(connection)));
     }
+        self.quiet_until = self.quiet_until.min(at);
 
     #[inline]
     fn acknowledge(&mut self, now: Time, flow: u32, (slot, size): (AckSlot, u32)) {
@@ -384,6 +406,7 @@ impl<'a> World<'a> {
         self.flows[index as usize].look_at = at;
         self.timers.set(index, at);
     }
+        self.quiet_until = self.quiet_until.min(at);
 
     /// The sender of `index` is looked at: perhaps nothing is due, as deadlines move without moving their slot.
     #[inline(never)]
