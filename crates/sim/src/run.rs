@@ -63,6 +63,10 @@ impl Engine for Simulator {
 }
 
 /// Runs `world` to `end`, or until it is stopped or fails: whether that happened.
+///
+/// Never inlined: addressed from the stack pointer and by reference in turn, the world would make the processor guess
+/// wrong which store a load depends on.
+#[inline(never)]
 fn run_to(end: Time, world: &mut World<'_>, watch: &Watch) -> bool {
     while let Some(now) = world.step(end) {
         if world.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) {
