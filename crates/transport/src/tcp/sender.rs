@@ -85,6 +85,10 @@ pub struct Sender {
     options: Arc<Options>,
     controller: Box<dyn Controller>,
     wants: Wants,
+    /// The window and the slow-start threshold as the controller has them: they change at its events alone, and asking
+    /// is an indirect call.
+    exact_window: f64,
+    threshold: f64,
     window: u32,
     /// The receive window in segments.
     peer_window: u32,
@@ -147,6 +151,8 @@ impl Sender {
         Self {
             board,
             wants,
+            exact_window: 1.0,
+            threshold: f64::INFINITY,
             window: 1,
             train: 0,
             peer_window: options.receive_window,
@@ -247,6 +253,7 @@ impl Sender {
         };
         event(self.controller.as_mut(), &mut cx);
         let window = self.controller.window();
+        (self.exact_window, self.threshold) = (window, self.controller.slow_start_threshold());
         let before = std::mem::replace(&mut self.window, (window as u32).max(1));
         if self.window < before {
             self.usage.forget_largest();

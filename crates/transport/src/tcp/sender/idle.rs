@@ -12,7 +12,7 @@ impl Sender {
     /// Whether the window counts as used, so that it may grow.
     #[inline]
     pub(super) fn is_window_limited(&self) -> bool {
-        let (window, threshold) = (self.controller.window(), self.controller.slow_start_threshold());
+        let (window, threshold) = (self.exact_window, self.threshold);
         match self.options.window_validation {
             WindowValidation::Round => self.usage.is_limited(window, threshold),
             WindowValidation::RateLimitedIncrease => self.usage.leaves_room(window, threshold),

@@ -56,7 +56,7 @@ impl Sender {
     /// few milliseconds.
     fn full_train(&self) -> u32 {
         let size = self.options.segment_size.get().max(1);
-        let gain = if self.controller.window() < self.controller.slow_start_threshold() / 2.0 { 2.0 } else { 1.2 };
+        let gain = if self.exact_window < self.threshold / 2.0 { 2.0 } else { 1.2 };
         let smoothed = self.rtt.smoothed.as_secs_f64().max(1e-9);
         let bytes = (gain * f64::from(self.window) / smoothed * size as f64 / 1024.0) as u64;
         let halvings = self.rtt.minimum.as_nanos() / 512_000;
