@@ -19,6 +19,7 @@ use control::{Context, Controller, ParameterError, Parameters, RESOLUTION, Resta
 use prefetch_index::prefetch_index;
 use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
+use self::trains::FullTrain;
 use super::delivery_rate::DeliveryRate;
 use super::forward_rto::ForwardRto;
 use super::pacing::Pacer;
@@ -120,6 +121,7 @@ pub struct Sender {
     detector: DelayedAckDetector,
     /// With segmentation offload: segments of the running train that have yet to leave.
     train: u32,
+    full_train: FullTrain,
     probe: TailProbe,
     forward_rto: ForwardRto,
     recovery: Recovery,
@@ -155,6 +157,7 @@ impl Sender {
             threshold: f64::INFINITY,
             window: 1,
             train: 0,
+            full_train: FullTrain::default(),
             peer_window: options.receive_window,
             unreported_losses: 0,
             round_mark: 0,

@@ -18,6 +18,25 @@ const SHORTEST: u32 = 2;
 /// The share of the window that leaves whatever the train (tcp_tso_win_divisor).
 const SHARE: u32 = 3;
 
+/// How long a full train is, and for what that holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FullTrain {
+    segments: u32,
+    window: u32,
+    slow_start: bool,
+    minimum: Span,
+    /// A train grows shorter as the smoothed RTT grows: it was found to be as long with each of these two, and is with
+    /// all between them.
+    between: (Span, Span),
+}
+
+impl FullTrain {
+    /// Whether it holds for a window and a smallest RTT, whatever the smoothed one.
+    fn is_for(&self, window: u32, slow_start: bool, minimum: Span) -> bool {
+        self.window == window && self.slow_start == slow_start && self.minimum == minimum
+    }
+}
+
 impl Sender {
     /// Whether the next new segment waits until a train of them may leave, with `in_flight` segments in flight.
     #[inline]
@@ -52,15 +71,65 @@ impl Sender {
         false
     }
 
-    /// Segments of a full train: a millisecond (2^-10 s) at the rate at which Linux would pace, and more on a path of a
-    /// few milliseconds.
-    fn full_train(&self) -> u32 {
+    /// Segments of a full train. Found anew only where the last answer may not hold: the divisions would take longer
+    /// than all else that an ACK asks here.
+    #[inline]
+    fn full_train(&mut self) -> u32 {
+        let slow_start = self.exact_window < self.threshold / 2.0;
+        let (known, smoothed) = (&self.full_train, self.rtt.smoothed);
+        let same = known.is_for(self.window, slow_start, self.rtt.minimum);
+        if same && known.between.0 <= smoothed && smoothed <= known.between.1 {
+            return known.segments;
+        }
+        self.find_full_train(slow_start)
+    }
+
+    /// A millisecond (2^-10 s) at the rate at which Linux would pace, and more on a path of a few milliseconds.
+    #[inline(never)]
+    fn find_full_train(&mut self, slow_start: bool) -> u32 {
         let size = self.options.segment_size.get().max(1);
-        let gain = if self.exact_window < self.threshold / 2.0 { 2.0 } else { 1.2 };
-        let smoothed = self.rtt.smoothed.as_secs_f64().max(1e-9);
-        let bytes = (gain * f64::from(self.window) / smoothed * size as f64 / 1024.0) as u64;
+        let gain = if slow_start { 2.0 } else { 1.2 };
+        let seconds = self.rtt.smoothed.as_secs_f64().max(1e-9);
+        let bytes = (gain * f64::from(self.window) / seconds * size as f64 / 1024.0) as u64;
         let halvings = self.rtt.minimum.as_nanos() / 512_000;
         let near = if halvings < 32 { LONGEST >> halvings } else { 0 };
-        ((bytes.saturating_add(near).min(LONGEST) / size) as u32).max(SHORTEST)
+        let segments = ((bytes.saturating_add(near).min(LONGEST) / size) as u32).max(SHORTEST);
+        let (known, smoothed) = (self.full_train, self.rtt.smoothed);
+        let (window, minimum) = (self.window, self.rtt.minimum);
+        let mut between = (smoothed, smoothed);
+        if known.is_for(window, slow_start, minimum) && known.segments == segments {
+            between = (known.between.0.min(smoothed), known.between.1.max(smoothed));
+        }
+        self.full_train = FullTrain { segments, window, slow_start, minimum, between };
+        segments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use control::newreno::NewReno;
+    use units::Random;
+
+    use super::*;
+    use crate::{Application, linux};
+
+    proptest::proptest! {
+        #[test]
+        fn a_known_train_is_as_long_as_one_found_anew(
+            rtts in proptest::collection::vec((1_000_000u64..80_000_000, 1u32..3, 10u64..12), 1..60)
+        ) {
+            let random = Random::stream(1, "flow", 0);
+            let mut sender = Sender::new(linux(), Box::new(NewReno::default()), Application::Greedy, random);
+            for (smoothed, window, minimum) in rtts {
+                sender.window = 100 * window;
+                sender.exact_window = f64::from(sender.window);
+                sender.threshold = 350.0;
+                (sender.rtt.smoothed, sender.rtt.minimum) = (Span::from_nanos(smoothed), Span::from_millis(minimum));
+                let known = (sender.full_train(), sender.full_train);
+                sender.full_train = FullTrain::default();
+                proptest::prop_assert_eq!(known.0, sender.full_train());
+                sender.full_train = known.1;
+            }
+        }
     }
 }
