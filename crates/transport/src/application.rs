@@ -60,6 +60,11 @@ impl Backlog {
         }
     }
 
+    /// Segments from `next` on that were written at the start; none where the application writes meanwhile.
+    pub(crate) fn left_at_once(&self, next: u64) -> u32 {
+        u32::try_from(self.total.saturating_sub(next)).unwrap_or(u32::MAX)
+    }
+
     /// Whether segment `sequence` is the last that was written by `now`.
     pub(crate) fn is_last_written(&self, sequence: u64, now: Time) -> bool {
         match &self.pace {

@@ -121,6 +121,8 @@ pub struct Sender {
     detector: DelayedAckDetector,
     /// With segmentation offload: segments of the running train that have yet to leave.
     train: u32,
+    /// New segments that may leave without another look, unless something happens first.
+    ready: u32,
     full_train: FullTrain,
     probe: TailProbe,
     forward_rto: ForwardRto,
@@ -158,6 +160,7 @@ impl Sender {
             window: 1,
             train: 0,
             full_train: FullTrain::default(),
+            ready: 0,
             peer_window: options.receive_window,
             unreported_losses: 0,
             round_mark: 0,
@@ -257,6 +260,7 @@ impl Sender {
         event(self.controller.as_mut(), &mut cx);
         let window = self.controller.window();
         (self.exact_window, self.threshold) = (window, self.controller.slow_start_threshold());
+        self.ready = 0;
         let before = std::mem::replace(&mut self.window, (window as u32).max(1));
         if self.window < before {
             self.usage.forget_largest();
@@ -291,6 +295,9 @@ impl Sender {
 
     /// The next segment that leaves now, if one does. Call until it answers `None`: only then is the timer set.
     pub fn poll_transmit(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
+        if self.ready > 0 {
+            return Some(self.send_ready(now));
+        }
         let leaving =
             if self.probe.take_pending() { self.send_probe(now, journal) } else { self.next_segment(now, journal) };
         if leaving.is_none() {
@@ -345,8 +352,37 @@ impl Sender {
                 self.blocked = Blocked::Window;
                 return None;
             }
-            None => self.send_new(now),
+            None => {
+                let leaving = self.send_new(now);
+                self.count_ready();
+                leaving
+            }
         })
+    }
+
+    /// A new segment leaves: how many more may do so at once, as far as the answer is plain.
+    #[inline]
+    fn count_ready(&mut self) {
+        let plain = self.recovery.phase() == Phase::Open && !self.pacer.is_on() && !self.forward_rto.sends_new();
+        if !plain || self.wants.sent || self.wants.segments {
+            return;
+        }
+        let window = self.recovery.limit(self.window).saturating_sub(self.board.in_flight());
+        let receiver = self.peer_window.saturating_sub(self.board.outstanding());
+        self.ready = window.min(receiver).min(self.backlog.left_at_once(self.board.next()));
+        if self.options.segmentation_offload {
+            self.ready = self.ready.min(self.train);
+            self.train -= self.ready;
+        }
+    }
+
+    /// One of the segments leaves that were found to be ready.
+    #[inline]
+    fn send_ready(&mut self, now: Time) -> Data {
+        self.ready -= 1;
+        let sequence = self.board.next();
+        self.board.push(now, self.delivery.state());
+        self.leave(now, Leaving { sequence, how: How::New })
     }
 
     /// Why no new segment leaves although the window has room, if none does.

@@ -25,6 +25,7 @@ impl Sender {
             return None;
         }
         let in_flight_before = self.board.in_flight();
+        self.ready = 0;
         let had_duplicates = self.board.sacked_count() > 0;
         let mut summary = self.board.apply(ack, now, self.rtt.minimum);
         self.peer_window = ack.window;
