@@ -286,33 +286,59 @@ impl Scoreboard {
 
     /// Applies cumulative point and SACK blocks. `minimum_rtt` tells the ACK of a retransmission from that of its
     /// original.
+    #[inline(always)]
     pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span) -> AckSummary {
+        if ack.sack.is_empty()
+            && self.sacked_count == 0
+            && self.reports.is_none()
+            && let Some(summary) = self.apply_in_order(ack.cumulative, now)
+        {
+            return summary;
+        }
+        self.apply_any(ack, now, minimum_rtt)
+    }
+
+    /// The common case: everything below `cumulative` was sent once, and nothing above has arrived. Of such segments
+    /// the first is the oldest and the last the newest.
+    #[inline(always)]
+    fn apply_in_order(&mut self, cumulative: u64, now: Time) -> Option<AckSummary> {
+        let count = cumulative.checked_sub(self.first)? as usize;
+        let &oldest = self.segments.front()?;
+        let &newest = self.segments.get(count.checked_sub(1)?)?;
+        if self.segments.iter().take(count).any(|segment| segment.flags != 0) {
+            return None;
+        }
+        for _ in 0..count {
+            self.segments.pop_front();
+        }
+        self.first = cumulative;
+        self.rack.rtt = now.since(newest.at);
+        let number = cumulative - 1;
+        if (newest.at, number) >= (self.rack.sent_at, self.rack.sequence) {
+            (self.rack.sent_at, self.rack.sequence) = (newest.at, number);
+        }
+        Some(AckSummary {
+            acknowledged: count as u32,
+            delivered: count as u32,
+            newest_at: Some(newest.at),
+            oldest_at: Some(oldest.at),
+            newest: Some(Newest { sent: newest, number }),
+            ..AckSummary::default()
+        })
+    }
+
+    #[inline(never)]
+    fn apply_any(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span) -> AckSummary {
         let mut summary = AckSummary::default();
         let highest = self.highest_sacked();
         for (start, end) in ack.sack.iter(ack.cumulative) {
             self.sack(start.max(self.first), end.min(self.next()), (now, minimum_rtt), highest, &mut summary);
         }
-        let mut in_row = false;
         while self.first < ack.cumulative {
             let Some(segment) = self.segments.pop_front() else { break };
             let number = self.first;
             self.first += 1;
             summary.acknowledged += 1;
-            if segment.flags == 0 && highest.is_none() {
-                // The common case, nothing was ever wrong with it. Of such segments in a row the first is the oldest
-                // and the last the newest.
-                summary.delivered += 1;
-                if !in_row {
-                    summary.oldest_at = Some(summary.oldest_at.map_or(segment.at, |at| at.min(segment.at)));
-                }
-                in_row = self.first < ack.cumulative
-                    && self.segments.front().is_some_and(|next| next.flags == 0)
-                    && self.reports.is_none();
-                if !in_row {
-                    self.delivered(number, segment, (now, minimum_rtt), &mut summary);
-                }
-                continue;
-            }
             self.forget(segment.flags);
             summary.ambiguous |= segment.flags & AMBIGUOUS != 0;
             if segment.flags & SACKED != 0 {
