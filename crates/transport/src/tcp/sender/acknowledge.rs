@@ -1,7 +1,7 @@
 //! How a sender processes an acknowledgement: scoreboard, samples, loss detection, phases, controller. In this
 //! order, once an ACK.
 
-use control::{Ack, Counting, RateSample, RttSample};
+use control::{Ack, Counting, RateSample, RttSample, SentState};
 use units::{Span, Time};
 
 use super::Sender;
@@ -33,6 +33,7 @@ impl Sender {
         let sample = self.take_samples(now, ack, &summary);
         let rate = self.delivery_rate(now, &summary);
         let round_start = self.round_ends();
+        let sent = if self.wants.segments { self.state_when_sent(&summary) } else { None };
         let newly_marked = self.count_marks(ack);
         if self.options.sack {
             self.observe_reordering(ack, &summary);
@@ -59,7 +60,7 @@ impl Sender {
         let marked = echo && !self.wants.governs_marks;
         let grows = summary.acknowledged > 0 && !held && !marked;
         let unreported = if entering { 0 } else { std::mem::take(&mut self.unreported_losses) };
-        let signal = Ack {
+        let mut signal = Ack {
             rtt: sample,
             newly_lost: unreported,
             in_flight_before,
@@ -73,6 +74,9 @@ impl Sender {
         if grows {
             self.notify(now, |controller, cx| controller.on_ack(cx, &signal));
             self.usage.restart_clock(now);
+        if let Some(rate) = signal.rate.as_mut().filter(|_| self.wants.segments) {
+            rate.sent = sent;
+        }
         } else {
             self.notify(now, |controller, cx| controller.on_duplicate_ack(cx, &signal));
         }
@@ -195,9 +199,16 @@ impl Sender {
         let newest = summary.newest?;
         let shortest = self.rtt.minimum.saturating_sub(self.options.clock_tick);
         let sample = self.delivery.sample(now, &newest.state(), newest.at(), shortest)?;
-        let sent = self.board.reports().and_then(|reports| reports.state(newest.number));
-        Some(RateSample { is_retransmission: newest.is_retransmission(), sent, ..sample })
+        Some(RateSample { is_retransmission: newest.is_retransmission(), ..sample })
     }
+
+    /// The state in which the newest segment left, for a controller that wants to hear of each.
+    #[inline(never)]
+    fn state_when_sent(&mut self, summary: &AckSummary) -> Option<SentState> {
+        let newest = summary.newest?;
+        self.board.reports()?.state(newest.number)
+    }
+    #[inline(always)]
 
     /// With accurate ECN: how many marks `ack` reports that none before did; none if it was overtaken.
     fn count_marks(&mut self, ack: &Acknowledgement) -> u32 {
