@@ -115,6 +115,7 @@ impl Server {
     }
 
     /// Whether `size` would take longer than `span` at the rate of `now`. Asked in order of time.
+    #[inline(never)]
     pub(crate) fn takes_longer(&mut self, now: Time, size: Bytes, span: Span) -> bool {
         let rate = match self {
             Self::Unlimited => return false,
@@ -167,6 +168,7 @@ struct PacketTime {
 }
 
 impl Piece {
+    #[inline(never)]
     fn advance(&mut self, steps: &[(Time, Rate)]) {
         self.rate = steps[self.next].1.bits_per_second();
         self.next += 1;

@@ -42,6 +42,7 @@ impl Shaper {
     }
 
     /// Serves `size` from `start`: when its last bit leaves.
+    #[inline(never)]
     pub(crate) fn serve(&mut self, start: Time, size: Bytes) -> Time {
         let rate = i128::from(self.bucket.rate.bits_per_second());
         let filled = |tokens: i128, span: Span| {

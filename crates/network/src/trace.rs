@@ -152,7 +152,7 @@ impl Opportunities {
     }
 
     /// Lets everything go by that falls at or before `now`.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn skip_until(&mut self, now: Time) {
         self.left = 0;
         let (now, Trace { times, period }) = (now.as_nanos(), &*self.trace);
@@ -175,7 +175,7 @@ impl Opportunities {
     }
 
     /// Sends `size`, which waits since before the next opportunity: when the last byte leaves.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn serve(&mut self, start: Time, size: Bytes) -> Time {
         if size.get() <= self.left {
             self.left -= size.get();

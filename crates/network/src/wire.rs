@@ -246,7 +246,12 @@ impl Jitter {
     /// What the next packet is late.
     #[inline]
     pub fn draw(&mut self) -> Span {
-        if self.limit.is_zero() { Span::ZERO } else { self.limit.scale(self.random.uniform()) }
+        if self.limit.is_zero() { Span::ZERO } else { self.draw_some() }
+    }
+
+    #[inline(never)]
+    fn draw_some(&mut self) -> Span {
+        self.limit.scale(self.random.uniform())
     }
 }
 

@@ -294,7 +294,7 @@ impl LinkMeter {
     }
 
     /// Counts delay and busy time up to `to`, and the departure of the packet in service if it finished by then.
-    #[inline]
+    #[inline(always)]
     fn account(&mut self, to: Time) {
         if let Some(InService { finish, mut waited, size, others, .. }) = self.in_service {
             let end = finish.min(to);

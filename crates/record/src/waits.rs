@@ -71,9 +71,15 @@ impl Waits {
     #[inline]
     fn counts(&mut self, bucket: usize) -> &mut [u64; 2] {
         if bucket >= self.counts.len() {
-            self.counts.resize((bucket / SUB_BUCKETS + 1) * SUB_BUCKETS, [0; 2]);
+            self.widen(bucket);
         }
         &mut self.counts[bucket]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn widen(&mut self, bucket: usize) {
+        self.counts.resize((bucket / SUB_BUCKETS + 1) * SUB_BUCKETS, [0; 2]);
     }
 
     pub(crate) fn clear(&mut self) {

@@ -111,6 +111,7 @@ impl Capture {
     }
 
     /// Ends the file.
+    #[inline(never)]
     pub(crate) fn finish(self) -> io::Result<()> {
         match self.failure {
             Some(error) => Err(error),

@@ -23,7 +23,7 @@ pub(crate) enum Ends {
 }
 
 /// The ACK that leaves `receiver` now, if one does, put among `acks`, with its size.
-#[inline]
+#[inline(always)]
 fn poll_ack(receiver: &mut Receiver, now: Time, acks: &mut Acks) -> Option<(AckSlot, u32)> {
     let ack = receiver.poll_transmit(now)?;
     let size = receiver.wire_size(&ack).get() as u32;
@@ -231,6 +231,7 @@ impl Ends {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn on_receiver_timeout(&mut self, now: Time, acks: &mut Acks) -> Option<(AckSlot, u32)> {
         match self {
             Self::Tcp { receiver, .. } => {

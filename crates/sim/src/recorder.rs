@@ -90,9 +90,14 @@ impl Recorder {
     #[inline]
     pub(crate) fn rtt(&mut self, now: Time, index: u32, flow: &Flow, sample: Span) {
         self.flows[flow.meter as usize].rtt(sample);
-        if self.acks.is_empty() {
-            return;
+        if !self.acks.is_empty() {
+            self.count_ack(now, index, flow);
         }
+    }
+
+    /// Where rows are counted in ACKs, they are due at some of them.
+    #[inline(never)]
+    fn count_ack(&mut self, now: Time, index: u32, flow: &Flow) {
         let count = self.acks[index as usize];
         self.acks[index as usize] = count + 1;
         if self.series_every > 0 && count.is_multiple_of(u64::from(self.series_every)) {

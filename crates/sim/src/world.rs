@@ -74,6 +74,7 @@ impl<'a> World<'a> {
     ///
     /// Flows have their ends from the start, so that they lie in memory in their order; only where a flow of the plan
     /// makes many connections, each has them from its start to its completion.
+    #[inline(never)]
     pub(crate) fn new(
         plan: &'a Plan,
         seed: u64,
@@ -94,8 +95,8 @@ impl<'a> World<'a> {
             acks: Acks::default(),
             flows: Vec::with_capacity(drawn.len()),
             many: drawn.len() > FEW,
-            active: Vec::new(),
             quiet_until: Time::ZERO,
+            active: Vec::new(),
             agenda: Agenda::new(Vec::new()),
             pages: Pages::new(drawn),
             events: 0,
@@ -223,7 +224,7 @@ impl<'a> World<'a> {
 
     /// Lets the processor fetch what the next packets on `wire` come to: their flows, then the ends of these, then what
     /// these refer to. Where there are many flows, most of the time would go by in waiting for memory.
-    #[inline]
+    #[inline(never)]
     fn expect(&self, wire: u32) {
         self.fabric.prefetch(wire, PACKET_AHEAD);
         if let Some(packet) = self.fabric.ahead(wire, FLOW_AHEAD) {
@@ -368,8 +369,8 @@ impl<'a> World<'a> {
             return;
         }
         connections.for_each(|connection| self.agenda.add(at, Planned::Start(connection)));
-    }
         self.quiet_until = self.quiet_until.min(at);
+    }
 
     #[inline]
     fn acknowledge(&mut self, now: Time, flow: u32, (slot, size): (AckSlot, u32)) {
@@ -405,8 +406,8 @@ impl<'a> World<'a> {
     fn look_at(&mut self, index: u32, at: Time) {
         self.flows[index as usize].look_at = at;
         self.timers.set(index, at);
-    }
         self.quiet_until = self.quiet_until.min(at);
+    }
 
     /// The sender of `index` is looked at: perhaps nothing is due, as deadlines move without moving their slot.
     #[inline(never)]
@@ -544,6 +545,7 @@ impl<'a> World<'a> {
     }
 
     /// Ends the run at `end`: brings everything up to date and gives the tables.
+    #[inline(never)]
     pub(crate) fn finish(mut self, end: Time) -> record::Tables {
         let (fabric, mut observer) = self.observed();
         fabric.advance(end, &mut observer);

@@ -74,6 +74,7 @@ impl DatagramSource {
     }
 
     /// The next datagram that leaves now, if one does.
+    #[inline(never)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Data> {
         let next = self.next();
         if next >= self.pace.written(now, next) {
@@ -87,6 +88,7 @@ impl DatagramSource {
     }
 
     /// The sink echoed a datagram: `echo.cumulative` is its number. Says whether that gave an RTT sample.
+    #[inline(never)]
     pub fn on_echo(&mut self, now: Time, echo: &Acknowledgement, journal: &mut dyn Journal) -> Option<Span> {
         let sequence = echo.cumulative;
         let in_flight_before = self.in_flight();
@@ -211,6 +213,7 @@ impl DatagramSink {
     pub const ECHO_SIZE: Bytes = Bytes::new(HEADER + 16);
 
     /// A datagram arrived; `congestion` says that the path marked it. Answers the echo.
+    #[inline(never)]
     pub fn on_data(&mut self, now: Time, data: &Data, congestion: bool) -> Acknowledgement {
         self.delivered += Bytes::new(u64::from(data.payload));
         Acknowledgement {

@@ -51,6 +51,7 @@ impl Pacer {
     }
 
     /// A segment with `size` of payload leaves now: rates do not count headers, as in Linux.
+    #[inline(never)]
     pub(super) fn on_sent(&mut self, now: Time, size: Bytes) {
         let Some(rate) = self.rate else { return };
         if self.next <= now {

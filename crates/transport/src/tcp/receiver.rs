@@ -35,6 +35,7 @@ struct MarkCounter {
 impl MarkCounter {
     /// A segment arrives, marked or not. Whether an ACK is due for that: on the first mark after a segment without,
     /// and on the second since the last ACK.
+    #[inline(never)]
     fn count(&mut self, marked: bool) -> bool {
         let first = marked && !self.last;
         self.last = marked;
@@ -178,8 +179,19 @@ impl Receiver {
             }
         }
         if data.payload != self.segment_size {
-            self.short = Some(Box::new((data.sequence, data.payload)));
+            self.note_short(data);
         }
+        if data.sequence == self.next {
+            self.accept(now);
+            self.due |= data.push && self.quick_acks_again > 0;
+        } else {
+            self.on_out_of_place(now, data);
+        }
+    }
+
+    /// A segment arrived that is not the next in order.
+    #[inline(never)]
+    fn on_out_of_place(&mut self, now: Time, data: &Data) {
         let next = self.next;
         if data.sequence < next || self.has_early(data.sequence) {
             self.due = true;
@@ -190,16 +202,20 @@ impl Receiver {
             if data.sequence > next {
                 holes.remember(data.sequence, next); // the block around it comes second (RFC 2883, section 4)
             }
-        } else if data.sequence > next {
+        } else {
             self.has_holes = true;
             let holes = self.holes.get_or_insert_default();
             holes.early.insert(data.sequence, data.sequence + 1, |_, _| {});
             let place = holes.remember(data.sequence, next);
             self.out_of_order(now, place);
-        } else {
-            self.accept(now);
-            self.due |= data.push && self.quick_acks_again > 0;
         }
+    }
+
+    /// `data` is the one segment that is not full.
+    #[cold]
+    #[inline(never)]
+    fn note_short(&mut self, data: &Data) {
+        self.short = Some(Box::new((data.sequence, data.payload)));
     }
 
     /// After a pause ACKs are quick again, and after the first mark of a row.
@@ -218,13 +234,8 @@ impl Receiver {
         let before = self.next;
         self.next += 1;
         let filled_hole = self.has_holes;
-        if let Some(holes) = self.holes.as_mut().filter(|_| filled_hole)
-            && let Some((start, end)) = holes.early.first()
-            && start == self.next
-        {
-            self.next = end;
-            holes.early.remove_below(end);
-            self.has_holes = !holes.early.is_empty();
+        if filled_hole {
+            self.fill_hole();
         }
         self.delivered += self.payload_between(before, self.next);
         self.unacknowledged += 1;
@@ -233,6 +244,19 @@ impl Receiver {
             self.due = true;
         } else if self.deadline == Time::NEVER {
             self.deadline = now + self.timeout;
+        }
+    }
+
+    /// The segment before the next has arrived: perhaps the first of the ranges above it follows.
+    #[inline(never)]
+    fn fill_hole(&mut self) {
+        if let Some(holes) = &mut self.holes
+            && let Some((start, end)) = holes.early.first()
+            && start == self.next
+        {
+            self.next = end;
+            holes.early.remove_below(end);
+            self.has_holes = !holes.early.is_empty();
         }
     }
 

@@ -360,6 +360,7 @@ impl Scoreboard {
         summary
     }
 
+    #[inline(never)]
     fn sack(&mut self, start: u64, end: u64, clock: (Time, Span), highest: Option<u64>, summary: &mut AckSummary) {
         if start >= end {
             return;
@@ -427,10 +428,13 @@ impl Scoreboard {
     }
 
     /// The next lost segment to send again (RFC 6675, NextSeg rule 1).
+    #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<u64> {
-        if self.to_retransmit == 0 {
-            return None;
-        }
+        if self.to_retransmit == 0 { None } else { self.find_lost() }
+    }
+
+    #[inline(never)]
+    fn find_lost(&mut self) -> Option<u64> {
         while let Some(number) = self.holes().lost_again.front().copied() {
             if self.waits_for_retransmission(number) {
                 return Some(number);

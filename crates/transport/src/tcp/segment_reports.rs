@@ -28,6 +28,7 @@ impl SegmentReports {
     }
 
     /// Segment `number` was delivered.
+    #[inline(never)]
     pub(super) fn on_delivered(&mut self, number: u64, retransmitted: bool) {
         let report = self.report(number, retransmitted);
         self.delivered.extend(report);
@@ -45,6 +46,7 @@ impl SegmentReports {
     }
 
     /// The state in which `number` left last.
+    #[inline(never)]
     pub(super) fn state(&self, number: u64) -> Option<SentState> {
         self.states.get(self.index(number)).copied()
     }

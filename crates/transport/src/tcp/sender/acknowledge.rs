@@ -16,6 +16,7 @@ use crate::tcp::tail_probe::Fate;
 
 impl Sender {
     /// An acknowledgement arrived. Afterwards poll what to transmit. Says whether it carried an RTT sample.
+    #[inline(never)]
     pub fn on_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) -> Option<Span> {
         if ack.cumulative > self.board.next() {
             return None; // never sent (RFC 9293, section 3.10.7.4)
@@ -24,19 +25,21 @@ impl Sender {
             self.on_old_acknowledgement(now, ack, journal);
             return None;
         }
-        let in_flight_before = self.board.in_flight();
         self.ready = 0;
+        let in_flight_before = self.board.in_flight();
         let had_duplicates = self.board.sacked_count() > 0;
         let mut summary = self.board.apply(ack, now, self.rtt.minimum);
         self.peer_window = ack.window;
         let mut newly_lost = if self.options.sack { 0 } else { self.count_duplicates(&mut summary) };
         let sample = self.take_samples(now, ack, &summary);
         let rate = self.delivery_rate(now, &summary);
-        let round_start = self.round_ends();
         let sent = if self.wants.segments { self.state_when_sent(&summary) } else { None };
+        let round_start = self.round_ends();
         let newly_marked = self.count_marks(ack);
         if self.options.sack {
-            self.observe_reordering(ack, &summary);
+            if summary.overtaken.is_some() || ack.duplicate.is_some() {
+                self.observe_reordering(ack, &summary);
+            }
             newly_lost = self.detect_losses(now);
         }
         if self.is_spurious(ack, &summary) || self.is_timeout_spurious(now, &summary) {
@@ -71,24 +74,28 @@ impl Sender {
             newly_marked,
             ..self.state_after(ack, &summary)
         };
-        if grows {
-            self.notify(now, |controller, cx| controller.on_ack(cx, &signal));
-            self.usage.restart_clock(now);
         if let Some(rate) = signal.rate.as_mut().filter(|_| self.wants.segments) {
             rate.sent = sent;
         }
+        if grows {
+            self.notify(now, |controller, cx| controller.on_ack(cx, &signal));
+            self.usage.restart_clock(now);
         } else {
             self.notify(now, |controller, cx| controller.on_duplicate_ack(cx, &signal));
         }
         let progress = summary.acknowledged > 0 && newly_lost == 0;
         self.move_phase(now, &signal, entering, progress, journal);
-        self.settle_probe(now, ack, &signal, journal);
+        if self.probe.is_in_flight() {
+            self.settle_probe(now, ack, &signal, journal);
+        }
         self.timers.on_ack(summary.acknowledged > 0 || self.shows_older_arrival(&summary)); // RFC 6298, 5.2 and 5.3
         sample.map(|s| s.value)
     }
 
     /// An ACK that was overtaken by a later one says nothing of the cumulative point. But segments that it reports
     /// as SACKed or as duplicates did arrive (in Linux `old_ack`). It is no ACK for the controller.
+    #[cold]
+    #[inline(never)]
     fn on_old_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) {
         if !self.options.sack || (ack.sack.is_empty() && ack.duplicate.is_none()) {
             return;
@@ -149,6 +156,7 @@ impl Sender {
 
     /// Without SACK: duplicates stand for arrivals, the third of them and every partial ACK for the loss of the first
     /// outstanding segment (RFC 6582, section 3.2). Returns how many segments that marks.
+    #[inline(never)]
     fn count_duplicates(&mut self, summary: &mut AckSummary) -> u32 {
         if summary.acknowledged > 0 {
             self.duplicates = 0;
@@ -194,6 +202,7 @@ impl Sender {
 
     /// Delivery rate over the flight of the newest segment delivered (draft-cheng-iccrg-delivery-rate-estimation,
     /// section 3.3).
+    #[inline(always)]
     fn delivery_rate(&mut self, now: Time, summary: &AckSummary) -> Option<RateSample> {
         self.delivery.on_delivered(now, summary.delivered);
         let newest = summary.newest?;
@@ -208,7 +217,6 @@ impl Sender {
         let newest = summary.newest?;
         self.board.reports()?.state(newest.number)
     }
-    #[inline(always)]
 
     /// With accurate ECN: how many marks `ack` reports that none before did; none if it was overtaken.
     fn count_marks(&mut self, ack: &Acknowledgement) -> u32 {
@@ -228,6 +236,7 @@ impl Sender {
 
     /// What the ACK tells of reordering: a segment that arrived late, or a duplicate that shows a needless
     /// retransmission.
+    #[inline(never)]
     fn observe_reordering(&mut self, ack: &Acknowledgement, summary: &AckSummary) {
         if let Some((extent, true)) = summary.overtaken {
             self.reordering.observe(extent);
@@ -299,16 +308,23 @@ impl Sender {
         }
     }
 
+    #[inline]
     pub(super) fn note_lost(&mut self, count: u32, sequence: u64, journal: &mut dyn Journal) {
         if count > 0 {
-            self.lost += u64::from(count);
-            self.unreported_losses += count;
-            journal.note(Event::DeemedLost { sequence, count, rtt: self.rtt.latest });
+            self.note_some_lost(count, sequence, journal);
         }
+    }
+
+    #[inline(never)]
+    fn note_some_lost(&mut self, count: u32, sequence: u64, journal: &mut dyn Journal) {
+        self.lost += u64::from(count);
+        self.unreported_losses += count;
+        journal.note(Event::DeemedLost { sequence, count, rtt: self.rtt.latest });
     }
 
     /// The fate of a tail loss probe (RFC 8985, section 7.4): if it repaired a loss that nothing else showed, the
     /// window is reduced once for it.
+    #[inline(never)]
     fn settle_probe(&mut self, now: Time, ack: &Acknowledgement, signal: &Ack, journal: &mut dyn Journal) {
         let pure = signal.newly_acknowledged == 0 && ack.sack.is_empty();
         let Fate::Repaired(repeated) = self.probe.settle(self.board.first(), ack.duplicate, pure) else { return };
@@ -323,7 +339,13 @@ impl Sender {
     }
 
     /// Eifel detection by timestamps (RFC 3522) and detection by duplicate SACKs (RFC 3708).
+    #[inline]
     fn is_spurious(&mut self, ack: &Acknowledgement, summary: &AckSummary) -> bool {
+        self.recovery.undo_mut().is_some() && self.shows_spurious(ack, summary)
+    }
+
+    #[inline(never)]
+    fn shows_spurious(&mut self, ack: &Acknowledgement, summary: &AckSummary) -> bool {
         let partial = self.recovery.phase() == Phase::Recovery && !self.recovery.is_complete(self.board.first());
         let Some(undo) = self.recovery.undo_mut() else { return false };
         if ack.duplicate.is_some_and(|sequence| undo.were_all_duplicates(sequence)) {
@@ -337,10 +359,13 @@ impl Sender {
     }
 
     /// Forward RTO recovery (RFC 5682): whether an ACK of what was not sent again shows the timeout to be spurious.
+    #[inline]
     fn is_timeout_spurious(&mut self, now: Time, summary: &AckSummary) -> bool {
-        if !self.forward_rto.is_on() {
-            return false;
-        }
+        self.forward_rto.is_on() && self.tests_timeout(now, summary)
+    }
+
+    #[inline(never)]
+    fn tests_timeout(&mut self, now: Time, summary: &AckSummary) -> bool {
         if self.recovery.phase() != Phase::Loss {
             self.forward_rto.end();
             return false;
@@ -358,6 +383,7 @@ impl Sender {
         verdict == Verdict::Spurious
     }
 
+    #[inline(never)]
     fn undo_reduction(&mut self, now: Time, summary: &AckSummary, journal: &mut dyn Journal) {
         self.counters.spurious += 1;
         journal.note(Event::Spurious);
@@ -378,16 +404,7 @@ impl Sender {
             self.recovery.grow_ramp(signal.slow_start_credit() as u32, || controller.window());
         }
         if self.recovery.is_complete(self.board.first()) && !self.recovery.is_open() {
-            if self.recovery.phase() != Phase::Reduced {
-                self.reordering.on_recovered();
-            }
-            if self.recovery.is_reported() {
-                self.leave_reduction(now, journal);
-            } else {
-                self.recovery.leave();
-            }
-            // Duplicates of the retransmissions may still come.
-            self.recovery.settle();
+            self.complete_reduction(now, journal);
         }
         if entering {
             self.enter_recovery(now, signal.in_flight_before, journal);
@@ -400,5 +417,20 @@ impl Sender {
         }
         self.recovery.note_disorder(self.board.sacked_count() > 0);
         self.recovery.on_ack(self.window, signal.newly_delivered, signal.in_flight, progress);
+    }
+
+    /// All that had been sent when the reduction began is acknowledged.
+    #[inline(never)]
+    fn complete_reduction(&mut self, now: Time, journal: &mut dyn Journal) {
+        if self.recovery.phase() != Phase::Reduced {
+            self.reordering.on_recovered();
+        }
+        if self.recovery.is_reported() {
+            self.leave_reduction(now, journal);
+        } else {
+            self.recovery.leave();
+        }
+        // Duplicates of the retransmissions may still come.
+        self.recovery.settle();
     }
 }

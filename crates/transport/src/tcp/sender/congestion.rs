@@ -79,6 +79,7 @@ impl Sender {
 
     /// Fast recovery begins, or without it go-back-N. If the window is already coming down for an ECN echo of this
     /// window of data, it goes on from there.
+    #[inline(never)]
     pub(super) fn enter_recovery(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
         let already_reduced = self.recovery.phase() == Phase::Reduced;
         let fast = self.options.fast_recovery;
@@ -123,6 +124,7 @@ impl Sender {
     }
 
     /// The window comes down on an ECN echo.
+    #[inline(never)]
     pub(super) fn enter_reduction(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
         let window = self.controller.window();
         journal.note(Event::CongestionEcho { window });

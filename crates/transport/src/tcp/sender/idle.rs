@@ -20,6 +20,7 @@ impl Sender {
     }
 
     /// The flow sends again after `idle`, longer than `timeout`.
+    #[inline(never)]
     pub(super) fn restart_after(&mut self, now: Time, idle: Span, timeout: Span) {
         let restart = match self.options.idle_restart {
             IdleRestart::Rfc5681 => None,
@@ -44,10 +45,17 @@ impl Sender {
 
     /// As Linux (tcp_cwnd_application_limited): while the window is not filled and no ACK has let it grow for a
     /// timeout, it comes down halfway to what was used, but not to less than the initial one.
+    #[inline]
     pub(super) fn note_unused_window(&mut self, now: Time) {
         if self.is_window_limited() {
-            return self.usage.restart(now);
+            self.usage.restart(now);
+        } else {
+            self.lower_unused_window(now);
         }
+    }
+
+    #[inline(never)]
+    fn lower_unused_window(&mut self, now: Time) {
         let held_back = self.blocked != Blocked::Application;
         if held_back || !self.options.slow_start_restart || self.wants.governs_recovery {
             return;
