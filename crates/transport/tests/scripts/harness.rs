@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use control::newreno::NewReno;
-use control::{Ack, Controller, Wants};
+use control::{Ack, Controller, Parameters, Wants};
 use transport::{
     Acknowledgement, Application, Data, Event, Options, Phase, Receiver, Reduction, Sender, SenderCounters, linux,
 };
@@ -215,6 +215,8 @@ impl SenderScript {
     /// The script sets the slow-start threshold of the probe controller.
     pub(crate) fn threshold(&mut self, threshold: f64) -> &mut Self {
         self.tape().threshold = threshold;
+        // A sender asks at the events of a controller: this one is refused, and is one.
+        self.sender.set_parameters(self.now, &Parameters::default()).unwrap_err();
         self
     }
 
