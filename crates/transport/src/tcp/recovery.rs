@@ -21,7 +21,7 @@ pub enum Phase {
 }
 
 /// The reduction of a sender that runs, or the last one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Recovery {
     phase: Phase,
     /// Without fast recovery: the repair under way began with a loss event, whose end the controller is notified of.
@@ -34,7 +34,8 @@ pub(super) struct Recovery {
     spared: u32,
     /// It is over when everything below is acknowledged (RecoveryPoint, RFC 6675).
     point: u64,
-    prr: Option<Prr>,
+    /// Boxed: a flow has it only while it reduces.
+    prr: Option<Box<Prr>>,
     /// Without SACK, duplicate ACKs up to here may stem from retransmissions (`recover`, RFC 6582).
     recover: u64,
     /// What may show it to be spurious, so that it is undone.
@@ -218,7 +219,7 @@ impl Recovery {
 
     /// What limits the flight until the reduction is over.
     pub(super) fn limit_by(&mut self, prr: Prr) {
-        self.prr = Some(prr);
+        self.prr = Some(Box::new(prr));
     }
 
     /// What may show the reduction to be spurious.

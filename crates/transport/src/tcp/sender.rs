@@ -86,6 +86,8 @@ pub struct Sender {
     options: Arc<Options>,
     controller: Box<dyn Controller>,
     wants: Wants,
+    /// What is left of the train may leave without another look.
+    train_is_ready: bool,
     /// The window and the slow-start threshold as the controller has them: they change at its events alone, and asking
     /// is an indirect call.
     exact_window: f64,
@@ -119,11 +121,10 @@ pub struct Sender {
     /// RACK has just found a retransmission lost.
     lost_again: bool,
     detector: DelayedAckDetector,
-    /// With segmentation offload: segments of the running train that have yet to leave.
+    /// New segments that have yet to leave: with segmentation offload of the running train, else of what is ready.
     train: u32,
-    /// New segments that may leave without another look, unless something happens first.
-    ready: u32,
-    full_train: FullTrain,
+    /// Boxed: what few flows have.
+    full_train: Option<Box<FullTrain>>,
     probe: TailProbe,
     forward_rto: ForwardRto,
     recovery: Recovery,
@@ -155,12 +156,12 @@ impl Sender {
         Self {
             board,
             wants,
+            train_is_ready: false,
             exact_window: 1.0,
             threshold: f64::INFINITY,
             window: 1,
             train: 0,
-            full_train: FullTrain::default(),
-            ready: 0,
+            full_train: None,
             peer_window: options.receive_window,
             unreported_losses: 0,
             round_mark: 0,
@@ -260,7 +261,7 @@ impl Sender {
         event(self.controller.as_mut(), &mut cx);
         let window = self.controller.window();
         (self.exact_window, self.threshold) = (window, self.controller.slow_start_threshold());
-        self.ready = 0;
+        self.train_is_ready = false;
         let before = std::mem::replace(&mut self.window, (window as u32).max(1));
         if self.window < before {
             self.usage.forget_largest();
@@ -295,7 +296,7 @@ impl Sender {
 
     /// The next segment that leaves now, if one does. Call until it answers `None`: only then is the timer set.
     pub fn poll_transmit(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
-        if self.ready > 0 {
+        if self.train_is_ready && self.train > 0 {
             return Some(self.send_ready(now));
         }
         let leaving =
@@ -354,32 +355,32 @@ impl Sender {
             }
             None => {
                 let leaving = self.send_new(now);
-                self.count_ready();
+                self.look_for_train();
                 leaving
             }
         })
     }
 
-    /// A new segment leaves: how many more may do so at once, as far as the answer is plain.
+    /// A new segment leaves: whether more may do so at once, as far as the answer is plain.
     #[inline]
-    fn count_ready(&mut self) {
+    fn look_for_train(&mut self) {
         let plain = self.recovery.phase() == Phase::Open && !self.pacer.is_on() && !self.forward_rto.sends_new();
         if !plain || self.wants.sent || self.wants.segments {
             return;
         }
         let window = self.recovery.limit(self.window).saturating_sub(self.board.in_flight());
         let receiver = self.peer_window.saturating_sub(self.board.outstanding());
-        self.ready = window.min(receiver).min(self.backlog.left_at_once(self.board.next()));
-        if self.options.segmentation_offload {
-            self.ready = self.ready.min(self.train);
-            self.train -= self.ready;
+        let ready = window.min(receiver).min(self.backlog.left_at_once(self.board.next()));
+        if !self.options.segmentation_offload {
+            self.train = ready;
         }
+        self.train_is_ready = self.train <= ready;
     }
 
     /// One of the segments leaves that were found to be ready.
     #[inline]
     fn send_ready(&mut self, now: Time) -> Data {
-        self.ready -= 1;
+        self.train -= 1;
         let sequence = self.board.next();
         self.board.push(now, self.delivery.state());
         self.leave(now, Leaving { sequence, how: How::New })

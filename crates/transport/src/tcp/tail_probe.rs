@@ -1,11 +1,12 @@
 //! The tail loss probe (RFC 8985, section 7): one at a time, sent when ACKs stay out, and what becomes of it.
 
 /// The probe of a sender.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TailProbe {
     /// Its timer has expired: it leaves next.
     pending: bool,
-    in_flight: Option<Probe>,
+    /// Boxed: few flows have one.
+    in_flight: Option<Box<Probe>>,
 }
 
 /// A probe in flight.
@@ -46,7 +47,7 @@ impl TailProbe {
 
     /// The probe has left; `end` is the next new segment, `repeated` what was sent again.
     pub(super) fn on_sent(&mut self, end: u64, repeated: Option<u64>) {
-        self.in_flight = Some(Probe { end, repeated });
+        self.in_flight = Some(Box::new(Probe { end, repeated }));
     }
 
     pub(super) fn is_in_flight(&self) -> bool {
@@ -55,7 +56,7 @@ impl TailProbe {
 
     /// The segment that the probe in flight sent again.
     pub(super) fn repeated(&self) -> Option<u64> {
-        self.in_flight.and_then(|probe| probe.repeated)
+        self.in_flight.as_ref().and_then(|probe| probe.repeated)
     }
 
     /// Whatever is lost is being repaired otherwise.
@@ -66,7 +67,8 @@ impl TailProbe {
     /// An ACK for everything below `acknowledged` reports `duplicate` by duplicate SACK; `pure` says that it
     /// acknowledges nothing new and has no SACK block. A probe whose fate is known is forgotten.
     pub(super) fn settle(&mut self, acknowledged: u64, duplicate: Option<u64>, pure: bool) -> Fate {
-        let Some(probe) = self.in_flight.filter(|probe| acknowledged >= probe.end) else { return Fate::Open };
+        let known = self.in_flight.as_deref().copied();
+        let Some(probe) = known.filter(|probe| acknowledged >= probe.end) else { return Fate::Open };
         let fate = match probe.repeated {
             None => Fate::Settled,
             // The original arrived as well.

@@ -25,7 +25,7 @@ impl Sender {
             self.on_old_acknowledgement(now, ack, journal);
             return None;
         }
-        self.ready = 0;
+        self.train_is_ready = false;
         let in_flight_before = self.board.in_flight();
         let had_duplicates = self.board.sacked_count() > 0;
         let mut summary = self.board.apply(ack, now, self.rtt.minimum);

@@ -14,7 +14,7 @@ use crate::{EcnMode, Reduction};
 impl Sender {
     /// Deadlines have passed: does what is due at `now`. Afterwards poll what to transmit.
     pub fn on_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
-        self.ready = 0;
+        self.train_is_ready = false;
         if self.timers.take_reordering(now) {
             self.on_reordering_timeout(now, journal);
         }

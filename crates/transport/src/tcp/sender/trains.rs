@@ -76,9 +76,12 @@ impl Sender {
     #[inline]
     fn full_train(&mut self) -> u32 {
         let slow_start = self.exact_window < self.threshold / 2.0;
-        let (known, smoothed) = (&self.full_train, self.rtt.smoothed);
-        let same = known.is_for(self.window, slow_start, self.rtt.minimum);
-        if same && known.between.0 <= smoothed && smoothed <= known.between.1 {
+        let smoothed = self.rtt.smoothed;
+        if let Some(known) = &self.full_train
+            && known.is_for(self.window, slow_start, self.rtt.minimum)
+            && known.between.0 <= smoothed
+            && smoothed <= known.between.1
+        {
             return known.segments;
         }
         self.find_full_train(slow_start)
@@ -94,13 +97,13 @@ impl Sender {
         let halvings = self.rtt.minimum.as_nanos() / 512_000;
         let near = if halvings < 32 { LONGEST >> halvings } else { 0 };
         let segments = ((bytes.saturating_add(near).min(LONGEST) / size) as u32).max(SHORTEST);
-        let (known, smoothed) = (self.full_train, self.rtt.smoothed);
-        let (window, minimum) = (self.window, self.rtt.minimum);
+        let (window, minimum, smoothed) = (self.window, self.rtt.minimum, self.rtt.smoothed);
+        let known = self.full_train.get_or_insert_default();
         let mut between = (smoothed, smoothed);
         if known.is_for(window, slow_start, minimum) && known.segments == segments {
             between = (known.between.0.min(smoothed), known.between.1.max(smoothed));
         }
-        self.full_train = FullTrain { segments, window, slow_start, minimum, between };
+        **known = FullTrain { segments, window, slow_start, minimum, between };
         segments
     }
 }
@@ -125,10 +128,10 @@ mod tests {
                 sender.exact_window = f64::from(sender.window);
                 sender.threshold = 350.0;
                 (sender.rtt.smoothed, sender.rtt.minimum) = (Span::from_nanos(smoothed), Span::from_millis(minimum));
-                let known = (sender.full_train(), sender.full_train);
-                sender.full_train = FullTrain::default();
-                proptest::prop_assert_eq!(known.0, sender.full_train());
-                sender.full_train = known.1;
+                let found = sender.full_train();
+                let known = sender.full_train.take();
+                proptest::prop_assert_eq!(found, sender.full_train());
+                sender.full_train = known;
             }
         }
     }
