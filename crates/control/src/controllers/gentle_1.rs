@@ -13,7 +13,7 @@
 //! | AG and NP: what epochs there were; version 1 counts AG to AG_max once, then NP | `Gentle::count_epoch` |
 //! | resets: version 1 after several decongestions in a row, version 2 below half the largest window | `Gentle::decongest` |
 //! | w += alpha/w for each segment acknowledged; no slow start | `Gentle::grow` |
-//! | loss: as YeAH, and all of it begins anew | `Gentle::reduced` |
+//! | loss: as YeAH, and all of it begins anew | `Controller::on_loss` |
 //!
 //! What the thesis leaves open, and how it is read here:
 //! - Damping has Q_max/Q and NP^v, as all derivations; one print has Q/Q_max, the boxes NP without v.
@@ -27,16 +27,15 @@
 //! With `arithmetic = "linux"` windows are whole segments, which grow once the segments counted, times alpha, make a
 //! window (listing 7.1), RTTs whole microseconds, and alpha a number of 65536ths.
 
-use units::Span;
-
 use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, over, parameters, with_defaults};
 use crate::parts::decongestion::Limits;
-use crate::parts::linux::{self, Arithmetic, Counter};
-use crate::parts::queue_meter::{Estimate, QueueMeter};
+use crate::parts::linux::{self, Arithmetic};
+use crate::parts::queue_bounded::{QueueBounded, leave_to_bounded};
+use crate::parts::queue_meter::Estimate;
 use crate::parts::reno::delegate;
 use crate::range::{Literal, above, from};
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
+use crate::{Ack, Context, Controller, Loss, Probe};
 
 /// What the registry tells about TCP-Gentle-1.
 pub const ENTRY: Entry = Entry {
@@ -139,52 +138,32 @@ const PARTS: f64 = 65536.0;
 #[derive(Clone, Copy, Debug)]
 pub struct Gentle {
     settings: Settings,
-    limits: Limits,
-    reno: Reno,
-    undo: Undo,
-    counter: Counter,
-    meter: QueueMeter,
-    last: Estimate,
+    bounded: QueueBounded,
     alpha: f64,
     np: u32,
     ag: u32,
     /// Round trips of thrust in a row.
     fuel: u32,
-    virtual_window: f64,
-    /// do_reno.
-    reno_rounds: u32,
-    /// gm_count.
-    gentle_rounds: u32,
     /// gm_reset: decongestions in a row.
     resets: u32,
     /// max_cwnd.
     largest_window: f64,
-    decongestions: u32,
 }
 
 impl Gentle {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        let Settings { q_max: queue, phi, gamma, epsilon, delta, rho, arithmetic, .. } = settings;
+        let Settings { q_max: queue, phi, gamma, epsilon, delta, rho, zeta, arithmetic, .. } = settings;
         let whole = arithmetic == Arithmetic::Linux;
         let mut gentle = Self {
             settings,
-            limits: Limits { queue, phi, gamma, epsilon, delta, rho, whole },
-            reno: Reno::new(),
-            undo: Undo::default(),
-            counter: Counter::default(),
-            meter: QueueMeter::new(whole),
-            last: Estimate::default(),
+            bounded: QueueBounded::new(Limits { queue, phi, gamma, epsilon, delta, rho, whole }, zeta),
             alpha: 0.0,
             np: 0,
             ag: 0,
             fuel: 0,
-            virtual_window: 2.0,
-            reno_rounds: 0,
-            gentle_rounds: 0,
             resets: 0,
             largest_window: 2.0,
-            decongestions: 0,
         };
         gentle.begin_anew();
         gentle
@@ -207,48 +186,46 @@ impl Gentle {
 
     /// `alpha` as it is kept.
     fn increase(&self, alpha: f64) -> f64 {
-        if self.limits.whole { (alpha * PARTS).floor() / PARTS } else { alpha }
+        if self.bounded.limits.whole { (alpha * PARTS).floor() / PARTS } else { alpha }
     }
 
     /// An ACK on a fully used window.
     fn grow(&mut self, ack: &Ack) {
-        let exponential = self.settings.slow_start && self.reno.grows_exponentially(ack);
-        let credit = if exponential { self.reno.slow_start(ack) } else { linux::covered(ack) };
+        let QueueBounded { reno, counter, limits, .. } = &mut self.bounded;
+        let exponential = self.settings.slow_start && reno.grows_exponentially(ack);
+        let credit = if exponential { reno.slow_start(ack) } else { linux::covered(ack) };
         if credit <= 0.0 {
             return;
         }
-        if !self.limits.whole {
-            self.reno.additive_increase(credit, self.alpha);
+        if !limits.whole {
+            reno.additive_increase(credit, self.alpha);
             return;
         }
-        let (counted, window) = (u64::from(self.counter.add(credit as u32)), self.reno.window as u64);
+        let (counted, window) = (u64::from(counter.add(credit as u32)), reno.window as u64);
         let grown = counted * (self.alpha * PARTS) as u64 / PARTS as u64;
         if grown >= window {
-            self.reno.window += (grown / window) as f64;
-            self.counter.clear();
+            reno.window += (grown / window) as f64;
+            counter.clear();
         }
     }
 
     /// A round trip ends: the mode, and the increase for the next one.
     fn decide(&mut self, estimate: Estimate) {
-        self.last = estimate;
-        self.largest_window = self.largest_window.max(self.reno.window);
-        if self.limits.is_long(&estimate) {
-            if self.limits.exceeds_queue(&estimate) && self.reno.window > self.virtual_window {
+        self.bounded.last = estimate;
+        self.largest_window = self.largest_window.max(self.bounded.reno.window);
+        if self.bounded.limits.is_long(&estimate) {
+            if self.bounded.has_to_decongest() {
                 self.decongest();
             }
-            self.virtual_window = self.limits.virtual_window(self.virtual_window, self.reno.window);
-            if !self.is_second() || self.reno.window <= self.virtual_window {
-                self.reno_rounds = self.reno_rounds.saturating_add(1);
+            self.bounded.grow_virtual_window();
+            if !self.is_second() || self.bounded.reno.window <= self.bounded.virtual_window {
+                self.bounded.count_long_round();
             }
         } else {
-            (self.resets, self.reno_rounds) = (0, 0);
-            self.gentle_rounds += 1;
-            if self.gentle_rounds > self.settings.zeta {
-                (self.virtual_window, self.gentle_rounds) = (2.0, 0);
-            }
+            self.resets = 0;
+            self.bounded.count_short_round();
         }
-        if self.reno_rounds > 0 {
+        if self.bounded.long_rounds > 0 {
             self.alpha = 1.0;
         } else if self.is_second() {
             self.thrust();
@@ -264,7 +241,7 @@ impl Gentle {
 
     /// More than `allowed` own segments wait, and at least one.
     fn has_queue(&self, allowed: u32) -> bool {
-        self.last.queue >= 1.0 && self.last.queue > f64::from(allowed)
+        self.bounded.last.queue >= 1.0 && self.bounded.last.queue > f64::from(allowed)
     }
 
     fn thrust(&mut self) {
@@ -276,14 +253,14 @@ impl Gentle {
     /// The increase with a queue up to Q_max; a longer one leaves it.
     fn damp(&mut self) {
         let Settings { alpha_gh, alpha_gl, alpha_floor, v, q_max, .. } = self.settings;
-        if !self.limits.exceeds_queue(&self.last) {
+        if !self.bounded.limits.exceeds_queue(&self.bounded.last) {
             let damped = (0..v).fold(1.0, |product, _| product * f64::from(self.np));
             let most = self.increase(alpha_gh);
-            let alpha = if self.limits.whole {
-                let divisor = (damped * self.last.queue) as u64;
+            let alpha = if self.bounded.limits.whole {
+                let divisor = (damped * self.bounded.last.queue) as u64;
                 ((most * PARTS) as u64 * u64::from(q_max) / divisor.max(1)) as f64 / PARTS
             } else {
-                alpha_gh / damped * (f64::from(q_max) / self.last.queue)
+                alpha_gh / damped * (f64::from(q_max) / self.bounded.last.queue)
             };
             self.alpha = alpha.min(most).max(if alpha_floor { self.increase(alpha_gl) } else { 0.0 });
             self.fuel = 0;
@@ -294,12 +271,10 @@ impl Gentle {
 
     /// The window gives up its part of the queue.
     fn decongest(&mut self) {
-        let left = self.limits.decongested(self.reno.window, self.last.queue, self.virtual_window);
-        self.reno = Reno { window: left, threshold: left };
-        self.decongestions += 1;
+        self.bounded.decongest();
         self.fuel = 0;
         let again = if self.is_second() {
-            left < self.largest_window / 2.0
+            self.bounded.reno.window < self.largest_window / 2.0
         } else {
             self.resets += 1;
             self.resets > self.settings.reset_threshold
@@ -323,82 +298,45 @@ impl Gentle {
             self.ag = ag_min;
         }
     }
-
-    /// A congestion event: the threshold that it leaves.
-    fn reduced(&mut self) -> f64 {
-        let cut = self.limits.cut(self.reno.window, self.last.queue, self.reno_rounds);
-        self.gentle_rounds = 0;
-        self.virtual_window = self.limits.halved(self.virtual_window);
-        self.begin_anew();
-        self.counter.clear();
-        (self.reno.window - cut).max(Reno::MINIMUM)
-    }
 }
 
 impl Controller for Gentle {
-    delegate!(reno: on_start, window, slow_start_threshold);
-
-    fn wants(&self) -> Wants {
-        Wants { transmit_start: self.limits.whole, ..Wants::default() }
-    }
+    delegate!(bounded.reno: on_start, window, slow_start_threshold);
+    leave_to_bounded!(bounded);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.meter.observe(ack);
+        self.bounded.meter.observe(ack);
         if !ack.window_limited {
             return;
         }
         self.grow(ack);
-        if let Some(estimate) = self.meter.close(ack, self.reno.window) {
+        if let Some(estimate) = self.bounded.meter.close(ack, self.bounded.reno.window) {
             self.decide(estimate);
         }
     }
 
-    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.meter.observe(ack);
-    }
-
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.undo.remember(self.reno);
-        let threshold = self.reduced();
-        linux::reduce(&mut self.reno, threshold);
-    }
-
-    fn on_recovered(&mut self, _cx: &mut Context<'_>) {
-        self.meter.restart();
+        self.bounded.on_loss();
+        self.begin_anew();
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        let threshold = if loss.again { self.reno.threshold } else { self.reduced() };
-        linux::time_out(&mut self.reno, threshold, loss);
-        self.counter.clear();
+        self.bounded.on_timeout(loss);
+        if !loss.again {
+            self.begin_anew();
+        }
         self.fuel = 0;
-        self.meter.time_out(loss.sent_to);
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        self.undo.restore(&mut self.reno);
-        self.meter.restart();
-    }
-
-    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _idle: Span) {
-        self.meter.forget();
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-        self.meter.forget();
     }
 
     fn probe(&self, out: &mut dyn Probe) {
         out.value("alpha", self.alpha);
-        out.value("waiting", self.last.queue);
-        out.value("delay_ratio", self.last.ratio());
+        out.value("waiting", self.bounded.last.queue);
+        out.value("delay_ratio", self.bounded.last.ratio());
         out.value("np", f64::from(self.np));
         out.value("ag", f64::from(self.ag));
-        out.value("virtual_window", self.virtual_window);
-        out.value("reno_rounds", f64::from(self.reno_rounds));
-        out.value("decongestions", f64::from(self.decongestions));
+        out.value("virtual_window", self.bounded.virtual_window);
+        out.value("reno_rounds", f64::from(self.bounded.long_rounds));
+        out.value("decongestions", f64::from(self.bounded.decongestions));
     }
 }
 

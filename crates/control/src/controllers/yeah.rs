@@ -23,13 +23,13 @@
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::decongestion::Limits;
-use crate::parts::linux::{self, Arithmetic, Counter};
-use crate::parts::queue_meter::{Estimate, QueueMeter};
+use crate::parts::linux::{self, Arithmetic};
+use crate::parts::queue_bounded::{QueueBounded, leave_to_bounded};
+use crate::parts::queue_meter::Estimate;
 use crate::parts::reno::delegate;
 use crate::range::from;
 use crate::variants::Variant;
-use crate::{Ack, Context, Controller, Counting, Loss, Probe, Reno, Undo, Wants};
-use units::Span;
+use crate::{Ack, Context, Controller, Counting, Loss, Probe};
 
 /// What the registry tells about YeAH.
 pub const ENTRY: Entry = Entry {
@@ -81,186 +81,121 @@ parameters! {
 #[derive(Clone, Copy, Debug)]
 pub struct Yeah {
     settings: Settings,
-    limits: Limits,
-    reno: Reno,
-    undo: Undo,
-    counter: Counter,
-    meter: QueueMeter,
-    last: Estimate,
-    /// reno_count.
-    virtual_window: f64,
-    /// doing_reno_now: round trips in slow mode in a row.
-    slow_rounds: u32,
-    /// fast_count.
-    fast_rounds: u32,
-    decongestions: u32,
+    bounded: QueueBounded,
 }
 
 impl Yeah {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        let Settings { q_max: queue, phi, gamma, epsilon, delta, rho, arithmetic, .. } = settings;
+        let Settings { q_max: queue, phi, gamma, epsilon, delta, rho, zeta, arithmetic, .. } = settings;
         let whole = arithmetic == Arithmetic::Linux;
-        Self {
-            settings,
-            limits: Limits { queue, phi, gamma, epsilon, delta, rho, whole },
-            reno: Reno::new(),
-            undo: Undo::default(),
-            counter: Counter::default(),
-            meter: QueueMeter::new(whole),
-            last: Estimate::default(),
-            virtual_window: 2.0,
-            slow_rounds: 0,
-            fast_rounds: 0,
-            decongestions: 0,
-        }
+        let limits = Limits { queue, phi, gamma, epsilon, delta, rho, whole };
+        Self { settings, bounded: QueueBounded::new(limits, zeta) }
     }
 
     /// An ACK on a fully used window.
     fn grow(&mut self, ack: &Ack) {
-        let exponential = self.settings.slow_start && self.reno.grows_exponentially(ack);
-        let credit = if exponential { self.reno.slow_start(ack) } else { ack.avoidance_credit() };
+        let reno = &mut self.bounded.reno;
+        let exponential = self.settings.slow_start && reno.grows_exponentially(ack);
+        let credit = if exponential { reno.slow_start(ack) } else { ack.avoidance_credit() };
         if credit <= 0.0 {
             return;
         }
-        let fast = self.slow_rounds == 0;
+        let fast = self.bounded.long_rounds == 0;
         let covered = if exponential { credit } else { linux::covered(ack) };
-        if self.limits.whole {
+        if self.bounded.limits.whole {
             self.grow_by_whole_segments(ack.counting, if fast { covered } else { credit } as u32);
         } else if fast {
-            let every = self.reno.window.min(f64::from(self.settings.scalable));
-            self.reno.additive_increase(covered, self.reno.window / every);
+            let every = reno.window.min(f64::from(self.settings.scalable));
+            reno.additive_increase(covered, reno.window / every);
         } else {
-            self.reno.additive_increase(credit, 1.0);
+            reno.additive_increase(credit, 1.0);
         }
     }
 
     fn grow_by_whole_segments(&mut self, counting: Counting, credit: u32) {
-        let window = self.reno.window as u32;
-        let every = if self.slow_rounds == 0 { window.min(self.settings.scalable) } else { window };
-        if self.slow_rounds == 0 && counting == Counting::PerAck {
-            if self.counter.add(credit) > every {
-                self.reno.window += 1.0;
-                self.counter.clear();
+        let QueueBounded { reno, counter, long_rounds, .. } = &mut self.bounded;
+        let window = reno.window as u32;
+        let every = if *long_rounds == 0 { window.min(self.settings.scalable) } else { window };
+        if *long_rounds == 0 && counting == Counting::PerAck {
+            if counter.add(credit) > every {
+                reno.window += 1.0;
+                counter.clear();
             }
         } else {
-            self.counter.grow(&mut self.reno, every, credit, counting);
+            counter.grow(reno, every, credit, counting);
         }
     }
 
     /// A round trip ends.
     fn decide(&mut self, estimate: Estimate) {
-        if self.limits.is_long(&estimate) {
-            if self.limits.exceeds_queue(&estimate) && self.reno.window > self.virtual_window {
-                let left = self.limits.decongested(self.reno.window, estimate.queue, self.virtual_window);
-                self.reno = Reno { window: left, threshold: left };
-                self.decongestions += 1;
-            }
-            self.virtual_window = self.limits.virtual_window(self.virtual_window, self.reno.window);
-            self.slow_rounds = self.slow_rounds.saturating_add(1);
-        } else {
-            self.fast_rounds += 1;
-            if self.fast_rounds > self.settings.zeta {
-                (self.virtual_window, self.fast_rounds) = (2.0, 0);
-            }
-            self.slow_rounds = 0;
+        let bounded = &mut self.bounded;
+        bounded.last = estimate;
+        if !bounded.limits.is_long(&estimate) {
+            bounded.count_short_round();
+            return;
         }
-        self.last = estimate;
-    }
-
-    /// A congestion event: the threshold that it leaves.
-    fn reduced(&mut self) -> f64 {
-        let cut = self.limits.cut(self.reno.window, self.last.queue, self.slow_rounds);
-        self.fast_rounds = 0;
-        self.virtual_window = self.limits.halved(self.virtual_window);
-        self.counter.clear();
-        (self.reno.window - cut).max(Reno::MINIMUM)
+        if bounded.has_to_decongest() {
+            bounded.decongest();
+        }
+        bounded.grow_virtual_window();
+        bounded.count_long_round();
     }
 }
 
 impl Controller for Yeah {
-    delegate!(reno: on_start, window, slow_start_threshold);
-
-    fn wants(&self) -> Wants {
-        Wants { transmit_start: self.limits.whole, ..Wants::default() }
-    }
+    delegate!(bounded.reno: on_start, window, slow_start_threshold);
+    leave_to_bounded!(bounded);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.meter.observe(ack);
+        self.bounded.meter.observe(ack);
         if !ack.window_limited {
             return;
         }
         self.grow(ack);
-        if let Some(estimate) = self.meter.close(ack, self.reno.window) {
+        if let Some(estimate) = self.bounded.meter.close(ack, self.bounded.reno.window) {
             self.decide(estimate);
         }
     }
 
-    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.meter.observe(ack);
-    }
-
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.undo.remember(self.reno);
-        self.reno.threshold = self.reduced();
-        self.reno.window = self.reno.window.min(self.reno.threshold);
-    }
-
-    fn on_recovered(&mut self, _cx: &mut Context<'_>) {
-        self.meter.restart();
+        self.bounded.on_loss();
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        let threshold = if loss.again { self.reno.threshold } else { self.reduced() };
-        linux::time_out(&mut self.reno, threshold, loss);
-        self.counter.clear();
-        self.meter.time_out(loss.sent_to);
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        self.undo.restore(&mut self.reno);
-        self.meter.restart();
-    }
-
-    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _idle: Span) {
-        self.meter.forget();
-    }
-
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-        self.meter.forget();
+        self.bounded.on_timeout(loss);
     }
 
     fn probe(&self, out: &mut dyn Probe) {
-        out.value("waiting", self.last.queue);
-        out.value("delay_ratio", self.last.ratio());
-        out.value("virtual_window", self.virtual_window);
-        out.value("slow_rounds", f64::from(self.slow_rounds));
-        out.value("decongestions", f64::from(self.decongestions));
+        out.value("waiting", self.bounded.last.queue);
+        out.value("delay_ratio", self.bounded.last.ratio());
+        out.value("virtual_window", self.bounded.virtual_window);
+        out.value("slow_rounds", f64::from(self.bounded.long_rounds));
+        out.value("decongestions", f64::from(self.bounded.decongestions));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Reno;
     use crate::testing::{World, ack, loss, probed, rtt};
 
     fn at(window: f64, arithmetic: Arithmetic) -> Yeah {
         let mut yeah = Yeah::new(Settings { arithmetic, ..Settings::default() });
-        yeah.reno = Reno { window, threshold: 2.0 };
-        yeah.meter.observe(&Ack { rtt: rtt(100), ..ack() });
-        yeah.meter.restart();
+        yeah.bounded.reno = Reno { window, threshold: 2.0 };
+        yeah.bounded.meter.observe(&Ack { rtt: rtt(100), ..ack() });
+        yeah.bounded.meter.restart();
         yeah
     }
 
     /// A round trip of `millis` on a path of 100 ms, in three ACKs of which the last does not count.
     fn round(yeah: &mut Yeah, millis: u64) {
         let of = |acknowledged_to| Ack { rtt: rtt(millis), acknowledged_to, sent_to: acknowledged_to, ..ack() };
-        let end = of(yeah.meter.end() + 1);
+        let end = of(yeah.bounded.meter.end() + 1);
         (0..2).for_each(|_| yeah.on_duplicate_ack(&mut World::new().context(), &end));
-        yeah.meter.observe(&end);
-        let estimate = yeah.meter.close(&end, yeah.reno.window).unwrap();
+        yeah.bounded.meter.observe(&end);
+        let estimate = yeah.bounded.meter.close(&end, yeah.bounded.reno.window).unwrap();
         yeah.decide(estimate);
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod gradient;
 pub(crate) mod hystart;
 pub(crate) mod linux;
 pub(crate) mod probabilistic;
+pub(crate) mod queue_bounded;
 pub(crate) mod queue_meter;
 pub(crate) mod reno;
 pub(crate) mod undo;

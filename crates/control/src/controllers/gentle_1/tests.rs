@@ -5,9 +5,9 @@ use crate::testing::{World, ack, loss, probed, rtt};
 
 fn at(window: f64, settings: Settings) -> Gentle {
     let mut gentle = Gentle::new(settings);
-    gentle.reno.window = window;
-    gentle.meter.observe(&Ack { rtt: rtt(100), ..ack() });
-    gentle.meter.restart();
+    gentle.bounded.reno.window = window;
+    gentle.bounded.meter.observe(&Ack { rtt: rtt(100), ..ack() });
+    gentle.bounded.meter.restart();
     gentle
 }
 
@@ -69,7 +69,7 @@ fn a_queue_above_q_max_goes_and_a_round_trip_of_reno_follows() {
 fn after_epochs(settings: Settings, epochs: u32) -> (u32, u32) {
     let mut gentle = at(1000.0, settings);
     for _ in 0..epochs {
-        gentle.reno.window = 1000.0;
+        gentle.bounded.reno.window = 1000.0;
         round(&mut gentle, 90.0);
         round(&mut gentle, 0.0);
     }
@@ -106,8 +106,8 @@ fn the_second_version_begins_anew_below_half_its_largest_window() {
     (gentle.np, gentle.ag) = (5, 8);
     round(&mut gentle, 90.0);
     assert_eq!(gentle.np, 6);
-    gentle.reno.window = 560.0;
-    gentle.virtual_window = 2.0;
+    gentle.bounded.reno.window = 560.0;
+    gentle.bounded.virtual_window = 2.0;
     round(&mut gentle, 90.0);
     assert_eq!((gentle.window(), gentle.np, gentle.ag), (470.0, 1, 2));
 }
@@ -124,7 +124,7 @@ fn the_second_version_thrusts_through_a_queue_until_np_grows() {
     assert_eq!((probed(&gentle, "alpha"), gentle.fuel), (0.5, 0));
     // A window above the virtual one does not count as Reno's.
     round(&mut gentle, 90.0);
-    assert_eq!((gentle.reno_rounds, probed(&gentle, "alpha")), (0, 2.0));
+    assert_eq!((gentle.bounded.long_rounds, probed(&gentle, "alpha")), (0, 2.0));
 }
 
 #[test]

@@ -1,0 +1,159 @@
+//! Reno bounded by its own queue: the state and the events that YeAH and TCP-Gentle share. A round trip at a time they
+//! estimate how many of their segments wait, give up a queue that is too long, and follow the window that a Reno
+//! flow might have. How they grow is their own.
+
+use crate::parts::decongestion::Limits;
+use crate::parts::linux::{self, Counter};
+use crate::parts::queue_meter::{Estimate, QueueMeter};
+use crate::{Ack, Context, Loss, Reno, Undo, Wants};
+
+/// The state, with the names of YeAH's module in Linux where it has them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueBounded {
+    pub(crate) limits: Limits,
+    pub(crate) reno: Reno,
+    undo: Undo,
+    pub(crate) counter: Counter,
+    pub(crate) meter: QueueMeter,
+    /// What the last round trip has shown.
+    pub(crate) last: Estimate,
+    /// The window of a virtual Reno flow (reno_count).
+    pub(crate) virtual_window: f64,
+    /// Round trips with a long queue in a row (doing_reno_now; do_reno).
+    pub(crate) long_rounds: u32,
+    /// Round trips without, in which the virtual flow is remembered (fast_count; gm_count).
+    short_rounds: u32,
+    /// After more of them than this it is forgotten (zeta).
+    forgotten_after: u32,
+    pub(crate) decongestions: u32,
+}
+
+impl QueueBounded {
+    /// Nothing is known of the path.
+    pub(crate) fn new(limits: Limits, forgotten_after: u32) -> Self {
+        Self {
+            limits,
+            reno: Reno::new(),
+            undo: Undo::default(),
+            counter: Counter::default(),
+            meter: QueueMeter::new(limits.whole),
+            last: Estimate::default(),
+            virtual_window: 2.0,
+            long_rounds: 0,
+            short_rounds: 0,
+            forgotten_after,
+            decongestions: 0,
+        }
+    }
+
+    /// The last round trip had a queue that is long enough to be given up, and the window is above the virtual one.
+    pub(crate) fn has_to_decongest(&self) -> bool {
+        self.limits.exceeds_queue(&self.last) && self.reno.window > self.virtual_window
+    }
+
+    /// The window gives up its part of the queue.
+    pub(crate) fn decongest(&mut self) {
+        let left = self.limits.decongested(self.reno.window, self.last.queue, self.virtual_window);
+        self.reno = Reno { window: left, threshold: left };
+        self.decongestions += 1;
+    }
+
+    /// The virtual Reno flow grows, in a round trip with a long queue.
+    pub(crate) fn grow_virtual_window(&mut self) {
+        self.virtual_window = self.limits.virtual_window(self.virtual_window, self.reno.window);
+    }
+
+    /// One round trip more with a long queue.
+    pub(crate) fn count_long_round(&mut self) {
+        self.long_rounds = self.long_rounds.saturating_add(1);
+    }
+
+    /// One round trip more with a short queue.
+    pub(crate) fn count_short_round(&mut self) {
+        self.long_rounds = 0;
+        self.short_rounds += 1;
+        if self.short_rounds > self.forgotten_after {
+            (self.virtual_window, self.short_rounds) = (2.0, 0);
+        }
+    }
+
+    /// A congestion event: the threshold that it leaves.
+    fn reduced(&mut self) -> f64 {
+        let cut = self.limits.cut(self.reno.window, self.last.queue, self.long_rounds);
+        self.short_rounds = 0;
+        self.virtual_window = self.limits.halved(self.virtual_window);
+        self.counter.clear();
+        (self.reno.window - cut).max(Reno::MINIMUM)
+    }
+
+    pub(crate) fn wants(&self) -> Wants {
+        Wants { transmit_start: self.limits.whole, ..Wants::default() }
+    }
+
+    pub(crate) fn on_duplicate_ack(&mut self, ack: &Ack) {
+        self.meter.observe(ack);
+    }
+
+    pub(crate) fn on_loss(&mut self) {
+        self.undo.remember(self.reno);
+        let threshold = self.reduced();
+        linux::reduce(&mut self.reno, threshold);
+    }
+
+    pub(crate) fn on_recovered(&mut self) {
+        self.meter.restart();
+    }
+
+    pub(crate) fn on_timeout(&mut self, loss: &Loss) {
+        self.undo.remember_first(loss, self.reno);
+        let threshold = if loss.again { self.reno.threshold } else { self.reduced() };
+        linux::time_out(&mut self.reno, threshold, loss);
+        self.counter.clear();
+        self.meter.time_out(loss.sent_to);
+    }
+
+    pub(crate) fn on_spurious(&mut self) {
+        self.undo.restore(&mut self.reno);
+        self.meter.restart();
+    }
+
+    pub(crate) fn on_transmit_start(&mut self) {
+        self.meter.forget();
+    }
+
+    pub(crate) fn on_idle_restart(&mut self, cx: &Context<'_>) {
+        self.reno.idle_restart(cx);
+        self.meter.forget();
+    }
+}
+
+/// Methods of [`Controller`](crate::Controller) that a controller leaves to its field `$bounded`, as
+/// [`delegate!`](crate::parts::reno::delegate) does for its `Reno`.
+macro_rules! leave_to_bounded {
+    ($bounded:ident) => {
+        fn wants(&self) -> $crate::Wants {
+            self.$bounded.wants()
+        }
+
+        fn on_duplicate_ack(&mut self, _cx: &mut $crate::Context<'_>, ack: &$crate::Ack) {
+            self.$bounded.on_duplicate_ack(ack);
+        }
+
+        fn on_recovered(&mut self, _cx: &mut $crate::Context<'_>) {
+            self.$bounded.on_recovered();
+        }
+
+        fn on_spurious(&mut self, _cx: &mut $crate::Context<'_>) {
+            self.$bounded.on_spurious();
+        }
+
+        fn on_transmit_start(&mut self, _cx: &mut $crate::Context<'_>, _idle: ::units::Span) {
+            self.$bounded.on_transmit_start();
+        }
+
+        fn on_idle_restart(&mut self, cx: &mut $crate::Context<'_>) {
+            self.$bounded.on_idle_restart(cx);
+        }
+    };
+}
+pub(crate) use leave_to_bounded;
