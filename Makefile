@@ -12,7 +12,7 @@ FEATURES := --no-default-features $(NATIVE:%=--features %) $(LIVE:%=--features %
 BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)
 WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel)
 
-.PHONY: build demo test test-rust test-python lint format bench papers docs wheel clean
+.PHONY: build demo test test-rust test-python lint format bench papers docs sdist wheel clean
 
 build: .venv/.built
 
@@ -65,8 +65,31 @@ papers: build
 docs: build
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-wheel: .venv/.installed
-	$(BIN)/maturin build --release $(FEATURES)
+# Built from the sdist, so that both are tried. Zig links against the glibc of 2014: such a wheel runs on every Linux since.
+# Where the tools for libelf and zlib are, these are built from their sources, and live runs are in the wheel.
+WHEELS ?= target/wheels
+WHEEL_TOOLS := maturin==1.16.0 ziglang==0.17.1
+WHEEL_FEATURES := --no-default-features --features native $(if $(LIVE),$(shell \
+	for tool in autoreconf autopoint flex bison gawk; do command -v $$tool >/dev/null || exit 0; done; echo --features vendored))
+ZIG := target/zig
+
+$(ZIG)/.installed: Makefile
+	$(PYTHON) -m venv $(ZIG)
+	$(ZIG)/bin/python -m pip install --quiet --disable-pip-version-check $(WHEEL_TOOLS)
+	touch $@
+
+sdist: $(ZIG)/.installed
+	rm -rf target/sdist && mkdir -p target/sdist $(WHEELS)
+	$(ZIG)/bin/maturin sdist --out target/sdist
+	tar -xzf target/sdist/ackclock-*.tar.gz -C target/sdist
+	cp target/sdist/ackclock-*.tar.gz $(WHEELS)
+
+# The wheel appears only when it is complete. A linker of the environment would take the place of Zig.
+wheel: sdist
+	cd target/sdist/ackclock-*/ && env -u RUSTFLAGS -u CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS \
+		CARGO_TARGET_DIR=$(CURDIR)/target PATH=$(CURDIR)/$(ZIG)/bin:$$PATH maturin build --release --zig --compatibility manylinux2014 \
+		--target $(shell uname -m)-unknown-linux-gnu $(WHEEL_FEATURES) --out $(CURDIR)/target/sdist
+	cp target/sdist/ackclock-*.whl $(WHEELS)
 
 clean:
 	rm -rf target .venv reports site
