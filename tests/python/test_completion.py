@@ -57,3 +57,19 @@ def test_the_manual_page_has_every_command_and_is_sound(capsys, tmp_path):
     (tmp_path / "ackclock.1").write_text(page)
     command = ["groff", "-man", "-Tascii", "-ww", str(tmp_path / "ackclock.1")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stderr == ""
+
+
+def test_tables_fit_eighty_columns_and_cut_no_names(capsys, monkeypatch):
+    monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    monkeypatch.setenv("COLUMNS", "80")
+    compared = ("compare", "cdg(G=10ms)", "illinois", "--duration", "1s")
+    for arguments, names in (
+        (compared, ["cdg(G=10ms)", "illinois-0", "bottleneck", "left out in 80 columns: timeouts, packets"]),
+        (("controllers", "cdg"), ["unknown_is_congestion", "hold_freezes_window"]),
+        (("reproduce", "--list"), ["edwan2010-fig6.1"]),
+    ):
+        status, out, err = run(capsys, *arguments)
+        assert status == 0
+        lines = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in out.splitlines()]
+        assert max(map(len, lines)) <= 80
+        assert [name for name in names if name not in "\n".join(lines) + err] == []

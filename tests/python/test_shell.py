@@ -258,3 +258,19 @@ def test_a_device_that_the_command_removes_spoils_the_run_and_takes_no_cpu():
     run = Run.from_engine(ran, scenario, 1)
     assert (status, run.valid, run.engine["drops_outside"]) == (0, False, 1)
     assert run.engine["emulator_cpu_s"] < 1
+
+
+def test_a_session_is_written_and_printed_as_json(tmp_path):
+    command = [*ACKCLOCK, "shell", "--queue", "20p", "--out", str(tmp_path / "out"), "--json", "--"]
+    program = [sys.executable, "-c", SEND + "import time; time.sleep(0.5); print('said')"]
+    ran = subprocess.run([*command, *program], capture_output=True, text=True, check=False)
+    # A busy machine may miss its error budget: the status is 3 then.
+    assert ran.returncode in (0, 3), ran.stderr
+    assert "said" in ran.stderr
+    (printed,) = json.loads(ran.stdout)["runs"]
+    link = Run.load(tmp_path / "out").links.to_pylist()[0]
+    assert link["arrived_packets"] >= 100
+    # One packet is sent at once, twenty wait; at 10 Mbit/s few of the others find room.
+    assert printed["links"][0]["dropped_packets"] == link["dropped_packets"] > 0
+    assert {file.name for file in (tmp_path / "out").iterdir()} >= {"index.html", "link.png", "summary.json"}
+    assert "packets to the far end: " in (tmp_path / "out/index.html").read_text()

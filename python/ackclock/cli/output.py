@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from ackclock import _engine, repetitions
 from ackclock.cli import completing
@@ -31,6 +33,24 @@ MOST_THREADS = 1024
 MOST_RETRIES = 100
 MOST_AT_ONCE = 64
 MOST_SEGMENTS = 65_535
+
+LEAST = (
+    "time-\nouts",
+    "marked",
+    "lost",
+    "packets",
+    "queue mean\npackets",
+    "RTT p95\nms",
+    "Jain\nindex",
+    "loss\n%",
+)
+"""The columns that a narrow terminal leaves out, the first of them first; ``--json`` and reports have all."""
+
+NAMES = ("run", "flow", "link", "controller", "experiment", "parameter", "probe", "variant", "name", "case")
+"""The heads of columns whose cells are for copying."""
+
+MOST_NAME = 36
+"""The longest name that is not wrapped, in letters."""
 
 notes = Console(stderr=True, highlight=False)
 """The console for messages and progress: standard error."""
@@ -171,7 +191,28 @@ def show(*things: Any, as_json: bool) -> None:
     if not console.is_terminal:
         console = Console(file=console.file, width=120, highlight=False)
     for thing in things:
+        left_out = fit(thing, console) if isinstance(thing, Table) else []
         console.print(thing)
+        if left_out:
+            columns = ", ".join(left_out)
+            notes.print(f"left out in {console.width} columns: {columns}", markup=False, soft_wrap=True)
+
+
+def fit(table: Table, console: Console) -> list[str]:
+    """Leaves columns out until the table fits, in the order of ``LEAST``; gives their heads. Cuts no name."""
+    free = console.options.update(max_width=10 * MOST_NAME)
+    left_out = []
+    for head in LEAST:
+        if console.measure(table, options=free).maximum <= console.width:
+            break
+        for column in [one for one in table.columns if one.header == head]:
+            table.columns.remove(column)
+            left_out.append(head.replace("-\n", "").replace("\n", " "))
+    for column in table.columns:
+        column.overflow = "fold"
+        if column.header in NAMES:
+            column.no_wrap = max((cell_len(str(cell)) for cell in column.cells), default=0) <= MOST_NAME
+    return left_out
 
 
 @contextmanager

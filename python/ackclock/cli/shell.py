@@ -51,16 +51,27 @@ def shell(
     ] = None,
     gso_max_segs: output.GsoOption = None,
     meter: Annotated[bool, typer.Option("--meter", help="Print rates and queue once a second.")] = False,
+    out: output.OutOption = None,
+    figures: output.FiguresOption = "",
+    open_report: output.OpenOption = False,
+    force: output.ForceOption = False,
+    csv: output.CsvOption = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print one JSON object; the output of COMMAND goes to standard error."),
+    ] = False,
 ) -> None:
     """Run programs across an emulated path.
 
     The near end is 10.0.0.1, or `near`, the far end 10.0.0.2, `far`, or `server`. The exit status is that
-    of the command; if that is 0, 3 for a run past its error budget.
+    of the command; if that is 0, 3 for a run past its error budget. `--out` writes what the link did.
     Example: `ackclock shell --rate 10mbit --queue 50p --far "iperf3 -s" -- iperf3 -c server`
     """
     check_built_in()
     output.check_current_folder()
     output.check_share("--loss", loss)
+    report = output.Report(out, force, csv, as_json, figures, open_report)
+    report.check()
     if rtt is not None and delay is not None:
         raise InputError("--rtt and --delay: only one of them can be given")
     service: Any = rate if trace is None else {"trace": str(trace)}
@@ -73,12 +84,17 @@ def shell(
         _engine.become_root()
     near = command or [os.environ.get("SHELL") or "/bin/sh"]
     first = int(json.loads(resolved)["seed"]) if seed is None else seed
-    with _lent_terminal():
+    with _lent_terminal(), _standard_output_for_json(as_json):
         status, ran, log_failed = _engine.shell(
             resolved, first, near, _words(far), log, _Meter() if meter else None, gso_max_segs
         )
-    whole = Run.from_engine(ran, resolved, first).summary("shell")
-    if meter:
+    run = _session(Run.from_engine(ran, resolved, first))
+    whole = run.summary("shell")
+    if out is not None:
+        _write(run, f"shell: {' '.join(near)}", out, report)
+    if as_json:
+        output.print_json(summary.document([whole]))
+    if meter or out is not None:
         output.show(summary.links_table([whole]), as_json=True)
     reasons = summary.invalid_reasons([whole])
     for sentence in reasons:
@@ -91,6 +107,44 @@ def shell(
         notes.print(f"ackclock: --log {log}: it is not whole: {log_failed}", markup=False, soft_wrap=True)
         status = status or 2
     raise typer.Exit(status)
+
+
+def _session(run: Run) -> Run:
+    """The run of a session: as long as it took, without the flow that the scenario had to have."""
+    times = run.link_series["time_s"].to_pylist()
+    run.scenario |= {"duration": f"{max([0.001, *times]):.3f}s", "flows": []}
+    return run
+
+
+def _write(run: Run, title: str, out: Path, report: output.Report) -> None:
+    """Writes the session into the folder of ``--out``."""
+    from ackclock.cli import session
+    from ackclock.report import new_folder
+
+    with new_folder(out, report.force) as folder:
+        for sentence in session.write(run, title, folder, report.formats):
+            notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+        if report.csv:
+            run.to_csv(folder / "csv")
+    notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
+    if report.open:
+        typer.launch(str((out / "index.html").absolute()))
+
+
+@contextmanager
+def _standard_output_for_json(wanted: bool) -> Iterator[None]:
+    """Standard output holds the JSON object alone: the command writes to standard error."""
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    own = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(own, 1)
+        os.close(own)
 
 
 @contextmanager
