@@ -186,7 +186,7 @@ def test_the_summary_has_a_row_a_situation_and_names_what_is_far():
         "50 / 50",
         "0 / 0",
         "",
-        "far",
+        "far: utilization, mean queue",
         "",
     ]
     cell = done[1].as_json()
@@ -203,6 +203,15 @@ def test_the_summary_has_a_row_a_situation_and_names_what_is_far():
     }
     assert cell["live"]["queue_mean_packets"]["deviation"] is None
     assert set(cell["difference"]) == set(QUANTITIES)
+
+
+def test_what_other_seeds_explain_is_counted_apart():
+    # Three standard errors are 3 * sqrt(1/3 + 1) = 3.46 packets, and a tenth of the mean is one.
+    simulated = [of(queue=9.0), of(queue=10.0), of(queue=11.0)]
+    done = [comparison(simulated, [of(queue=queue)]) for queue in (10.5, 13.4, 13.5)]
+    assert [one.verdict for one in done] == ["near", "within spread: mean queue", "far: mean queue"]
+    assert parity.summary(done) == [["greedy, 1 flow", "1 of 3, 1 within spread"]]
+    assert parity.tally(done) == "1 of 3 cells are near, 1 more within the spread of the seeds."
 
 
 def test_a_grid_has_each_cell_once_ordered_by_situation():

@@ -43,8 +43,8 @@ NEAR_WINDOW = 1.0
 window; of a window within a segment, as the kernel's are whole."""
 
 
-OF_THE_LINK = ("utilization", "mean queue")
-"""The checks of quantities that the tables show of every cell."""
+OF_THE_LINK = {"utilization": "utilization", "mean queue": "queue_mean_packets"}
+"""The checks of quantities that the tables show of every cell, by name."""
 
 
 class Check(NamedTuple):
@@ -187,10 +187,10 @@ class Comparison:
 
         found = []
         if "utilization" in self.cell.compare:
-            found.append(Check(OF_THE_LINK[0], *both("utilization", statistics.fmean), NEAR_UTILIZATION))
+            found.append(Check("utilization", *both("utilization", statistics.fmean), NEAR_UTILIZATION))
         if "queue" in self.cell.compare:
             means = both("queue_mean_packets", statistics.fmean)
-            found.append(Check(OF_THE_LINK[1], *means, NEAR_SHARE * means[0]))
+            found.append(Check("mean queue", *means, NEAR_SHARE * means[0]))
         for key in readings(self.trusted[0], self.cell):
             medians = both(key, statistics.median)
             least = NEAR_WINDOW if key.startswith("window") else 0.0
@@ -207,6 +207,21 @@ class Comparison:
         """What is not near."""
         return [check for check in self.checks if not check.near]
 
+    @property
+    def verdict(self) -> str:
+        """Near, or in what it is far, and whether the spread of the seeds explains that."""
+        if self.near:
+            return "near"
+        far = ", ".join(check.what for check in self.far)
+        return f"within spread: {far}" if self.within_spread else f"far: {far}"
+
+    @property
+    def within_spread(self) -> bool:
+        """Whether it is far in nothing that other seeds do not explain, see ``differs``."""
+        return all(
+            check.what in OF_THE_LINK and not self.differs(OF_THE_LINK[check.what]) for check in self.far
+        )
+
     def as_json(self) -> dict[str, Any]:
         """One object of ``cells`` in ``parity --json``."""
         path = self.cell.situation.document()["path"]
@@ -219,6 +234,7 @@ class Comparison:
             "differs": [key for key in QUANTITIES if self.differs(key)],
             "checks": [check.as_json() for check in self.checks],
             "near": self.near,
+            "within_spread": self.within_spread,
             "valid": self.valid,
             "runs": [{"seed": run.seed, "engine": run.engine} for run in self.live],
         }

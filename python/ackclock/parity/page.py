@@ -64,7 +64,7 @@ def rows(of_path: Sequence[Comparison], ranges: bool = True) -> list[list[str]]:
             one.cell.name,
             *(_both(one, key, ranges) for key in QUANTITIES),
             _besides(one),
-            "near" if one.near else "far",
+            one.verdict,
             _validity(one),
         ]
         for one in of_path
@@ -126,18 +126,25 @@ def _entry(cells: Sequence[Comparison]) -> str:
     valid = [one for one in cells if one.valid]
     if not valid:
         return "invalid" if cells else "-"
-    near = sum(one.near for one in valid)
     if len(cells) == 1:
-        return "near" if near else f"far: {', '.join(check.what for check in valid[0].far)}"
-    return f"{near} of {len(valid)}"
+        return valid[0].verdict
+    near, within = _counts(valid)
+    return f"{near} of {len(valid)}" + (f", {within} within spread" if within else "")
+
+
+def _counts(valid: Sequence[Comparison]) -> tuple[int, int]:
+    """How many are near, and how many others within the spread."""
+    return sum(one.near for one in valid), sum(one.within_spread and not one.near for one in valid)
 
 
 def tally(done: Sequence[Comparison]) -> str:
     """How many cells are near, in a sentence. Invalid ones do not count."""
     valid = [one for one in done if one.valid]
+    near, within = _counts(valid)
+    others = f", {within} more within the spread of the seeds" if within else ""
     invalid = len(done) - len(valid)
     left_out = f"; {invalid} cell{'s are' if invalid > 1 else ' is'} invalid" if invalid else ""
-    return f"{sum(one.near for one in valid)} of {len(valid)} cells are near{left_out}."
+    return f"{near} of {len(valid)} cells are near{others}{left_out}."
 
 
 def far_rows(done: Sequence[Comparison]) -> list[list[str]]:
