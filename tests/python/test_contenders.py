@@ -89,6 +89,12 @@ def test_a_scenario_is_read_from_standard_input(capsys, monkeypatch):
     assert "small" in out
 
 
+def test_a_name_that_would_reach_the_terminal_raw_is_refused(capsys, folder):
+    for name in ("\\u001b[31mred", "two\\nlines", "  "):
+        (folder / "odd.toml").write_text(SCENARIO.replace("small", name))
+        assert "must be text that can be printed" in refused(capsys, "run", "odd.toml")
+
+
 def test_a_star_sets_a_key_of_every_flow(capsys, folder):
     (folder / "two.toml").write_text(SCENARIO + '[[flows]]\ncc = "cubic"\n')
     run(capsys, "run", "two.toml", "--set", "flows.*.transport.sack=false", "--out", "out")

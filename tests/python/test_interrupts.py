@@ -99,3 +99,25 @@ def test_a_controller_in_an_endless_loop_does_not_bring_the_program_down():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+
+
+EARLY = """
+import builtins, os, signal, sys
+from ackclock.cli import main
+
+sys.argv = ["ackclock", "--version"]
+original = builtins.__import__
+
+def interrupted(name, *rest, **options):
+    if name == "typer":
+        os.kill(os.getpid(), signal.SIGTERM)
+    return original(name, *rest, **options)
+
+builtins.__import__ = interrupted
+sys.exit(main())
+"""
+
+
+def test_sigterm_while_the_command_is_still_importing_ends_it_as_ctrl_c_does():
+    ran = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (130, "ackclock: interrupted\n")

@@ -199,6 +199,11 @@ def test_a_lag_is_counted_in_steps_of_the_counter():
         metrics.lag(RUN, "a", "raw_max", "raw_min", "<=0", "interval", 0.0, 4.0)
 
 
+def test_the_mathis_model_sets_no_limit_without_loss():
+    # Warnings are errors in tests.
+    assert metrics.mathis(0.0, 0.04, 1448) == math.inf
+
+
 def test_the_mathis_model_at_one_percent():
     # 1448 * 8 / 0.04 = 289 600 bit/s a segment and RTT; times 1.2247 / 0.1.
     assert metrics.mathis(0.01, 0.04, 1448) == pytest.approx(3.547e6, rel=1e-3)

@@ -6,6 +6,7 @@ at once.
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -18,6 +19,9 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit status."""
     try:
+        if arguments is None:
+            # The imports below take a moment, in which SIGTERM is to end the command as Ctrl-C does.
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
         from ackclock.cli import app
 
         return app.main(arguments)

@@ -73,6 +73,8 @@ def run_scenario(
     for sentence in _bare_shares(text):
         output.notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
     label = str(json.loads(resolved).get("name") or file.stem)
+    if not label.isprintable() or not label.strip():
+        raise InputError(f"{file}: name = {label!a}: must be text that can be printed, and not blank")
     points = output.points({label: resolved}, seed, repeat, pcap)
     output.preflight([resolved], repeat, engine)
     from ackclock.cli.outcome import Outcome
