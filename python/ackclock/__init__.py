@@ -1,6 +1,6 @@
 """ackclock: a congestion-control laboratory.
 
-Describe a network path and the flows on it once, simulate it packet by packet, and look at the tables::
+Describe a network path and the flows on it once, simulate it packet by packet, and look at the tables:
 
     import ackclock
 

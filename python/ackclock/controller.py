@@ -19,7 +19,7 @@ class Controller:
     raised by ``simulate``.
 
     ``parameters`` of the flow are given to ``__init__`` by name. Half the window on a loss, one segment a
-    round trip::
+    round trip:
 
         class Halving(ackclock.Controller):
             def __init__(self, increase: float = 1.0) -> None:

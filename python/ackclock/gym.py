@@ -173,7 +173,7 @@ def default_reward(numbers: Mapping[str, float]) -> float:
 
 
 class CongestionEnv(gymnasium.Env[Vector, Vector]):
-    """One flow on a simulated path, its window or rate set by an agent::
+    """One flow on a simulated path, its window or rate set by an agent:
 
         env = CongestionEnv(ackclock.Path("10mbit", rtt="40ms", queue="1bdp"), beside=["cubic"])
         observation, info = env.reset(seed=1)

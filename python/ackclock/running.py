@@ -74,7 +74,7 @@ def simulate(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Run | Runs:
-    """Simulates a scenario, a scenario file, or ``flows`` on a path::
+    """Simulates a scenario, a scenario file, or ``flows`` on a path:
 
         run = ackclock.simulate(ackclock.Path("10mbit", "40ms", "84p"), ["cdg", "newreno"], duration="60s")
         print(run.flows.select(["name", "goodput_bps"]))
@@ -119,7 +119,7 @@ def live(
     gso_max_segs: int | None = None,
     progress: Progress | None = None,
 ) -> Run | Runs:
-    """Runs on the TCP of this machine's kernel what :func:`ackclock.simulate` simulates, in real time::
+    """Runs on the TCP of this machine's kernel what :func:`ackclock.simulate` simulates, in real time:
 
         run = ackclock.live(ackclock.Path("10mbit", "40ms", "84p"), ["cdg", "bbr"], duration="20s", retries=2)
         print(run.valid, run.engine["lateness_us"])

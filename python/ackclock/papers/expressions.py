@@ -1,7 +1,7 @@
 """Expressions: the small language in which experiment files say what is measured.
 
 A leaf names a metric of ``ackclock.metrics`` with its arguments, the run (or runs, pooled) and the point of
-the sweep it is taken at, and the statistic over repetitions::
+the sweep it is taken at, and the statistic over repetitions:
 
     { metric = "goodput", run = "cdg", flow = "cdg-0", from = "20s", to = "40s",
       relative_to = "total", where = { "path.loss" = "1%" } }

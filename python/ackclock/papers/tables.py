@@ -1,7 +1,7 @@
 """Tables of papers: read from data, filled from samples.
 
 What an experiment file says under ``[[tables]]`` becomes a table of the report: rows and columns with labels,
-and in each cell what was measured of a claim beside what it reports, or the value of a measure::
+and in each cell what was measured of a claim beside what it reports, or the value of a measure:
 
     [[tables]]
     title = "Round-trip delays"

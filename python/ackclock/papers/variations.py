@@ -1,7 +1,7 @@
 """Variations: the sets of runs over which a claim is judged, where one set-up could hold by luck.
 
 An experiment file lists them under ``[[variations]]``: keys of the scenario and the values that they take
-together, for all runs of the experiment or for those that ``runs`` names::
+together, for all runs of the experiment or for those that ``runs`` names:
 
     [[variations]]
     name = "starts"

@@ -137,7 +137,7 @@ def sweep(
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
-    """Runs a scenario over values of its keys, and gives the table of all runs and its plots::
+    """Runs a scenario over values of its keys, and gives the table of all runs and its plots:
 
         swept = ackclock.sweep(
             ackclock.Path("50mbit", rtt="20ms", queue="1bdp"),
