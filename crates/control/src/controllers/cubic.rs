@@ -219,6 +219,17 @@ struct State {
     reduced: bool,
 }
 
+/// In whole segments: for how many counted the window grows by one, and for which window and when that was computed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Growth {
+    window: f64,
+    at: Time,
+    count: u32,
+}
+
+/// How long that stays valid while the window does (in Linux a 32nd of a second: the cubic costs a division or two).
+const GROWTH_LASTS: Span = Span::from_micros(31_250);
+
 /// The controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Cubic {
@@ -228,6 +239,7 @@ pub struct Cubic {
     hystart: HyStart,
     /// Towards the next whole segment.
     counter: Counter,
+    growth: Growth,
     last_ack: Time,
 }
 
@@ -253,6 +265,7 @@ impl Cubic {
                 settings.hystart_first_samples,
             ),
             counter: Counter::default(),
+            growth: Growth::default(),
             last_ack: Time::ZERO,
         }
     }
@@ -298,7 +311,8 @@ impl Cubic {
         };
         let most = self.most_growth(t + ahead.as_secs_f64() >= epoch.k, ack.min_rtt);
         if self.settings.whole_segments {
-            self.grow_by_whole_segments(self.w_cubic(epoch, t + ahead.as_secs_f64()).min(cwnd + most), credit);
+            let target = self.w_cubic(epoch, t + ahead.as_secs_f64()).min(cwnd + most);
+            self.grow_by_whole_segments(now, target, credit);
         } else if self.settings.reno_friendly && self.w_cubic(epoch, t) < self.state.w_est {
             self.state.reno.window = cwnd.max(self.state.w_est);
         } else {
@@ -321,8 +335,18 @@ impl Cubic {
 
     /// One segment for each so many counted, as Linux does it: Reno's window is approached over a round trip, not
     /// taken.
-    fn grow_by_whole_segments(&mut self, target: f64, credit: f64) {
+    fn grow_by_whole_segments(&mut self, now: Time, target: f64, credit: f64) {
         let cwnd = self.state.reno.window.floor();
+        if self.growth.window != cwnd || now.since(self.growth.at) > GROWTH_LASTS {
+            let count = self.segments_for_one(cwnd, target);
+            self.growth = Growth { window: cwnd, at: now, count };
+        }
+        let count = self.growth.count;
+        self.counter.grow(&mut self.state.reno, count, credit as u32, Counting::Segments);
+    }
+
+    /// For how many segments counted the window grows by one.
+    fn segments_for_one(&self, cwnd: f64, target: f64) -> u32 {
         // What lies between the target and W_max is rounded down.
         let target = if target < self.state.w_max { target.ceil() } else { target.floor() };
         let per_segment = |rise: f64| if rise > 0.0 { (cwnd / rise).floor() } else { f64::INFINITY };
@@ -333,7 +357,7 @@ impl Cubic {
         if self.settings.reno_friendly {
             count = count.min(per_segment(self.state.w_est.floor() - cwnd));
         }
-        self.counter.grow(&mut self.state.reno, count.max(2.0) as u32, credit as u32, Counting::Segments);
+        count.max(2.0) as u32
     }
 
     /// A number of segments in the unit in which this CUBIC counts them.

@@ -390,6 +390,23 @@ fn linux_grows_by_a_twentieth_before_the_first_loss_even_where_reno_would_be_fas
 }
 
 #[test]
+fn linux_computes_its_growth_anew_after_a_thirty_second_of_a_second() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(linux());
+    cubic.state.reno = Reno { window: 10.0, threshold: 2.0 };
+    // One segment for every 20: the rule before the first loss.
+    cubic.on_ack(&mut world.context(), &segments(1));
+    cubic.state.w_est = 20.0;
+    world.pass(Span::from_millis(31));
+    cubic.on_ack(&mut world.context(), &segments(2));
+    assert_eq!(cubic.window(), 10.0, "3 of 20 were counted");
+    // Reno's window lies 10 above: one segment for every 2 from now on.
+    world.pass(Span::from_millis(1));
+    cubic.on_ack(&mut world.context(), &segments(1));
+    assert_eq!(cubic.window(), 11.0);
+}
+
+#[test]
 fn linux_rounds_the_target_towards_the_plateau_and_the_count_down() {
     let mut world = World::new();
     let mut cubic = Cubic::new(linux());
@@ -415,6 +432,7 @@ fn linux_approaches_the_window_of_reno_over_a_round_trip() {
     // 20/4 = 5.
     cubic.state.reno.window = 20.0;
     cubic.state.w_est = 24.0;
+    world.pass(Span::from_millis(32));
     // With the one counted before, ten make two segments.
     cubic.on_ack(&mut world.context(), &segments(9));
     assert_eq!(cubic.window(), 22.0);
