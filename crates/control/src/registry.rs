@@ -1,7 +1,7 @@
 //! The list of controllers: what there is, and how to build one by name.
 
 use crate::nearest::nearest;
-use crate::{Controller, Entry, ParameterError, Parameters};
+use crate::{Controller, Entry, ParameterError, Parameters, tfrc};
 
 /// Every controller, in alphabetical order: those that `controllers/mod.rs` declares (`build.rs`).
 pub const CONTROLLERS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/controllers.rs"));
@@ -10,6 +10,13 @@ pub const CONTROLLERS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/controller
 pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
     CONTROLLERS.iter().find(|e| e.name == name).ok_or_else(|| {
         let known = CONTROLLERS.iter().map(|e| e.name).collect::<Vec<_>>().join(", ");
+        if name == tfrc::NAME {
+            return ParameterError(
+                "`tfrc` is no controller but a kind of flow: simulated flows take it as their `cc`, with the \
+                 parameters `history_discounting` and `smooth`"
+                    .to_owned(),
+            );
+        }
         if LINUX_ONLY.contains(&name) {
             return ParameterError(format!(
                 "the simulator has no `{name}`; live runs (`--live`, `ackclock live`) take the kernel's (there are \

@@ -77,6 +77,15 @@ fn an_unknown_controller_is_refused_with_the_nearest_name() {
 }
 
 #[test]
+fn who_looks_for_tfrc_among_controllers_learns_what_it_is() {
+    let error = find("tfrc").err().unwrap().to_string();
+    assert!(error.starts_with("`tfrc` is no controller but a kind of flow"), "{error}");
+    for parameter in control::tfrc::Settings::PARAMETERS {
+        assert!(error.contains(parameter.name), "{error}");
+    }
+}
+
+#[test]
 fn an_unknown_parameter_is_refused_with_the_nearest_name() {
     let error = build("cdg", &one("beta", json!(0.5))).err().unwrap().to_string();
     assert!(error.starts_with("`cdg` has no parameter `beta`; did you mean `beta_"), "{error}");
