@@ -1,6 +1,9 @@
 """The thesis of Edwan 2010: experiments that no run is needed for, and figures of functions."""
 
+from pathlib import Path
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import ackclock
@@ -140,3 +143,25 @@ def test_gaps_of_a_duplicate_run_begin_with_the_hole():
     assert measures["captured_mean"](run, "cross", "span") == pytest.approx(0.5, abs=1e-3)
     assert measures["captured_mean"](run, "cross", "noise") == 0.0
     assert measures["captured_mean"](run, "cross", "decrease") == pytest.approx(0.25, abs=1e-3)
+
+
+def test_shares_and_loss_rates_are_those_of_the_two_subflows() -> None:
+    own = measures_of(Path(__file__).parents[2] / "papers" / "edwan2010")
+
+    class Two:
+        flows = pa.table({"flow": [0, 1], "name": ["both:0", "both:1"], "loss_rate": [0.01, 0.03]})
+        flow_series = pa.table(
+            {
+                "time_s": [1.0, 1.0, 2.0, 2.0, 3.0, 3.0],
+                "flow": pa.array([0, 1] * 3, pa.uint32()),
+                "window_segments": [10.0, 30.0, 30.0, 10.0, 20.0, 20.0],
+            }
+        )
+
+    times, shares = own["share_of_first_path"](Two())
+    assert list(times) == [1.0, 2.0, 3.0]
+    assert list(shares) == [0.25, 0.75, 0.5]
+    # Of 1/4 and 3/4 the mean is 1/2, and both are 1/4 off it.
+    assert own["share_deviation"](Two(), 0.0, 2.5) == 0.25
+    assert own["loss_rate_ratio"](Two()) == pytest.approx(3.0)
+    assert own["place_between"]([2.0], [5.0, 1.0]) == 0.25
