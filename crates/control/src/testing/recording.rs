@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
-use crate::{Ack, Context, Controller, Loss, Marks, Probe, SegmentReport, Transmission, Wants};
+use crate::{
+    Ack, Context, Controller, Loss, Marks, ParameterError, Parameters, Probe, SegmentReport, Transmission, Wants,
+};
 
 /// One call of a controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -190,6 +192,10 @@ impl Controller for Recorder {
     fn on_timer(&mut self, cx: &mut Context<'_>) {
         self.note(cx, Event::Timer);
         self.controller.on_timer(cx);
+    }
+
+    fn set_parameters(&mut self, given: &Parameters) -> Result<(), ParameterError> {
+        self.controller.set_parameters(given)
     }
 
     fn window(&self) -> f64 {
