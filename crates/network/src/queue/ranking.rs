@@ -1,4 +1,7 @@
 //! Which of many comes first: a heap of slots, each with the key by which it is ranked.
+//!
+//! The event queue of the crate `engine` is another heap of slots. It is left apart: its slots are known beforehand, a
+//! slot is part of its 128-bit key, and it is looked at for every event, with a table in its place where slots are few.
 
 /// A binary heap in which every slot stands at most once, so that its key can be changed in its place. Equal keys come
 /// in the order of the slots. Slots are indices: memory grows with the highest.
