@@ -617,16 +617,16 @@ fn memory_is_bounded_by_what_flows_send_links_serve_and_queues_hold() {
     let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"";
     let off = "[record]\nflow_series = \"off\"\nprobes = \"off\"\nlink_series = \"off\"\nevents = false";
     let memory = |path: &str, flow: &str| dumbbell(path, &format!("{flow}\n{off}")).estimated_memory().get();
-    // A flow takes 8000 B. The path holds 84 + 34 packets of 200 B, twice that in slow start; 10 a flow leave at once.
-    assert_eq!(memory(path, ""), 8_000 + 246 * 200);
-    assert_eq!(memory(path, "count = 10"), 80_000 + 336 * 200);
+    // A flow takes 4000 B. The path holds 84 + 34 packets of 200 B, twice that in slow start; 10 a flow leave at once.
+    assert_eq!(memory(path, ""), 4_000 + 246 * 200);
+    assert_eq!(memory(path, "count = 10"), 40_000 + 336 * 200);
     // 10 kB are 7 segments of 1448 B.
-    assert_eq!(memory(path, "bytes = \"10kB\""), 8_000 + 7 * 200);
-    assert_eq!(memory(path, "transport = { receive_window = 20 }"), 8_000 + 20 * 200);
-    assert_eq!(memory("rate = \"unlimited\"\nrtt = \"40ms\"", "transport = { receive_window = 20 }"), 8_000 + 20 * 200);
+    assert_eq!(memory(path, "bytes = \"10kB\""), 4_000 + 7 * 200);
+    assert_eq!(memory(path, "transport = { receive_window = 20 }"), 4_000 + 20 * 200);
+    assert_eq!(memory("rate = \"unlimited\"\nrtt = \"40ms\"", "transport = { receive_window = 20 }"), 4_000 + 20 * 200);
     // Every tenth of the 50 011 ACKs, and one row more for the end.
     let sampled = dumbbell(path, &off.replace("flow_series = \"off\"", "flow_series = \"10acks\"")).estimated_memory();
-    assert_eq!(sampled.get(), 8_000 + 246 * 200 + 5_002 * 240);
+    assert_eq!(sampled.get(), 4_000 + 246 * 200 + 5_002 * 160);
 }
 
 #[test]
