@@ -8,10 +8,12 @@ mod air;
 mod event_queue;
 mod fabric;
 mod route;
+mod row;
 mod run;
 mod source;
 
 pub use event_queue::EventQueue;
 pub use fabric::{Fabric, Routed, Tap};
+pub use row::{Lifetime, flow_row};
 pub use run::{Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
 pub use source::pace;

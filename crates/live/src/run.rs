@@ -4,9 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{Cost, Engine, Failure, Job, Watch};
+use engine::{Cost, Engine, Failure, Job, Lifetime, Watch, flow_row};
 use network::Limit;
-use record::{EventRow, Events, FlowDescription, FlowMeter, Tables};
+use record::{EventRow, Events, FlowMeter, Tables};
 use scenario::{DrawnFlow, Plan, PlannedLink, Sampling};
 use transport::{EcnMode, Options};
 use units::packet::{IP_HEADER, MTU, TCP_HEADER, TIMESTAMPS_OPTION};
@@ -420,24 +420,13 @@ fn row(
     mut meter: FlowMeter,
     totals: &endpoints::FlowTotals,
 ) -> record::FlowRow {
-    let planned = &plan.flows[drawn.of];
-    let end = Time::ZERO + plan.duration;
     // The meter's own interval begins with zeros for what the endpoints count.
     meter.counters.delivered_bytes = totals.counts.delivered;
     meter.counters.timeouts = totals.counts.timeouts;
     meter.counters.recoveries = totals.counts.recoveries;
     meter.counters.spurious = totals.counts.spurious;
-    let description = FlowDescription {
-        flow,
-        name: &drawn.name(plan),
-        cc: &planned.cc.label(),
-        profile: &planned.profile,
-        start: drawn.start,
-        stop: totals.completed.unwrap_or(drawn.stop).min(end),
-        base_rtt: planned.base_rtt,
-        completion: totals.completed.map(|at| at.since(drawn.start)),
-    };
-    meter.finish(end, description)
+    let lifetime = Lifetime { start: drawn.start, stop: drawn.stop, completed: totals.completed };
+    flow_row(&meter, plan, flow, drawn, lifetime)
 }
 
 /// All events in the order of time; at one instant as given.

@@ -1,7 +1,8 @@
 //! What the world writes down: meters, samples, events.
 
 use control::Probe;
-use record::{EventKind, FlowDescription, FlowMeter, FlowRow, FlowSample, Probes, Tables, milliseconds, seconds};
+use engine::{Lifetime, flow_row};
+use record::{EventKind, FlowMeter, FlowRow, FlowSample, Probes, Tables, milliseconds, seconds};
 use scenario::{DrawnFlow, Plan, Sampling};
 use transport::{Event, Journal};
 use units::{Span, Time};
@@ -19,7 +20,6 @@ pub(crate) struct Recorder {
     /// The rows of flows that gave up their ends, and the data packets that these sent.
     left: Vec<FlowRow>,
     left_sent: u64,
-    end: Time,
     pub(crate) events: bool,
     pub(crate) datagrams: bool,
     /// ACKs with a sample until the next row, per flow, where rows are counted in ACKs.
@@ -49,7 +49,6 @@ impl Recorder {
             free: Vec::new(),
             left: Vec::new(),
             left_sent: 0,
-            end: Time::ZERO + plan.duration,
             events: plan.record.events,
             datagrams: plan.record.datagrams,
             series_every,
@@ -162,7 +161,7 @@ impl Recorder {
         nothing.restart(now);
         for row in &mut self.left {
             let index = row.flow as usize;
-            *row = row_of(&nothing, self.end, plan, row.flow, &drawn[index], &flows[index]);
+            *row = flow_row(&nothing, plan, row.flow, &drawn[index], lifetime(&flows[index]));
         }
     }
 
@@ -171,7 +170,7 @@ impl Recorder {
         self.count(flow);
         let meter = std::mem::replace(&mut flow.meter, NO_METER);
         let own = std::mem::take(&mut *self.flows[meter as usize]);
-        self.left.push(row_of(&own, self.end, plan, index, drawn, flow));
+        self.left.push(flow_row(&own, plan, index, drawn, lifetime(flow)));
         self.left_sent += own.counters.data_packets;
         self.free.push(meter);
     }
@@ -184,13 +183,12 @@ impl Recorder {
 
     /// The tables, when the run ends.
     pub(crate) fn finish(mut self, plan: &Plan, drawn: &[DrawnFlow], flows: &[Lines<Flow>]) -> Tables {
-        let end = self.end;
         self.tables.flows = std::mem::take(&mut self.left);
         for (index, (flow, drawn)) in flows.iter().zip(drawn).enumerate() {
             if flow.ends.is_some() {
                 self.count(flow);
                 let meter = &self.flows[flow.meter as usize];
-                self.tables.flows.push(row_of(meter, end, plan, index as u32, drawn, flow));
+                self.tables.flows.push(flow_row(meter, plan, index as u32, drawn, lifetime(flow)));
             }
         }
         self.tables.flows.sort_unstable_by_key(|row| row.flow);
@@ -200,20 +198,9 @@ impl Recorder {
     }
 }
 
-/// The row of a flow that is measured by `meter` until `end`.
-fn row_of(meter: &FlowMeter, end: Time, plan: &Plan, index: u32, drawn: &DrawnFlow, flow: &Flow) -> FlowRow {
-    let planned = &plan.flows[drawn.of];
-    let description = FlowDescription {
-        flow: index,
-        name: &drawn.name(plan),
-        cc: &planned.cc.label(),
-        profile: &planned.profile,
-        start: flow.start,
-        stop: flow.completed.unwrap_or(flow.stop).min(end),
-        base_rtt: planned.base_rtt,
-        completion: flow.completed.map(|at| at.since(flow.start)),
-    };
-    meter.finish(end, description)
+/// When `flow` was there.
+fn lifetime(flow: &Flow) -> Lifetime {
+    Lifetime { start: flow.start, stop: flow.stop, completed: flow.completed }
 }
 
 struct ProbeRows<'a> {

@@ -1,0 +1,34 @@
+//! The row of a flow, which every engine fills in the same way.
+
+use record::{FlowDescription, FlowMeter, FlowRow};
+use scenario::{DrawnFlow, Plan};
+use units::Time;
+
+/// When a flow was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifetime {
+    /// When it started.
+    pub start: Time,
+    /// When it stops, if it does not complete before.
+    pub stop: Time,
+    /// When its last segment arrived, if it has an end of its own and reached it.
+    pub completed: Option<Time>,
+}
+
+/// The row of `drawn`, flow `index` of `plan`, which `meter` measured until the end of the run.
+pub fn flow_row(meter: &FlowMeter, plan: &Plan, index: u32, drawn: &DrawnFlow, lifetime: Lifetime) -> FlowRow {
+    let planned = &plan.flows[drawn.of];
+    let end = Time::ZERO + plan.duration;
+    let Lifetime { start, stop, completed } = lifetime;
+    let description = FlowDescription {
+        flow: index,
+        name: &drawn.name(plan),
+        cc: &planned.cc.label(),
+        profile: &planned.profile,
+        start,
+        stop: completed.unwrap_or(stop).min(end),
+        base_rtt: planned.base_rtt,
+        completion: completed.map(|at| at.since(start)),
+    };
+    meter.finish(end, description)
+}
