@@ -1,5 +1,7 @@
 //! Runs a scenario file a few times and prints what it costs: `cargo run --release --example speed FILE [RUNS]`.
 
+#![expect(clippy::disallowed_methods, reason = "a program reads files and clocks for the simulator")]
+
 use std::path::Path;
 use std::sync::Arc;
 

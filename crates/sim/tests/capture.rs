@@ -1,5 +1,7 @@
 //! The packet capture of a run: a file that other tools open, and that tells what happened.
 
+#![expect(clippy::disallowed_methods, reason = "the tests write and read files of their own")]
+
 #[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 

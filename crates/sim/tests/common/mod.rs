@@ -9,6 +9,7 @@ use scenario::Plan;
 use sim::Simulator;
 
 /// The plan of a scenario.
+#[expect(clippy::disallowed_methods, reason = "traces of tests are files")]
 pub(crate) fn plan(text: &str) -> Plan {
     let planned =
         scenario::from_toml(text, "test.toml").and_then(|scenario| scenario.plan(&|path: &Path| std::fs::read(path)));

@@ -1,5 +1,7 @@
 //! Queues, delays and rates, mostly with sources that do not react.
 
+#![expect(clippy::disallowed_methods, reason = "the tests write and read files of their own")]
+
 use crate::common::{assert_near, at, run};
 
 /// A datagram flow with `source` over a link of 10 Mbit/s, on which 1500 bytes take 1.2 ms.
