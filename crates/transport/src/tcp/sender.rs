@@ -220,13 +220,16 @@ impl Sender {
     /// Opens the connection with a rate that the routers of the path have granted its SYN (Quick-Start, RFC 4782): the
     /// window is what this sends in `base_rtt`, and leaves at this rate until the first ACK.
     pub fn start_at_rate(&mut self, now: Time, base_rtt: Span, granted: Rate) {
-        let size = self.wire_size(self.options.segment_size.get() as u32);
-        let window = (granted.bytes_in(base_rtt).get() / size.get()) as u32;
+        let payload = self.options.segment_size.get();
+        let size = self.wire_size(payload as u32).get();
+        let window = (granted.bytes_in(base_rtt).get() / size) as u32;
         let usual = self.options.initial_window;
         Arc::make_mut(&mut self.options).initial_window = window.max(usual);
         self.start(now, base_rtt);
         Arc::make_mut(&mut self.options).initial_window = usual;
-        self.pacer.set_rate(Some(granted));
+        // Routers grant packets with their headers, pacing counts payload.
+        let paced = u128::from(granted.bits_per_second()) * u128::from(payload) / u128::from(size);
+        self.pacer.set_rate(Some(Rate::from_bits_per_second(paced as u64)));
     }
 
     /// Size on the wire (IP) of a segment with `payload` bytes.
