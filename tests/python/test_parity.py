@@ -27,7 +27,7 @@ GRID = (
     "--simulations",
     3,
 )
-TIMES = ("--controllers", "newreno,cubic", "--duration", "3s", "--warmup", "1s", "--only", "greedy")
+TIMES = ("--controllers", "newreno,cubic", "--duration", "3s", "--warmup", "1s")
 CELLS = 2 * 2 * 2
 
 
@@ -320,6 +320,15 @@ def test_every_situation_runs_and_reads_what_it_compares(name):
     done = parity.Comparison(grid.cells()[0], simulated, [live])
     assert all(math.isfinite(check.simulated) and math.isfinite(check.live) for check in done.checks)
     assert len(done.checks) >= len(one.compare)
+
+
+def test_options_of_the_grid_ask_for_greedy_flows_alone(capsys, kernel):
+    options = ("--flows", "1", "--controllers", "newreno", "--simulations", 2, "--rates", "5mbit")
+    status, out, err = run(capsys, "parity", *options, "--rtts", "20ms", "--queues", "1bdp", "--json")
+    assert status == 0, err
+    (cell,) = json.loads(out)["cells"]
+    assert cell["rate"] == "5mbit"
+    assert kernel.started == 1
 
 
 @pytest.mark.usefixtures("kernel")

@@ -45,9 +45,7 @@ def parity(
     ] = "newreno,cubic,cdg,siad",
     duration: Annotated[str, typer.Option(help="Length of a run of greedy flows.")] = "30s",
     warmup: Annotated[str, typer.Option(help="Time at its start that the statistics leave out.")] = "5s",
-    only: Annotated[
-        str, typer.Option(help="Situations to run: greedy, marks… By default all.", show_default=False)
-    ] = "",
+    only: Annotated[str, typer.Option(help="Situations to run: greedy, marks…", show_default=False)] = "",
     quick: Annotated[
         bool, typer.Option("--quick", help="One path, one greedy flow, runs of 10 s, but for options given.")
     ] = False,
@@ -69,8 +67,8 @@ def parity(
     """Run many situations simulated and live, and compare: greedy flows over a grid of paths, pauses, losses…
 
     Lists are separated by commas. Rates, RTTs, queues, flows, duration and warm-up are those of the greedy
-    flows; the other situations have their own. Finished runs are saved in the folder of `--out`; after an
-    interruption, the same command continues from there.
+    flows, and where one is given these run alone; the other situations have their own. Finished runs are
+    saved in the folder of `--out`; after an interruption, the same command continues from there.
     Example: `ackclock parity --quick --controllers newreno,cdg --out results`
     """
     check_built_in()
@@ -83,7 +81,8 @@ def parity(
     first = 1 if seed is None else seed
     repetitions.seeds(first, max(repeat, simulations))
     greedy, controller_list = _greedy(given), _list("controllers", controllers)
-    every = [both.GREEDY] if quick else [both.GREEDY, *both.catalogue()]
+    grid_alone = quick or any(_on_command_line(context, option) for option in given)
+    every = [both.GREEDY] if grid_alone else [both.GREEDY, *both.catalogue()]
     names = both.select(_list("only", only)) if only else every
     situations = [
         one for name in names for one in (greedy if name == both.GREEDY else [both.catalogue()[name]])
