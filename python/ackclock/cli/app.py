@@ -32,6 +32,7 @@ from ackclock.cli import (
     live,
     losses,
     manual,
+    matrix,
     new,
     parity,
     replay,
@@ -75,6 +76,7 @@ app.command("live")(live.live)
 app.command("shell", context_settings=shell.CONTEXT)(shell.shell)
 app.command("compare")(compare.compare)
 app.command("sweep")(sweep.sweep)
+app.command("matrix")(matrix.matrix)
 app.command("parity")(parity.parity)
 app.command("reproduce")(reproduce.reproduce)
 app.command("replay")(replay.replay)

@@ -161,8 +161,8 @@ def sweep(
     if live and (executor != "local" or processes is not None):
         raise InputError("--live: runs on this machine, one at a time; leave --executor and --processes out")
     workers = executors.one_thread() if live else executors.workers(executor, processes)
-    with _folder(out, force) as folder:
-        outcome, swept = _run(plan, folder, workers, engine)
+    with growing_folder(out, "sweep", force) as folder:
+        outcome, swept = run_plan(plan, folder, workers, engine)
         if swept is None:
             raise typer.Exit(INTERRUPTED)
         if out is not None and not outcome.stopped:
@@ -173,11 +173,7 @@ def sweep(
         output.show(_table(swept, len(seeds)), as_json=as_json)
         if as_json:
             _print_json(swept)
-    if outcome.stopped:
-        count = f"interrupted after {outcome.of.done} of {outcome.of.total} runs"
-        where = f"; the same command continues with those in {out}" if out is not None else ""
-        notes.print(f"{count}{where}", markup=False, soft_wrap=True)
-        raise typer.Exit(INTERRUPTED)
+    outcome.leave(out)
 
 
 def _scenarios(what: Sequence[str], base: _Base, live: bool) -> tuple[dict[str, Resolve], list[Contender]]:
@@ -197,14 +193,25 @@ def _scenarios(what: Sequence[str], base: _Base, live: bool) -> tuple[dict[str, 
 
 
 @dataclass
-class _Ended:
+class Ended:
+    """How the runs of a plan ended."""
+
     of: Outcome
     stopped: bool
+    """Whether they were interrupted."""
+
+    def leave(self, out: Path | None) -> None:
+        """Says so and ends the command if they were interrupted."""
+        if self.stopped:
+            count = f"interrupted after {self.of.done} of {self.of.total} runs"
+            where = f"; the same command continues with those in {out}" if out is not None else ""
+            notes.print(f"{count}{where}", markup=False, soft_wrap=True)
+            raise typer.Exit(INTERRUPTED)
 
 
-def _run(
+def run_plan(
     plan: Plan, folder: Path, workers: executors.Workers, engine: Live | None
-) -> tuple[_Ended, Sweep | None]:
+) -> tuple[Ended, Sweep | None]:
     """Runs the sweep until it is done or interrupted; gives what is in the folder then, if anything is."""
     outcome = Outcome(0, len(plan), [])
     with Interrupts() as interrupts:
@@ -216,7 +223,7 @@ def _run(
             ):
                 for latest in steps:
                     outcome = latest
-        ended = _Ended(outcome, interrupts.asked)
+        ended = Ended(outcome, interrupts.asked)
         if not outcome.done and not (folder / "chunks").exists():
             return ended, None
         swept = finish(plan, folder)
@@ -224,13 +231,13 @@ def _run(
 
 
 @contextmanager
-def _folder(out: Path | None, force: bool) -> Iterator[Path]:
-    """The folder of ``--out``, in which an interrupted sweep goes on, or one that goes with the command."""
+def growing_folder(out: Path | None, command: str, force: bool) -> Iterator[Path]:
+    """The folder of ``--out``, in which an interrupted command goes on, or one that goes with the command."""
     if out is None:
-        with TemporaryDirectory(prefix="ackclock-sweep-") as folder:
+        with TemporaryDirectory(prefix=f"ackclock-{command}-") as folder:
             yield Path(folder)
     else:
-        with resumable_folder(out, {"command": "sweep"}, force) as place:
+        with resumable_folder(out, {"command": command}, force) as place:
             yield place
 
 

@@ -1,0 +1,175 @@
+"""``ackclock matrix``: every controller beside every other on one path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ackclock import _engine, repetitions
+from ackclock.cli import INTERRUPTED, INVALID, completing, output
+from ackclock.cli.contenders import contenders
+from ackclock.cli.output import notes
+from ackclock.cli.sweep import growing_folder, run_plan
+from ackclock.engines.live import Live, check_built_in
+from ackclock.engines.simulator import Simulator
+from ackclock.errors import InputError
+from ackclock.matrix import QUANTITIES, Matrix, Setting, plan
+from ackclock.matrix import matrix as of_runs
+from ackclock.report import Page
+from ackclock.sweeps import executors
+
+MOST_ROWS = 60
+"""The terminal shows no longer tables: all rows are in the folder of ``--out``."""
+
+READ = (
+    "A row is what a flow of its controller has beside one of the controller of the column. Harm is 0 where "
+    "it has what it has alone, 1 where nothing is left (Ware et al. 2019)."
+)
+
+
+def matrix(
+    controllers: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CC…", help="Controllers as in `compare`.", autocompletion=completing.controllers
+        ),
+    ],
+    rate: Annotated[str, typer.Option(help="Rate of the bottleneck.")] = "10mbit",
+    rtt: Annotated[str, typer.Option(help="Base RTT, without queueing.")] = "40ms",
+    queue: Annotated[
+        str, typer.Option(help="Queue limit: 84p, 64kB, 100ms, 1bdp; its discipline by --set.")
+    ] = "1bdp",
+    loss: Annotated[str, typer.Option(help="Random loss on the way of the data.")] = "0%",
+    duration: Annotated[str, typer.Option(help="Length of a run.")] = "60s",
+    warmup: Annotated[str, typer.Option(help="Time at the start that the statistics leave out.")] = "10s",
+    profile: output.ProfileOption = "linux",
+    settings: output.SetOption = None,
+    seed: output.SeedOption = None,
+    repeat: output.RepeatOption = 1,
+    processes: Annotated[
+        int | None, typer.Option(min=1, max=output.MOST_THREADS, help="Local processes; default: one a core.")
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Run on the kernel's TCP, in real time.")] = False,
+    retries: output.RetriesOption = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write tables and figure here; an interrupted matrix goes on."),
+    ] = None,
+    force: output.ForceOption = False,
+    as_json: output.JsonOption = False,
+) -> None:
+    """Run every controller alone, beside itself and beside every other: shares, delays and harm.
+
+    Example: `ackclock matrix newreno cubic bbr1 cdg --rate 50mbit --rtt 40ms --repeat 5 --out results`
+    """
+    output.check_current_folder()
+    if live:
+        check_built_in()
+        if processes is not None:
+            raise InputError("--live: runs on this machine, one at a time; leave --processes out")
+    elif retries:
+        raise InputError("--retries: only live runs are repeated, with --live")
+    output.check_share("--loss", loss)
+    setting = Setting({"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}, duration, warmup, profile)
+    compared = contenders(controllers, live)
+    set_keys = dict(output.overrides(settings))
+    seeds = repetitions.seeds(1 if seed is None else seed, repeat)
+    planned, runs = plan(compared, setting, seeds, set_keys, live=live)
+    engine = Live(retries) if live else None
+    for warning in planned.check(engine or Simulator()):
+        notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
+    workers = executors.one_thread() if live else executors.workers("local", processes)
+    with growing_folder(out, "matrix", force) as folder:
+        ended, swept = run_plan(planned, folder, workers, engine)
+        if swept is None:
+            raise typer.Exit(INTERRUPTED)
+        found = of_runs(swept, runs, [one.name for one in compared])
+        title = f"{rate}, {rtt}, queue {queue}, loss {loss}"
+        if out is not None and not ended.stopped:
+            _page(found, folder, title)
+            notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
+        for sentence in ended.of.invalid:
+            notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
+        output.show(*_tables(found, title, as_json), as_json=as_json)
+        if as_json:
+            output.print_json(document(found, _path(planned.resolved())))
+    ended.leave(out)
+    if ended.of.invalid:
+        raise typer.Exit(INVALID)
+
+
+def document(found: Matrix, path: Any) -> dict[str, Any]:
+    """What ``--json`` prints."""
+    rows = [asdict(row) for row in found.rows]
+    return {"version": _engine.version(), "matrix": {"path": path, "rows": rows}}
+
+
+def _path(resolved: Iterator[tuple[str, Any, str]]) -> Any:
+    """The path of the runs, with the keys that were set."""
+    _, _, scenario = next(resolved)
+    document = json.loads(scenario)
+    return {key: document.get(key) for key in ("links", "path") if document.get(key)}
+
+
+def _tables(found: Matrix, title: str, as_json: bool) -> list[Table | str]:
+    """A square for each quantity, or where these do not fit a line for each pair."""
+    squares = [_square(found, name) for name in QUANTITIES]
+    squares[0].title = f"{title}: {squares[0].title}"
+    console = notes if as_json else Console()
+    width = console.width if console.is_terminal else 120
+    free = console.options.update(max_width=10_000)
+    if max(console.measure(one, options=free).maximum for one in squares) <= width:
+        return [*squares, READ]
+    return [_list(found, title), READ]
+
+
+def _square(found: Matrix, name: str) -> Table:
+    table = Table(title=QUANTITIES[name].words, title_justify="left")
+    table.add_column("")
+    for beside in found.names:
+        table.add_column(Text(beside), justify="right", no_wrap=True)
+    for controller in found.names:
+        cells = [found.shown(name, controller, beside) for beside in found.names]
+        table.add_row(Text(controller), *cells)
+    return table
+
+
+def _list(found: Matrix, title: str) -> Table:
+    """A line for each pair, the most harmed flow first."""
+    pairs = [(one, other) for one in found.names for other in found.names]
+    pairs.sort(key=lambda pair: -(found.median("harm_goodput", *pair) or 0.0))
+    cut = f", the {MOST_ROWS} most harmed of {len(pairs)}" if len(pairs) > MOST_ROWS else ""
+    table = Table(title=f"{title}{cut}", title_justify="left")
+    for head in ("controller", "beside"):
+        table.add_column(head)
+    for quantity in QUANTITIES.values():
+        table.add_column(quantity.words, justify="right")
+    for pair in pairs[:MOST_ROWS]:
+        table.add_row(*map(Text, pair), *(found.shown(name, *pair) for name in QUANTITIES))
+    return table
+
+
+def _page(found: Matrix, folder: Path, title: str) -> None:
+    """The tables and the report."""
+    from ackclock.plots.matrix import draw_matrix
+
+    found.write(folder)
+    page = Page(f"Beside each other: {title}")
+    page.paragraph(f"{READ} Numbers are medians of the repetitions.")
+    page.draw(folder / "matrix.png", "Shares, RTTs and harm", partial(draw_matrix, found))
+    for name, quantity in QUANTITIES.items():
+        page.heading(quantity.words)
+        rows = [[one, *(found.shown(name, one, other) for other in found.names)] for one in found.names]
+        page.table(["", *found.names], rows)
+    for sentence in page.undrawn:
+        notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+    page.write(folder / "index.html")

@@ -1,0 +1,249 @@
+"""Every controller beside every other on one path: shares, delays, and the harm that they do each other.
+
+Harm is that of Ware, Mukerjee, Seshan and Sherry 2019, "Beyond Jain's Fairness Index: Setting the Bar For The
+Deployment of Congestion Control Algorithms" (HotNets). With x what a flow has alone on the path and y what it
+has beside another, it is (x - y) / x of what is better large (goodput), and (y - x) / y of what is better
+small (RTT). 0 is no harm, 1 all that can be done; below 0 the flow is better off than alone. Their bar for a
+controller is the harm that the controller beside it does to its own kind: no more than that may it do to it.
+
+A pair is one run of two flows. Runs are those of a sweep without keys: they go on after an interruption.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ackclock.sweeps import Sweep
+from ackclock.sweeps.axes import Design
+from ackclock.sweeps.plan import Plan
+from ackclock.sweeps.run import of_document
+
+if TYPE_CHECKING:
+    from ackclock.cli.contenders import Contender
+
+START_JITTER = "1s"
+"""Flows start within this, as the seed draws: started together, all repetitions would be the same."""
+
+TABLE = "matrix"
+"""The name of the table of rows in a folder."""
+
+
+class Quantity(NamedTuple):
+    """A number of a row, for tables and figures."""
+
+    title: str
+    unit: str
+    factor: float
+    """From the number in the row to that in tables."""
+    digits: int
+
+    @property
+    def words(self) -> str:
+        """The title with its unit."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+
+QUANTITIES: Mapping[str, Quantity] = {
+    "share": Quantity("share of the goodput", "%", 100.0, 0),
+    "rtt_mean_ms": Quantity("mean RTT", "ms", 1.0, 0),
+    "harm_goodput": Quantity("harm to its goodput", "", 1.0, 2),
+    "harm_rtt": Quantity("harm to its RTT", "", 1.0, 2),
+}
+"""What tables and the figure show of a flow (its row) beside another (its column)."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One flow in one run."""
+
+    controller: str
+    beside: str | None
+    """The controller of the other flow; None where it is alone."""
+    seed: int
+    goodput_bps: float
+    share: float | None
+    """Of the goodput of both flows, 0 to 1; None where neither got anything through."""
+    rtt_mean_ms: float | None
+    queue_delay_mean_ms: float | None
+    """Of the bottleneck, over time."""
+    utilization: float | None
+    loss_rate: float | None
+    harm_goodput: float | None
+    """Beside the other; None where it is alone, or got nothing through alone."""
+    harm_rtt: float | None
+    valid: bool
+    """False for a live run past its error budget, or one that is compared with such a run alone."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The path and the times that all runs share, as the scenario language spells them."""
+
+    path: Mapping[str, Any]
+    duration: str
+    warmup: str
+    profile: str
+
+    def document(self, name: str, flows: Sequence[Mapping[str, Any]]) -> str:
+        """A scenario as JSON."""
+        common = {"duration": self.duration, "warmup": self.warmup, "profile": self.profile}
+        started = [{**flow, "start_jitter": START_JITTER} for flow in flows]
+        return json.dumps({"name": name, "path": dict(self.path), "flows": started} | common)
+
+
+Runs = Mapping[str, tuple[str, ...]]
+"""The controllers of the flows of each run, by its label."""
+
+
+def every_pair(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Each controller alone, then each pair of them once, those of a controller with itself too."""
+    alone: list[tuple[str, ...]] = [(one,) for one in names]
+    return alone + [(one, names[b]) for a, one in enumerate(names) for b in range(a, len(names))]
+
+
+def plan(
+    compared: Sequence[Contender],
+    setting: Setting,
+    seeds: range,
+    settings: Mapping[str, str],
+    *,
+    live: bool = False,
+    wanted: Iterable[tuple[str, ...]] | None = None,
+) -> tuple[Plan, Runs]:
+    """The sweep that runs the pairs ``wanted``, by default all, and the controllers of each of its runs.
+
+    Every controller of a pair has to be wanted alone too: harm is against that.
+    """
+    by_name = {one.name: one for one in compared}
+    runs: dict[str, tuple[str, ...]] = {}
+    scenarios = {}
+    for pair in every_pair(list(by_name)) if wanted is None else wanted:
+        label = " | ".join(pair)
+        kinds = [by_name[name] for name in dict.fromkeys(pair)]
+        flows = [one.flow(pair.count(one.name)) for one in kinds]
+        runs[label] = pair
+        scenarios[label] = of_document(setting.document(label, flows), live)
+    factories = [one.factory for one in compared if one.factory is not None]
+    context = "\0".join(one.context for one in compared)
+    return Plan(scenarios, Design(()), seeds, settings, factories, context), runs
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The rows of all runs that have finished."""
+
+    names: Sequence[str]
+    """The controllers, in the order of the command."""
+    rows: Sequence[Row]
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str | None], list[Row]]:
+        found: dict[tuple[str, str | None], list[Row]] = {}
+        for row in self.rows:
+            found.setdefault((row.controller, row.beside), []).append(row)
+        return found
+
+    def median(self, quantity: str, controller: str, beside: str | None) -> float | None:
+        """The median of a field of :class:`Row` over repetitions; beside itself also over both flows.
+
+        None where no run has a value.
+        """
+        rows = self._cells.get((controller, beside), [])
+        values = [value for row in rows if (value := getattr(row, quantity)) is not None]
+        return statistics.median(values) if values else None
+
+    def shown(self, quantity: str, controller: str, beside: str | None) -> str:
+        """The median as tables show it."""
+        value = self.median(quantity, controller, beside)
+        if value is None:
+            return "-"
+        text = f"{value * QUANTITIES[quantity].factor:.{QUANTITIES[quantity].digits}f}"
+        return text.removeprefix("-") if float(text) == 0.0 else text
+
+    def write(self, folder: Path) -> None:
+        """Writes the rows as ``matrix.parquet`` and ``matrix.csv``."""
+        import pyarrow as pa
+        import pyarrow.csv as csv
+        import pyarrow.parquet as pq
+
+        numbers = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+        kinds = dict.fromkeys(Row.__dataclass_fields__, float) | {
+            "controller": str,
+            "beside": str,
+            "seed": int,
+        }
+        schema = pa.schema([(name, numbers[kind]) for name, kind in (kinds | {"valid": bool}).items()])
+        table = pa.Table.from_pylist([asdict(row) for row in self.rows], schema)
+        pq.write_table(table, folder / f"{TABLE}.parquet", compression="zstd")
+        csv.write_csv(table, folder / f"{TABLE}.csv")
+
+
+def matrix(swept: Sweep, runs: Runs, names: Sequence[str]) -> Matrix:
+    """The matrix of the runs of a sweep that :func:`plan` made."""
+    wanted = (
+        *("controller", "seed", "goodput_bps", "rtt_mean_ms", "loss_rate", "valid"),
+        *("link_queue_delay_mean_ms", "link_utilization"),
+    )
+    found: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for row in swept.runs.select(wanted).to_pylist():
+        found.setdefault((row["controller"], row["seed"]), []).append(row)
+    alone = {
+        (runs[label][0], seed): flows[0] for (label, seed), flows in found.items() if len(runs[label]) == 1
+    }
+    rows = [
+        _row(runs[label], flow, flows, alone.get((runs[label][flow], seed)))
+        for (label, seed), flows in found.items()
+        for flow in range(len(flows))
+    ]
+    return Matrix(names, rows)
+
+
+def _row(
+    pair: tuple[str, ...], flow: int, flows: Sequence[Mapping[str, Any]], alone: Mapping[str, Any] | None
+) -> Row:
+    """The row of one flow of a run of ``pair``."""
+    own = flows[flow]
+    both = sum(one["goodput_bps"] for one in flows)
+    beside = pair[1 - flow] if len(pair) == 2 else None
+    x = alone if beside is not None else None
+    return Row(
+        pair[flow],
+        beside,
+        own["seed"],
+        own["goodput_bps"],
+        own["goodput_bps"] / both if both > 0.0 else None,
+        _number(own["rtt_mean_ms"]),
+        _number(own["link_queue_delay_mean_ms"]),
+        _number(own["link_utilization"]),
+        _number(own["loss_rate"]),
+        None if x is None else harm_of_more(x["goodput_bps"], own["goodput_bps"]),
+        None if x is None else harm_of_less(x["rtt_mean_ms"], own["rtt_mean_ms"]),
+        own["valid"] and (x is None or x["valid"]),
+    )
+
+
+def harm_of_more(alone: float | None, beside: float | None) -> float | None:
+    """Harm in what is better large: (x - y) / x. None without both numbers, or with nothing alone."""
+    if _number(alone) is None or _number(beside) is None or not alone:
+        return None
+    assert beside is not None
+    return (alone - beside) / alone
+
+
+def harm_of_less(alone: float | None, beside: float | None) -> float | None:
+    """Harm in what is better small: (y - x) / y. None without both numbers, or with 0 beside the other."""
+    if _number(alone) is None or _number(beside) is None or not beside:
+        return None
+    assert alone is not None
+    return (beside - alone) / beside
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
