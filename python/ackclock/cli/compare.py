@@ -16,7 +16,6 @@ from ackclock.engines import Engine
 from ackclock.engines.live import Live, check_built_in
 from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
-from ackclock.report.calls import ALONE
 from ackclock.scenario import in_file
 
 
@@ -98,6 +97,8 @@ def compare(
             raise InputError(
                 "--wlan: cannot be combined with --live; the kernel's TCP has no wireless network"
             )
+        from ackclock.report.calls import ALONE
+
         home = Home(wlan, stations or 8, up or not down, down, rate or "100mbit", rtt, queue or "200p", loss)
         made = {ALONE: home.document()} | {one.name: home.document(one.flow(flows)) for one in compared}
         title = f"A call beside {', '.join(names)}: {home.words()}"

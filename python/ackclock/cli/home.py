@@ -8,7 +8,6 @@ from typing import Any
 
 from ackclock import _engine
 from ackclock.errors import InputError
-from ackclock.report.calls import DIRECTIONS
 
 CALL = {
     "cc": "newreno",
@@ -48,6 +47,8 @@ class Home:
 
         They come first, so that ``flows.0`` is one of the background.
         """
+        from ackclock.report.calls import DIRECTIONS
+
         wire = {
             "from": "ap",
             "to": "server",
