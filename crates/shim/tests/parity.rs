@@ -6,12 +6,13 @@
 //! | --- | --- | --- |
 //! | newreno | 2 segments (once 3, of 1500 made-up flows) | C counts acknowledged segments up to a window and rounds each halving down |
 //! | cdg, da | 0 | both round down a fraction, C one of 16 bits, and draw the same random numbers |
-//! | illinois, yeah, gentle-1, gentle-2 | 0 | both compute in whole numbers: Rust with `arithmetic = "linux"` |
+//! | illinois, yeah, gentle-1, gentle-2, pit | 0 | both compute in whole numbers: Rust with `arithmetic = "linux"` |
 //! | siad | 0 | C computes with the bits of a 64-bit float: in both, sums meet windows exactly where they do in the other |
 //!
 //! What follows an idle restart is compared where the restart window is lost at once. Where it is not, the kernel has
 //! raised the threshold to three quarters of the window (RFC 2861), and the simulator's have not (RFC 5681).
 
+use std::cell::Cell;
 use std::fs;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -74,6 +75,9 @@ const SETTINGS: &[(&str, &str)] = &[
     ("illinois", r#"{"order": 5, "legacy_beta_bug": true, "extrema": "window_average"}"#),
     ("illinois", r#"{"form": "fq", "theta": 2, "alpha_min": 0.5, "eta_3": 0.6}"#),
     ("illinois", r#"{"form": "fs", "beta_min": 0.2, "beta_max": 0.7}"#),
+    ("pit", "{}"),
+    ("pit", r#"{"K": 3, "definition": "sum", "a": 0.3, "include_first_gap": false}"#),
+    ("pit", r#"{"K": 2, "definition": "share", "combine": "product", "packet_time": "2ms"}"#),
     ("siad", "{}"),
     ("siad", r#"{"num_ms": "800ms", "trend": "none", "margin": 2.5}"#),
     ("siad", r#"{"num_rtt": 6, "trend": "random", "clamp_after_ad": true}"#),
@@ -231,13 +235,27 @@ struct Connection {
 
 impl Connection {
     fn recording(steps: &[Step]) -> Recording {
+        let mut connection = Self::established();
+        steps.iter().for_each(|step| connection.step(step));
+        connection.recording
+    }
+
+    fn established() -> Self {
         let recording = Recording::new(Bytes::new(1448), 10.0);
         let (now, sent) = (Time::from_nanos(1_000_000_000), 10);
         let mut connection =
             Self { recording, now, acknowledged: 0, sent, round: 0, recovery_end: 0, reducing: false, undoable: false };
         connection.happens(Event::Start);
-        steps.iter().for_each(|step| connection.step(step));
-        connection.recording
+        connection
+    }
+
+    /// A duplicate ACK, `gap` after the ACK before it.
+    fn duplicate(&mut self, gap: Span) {
+        self.now += gap;
+        let (acknowledged_to, sent_to) = (self.acknowledged, self.sent);
+        let signal =
+            Ack { newly_acknowledged: 0, newly_delivered: 1, in_flight: 20, acknowledged_to, sent_to, ..Ack::EMPTY };
+        self.happens(Event::DuplicateAck(signal));
     }
 
     fn happens(&mut self, event: Event) {
@@ -341,6 +359,50 @@ fn made_up_flows_have_the_same_windows_in_both_languages() {
         });
         assert_eq!(outcome, Ok(()));
     }
+}
+
+#[test]
+fn loss_events_with_many_duplicate_acks_leave_the_same_windows_in_both_languages() {
+    // The gaps between duplicate ACKs: multiples of 2 ms, with noise of half a segment now and then.
+    let duplicate =
+        (1u64..5, prop_oneof![4 => Just(0u64), 1 => 0u64..1_000_000]).prop_map(|(n, noise)| 2_000_000 * n + noise);
+    let event = (20usize..120, proptest::collection::vec(duplicate, 1..140), 0usize..6, 0u64..20);
+    let config = ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let differentiated = Cell::new(0);
+    let outcome = runner.run(&proptest::collection::vec(event, 1..8), |events| {
+        let mut connection = Connection::established();
+        for (acks, gaps, partial, end) in events {
+            let ack = Step::Ack { segments: 1, rtt_micros: 40_000, delayed: false, limited: true, echo: false };
+            (0..acks).for_each(|_| connection.step(&ack));
+            for (n, gap) in gaps.iter().enumerate() {
+                connection.duplicate(Span::from_nanos(*gap));
+                if n == 2 {
+                    connection.step(&Step::Loss);
+                }
+            }
+            match end {
+                0 => connection.step(&Step::Timeout),
+                1 => connection.step(&Step::Spurious),
+                // What else was lost is acknowledged later, and ends no capture but the first.
+                _ => (0..partial).for_each(|_| connection.step(&ack)),
+            }
+            while connection.acknowledged < connection.recovery_end {
+                connection.step(&ack);
+            }
+        }
+        let recording = &connection.recording;
+        for (_, text) in SETTINGS.iter().filter(|(name, _)| *name == "pit") {
+            let found = difference(pair("pit"), &parameters(text), recording, 1);
+            prop_assert!(found.is_none(), "{}", found.unwrap_or_default());
+            let windows = recording.play(rust("pit", &parameters(text)).as_mut(), 1);
+            let raised = |i: &usize| recording.events[*i].1 == Event::Recovered && windows[*i].0 > windows[*i - 1].0;
+            differentiated.set(differentiated.get() + (1..windows.len()).filter(raised).count());
+        }
+        Ok(())
+    });
+    assert_eq!(outcome, Ok(()));
+    assert!(differentiated.get() > 100, "{} loss events took less than half", differentiated.get());
 }
 
 #[test]

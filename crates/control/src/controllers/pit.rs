@@ -21,17 +21,21 @@
 //! - T is the smallest time between new ACKs, per segment, that is not below half of the median of the last 32.
 //! - Of a loss event the first hundred gaps count, of an iteration at most 5000 differences.
 //! - The capture ends with the first ACK of new data, also where more segments were lost.
+//!
+//! `arithmetic = "linux"` computes in whole segments, and in whole numbers of 2^-32: what `kernel/pit.bpf.c` does.
 
 mod canceller;
+mod whole;
 
 use units::{Span, Time};
 
-use self::canceller::Gaps;
+use self::canceller::{Cancelled, Gaps};
 use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, parameters};
+use crate::parts::linux::{self, Arithmetic, Counter};
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
 
 /// What the registry tells about it.
 pub const ENTRY: Entry = Entry {
@@ -96,6 +100,8 @@ parameters! {
         /// T; 0 if it is to be measured
         packet_time: Span = Span::ZERO,
             unit "time", range from(Span::ZERO).up_to(Span::from_secs(10)), source "section 8.3, T";
+        /// Real numbers, or the whole numbers of the program for Linux
+        arithmetic: Arithmetic = Arithmetic::Float, source "kernel/pit.bpf.c";
     }
 }
 
@@ -124,6 +130,8 @@ pub struct Pit {
     settings: Settings,
     reno: Reno,
     undo: Undo,
+    /// In the arithmetic of Linux.
+    counter: Counter,
     /// When the last ACK came, new or duplicate; `None` before the first.
     last_ack: Option<Time>,
     capture: Capture,
@@ -146,6 +154,7 @@ impl Pit {
             settings,
             reno: Reno::new(),
             undo: Undo::default(),
+            counter: Counter::default(),
             last_ack: None,
             capture: Capture { gaps: Gaps::new(), duplicates: 0, open: false },
             window_at_loss: None,
@@ -185,23 +194,47 @@ impl Pit {
         }
     }
 
-    /// beta': the share of the window to give up after the loss event that was captured.
-    fn decrease(&mut self) -> f64 {
-        let (Some(unit), true) = (self.packet_time, self.capture.duplicates >= ENOUGH) else { return BETA };
-        let Some(span) = self.capture.gaps.span() else { return BETA };
+    fn computes_as_linux(&self) -> bool {
+        self.settings.arithmetic == Arithmetic::Linux
+    }
+
+    /// What NewReno leaves of the window as threshold.
+    fn halved(&self) -> f64 {
+        let half = self.reno.window * (1.0 - BETA);
+        if self.computes_as_linux() { half.floor() } else { half }
+    }
+
+    /// What the loss event that was captured leaves of `window`.
+    fn left_of(&mut self, window: f64) -> f64 {
+        let usual = if self.computes_as_linux() { (window / 2.0).floor() } else { window * (1.0 - BETA) };
+        let (Some(unit), true) = (self.packet_time, self.capture.duplicates >= ENOUGH) else { return usual };
+        let Some(extremes) = self.capture.gaps.extremes() else { return usual };
         let cancelled = self.capture.gaps.cancel(unit, self.settings.iterations);
+        if self.computes_as_linux() {
+            let shares = whole::shares(&self.settings, &cancelled, extremes, unit);
+            let real = |share: u64| share as f64 / whole::ONE as f64;
+            let [rho, noise, span, mu] = [shares.rho, shares.noise, shares.span, shares.mu].map(real);
+            self.shown = Shown { rho, noise, span, mu };
+            return whole::left(window as u64, shares.mu) as f64;
+        }
+        self.shown = self.show(&cancelled, extremes, unit);
+        window * (1.0 - self.shown.mu * BETA)
+    }
+
+    /// What `cancelled` and the extremes of the gaps show, with the packet time `unit`, nanoseconds.
+    fn show(&self, cancelled: &Cancelled, (least, most): (u32, u32), unit: u64) -> Shown {
         let rho = match self.settings.definition {
             Definition::Count => f64::from(cancelled.count),
-            Definition::Sum => cancelled.sum,
+            Definition::Sum => cancelled.sum as f64 / unit as f64,
             Definition::Share => f64::from(cancelled.count) / f64::from(cancelled.first.max(1)),
         };
         let noise = 2.0 / (1.0 + libm::exp(-self.settings.a * rho)) - 1.0;
+        let span = 1.0 - f64::from(least) / f64::from(most);
         let mu = match self.settings.combine {
             Combine::Sum => (1.0 - span + noise).min(1.0),
             Combine::Product => 1.0 - span * (1.0 - noise),
         };
-        self.shown = Shown { rho, noise, span, mu };
-        mu * BETA
+        Shown { rho, noise, span, mu }
     }
 }
 
@@ -212,7 +245,11 @@ impl Controller for Pit {
         self.measure(cx.now, ack);
         self.last_ack = Some(cx.now);
         self.capture.open = false;
-        self.reno.grow(ack);
+        if self.computes_as_linux() {
+            self.counter.grow_as_reno(&mut self.reno, ack);
+        } else {
+            self.reno.grow(ack);
+        }
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
@@ -228,12 +265,22 @@ impl Controller for Pit {
         self.undo.remember(self.reno);
         self.last_loss = self.reno.window;
         self.window_at_loss = self.capture.open.then_some(self.reno.window);
-        self.reno.multiplicative_decrease(1.0 - BETA);
+        self.counter.clear();
+        let threshold = self.halved();
+        linux::reduce(&mut self.reno, threshold);
+    }
+
+    fn on_ecn(&mut self, _cx: &mut Context<'_>, _marks: &Marks) {
+        self.undo.forget();
+        self.window_at_loss = None;
+        self.counter.clear();
+        let threshold = self.halved();
+        linux::reduce(&mut self.reno, threshold);
     }
 
     fn on_recovered(&mut self, _cx: &mut Context<'_>) {
         if let Some(window) = self.window_at_loss.take() {
-            let left = (window * (1.0 - self.decrease())).max(Reno::MINIMUM).min(window);
+            let left = self.left_of(window).max(Reno::MINIMUM).min(window);
             self.reno = Reno { window: left, threshold: left.max(Reno::MINIMUM) };
         }
     }
@@ -241,7 +288,9 @@ impl Controller for Pit {
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
         self.window_at_loss = None;
-        self.reno.timeout(1.0 - BETA, loss.again);
+        self.counter.clear();
+        let threshold = self.halved();
+        linux::time_out(&mut self.reno, threshold, loss);
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {
@@ -332,6 +381,34 @@ mod tests {
             pit.on_ack(&mut world.context(), &Ack { newly_acknowledged, ..ack() });
         }
         assert_eq!(probed(&pit, "packet_time_ms"), 3.0);
+    }
+
+    #[test]
+    fn a_mark_is_answered_as_by_newreno() {
+        // Also among duplicate ACKs that a loss of the last link would explain.
+        for arithmetic in [Arithmetic::Float, Arithmetic::Linux] {
+            let mut world = World::new();
+            let packet_time = Span::from_nanos(T);
+            let mut pit = Pit::new(Settings { packet_time, arithmetic, ..Settings::default() });
+            pit.reno = Reno { window: 40.0, threshold: 2.0 };
+            let mut gaps = Gaps::new();
+            [4 * T, T, T, T].iter().for_each(|gap| gaps.push(*gap));
+            pit.capture = Capture { gaps, duplicates: 4, open: true };
+            let marks = Marks { in_flight: 10, acknowledged_to: 5, sent_to: 45, at: world.now };
+            pit.on_ecn(&mut world.context(), &marks);
+            pit.on_recovered(&mut world.context());
+            assert_eq!((pit.window(), pit.slow_start_threshold()), (20.0, 20.0), "{arithmetic:?}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_leave_whole_segments() {
+        // As above, of 40 an eighth goes; for gaps of T, 2 T and 3 T half a third: 33 1/3 segments stay, rounded down.
+        let settings = Settings { arithmetic: Arithmetic::Linux, ..Settings::default() };
+        assert_eq!(after(settings, &[4.0, 1.0, 1.0, 1.0]).window(), 35.0);
+        let pit = after(settings, &[1.0, 2.0, 3.0]);
+        assert_eq!((pit.window(), probed(&pit, "rho")), (33.0, 0.0));
+        assert_eq!(after(settings, &[4.0, 1.25, 1.0, 1.5]).window(), 20.0);
     }
 
     #[test]

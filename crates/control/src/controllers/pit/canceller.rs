@@ -5,23 +5,23 @@
 const CAPACITY: usize = 100;
 /// An iteration with more differences is not done.
 const LARGEST_SET: usize = 5000;
-/// Differences closer than this share of the packet time to 0, or to it from below, are rounding.
-const GUARD: f64 = 1e-3;
+/// Differences closer than one part of so many of the packet time to 0, or to it from below, are rounding.
+const GUARD: u64 = 1000;
 
-/// The gaps between duplicate ACKs, nanoseconds.
+/// The gaps between duplicate ACKs, nanoseconds; one above four seconds counts as 2^32 - 1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gaps {
-    values: [u64; CAPACITY],
+    values: [u32; CAPACITY],
     count: usize,
 }
 
 /// What the canceller leaves.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cancelled {
     /// Differences below the packet time, of all iterations.
     pub(super) count: u32,
-    /// Their sum, in packet times.
-    pub(super) sum: f64,
+    /// Their sum, nanoseconds.
+    pub(super) sum: u64,
     /// All differences of the first iteration.
     pub(super) first: u32,
 }
@@ -34,19 +34,19 @@ impl Gaps {
     /// One gap more; beyond the capacity it does not count.
     pub(super) fn push(&mut self, gap: u64) {
         if self.count < CAPACITY {
-            self.values[self.count] = gap;
+            self.values[self.count] = u32::try_from(gap).unwrap_or(u32::MAX);
             self.count += 1;
         }
     }
 
-    fn all(&self) -> &[u64] {
+    fn all(&self) -> &[u32] {
         &self.values[..self.count]
     }
 
-    /// S_p = 1 - S_min/S_max; `None` without a gap above 0.
-    pub(super) fn span(&self) -> Option<f64> {
+    /// S_min and S_max; `None` without a gap above 0.
+    pub(super) fn extremes(&self) -> Option<(u32, u32)> {
         let (least, most) = (self.all().iter().min()?, self.all().iter().max()?);
-        (*most > 0).then(|| 1.0 - *least as f64 / *most as f64)
+        (*most > 0).then_some((*least, *most))
     }
 
     /// `iterations` of differences, each of those that the one before left, with the packet time `unit`, nanoseconds.
@@ -61,24 +61,24 @@ impl Gaps {
             if iteration == 0 {
                 result.first = pairs as u32;
             }
-            left = self::iterate(&left, unit as f64, &mut result);
+            left = self::iterate(&left, unit, &mut result);
         }
         result
     }
 }
 
 /// The differences of all pairs of `values` but for those below `unit`, which `result` counts.
-fn iterate(values: &[u64], unit: f64, result: &mut Cancelled) -> Vec<u64> {
+fn iterate(values: &[u32], unit: u64, result: &mut Cancelled) -> Vec<u32> {
     let mut above = Vec::with_capacity(values.len() * values.len() / 2);
     for (n, a) in values.iter().enumerate() {
         for b in &values[n + 1..] {
             let difference = a.abs_diff(*b);
-            let share = difference as f64 / unit;
-            if share >= 1.0 - GUARD {
+            let scaled = u64::from(difference) * GUARD;
+            if scaled >= unit * (GUARD - 1) {
                 above.push(difference);
-            } else if share > GUARD {
+            } else if scaled > unit {
                 result.count += 1;
-                result.sum += share;
+                result.sum += u64::from(difference);
             }
         }
     }
@@ -105,10 +105,13 @@ mod tests {
         let first = noisy.cancel(unit, 1);
         assert_eq!((first.count, first.first), (0, 6));
         let mut counted = Cancelled::default();
-        let differences = iterate(noisy.all(), unit as f64, &mut counted);
+        let differences = iterate(noisy.all(), unit, &mut counted);
         assert_eq!(differences.len(), 6);
         let below = differences.iter().enumerate().flat_map(|(n, a)| {
-            differences[n + 1..].iter().map(move |b| a.abs_diff(*b)).filter(|difference| *difference < unit / 2)
+            differences[n + 1..]
+                .iter()
+                .map(move |b| a.abs_diff(*b))
+                .filter(|difference| u64::from(*difference) < unit / 2)
         });
         assert_eq!(below.count(), 3 + 1);
     }
@@ -117,7 +120,7 @@ mod tests {
     fn exact_multiples_leave_no_noise_in_any_iteration() {
         for iterations in 1..=3 {
             let cancelled = gaps(&[1_000_000, 2_000_000, 3_000_000, 4_000_000]).cancel(1_000_000, iterations);
-            assert_eq!((cancelled.count, cancelled.sum), (0, 0.0));
+            assert_eq!((cancelled.count, cancelled.sum), (0, 0));
         }
     }
 
@@ -137,7 +140,9 @@ mod tests {
     }
 
     #[test]
-    fn the_span_is_0_for_equal_gaps() {
-        assert_eq!((gaps(&[5, 5]).span(), gaps(&[1, 4]).span(), gaps(&[0]).span()), (Some(0.0), Some(0.75), None));
+    fn extremes_are_those_of_all_gaps_if_one_is_above_0() {
+        assert_eq!((gaps(&[5, 5]).extremes(), gaps(&[1, 4, 2]).extremes()), (Some((5, 5)), Some((1, 4))));
+        assert_eq!((gaps(&[0]).extremes(), gaps(&[]).extremes()), (None, None));
+        assert_eq!(gaps(&[1 << 40]).extremes(), Some((u32::MAX, u32::MAX)));
     }
 }
