@@ -179,7 +179,7 @@ def test_a_user_who_is_not_root_has_a_shell_as_well():
         pytest.skip("users may not make namespaces here")
     if subprocess.run([*nobody, *ACKCLOCK, "--version"], capture_output=True).returncode != 0:
         pytest.skip("nobody may not read this installation")
-    command = ["bash", "-c", "for i in {1..100}; do echo > /dev/udp/far/9; done; id -u; exit 7"]
+    command = ["bash", "-c", "for i in {1..100}; do echo > /dev/udp/far/9; done; sleep 1; id -u; exit 7"]
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "queue.log"
         log.parent.chmod(0o777)
