@@ -153,6 +153,8 @@ class Wlan:
     """Whether symbols of 802.11n take 3.6 us in place of 4 us."""
     streams: int | None = None
     """Spatial streams of 802.11n, 1 to 4."""
+    hidden: str | Sequence[Sequence[str]] | None = None
+    """Stations that do not hear each other: ``"all"``, or lists of names like ``[["laptop", "tv"]]``."""
     conventions: Mapping[str, Any] | None = None
     """Where readings of the standard differ: ``after_collision``, ``countdown``, ``eifs_rate`` and others."""
 

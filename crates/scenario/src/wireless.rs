@@ -34,6 +34,13 @@ struct Placed<'a> {
     own: Option<&'a Station>,
 }
 
+impl Placed<'_> {
+    /// The name of the table that it is a copy of.
+    fn table(&self) -> Option<&str> {
+        self.own.map(|own| own.name.as_str())
+    }
+}
+
 impl Wireless {
     /// The network `wlan`, number `index` in the file, whose first queue is number `first` of the links.
     /// Of `used`, the access categories of the flows, each station has a queue if there is EDCA.
@@ -74,6 +81,15 @@ impl Wireless {
         if let Some(unknown) = wireless.medium.settings.basic_rates.iter().find(|kbit| !rates.has_basic(**kbit)) {
             let rate = Rate::from_bits_per_second(u64::from(*unknown) * 1000);
             return Err(place.error(&below("basic_rates"), format!("`{rate}` is no rate of this standard without MCS")));
+        }
+        if let Some(hidden) = &wlan.hidden {
+            let nodes: Vec<_> = stations.iter().map(|placed| (placed.name.as_str(), placed.table())).collect();
+            wireless.medium.settings.hidden =
+                hidden.pairs(&nodes).map_err(|message| place.error(&below("hidden"), message))?;
+        }
+        if let Some(rate) = wlan.conventions.eifs_rate.filter(|rate| !has_eifs_rate(wlan.standard, &rates, *rate)) {
+            let message = format!("`{rate}` is no rate of this standard without MCS");
+            return Err(place.error(&below("conventions.eifs_rate"), message));
         }
         for (station, placed) in (0u32..).zip(&stations) {
             wireless.add(station, placed, wlan, &rates).map_err(|(own, key, message)| {
@@ -129,6 +145,13 @@ impl Wireless {
         }
         Ok(())
     }
+}
+
+/// Whether an ACK for which EIFS leaves room may have this rate: where 802.11b may be near, also one of DSSS.
+fn has_eifs_rate(standard: Standard, rates: &Phy, rate: Rate) -> bool {
+    let kbit = (rate.bits_per_second() / 1000) as u32;
+    let slow = matches!(standard, Standard::B | Standard::G) && [1000, 2000, 5500].contains(&kbit);
+    slow || rates.has_basic(kbit)
 }
 
 /// The physical layer of `wlan`; an error says the key, and the message.
@@ -187,6 +210,7 @@ fn medium_settings(wlan: &Wlan, phy: PhySettings, edca: bool) -> MediumSettings 
         aggregation: (wlan.standard == Standard::N).then(Aggregation::default),
         stations: Vec::new(),
         accesses: Vec::new(),
+        hidden: Vec::new(),
     }
 }
 

@@ -8,6 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use units::{Bytes, Fraction, ParseError, Rate, Span};
 
+use crate::hidden::HiddenSpec;
 use crate::values::{QueueSpec, spelled};
 
 /// A wireless network: an access point and the stations on its channel, which share it by the rules of IEEE 802.11.
@@ -75,6 +76,9 @@ pub struct Wlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4))]
     pub streams: Option<u8>,
+    /// Stations that do not hear each other; by default all do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<HiddenSpec>,
     /// Where readings of the standard differ.
     #[serde(default, skip_serializing_if = "is_default")]
     pub conventions: ConventionsSpec,

@@ -72,6 +72,29 @@ fn stations_share_the_medium_alike() {
 }
 
 #[test]
+fn hidden_stations_upload_less_and_more_with_rts() {
+    let goodputs = |flow: &str, keys: &str| {
+        let flows: Vec<String> = (0..2).map(|n| flow.replace('N', &n.to_string())).collect();
+        let keys = format!(r#"stations = 2, rate = "6mbit"{keys}"#);
+        let tables = run(&home(2, &flows.join(",")).replace("stations = 2", &keys));
+        [0, 1].map(|flow| tables.flows[flow].throughput_bps / 1e6)
+    };
+    let (hidden, rts) = (r#", hidden = "all""#, r#", hidden = "all", rts_above = "0B""#);
+    // Data frames of 2072 us are longer than the windows of the first five attempts; behind an RTS it is 44 us.
+    let datagrams = r#"{ cc = "newreno", kind = "datagram", echo = false, source = { rate = "6mbit" }, from = "sta-N",
+        to = "server" }"#;
+    let sum = |keys| goodputs(datagrams, keys).iter().sum::<f64>();
+    assert_near(sum(""), 5.13, 0.01);
+    assert_near(sum(hidden), 0.85, 0.1);
+    assert_near(sum(rts), 4.94, 0.02);
+    // Of two TCP flows one gives up the medium after its first losses.
+    let tcp = r#"{ cc = "newreno", from = "sta-N", to = "server" }"#;
+    let smaller = |keys| goodputs(tcp, keys).into_iter().fold(f64::INFINITY, f64::min);
+    assert!(smaller("") > 2.0 && smaller(hidden) < 0.1, "{} {}", smaller(""), smaller(hidden));
+    assert!(smaller(rts) > 0.1, "{}", smaller(rts));
+}
+
+#[test]
 fn every_frame_has_a_row_where_frames_are_recorded() {
     let flow = r#"{ cc = "newreno", from = "sta-0", to = "sta-1", bytes = "100kB" }"#;
     let tables = run(&home(2, flow).replace("probes = \"off\"", "probes = \"off\", frames = true").replace("5s", "0s"));

@@ -20,7 +20,10 @@ const DELIMITER: u32 = 4;
 /// A packet that is being sent, once or again.
 #[derive(Debug)]
 pub(crate) struct Mpdu<P> {
-    pub(crate) packet: P,
+    /// Taken out when it is handed over, which may be before its sender knows.
+    pub(crate) packet: Option<P>,
+    /// Its bytes.
+    size: Bytes,
     /// The station it goes to.
     pub(crate) to: u32,
     /// Bytes of the frame.
@@ -33,6 +36,8 @@ pub(crate) struct Mpdu<P> {
     pub(crate) long: u32,
     /// It was acknowledged, and its receiver keeps it until those before it have come.
     pub(crate) received: bool,
+    /// It has come, but its sender does not know yet, and may never (only among hidden stations).
+    pub(crate) arrived: bool,
 }
 
 /// One contender.
@@ -97,9 +102,9 @@ impl<P: Packet> Access<P> {
 
     /// What counts as in service.
     pub(crate) fn in_service(&self) -> (u32, Bytes) {
+        let sending = self.sending.iter().filter(|frame| frame.packet.is_some()).map(|frame| frame.size);
         let next = self.next.iter().map(|(packet, _)| packet.size());
-        let bytes = self.sending.iter().map(|frame| frame.packet.size()).chain(next);
-        (self.sending.len() as u32 + u32::from(self.next.is_some()), bytes.fold(Bytes::ZERO, |sum, size| sum + size))
+        sending.chain(next).fold((0, Bytes::ZERO), |(packets, bytes), size| (packets + 1, bytes + size))
     }
 
     /// Takes the next packet from the queue, if nothing is being sent.
@@ -148,8 +153,18 @@ impl<P: Packet> Access<P> {
     ) {
         let (queued, waited) = (self.room.packets(), now.since(arrived));
         out.listener.serve(out.access, &packet, now, waited, queued);
-        let bytes = packet.size().get() as u32 + self.overhead;
-        self.sending.push_back(Mpdu { packet, to, bytes, waited, short: 0, long: 0, received: false });
+        let size = packet.size();
+        self.sending.push_back(Mpdu {
+            packet: Some(packet),
+            size,
+            to,
+            bytes: size.get() as u32 + self.overhead,
+            waited,
+            short: 0,
+            long: 0,
+            received: false,
+            arrived: false,
+        });
     }
 
     /// Bytes of an A-MPDU of what has not been received.
@@ -211,11 +226,44 @@ impl<P: Packet> Access<P> {
         dropped
     }
 
-    /// Hands over what has arrived in order.
-    fn release(&mut self, at: Time, out: &mut Reports<'_, impl Listener<P>>) {
-        while let Some(frame) = self.sending.pop_front_if(|first| first.received) {
-            out.listener.deliver(out.access, frame.packet, frame.waited, at);
+    /// What is sent ended `at` and arrives under errors of `loss`, unknown to the sender: gives how many frames did.
+    /// The receiver knows those it already has by their numbers.
+    pub(crate) fn arrive(
+        &mut self,
+        loss: Loss,
+        random: &mut Random,
+        at: Time,
+        out: &mut Reports<'_, impl Listener<P>>,
+    ) -> u32 {
+        let mut understood = 0;
+        for frame in self.sending.iter_mut().filter(|frame| !frame.received) {
+            if !random.happens(loss.of(frame.bytes)) {
+                understood += 1;
+                frame.arrived = true;
+            }
         }
+        self.release(at, out);
+        understood
+    }
+
+    /// The response has told the sender what arrived: gives how many frames.
+    pub(crate) fn learn(&mut self) -> u32 {
+        let mut learnt = 0;
+        for frame in self.sending.iter_mut().filter(|frame| frame.arrived && !frame.received) {
+            frame.received = true;
+            learnt += 1;
+        }
+        learnt
+    }
+
+    /// Hands over what has arrived in order, and forgets what the sender knows of.
+    fn release(&mut self, at: Time, out: &mut Reports<'_, impl Listener<P>>) {
+        for frame in self.sending.iter_mut().take_while(|frame| frame.received || frame.arrived) {
+            if let Some(packet) = frame.packet.take() {
+                out.listener.deliver(out.access, packet, frame.waited, at);
+            }
+        }
+        while self.sending.pop_front_if(|first| first.received).is_some() {}
     }
 
     /// Drops what was sent as often as is allowed; whether there was any.
@@ -223,9 +271,15 @@ impl<P: Packet> Access<P> {
         let queued = self.room.packets();
         let exhausted = |frame: &Mpdu<P>| !frame.received && (frame.short >= limits.short || frame.long >= limits.long);
         let mut dropped = false;
-        while let Some(frame) = self.sending.iter().position(exhausted).and_then(|index| self.sending.remove(index)) {
-            out.listener.discard(out.access, frame.packet, at, Discard::Retries, queued);
+        while let Some(index) = self.sending.iter().position(exhausted) {
             dropped = true;
+            let frame = &mut self.sending[index];
+            if frame.arrived {
+                // Given up by its sender alone.
+                frame.received = true;
+            } else if let Some(packet) = self.sending.remove(index).and_then(|frame| frame.packet) {
+                out.listener.discard(out.access, packet, at, Discard::Retries, queued);
+            }
         }
         dropped
     }

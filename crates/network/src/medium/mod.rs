@@ -6,9 +6,10 @@
 //! counted exactly: between two frames every station counts whole slots from the instant at which it found the medium
 //! idle for its interframe space.
 //!
-//! All stations hear each other, so a frame exchange (RTS, CTS, data, ACK) is one event: nobody starts to send within
-//! it, and when its first frame begins it is known how it ends. Propagation takes no time. Control frames are lost only
-//! in collisions. Frames that overlap are all lost (no capture effect).
+//! Where all stations hear each other a frame exchange (RTS, CTS, data, ACK) is one event: nobody starts to send within
+//! it, and when its first frame begins it is known how it ends. Where some are hidden from each other every frame is an
+//! event, and each station has its own view of the medium. Propagation takes no time. Control frames are lost only in
+//! collisions. Frames that overlap where they are heard are all lost there (no capture effect).
 //!
 //! [`Conventions`] names the points in which readings of the standard differ.
 
@@ -41,9 +42,9 @@ pub const ACCESS_POINT: u32 = 0;
 pub enum Fate {
     /// It was acknowledged; of an A-MPDU at least one frame was.
     Acknowledged,
-    /// Nobody else sent, but its receiver did not understand it.
+    /// Nobody else sent, but its receiver did not understand it; or an RTS that its receiver was not free to answer.
     Error,
-    /// So many stations sent at once.
+    /// So many stations sent at once, where it or its response was to be received.
     Collision(u32),
 }
 

@@ -31,6 +31,8 @@ pub struct MediumSettings {
     pub stations: Vec<StationSettings>,
     /// Where frames wait and contend for the medium: one for a station, or one for each access category of it.
     pub accesses: Vec<AccessSettings>,
+    /// Pairs of stations that do not hear each other. All hear the access point, and it hears all.
+    pub hidden: Vec<[u32; 2]>,
 }
 
 /// A station of a medium.

@@ -1,11 +1,13 @@
 //! The medium at work: who sends when, and what becomes of it.
 
 mod burst;
+mod hidden;
 mod within;
 
 use units::{Bytes, Random, Span, Time};
 
 use self::burst::Burst;
+use self::hidden::Hidden;
 use super::access::{Access, Most, Mpdu, RetryLimits};
 use super::errors::Loss;
 use super::phy::{Modulation, Phy};
@@ -35,6 +37,8 @@ pub struct Medium<P> {
     next: Time,
     /// Who sends on without a backoff.
     burst: Option<Burst>,
+    /// Where some stations do not hear each other: what each of them hears.
+    hidden: Option<Box<Hidden>>,
     backoffs: Random,
     errors: Random,
 }
@@ -132,6 +136,7 @@ impl<P: Packet> Medium<P> {
             busy_until: Time::ZERO,
             next: Time::NEVER,
             burst: None,
+            hidden: (!settings.hidden.is_empty()).then(|| Box::new(Hidden::new(settings, accesses.len()))),
             accesses,
             phy,
             backoffs,
@@ -179,6 +184,15 @@ impl<P: Packet> Medium<P> {
             }
             return;
         }
+        if self.hidden.is_some() {
+            if contender.sending.is_empty() {
+                contender.pull(now, &mut out);
+                if !contender.sending.is_empty() {
+                    self.contend_unheard(now, access);
+                }
+            }
+            return;
+        }
         if contender.sending.is_empty() && self.burst.is_none_or(|burst| burst.access != access) {
             contender.pull(now, &mut out);
             if !contender.sending.is_empty() {
@@ -190,7 +204,11 @@ impl<P: Packet> Medium<P> {
     /// Lets everything happen that happens by `now`.
     pub fn advance(&mut self, now: Time, out: &mut impl Listener<P>) {
         while self.next <= now {
-            self.fire(self.next, out);
+            if self.hidden.is_some() {
+                self.step(self.next, out);
+            } else {
+                self.fire(self.next, out);
+            }
         }
         self.settle(now, out);
     }

@@ -161,3 +161,35 @@ fn a_station_of_another_standard_is_one_of_802_11b_in_802_11g() {
          5.5mbit, 11mbit"
     );
 }
+
+#[test]
+fn an_eifs_rate_that_the_standard_does_not_have() {
+    assert_eq!(
+        wlan("standard = \"802.11a\", stations = 1, conventions = { eifs_rate = \"1mbit\" }"),
+        "demo.toml, line 2: wlans.0.conventions.eifs_rate: `1mbit` is no rate of this standard without MCS"
+    );
+}
+
+#[test]
+fn hidden_stations_that_are_none() {
+    for (hidden, message) in [
+        ("[[\"sta-0\", \"tv\"]]", "there is no station `tv`"),
+        ("[[\"sta-0\", \"ap\"]]", "`ap` is the access point, which all stations hear"),
+        ("[[\"sta-0\"]]", "each list needs two stations or more that do not hear each other"),
+        ("[[\"sta\", \"sta-1\"]]", "`sta` and `sta-1` are the same station"),
+        (
+            "\"sta-0\"",
+            "invalid value: string \"sta-0\", expected \"all\", or lists of stations that do not hear each other like \
+             [[\"laptop\", \"tv\"]]",
+        ),
+    ] {
+        assert_eq!(
+            wlan(&format!("standard = \"802.11g\", stations = 2, hidden = {hidden}")),
+            format!("demo.toml, line 2: wlans.0.hidden: {message}")
+        );
+    }
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = 1001, hidden = \"all\""),
+        "demo.toml, line 2: wlans.0.hidden: at most 1000 stations share a network where some are hidden"
+    );
+}

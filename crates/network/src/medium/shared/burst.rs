@@ -47,7 +47,7 @@ impl<P: Packet> Medium<P> {
     }
 
     /// Whether the next frame of `access` and its ACK end before `until`.
-    fn fits(&mut self, now: Time, access: u32, until: Time) -> bool {
+    pub(super) fn fits(&mut self, now: Time, access: u32, until: Time) -> bool {
         let mode = self.choose(now, access);
         let contender = &mut self.accesses[access as usize];
         contender.chosen = Some(mode);

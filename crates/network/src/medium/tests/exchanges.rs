@@ -9,7 +9,7 @@ use crate::testing::{Parcel, at};
 
 /// What happened, with the time in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Seen {
+pub(super) enum Seen {
     Sent { access: u32, start: u64, data: u64, end: u64, fate: Fate },
     Delivered { access: u32, at: u64 },
     Dropped { access: u32, why: Discard },
@@ -40,12 +40,12 @@ impl Listener<Parcel> for Log {
 }
 
 /// Packets of 1500 bytes that arrive at (microsecond, access), and all that becomes of them.
-fn play(settings: &MediumSettings, arrivals: &[(u64, u32)]) -> Vec<Seen> {
+pub(super) fn play(settings: &MediumSettings, arrivals: &[(u64, u32)]) -> Vec<Seen> {
     play_again(settings, arrivals, 3)
 }
 
 /// The same under another seed.
-fn play_again(settings: &MediumSettings, arrivals: &[(u64, u32)], seed: u64) -> Vec<Seen> {
+pub(super) fn play_again(settings: &MediumSettings, arrivals: &[(u64, u32)], seed: u64) -> Vec<Seen> {
     let stream = |name| Random::stream(seed, name, 0);
     let queue = |access| Random::stream(seed, "queue", u64::from(access));
     let mut medium = Medium::new(settings, stream("backoff"), stream("frame errors"), queue);

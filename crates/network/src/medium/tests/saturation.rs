@@ -88,6 +88,7 @@ pub(super) fn network(stations: u32, kbit: u32) -> MediumSettings {
         aggregation: None,
         stations: vec![station; 1 + stations as usize],
         accesses: (0..=stations).map(access).collect(),
+        hidden: Vec::new(),
     }
 }
 

@@ -1,0 +1,356 @@
+//! Stations that do not hear each other.
+//!
+//! Where all hear each other a whole exchange is one event. Here every frame is one, and each station has its own view:
+//! it is busy while it sends or hears a frame, and after frames that it understood as long as they announce (NAV). A
+//! frame is understood by who hears it, does not send meanwhile, and hears no other frame at any time of it. Stations
+//! count slots by their own views, so frames overlap at a receiver that hears both senders.
+//!
+//! All hear the access point. CTS and ACK are sent SIFS after what they answer, whatever is on the air; a CTS only if
+//! the NAV of its sender allows it (clause 9.3.2.6). Who hears frames that it does not understand waits for EIFS; who
+//! sent meanwhile has not tried to. Who understood an RTS and hears nothing when the data should begin forgets what it
+//! announced (clause 9.3.2.4). A data frame that noise spoils is understood by nobody.
+
+mod frames;
+
+use std::collections::VecDeque;
+
+use units::{Span, Time};
+
+use self::frames::{Frame, Part};
+use super::{AfterCollision, Counter, Medium, MediumSettings, Packet, Shot};
+use crate::medium::room::Reports;
+use crate::medium::{Attempt, Fate, Listener};
+
+/// What the stations hear, and what they are about.
+#[derive(Debug)]
+pub(super) struct Hidden {
+    stations: usize,
+    /// Of each pair of stations, whether they do not hear each other.
+    deaf: Vec<bool>,
+    views: Vec<View>,
+    /// In the order of their starts.
+    on_air: Vec<Frame>,
+    /// Frames and the like that begin at a certain instant, SIFS after something ended.
+    coming: Vec<(Time, Coming)>,
+    /// What each access is sending.
+    exchanges: Vec<Option<Exchange>>,
+    /// Attempts with their rates in the order of their starts, from number `reported` on: those that go on are `None`.
+    attempts: VecDeque<Option<(Attempt, u32)>>,
+    reported: u64,
+}
+
+/// The medium as a station finds it.
+#[derive(Clone, Debug, Default)]
+struct View {
+    /// Frames that it hears.
+    heard: u32,
+    sending: bool,
+    /// Since when it neither hears nor sends, where it does not.
+    idle_since: Time,
+    /// The last frame that it heard was not understood.
+    confused: bool,
+    /// Until then frames that it understood have the medium.
+    nav: Time,
+    /// Then the data that an RTS announced should have begun.
+    forgets: Option<Time>,
+    /// Until then it waits for a response to its own frame.
+    awaits: Time,
+    /// Something of this changed now.
+    changed: bool,
+}
+
+/// What begins at a certain instant.
+#[derive(Clone, Copy, Debug)]
+enum Coming {
+    /// A frame of the exchange of this access.
+    Frame(u32, Part),
+    /// What follows in a TXOP of this access that ends then.
+    Next(u32, Time),
+}
+
+/// A frame, or an A-MPDU, with what goes before it and what answers it.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    number: u64,
+    shot: Shot,
+    start: Time,
+    /// The end of the TXOP, where it does not begin with this.
+    until: Option<Time>,
+    /// The first bit of the data, once it was sent.
+    data: Option<Time>,
+    data_end: Time,
+}
+
+/// How an exchange ended without success.
+#[derive(Clone, Copy, Debug)]
+struct Failure {
+    /// The last bit of what was sent.
+    end: Time,
+    /// The data was sent.
+    after_data: bool,
+    /// A response is awaited in vain.
+    timeout: bool,
+    /// Other frames at the receiver.
+    others: u32,
+}
+
+impl Hidden {
+    pub(super) fn new(settings: &MediumSettings, accesses: usize) -> Self {
+        let stations = settings.stations.len();
+        let mut deaf = vec![false; stations * stations];
+        for &[one, other] in &settings.hidden {
+            let [one, other] = [one, other].map(|station| station as usize);
+            deaf[one * stations + other] = true;
+            deaf[other * stations + one] = true;
+        }
+        Self {
+            stations,
+            deaf,
+            views: vec![View::default(); stations],
+            on_air: Vec::new(),
+            coming: Vec::new(),
+            exchanges: vec![None; accesses],
+            attempts: VecDeque::new(),
+            reported: 0,
+        }
+    }
+
+    fn hears(&self, station: u32, sender: u32) -> bool {
+        station != sender && !self.deaf[station as usize * self.stations + sender as usize]
+    }
+
+    fn view(&mut self, station: u32) -> &mut View {
+        &mut self.views[station as usize]
+    }
+
+    /// Hands over the attempts whose fate is known, and that of all before them.
+    fn report<P>(&mut self, number: u64, attempt: Attempt, kbit: u32, out: &mut impl Listener<P>) {
+        self.attempts[(number - self.reported) as usize] = Some((attempt, kbit));
+        while let Some(Some((attempt, kbit))) = self.attempts.front() {
+            out.attempt(attempt, *kbit);
+            self.attempts.pop_front();
+            self.reported += 1;
+        }
+    }
+}
+
+impl View {
+    fn is_busy(&self) -> bool {
+        self.sending || self.heard > 0
+    }
+
+    /// From when on the medium is idle, where it is not busy.
+    fn idle_from(&self, eifs_excess: Span) -> Time {
+        let confusion = if self.confused { eifs_excess } else { Span::ZERO };
+        (self.idle_since + confusion).max(self.nav).max(self.awaits)
+    }
+}
+
+impl<P: Packet> Medium<P> {
+    /// What EIFS is longer than DIFS for who did not understand a frame.
+    fn confusion(&self) -> Span {
+        match self.rules.conventions.after_collision {
+            AfterCollision::Difs => Span::ZERO,
+            AfterCollision::Standard | AfterCollision::Eifs => self.rules.eifs_excess,
+        }
+    }
+
+    /// `access`, which was not on the air and had nothing to send, has now.
+    pub(super) fn contend_unheard(&mut self, now: Time, access: u32) {
+        let Some(hidden) = self.hidden.as_deref() else { return };
+        let contender = &self.accesses[access as usize];
+        let view = &hidden.views[contender.station as usize];
+        let from = view.idle_from(self.confusion()) + contender.ifs;
+        let (busy, slot) = (view.is_busy(), self.phy.slot);
+        let at_once = !busy && now >= from && self.rules.conventions.immediate_access;
+        let left = if at_once { 0 } else { self.accesses[access as usize].draw(&mut self.backoffs) };
+        let fresh = Counter { access, left, ready: true, from: from.max(now) };
+        match self.counting.iter_mut().find(|counter| counter.access == access) {
+            // The backoff after its last frame goes on.
+            Some(counter) if busy || counter.due(slot) > now => counter.ready = true,
+            Some(counter) => *counter = fresh,
+            None => self.counting.push(fresh),
+        }
+        self.plan();
+    }
+
+    /// The next instant at which something happens.
+    fn plan(&mut self) {
+        let Some(hidden) = self.hidden.as_deref() else { return };
+        let (slot, accesses) = (self.phy.slot, &self.accesses);
+        let idle = |counter: &&Counter| {
+            counter.ready && !hidden.views[accesses[counter.access as usize].station as usize].is_busy()
+        };
+        let turns = self.counting.iter().filter(idle).map(|counter| counter.due(slot));
+        let frames = hidden.on_air.iter().map(|frame| frame.end);
+        let coming = hidden.coming.iter().map(|(at, _)| *at);
+        let forgotten = hidden.views.iter().filter_map(|view| view.forgets);
+        self.next = turns.chain(frames).chain(coming).chain(forgotten).min().unwrap_or(Time::NEVER);
+    }
+
+    /// Everything of the instant `now`: what ends, then what begins, by what was heard before.
+    pub(super) fn step(&mut self, now: Time, out: &mut impl Listener<P>) {
+        let Some(mut hidden) = self.hidden.take() else { return };
+        self.end_frames(now, &mut hidden, out);
+        for view in &mut hidden.views {
+            if view.forgets.is_some_and(|at| at <= now) {
+                (view.nav, view.forgets, view.changed) = (now, None, true);
+            }
+        }
+        self.count_on(&mut hidden);
+        self.begin_frames(now, &mut hidden, out);
+        self.hidden = Some(hidden);
+        self.plan();
+    }
+
+    /// Who became idle counts from when its interframe space is over.
+    fn count_on(&mut self, hidden: &mut Hidden) {
+        let confusion = self.confusion();
+        for counter in &mut self.counting {
+            let contender = &self.accesses[counter.access as usize];
+            let view = &hidden.views[contender.station as usize];
+            if view.changed && !view.is_busy() {
+                counter.from = view.idle_from(confusion) + contender.ifs;
+            }
+        }
+        hidden.views.iter_mut().for_each(|view| view.changed = false);
+    }
+
+    /// Those whose turn it is, and what comes SIFS after something, begin to send.
+    fn begin_frames(&mut self, now: Time, hidden: &mut Hidden, out: &mut impl Listener<P>) {
+        let mut frames = Vec::new();
+        let mut next = Vec::new();
+        hidden.coming.retain(|(at, coming)| {
+            match coming {
+                _ if *at > now => return true,
+                Coming::Frame(access, part) => frames.push((*access, *part)),
+                Coming::Next(access, until) => next.push((*access, *until)),
+            }
+            false
+        });
+        for (access, until) in next {
+            if let Some(part) = self.go_on_unheard(now, (access, until), hidden, out) {
+                frames.push((access, part));
+            }
+        }
+        let (slot, accesses, senders) = (self.phy.slot, &self.accesses, &mut self.senders);
+        self.counting.retain(|counter| {
+            let busy = hidden.views[accesses[counter.access as usize].station as usize].is_busy();
+            let turn = counter.ready && !busy && counter.due(slot) <= now;
+            if turn {
+                senders.push(counter.access);
+            }
+            !turn
+        });
+        let losers = self.resolve_within_stations();
+        for access in std::mem::take(&mut self.senders) {
+            frames.push((access, self.open(now, (access, None), hidden, out)));
+        }
+        for (access, part) in frames {
+            self.begin(now, (access, part), hidden);
+        }
+        for access in losers {
+            self.lose_turn(now, access, out);
+        }
+    }
+
+    /// `access` begins an exchange, its first or one that follows in a TXOP that ends `until`: gives the first frame.
+    fn open(
+        &mut self,
+        now: Time,
+        (access, until): (u32, Option<Time>),
+        hidden: &mut Hidden,
+        out: &mut impl Listener<P>,
+    ) -> Part {
+        let shot = self.aim(now, access, until, out);
+        self.accesses[access as usize].on_air = true;
+        let number = hidden.reported + hidden.attempts.len() as u64;
+        hidden.attempts.push_back(None);
+        let exchange = Exchange { number, shot, start: now, until, data: None, data_end: now };
+        hidden.exchanges[access as usize] = Some(exchange);
+        if shot.lead.is_zero() { Part::after_cts_to_self(&shot) } else { Part::CtsToSelf }
+    }
+
+    /// The holder of a TXOP sends on, or leaves the medium to all.
+    fn go_on_unheard(
+        &mut self,
+        now: Time,
+        (access, until): (u32, Time),
+        hidden: &mut Hidden,
+        out: &mut impl Listener<P>,
+    ) -> Option<Part> {
+        self.accesses[access as usize].pull(now, &mut Reports { access, listener: out });
+        if !self.accesses[access as usize].sending.is_empty() && self.fits(now, access, until) {
+            return Some(self.open(now, (access, Some(until)), hidden, out));
+        }
+        self.close(now, access, hidden, out);
+        None
+    }
+
+    /// The exchange of `access` succeeded with so many frames acknowledged; the response ended `now`.
+    fn succeed_unheard(&mut self, now: Time, access: u32, hidden: &mut Hidden, out: &mut impl Listener<P>) {
+        let Some(exchange) = hidden.exchanges[access as usize].take() else { return };
+        let shot = &exchange.shot;
+        let contender = &mut self.accesses[access as usize];
+        let acknowledged = contender.learn();
+        let lost = shot.frames > acknowledged;
+        contender.succeed(lost, &self.rules.retries, exchange.data_end, &mut Reports { access, listener: out });
+        let fate = Fate::Acknowledged;
+        let span = (exchange.data.unwrap_or(now), now);
+        let attempt = shot.attempt(access, exchange.start, span, acknowledged, fate);
+        hidden.report(exchange.number, attempt, self.kbit(shot.mode), out);
+        self.report(exchange.start, access, shot, acknowledged, true);
+        let until = exchange.until.unwrap_or(exchange.start + self.accesses[access as usize].txop);
+        if now + self.phy.sifs < until {
+            hidden.coming.push((now + self.phy.sifs, Coming::Next(access, until)));
+        } else {
+            self.close(now, access, hidden, out);
+        }
+    }
+
+    /// The exchange of `access` failed.
+    fn fail_unheard(
+        &mut self,
+        now: Time,
+        access: u32,
+        failure: Failure,
+        hidden: &mut Hidden,
+        out: &mut impl Listener<P>,
+    ) {
+        let Some(exchange) = hidden.exchanges[access as usize].take() else { return };
+        let shot = &exchange.shot;
+        let contender = &mut self.accesses[access as usize];
+        let behind_rts = failure.after_data && !shot.rts.is_zero();
+        let mut reports = Reports { access, listener: &mut *out };
+        let last = contender.fail(behind_rts, &self.rules.retries, failure.end, &mut reports);
+        let station = contender.station;
+        let fate = match failure.others {
+            0 => Fate::Error,
+            others => Fate::Collision(1 + others),
+        };
+        let span = (exchange.data.unwrap_or(failure.end), failure.end);
+        let attempt = shot.attempt(access, exchange.start, span, 0, fate);
+        hidden.report(exchange.number, attempt, self.kbit(shot.mode), out);
+        self.report(exchange.start, access, shot, 0, last);
+        hidden.view(station).awaits = match self.rules.conventions.after_collision {
+            AfterCollision::Standard if failure.timeout => now + shot.timeout,
+            AfterCollision::Eifs => now + self.rules.eifs_excess,
+            AfterCollision::Standard | AfterCollision::Difs => now,
+        };
+        self.close(now, access, hidden, out);
+    }
+
+    /// `access` has sent, and draws a backoff.
+    fn close(&mut self, now: Time, access: u32, hidden: &mut Hidden, out: &mut impl Listener<P>) {
+        let confusion = self.confusion();
+        let contender = &mut self.accesses[access as usize];
+        contender.on_air = false;
+        let left = contender.draw(&mut self.backoffs);
+        contender.pull(now, &mut Reports { access, listener: out });
+        let ready = !contender.sending.is_empty();
+        let view = hidden.view(contender.station);
+        let from = view.idle_from(confusion) + contender.ifs;
+        view.changed = true;
+        self.counting.push(Counter { access, left, ready, from });
+    }
+}

@@ -1,0 +1,245 @@
+//! Single frames among stations that do not all hear each other: who hears them, who understands them, what follows.
+
+use units::Time;
+
+use super::{Coming, Exchange, Failure, Hidden};
+use crate::Packet;
+use crate::medium::Listener;
+use crate::medium::room::Reports;
+use crate::medium::shared::{AfterCollision, Medium, Shot};
+
+/// The frames of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    CtsToSelf,
+    Rts,
+    Cts,
+    Data,
+    /// An ACK, or a block ACK.
+    Response,
+}
+
+impl Part {
+    /// The first frame of an exchange, or the one after the CTS of its sender to itself.
+    pub(super) fn after_cts_to_self(shot: &Shot) -> Self {
+        if shot.rts.is_zero() { Self::Data } else { Self::Rts }
+    }
+
+    /// Whether the receiver of the data sends it.
+    fn is_response(self) -> bool {
+        matches!(self, Self::Cts | Self::Response)
+    }
+}
+
+/// A frame on the air.
+#[derive(Debug)]
+pub(super) struct Frame {
+    access: u32,
+    part: Part,
+    sender: u32,
+    receiver: u32,
+    pub(super) end: Time,
+    /// Until then it announces that the medium is taken.
+    announced: Time,
+    /// Then the data that an RTS announces should have begun.
+    forgotten: Time,
+    /// What spoils it at each station.
+    spoilt: Vec<Spoilt>,
+}
+
+/// What keeps a station from understanding a frame.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spoilt {
+    /// Other frames that it hears meanwhile.
+    others: u32,
+    /// It sends meanwhile.
+    sends: bool,
+}
+
+impl Spoilt {
+    fn is_clear(self) -> bool {
+        self.others == 0 && !self.sends
+    }
+}
+
+impl Frame {
+    fn at_receiver(&self) -> Spoilt {
+        self.spoilt[self.receiver as usize]
+    }
+
+    /// How many other frames there were at the receiver, its own one among them.
+    fn others(&self) -> u32 {
+        self.at_receiver().others + u32::from(self.at_receiver().sends)
+    }
+}
+
+impl<P: Packet> Medium<P> {
+    /// `access`, or the receiver of its data, begins to send a `part` of its exchange.
+    pub(super) fn begin(&mut self, now: Time, (access, part): (u32, Part), hidden: &mut Hidden) {
+        let from = self.accesses[access as usize].station;
+        let Some(exchange) = hidden.exchanges[access as usize].as_mut() else { return };
+        let Shot { to, lead, rts, before, data, answer, timeout, .. } = exchange.shot;
+        let sifs = self.phy.sifs;
+        let cts = before.saturating_sub(lead + rts + sifs * 2);
+        let airtime = match part {
+            Part::CtsToSelf => lead - sifs,
+            Part::Rts => rts,
+            Part::Cts => cts,
+            Part::Data => data,
+            Part::Response => answer - sifs,
+        };
+        let end = now + airtime;
+        if part == Part::Data {
+            (exchange.data, exchange.data_end) = (Some(now), end);
+        }
+        let announced = match part {
+            Part::Data => end + answer,
+            Part::Response => end,
+            _ => exchange.start + before + data + answer,
+        };
+        let (sender, receiver) = if part.is_response() { (to, from) } else { (from, to) };
+        let mut frame = Frame {
+            access,
+            part,
+            sender,
+            receiver,
+            end,
+            announced,
+            // SIFS, the CTS, SIFS, two slots, and the preamble by which the data would be noticed.
+            forgotten: end + timeout + cts + sifs + self.phy.slot,
+            spoilt: vec![Spoilt::default(); hidden.stations],
+        };
+        self.pause(now, sender, hidden);
+        hidden.view(sender).sending = true;
+        for station in (0..hidden.stations as u32).filter(|station| *station != sender) {
+            if hidden.hears(station, sender) {
+                self.pause(now, station, hidden);
+                let view = hidden.view(station);
+                let spoilt = &mut frame.spoilt[station as usize];
+                (spoilt.others, spoilt.sends) = (view.heard, view.sending);
+                view.heard += 1;
+                view.forgets = None;
+            }
+        }
+        let mut on_air = std::mem::take(&mut hidden.on_air);
+        for other in &mut on_air {
+            for station in 0..hidden.stations as u32 {
+                let spoilt = &mut other.spoilt[station as usize];
+                if station == sender {
+                    spoilt.sends = true;
+                } else if station != other.sender
+                    && hidden.hears(station, sender)
+                    && hidden.hears(station, other.sender)
+                {
+                    spoilt.others += 1;
+                }
+            }
+        }
+        on_air.push(frame);
+        hidden.on_air = on_air;
+    }
+
+    /// `station` finds the medium taken: the slots until `now` are counted.
+    fn pause(&mut self, now: Time, station: u32, hidden: &mut Hidden) {
+        if hidden.views[station as usize].is_busy() {
+            return;
+        }
+        let slot = self.phy.slot;
+        let also = u32::from(self.rules.every_slot);
+        let accesses = &self.accesses;
+        self.counting.retain_mut(|counter| {
+            if accesses[counter.access as usize].station == station {
+                if counter.due(slot) <= now {
+                    return false;
+                }
+                if now >= counter.from {
+                    counter.left -= (now.since(counter.from).as_nanos() / slot.as_nanos()) as u32 + also;
+                }
+            }
+            true
+        });
+    }
+
+    /// Frames that end `now`: what they tell to whom, and what follows.
+    pub(super) fn end_frames(&mut self, now: Time, hidden: &mut Hidden, out: &mut impl Listener<P>) {
+        if hidden.on_air.iter().all(|frame| frame.end > now) {
+            return;
+        }
+        let mut ended = Vec::new();
+        for index in (0..hidden.on_air.len()).rev() {
+            if hidden.on_air[index].end <= now {
+                ended.push(hidden.on_air.remove(index));
+            }
+        }
+        ended.reverse();
+        for frame in &ended {
+            let view = hidden.view(frame.sender);
+            (view.sending, view.confused, view.changed, view.idle_since) = (false, false, true, now);
+        }
+        for frame in &ended {
+            let arrived = self.follow(now, frame, hidden, out);
+            self.tell(now, frame, arrived, hidden);
+        }
+    }
+
+    /// Those that hear `frame` learn what they understand of it.
+    fn tell(&self, now: Time, frame: &Frame, intact: bool, hidden: &mut Hidden) {
+        let senders_wait = self.rules.conventions.after_collision == AfterCollision::Eifs;
+        for station in 0..hidden.stations as u32 {
+            if !hidden.hears(station, frame.sender) {
+                continue;
+            }
+            let spoilt = frame.spoilt[station as usize];
+            let understood = spoilt.is_clear() && intact;
+            let view = hidden.view(station);
+            view.heard -= 1;
+            (view.changed, view.idle_since) = (true, now);
+            view.confused = if spoilt.sends { senders_wait } else { !understood };
+            if understood && station != frame.receiver && frame.announced > view.nav {
+                view.nav = frame.announced;
+                view.forgets = (frame.part == Part::Rts).then_some(frame.forgotten);
+            }
+        }
+    }
+
+    /// What follows `frame`, which ended `now`, in its exchange. Whether noise left it intact.
+    fn follow(&mut self, now: Time, frame: &Frame, hidden: &mut Hidden, out: &mut impl Listener<P>) -> bool {
+        let Frame { access, part, .. } = *frame;
+        let Some(Exchange { shot, .. }) = hidden.exchanges[access as usize] else { return true };
+        let clear = frame.at_receiver().is_clear();
+        let fails = |timeout, after_data| Failure { end: now, after_data, timeout, others: frame.others() };
+        let (next, failure) = match part {
+            Part::CtsToSelf => (Part::after_cts_to_self(&shot), None),
+            Part::Rts => {
+                let may = clear && hidden.views[frame.receiver as usize].nav <= now;
+                (Part::Cts, (!may).then(|| fails(true, false)))
+            }
+            Part::Cts => (Part::Data, (!clear).then(|| fails(false, false))),
+            Part::Data => {
+                let intact = !clear || self.arrive(now, access, &shot, out);
+                if !intact {
+                    self.fail_unheard(now, access, fails(true, true), hidden, out);
+                    return false;
+                }
+                (Part::Response, (!clear).then(|| fails(true, true)))
+            }
+            Part::Response if clear => {
+                self.succeed_unheard(now, access, hidden, out);
+                return true;
+            }
+            Part::Response => (Part::Response, Some(fails(false, true))),
+        };
+        match failure {
+            Some(failure) => self.fail_unheard(now, access, failure, hidden, out),
+            None => hidden.coming.push((now + self.phy.sifs, Coming::Frame(access, next))),
+        }
+        true
+    }
+
+    /// The data of `access`, which nothing else spoilt, is received; whether any of it is understood.
+    fn arrive(&mut self, now: Time, access: u32, shot: &Shot, out: &mut impl Listener<P>) -> bool {
+        let loss = self.pairs[self.pair(access, shot.to)].errors[usize::from(shot.mode)];
+        let mut reports = Reports { access, listener: out };
+        self.accesses[access as usize].arrive(loss, &mut self.errors, now, &mut reports) > 0
+    }
+}
