@@ -132,7 +132,7 @@ def of(utilization=0.9, queue=10.0, drops=0, valid=True):
 
 def comparison(simulated, live, rate="10mbit", cc="cdg"):
     quantities = [measured(one) for one in simulated]
-    cell = parity.Cell(parity.greedy(rate, "40ms", "1bdp", 1, "30s", "5s"), cc)
+    cell = parity.Cell(parity.greedy(parity.GridPath(rate, "40ms", "1bdp", "30s", "5s"), 1), cc)
     return parity.Comparison(cell, Simulated(simulated[0], quantities), live)
 
 
@@ -215,7 +215,9 @@ def test_what_other_seeds_explain_is_counted_apart():
 
 
 def test_a_grid_has_each_cell_once_ordered_by_situation():
-    paths = [parity.greedy("1mbit", "40ms", queue, 1, "3s", "1s") for queue in ("1bdp", "2bdp")]
+    paths = [
+        parity.greedy(parity.GridPath("1mbit", "40ms", queue, "3s", "1s"), 1) for queue in ("1bdp", "2bdp")
+    ]
     grid = parity.Grid(paths, ["cdg", "da", "cdg"], 4, 2)
     assert [(cell.path, cell.name) for cell in grid.cells()] == [
         ("1mbit, 40ms, 1bdp", "1 x cdg"),
@@ -322,6 +324,43 @@ def test_every_situation_runs_and_reads_what_it_compares(name):
     assert len(done.checks) >= len(one.compare)
 
 
+def test_a_share_is_near_within_ten_points():
+    def shared(first, second):
+        tables = {
+            "flows": pa.table({"name": ["a", "b"], "goodput_bps": [first, second], "rtt_mean_ms": [5.0, 5.0]})
+        }
+        tables |= {"links": of().links}
+        return Run(tables.__getitem__, {}, 1, {"kind": "live", "kernel": "6", "valid": True, "reasons": []})
+
+    pair = parity.beside(parity.GridPath("10mbit", "40ms", "1bdp", "30s", "5s"), "cubic")
+    assert (pair.document()["flows"][1]["cc"], pair.flows) == ("cubic", 2)
+    # 3 of 4 Mbit/s beside 2.7 and 2.5 of 4: 75 % beside 67.5 % and 62.5 %.
+    assert against(pair, shared(3e6, 1e6), shared(2.7e6, 1.3e6)).near
+    assert not against(pair, shared(3e6, 1e6), shared(2.5e6, 1.5e6)).near
+    assert not against(pair, shared(3e6, 1e6), shared(0.0, 0.0)).near
+
+
+def test_a_grid_has_losses_and_flows_beside_others(capsys, kernel):
+    options = ("--controllers", "newreno,vegas", "--simulations", 2, "--rates", "5mbit", "--rtts", "20ms")
+    times = ("--queues", "1bdp", "--duration", "3s", "--warmup", "1s", "--json")
+    status, out, err = run(capsys, "parity", *options, *times, "--losses", "0%,1%", "--beside", "cubic")
+    assert status == 0, err
+    cells = json.loads(out)["cells"]
+    assert [(one["cc"], one["beside"], one["loss"]) for one in cells] == [
+        ("newreno", "cubic", "0%"),
+        ("vegas", "cubic", "0%"),
+        ("newreno", "cubic", "1%"),
+        ("vegas", "cubic", "1%"),
+    ]
+    assert [check["what"] for check in cells[0]["checks"]] == ["share"]
+    assert "beside cubic" in err
+    status, out, _ = run(
+        capsys, "parity", *options, *times, "--losses", "1%", "--beside", "cubic", "--flows", "1"
+    )
+    assert [one["beside"] for one in json.loads(out)["cells"]] == [None, None, "cubic", "cubic"]
+    assert kernel.started == 8
+
+
 def test_options_of_the_grid_ask_for_greedy_flows_alone(capsys, kernel):
     options = ("--flows", "1", "--controllers", "newreno", "--simulations", 2, "--rates", "5mbit")
     status, out, err = run(capsys, "parity", *options, "--rtts", "20ms", "--queues", "1bdp", "--json")
@@ -356,6 +395,9 @@ def test_only_names_situations(capsys, tmp_path):
         ("--flows", "99999", "--flows 99999: must be whole numbers from 1 to 1000"),
         ("--duration", "0s", "duration"),
         ("--queues", "0p", "path.queue"),
+        ("--losses", "1", "as in --losses 1%"),
+        ("--losses", "few", "--losses few: "),
+        ("--beside", "nosuch", "nosuch"),
     ],
 )
 def test_quick_reads_what_is_given_beside_it(capsys, kernel, option, value, sentence):

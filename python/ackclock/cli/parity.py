@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from ackclock import repetitions
+from ackclock import _engine, repetitions
 from ackclock.cli import INTERRUPTED, completing, output
 from ackclock.cli.output import notes
 from ackclock.engines import Engine
@@ -39,7 +39,16 @@ def parity(
     rates: Annotated[str, typer.Option(help="Rates of the bottleneck.")] = "10mbit,50mbit",
     rtts: Annotated[str, typer.Option(help="Base RTTs.")] = "40ms,100ms",
     queues: Annotated[str, typer.Option(help="Queue limits.")] = "0.5bdp,1bdp,2bdp",
+    losses: Annotated[str, typer.Option(help="Shares of the data that are lost at random.")] = "0%",
     flows: Annotated[str, typer.Option(help="Numbers of flows.")] = "1,2",
+    beside: Annotated[
+        str,
+        typer.Option(
+            help="Controllers of a flow beside one of each controller, on every path: compares the shares.",
+            show_default=False,
+            autocompletion=completing.controller_list,
+        ),
+    ] = "",
     controllers: Annotated[
         str, typer.Option(help="Controllers.", autocompletion=completing.controller_list)
     ] = "newreno,cubic,cdg,siad",
@@ -66,21 +75,23 @@ def parity(
 ) -> None:
     """Run many situations simulated and live, and compare: greedy flows over a grid of paths, pauses, losses…
 
-    Lists are separated by commas. Rates, RTTs, queues, flows, duration and warm-up are those of the greedy
-    flows, and where one is given these run alone; the other situations have their own. Finished runs are
-    saved in the folder of `--out`; after an interruption, the same command continues from there.
+    Lists are separated by commas. Rates to warm-up are those of the greedy flows, and where one of them is
+    given these run alone; the other situations have their own. Finished runs are saved in the folder of
+    `--out`; after an interruption, the same command continues from there.
     Example: `ackclock parity --quick --controllers newreno,cdg --out results`
     """
     check_built_in()
     given = {"rates": rates, "rtts": rtts, "queues": queues, "flows": flows}
-    given |= {"duration": duration, "warmup": warmup}
+    given |= {"losses": losses, "beside": beside, "duration": duration, "warmup": warmup}
     if quick:
         given |= {key: value for key, value in QUICK.items() if not _on_command_line(context, key)}
     from ackclock import parity as both
 
     first = 1 if seed is None else seed
     repetitions.seeds(first, max(repeat, simulations))
-    greedy, controller_list = _greedy(given), _list("controllers", controllers)
+    others = _list("beside", beside) if beside else []
+    alone = not others or _on_command_line(context, "flows")
+    greedy, controller_list = _greedy(given, others, alone), _list("controllers", controllers)
     grid_alone = quick or any(_on_command_line(context, option) for option in given)
     every = [both.GREEDY] if grid_alone else [both.GREEDY, *both.catalogue()]
     names = both.select(_list("only", only)) if only else every
@@ -148,14 +159,29 @@ def _on_command_line(context: typer.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _greedy(given: Mapping[str, str]) -> list[Situation]:
-    """Every combination of the paths and numbers of greedy flows that are given."""
+def _greedy(given: Mapping[str, str], others: Sequence[str], alone: bool) -> list[Situation]:
+    """Every combination of paths with numbers of greedy flows, if ``alone``, and with ``others``."""
     from ackclock import parity as both
 
-    rates, rtts, queues = (_list(option, given[option]) for option in ("rates", "rtts", "queues"))
+    for loss in (losses := _list("losses", given["losses"])):
+        output.check_share("--losses", loss)
+        try:
+            _engine.quantity(loss, "fraction")
+        except ValueError as error:
+            raise InputError(f"--losses {loss}: {error}") from None
+    lists = (_list(option, given[option]) for option in ("rates", "rtts", "queues"))
+    times = (given["duration"], given["warmup"])
+    paths = [
+        both.GridPath(rate, rtt, queue, *times, loss) for rate, rtt, queue, loss in product(*lists, losses)
+    ]
+    numbers = _numbers(given["flows"]) if alone else []
     return [
-        both.greedy(rate, rtt, queue, number, given["duration"], given["warmup"])
-        for rate, rtt, queue, number in product(rates, rtts, queues, _numbers(given["flows"]))
+        situation
+        for path in paths
+        for situation in (
+            *(both.greedy(path, number) for number in numbers),
+            *(both.beside(path, other) for other in others),
+        )
     ]
 
 

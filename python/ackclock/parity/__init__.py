@@ -20,7 +20,7 @@ from ackclock.parity.page import (
     tally,
     write,
 )
-from ackclock.parity.situations import GREEDY, Situation, catalogue, greedy, select
+from ackclock.parity.situations import GREEDY, GridPath, Situation, beside, catalogue, greedy, select
 
 __all__ = [
     "FAR_HEADINGS",
@@ -29,7 +29,9 @@ __all__ = [
     "Cell",
     "Comparison",
     "Grid",
+    "GridPath",
     "Situation",
+    "beside",
     "by_path",
     "catalogue",
     "compared",

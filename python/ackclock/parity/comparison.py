@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ackclock import repetitions
 from ackclock.engines import Engine, Progress
 from ackclock.parity.grid import Cell, Grid
-from ackclock.parity.readings import measured, readings
+from ackclock.parity.readings import SHARE, measured, readings
 from ackclock.result import Run
 
 
@@ -39,8 +39,9 @@ SPREAD_LIMIT = 3.0
 NEAR_UTILIZATION = 0.01
 NEAR_SHARE = 0.1
 NEAR_WINDOW = 1.0
+NEAR_POINTS = 0.1
 """Near is within one point of utilization, and within a tenth of the simulated mean queue, completion time or
-window; of a window within a segment, as the kernel's are whole."""
+window; of a window within a segment, as the kernel's are whole; of a share within ten points."""
 
 
 OF_THE_LINK = {"utilization": "utilization", "mean queue": "queue_mean_packets"}
@@ -193,6 +194,9 @@ class Comparison:
             found.append(Check("mean queue", *means, NEAR_SHARE * means[0]))
         for key in readings(self.trusted[0], self.cell):
             medians = both(key, statistics.median)
+            if key == SHARE:
+                found.append(Check(key, *medians, NEAR_POINTS))
+                continue
             least = NEAR_WINDOW if key.startswith("window") else 0.0
             found.append(Check(key, *medians, max(NEAR_SHARE * medians[0], least)))
         return found
@@ -226,6 +230,7 @@ class Comparison:
         """One object of ``cells`` in ``parity --json``."""
         path = self.cell.situation.document()["path"]
         cell = {key: path.get(key) for key in ("rate", "rtt", "queue")}
+        cell |= {"loss": path.get("loss", "0%"), "beside": self.cell.situation.other or None}
         cell |= {"situation": self.cell.situation.name, "flows": self.cell.flows, "cc": self.cell.cc}
         return cell | {
             "simulated": {key: simulated.as_json() for key, (simulated, _) in self.spreads.items()},

@@ -45,15 +45,17 @@ class Cell:
     @property
     def name(self) -> str:
         """Its flows in words."""
+        if self.situation.other:
+            return f"{display_name(self.cc)} beside {self.situation.other}"
         return f"{self.flows} x {display_name(self.cc)}"
 
     def resolved(self, simulated: bool = False) -> str:
         """Its scenario, resolved; simulated with profile `linux` its controller is the kernel's too."""
         document = self.situation.document()
         for flow in document["flows"]:
-            flow["cc"] = self.cc
-            if simulated and self.cc in SIMULATED_PARAMETERS:
-                flow["parameters"] = dict(SIMULATED_PARAMETERS[self.cc])
+            cc = flow.setdefault("cc", self.cc)
+            if simulated and cc in SIMULATED_PARAMETERS:
+                flow["parameters"] = dict(SIMULATED_PARAMETERS[cc])
         document |= {
             "name": f"{self.path}, {self.name}",
             "record": {"flow_series": "10ms" if self.situation.windows_at_s else "20ms", "events": False},

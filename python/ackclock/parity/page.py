@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock import _engine, metrics, report
 from ackclock.parity.comparison import (
+    NEAR_POINTS,
     NEAR_SHARE,
     NEAR_UTILIZATION,
     NEAR_WINDOW,
@@ -53,7 +54,8 @@ def legend(done: Sequence[Comparison]) -> str:
         f"greedy flows start within {START_JITTER}, as the seed draws. {MARK.strip()} marks means that "
         f"differ by more than {SPREAD_LIMIT:g} standard errors, which other seeds do not explain. Near is "
         f"within {100 * NEAR_UTILIZATION:g} point of utilization and {100 * NEAR_SHARE:g} % of mean queue, "
-        f"completion time and window (or {NEAR_WINDOW:g} segment), as far as the situation compares them."
+        f"completion time and window (or {NEAR_WINDOW:g} segment), and {100 * NEAR_POINTS:g} points of a "
+        "share, as far as the situation compares them."
     )
 
 

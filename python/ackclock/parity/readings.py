@@ -14,6 +14,9 @@ from ackclock.result import Run
 REDUCING = ("recovery", "reduced")
 """The states in which the flight comes down."""
 
+SHARE = "share"
+"""The name of the share that the first flow has of the goodput, 0 to 1."""
+
 
 def measured(run: Run) -> dict[str, float]:
     """The quantities of a run, of its bottleneck and over its flows."""
@@ -29,14 +32,18 @@ def measured(run: Run) -> dict[str, float]:
 
 
 def readings(run: Run, cell: Cell) -> dict[str, float]:
-    """What a cell compares besides, by name: windows in segments, completion times in seconds.
+    """What a cell compares besides, by name: windows in segments, completion times in seconds, shares.
 
     A transfer that does not complete has none, which is not a number.
     """
     found: dict[str, float] = {}
-    if not {"windows", "completion"} & set(cell.compare):
+    if not {"windows", "completion", "share"} & set(cell.compare):
         return found
     flows = run.flows.to_pylist()
+    if "share" in cell.compare:
+        both = sum(flow["goodput_bps"] for flow in flows)
+        found[SHARE] = flows[0]["goodput_bps"] / both if both > 0 else float("nan")
+        return found
     for index, flow in enumerate(flows):
         of = f" of {flow['name']}" if len(flows) > 1 else ""
         if "windows" in cell.compare:

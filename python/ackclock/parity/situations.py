@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ackclock import _engine
 from ackclock.errors import InputError
 
 DATA = Path(__file__).parent / "situations"
@@ -35,11 +36,13 @@ class Situation:
     scenario: str
     """As JSON, without controllers."""
     compare: tuple[str, ...]
-    """What decides whether the engines are near: "utilization", "queue", "windows", "completion"."""
+    """What decides whether the engines are near: "utilization", "queue", "windows", "completion", "share"."""
     windows_at_s: tuple[float, ...] = ()
     """The instants at which "windows" compares them, in seconds."""
     paired: bool = False
     """Whether live runs are compared with simulated runs of their own seeds, which draw the same losses."""
+    other: str = ""
+    """The controller of the flow beside, where there is one."""
 
     def document(self) -> dict[str, Any]:
         """The scenario."""
@@ -52,16 +55,51 @@ class Situation:
         return sum(flow.get("count", 1) for flow in self.document()["flows"])
 
 
-def greedy(rate: str, rtt: str, queue: str, flows: int, duration: str, warmup: str) -> Situation:
+@dataclass(frozen=True)
+class GridPath:
+    """A path of the grid, and the times of its runs."""
+
+    rate: str
+    rtt: str
+    queue: str
+    duration: str
+    warmup: str
+    loss: str = "0%"
+
+    @property
+    def lossy(self) -> bool:
+        """Whether it loses packets at random."""
+        return _engine.quantity(self.loss, "fraction") > 0
+
+    @property
+    def words(self) -> str:
+        """What tables call it."""
+        return ", ".join((self.rate, self.rtt, self.queue, *([f"loss {self.loss}"] if self.lossy else [])))
+
+    def document(self, flows: Sequence[Mapping[str, Any]]) -> str:
+        """The scenario of flows that start within a second, as JSON."""
+        path = {"rate": self.rate, "rtt": self.rtt, "queue": self.queue}
+        path |= {"loss": self.loss} if self.lossy else {}
+        times = {"duration": self.duration, "warmup": self.warmup}
+        return json.dumps(
+            times | {"path": path, "flows": [{**flow, "start_jitter": START_JITTER} for flow in flows]}
+        )
+
+
+def greedy(path: GridPath, flows: int) -> Situation:
     """Flows that always have something to send over a path."""
-    document = {
-        "duration": duration,
-        "warmup": warmup,
-        "path": {"rate": rate, "rtt": rtt, "queue": queue},
-        "flows": [{"count": flows, "start_jitter": START_JITTER}],
-    }
-    group = f"greedy, {flows} flow{'s' if flows > 1 else ''}"
-    return Situation(GREEDY, f"{rate}, {rtt}, {queue}", group, json.dumps(document), ("utilization", "queue"))
+    group = f"greedy, {flows} flow{'s' if flows > 1 else ''}{', lost at random' if path.lossy else ''}"
+    compared = ("utilization", "queue")
+    return Situation(
+        GREEDY, path.words, group, path.document([{"count": flows}]), compared, paired=path.lossy
+    )
+
+
+def beside(path: GridPath, other: str) -> Situation:
+    """A greedy flow beside one of the controller ``other``: how they share the path."""
+    group = f"greedy, beside {other}"
+    document = path.document([{}, {"cc": other}])
+    return Situation(GREEDY, path.words, group, document, ("share",), paired=path.lossy, other=other)
 
 
 @cache
