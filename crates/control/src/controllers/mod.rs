@@ -30,6 +30,7 @@ pub mod newreno;
 pub mod nice;
 pub mod pert;
 pub mod pit;
+pub mod prague;
 pub mod relentless;
 pub mod scalable;
 pub mod siad;
