@@ -33,6 +33,7 @@ pub use nearest::nearest;
 pub use parameters::{Literal, Parameter, ParameterError, Parameters, Range};
 pub use parts::linux::Arithmetic;
 pub use parts::reno::Reno;
+pub use parts::slow_start::PARAMETERS as SLOW_START;
 pub use parts::undo::Undo;
 pub use reference::ControllerRef;
 pub use signals::{
@@ -154,6 +155,12 @@ pub trait Controller: Send {
 
     /// The slow-start threshold in segments; infinite before the first congestion event.
     fn slow_start_threshold(&self) -> f64;
+
+    /// Window and threshold, of a controller that starts slowly as Reno does: another slow start may take its place
+    /// (parameter `slow_start`), and sets the window while it is below the threshold. `None` for all others.
+    fn reno(&mut self) -> Option<&mut Reno> {
+        None
+    }
 
     /// The rate at which segments should leave, of their payload; `None` for a controller that relies on the ACK clock
     /// alone.

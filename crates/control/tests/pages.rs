@@ -7,9 +7,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use control::Entry;
 use control::registry::CONTROLLERS;
 use control::variants::{Variant, variants};
+use control::{Entry, Parameter, SLOW_START};
 
 const BEGIN: &str = "<!-- From the registry: UPDATE_DOCS=1 cargo test -p ackclock-control --test pages -->\n";
 const END: &str = "<!-- End of what is from the registry. -->\n";
@@ -22,20 +22,30 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// A row for each of `parameters`.
+fn table(parameters: &[Parameter]) -> String {
+    if parameters.is_empty() {
+        return String::from("None.\n");
+    }
+    let mut text = String::from("| parameter | default | unit | allowed | meaning | source |\n");
+    text.push_str("| --- | --- | --- | --- | --- | --- |\n");
+    for p in parameters {
+        let (name, default, range) = (p.name, p.default, p.range);
+        writeln!(text, "| `{name}` | `{default}` | {} | {range} | {} | {} |", p.unit, p.meaning, p.source).unwrap();
+    }
+    text
+}
+
+/// The table of the page of slow start.
+fn slow_start() -> String {
+    format!("{BEGIN}\n## Parameters\n\n{}\n{END}", table(SLOW_START))
+}
+
 /// The two tables of a page.
 fn tables(entry: &Entry) -> String {
     let mut text = String::from(BEGIN);
     text.push_str("\n## Parameters\n\n");
-    if entry.parameters.is_empty() {
-        text.push_str("None.\n");
-    } else {
-        text.push_str("| parameter | default | unit | allowed | meaning | source |\n");
-        text.push_str("| --- | --- | --- | --- | --- | --- |\n");
-    }
-    for p in entry.parameters {
-        let (name, default, range) = (p.name, p.default, p.range);
-        writeln!(text, "| `{name}` | `{default}` | {} | {range} | {} | {} |", p.unit, p.meaning, p.source).unwrap();
-    }
+    text.push_str(&table(entry.parameters));
     text.push_str(&stacks(entry));
     text.push_str("\n## Probes\n\n");
     if entry.probes.is_empty() {
@@ -87,9 +97,9 @@ fn with_tables(page: &str, tables: &str) -> String {
 
 #[test]
 fn every_page_has_the_tables_of_the_registry() {
-    for entry in CONTROLLERS {
-        let path = format!("docs/controllers/{}.md", entry.name);
-        let (page, tables) = (read(&path), tables(entry));
+    let controllers = CONTROLLERS.iter().map(|entry| (format!("docs/controllers/{}.md", entry.name), tables(entry)));
+    for (path, tables) in controllers.chain([("docs/slow-start.md".to_owned(), slow_start())]) {
+        let page = read(&path);
         if env::var_os("UPDATE_DOCS").is_some() {
             fs::write(root().join(&path), with_tables(&page, &tables)).unwrap();
         } else {

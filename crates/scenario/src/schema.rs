@@ -3,7 +3,7 @@
 
 use control::registry::CONTROLLERS;
 use control::variants::{STACK, STANDARD, variants};
-use control::{Entry, Parameter, tfrc};
+use control::{Entry, Parameter, SLOW_START, tfrc};
 use serde_json::{Map, Value, json};
 
 use crate::Scenario;
@@ -18,6 +18,9 @@ pub fn schema() -> Value {
     flow["allOf"] = names().map(choice).collect();
     for entry in CONTROLLERS {
         schema["$defs"][definition(entry.name)] = parameters(entry);
+    }
+    for parameter in SLOW_START {
+        schema["$defs"][start_definition(parameter.name)] = parameter.schema();
     }
     schema["$defs"][definition(tfrc::NAME)] = json!({
         "type": "object",
@@ -53,6 +56,11 @@ fn definition(name: &str) -> String {
     format!("parameters-{name}")
 }
 
+/// The name under which the parameter `name` of slow start stands, which many controllers have.
+fn start_definition(name: &str) -> String {
+    format!("slow-start-{name}")
+}
+
 /// A flow whose controller is `name` takes its parameters.
 fn choice(name: &str) -> Value {
     let parameters = format!("#/$defs/{}", definition(name));
@@ -70,6 +78,11 @@ fn properties(parameters: &[Parameter]) -> Map<String, Value> {
 /// The parameters of `entry`, and no others.
 fn parameters(entry: &Entry) -> Value {
     let mut properties = properties(entry.parameters);
+    if entry.starts_slowly() {
+        for p in SLOW_START {
+            properties.insert(p.name.to_owned(), json!({ "$ref": format!("#/$defs/{}", start_definition(p.name)) }));
+        }
+    }
     let stacks = variants(entry.name);
     if !stacks.is_empty() {
         let words: Vec<&str> = stacks.iter().map(|variant| variant.stack).chain([STANDARD]).collect();
@@ -90,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_flow_has_the_parameters_of_its_controller_and_no_others() {
-        let schema = schema();
+        let mut schema = schema();
         let choice = schema["$defs"]["Flow"]["allOf"]
             .as_array()
             .unwrap()
@@ -98,6 +111,13 @@ mod tests {
             .find(|choice| choice["if"]["properties"]["cc"]["const"] == "aimd")
             .unwrap();
         assert_eq!(choice["then"]["properties"]["parameters"]["$ref"], "#/$defs/parameters-aimd");
+        // Slow start's, which many have, are written once.
+        let own = schema["$defs"]["parameters-aimd"]["properties"].as_object_mut().unwrap();
+        for p in SLOW_START {
+            let reference = format!("#/$defs/slow-start-{}", p.name);
+            assert_eq!(own.remove(p.name), Some(json!({ "$ref": reference })));
+        }
+        assert_eq!(schema["$defs"]["slow-start-slow_start"]["default"], "own");
         assert_eq!(
             schema["$defs"]["parameters-aimd"],
             json!({

@@ -9,7 +9,7 @@
 //! | sections 4.6, 4.7: multiplicative decrease, fast convergence | `Cubic::reduce` |
 //! | section 4.8: timeout | `Controller::on_timeout` |
 //! | section 4.9: spurious congestion events | `Controller::on_spurious` |
-//! | section 4.10: slow start | `parts/hystart.rs` |
+//! | section 4.10: slow start | `parts/slow_start/hystart.rs` |
 //! | section 5.8: application-limited periods do not count as time | `Cubic::discount_unused_time` |
 //!
 //! Notable differences from the RFC:
@@ -26,9 +26,9 @@ use units::{Span, Time};
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, parameters};
-use crate::parts::hystart::HyStart;
 use crate::parts::linux::Counter;
 use crate::parts::reno::delegate;
+use crate::parts::slow_start::hystart::HyStart;
 use crate::range::{Literal, above, from};
 use crate::variants::Variant;
 use crate::{Ack, Context, Controller, Counting, Loss, Marks, Probe, Reno, Undo, Wants};

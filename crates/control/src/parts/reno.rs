@@ -117,7 +117,7 @@ impl Reno {
 
 /// Methods of [`Controller`](crate::Controller) that a controller answers as NewReno does, from its field `$reno`:
 /// `delegate!(reno: on_start, window)`. `on_spurious` names the field with the [`Undo`](crate::Undo) that it restores
-/// from: `delegate!(reno: on_spurious(undo))`.
+/// from: `delegate!(reno: on_spurious(undo))`. `slow_start_threshold` brings `reno` with it.
 macro_rules! delegate {
     ($($reno:ident).+:) => {};
     ($($reno:ident).+: $method:ident $(($undo:ident))? $(, $($others:tt)*)?) => {
@@ -147,6 +147,10 @@ macro_rules! delegate {
     (@slow_start_threshold $($reno:ident).+) => {
         fn slow_start_threshold(&self) -> f64 {
             self.$($reno).+.threshold
+        }
+
+        fn reno(&mut self) -> Option<&mut $crate::Reno> {
+            Some(&mut self.$($reno).+)
         }
     };
 }
