@@ -3,6 +3,7 @@
 
 pub mod aimd;
 pub mod bbr1;
+pub mod bbr3;
 pub mod bic;
 pub mod card;
 pub mod cdg;
