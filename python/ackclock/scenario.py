@@ -212,7 +212,8 @@ class Flow:
     packet_size: str | None = None
     """IP size of a datagram."""
     source: Mapping[str, Any] | str | Sequence[Sequence[str]] | None = None
-    """What the application offers; by default as much as the flow can send."""
+    """What the application offers; by default as much as the flow can send. Of datagrams also a recording:
+    ``{"trace": "call.txt"}``."""
     changes: Sequence[Mapping[str, Any]] | None = None
     """``{"at": "10s", "parameters": {…}}``: parameters that change while the flow runs."""
 

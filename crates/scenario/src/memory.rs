@@ -136,7 +136,7 @@ impl Plan {
     /// How many nanoseconds a connection of `bytes` of `flow` lasts, if one begins `every` so often: the round trips of
     /// its slow start, through full queues, and its time at the bottleneck. Infinite where more is offered than passes.
     fn lasting(&self, flow: &PlannedFlow, every: Span, bytes: Bytes) -> f64 {
-        if matches!(flow.source, Source::Paced(_)) {
+        if flow.source != Source::Greedy {
             return f64::INFINITY; // As long as the application likes.
         }
         let options = &flow.options;
@@ -164,6 +164,7 @@ impl Plan {
         let size = flow.packet_size().get();
         let offered = match &flow.source {
             Source::Greedy => u64::MAX,
+            Source::Trace(_) => flow.media.as_ref().map_or(0, |media| media.len() as u64),
             Source::Paced(Paced { rate, .. }) => {
                 let fastest = rate.iter().map(|&(_, rate)| rate).max().unwrap_or_default();
                 fastest.bytes_in(self.duration).get() / size

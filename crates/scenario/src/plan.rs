@@ -6,6 +6,7 @@ use std::sync::Arc;
 use control::ControllerRef;
 use network::medium::MediumSettings;
 use network::{LinkSettings, Propagation};
+use transport::Datagrams;
 use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
 use crate::language::{Change, Record};
@@ -173,6 +174,8 @@ pub struct FlowSettings {
     pub options: Arc<transport::Options>,
     /// TCP or datagrams.
     pub kind: Kind,
+    /// Where its source is a recording: what it says.
+    pub media: Option<Datagrams>,
     /// What the application offers.
     pub source: Source,
     /// The rate that its SYN asks for, one that can be asked for (Quick-Start); `None` for no request.

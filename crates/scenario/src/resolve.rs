@@ -14,6 +14,7 @@ use crate::document::plain;
 use crate::draw::MOST_FLOWS;
 use crate::error::suggestion;
 use crate::language::{Change, Flow, Overrides, Protocol};
+use crate::media::media;
 use crate::multipath;
 use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedSubflow};
 use crate::quick_start::quick_start_rate;
@@ -272,6 +273,7 @@ impl Scenario {
         }
         check_amounts(flow, stop.min(end).since(flow.start))?;
         let kind = kind(flow)?;
+        let media = media(flow, kind, |path| controllers.files.read(&self.origin.beside(path)))?;
         let quick_start = quick_start(flow, kind)?;
         // The request goes with the SYN.
         options.handshake |= quick_start.is_some();
@@ -291,6 +293,7 @@ impl Scenario {
             profile: name.clone(),
             options: Arc::new(options),
             kind,
+            media,
             source: flow.source.clone(),
             quick_start,
             bytes: flow.bytes,

@@ -95,9 +95,13 @@ impl Ends {
             Kind::Datagram { .. } | Kind::Tfrc { .. } => {
                 let echo = matches!(plan.kind, Kind::Datagram { echo: true, .. });
                 let packet_size = plan.packet_size();
-                let pace = engine::pace(plan, drawn, packet_size, seed);
-                let pace = pace.unwrap_or_else(|| Pace::new(Vec::new(), packet_size, drawn.bytes));
-                let source = DatagramSource::new(packet_size, pace, controller, random);
+                let source = match (&plan.media, engine::pace(plan, drawn, packet_size, seed)) {
+                    (Some(media), _) => DatagramSource::recorded(packet_size, Arc::clone(media), controller, random),
+                    (None, pace) => {
+                        let pace = pace.unwrap_or_else(|| Pace::new(Vec::new(), packet_size, drawn.bytes));
+                        DatagramSource::new(packet_size, pace, controller, random)
+                    }
+                };
                 Self::Datagram { source: Box::new(source), sink: DatagramSink::default(), echo }
             }
         }
@@ -155,7 +159,10 @@ impl Ends {
                 let data = sender.poll_transmit(now, journal)?;
                 (data, sender.wire_size(data.payload), sender.codepoint(&data))
             }
-            Self::Datagram { source, .. } => (source.poll_transmit(now)?, source.wire_size(), Ecn::NotCapable),
+            Self::Datagram { source, .. } => {
+                let data = source.poll_transmit(now)?;
+                (data, DatagramSource::wire_size(data.payload), Ecn::NotCapable)
+            }
             Self::Tfrc { source, codepoint, .. } => (source.poll_transmit(now)?, source.wire_size(), *codepoint),
         };
         Some(Packet::of_data(flow, step, size.get() as u32, ecn, &data))

@@ -175,3 +175,27 @@ fn a_source_with_several_units_a_nanosecond_keeps_its_rate_and_ends() {
     let sent = tables.flows[0].data_packets as f64;
     assert!((sent - 44_643.0).abs() < 5.0, "{sent}");
 }
+
+#[test]
+fn recorded_media_leave_as_they_were_written() {
+    let text = r#"
+        duration = "2s"
+        path = { rate = "10mbit", rtt = "20ms", queue = "100p" }
+        flows = [{ cc = "newreno", kind = "datagram", echo = false, start = "500ms", source = { trace = "call.txt" } }]
+        record = { datagrams = true }
+        "#;
+    // A picture of 3000 bytes is two datagrams of 1500 bytes with headers of 28, and 56 bytes in a third.
+    let file = |_: &std::path::Path| Ok(b"0 3000\n100 160\n1600 160\n".to_vec());
+    let plan = scenario::from_toml(text, "test.toml").and_then(|scenario| scenario.plan(&file)).unwrap();
+    let tables = common::run_plan(plan, 1);
+    let datagrams = &tables.datagrams;
+    assert_eq!(datagrams.sequence, [0, 1, 2, 3]);
+    for (sent, expected) in datagrams.sent_s.iter().zip([0.5, 0.5, 0.5, 0.6]) {
+        common::assert_near(*sent, expected, 1e-9);
+    }
+    // 1.2 ms for 1500 bytes, 67.2 us for 84, 150.4 us for 188, and 10 ms on the way. The last comes after the end.
+    for (arrived, expected) in datagrams.arrived_s.iter().zip([0.5112, 0.5124, 0.512_467_2, 0.610_150_4]) {
+        common::assert_near(*arrived, expected, 1e-9);
+    }
+    assert_eq!((tables.flows[0].data_packets, tables.flows[0].delivered_bytes), (4, 3160));
+}

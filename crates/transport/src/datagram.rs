@@ -1,5 +1,5 @@
-//! A source that does not react: datagrams at a given rate, each echoed by the sink, and a controller that only
-//! watches.
+//! A source that does not react: datagrams at a given rate or as recorded, each echoed by the sink, and a controller
+//! that only watches.
 
 use std::collections::VecDeque;
 
@@ -10,6 +10,7 @@ use units::{Bytes, Random, Span, Time};
 use crate::application::Pace;
 use crate::counters::SenderCounters;
 use crate::journal::{Event, Journal};
+use crate::media::{Datagrams, Recorded};
 use crate::segment::{Acknowledgement, Data, SackBlocks};
 use crate::tcp::rtt::RttEstimator;
 
@@ -19,14 +20,22 @@ const HEADER: u64 = IP_HEADER.get() + UDP_HEADER.get();
 /// Datagrams echoed after it that make one lost.
 const REORDERING: u64 = 3;
 
-/// A constant or stepwise rate source without congestion control.
+/// When datagrams are written, and how large ones.
+#[derive(Clone, Debug)]
+enum Writes {
+    Paced(Pace),
+    Recorded(Recorded),
+}
+
+/// A source of a constant or stepwise rate, or of recorded media, without congestion control.
 ///
 /// Its controller is fed every echo and every loss event as if it steered, so that an estimator can be watched on a
 /// stimulus that does not depend on it; its window is ignored, and so is what it wants beyond the usual events.
 pub struct DatagramSource {
     controller: Box<dyn Controller>,
     random: Random,
-    pace: Pace,
+    writes: Writes,
+    /// IP size of the largest.
     size: Bytes,
     /// When each outstanding datagram left; `None` once it was echoed.
     outstanding: VecDeque<Option<Time>>,
@@ -42,10 +51,19 @@ pub struct DatagramSource {
 impl DatagramSource {
     /// A source of datagrams of IP size `size`, paced by `pace`.
     pub fn new(size: Bytes, pace: Pace, controller: Box<dyn Controller>, random: Random) -> Self {
+        Self::of(size, Writes::Paced(pace), controller, random)
+    }
+
+    /// A source of recorded `datagrams`, none of which has a larger IP size than `size`.
+    pub fn recorded(size: Bytes, datagrams: Datagrams, controller: Box<dyn Controller>, random: Random) -> Self {
+        Self::of(size, Writes::Recorded(Recorded::new(datagrams)), controller, random)
+    }
+
+    fn of(size: Bytes, writes: Writes, controller: Box<dyn Controller>, random: Random) -> Self {
         Self {
             controller,
             random,
-            pace,
+            writes,
             size,
             outstanding: VecDeque::new(),
             echoed: 0,
@@ -59,7 +77,10 @@ impl DatagramSource {
 
     /// Begins at `now`.
     pub fn start(&mut self, now: Time) {
-        self.pace.start(now);
+        match &mut self.writes {
+            Writes::Paced(pace) => pace.start(now),
+            Writes::Recorded(recorded) => recorded.start(now),
+        }
         self.notify(now, |controller, cx| controller.on_start(cx));
     }
 
@@ -76,14 +97,18 @@ impl DatagramSource {
     /// The next datagram that leaves now, if one does.
     #[inline(never)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Data> {
-        let next = self.next();
-        if next >= self.pace.written(now, next) {
-            return None;
-        }
         let sequence = self.next();
+        let payload = match &mut self.writes {
+            Writes::Paced(pace) => {
+                if sequence >= pace.written(now, sequence) {
+                    return None;
+                }
+                self.size.saturating_sub(Bytes::new(HEADER)).get() as u32
+            }
+            Writes::Recorded(recorded) => recorded.take(now)?,
+        };
         self.outstanding.push_back(Some(now));
         self.counters.sent += 1;
-        let payload = self.size.saturating_sub(Bytes::new(HEADER)).get() as u32;
         Some(Data { sequence, timestamp: now, payload, retransmission: false, reduced: false, push: false })
     }
 
@@ -173,7 +198,10 @@ impl DatagramSource {
 
     /// When the next datagram leaves.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.pace.next_write()
+        match &self.writes {
+            Writes::Paced(pace) => pace.next_write(),
+            Writes::Recorded(recorded) => recorded.next_write(),
+        }
     }
 
     /// Datagrams sent and neither echoed nor lost.
@@ -181,9 +209,9 @@ impl DatagramSource {
         self.outstanding.len() as u32 - self.echoed
     }
 
-    /// IP size of a datagram.
-    pub fn wire_size(&self) -> Bytes {
-        self.size
+    /// IP size of a datagram with `payload`.
+    pub fn wire_size(payload: u32) -> Bytes {
+        Bytes::new(HEADER + u64::from(payload))
     }
 
     /// The controller that watches.

@@ -6,6 +6,7 @@ mod counters;
 mod datagram;
 mod ecn_mode;
 mod journal;
+mod media;
 mod options;
 mod segment;
 mod snoop;
@@ -17,6 +18,7 @@ pub use counters::SenderCounters;
 pub use datagram::{DatagramSink, DatagramSource};
 pub use ecn_mode::EcnMode;
 pub use journal::{Event, Journal};
+pub use media::{Datagrams, MediaTrace, MediaTraceError};
 pub use options::{
     IdleRestart, MAX_THRESHOLD, Options, PROFILES, Profile, Reduction, WindowValidation, freebsd_9, linux,
     linux_2_6_33, linux_3_5, ns2_linux, real_1992,

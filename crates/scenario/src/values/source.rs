@@ -11,7 +11,7 @@ use super::rate::can_send;
 use super::{RateSpec, steps};
 
 /// What the application of a flow offers: `"greedy"`, `{ rate = "2mbit" }` with or without `arrivals`, `on` and `off`,
-/// or steps of rates.
+/// steps of rates, or a recording `{ trace = "call.txt" }`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Source {
     /// Always more than TCP sends.
@@ -19,6 +19,8 @@ pub enum Source {
     Greedy,
     /// At a rate.
     Paced(Paced),
+    /// What a file says: times and sizes. Beside the scenario.
+    Trace(String),
 }
 
 /// What is written at a rate.
@@ -57,16 +59,28 @@ pub struct OnOff {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    rate: RateSpec,
-    #[serde(default)]
-    arrivals: Arrivals,
+    rate: Option<RateSpec>,
+    arrivals: Option<Arrivals>,
+    trace: Option<String>,
     on: Option<Distribution<Span>>,
     off: Option<Distribution<Span>>,
 }
 
 impl Table {
     fn source(self) -> Result<Source, String> {
-        let rate = match self.rate {
+        if let Some(trace) = self.trace {
+            let beside = [
+                ("rate", self.rate.is_some()),
+                ("arrivals", self.arrivals.is_some()),
+                ("on", self.on.is_some()),
+                ("off", self.off.is_some()),
+            ];
+            return match beside.iter().find(|(_, given)| *given) {
+                Some((key, _)) => Err(format!("there is `{key}` beside `trace`: a recording has its own times")),
+                None => Ok(Source::Trace(trace)),
+            };
+        }
+        let rate = match self.rate.ok_or("there is neither a `rate` nor a `trace`")? {
             RateSpec::Fixed(rate) => vec![(Time::ZERO, rate)],
             RateSpec::Steps(steps) => steps,
             RateSpec::Unlimited | RateSpec::Trace(_) | RateSpec::Shaped(_) => {
@@ -86,13 +100,21 @@ impl Table {
                 return Err(format!("there is `{given}` without `{missing}`: a source that pauses needs both"));
             }
         };
-        Ok(Source::Paced(Paced { rate, arrivals: self.arrivals, periods }))
+        Ok(Source::Paced(Paced { rate, arrivals: self.arrivals.unwrap_or_default(), periods }))
     }
 }
 
 impl Serialize for Source {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        let Self::Paced(Paced { rate, arrivals, periods }) = self else { return s.serialize_str("greedy") };
+        let Paced { rate, arrivals, periods } = match self {
+            Self::Greedy => return s.serialize_str("greedy"),
+            Self::Trace(file) => {
+                let mut map = s.serialize_map(Some(1))?;
+                map.serialize_entry("trace", file)?;
+                return map.end();
+            }
+            Self::Paced(paced) => paced,
+        };
         let mut map = s.serialize_map(None)?;
         match rate.as_slice() {
             [(_, rate)] => map.serialize_entry("rate", rate)?,
@@ -117,7 +139,7 @@ impl<'de> Deserialize<'de> for Source {
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(concat!(
                     r#""greedy", { rate = "2mbit" }, { rate = "2mbit", arrivals = "poisson" }, "#,
-                    r#"{ rate = "2mbit", on = "10s", off = "5s" } "#,
+                    r#"{ rate = "2mbit", on = "10s", off = "5s" }, { trace = "call.txt" } "#,
                     r#"or steps like [["0s", "10mbit"], ["2s", "10.2mbit"]]"#,
                 ))
             }
@@ -148,7 +170,7 @@ impl schemars::JsonSchema for Source {
         let steps = steps::schema::<Rate>(generator);
         let length = generator.subschema_for::<Distribution<Span>>();
         schemars::json_schema!({
-            "description": "Without end, or at a rate: of payload for tcp, of IP bytes for datagram",
+            "description": "Without end, at a rate (of payload for tcp, of IP bytes for datagram), or recorded",
             "anyOf": [
                 { "const": "greedy" },
                 steps,
@@ -164,6 +186,15 @@ impl schemars::JsonSchema for Source {
                         "off": { "description": "Length of the periods between them", "allOf": [length] }
                     },
                     "dependentRequired": { "on": ["off"], "off": ["on"] }
+                },
+                {
+                    "type": "object", "required": ["trace"], "additionalProperties": false,
+                    "properties": {
+                        "trace": {
+                            "description": "A file beside the scenario: a time in milliseconds and bytes a line",
+                            "type": "string"
+                        }
+                    }
                 }
             ]
         })

@@ -188,7 +188,8 @@ fn a_source_that_is_none() {
         flow("source = \"lazy\""),
         "demo.toml, line 10: flows.0.source: invalid value: string \"lazy\", expected \"greedy\", \
          { rate = \"2mbit\" }, { rate = \"2mbit\", arrivals = \"poisson\" }, \
-         { rate = \"2mbit\", on = \"10s\", off = \"5s\" } or steps like [[\"0s\", \"10mbit\"], [\"2s\", \"10.2mbit\"]]"
+         { rate = \"2mbit\", on = \"10s\", off = \"5s\" }, { trace = \"call.txt\" } or steps like [[\"0s\", \
+         \"10mbit\"], [\"2s\", \"10.2mbit\"]]"
     );
     assert_eq!(
         flow("source = { rate = \"unlimited\" }"),
@@ -392,5 +393,53 @@ fn a_quick_start_asks_for_at_least_80_kilobits_in_a_syn() {
     assert_eq!(
         flow("quick_start = \"1mbit\"\nkind = \"datagram\"\nsource = { rate = \"1mbit\" }"),
         "demo.toml, line 10: flows.0.quick_start: belongs to flows of kind `tcp`, whose SYN asks"
+    );
+}
+
+#[test]
+fn a_recording_that_is_none_or_not_for_this_flow() {
+    let datagram = |source: &str| flow(&format!("kind = \"datagram\"\nsource = {source}"));
+    assert_eq!(
+        datagram("{ trace = \"missing.txt\" }"),
+        "demo.toml, line 11: flows.0.source: the trace `missing.txt` cannot be read: No such file or directory (os \
+         error 2)"
+    );
+    assert_eq!(
+        datagram("{ trace = \"call.txt\", rate = \"1mbit\" }"),
+        "demo.toml, line 11: flows.0.source: there is `rate` beside `trace`: a recording has its own times"
+    );
+    assert_eq!(
+        datagram("{ arrivals = \"poisson\" }"),
+        "demo.toml, line 11: flows.0.source: there is neither a `rate` nor a `trace`"
+    );
+    assert_eq!(
+        flow("source = { trace = \"call.txt\" }"),
+        "demo.toml, line 10: flows.0.source: a recording is for flows of kind `datagram`"
+    );
+    let directory = env!("CARGO_TARGET_TMPDIR");
+    std::fs::write(format!("{directory}/call.txt"), "0 160\n20 loud\n").unwrap();
+    let file = format!("{directory}/demo.toml");
+    let planned = |keys: &str| {
+        let text = format!("{DUMBBELL}kind = \"datagram\"\nsource = {{ trace = \"call.txt\" }}\n{keys}");
+        scenario::from_toml(&text, &file).unwrap().plan(&disk).unwrap_err().to_string()
+    };
+    assert_eq!(
+        planned(""),
+        format!(
+            "{file}, line 11: flows.0.source: the trace `call.txt`, line 2: `20 loud` is not a time in milliseconds \
+             and a size in bytes, like `40 1316`"
+        )
+    );
+    assert_eq!(
+        planned("packet_size = \"28B\"\n"),
+        format!("{file}, line 11: flows.0.source: datagrams of `28B` have no room for what `call.txt` holds")
+    );
+    std::fs::write(format!("{directory}/call.txt"), "0 10000000\n1 10000000\n").unwrap();
+    assert_eq!(
+        planned("packet_size = \"29B\"\n"),
+        format!(
+            "{file}, line 11: flows.0.source: the trace `call.txt` makes 20000000 datagrams; at most 10000000 are \
+             allowed"
+        )
     );
 }

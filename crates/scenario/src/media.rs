@@ -1,0 +1,47 @@
+//! Sources that are recordings: `source = { trace = "call.txt" }`.
+
+use std::io;
+use std::path::Path;
+
+use transport::{Datagrams, MediaTrace};
+use units::packet::{IP_HEADER, UDP_HEADER};
+
+use crate::language::Flow;
+use crate::plan::Kind;
+use crate::values::Source;
+
+/// More datagrams than this are taken for a typing error.
+const MOST_DATAGRAMS: u64 = 10_000_000;
+
+/// The datagrams of `flow` where its source is a recording, which `read` gives; an error says the key, and the message.
+pub(crate) fn media(
+    flow: &Flow,
+    kind: Kind,
+    read: impl Fn(&Path) -> io::Result<Vec<u8>>,
+) -> Result<Option<Datagrams>, (String, String)> {
+    let Source::Trace(file) = &flow.source else { return Ok(None) };
+    let fail = |message: String| Err(("source".to_owned(), message));
+    let Kind::Datagram { packet_size, .. } = kind else {
+        return fail("a recording is for flows of kind `datagram`".to_owned());
+    };
+    let payload = packet_size.saturating_sub(IP_HEADER + UDP_HEADER).get() as u32;
+    if payload == 0 {
+        return fail(format!("datagrams of `{packet_size}` have no room for what `{file}` holds"));
+    }
+    let text = match read(Path::new(file)) {
+        Ok(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(_) => return fail(format!("the trace `{file}` is no text")),
+        },
+        Err(error) => return fail(format!("the trace `{file}` cannot be read: {error}")),
+    };
+    let trace = match MediaTrace::parse(&text) {
+        Ok(trace) => trace,
+        Err(error) => return fail(format!("the trace `{file}`, {error}")),
+    };
+    let count = trace.count(payload);
+    if count > MOST_DATAGRAMS {
+        return fail(format!("the trace `{file}` makes {count} datagrams; at most {MOST_DATAGRAMS} are allowed"));
+    }
+    Ok(Some(trace.datagrams(payload)))
+}
