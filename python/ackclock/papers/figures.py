@@ -15,6 +15,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from ackclock.metrics import MODELS, Array, Curve
+from ackclock.papers import reported
 from ackclock.papers.catalogue import Experiment
 from ackclock.papers.document import CatalogueError
 from ackclock.papers.expressions import Leaf, parse_leaf
@@ -87,8 +88,15 @@ class PaperFigure(ABC):
         """The curves of one panel."""
 
     def panels(self, samples: Samples) -> list[Panel]:
-        """The panels with their curves; a panel none of whose runs has finished is empty."""
-        return [Panel(str(p.get("title", "")), self.series(p, samples)) for p in self.spec["panels"]]
+        """The panels with their curves, none without finished runs, and what the paper reports."""
+        return [Panel(str(p.get("title", "")), self._with_claims(p, samples)) for p in self.spec["panels"]]
+
+    def _with_claims(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
+        """The curves of a panel, and what its ``claims`` report: see ``reported.series``."""
+        drawn = self.series(panel, samples)
+        labelled = any(one.label == reported.REPORTED for one in drawn)
+        claims = panel.get("claims", [])
+        return drawn + reported.series(claims, self.experiment, self.where, self.times, labelled)
 
     def check(self) -> None:
         """Reads all of the file's figure; what is wrong in it is an error."""
@@ -113,22 +121,6 @@ def table(panels: Sequence[Panel]) -> pa.Table:
                 rows[name] += [None] * s.x.size if end is None else end.tolist()
     number = ("x", "y", "low", "high")
     return pa.table({k: pa.array(v, pa.float64() if k in number else pa.string()) for k, v in rows.items()})
-
-
-REPORTED = "reported, with the band"
-
-
-def _ends(experiment: Experiment, measure: Any, times: float) -> list[tuple[float, float, float]]:
-    """Reported value and ends of the band of the claims about exactly this measure, as a figure scales them.
-
-    An open end is where the value is.
-    """
-    ends = []
-    for claim in experiment.claims:
-        if claim.measure == measure and not isinstance(claim.reported, str):
-            low, high = (end if np.isfinite(end) else claim.reported for end in (claim.low, claim.high))
-            ends.append((claim.reported * times, low * times, high * times))
-    return ends
 
 
 class AgainstSweep(PaperFigure):
@@ -192,11 +184,13 @@ class AgainstSweep(PaperFigure):
             for point in self.points:
                 at = {**tree, "where": {**tree.get("where", {}), self.along: point}}
                 x = quantity(point) * self.x_times
-                found += [(x, *ends) for ends in _ends(self.experiment, at, self.times)]
+                about = [claim for claim in self.experiment.claims if claim.measure == at]
+                ends = [reported.ends(claim, self.times) for claim in about]
+                found += [(x, *one) for one in ends if one is not None]
         if not found:
             return []
         x, y, low, high = np.array(found).T
-        return [Series(REPORTED, "", x, y, low, high, "reported")]
+        return [Series(reported.REPORTED, "", x, y, low, high, "reported")]
 
     def _model(self, spec: Mapping[str, Any], at: Array) -> Series:
         function = MODELS[spec["model"]]
@@ -265,8 +259,7 @@ class Traces(PaperFigure):
     """Chosen signals of chosen flows, and queues, over time, of one repetition, as lines.
 
     It is the first one, or ``repetition`` (from 1), if that has run. A curve has a ``flow`` and its
-    ``signal``, or a ``link`` whose queue it is; with ``mean`` a dashed line stands at its mean. ``claims`` of
-    a panel are ids: what they report is drawn with its band, from ``from`` to ``to`` of their measures.
+    ``signal``, or a ``link`` whose queue it is; with ``mean`` a dashed line stands at its mean.
     """
 
     kind = "traces"
@@ -307,21 +300,7 @@ class Traces(PaperFigure):
                         ends = np.array([c.times[0], c.times[-1]])
                         mean = np.full(2, float(np.mean(values)))
                         drawn.append(Series(f"{label}, mean", cc, ends, mean, look="model"))
-        bands = enumerate(panel.get("claims", []))
-        return drawn + [self._band(identity, "" if number else REPORTED) for number, identity in bands]
-
-    def _band(self, identity: Any, label: str) -> Series:
-        """What a claim reports, over the interval that it is measured in."""
-        claim = next((one for one in self.experiment.claims if one.id == identity), None)
-        measure = None if claim is None else claim.measure
-        if claim is None or not isinstance(measure, Mapping) or not {"from", "to"} <= set(measure):
-            raise CatalogueError(
-                f"{self.where}: claims: `{identity}` is no claim measured from a time to another"
-            )
-        times = self.times / quantity(measure.get("times", 1.0))
-        [(y, low, high)] = _ends(self.experiment, measure, times)[:1] or [(np.nan,) * 3]
-        x = np.array([quantity(measure["from"]), quantity(measure["to"])])
-        return Series(label, "", x, np.full(2, y), np.full(2, low), np.full(2, high), "band")
+        return drawn
 
 
 class Curves(PaperFigure):
@@ -364,6 +343,7 @@ class Curves(PaperFigure):
             for curve in panel.get("curves", []):
                 str(curve["label"])
                 self._sample(curve)
+            reported.series(panel.get("claims", []), self.experiment, self.where, self.times)
 
     def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
         """The curves of one panel; those of models are computed once."""

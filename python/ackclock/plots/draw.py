@@ -25,6 +25,7 @@ SHORT_LOG_AXIS = 300.0
 LEGEND_COLUMNS = 4
 HAIR_SPACE = "\u200a"
 LEGEND_ROW_POINTS = 13
+_OF_A_PAPER = ("reported", "across", "band")
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Series:
     """Ends of the percentile bars."""
     look: str = "line"
     """"line", "marked" (line with a marker at each point), "points" (dots alone), "model" (dashed),
-    "reported" (a star at each point, with its bars) or "band" (dashed, with the area between the ends)."""
+    "reported" (a star at each point, with its bars), "across" (the same with bars to the sides, whose ends
+    are of x) or "band" (dashed, with the area between the ends)."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +99,15 @@ def _panel(axes: Axes, panel: Panel) -> None:
         look: dict[str, Any] = {"color": colour, "label": in_legend(series.label) if few else ""}
         if series.look == "points":
             axes.plot(series.x, series.y, ".", markersize=2.2, alpha=0.7, **look)
-        elif series.look == "reported":
-            ends = [series.y if end is None else end for end in (series.low, series.high)]
+        elif series.look in ("reported", "across"):
+            at = series.y if series.look == "reported" else series.x
+            ends = [at if end is None else end for end in (series.low, series.high)]
             # A reported value may lie outside its band.
-            bars = [np.maximum(series.y - ends[0], 0.0), np.maximum(ends[1] - series.y, 0.0)]
-            axes.errorbar(series.x, series.y, bars, fmt="*", markersize=8, capsize=4, elinewidth=0.7, **look)
+            bars = [np.maximum(at - ends[0], 0.0), np.maximum(ends[1] - at, 0.0)]
+            up, aside = (bars, None) if series.look == "reported" else (None, bars)
+            axes.errorbar(
+                series.x, series.y, up, aside, fmt="*", markersize=8, capsize=4, elinewidth=0.7, **look
+            )
         elif series.look == "band":
             axes.plot(series.x, series.y, "--", linewidth=0.9, **look)
             if series.low is not None and series.high is not None:
@@ -124,12 +130,20 @@ def in_legend(label: str) -> str:
 
 
 def _colours(series: Sequence[Series]) -> list[str]:
-    """The colour of each curve; a model of a controller follows the curve before it."""
-    own = [s.look != "model" or not s.cc for s in series]
-    fresh = iter(colours([s.cc for s, is_own in zip(series, own, strict=True) if is_own]))
+    """The colour of each curve.
+
+    A model of a controller follows the curve before it, and what is reported of one the first curve of it.
+    """
+    first = {s.cc: number for number, s in reversed(list(enumerate(series))) if s.look not in _OF_A_PAPER}
+    follows = [
+        first.get(s.cc) if s.look in _OF_A_PAPER else number - 1 if s.look == "model" else None
+        for number, s in enumerate(series)
+    ]
+    follows = [other if s.cc else None for s, other in zip(series, follows, strict=True)]
+    fresh = iter(colours([s.cc for s, other in zip(series, follows, strict=True) if other is None]))
     shown: list[str] = []
-    for is_own in own:
-        shown.append(next(fresh) if is_own else shown[-1])
+    for other in follows:
+        shown.append(next(fresh) if other is None else shown[other])
     return shown
 
 

@@ -1,0 +1,77 @@
+"""What a paper reports, in figures: points with their bands, and lines with the area of the band."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ackclock.papers.catalogue import Claim, Experiment
+from ackclock.papers.document import CatalogueError
+from ackclock.papers.measure import quantity
+from ackclock.plots import Series
+
+REPORTED = "reported, with the band"
+
+_KEYS = frozenset({"id", "x", "y", "from", "to", "times", "cc"})
+
+
+def ends(claim: Claim, times: float) -> tuple[float, float, float] | None:
+    """The reported value and the ends of the band, as a figure scales them; None where the value is in words.
+
+    An open end is where the value is.
+    """
+    if isinstance(claim.reported, str):
+        return None
+    low, high = (end if np.isfinite(end) else claim.reported for end in (claim.low, claim.high))
+    return claim.reported * times, low * times, high * times
+
+
+def series(
+    entries: Sequence[Any], experiment: Experiment, where: str, times: float, labelled: bool = False
+) -> list[Series]:
+    """What the ``claims`` of a panel report.
+
+    An entry is the id of a claim that is measured from a time to another, or a table with its ``id``: at
+    ``x``, a point with its band upwards; at ``y``, where the claim is about the other axis, one with its band
+    to the sides; ``from`` one x ``to`` another, a line. ``times`` makes the claim's unit that of the axis,
+    and ``cc`` says to whose curve it belongs. Raises CatalogueError for what is none of these.
+    """
+    drawn: list[Series] = []
+    for entry in entries:
+        spec = {"id": entry} if isinstance(entry, str) else entry
+        if not isinstance(spec, Mapping) or not {"id"} <= set(spec) <= _KEYS:
+            raise CatalogueError(
+                f"{where}: claims: an id, or a table with the keys {', '.join(sorted(_KEYS))}"
+            )
+        found = _one(spec, experiment, where, times, "" if drawn or labelled else REPORTED)
+        drawn += [found] if found is not None else []
+    return drawn
+
+
+def _one(
+    spec: Mapping[str, Any], experiment: Experiment, where: str, times: float, label: str
+) -> Series | None:
+    claim = next((one for one in experiment.claims if one.id == spec["id"]), None)
+    if claim is None:
+        raise CatalogueError(f"{where}: claims: there is no claim `{spec['id']}`")
+    measure = claim.measure if isinstance(claim.measure, Mapping) else {}
+    # A claim is in the unit of the axis, or in that of its measure, which the figure scales too.
+    scale = quantity(spec["times"]) if "times" in spec else times / quantity(measure.get("times", 1.0))
+    values, cc = ends(claim, scale), str(spec.get("cc", ""))
+    if values is None:
+        return None
+    value, low, high = (np.array([one]) for one in values)
+    if "x" in spec:
+        return Series(label, cc, np.array([quantity(spec["x"])]), value, low, high, "reported")
+    if "y" in spec:
+        return Series(label, cc, value, np.array([quantity(spec["y"])]), low, high, "across")
+    window = {**measure, **spec}
+    if not {"from", "to"} <= set(window):
+        raise CatalogueError(
+            f"{where}: claims: `{spec['id']}` is not measured from a time to another: "
+            "it needs x, y, or from and to"
+        )
+    x = np.array([quantity(window["from"]), quantity(window["to"])])
+    return Series(label, cc, x, np.repeat(value, 2), np.repeat(low, 2), np.repeat(high, 2), "band")
