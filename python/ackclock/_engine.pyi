@@ -162,13 +162,15 @@ class Batch:
         threads: int | None = None,
         controllers: Sequence[Callable[[], Any]] | None = None,
         pcap: Sequence[str | None] | None = None,
+        pcap_at: str = "sender",
     ) -> Batch:
         """Starts the jobs, each a resolved scenario and a seed, on ``threads`` threads (default: one a core).
 
         Jobs with the same scenario share its plan: it is read once, and so are its traces.
 
         A flow whose ``cc`` is ``python:<n>`` or ``python:<n>:<label>`` gets what ``controllers[n]()``
-        returns. ``pcap`` names a packet capture to write for each job, or None.
+        returns. ``pcap`` names a packet capture to write for each job, or None, and ``pcap_at`` where all of
+        them are taken: ``sender``, ``receiver``, ``bottleneck`` or ``all``.
         """
 
     def next(self, timeout_s: float | None = None) -> tuple[int, Run] | None:
@@ -197,10 +199,17 @@ class Plan:
 
     def __new__(cls, resolved: str, *, any_controller: bool = False) -> Plan: ...
 
-def live(plan: Plan, seed: int, gso_max_segs: int | None = None) -> Batch:
+def live(
+    plan: Plan,
+    seed: int,
+    gso_max_segs: int | None = None,
+    pcap: str | None = None,
+    pcap_at: str = "sender",
+) -> Batch:
     """Starts a live run, as a batch of one.
 
     The plan must have been made with ``any_controller``. TCP sends at most ``gso_max_segs`` segments at once.
+    ``pcap`` and ``pcap_at`` as in ``Batch``.
     """
 
 def live_check(resolved: str) -> None:
@@ -220,14 +229,17 @@ def shell(
     log: str | os.PathLike[str] | None = None,
     meter: Callable[[float, int, int, int], None] | None = None,
     gso_max_segs: int | None = None,
-) -> tuple[int, Run, str | None]:
+    pcap: str | os.PathLike[str] | None = None,
+    pcap_at: str = "sender",
+) -> tuple[int, Run, list[str | None]]:
     """Runs the command ``near``, and ``far`` at the other end unless empty, across the path of a scenario.
 
     What passes the queue from near to far is written to ``log``, as Mahimahi's mm-link does.
     ``meter`` is called once a second with the seconds since the start, the IP bytes delivered to the far and
     to the near end, and the packets that wait. Returns the exit status of ``near``, the tables of the
-    links, and why the log is not whole if it is not. ``engine`` of the run also has ``turned_away``, the
-    connections and datagrams of ``near`` that no program accepted.
+    links, and why log and packet capture are not whole if they are not. ``engine`` of the run also has
+    ``turned_away``, the connections and datagrams of ``near`` that no program accepted. ``pcap`` and
+    ``pcap_at`` as in ``Batch``.
     Raises ScenarioError or MachineError.
     """
 

@@ -74,8 +74,9 @@ class Connection:
 def connections(path: Path, interface: int = 0) -> list[Connection]:
     """The directions of the connections of a capture that carry data, in the order in which they begin.
 
-    ``interface`` is its interface, from 0: the simulator writes one for each place where it looks, of which 0
-    is the sender. Raises InputError for a file that is no capture, or has no such interface.
+    ``interface`` is its interface, from 0: a capture of the simulator at one place has one, and that of all
+    places one for each, of which 0 is the sender. Raises InputError for a file that is no capture, or has no
+    such interface.
     """
     found: dict[tuple[str, str], Connection] = {}
     with warnings.catch_warnings():

@@ -40,11 +40,11 @@ T = 8000 / 3e6
 """What a packet of 1000 bytes takes on the slow link, in s."""
 
 
-def capture(folder, capsys, queue="infinite", loss="0%", window=40):
+def capture(folder, capsys, queue="infinite", loss="0%", window=40, place="sender"):
     """The capture of a chain whose second link is the slowest."""
     text = CHAIN.replace("QUEUE", queue).replace("LOSS", loss).replace("WINDOW", str(window))
     (folder / "chain.toml").write_text(text)
-    run(capsys, "run", folder / "chain.toml", "--pcap", folder / "chain.pcapng")
+    run(capsys, "run", folder / "chain.toml", "--pcap", folder / "chain.pcapng", "--pcap-at", place)
     return folder / "chain.pcapng"
 
 
@@ -83,7 +83,7 @@ def test_without_a_rate_the_gaps_between_acks_give_it(tmp_path, capsys):
 
 
 def test_a_capture_has_the_acks_that_the_sender_saw(tmp_path, capsys):
-    path = capture(tmp_path, capsys, loss="1%")
+    path = capture(tmp_path, capsys, loss="1%", place="all")
     simulated = ackclock.simulate(tmp_path / "chain.toml")
     [one] = connections(path)
     times, acknowledged = one.acks()

@@ -92,9 +92,6 @@ def test_options_of_live_runs_alone_need_them(capsys, scenario):
     assert "--retries: only live runs are repeated, with --beside live" in refused(
         capsys, "run", scenario, "--retries", 1
     )
-    assert "--pcap: cannot be combined with --beside live" in refused(
-        capsys, "run", scenario, "--beside", "live", "--pcap", "x.pcapng"
-    )
 
 
 def test_a_packet_capture_is_written_for_every_run(capsys, scenario, tmp_path):

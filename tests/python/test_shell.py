@@ -49,7 +49,7 @@ def logged(tmp_path, resolved):
     log = tmp_path / "queue.log"
     command = [sys.executable, "-c", SEND + "import time; time.sleep(0.3)"]
     status, ran, failed = _engine.shell(resolved, 1, command, [], log)
-    assert (status, failed) == (0, None)
+    assert (status, failed) == (0, [None, None])
     lines = log.read_text().splitlines()
     comments = [line for line in lines if line.startswith("#")]
     assert comments[-1] == "# base timestamp: 0"

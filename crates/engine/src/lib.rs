@@ -5,6 +5,7 @@
 //! reads no clock itself: virtual time and real time drive the same links, queues and wires and fill the same rows.
 
 mod air;
+mod capture;
 mod event_queue;
 mod fabric;
 mod route;
@@ -12,6 +13,7 @@ mod row;
 mod run;
 mod source;
 
+pub use capture::{CaptureTo, Interfaces, comment};
 pub use event_queue::EventQueue;
 pub use fabric::{Fabric, Routed, Tap};
 pub use row::{Lifetime, flow_row};

@@ -1,11 +1,14 @@
 //! One live run from plan to tables.
 
+use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::{Cost, Engine, Failure, Job, Lifetime, Watch, flow_row};
 use network::Limit;
+use record::pcapng::Point;
 use record::{EventRow, Events, FlowMeter, Tables};
 use scenario::{DrawnFlow, Plan, PlannedLink, Sampling};
 use transport::{EcnMode, Options};
@@ -14,6 +17,7 @@ use units::{Rate, Span, Time};
 
 use crate::algorithm::{Algorithm, Algorithms};
 use crate::check::{self, MOST_FLOWS, Refusal};
+use crate::emulator::capture::{self, Writer};
 use crate::emulator::offload::PREFIX;
 use crate::emulator::path::Path;
 use crate::emulator::pool::Pool;
@@ -35,6 +39,8 @@ pub struct Live {
     /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device); the kernel's choice if
     /// none.
     pub gso_max_segs: Option<u16>,
+    /// A packet capture (pcapng) to write to a file, which is replaced, and where it is taken.
+    pub capture: Option<(PathBuf, Point)>,
 }
 
 /// What a live run gives, with how far it can be trusted.
@@ -106,7 +112,7 @@ fn run_job(live: &Live, job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
     let mut testbed = Testbed::build(plan, &names, live.gso_max_segs).map_err(Failure::Machine)?;
     let sockets = std::mem::take(&mut testbed.sockets);
     let trace = trace(plan, &sockets)?;
-    let threads = run_threads(job, watch, &drawn, &mut loaded, &testbed, sockets, trace)?;
+    let threads = run_threads(job, watch, &drawn, &mut loaded, &testbed, (sockets, trace), live.capture.as_ref())?;
     if watch.stop.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
@@ -281,8 +287,8 @@ fn run_threads(
     drawn: &[DrawnFlow],
     loaded: &mut Loaded,
     testbed: &Testbed,
-    sockets: Vec<Sockets>,
-    trace: Option<kernel::Trace>,
+    (sockets, trace): (Vec<Sockets>, Option<kernel::Trace>),
+    capture: Option<&(PathBuf, Point)>,
 ) -> Result<Threads, Failure> {
     let plan = job.plan.as_ref();
     let early = |flow: &DrawnFlow| opening_lead(&plan.flows[flow.of]).saturating_sub(flow.start.since(Time::ZERO));
@@ -293,6 +299,7 @@ fn run_threads(
     let pool = Pool::new(places(plan), PREFIX + place_size(plan) as usize);
     let halt = AtomicBool::new(false);
     let clock = Clock::start();
+    let (capture, writer) = capture::open(capture, plan, clock)?;
     let emulator = Emulator::new(
         emulator::Settings {
             clock,
@@ -305,6 +312,7 @@ fn run_threads(
             end: Time::ZERO + plan.duration,
             events: plan.record.events,
             halt: &halt,
+            capture,
         },
         [&testbed.near.tun, &testbed.far.tun],
         path,
@@ -328,14 +336,22 @@ fn run_threads(
         &mut loaded.algorithms,
         &loaded.of_flow,
     );
-    side_by_side(emulator, endpoints, plan, &halt)
-        .ok_or_else(|| Failure::Machine("a thread of the run could not be started or broke down".to_owned()))
+    side_by_side(emulator, endpoints, writer, plan, &halt)
+        .ok_or_else(|| Failure::Machine("a thread of the run could not be started or broke down".to_owned()))?
 }
 
-/// Runs both on threads of their own. If one ends, the other does.
-fn side_by_side(emulator: Emulator<'_>, endpoints: Endpoints<'_>, plan: &Plan, halt: &AtomicBool) -> Option<Threads> {
+/// Runs both on threads of their own, and what writes a capture beside them. If one ends, the other does.
+fn side_by_side(
+    emulator: Emulator<'_>,
+    endpoints: Endpoints<'_>,
+    writer: Option<(Writer, File)>,
+    plan: &Plan,
+    halt: &AtomicBool,
+) -> Option<Result<Threads, Failure>> {
     let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
     std::thread::scope(|scope| {
+        let writer = writer.map(|(writer, file)| named("ack-capture").spawn_scoped(scope, || writer.run(file)));
+        let writer = writer.transpose().ok()?;
         let emulator = named("ack-emulator").spawn_scoped(scope, || {
             let _halt = HaltAll(halt);
             emulator.run(plan)
@@ -347,7 +363,9 @@ fn side_by_side(emulator: Emulator<'_>, endpoints: Endpoints<'_>, plan: &Plan, h
         if emulator.is_err() || endpoints.is_err() {
             halt.store(true, Ordering::Relaxed);
         }
-        Some(Threads { emulator: emulator.ok()?.join().ok()?, endpoints: endpoints.ok()?.join().ok()? })
+        let threads = Threads { emulator: emulator.ok()?.join().ok()?, endpoints: endpoints.ok()?.join().ok()? };
+        let written = writer.map_or(Some(Ok(())), |writer| writer.join().ok())?;
+        Some(written.map(|()| threads).map_err(Failure::Capture))
     })
 }
 

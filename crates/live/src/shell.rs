@@ -12,10 +12,12 @@ use std::thread::ScopedJoinHandle;
 
 use engine::{Failure, Watch};
 use record::Tables;
+use record::pcapng::Point;
 use scenario::Plan;
 use units::{Span, Time};
 
 use crate::check::{Refusal, check_route};
+use crate::emulator::capture;
 use crate::emulator::log::{Log, Writer};
 use crate::emulator::offload::PREFIX;
 use crate::emulator::path::Path;
@@ -48,6 +50,8 @@ pub struct Shell {
     /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device); the kernel's choice if
     /// none.
     pub gso_max_segs: Option<u16>,
+    /// A packet capture (pcapng) to write to a file, which is replaced, and where it is taken.
+    pub capture: Option<(PathBuf, Point)>,
 }
 
 /// What a shell gives.
@@ -65,6 +69,8 @@ pub struct ShellOutcome {
     pub fidelity: Fidelity,
     /// Why the log is not whole: a sentence without final stop. The commands ran on.
     pub log_failed: Option<String>,
+    /// The same of the packet capture.
+    pub capture_failed: Option<String>,
 }
 
 /// What a meter shows while the commands run.
@@ -115,6 +121,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
     let shared = [SharedCounters::default(), SharedCounters::default()];
     let halt = AtomicBool::new(false);
     let clock = Clock::start();
+    let (capture, capture_writer) = capture::open(shell.capture.as_ref(), plan, clock)?;
     let settings = Settings {
         clock,
         flows: Flows::One,
@@ -126,6 +133,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
         end: Time::NEVER,
         events: plan.record.events,
         halt: &halt,
+        capture,
     };
     let mut path = Path::new(plan, shell.seed, SETTLING);
     let writer = log.map(|(link, log, writer)| {
@@ -141,6 +149,9 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
         let failed = |error: io::Error| Failure::Machine(error.to_string());
         let start = |writer: Writer<File>| named("ack-log").spawn_scoped(scope, || writer.run(&head));
         let writer = writer.map(start).transpose().map_err(failed)?;
+        let capture = capture_writer
+            .map(|(writer, file)| named("ack-capture").spawn_scoped(scope, || writer.run(file)).map_err(failed));
+        let capture = capture.transpose()?;
         let run = || {
             let _halt = HaltAll(&halt);
             emulator.run(plan)
@@ -159,12 +170,12 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
             run_commands(shell, &testbed, watch, &halt, clock, &mut look)
         };
         let report = emulator.join().map_err(|_| Failure::Machine("the emulator broke down".to_owned()))?;
-        let log_failed = writer.and_then(|writer| match writer.join() {
+        let wrong = [writer, capture].map(|writer| match writer?.join() {
             Ok(written) => written.err().map(|error| error.to_string()),
             Err(_) => Some("its thread broke down".to_owned()),
         });
         let ended = status.map_err(Failure::Machine)?.ok_or(Failure::Interrupted)?;
-        Ok(outcome(plan, &testbed, report, ended, log_failed))
+        Ok(outcome(plan, &testbed, report, ended, wrong))
     })
 }
 
@@ -288,7 +299,14 @@ fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-fn outcome(plan: &Plan, testbed: &Testbed, report: Report, ended: Ended, log_failed: Option<String>) -> ShellOutcome {
+/// What a shell gives; `wrong` with its log and its capture, if anything.
+fn outcome(
+    plan: &Plan,
+    testbed: &Testbed,
+    report: Report,
+    ended: Ended,
+    [log_failed, capture_failed]: [Option<String>; 2],
+) -> ShellOutcome {
     // Nobody looks into the connections of others.
     let fidelity = fidelity(plan, &report, testbed, &Traced { source: "none", missed: 0 }, Vec::new());
     let Report { ended: over, links, .. } = report;
@@ -299,5 +317,5 @@ fn outcome(plan: &Plan, testbed: &Testbed, report: Report, ended: Ended, log_fai
         events: in_order(links.events).into(),
         ..Tables::default()
     };
-    ShellOutcome { status, elapsed: over.since(Time::ZERO), turned_away, tables, fidelity, log_failed }
+    ShellOutcome { status, elapsed: over.since(Time::ZERO), turned_away, tables, fidelity, log_failed, capture_failed }
 }

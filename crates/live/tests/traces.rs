@@ -103,7 +103,7 @@ fn a_run_that_is_killed_leaves_no_namespace() {
 
 fn shell(near: Vec<std::ffi::OsString>, far: Vec<std::ffi::OsString>) -> Shell {
     let job = job(SCENARIO);
-    Shell { plan: job.plan, seed: 1, near, far, log: None, gso_max_segs: None }
+    Shell { plan: job.plan, seed: 1, near, far, log: None, gso_max_segs: None, capture: None }
 }
 
 fn sh(script: &str) -> Vec<std::ffi::OsString> {

@@ -50,12 +50,13 @@ struct Inbox {
 #[pymethods]
 impl Batch {
     #[new]
-    #[pyo3(signature = (jobs, *, threads=None, controllers=None, pcap=None))]
+    #[pyo3(signature = (jobs, *, threads=None, controllers=None, pcap=None, pcap_at="sender"))]
     fn new(
         jobs: Vec<(String, u64)>,
         threads: Option<usize>,
         controllers: Option<Factories>,
         pcap: Option<Vec<Option<PathBuf>>>,
+        pcap_at: &str,
     ) -> PyResult<Self> {
         if threads == Some(0) {
             return Err(PyValueError::new_err("threads is 0: at least 1 is needed"));
@@ -65,6 +66,7 @@ impl Batch {
             let message = format!("pcap has {} entries for {} jobs: one each is needed", pcap.len(), jobs.len());
             return Err(PyValueError::new_err(message));
         }
+        let point = pcap_at.parse().map_err(PyValueError::new_err)?;
         let factories = controllers.unwrap_or_default();
         let running = Arc::<PythonThreads>::default();
         let custom = CustomControllers { factories, compiled: Default::default(), threads: running.clone() };
@@ -73,7 +75,7 @@ impl Batch {
         let mut plans: HashMap<String, Arc<Planned>> = HashMap::new();
         let task = |((resolved, seed), pcap): ((String, u64), _)| {
             let planned = plans.entry(resolved).or_insert_with_key(|text| Arc::new(Planned::new(text.clone(), false)));
-            let maker = Simulation { pcap, custom: custom.clone() };
+            let maker = Simulation { pcap, point, custom: custom.clone() };
             Box::new(EngineTask::new(planned.clone(), seed, maker)) as Box<dyn Task>
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

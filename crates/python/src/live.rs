@@ -1,10 +1,13 @@
 //! A live run as a task of a batch.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::Watch;
 use live::{Algorithms as _, Live, ProjectControllers};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use record::pcapng::Point;
 use scenario::{Error, Plan};
 
 use crate::batch::Batch;
@@ -27,9 +30,16 @@ impl SharedPlan {
 
 /// Starts a live run of `plan`, whose TCP sends at most `gso_max_segs` segments at once.
 #[pyfunction]
-#[pyo3(name = "live", signature = (plan, seed, gso_max_segs=None))]
-pub(crate) fn live_run(plan: &SharedPlan, seed: u64, gso_max_segs: Option<u16>) -> PyResult<Batch> {
-    let run = EngineTask::new(plan.0.clone(), seed, LiveRun { gso_max_segs });
+#[pyo3(name = "live", signature = (plan, seed, gso_max_segs=None, pcap=None, pcap_at="sender"))]
+pub(crate) fn live_run(
+    plan: &SharedPlan,
+    seed: u64,
+    gso_max_segs: Option<u16>,
+    pcap: Option<PathBuf>,
+    pcap_at: &str,
+) -> PyResult<Batch> {
+    let capture = capture(pcap, pcap_at)?;
+    let run = EngineTask::new(plan.0.clone(), seed, LiveRun { gso_max_segs, capture });
     Batch::start(vec![Box::new(run)], 1)
 }
 
@@ -58,8 +68,15 @@ pub(crate) fn refusal(plan: &Plan, message: String) -> Error {
 }
 
 /// Makes the live engine of one run.
+/// The capture to `pcap`, if any, at the place `pcap_at`.
+pub(crate) fn capture(pcap: Option<PathBuf>, pcap_at: &str) -> PyResult<Option<(PathBuf, Point)>> {
+    let point = pcap_at.parse().map_err(PyValueError::new_err)?;
+    Ok(pcap.map(|file| (file, point)))
+}
+
 struct LiveRun {
     gso_max_segs: Option<u16>,
+    capture: Option<(PathBuf, Point)>,
 }
 
 impl Maker for LiveRun {
@@ -67,7 +84,8 @@ impl Maker for LiveRun {
     type Kept = ();
 
     fn make(&self, _plan: &Plan, _watch: &Arc<Watch>) -> Result<(Live, ()), Failure> {
-        Ok((Live { algorithms: Arc::new(ProjectControllers), gso_max_segs: self.gso_max_segs }, ()))
+        let (gso_max_segs, capture) = (self.gso_max_segs, self.capture.clone());
+        Ok((Live { algorithms: Arc::new(ProjectControllers), gso_max_segs, capture }, ()))
     }
 
     fn fail(&self, plan: &Plan, _kept: &(), failure: Option<engine::Failure>) -> Option<Failure> {
@@ -75,6 +93,10 @@ impl Maker for LiveRun {
             engine::Failure::Interrupted => Failure::Interrupted,
             engine::Failure::Scenario(error) => Failure::Scenario(error),
             engine::Failure::Refused(why) => Failure::Scenario(refusal(plan, why)),
+            engine::Failure::Capture(error) => {
+                let file = self.capture.as_ref().map(|(file, _)| file.clone());
+                Failure::Capture(file.unwrap_or_default(), error)
+            }
             engine::Failure::Machine(message) => Failure::Machine(message),
             other => Failure::Fault(other.to_string()),
         })

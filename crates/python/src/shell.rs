@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use crate::batch::PATIENCE;
 use crate::failure::MachineError;
 use crate::language::{exception, plan};
-use crate::live::refusal;
+use crate::live::{capture, refusal};
 use crate::run::Run;
 use crate::task::engine_of;
 
@@ -28,7 +28,9 @@ pub(crate) fn become_root() -> PyResult<()> {
 /// the tables, and why the log is not whole.
 #[expect(clippy::too_many_arguments, reason = "in Python they have names")]
 #[pyfunction]
-#[pyo3(signature = (resolved, seed, near, far, log=None, meter=None, gso_max_segs=None))]
+#[pyo3(signature = (
+    resolved, seed, near, far, log=None, meter=None, gso_max_segs=None, pcap=None, pcap_at="sender"
+))]
 pub(crate) fn shell(
     py: Python<'_>,
     resolved: &str,
@@ -38,9 +40,12 @@ pub(crate) fn shell(
     log: Option<PathBuf>,
     meter: Option<Py<PyAny>>,
     gso_max_segs: Option<u16>,
-) -> PyResult<(i32, Run, Option<String>)> {
+    pcap: Option<PathBuf>,
+    pcap_at: &str,
+) -> PyResult<(i32, Run, [Option<String>; 2])> {
     let plan = Arc::new(plan(resolved, true).map_err(|error| exception(py, &error))?);
-    let shell = Shell { plan: plan.clone(), seed, near, far, log, gso_max_segs };
+    let capture = capture(pcap, pcap_at)?;
+    let shell = Shell { plan: plan.clone(), seed, near, far, log, gso_max_segs, capture };
     let watch = Watch::default();
     let (sender, mut readings) = channel();
     let outcome = std::thread::scope(|scope| {
@@ -74,11 +79,11 @@ pub(crate) fn shell(
         other => MachineError::new_err(other.to_string()),
     };
     let outcome = outcome.map_err(|_| PyRuntimeError::new_err("the engine failed"))?.map_err(failed)?;
-    let ShellOutcome { status, elapsed, turned_away, tables, fidelity, log_failed } = outcome;
+    let ShellOutcome { status, elapsed, turned_away, tables, fidelity, log_failed, capture_failed } = outcome;
     let cost = Cost { events: 0, data_packets: 0, cpu_s: fidelity.emulator_cpu_s, wall_s: elapsed.as_secs_f64() };
     let run = engine_of(Live::KIND, cost, &fidelity).map(|mut engine| {
         engine["turned_away"] = turned_away.into();
         Run::new(tables, engine)
     });
-    Ok((status, run.map_err(|failure| failure.into_exception(py))?, log_failed))
+    Ok((status, run.map_err(|failure| failure.into_exception(py))?, [log_failed, capture_failed]))
 }

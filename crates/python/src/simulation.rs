@@ -1,12 +1,12 @@
 //! A run of the simulator as a task of a batch.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use control::{ControllerRef, Parameters};
-use engine::{Stopwatch, Watch};
+use engine::{CaptureTo, Stopwatch, Watch};
+use record::pcapng::Point;
 use rustix::time::{ClockId, clock_gettime};
 use scenario::{Error, Plan};
 use sim::Simulator;
@@ -30,6 +30,8 @@ pub(crate) struct CustomControllers {
 /// Makes the simulator of one run.
 pub(crate) struct Simulation {
     pub(crate) pcap: Option<PathBuf>,
+    /// Where the packet capture is taken.
+    pub(crate) point: Point,
     pub(crate) custom: Arc<CustomControllers>,
 }
 
@@ -62,7 +64,7 @@ impl Maker for Simulation {
         }
         let sources = self.custom.compiled.of(plan).map_err(Failure::Scenario)?;
         let capture = self.pcap.as_ref().map(|path| match File::create(path) {
-            Ok(file) => Ok(Box::new(file) as Box<dyn Write + Send>),
+            Ok(file) => Ok(CaptureTo { writer: Box::new(file), point: self.point }),
             Err(error) => Err(Failure::Capture(path.clone(), error)),
         });
         let guard = Arc::new(Guard::new(watch.clone()));
@@ -91,6 +93,13 @@ impl Maker for Simulation {
         Some(match failure? {
             engine::Failure::Interrupted => Failure::Interrupted,
             engine::Failure::Scenario(error) => Failure::Scenario(error),
+            // Of what a run is asked for, only its capture can be refused: the plan has been checked.
+            engine::Failure::Refused(message) => Failure::Scenario(Error {
+                file: "--pcap-at".to_owned(),
+                line: None,
+                key: "bottleneck".to_owned(),
+                message,
+            }),
             engine::Failure::Capture(error) => Failure::Capture(self.pcap.clone().unwrap_or_default(), error),
             other => Failure::Fault(other.to_string()),
         })

@@ -22,6 +22,8 @@ fn capture() -> Vec<u8> {
         timestamps: Some((10, 20)),
         sack: &[],
         ecn: Ecn::Ect0,
+        opening: None,
+        accurate: None,
         payload: 1448,
     };
     for index in 0..4 {

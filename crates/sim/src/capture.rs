@@ -1,171 +1,249 @@
 //! Packet captures of a simulated run: who saw which packet.
 
+mod opening;
+
+use std::collections::VecDeque;
 use std::io::{self, BufWriter, Write};
 
+use engine::{CaptureTo, Failure, Interfaces, comment};
 use network::Discard;
-use record::pcapng::{self, Endpoint, Header, TcpHeader, UdpHeader};
+use record::pcapng::{self, Endpoint, Point, TcpHeader, UdpHeader};
 use scenario::{DrawnFlow, Kind, Plan};
-use transport::{Acknowledgement, Data};
-use units::{Bytes, Time};
+use transport::{Acknowledgement, Data, EcnMode};
+use units::{Bytes, Span, Time};
 
+use self::opening::Openings;
 use crate::packet::{Acks, Body, Packet};
 
-/// Interfaces: all senders, all receivers, then every link.
-const SENDERS: u32 = 0;
-const RECEIVERS: u32 = 1;
-const LINKS: u32 = 2;
+/// The run begins a day into 1970 on the clock of its captures: connections that are open then were opened before.
+const BEGIN: Span = Span::from_secs(86_400);
+
+/// Changes of the timestamp that data echo, kept for data under way.
+const ECHOES_KEPT: usize = 4096;
+
+/// What accurate ECN starts to count from (RFC 9768, section 3.2.1).
+const FIRST_COUNT: u32 = 5;
 
 /// What the headers of a flow need to know.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Form {
     segment: Bytes,
     /// All bytes that the flow sends: its last segment may be short.
     total: Option<Bytes>,
     timestamps: bool,
     datagrams: bool,
+    accurate: bool,
+    window_scale: u8,
+    /// When the timestamp that data echo changed at the sender, and to what.
+    echoes: VecDeque<(Time, u32)>,
+}
+
+impl Form {
+    fn new(drawn: &DrawnFlow, plan: &Plan) -> Self {
+        let flow = &plan.flows[drawn.of];
+        Self {
+            segment: flow.options.segment_size,
+            total: drawn.bytes,
+            timestamps: flow.options.timestamps && flow.kind == Kind::Tcp,
+            datagrams: flow.kind != Kind::Tcp,
+            accurate: flow.options.ecn == EcnMode::Accurate,
+            window_scale: opening::window_scale(&flow.options),
+            echoes: VecDeque::new(),
+        }
+    }
+
+    /// The number of the first byte of `segment`: the SYN has number 0; numbers wrap.
+    fn byte(&self, segment: u64) -> u32 {
+        let before = segment.wrapping_mul(self.segment.get());
+        (self.total.map_or(before, |total| before.min(total.get())) as u32).wrapping_add(1)
+    }
+
+    /// From `at` on data echo `timestamp`; of the changes before, so many are `kept`.
+    fn echo(&mut self, at: Time, timestamp: u32, kept: usize) {
+        if self.timestamps && self.echoes.back().is_none_or(|(_, last)| timestamp.wrapping_sub(*last) as i32 > 0) {
+            self.echoes.push_back((at, timestamp));
+            if self.echoes.len() > kept {
+                self.echoes.pop_front();
+            }
+        }
+    }
+
+    /// What data that left at `sent` echo.
+    fn echoed(&self, sent: Time) -> u32 {
+        let earlier = self.echoes.partition_point(|(at, _)| *at <= sent);
+        self.echoes.get(earlier.saturating_sub(1)).map_or(0, |(_, timestamp)| *timestamp)
+    }
 }
 
 /// A capture that is being written. Packets are captured where they leave an end, where they are offered to a link, and
 /// where they reach an end.
 pub(crate) struct Capture {
     file: pcapng::Capture<BufWriter<Box<dyn Write + Send>>>,
+    interfaces: Interfaces,
     forms: Vec<Form>,
+    echoes_kept: usize,
+    openings: Openings,
     failure: Option<io::Error>,
 }
 
 impl Capture {
-    pub(crate) fn new(writer: Box<dyn Write + Send>, plan: &Plan, drawn: &[DrawnFlow]) -> io::Result<Self> {
-        let mut names = vec!["sender", "receiver"];
-        names.extend(plan.links.iter().map(|l| l.name.as_str()));
-        let form = |drawn: &DrawnFlow| {
-            let flow = &plan.flows[drawn.of];
-            Form {
-                segment: flow.options.segment_size,
-                total: drawn.bytes,
-                timestamps: flow.options.timestamps,
-                datagrams: flow.kind != Kind::Tcp,
-            }
-        };
-        let forms = drawn.iter().map(form).collect();
-        let file = pcapng::Capture::new(BufWriter::new(writer), &names)?;
-        Ok(Self { file, forms, failure: None })
+    pub(crate) fn new(to: CaptureTo, plan: &Plan, drawn: &[DrawnFlow]) -> Result<Self, Failure> {
+        let (interfaces, names) = Interfaces::new(to.point, plan)?;
+        let file = pcapng::Capture::new(BufWriter::new(to.writer), &names).map_err(Failure::Capture)?;
+        let openings = Openings::new(plan, drawn, &interfaces);
+        let forms = drawn.iter().map(|drawn| Form::new(drawn, plan)).collect();
+        let echoes_kept = if to.point == Point::Sender { 1 } else { ECHOES_KEPT };
+        Ok(Self { file, interfaces, forms, echoes_kept, openings, failure: None })
+    }
+
+    /// A flow starts that had no time to start at: one that waits for another.
+    pub(crate) fn starts(&mut self, now: Time, flow: u32) {
+        self.openings.starts(clock(now), flow);
     }
 
     pub(crate) fn at_sender(&mut self, now: Time, packet: &Packet, acks: &Acks) {
-        self.write(SENDERS, now, packet, acks, None);
+        self.write(self.interfaces.sender, now, packet, acks, None);
     }
 
     pub(crate) fn at_receiver(&mut self, now: Time, packet: &Packet, acks: &Acks) {
-        self.write(RECEIVERS, now, packet, acks, None);
+        self.write(self.interfaces.receiver, now, packet, acks, None);
     }
 
     /// `packet` reaches the end of its route.
     pub(crate) fn at_end(&mut self, now: Time, packet: &Packet, acks: &Acks) {
-        let interface = if matches!(packet.body(), Body::Data(_)) { RECEIVERS } else { SENDERS };
+        let interface = match packet.body() {
+            Body::Data(_) => self.interfaces.receiver,
+            Body::Ack(slot) => {
+                let echo = milliseconds(acks.get(slot).timestamp);
+                self.forms[packet.flow as usize].echo(now, echo, self.echoes_kept);
+                self.interfaces.sender
+            }
+        };
         self.write(interface, now, packet, acks, None);
     }
 
     /// `packet` was offered to `link` and taken.
     pub(crate) fn at_link(&mut self, link: u32, now: Time, packet: &Packet, acks: &Acks, marked: bool) {
-        self.write(LINKS + link, now, packet, acks, marked.then_some("marked: congestion experienced"));
+        let comment = marked.then_some("marked: congestion experienced");
+        self.write(self.interfaces.links[link as usize], now, packet, acks, comment);
     }
 
     /// `packet` was dropped by `link`: as it was offered, or captured already and while it waited there.
     pub(crate) fn at_discard(&mut self, link: u32, now: Time, packet: &Packet, acks: &Acks, why: Discard) {
-        let comment = match why {
-            Discard::Lost => "lost: impairment of the link",
-            Discard::Full => "dropped: the queue is full",
-            Discard::Early => "dropped early, before the queue is full",
-            Discard::Evicted => "dropped while it waited: the last of the longest queue",
-            Discard::Head => "dropped while it waited, when its turn came",
-            Discard::Retries => "lost: not acknowledged within the retry limit of the station",
-        };
-        self.write(LINKS + link, now, packet, acks, Some(comment));
+        self.write(self.interfaces.links[link as usize], now, packet, acks, Some(comment(why)));
     }
 
-    fn write(&mut self, interface: u32, now: Time, packet: &Packet, acks: &Acks, comment: Option<&str>) {
-        if self.failure.is_some() {
-            return;
+    fn write(&mut self, interface: Option<u32>, now: Time, packet: &Packet, acks: &Acks, comment: Option<&str>) {
+        let Some(interface) = interface.filter(|_| self.failure.is_none()) else { return };
+        let result = self.open_until(clock(now)).and_then(|()| self.put(interface, now, packet, acks, comment));
+        self.failure = result.err();
+    }
+
+    /// Writes what opens connections by `now`.
+    fn open_until(&mut self, now: Time) -> io::Result<()> {
+        while let Some((at, interface, passing)) = self.openings.pop(now) {
+            if let Some((arrival, timestamp)) = passing.echo {
+                self.forms[passing.flow as usize].echo(arrival, timestamp, self.echoes_kept);
+            }
+            if let Some(interface) = interface {
+                self.file.packet(interface, at, &passing.header, None)?;
+            }
         }
-        let form = self.forms[packet.flow as usize];
-        let result = match &packet.body() {
+        Ok(())
+    }
+
+    fn put(
+        &mut self,
+        interface: u32,
+        now: Time,
+        packet: &Packet,
+        acks: &Acks,
+        comment: Option<&str>,
+    ) -> io::Result<()> {
+        let form = &self.forms[packet.flow as usize];
+        let file = &mut self.file;
+        match &packet.body() {
             Body::Data(data) if !form.datagrams => {
-                data_header(packet, data, form, |h| self.put(interface, now, h, comment))
+                data_header(packet, data, form, |h| file.packet(interface, clock(now), h, comment))
             }
             Body::Ack(slot) if !form.datagrams => {
-                ack_header(packet, acks.get(*slot), form, |h| self.put(interface, now, h, comment))
+                ack_header(packet, acks.get(*slot), form, |h| file.packet(interface, clock(now), h, comment))
             }
             body => {
                 let towards_receiver = matches!(body, Body::Data(_));
                 let ends = [Endpoint::sender(packet.flow), Endpoint::receiver(packet.flow)];
                 let [source, destination] = if towards_receiver { ends } else { [ends[1], ends[0]] };
                 let header = UdpHeader { source, destination, ecn: packet.ecn(), payload: (packet.size() - 28) as u16 };
-                self.put(interface, now, &header, comment)
+                file.packet(interface, clock(now), &header, comment)
             }
-        };
-        self.failure = result.err();
+        }
     }
 
-    fn put(&mut self, interface: u32, now: Time, header: &impl Header, comment: Option<&str>) -> io::Result<()> {
-        self.file.packet(interface, now, header, comment)
-    }
-
-    /// Ends the file.
+    /// Ends the file of a run until `end`.
     #[inline(never)]
-    pub(crate) fn finish(self) -> io::Result<()> {
+    pub(crate) fn finish(mut self, end: Time) -> io::Result<()> {
         match self.failure {
             Some(error) => Err(error),
-            None => self.file.finish().map(|_| ()),
+            None => self.open_until(clock(end)).and_then(|()| self.file.finish().map(|_| ())),
         }
     }
 }
 
-/// The timestamp option counts milliseconds.
-fn timestamp(at: Time) -> u32 {
-    if at == Time::NEVER { 0 } else { (at.as_nanos() / 1_000_000) as u32 }
+/// `at` on the clock of captures.
+fn clock(at: Time) -> Time {
+    at + BEGIN
 }
 
-/// The number of the first byte of `segment`. Bytes are numbered from 1, as if a SYN had gone before; numbers wrap.
-fn byte(segment: u64, form: Form) -> u32 {
-    let before = segment.wrapping_mul(form.segment.get());
-    (form.total.map_or(before, |total| before.min(total.get())) as u32).wrapping_add(1)
+/// The timestamp option counts milliseconds of that clock.
+fn milliseconds(at: Time) -> u32 {
+    if at == Time::NEVER { 0 } else { clock_milliseconds(clock(at)) }
 }
 
-fn data_header<R>(packet: &Packet, data: &Data, form: Form, then: impl FnOnce(&TcpHeader<'_>) -> R) -> R {
+/// The same of a time on that clock.
+fn clock_milliseconds(at: Time) -> u32 {
+    (at.as_nanos() / 1_000_000) as u32
+}
+
+fn data_header<R>(packet: &Packet, data: &Data, form: &Form, then: impl FnOnce(&TcpHeader<'_>) -> R) -> R {
     then(&TcpHeader {
         source: Endpoint::sender(packet.flow),
         destination: Endpoint::receiver(packet.flow),
-        sequence: byte(data.sequence, form),
+        sequence: form.byte(data.sequence),
         acknowledgment: Some(1),
         ecn_echo: false,
         window_reduced: data.reduced,
         window: u16::MAX,
-        timestamps: form.timestamps.then(|| (timestamp(data.timestamp), 0)),
+        timestamps: form.timestamps.then(|| (milliseconds(data.timestamp), form.echoed(data.timestamp))),
         sack: &[],
         ecn: packet.ecn(),
+        opening: None,
+        accurate: form.accurate.then_some(FIRST_COUNT as u8),
         payload: data.payload as u16,
     })
 }
 
-fn ack_header<R>(packet: &Packet, ack: &Acknowledgement, form: Form, then: impl FnOnce(&TcpHeader<'_>) -> R) -> R {
+fn ack_header<R>(packet: &Packet, ack: &Acknowledgement, form: &Form, then: impl FnOnce(&TcpHeader<'_>) -> R) -> R {
     let mut blocks = [(0, 0); 5];
     let mut count = 0;
     let duplicate = ack.duplicate.map(|n| (n, n + 1));
     for (start, end) in duplicate.into_iter().chain(ack.sack.iter(ack.cumulative)) {
-        blocks[count] = (byte(start, form), byte(end, form));
+        blocks[count] = (form.byte(start), form.byte(end));
         count += 1;
     }
+    let window = u64::from(ack.window).saturating_mul(form.segment.get()) >> form.window_scale;
     then(&TcpHeader {
         source: Endpoint::receiver(packet.flow),
         destination: Endpoint::sender(packet.flow),
         sequence: 1,
-        acknowledgment: Some(byte(ack.cumulative, form)),
+        acknowledgment: Some(form.byte(ack.cumulative)),
         ecn_echo: ack.congestion_echo,
         window_reduced: false,
-        window: u16::MAX,
-        timestamps: form.timestamps.then(|| (timestamp(ack.timestamp), timestamp(ack.echo))),
+        window: window.min(u64::from(u16::MAX)) as u16,
+        timestamps: form.timestamps.then(|| (milliseconds(ack.timestamp), milliseconds(ack.echo))),
         sack: &blocks[..count],
         ecn: packet.ecn(),
+        opening: None,
+        accurate: form.accurate.then_some((ack.marked.wrapping_add(FIRST_COUNT) & 7) as u8),
         payload: 0,
     })
 }

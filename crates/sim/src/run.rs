@@ -1,11 +1,10 @@
 //! One run from plan to tables.
 
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use control::{Controller, ControllerRef, Parameters};
-use engine::{Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
+use engine::{CaptureTo, Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
 use scenario::PlannedFlow;
 use units::Time;
 
@@ -20,8 +19,8 @@ pub type Factory = Arc<dyn Fn(&ControllerRef, &Parameters) -> Option<Box<dyn Con
 pub struct Simulator {
     /// Controllers from outside the registry.
     pub controllers: Option<Factory>,
-    /// Takes a packet capture (pcapng), which is buffered here.
-    pub capture: Option<Box<dyn Write + Send>>,
+    /// A packet capture (pcapng) to write.
+    pub capture: Option<CaptureTo>,
     /// By which CPU and wall-clock time of the run are read; without it they are 0.
     pub stopwatch: Option<Stopwatch>,
 }
@@ -39,13 +38,12 @@ impl Engine for Simulator {
         let plan = job.plan.as_ref();
         let drawn = plan.draw(job.seed).map_err(Failure::Scenario)?;
         let make = |flow: &PlannedFlow| controller(self.controllers.as_ref(), flow);
-        let capture = self.capture.map(|writer| Capture::new(writer, plan, &drawn));
-        let capture = capture.transpose().map_err(Failure::Capture)?;
+        let capture = self.capture.map(|to| Capture::new(to, plan, &drawn)).transpose()?;
         let mut world = World::new(plan, job.seed, &drawn, &make, capture)?;
         let end = Time::ZERO + plan.duration;
         let interrupted = run_to(end, &mut world, watch);
         if let Some(capture) = world.capture.take() {
-            capture.finish().map_err(Failure::Capture)?;
+            capture.finish(end).map_err(Failure::Capture)?;
         }
         if let Some(failure) = world.failure.take() {
             return Err(failure);

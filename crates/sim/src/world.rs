@@ -484,6 +484,9 @@ impl<'a> World<'a> {
         let flow: &mut Flow = &mut self.flows[i];
         flow.running = true;
         flow.start = now;
+        if let Some(capture) = &mut self.capture {
+            capture.starts(now, index);
+        }
         if let Some(ends) = &mut flow.ends {
             ends.start(now, self.plan.flows[self.drawn[i].of].base_rtt, granted);
         }

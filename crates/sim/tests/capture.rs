@@ -12,7 +12,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use common::plan;
-use engine::{Engine as _, Job, Watch};
+use engine::{CaptureTo, Engine as _, Job, Watch};
+use record::pcapng::Point;
 use record::{EventKind, Tables};
 use sim::Simulator;
 
@@ -39,16 +40,17 @@ const BOTTLENECK: u32 = 2;
 /// ECN-capable transport (RFC 3168, section 5).
 const ECT_0: u8 = 2;
 
-/// Runs the scenario with a capture to `name`.
+/// Runs the scenario with a capture of all places to `name`.
 fn captured(name: &str) -> (PathBuf, Tables) {
-    captured_of(SCENARIO, name)
+    captured_of(SCENARIO, Point::All, name)
 }
 
-fn captured_of(scenario: &str, name: &str) -> (PathBuf, Tables) {
+fn captured_of(scenario: &str, point: Point, name: &str) -> (PathBuf, Tables) {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let job = Job { plan: Arc::new(plan(scenario)), seed: 1 };
     let capture = File::create(&file).unwrap();
-    let simulator = Simulator { capture: Some(Box::new(capture)), ..Simulator::default() };
+    let capture = CaptureTo { writer: Box::new(capture), point };
+    let simulator = Simulator { capture: Some(capture), ..Simulator::default() };
     let outcome = simulator.run(&job, &Watch::default()).unwrap_or_else(|failure| panic!("{failure}"));
     (file, outcome.tables)
 }
@@ -141,7 +143,8 @@ fn the_capture_holds_what_the_tables_count() {
     for (index, link) in tables.links.iter().enumerate() {
         let here = || packets.iter().filter(|packet| packet.interface == BOTTLENECK + index as u32);
         let count = |word: &str| here().filter(|packet| packet.says(word)).count() as u64;
-        assert_eq!(here().count() as u64, link.arrived_packets, "{}", link.name);
+        // Of the packets that open the four connections the tables do not know: two there, one back.
+        assert_eq!(here().count() as u64, link.arrived_packets + [8, 4][index], "{}", link.name);
         assert_eq!(count("dropped"), link.dropped_packets, "{}", link.name);
         assert_eq!(count("lost"), link.lost_packets, "{}", link.name);
         assert_eq!(count("marked"), link.marked_packets, "{}", link.name);
@@ -156,14 +159,14 @@ fn the_capture_holds_what_the_tables_count() {
 #[test]
 fn a_packet_that_is_dropped_while_it_waits_is_captured_again() {
     let fair = SCENARIO.replace(r#"limit = "40p""#, r#"discipline = "fq", limit = "20p""#);
-    let (file, tables) = captured_of(&fair, "evictions.pcapng");
+    let (file, tables) = captured_of(&fair, Point::All, "evictions.pcapng");
     let file = std::fs::read(file).unwrap();
     let packets = packets(&file);
     let here = || packets.iter().filter(|packet| packet.interface == BOTTLENECK);
     let count = |words: &str| here().filter(|packet| packet.says(words)).count() as u64;
     let (evicted, refused) = (count("dropped while it waited"), count("dropped: the queue is full"));
     assert!(evicted > 0 && refused > 0, "{evicted}, {refused}");
-    assert_eq!(here().count() as u64, tables.links[0].arrived_packets + evicted);
+    assert_eq!(here().count() as u64, tables.links[0].arrived_packets + evicted + 8);
     assert_eq!(tables.links[0].dropped_packets, evicted + refused);
 }
 
@@ -258,4 +261,113 @@ fn tshark_counts_the_retransmissions_that_were_sent_and_no_ack_of_what_was_not()
     assert!(noted <= sent && noted > 0);
     assert_eq!(again, sent);
     assert_eq!(count("tcp.analysis.ack_lost_segment or tcp.analysis.lost_segment"), Some(0));
+}
+
+/// What tshark notes of each packet of `file`: the number of the packet, its first byte, and the notes.
+fn notes(file: &Path) -> Option<Vec<(usize, [String; 3])>> {
+    let fields = ["frame.number", "ip.src", "tcp.seq_raw", "_ws.expert.message"];
+    let fields = fields.iter().flat_map(|field| ["-e", field]);
+    let text = tshark(file, &["-Y", "_ws.expert", "-T", "fields"].into_iter().chain(fields).collect::<Vec<_>>())?;
+    let row = |line: &str| {
+        let mut cells = line.split('\t').map(str::to_owned);
+        let number = cells.next().unwrap().parse().unwrap();
+        (number, [(); 3].map(|()| cells.next().unwrap()))
+    };
+    Some(text.lines().map(row).collect())
+}
+
+#[test]
+fn a_capture_is_what_the_sender_sees_and_tshark_notes_nothing_that_is_not_so() {
+    let (file, tables) = captured_of(SCENARIO, Point::Sender, "sender.pcapng");
+    let Some(notes) = notes(&file) else { return };
+    let bytes = std::fs::read(&file).unwrap();
+    let packets = packets(&bytes);
+    assert!(packets.is_sorted_by_key(|packet| packet.nanos) && packets.iter().all(|packet| packet.interface == 0));
+    let (mut opened, mut again) = (0, 0);
+    for (number, [source, sequence, note]) in &notes {
+        let packet = &packets[number - 1];
+        let mut earlier = packets[..number - 1].iter().filter(|other| other.source() == packet.source());
+        match note.as_str() {
+            note if note.starts_with("Connection establish") => opened += 1,
+            note if note.starts_with("Duplicate ACK") => {
+                assert!(earlier.any(|other| other.header[28..32] == packet.header[28..32]), "{number}: {note}");
+            }
+            // Up to version 4.0 tshark takes what leaves less than the RTT of the handshake after the newest segment
+            // for out of order, also in a capture of a real sender. It is a retransmission nevertheless.
+            note if note.contains("retransmission") || note.contains("out-of-order") => {
+                again += 1;
+                assert!(earlier.any(|other| other.sequence() == packet.sequence()), "{number}: {source} {sequence}");
+            }
+            note => panic!("{number}: {note}"),
+        }
+    }
+    // The SYN and the SYN-ACK of four connections.
+    assert_eq!(opened, 8);
+    assert_eq!(again, tables.flows.iter().map(|flow| flow.retransmitted_packets).sum::<u64>());
+}
+
+#[test]
+fn a_connection_is_opened_before_its_first_data() {
+    const PATH: &str = r#"duration = "2s"
+        path.rate = "5mbit"
+        path.rtt = "40ms"
+        path.queue = "50p"
+        flows = [
+          { cc = "newreno", start = "1s", transport = { ecn = "accurate", receive_window = 100 } },
+          { cc = "newreno", profile = "freebsd-9" },
+        ]"#;
+    let (file, _) = captured_of(PATH, Point::Sender, "opening.pcapng");
+    let bytes = std::fs::read(&file).unwrap();
+    let packets = packets(&bytes);
+    // The run begins a day into 1970.
+    let ms = |packet: &Packet<'_>| packet.nanos as i64 / 1_000_000 - 86_400_000;
+    let word = |packet: &Packet<'_>, at: usize| u32::from_be_bytes(packet.header[at..at + 4].try_into().unwrap());
+    let of = |flow: u8| {
+        let mine = packets.iter().filter(|packet| packet.header[15] == flow || packet.header[19] == flow);
+        mine.take(4).map(|packet| (ms(packet), packet.header[32] & 1, packet.header[33])).collect::<Vec<_>>()
+    };
+    // With a handshake data leave an RTT after the start. AE, CWR and ECE with the SYN ask for accurate ECN, CWR alone
+    // agrees and confirms, and ACE counts from 5.
+    assert_eq!(of(1), [(1000, 1, 0xc2), (1040, 0, 0x92), (1040, 0, 0x90), (1040, 1, 0x50)]);
+    // Without one the connection is open as the flow starts.
+    assert_eq!(of(2), [(-40, 0, 0x02), (0, 0, 0x12), (0, 0, 0x10), (0, 0, 0x10)]);
+    let first: Vec<_> = packets.iter().filter(|packet| packet.header[15] == 1 || packet.header[19] == 1).collect();
+    // 144,800 bytes of window are shifted by two bits; the largest segment is told without options.
+    assert_eq!(first[1].header[40..44], [2, 4, 5, 0xb4]);
+    assert_eq!(first[1].header[56..60], [1, 3, 3, 2]);
+    let ack = first.iter().find(|packet| packet.source()[1] == 128 && packet.header[33] & 2 == 0).unwrap();
+    assert_eq!(u16::from_be_bytes(ack.header[34..36].try_into().unwrap()), 36_200);
+    // Data echo the SYN-ACK, which left 20 ms before, and then the ACKs.
+    assert_eq!((word(first[3], 44), word(first[3], 48)), (86_401_040, 86_401_020));
+    let later = first.iter().find(|packet| packet.payload() > 0 && packet.nanos >= ack.nanos).unwrap();
+    assert_eq!(word(later, 48), word(ack, 44));
+}
+
+#[test]
+fn every_place_sees_the_opening_when_it_passes() {
+    const PATH: &str = r#"
+        duration = "1s"
+        path = { rate = "5mbit", rtt = "40ms", queue = "50p", reverse = { rate = "1mbit" } }
+        flows = [{ cc = "newreno" }]
+    "#;
+    let opening = |point: Point, name: &str| {
+        let (file, _) = captured_of(PATH, point, name);
+        let bytes = std::fs::read(&file).unwrap();
+        let first =
+            packets(&bytes).into_iter().map(|packet| (packet.nanos / 1_000_000 - 86_400_000, packet.header[33]));
+        first.take(3).collect::<Vec<_>>()
+    };
+    assert_eq!(opening(Point::Sender, "at-sender.pcapng"), [(0, 0x02), (40, 0x12), (40, 0x10)]);
+    assert_eq!(opening(Point::Receiver, "at-receiver.pcapng"), [(20, 0x02), (20, 0x12), (60, 0x10)]);
+    // Both ways, and what the tables do not know: two packets there, one back.
+    let (file, tables) = captured_of(PATH, Point::Bottleneck, "at-bottleneck.pcapng");
+    let bytes = std::fs::read(&file).unwrap();
+    let seen = packets(&bytes);
+    assert!(seen.iter().all(|packet| packet.interface == 0));
+    let data = seen.iter().filter(|packet| packet.payload() > 0).count() as u64;
+    let acks = seen.iter().filter(|packet| packet.source()[1] == 128).count() as u64;
+    assert_eq!([data, acks], [tables.links[0].arrived_packets, tables.links[1].arrived_packets + 1]);
+    assert_eq!(seen.len() as u64, data + acks + 2);
+    let all = opening(Point::All, "at-all.pcapng");
+    assert_eq!(all[0], (0, 0x02));
 }

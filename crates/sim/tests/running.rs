@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{plan, run};
 use control::{Ack, Context, Controller, ControllerRef, Loss, Parameters};
-use engine::{Engine as _, Failure, Job, Stopwatch, Watch};
+use engine::{CaptureTo, Engine as _, Failure, Job, Stopwatch, Watch};
+use record::pcapng::Point;
 use sim::Simulator;
 
 const SCENARIO: &str = r#"
@@ -94,7 +95,8 @@ impl Write for Full {
 
 #[test]
 fn a_capture_that_cannot_be_written_is_one_sentence() {
-    let simulator = Simulator { capture: Some(Box::new(Full)), ..Simulator::default() };
+    let simulator =
+        Simulator { capture: Some(CaptureTo { writer: Box::new(Full), point: Point::Sender }), ..Simulator::default() };
     let failure = simulator.run(&job(), &Watch::default()).expect_err("there is no room");
     assert_eq!(failure.to_string(), "the capture cannot be written: no storage space");
 }

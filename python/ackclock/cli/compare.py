@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -69,6 +68,7 @@ def compare(
     force: output.ForceOption = False,
     csv: output.CsvOption = False,
     pcap: output.PcapOption = None,
+    pcap_at: output.PcapAtOption = None,
     as_json: output.JsonOption = False,
 ) -> None:
     """Compare controllers on one path, or beside a call in a home network.
@@ -81,8 +81,9 @@ def compare(
     names = [one.name for one in compared]
     output.check_share("--loss", loss)
     factories = [one.factory for one in compared if one.factory is not None]
-    simulator = Simulator(threads, factories)
-    engine = _engine_of(live, Live(retries, gso_max_segs=gso_max_segs), simulator, pcap)
+    where = output.place(pcap, pcap_at)
+    simulator = Simulator(threads, factories, where)
+    engine = _engine_of(live, Live(retries, gso_max_segs=gso_max_segs, pcap_at=where), simulator)
     report = output.Report(out, force, csv, as_json, figures, open_report)
     report.check()
     common: dict[str, Any] = {"duration": duration, "warmup": warmup, "profile": profile}
@@ -121,7 +122,7 @@ def compare(
     outcome.run(points, engine)
 
 
-def _engine_of(live: bool, engine: Live, simulator: Simulator, pcap: Path | None) -> Engine:
+def _engine_of(live: bool, engine: Live, simulator: Simulator) -> Engine:
     """The engine. Options of the other engine are refused."""
     if not live:
         if engine.retries:
@@ -130,7 +131,6 @@ def _engine_of(live: bool, engine: Live, simulator: Simulator, pcap: Path | None
             raise InputError("--gso-max-segs: only live runs send in trains, with --live")
         return simulator
     check_built_in()
-    for option, given in (("--threads", simulator.threads), ("--pcap", pcap)):
-        if given is not None:
-            raise InputError(f"{option}: cannot be combined with --live")
+    if simulator.threads is not None:
+        raise InputError("--threads: cannot be combined with --live")
     return engine

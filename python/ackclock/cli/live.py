@@ -24,6 +24,8 @@ def live(
     open_report: output.OpenOption = False,
     force: output.ForceOption = False,
     csv: output.CsvOption = False,
+    pcap: output.PcapOption = None,
+    pcap_at: output.PcapAtOption = None,
     as_json: output.JsonOption = False,
 ) -> None:
     """Run one scenario on the kernel's TCP, in real time.
@@ -31,6 +33,6 @@ def live(
     Example: `ackclock live examples/quickstart.toml --set duration=20s --out results`
     """
     check_built_in()
-    engine = Live(retries, gso_max_segs=gso_max_segs)
+    engine = Live(retries, gso_max_segs=gso_max_segs, pcap_at=output.place(pcap, pcap_at))
     report = output.Report(out, force, csv, as_json, figures, open_report)
-    run_scenario(file, engine, settings, seed, repeat, report)
+    run_scenario(file, engine, settings, seed, repeat, report, pcap)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.cells import cell_len
@@ -87,6 +87,12 @@ FiguresOption = Annotated[
 ]
 OpenOption = Annotated[bool, typer.Option("--open", help="Open the report in the browser (with --out).")]
 PcapOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a packet capture (pcapng).")]
+
+PcapPoint = Literal["sender", "receiver", "bottleneck", "all"]
+
+PcapAtOption = Annotated[
+    PcapPoint | None, typer.Option(help="Where the packet capture is taken.  [default: sender]")
+]
 RetriesOption = Annotated[
     int,
     typer.Option(min=0, max=MOST_RETRIES, help="How often a live run past its error budget is repeated."),
@@ -286,6 +292,13 @@ def cached(
         if count := engine.count():
             notes.print(f"{count} live runs are taken from {out}", markup=False, soft_wrap=True)
         yield engine, folder
+
+
+def place(pcap: Path | None, pcap_at: PcapPoint | None) -> PcapPoint:
+    """Where packets are captured. Refused where nothing is written."""
+    if pcap is None and pcap_at is not None:
+        raise InputError("--pcap-at: is for packet captures; --pcap FILE writes one")
+    return pcap_at or "sender"
 
 
 def captures(pcap: Path | None, names: Sequence[str]) -> list[str | None]:

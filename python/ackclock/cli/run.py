@@ -37,6 +37,7 @@ def run(
     force: output.ForceOption = False,
     csv: output.CsvOption = False,
     pcap: output.PcapOption = None,
+    pcap_at: output.PcapAtOption = None,
     as_json: output.JsonOption = False,
 ) -> None:
     """Run one scenario; with `--beside live` in real time on the kernel's TCP too.
@@ -44,14 +45,14 @@ def run(
     Example: `ackclock run examples/quickstart.toml --set path.queue=1bdp --repeat 5 --out results`
     """
     report = output.Report(out, force, csv, as_json, figures, open_report)
+    simulator = Simulator(threads, pcap_at=output.place(pcap, pcap_at))
     if beside is None:
         if retries:
             raise InputError("--retries: only live runs are repeated, with --beside live")
-        return run_scenario(file, Simulator(threads), settings, seed, repeat, report, pcap)
+        return run_scenario(file, simulator, settings, seed, repeat, report, pcap)
     check_built_in()
-    if pcap is not None:
-        raise InputError("--pcap: cannot be combined with --beside live")
-    run_beside(file, Simulator(threads), Live(retries), settings, seed, repeat, report)
+    engine = Live(retries, pcap_at=simulator.pcap_at)
+    run_beside(file, simulator, engine, settings, seed, repeat, report, pcap)
     return None
 
 
@@ -102,6 +103,7 @@ def run_beside(
     seed: int | None,
     repeat: int,
     report: output.Report,
+    pcap: Path | None,
 ) -> None:
     """Runs the scenario of a file simulated and live, each under a name of its own, and ends the command."""
     report.check()
@@ -116,7 +118,7 @@ def run_beside(
         named = [*given, ("name", json.dumps(f"{title}, {label}"))]
         scenarios[label] = _engine.resolve(text, str(file), named)
     engine = Beside({scenarios["simulated"]: simulator, scenarios["live"]: live})
-    points = output.points(scenarios, seed, repeat, None)
+    points = output.points(scenarios, seed, repeat, pcap)
     output.preflight(list(scenarios.values()), repeat, engine)
     from ackclock.cli.outcome import Outcome
 

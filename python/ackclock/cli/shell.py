@@ -49,6 +49,8 @@ def shell(
         Path | None,
         typer.Option(metavar="FILE", help="Log each packet at the queue from near to far, as mm-link does."),
     ] = None,
+    pcap: output.PcapOption = None,
+    pcap_at: output.PcapAtOption = None,
     gso_max_segs: output.GsoOption = None,
     meter: Annotated[bool, typer.Option("--meter", help="Print rates and queue once a second.")] = False,
     out: output.OutOption = None,
@@ -82,11 +84,14 @@ def shell(
     resolved = _engine.resolve_json(json.dumps(document), output.overrides(settings))
     if os.geteuid() != 0:
         _engine.become_root()
+    (capture,) = output.captures(pcap, ["session"])
+    where = output.place(pcap, pcap_at)
     near = command or [os.environ.get("SHELL") or "/bin/sh"]
     first = int(json.loads(resolved)["seed"]) if seed is None else seed
     with _lent_terminal(), _standard_output_for_json(as_json):
-        status, ran, log_failed = _engine.shell(
-            resolved, first, near, _words(far), log, _Meter() if meter else None, gso_max_segs
+        told = _Meter() if meter else None
+        status, ran, failed = _engine.shell(
+            resolved, first, near, _words(far), log, told, gso_max_segs, capture, where
         )
     run = _session(Run.from_engine(ran, resolved, first))
     whole = run.summary("shell")
@@ -103,9 +108,10 @@ def shell(
         status = status or INVALID
     if status != 0 and not far and ran.engine["turned_away"]:
         notes.print('ackclock: nobody answered at the far end; --far "COMMAND" runs a server there')
-    if log_failed is not None:
-        notes.print(f"ackclock: --log {log}: it is not whole: {log_failed}", markup=False, soft_wrap=True)
-        status = status or 2
+    for option, file, why in zip(("--log", "--pcap"), (log, pcap), failed, strict=True):
+        if why is not None:
+            notes.print(f"ackclock: {option} {file}: it is not whole: {why}", markup=False, soft_wrap=True)
+            status = status or 2
     raise typer.Exit(status)
 
 

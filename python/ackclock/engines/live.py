@@ -31,6 +31,8 @@ class Live:
     """How many run at the same time. They slow each other down, which shows in each run's lateness."""
     gso_max_segs: int | None = None
     """How many segments TCP sends at once, at most; none leaves it to the kernel."""
+    pcap_at: str = "sender"
+    """Where packet captures are taken: ``sender``, ``receiver``, ``bottleneck`` or ``all``."""
     any_controller = True
 
     def check(self, resolved: str) -> None:
@@ -50,7 +52,8 @@ class Live:
                 while waiting and len(running) < self.at_once:
                     index, number = waiting.popleft()
                     job = jobs[index]
-                    batch = _engine.live(plans[job.resolved], job.seed, self.gso_max_segs)
+                    plan = plans[job.resolved]
+                    batch = _engine.live(plan, job.seed, self.gso_max_segs, job.pcap, self.pcap_at)
                     running[index] = _Attempt(number, batch)
                 for index, attempt in list(running.items()):
                     found = attempt.batch.next(POLL_S / len(running))

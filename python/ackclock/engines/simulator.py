@@ -19,6 +19,8 @@ class Simulator:
     """One a core by default."""
     controllers: Sequence[Callable[[], Any]] = ()
     """Makers of the controllers that are written in Python."""
+    pcap_at: str = "sender"
+    """Where packet captures are taken: ``sender``, ``receiver``, ``bottleneck`` or ``all``."""
     any_controller = False
 
     def check(self, resolved: str) -> None:
@@ -31,6 +33,7 @@ class Simulator:
             threads=self.threads,
             controllers=list(self.controllers),
             pcap=[job.pcap for job in jobs],
+            pcap_at=self.pcap_at,
         )
         for index, run in drained(batch, progress):
             yield index, Run.from_engine(run, jobs[index].resolved, jobs[index].seed)

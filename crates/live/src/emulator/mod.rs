@@ -3,6 +3,7 @@
 //! One thread. Writing to a device runs the TCP that receives, and what that sends in return is there to be read at
 //! once.
 
+pub(crate) mod capture;
 mod header;
 pub(crate) mod log;
 pub(crate) mod offload;
@@ -17,6 +18,7 @@ use record::{EventKind, EventRow, FlowMeter, Histogram, seconds};
 use rustix::io::{Errno, read, write};
 use units::{Span, Time};
 
+use self::capture::Capture;
 use self::header::Header;
 use self::offload::{LONGEST, PREFIX, Train};
 use self::path::{InTransit, LinkTables, Path};
@@ -120,6 +122,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) events: bool,
     /// Set when all threads are to end.
     pub(crate) halt: &'a AtomicBool,
+    /// A packet capture of what passes.
+    pub(crate) capture: Option<Capture>,
 }
 
 /// What the emulator has to say in the end.
@@ -279,6 +283,9 @@ impl<'a> Emulator<'a> {
         }
         let end = usize::from(!packet.reverse);
         let bytes = &self.pool.at(packet.place)[..PREFIX + packet.size as usize];
+        if let Some(capture) = &mut self.settings.capture {
+            capture.arrives(now, packet, &bytes[PREFIX..]);
+        }
         self.dropped += u64::from(write(self.devices[end], bytes) != Ok(bytes.len()));
         // What an ACK lets out is there already.
         self.fresh[end] |= packet.reverse && !self.broken[end];
@@ -351,14 +358,35 @@ impl<'a> Emulator<'a> {
             let length = train.copy(index, self.pool.at(place));
             self.dropped += u64::from(length.is_none());
             match length.and_then(|length| self.identify(now, place, length, reverse)) {
-                Some(packet) => self.path.offer(now, packet),
+                Some(packet) => self.offer(now, packet),
                 None => self.pool.release(place),
-            }
-            while let Some(packet) = self.path.poll_dropped() {
-                self.release_dropped(&packet);
             }
         }
         train.packets()
+    }
+
+    /// `packet` enters the path, which may drop it or others.
+    fn offer(&mut self, now: Time, packet: InTransit) {
+        self.path.offer(now, packet);
+        let mut discarded = None;
+        while let Some((dropped, why)) = self.path.poll_dropped() {
+            if dropped.place == packet.place {
+                discarded = Some(why);
+                continue;
+            }
+            if let Some(capture) = &mut self.settings.capture {
+                let bytes = &self.pool.at(dropped.place)[PREFIX..PREFIX + dropped.size as usize];
+                capture.leaves_queue(now, &dropped, bytes, why);
+            }
+            self.release_dropped(&dropped);
+        }
+        if let Some(capture) = &mut self.settings.capture {
+            let bytes = &self.pool.at(packet.place)[PREFIX..PREFIX + packet.size as usize];
+            capture.enters(now, &packet, bytes, discarded);
+        }
+        if discarded.is_some() {
+            self.release_dropped(&packet);
+        }
     }
 
     /// `packet` was lost or dropped on the path.

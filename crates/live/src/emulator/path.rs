@@ -87,7 +87,7 @@ pub(crate) struct Path {
 struct Observer {
     events: Option<Vec<EventRow>>,
     /// Lost or dropped, and not yet handed out.
-    dropped: Vec<InTransit>,
+    dropped: Vec<(InTransit, Discard)>,
     /// The link whose queue is logged.
     log: Option<(u32, Log)>,
 }
@@ -122,7 +122,7 @@ impl Tap<InTransit> for Observer {
         if why != Discard::Lost {
             self.log(link, Entry::Drop { at, size });
         }
-        self.dropped.push(packet);
+        self.dropped.push((packet, why));
     }
 
     fn event(&mut self, row: EventRow) {
@@ -193,8 +193,8 @@ impl Path {
         Time::ZERO + now.since(self.start())
     }
 
-    /// A packet that the links lost or dropped.
-    pub(crate) fn poll_dropped(&mut self) -> Option<InTransit> {
+    /// A packet that the links lost or dropped, and why.
+    pub(crate) fn poll_dropped(&mut self) -> Option<(InTransit, Discard)> {
         self.observer.dropped.pop()
     }
 
@@ -339,7 +339,7 @@ mod tests {
         for place in 0..4 {
             path.offer(at(100_000), packet(place, false));
         }
-        assert_eq!(path.poll_dropped().map(|packet| packet.place), Some(3));
+        assert_eq!(path.poll_dropped().map(|(packet, _)| packet.place), Some(3));
         path.offer(at(101_300), packet(4, true));
         // Nobody looks for half a second.
         let expected = [(0, at(111_200)), (4, at(111_300)), (1, at(112_400)), (2, at(113_600))];
