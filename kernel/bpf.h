@@ -278,17 +278,17 @@ struct probe_value {
 	u64 divisor;
 };
 
-/* What the loader asks for, and is told. */
+/* What the loader asks for, and what is reported to it. */
 struct probe_control {
 	/* Shortest time between two records of a flow, in nanoseconds; off at the start. */
 	u64 interval;
-	/* A record at every so-manieth ACK of a flow instead, from the first on; 0 for none. */
+	/* A record at every n-th ACK of a flow instead, from the first on; 0 for none. */
 	u64 acks;
 	/* Records that found no room. */
 	u64 missed;
 } probe_control SEC(".data.probe") = {.interval = ~0ull};
 
-/* The kernel does not say when an ACK is over: what it left is told at the next callback. */
+/* The kernel does not say when an ACK is over: what it left is reported at the next callback. */
 #define PROBES_AT_ONCE false
 
 /* Whether a flow's turn has come at `now`, in microseconds; `turn` is the time of its last record, or how many ACKs it

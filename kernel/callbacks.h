@@ -2,7 +2,7 @@
 /*
  * Turns the kernel's callbacks into the events of crates/control, so that a controller reads like its file there. The
  * kernel asks for a threshold (ssthresh) before it says what for; what for shows in the callback that follows at once,
- * and that is where the one event that it was is told:
+ * and that is where the one event that it was is reported:
  *
  * | kernel | event |
  * | --- | --- |

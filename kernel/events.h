@@ -42,7 +42,7 @@ struct events {
 	/* Window and threshold as this controller last left them to the kernel: others mean that the stack changed them. */
 	u32 window;
 	u32 threshold;
-	/* When the present ACK came, microseconds, and whether what it left is to be told yet. */
+	/* When the present ACK came, microseconds, and whether what it left is not reported yet. */
 	u64 acked_at;
 	bool owing;
 	u64 probe_turn;

@@ -116,7 +116,7 @@ struct rate_sample {
 
 /* ---- reaching into a socket ---- */
 
-/* The connection of the callback that runs on this thread: for what is not told of which connection it is asked. */
+/* The connection of the callback that runs on this thread, for functions that are not handed the connection. */
 static _Thread_local struct connection *ack_present __attribute__((unused));
 
 inline_always struct connection *ack_connection(const struct sock *sk) { return (struct connection *)sk; }

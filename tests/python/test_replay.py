@@ -80,8 +80,8 @@ def test_calls_are_read_with_arguments_and_results() -> None:
     )
     nested = action("recvmsg(4, {msg_name(...)=..., msg_iov(1)=[{..., 2000}], msg_flags=0}, 0) = 5 (bytes)")
     assert (nested.result, nested.errno) == (5, None)
-    told = action('setsockopt(4, SOL_TCP, TCP_CONGESTION, "reno", 4) = 0')
-    assert told.arguments == [4, "SOL_TCP", "TCP_CONGESTION", "reno", 4]
+    call = action('setsockopt(4, SOL_TCP, TCP_CONGESTION, "reno", 4) = 0')
+    assert call.arguments == [4, "SOL_TCP", "TCP_CONGESTION", "reno", 4]
     assert action("bind(3, {sa_family = AF_INET, sin_port = htons(8080)}, ...) = 0").name == "bind"
 
 

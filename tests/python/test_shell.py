@@ -153,8 +153,8 @@ def test_both_ends_have_names_that_nobody_else_sees(tmp_path):
     words = [sys.executable, "-c", lookup]
     look_up = shlex.join([*words, str(near), "near", "server"])
     wait = f"until [ -s {far} ]; do sleep 0.01; done; exec {look_up}"
-    told = "echo $MAHIMAHI_BASE > base"
-    command = ["sh", "-c", f"cd {tmp_path}; {told}; ls /tmp > there; {wait}"]
+    base = "echo $MAHIMAHI_BASE > base"
+    command = ["sh", "-c", f"cd {tmp_path}; {base}; ls /tmp > there; {wait}"]
     status, _, _ = _engine.shell(resolved(), 1, command, [*words, str(far), "far", "near", "localhost"])
     assert status == 0
     assert near.read_text() == "['10.0.0.1', '10.0.0.2']\n"

@@ -266,7 +266,7 @@ pub struct Restart {
 pub struct Loss {
     /// Segments in flight when it was detected, before any was deemed lost (FlightSize, RFC 5681).
     pub in_flight: u32,
-    /// Segments deemed lost that no ACK has told of (see [`Ack::newly_lost`]).
+    /// Segments deemed lost that no ACK has reported (see [`Ack::newly_lost`]).
     pub newly_lost: u32,
     /// For a timeout: not the first of a row, or the window of data was already reduced for a loss.
     pub again: bool,

@@ -42,7 +42,7 @@ pub(crate) struct Connection {
     persist: Persist,
     their_scale: u8,
     our_scale: u8,
-    /// The receive window of the other side, in bytes, now and at most, and the number of the packet that told it.
+    /// The receive window of the other side, in bytes, now and at most, and the number of the packet that announced it.
     window: u64,
     largest_window: u64,
     window_from: u64,

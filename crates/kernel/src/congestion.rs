@@ -206,7 +206,7 @@ pub(crate) fn read_section(map: &dyn MapCore) -> Result<Vec<u8>, LoadError> {
 pub enum ProbeTurns {
     /// At least this far apart.
     Every(Span),
-    /// Every so-manieth, from the first on; 1 is each.
+    /// Every n-th, from the first on; 1 is each.
     Acks(u32),
 }
 

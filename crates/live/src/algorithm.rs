@@ -28,7 +28,7 @@ pub trait Algorithm: Send {
         let _ = sampling;
     }
 
-    /// Hands out what they have told since the last time.
+    /// Hands out what they have reported since the last time.
     fn drain(&mut self, out: &mut dyn FnMut(Internal<'_>)) {
         let _ = out;
     }

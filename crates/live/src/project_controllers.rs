@@ -35,18 +35,18 @@ impl Algorithms for ProjectControllers {
             return InKernel.load(cc, parameters);
         }
         let loaded = kernel::Congestion::load(cc, parameters, 1).map_err(|error| error.to_string())?;
-        Ok(Box::new(Twin { loaded, problem: None }))
+        Ok(Box::new(LoadedController { loaded, problem: None }))
     }
 }
 
 /// One that leaves the kernel when this is dropped.
-struct Twin {
+struct LoadedController {
     loaded: kernel::Loaded,
-    /// What went wrong and was not told yet.
+    /// What went wrong and was not reported yet.
     problem: Option<String>,
 }
 
-impl Algorithm for Twin {
+impl Algorithm for LoadedController {
     fn name(&self) -> &str {
         self.loaded.name()
     }

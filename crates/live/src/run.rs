@@ -217,7 +217,7 @@ fn settings(plan: &Plan) -> Vec<Setting> {
         // Buffers never limit the window: the simulator's have no end.
         ("tcp_rmem", "4096 8388608 268435456".to_owned()),
         ("tcp_wmem", "4096 4194304 268435456".to_owned()),
-        // What one flow learnt of the path is not told to the next.
+        // What one flow learnt of the path is not cached for the next.
         ("tcp_no_metrics_save", "1".to_owned()),
         flag("tcp_sack", options.sack),
         flag("tcp_timestamps", options.timestamps),

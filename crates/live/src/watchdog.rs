@@ -7,7 +7,7 @@ use units::{Span, Time};
 
 use crate::emulator::Clock;
 
-/// Whoever waits looks up so often.
+/// A thread that waits looks for a stop request so often.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Why there is no result.

@@ -1,4 +1,4 @@
-//! What a controller written in Python is told: the events of `control` as objects with attributes.
+//! The events that a controller written in Python is notified of: those of `control`, as objects with attributes.
 //!
 //! Times and spans are seconds, rates bits per second; what is not known is `None`.
 

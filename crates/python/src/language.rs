@@ -118,7 +118,7 @@ pub(crate) fn controller_file(cc: &str) -> Option<PathBuf> {
 /// What the plan of a resolved scenario says.
 #[pyfunction]
 pub(crate) fn inspect<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'py, PyAny>> {
-    // Whoever resolved it has looked at the names.
+    // The names were checked when it was resolved.
     let plan = plan(resolved, true).map_err(|error| exception(py, &error))?;
     let flows = plan.flows.iter().map(|flow| {
         json!({

@@ -62,8 +62,8 @@ pub(crate) fn shell(
                 Ok(reading) => {
                     if let Some(meter) = &meter {
                         let [to_far, to_near] = reading.delivered_bytes;
-                        let told = (reading.elapsed.as_secs_f64(), to_far, to_near, reading.queue_packets);
-                        interrupted = meter.call1(py, told).map(drop);
+                        let values = (reading.elapsed.as_secs_f64(), to_far, to_near, reading.queue_packets);
+                        interrupted = meter.call1(py, values).map(drop);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => interrupted = py.check_signals(),

@@ -42,7 +42,7 @@ kinds! {
         DeemedLost = "deemed-lost",
         /// A segment was sent again.
         Retransmission = "retransmission",
-        /// The controller was told of a loss; the value is its window before, in segments.
+        /// The controller was notified of a loss; the value is its window before, in segments.
         LossEvent = "loss-event",
         /// Recovery ended.
         Recovered = "recovered",
@@ -52,7 +52,7 @@ kinds! {
         TailLossProbe = "tail-loss-probe",
         /// A reduction turned out to be spurious.
         Spurious = "spurious",
-        /// The controller was told of congestion marks.
+        /// The controller was notified of congestion marks.
         Ecn = "ecn",
     }
 }

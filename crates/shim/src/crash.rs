@@ -34,7 +34,7 @@ struct Action(libc::sigaction);
 unsafe impl Send for Action {}
 unsafe impl Sync for Action {}
 
-/// Runs `code` of the file `name`, which a crash in it is told by.
+/// Runs `code` of the file `name`, which the message of a crash in it gives.
 pub(crate) fn naming<R>(name: &CStr, code: impl FnOnce() -> R) -> R {
     PREPARED.call_once(prepare);
     let outer = RUNNING.replace(name.as_ptr());

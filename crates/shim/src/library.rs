@@ -65,7 +65,7 @@ pub(crate) struct Library {
     handle: NonNull<c_void>,
     /// What it was loaded from: while it is open, no other has its path.
     _file: File,
-    /// What a crash is told by.
+    /// Its name in the message of a crash.
     name: CString,
     /// Into the object, which stays loaded as long as this.
     ops: &'static Ops,

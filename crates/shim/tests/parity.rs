@@ -102,12 +102,12 @@ fn difference(pair: &Pair, parameters: &Parameters, recording: &Recording, seed:
     let c = recording.play(pair.source.build(parameters).unwrap().as_mut(), seed);
     let differs = |&i: &usize| (c[i].0 - rust[i].0.floor().max(1.0)).abs() > pair.rounding;
     (0..rust.len()).find(differs).map(|i| {
-        let told = (i.saturating_sub(12)..=i).map(|i| {
+        let events = (i.saturating_sub(12)..=i).map(|i| {
             let (at, event) = &recording.events[i];
             format!("{at} {event:?}: Rust {:?}, C {:?}", rust[i], c[i])
         });
-        let told = told.collect::<Vec<_>>().join("\n");
-        format!("{} with {parameters:?} differs after event {i} of {}:\n{told}", pair.name, rust.len())
+        let events = events.collect::<Vec<_>>().join("\n");
+        format!("{} with {parameters:?} differs after event {i} of {}:\n{events}", pair.name, rust.len())
     })
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Recorder {
 /// The meter of a flow without ends.
 pub(crate) const NO_METER: u32 = u32::MAX;
 
-/// Rows are due at every so-manieth ACK: this many, or never.
+/// Rows are due at every n-th ACK: n, or 0 for never.
 fn every_acks(sampling: Sampling) -> u32 {
     match sampling {
         Sampling::Acks(n) => n,

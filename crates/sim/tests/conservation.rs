@@ -1,4 +1,4 @@
-//! What holds in every network, whoever sends whatever across it: no packet appears from nowhere or vanishes.
+//! What holds in every network, whatever is sent across it: no packet appears from nowhere or vanishes.
 
 #[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;

@@ -121,8 +121,8 @@ class Outcome:
             page.details(f"scenario of {label}, seed {seeds}", json.dumps(of_label[0].scenario, indent=2))
             for run in of_label:
                 if run.engine["kind"] == "live":
-                    told = json.dumps(run.engine, indent=2)
-                    page.details(f"how far {label}, seed {run.seed} can be trusted", told)
+                    about = json.dumps(run.engine, indent=2)
+                    page.details(f"how far {label}, seed {run.seed} can be trusted", about)
         page.details("versions and host", json.dumps(host(), indent=2))
         page.write(folder / "index.html")
         write_json(folder / "summary.json", self._document(runs, summaries))

@@ -105,7 +105,7 @@ struct Flow {
     train: u32,
 }
 
-/// What the emulator is told.
+/// The arguments of an emulator.
 pub(crate) struct Settings<'a> {
     pub(crate) clock: Clock,
     pub(crate) flows: Flows<'a>,

@@ -74,7 +74,7 @@ impl Default for Traced {
 pub(crate) struct Report {
     pub(crate) flows: Vec<FlowTotals>,
     pub(crate) series: FlowSeries,
-    /// As controllers told it, one controller after the other.
+    /// As controllers reported them, one controller after the other.
     pub(crate) probes: Vec<ProbeValue>,
     pub(crate) events: Vec<EventRow>,
     /// Connections that broke, one sentence each.

@@ -12,12 +12,12 @@ pub(crate) struct ProbeValue {
     pub(crate) value: f64,
 }
 
-/// TCP reads its clock in whole microseconds, a moment after the trace told of the ACK: no longer than this.
+/// TCP reads its clock in whole microseconds, a moment after the trace reported the ACK: no longer than this.
 const MOMENT: Span = Span::from_micros(100);
 const RESOLUTION: Span = Span::from_micros(1);
 
-/// The table, in the order of time. Of a flow that has a row in `every_ack` for each ACK, what was told at one has the
-/// time of its row.
+/// The table, in the order of time. Of a flow that has a row in `every_ack` for each ACK, what was reported at one has
+/// the time of its row.
 pub(crate) fn table(mut values: Vec<ProbeValue>, every_ack: Option<&FlowSeries>) -> Probes {
     if let Some(series) = every_ack {
         let acks = AckTimes::of(series);
@@ -61,7 +61,7 @@ mod tests {
         FlowSeries { time_s: time_s.to_vec(), flow: flow.to_vec(), ..FlowSeries::default() }
     }
 
-    fn told(nanos: u64, flow: u32) -> ProbeValue {
+    fn reported(nanos: u64, flow: u32) -> ProbeValue {
         ProbeValue { at: Time::from_nanos(nanos), flow, name: "interval", value: 1.0 }
     }
 
@@ -70,14 +70,18 @@ mod tests {
         let rows = series(&[1.000_000_7, 1.5, 2.000_000_9], &[0, 1, 0]);
         // By a clock of whole microseconds: after the ACK, at its end rounded down, of another flow, and nowhere near
         // one.
-        let values =
-            vec![told(1_000_004_000, 0), told(2_000_000_000, 0), told(1_500_002_000, 1), told(1_700_000_000, 0)];
+        let values = vec![
+            reported(1_000_004_000, 0),
+            reported(2_000_000_000, 0),
+            reported(1_500_002_000, 1),
+            reported(1_700_000_000, 0),
+        ];
         assert_eq!(table(values, Some(&rows)).time_s, [1.000_000_7, 1.5, 1.7, 2.000_000_9]);
     }
 
     #[test]
     fn without_rows_at_acks_only_the_order_changes() {
-        let values = vec![told(2_000, 0), told(1_000, 7)];
+        let values = vec![reported(2_000, 0), reported(1_000, 7)];
         let probes = table(values.clone(), None);
         assert_eq!(
             (probes.time_s, probes.flow),

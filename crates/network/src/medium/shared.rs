@@ -357,7 +357,7 @@ impl<P: Packet> Medium<P> {
             (end, end)
         } else {
             self.busy_until = data_end;
-            // Whoever understood an RTS or CTS knows how long the exchange was to take.
+            // Stations that understood an RTS or CTS set their network allocation vector to the planned end.
             let announced = !shot.before.is_zero();
             self.after_failure(data_end, data_end, shot.timeout, announced.then_some(planned))
         };

@@ -14,7 +14,7 @@ pub enum Sampling {
     Off,
     /// Once in this time, at its multiples.
     Every(Span),
-    /// At every so-manieth ACK that brings an RTT sample.
+    /// At every n-th ACK that brings an RTT sample.
     Acks(u32),
 }
 

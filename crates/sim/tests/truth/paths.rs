@@ -237,7 +237,7 @@ fn short_flows_fill_a_link_as_much_as_they_offer() {
     assert_near(tables.links[0].throughput_bps, 2.487e6, 0.02);
     assert_near(tables.flows.len() as f64, 20_000.0, 0.02);
     assert!(tables.flows[..19_000].iter().all(|flow| flow.delivered_bytes == 30_000));
-    // Whoever else is there, the starts are the same.
+    // The starts are the same whatever other flows there are.
     let settings = Arc::make_mut(&mut planned.flows[0].settings);
     (settings.cc, settings.parameters) = ("newreno".into(), Parameters::new());
     let others = run_plan(planned, 1);

@@ -92,7 +92,7 @@ fn a_fair_queue_shares_as_max_min_says() {
             ));
             assert_near(tables.flows[0].goodput_bps, tcp * 1448.0 / 1500.0, 0.005);
             assert_near(tables.flows[1].goodput_bps, datagrams * 1472.0 / 1500.0, 0.005);
-            // Whoever keeps to its share loses nothing.
+            // A flow that keeps to its share loses nothing.
             assert_eq!(tables.flows[1].loss_rate > 0.0, asked > datagrams, "{discipline}: {:?}", tables.flows[1]);
         }
     }

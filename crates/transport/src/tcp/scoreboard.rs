@@ -152,7 +152,7 @@ pub(crate) struct Scoreboard {
     to_retransmit: u32,
     rack: Rack,
     holes: Option<Box<Holes>>,
-    /// For a controller that wants to hear of each segment.
+    /// For a controller that asks for a report of each segment.
     reports: Option<Box<SegmentReports>>,
     /// Segments looked at one by one.
     #[cfg(test)]

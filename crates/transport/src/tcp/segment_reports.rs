@@ -1,4 +1,4 @@
-//! What becomes of each segment, for controllers that want to hear of it: the state in which each outstanding one
+//! What becomes of each segment, for controllers that ask for it: the state in which each outstanding one
 //! left, and the reports that wait for the controller.
 
 use std::collections::VecDeque;

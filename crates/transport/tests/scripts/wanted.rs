@@ -53,7 +53,7 @@ fn sending_again_with_nothing_outstanding_tells_the_idle_time() {
     assert_eq!(s.news().len(), 2);
 }
 
-/// What wants to hear of each segment.
+/// A controller that asks for a report of each segment.
 fn segments() -> Wants {
     Wants { segments: true, ..Wants::default() }
 }

@@ -438,8 +438,8 @@ fn an_additional_decrease_comes_when_a_round_trip_of_growth_has_not_shown_the_ba
     // red is larger, so alpha = (124 - 65)/19 = 3.105.
     assert_eq!(flow.windows(), (65.0, 64.0));
     assert!((flow.probe("alpha") - 3.105).abs() < 0.001);
-    let told = ["cnt_dec", "additional_decreases", "drained"].map(|name| flow.probe(name));
-    assert_eq!(told, [1.0, 1.0, 0.0]);
+    let values = ["cnt_dec", "additional_decreases", "drained"].map(|name| flow.probe(name));
+    assert_eq!(values, [1.0, 1.0, 0.0]);
 }
 
 #[test]

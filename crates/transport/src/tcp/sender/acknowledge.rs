@@ -211,7 +211,7 @@ impl Sender {
         Some(RateSample { is_retransmission: newest.is_retransmission(), ..sample })
     }
 
-    /// The state in which the newest segment left, for a controller that wants to hear of each.
+    /// The state in which the newest segment left, for a controller that asks for reports of each.
     #[inline(never)]
     fn state_when_sent(&mut self, summary: &AckSummary) -> Option<SentState> {
         let newest = summary.newest?;
@@ -285,7 +285,7 @@ impl Sender {
         lost
     }
 
-    /// Tells a controller that wants to hear of each segment what became of some, delivered ones first.
+    /// Reports to a controller that asks for it what became of segments, delivered ones first.
     #[inline]
     pub(super) fn report_segments(&mut self, now: Time) {
         if self.wants.segments {
