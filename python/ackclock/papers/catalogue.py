@@ -450,7 +450,10 @@ def read_paper(folder: Path) -> Paper:
 
 
 def catalogue(folder: Path = DATA) -> tuple[Paper, ...]:
-    """Every paper that ships with ackclock, by year."""
+    """The papers in the folders of ``folder``, by year; by default those that ship with ackclock.
+
+    A folder is a paper if it has a ``paper.toml``. Raises CatalogueError for one that cannot be read.
+    """
     papers = [read_paper(file.parent) for file in sorted(folder.glob("*/paper.toml"))]
     return tuple(sorted(papers, key=lambda paper: (paper.year, paper.id)))
 
