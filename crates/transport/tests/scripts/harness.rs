@@ -16,7 +16,7 @@ use transport::{
 use units::{Bytes, Random, Span, Time};
 
 pub(crate) use self::wire::{Notice, Reply, ack};
-use self::wire::{ProbeController, Tape};
+use self::wire::{ProbeController, Shared};
 
 /// A point in time.
 pub(crate) fn at(ms: u64) -> Time {
@@ -65,7 +65,7 @@ impl Transcript {
 /// A sender under a script.
 pub(crate) struct SenderScript {
     sender: Sender,
-    tape: Option<Arc<Mutex<Tape>>>,
+    shared: Option<Arc<Mutex<Shared>>>,
     now: Time,
     left: VecDeque<Data>,
     pub(crate) events: Vec<Event>,
@@ -85,11 +85,18 @@ impl SenderScript {
 
     /// The same, with a probe controller that wants more than the usual events.
     pub(crate) fn wanting(wants: Wants, options: Options, window: f64, application: Application) -> Self {
-        let tape =
-            Tape { window, threshold: window, before: window, pacing: None, wants, wake_up: None, notices: Vec::new() };
-        let tape = Arc::new(Mutex::new(tape));
-        let controller = Box::new(ProbeController(tape.clone()));
-        Self::start(options, controller, Some(tape), application)
+        let shared = Shared {
+            window,
+            threshold: window,
+            before: window,
+            pacing: None,
+            wants,
+            wake_up: None,
+            notices: Vec::new(),
+        };
+        let shared = Arc::new(Mutex::new(shared));
+        let controller = Box::new(ProbeController(shared.clone()));
+        Self::start(options, controller, Some(shared), application)
     }
 
     /// A sender with a real NewReno.
@@ -105,13 +112,13 @@ impl SenderScript {
     fn start(
         options: Options,
         controller: Box<dyn Controller>,
-        tape: Option<Arc<Mutex<Tape>>>,
+        shared: Option<Arc<Mutex<Shared>>>,
         application: Application,
     ) -> Self {
         let mut sender = Sender::new(options, controller, application, Random::stream(1, "script", 0));
         sender.start(Time::ZERO, Span::from_millis(40));
         let (left, events, transcript) = (VecDeque::new(), Vec::new(), Transcript::default());
-        let mut script = Self { sender, tape, now: Time::ZERO, left, events, transcript };
+        let mut script = Self { sender, shared, now: Time::ZERO, left, events, transcript };
         script.poll();
         script
     }
@@ -201,20 +208,20 @@ impl SenderScript {
 
     /// The script sets the window of the probe controller.
     pub(crate) fn window(&mut self, window: f64) -> &mut Self {
-        self.tape().window = window;
+        self.shared().window = window;
         self.transcript.note(self.now, format!("the window becomes {window}"));
         self
     }
 
     /// The script sets the pacing rate of the probe controller.
     pub(crate) fn pace(&mut self, rate: &str) -> &mut Self {
-        self.tape().pacing = Some(rate.parse().unwrap());
+        self.shared().pacing = Some(rate.parse().unwrap());
         self
     }
 
     /// The script sets the slow-start threshold of the probe controller.
     pub(crate) fn threshold(&mut self, threshold: f64) -> &mut Self {
-        self.tape().threshold = threshold;
+        self.shared().threshold = threshold;
         // A sender asks at the events of a controller: this one is refused, and is one.
         self.sender.set_parameters(self.now, &Parameters::default()).unwrap_err();
         self
@@ -222,12 +229,12 @@ impl SenderScript {
 
     /// The script sets when the probe controller wants to be woken.
     pub(crate) fn wake_up(&mut self, ms: u64) -> &mut Self {
-        self.tape().wake_up = Some(at(ms));
+        self.shared().wake_up = Some(at(ms));
         self
     }
 
-    fn tape(&self) -> MutexGuard<'_, Tape> {
-        self.tape.as_ref().expect("a script with a probe controller").lock().unwrap()
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.as_ref().expect("a script with a probe controller").lock().unwrap()
     }
 
     // Expectations.
@@ -331,12 +338,12 @@ impl SenderScript {
 
     /// The last notice that the controller was given.
     pub(crate) fn last_notice(&self) -> Notice {
-        *self.tape().notices.last().expect("a notice")
+        *self.shared().notices.last().expect("a notice")
     }
 
     /// The last ACK of which the controller was notified, of either kind.
     pub(crate) fn last_ack(&self) -> Ack {
-        let ack = self.tape().notices.iter().rev().find_map(|t| match t {
+        let ack = self.shared().notices.iter().rev().find_map(|t| match t {
             Notice::Ack(ack) | Notice::Duplicate(ack) => Some(*ack),
             _ => None,
         });
@@ -345,7 +352,7 @@ impl SenderScript {
 
     /// Every notice that is not of an ACK.
     pub(crate) fn news(&self) -> Vec<Notice> {
-        self.tape().notices.iter().filter(|t| !matches!(t, Notice::Ack(_) | Notice::Duplicate(_))).copied().collect()
+        self.shared().notices.iter().filter(|t| !matches!(t, Notice::Ack(_) | Notice::Duplicate(_))).copied().collect()
     }
 
     pub(crate) fn counters(&self) -> SenderCounters {

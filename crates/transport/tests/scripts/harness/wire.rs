@@ -29,7 +29,7 @@ pub(crate) enum Notice {
 
 /// What the probe controller and its script share.
 #[derive(Debug)]
-pub(super) struct Tape {
+pub(super) struct Shared {
     pub(super) window: f64,
     pub(super) threshold: f64,
     pub(super) before: f64,
@@ -40,58 +40,58 @@ pub(super) struct Tape {
 }
 
 /// A controller whose window the script sets: it never grows, halves on loss and mark, is 1 after a timeout.
-pub(super) struct ProbeController(pub(super) Arc<Mutex<Tape>>);
+pub(super) struct ProbeController(pub(super) Arc<Mutex<Shared>>);
 
 impl ProbeController {
-    fn tape(&self) -> MutexGuard<'_, Tape> {
+    fn shared(&self) -> MutexGuard<'_, Shared> {
         self.0.lock().unwrap()
     }
 
     fn note(&self, notice: Notice, window: impl FnOnce(f64) -> f64) {
-        let mut tape = self.tape();
-        tape.notices.push(notice);
-        tape.before = tape.window;
-        tape.window = window(tape.window);
+        let mut shared = self.shared();
+        shared.notices.push(notice);
+        shared.before = shared.window;
+        shared.window = window(shared.window);
     }
 }
 
 impl Controller for ProbeController {
     fn wants(&self) -> Wants {
-        self.tape().wants
+        self.shared().wants
     }
 
     fn on_sent(&mut self, _cx: &mut Context<'_>, sent: &Transmission) {
-        self.tape().notices.push(Notice::Sent(*sent));
+        self.shared().notices.push(Notice::Sent(*sent));
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.tape().wake_up
+        self.shared().wake_up
     }
 
     fn on_timer(&mut self, _cx: &mut Context<'_>) {
-        let mut tape = self.tape();
-        tape.wake_up = None;
-        tape.notices.push(Notice::Timer);
+        let mut shared = self.shared();
+        shared.wake_up = None;
+        shared.notices.push(Notice::Timer);
     }
 
     fn on_segment_delivered(&mut self, _cx: &mut Context<'_>, segment: &SegmentReport) {
-        self.tape().notices.push(Notice::Delivered(*segment));
+        self.shared().notices.push(Notice::Delivered(*segment));
     }
 
     fn on_segment_lost(&mut self, _cx: &mut Context<'_>, segment: &SegmentReport) {
-        self.tape().notices.push(Notice::Lost(*segment));
+        self.shared().notices.push(Notice::Lost(*segment));
     }
 
     fn on_transmit_start(&mut self, _cx: &mut Context<'_>, idle: Span) {
-        self.tape().notices.push(Notice::TransmitStart(idle));
+        self.shared().notices.push(Notice::TransmitStart(idle));
     }
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.tape().notices.push(Notice::Ack(*ack));
+        self.shared().notices.push(Notice::Ack(*ack));
     }
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.tape().notices.push(Notice::Duplicate(*ack));
+        self.shared().notices.push(Notice::Duplicate(*ack));
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
@@ -103,7 +103,7 @@ impl Controller for ProbeController {
     }
 
     fn on_recovered(&mut self, _cx: &mut Context<'_>) {
-        self.tape().notices.push(Notice::Recovered);
+        self.shared().notices.push(Notice::Recovered);
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
@@ -111,9 +111,9 @@ impl Controller for ProbeController {
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        let mut tape = self.tape();
-        tape.notices.push(Notice::Spurious);
-        tape.window = tape.before;
+        let mut shared = self.shared();
+        shared.notices.push(Notice::Spurious);
+        shared.window = shared.before;
     }
 
     fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
@@ -121,15 +121,15 @@ impl Controller for ProbeController {
     }
 
     fn window(&self) -> f64 {
-        self.tape().window
+        self.shared().window
     }
 
     fn slow_start_threshold(&self) -> f64 {
-        self.tape().threshold
+        self.shared().threshold
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        self.tape().pacing
+        self.shared().pacing
     }
 }
 
