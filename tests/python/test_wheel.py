@@ -45,6 +45,7 @@ def test_the_wheel_is_for_any_linux_and_has_what_the_command_reads(wheel):
         "ackclock/cli/scenarios/quickstart.toml",
         "ackclock/cli/templates/queue.rs",
         "ackclock/papers/data/cdg2011/fig4.toml",
+        "ackclock/papers/suites/l4s/dualpi2.toml",
         "ackclock/report/assets/page.html.j2",
         "ackclock/py.typed",
     ):

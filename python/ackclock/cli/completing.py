@@ -40,12 +40,13 @@ def profiles(incomplete: str) -> list[str]:
 
 
 def experiments(incomplete: str) -> list[str]:
-    """Papers and their experiments."""
-    from ackclock.papers.catalogue import DATA
+    """Papers, suites and their experiments."""
+    from ackclock.papers.catalogue import DATA, SUITES
 
     # Reading every experiment whole would take a second.
     first = re.compile(r'^id = "([^"]+)"', re.MULTILINE)
-    found = (first.search(file.read_text("utf-8")) for file in sorted(DATA.glob("*/*.toml")))
+    files = [file for folder in (DATA, SUITES) for file in sorted(folder.glob("*/*.toml"))]
+    found = (first.search(file.read_text("utf-8")) for file in files)
     return _beginning(incomplete, [one[1] for one in found if one is not None])
 
 

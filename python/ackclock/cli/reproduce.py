@@ -1,4 +1,4 @@
-"""``ackclock reproduce``: the experiments of the papers."""
+"""``ackclock reproduce``: the experiments of the papers, and of the suites."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[ID|DIR…]",
-            help="Experiments, papers, or folders of your own papers; default: all.",
+            help="Experiments, papers, suites, or folders of your own; default: all papers.",
             autocompletion=completing.experiments,
         ),
     ] = None,
@@ -65,8 +65,9 @@ def reproduce(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show the ids of the claims.")] = False,
     as_json: output.JsonOption = False,
 ) -> None:
-    """Repeat experiments of papers: reported beside measured, with the figures.
+    """Repeat experiments of papers and suites: reported beside measured, with the figures.
 
+    Suites are `l4s` and `ccwg-bbr`: test sets of others, judged in the same way.
     A folder of your own is written `./my-paper`; `ackclock new paper` makes one. The exit status is 1 when a
     claim misses its band. Example: `ackclock reproduce cdg2011-fig4 --quick`
     """
@@ -74,7 +75,7 @@ def reproduce(
         check_built_in()
         if shake:
             raise InputError("--shake: cannot be combined with --live")
-    catalogue, chosen = _chosen(ids or [])
+    catalogue, chosen = _chosen(ids or [], suites=listing)
     if listing:
         _list(chosen, as_json)
         return
@@ -112,13 +113,20 @@ def reproduce(
     _end(done, folder if live and out else None)
 
 
-def _chosen(names: list[str]) -> tuple[tuple[papers.Paper, ...], list[papers.Experiment]]:
-    """The known papers, with those of folders among ``names``, and the experiments that are named."""
+def _chosen(
+    names: list[str], suites: bool = False
+) -> tuple[tuple[papers.Paper, ...], list[papers.Experiment]]:
+    """The known papers, with those of folders among ``names``, and the experiments that are named.
+
+    Without a name these are those of all papers, with ``suites`` those of the suites too.
+    """
     from ackclock import papers
 
     folders = [name for name in names if "/" in name or name in (".", "..")]
     known = [name for name in names if name not in folders]
     catalogue = papers.catalogue() if known or not folders else ()
+    if known or (suites and not folders):
+        catalogue += papers.catalogue(papers.SUITES)
     if meant := [name for name in known if Path(name, "paper.toml").is_file()]:
         raise InputError(f"{meant[0]}: write ./{meant[0]} for the folder")
     chosen = papers.select(catalogue, known) if known or not folders else []

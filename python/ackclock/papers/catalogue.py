@@ -22,6 +22,9 @@ from ackclock.repetitions import MOST_REPETITIONS
 DATA = Path(__file__).parent / "data"
 """Where the papers' files are."""
 
+SUITES = Path(__file__).parent / "suites"
+"""Where those of the suites are: test sets of working groups and others, in the form of papers."""
+
 Point = tuple[tuple[str, str], ...]
 """One point of a sweep: scenario keys and the values they take, as they would be written after ``--set``."""
 
