@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -11,10 +13,10 @@ import pytest
 
 import ackclock
 from ackclock.errors import InputError
-from ackclock.sweeps import METRICS, Place, executors
+from ackclock.sweeps import METRICS, Place, executors, work
 from ackclock.sweeps.axes import Design, axis, numbers, parse
 from ackclock.sweeps.plan import Plan
-from ackclock.sweeps.run import execute, finish, of_document
+from ackclock.sweeps.run import Pace, execute, finish, of_document
 from calling import refused, run
 
 PATH = ackclock.Path("10mbit", rtt="20ms", queue="1bdp")
@@ -264,3 +266,41 @@ def test_a_scenario_file_is_swept_over_any_key(capsys):
 def test_bad_input_is_refused_before_anything_runs(arguments, words, capsys, tmp_path):
     assert words in refused(capsys, "sweep", *arguments, "--out", tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_chunks_grow_where_writing_takes_longer_than_running():
+    pace = Pace()
+    # A slow file system: a second to write a chunk, whatever is in it, and 10 ms a run.
+    for _ in range(5):
+        runs = pace.size
+        pace.saw(work.Done(runs, 0.01 * runs, 1.0, ()))
+    assert pace.size == 1000
+    pace = Pace()
+    pace.saw(work.Done(4, 0.04, 0.01, ()))
+    assert pace.size == 150
+
+
+def test_memory_stays_flat_over_thousands_of_runs(tmp_path):
+    """The process that leads a sweep holds names of runs, and a worker the rows of a chunk."""
+    script = tmp_path / "lead.py"
+    script.write_text(
+        "import resource, sys\n"
+        "import ackclock\n"
+        "if __name__ == '__main__':\n"
+        "    path = ackclock.Path('2mbit', rtt='20ms', queue='1bdp')\n"
+        "    over = {'loss': ['0%', '1%']}\n"
+        "    short = {'duration': '100ms', 'repeat': int(sys.argv[1])}\n"
+        "    ackclock.sweep(path, ['newreno'], over=over, out=sys.argv[2], **short)\n"
+        "    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):\n"
+        "        print(resource.getrusage(who).ru_maxrss // 1024)\n"
+    )
+
+    def peaks(repeat):
+        """The largest memory of the leading process and of a worker, in MB."""
+        command = [sys.executable, str(script), str(repeat), str(tmp_path / f"swept-{repeat}")]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+        return [int(line) for line in done.stdout.split()]
+
+    few, many = peaks(50), peaks(2000)
+    # 3900 runs more, at most some kilobytes each.
+    assert [after - before < 40 for before, after in zip(few, many, strict=True)] == [True, True], (few, many)

@@ -35,6 +35,9 @@ from ackclock.sweeps.result import DESCRIPTION, Sweep
 CHUNK_S = 1.5
 """The work that a chunk is to hold, in seconds: much more than sending it costs."""
 
+WORK_PER_WRITING = 10.0
+"""How much longer a chunk is to run than its rows take to be written."""
+
 FIRST_CHUNK = 4
 """The runs of a chunk before it is known how long one takes."""
 
@@ -48,18 +51,23 @@ class Pace:
     most: int = MOST_IN_CHUNK
     runs: int = 0
     seconds: float = 0.0
+    chunks: int = 0
+    writing: float = 0.0
 
     def saw(self, done: work.Done) -> None:
         """Notes a chunk that came back."""
         self.runs += done.runs
         self.seconds += done.seconds
+        self.chunks += 1
+        self.writing += done.writing
 
     @property
     def size(self) -> int:
         """The number of runs of the next chunk."""
         if not self.runs:
             return min(FIRST_CHUNK, self.most)
-        return max(1, min(self.most, int(CHUNK_S * self.runs / max(self.seconds, 1e-9))))
+        wanted = max(CHUNK_S, WORK_PER_WRITING * self.writing / self.chunks)
+        return max(1, min(self.most, int(wanted * self.runs / max(self.seconds, 1e-9))))
 
 
 @dataclass

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from ackclock import _engine
 from ackclock.engines import Engine, Job
 from ackclock.engines.live import Live
@@ -24,7 +26,6 @@ from ackclock.report.files import sync
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ackclock.result import Run
 
 CHUNKS = "chunks"
 """The folder, inside that of the sweep, that workers write into."""
@@ -67,6 +68,9 @@ class Done(NamedTuple):
 
     runs: int
     seconds: float
+    """What the runs took."""
+    writing: float
+    """What writing their rows took, in seconds: on a busy or distant file system more than short runs."""
     invalid: tuple[str, ...]
     """Why live runs went past their error budget, a sentence each."""
 
@@ -117,8 +121,7 @@ def run(chunk: Chunk) -> Done:
 
     engine: Engine = chunk.live or Simulator(1, chunk.controllers)
     jobs = [Job(item.resolved, item.seed) for item in chunk.items]
-    tables: dict[str, list[pa.Table]] = {FLOWS: [], LINKS: []}
-    done: list[Item] = []
+    rows = _Rows()
     invalid = []
     try:
         for index, finished in engine.run(jobs, check):
@@ -126,79 +129,132 @@ def run(chunk: Chunk) -> Done:
             if not finished.valid:
                 reasons = "; ".join(finished.engine["reasons"])
                 invalid.append(f"{item.controller}, {_point(item)}, seed {item.seed}: {reasons}")
-            flows, links = _rows(finished, item)
-            tables[FLOWS].append(flows)
-            tables[LINKS].append(links)
-            done.append(item)
+            # The rest of the run, series if they were asked for, is not kept.
+            rows.add(_Finished(item, finished.flows, finished.links, finished.valid))
     except _StoppedError:
         pass
     finally:
-        if done:
-            _write(chunk.folder / CHUNKS, done, tables)
-    return Done(len(done), time.monotonic() - begun, tuple(invalid))
+        ended = time.monotonic()
+        if rows.digests:
+            _write(chunk.folder / CHUNKS, rows)
+    return Done(len(rows.digests), ended - begun, time.monotonic() - ended, tuple(invalid))
 
 
 def _point(item: Item) -> str:
     return ", ".join(f"{key}={value}" for key, value in item.point.items()) or "no key swept"
 
 
-def _rows(finished: Run, item: Item) -> tuple[pa.Table, pa.Table]:
-    """The rows of one run: its flows with the columns of its bottleneck, and its links."""
+class _Finished(NamedTuple):
+    """What is written of a run."""
+
+    item: Item
+    flows: pa.Table
+    links: pa.Table
+    valid: bool
+
+
+class _Rows:
+    """The rows of a chunk. Runs are put together a few hundred at a time: tables of one run are large."""
+
+    TOGETHER = 250
+
+    def __init__(self) -> None:
+        self.digests: list[str] = []
+        self._waiting: list[_Finished] = []
+        self._tables: dict[str, list[pa.Table]] = {LINKS: [], FLOWS: []}
+
+    def add(self, run: _Finished) -> None:
+        """Adds the rows of one run."""
+        self.digests.append(run.item.digest)
+        self._waiting.append(run)
+        if len(self._waiting) == self.TOGETHER:
+            self._put_together()
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The rows of all runs, links first."""
+        import pyarrow as pa
+
+        if self._waiting:
+            self._put_together()
+        return {kind: pa.concat_tables(tables) for kind, tables in self._tables.items()}
+
+    def _put_together(self) -> None:
+        for kind, table in _rows(self._waiting).items():
+            self._tables[kind].append(table)
+        self._waiting.clear()
+
+
+def _rows(done: Sequence[_Finished]) -> dict[str, pa.Table]:
+    """The rows of runs: their flows with the columns of their bottlenecks, and their links.
+
+    All runs at once: a table for each would cost more than to simulate a second of a slow link.
+    """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    flows, links = _plain(finished.flows), _plain(finished.links)
-    bottleneck = links.filter(pc.field("is_bottleneck"))
-    for name in links.column_names:
-        if name in ("link", "is_bottleneck"):
-            continue
-        column = links.schema.field(name)
-        value = bottleneck[name][0].as_py() if bottleneck.num_rows else None
-        flows = flows.append_column(
-            column.with_name(f"link_{name}").with_nullable(True),
-            pa.array([value] * flows.num_rows, column.type),
-        )
-    valid = pa.array([finished.valid] * flows.num_rows)
-    return _labelled(flows.append_column("valid", valid), item), _labelled(links, item)
+    flows, links = _plain([run.flows for run in done]), _plain([run.links for run in done])
+    counts = {FLOWS: [run.flows.num_rows for run in done], LINKS: [run.links.num_rows for run in done]}
+    run_of = pa.array(np.repeat(np.arange(len(done)), counts[FLOWS]))
+    rows, begin = [], 0
+    for run in done:
+        marked = run.links["is_bottleneck"].to_pylist()
+        rows.append(begin + marked.index(True) if True in marked else None)
+        begin += len(marked)
+    bottleneck = pa.array(rows, pa.int64()).take(run_of)
+    fields, columns = list(flows.schema), list(flows.columns)
+    for field, column in zip(links.schema, links.columns, strict=True):
+        if field.name not in ("link", "is_bottleneck"):
+            fields.append(field.with_name(f"link_{field.name}").with_nullable(True))
+            columns.append(column.take(bottleneck))
+    fields.append(pa.field("valid", pa.bool_()))
+    columns.append(pa.array([run.valid for run in done]).take(run_of))
+    items = [run.item for run in done]
+    return {
+        LINKS: _labelled(links, items, counts[LINKS]),
+        FLOWS: _labelled(pa.table(columns, pa.schema(fields)), items, counts[FLOWS]),
+    }
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    """The table without dictionaries, which differ from run to run."""
+def _plain(tables: Sequence[pa.Table]) -> pa.Table:
+    """The tables as one, without dictionaries, which differ from run to run."""
     import pyarrow as pa
 
+    table = pa.concat_tables([one.replace_schema_metadata(None) for one in tables])
     fields = [
         field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field
         for field in table.schema
     ]
-    return table.cast(pa.schema(fields))
+    return table.cast(pa.schema(fields)).combine_chunks()
 
 
-def _labelled(table: pa.Table, item: Item) -> pa.Table:
-    """The table with the columns that say which run its rows are of."""
+def _labelled(table: pa.Table, items: Sequence[Item], rows: Sequence[int]) -> pa.Table:
+    """The table with the columns that say which run its rows are of: so many of each item."""
     import pyarrow as pa
 
-    rows = table.num_rows
-    given: dict[str, Any] = {"run": item.digest, "controller": item.controller} | dict(item.point)
-    columns = [pa.array([value] * rows, pa.string()) for value in given.values()]
-    columns.append(pa.array([item.seed] * rows, pa.int64()))
+    item_of = pa.array(np.repeat(np.arange(len(items)), rows))
+    given: dict[str, list[str]] = {
+        "run": [item.digest for item in items],
+        "controller": [item.controller for item in items],
+        **{key: [item.point[key] for item in items] for key in items[0].point},
+    }
+    columns = [pa.array(values, pa.string()).take(item_of) for values in given.values()]
+    columns.append(pa.array([item.seed for item in items], pa.int64()).take(item_of))
     names = [*given, "seed"]
     fields = [pa.field(name, column.type) for name, column in zip(names, columns, strict=True)]
     return pa.table([*columns, *table.columns], pa.schema([*fields, *table.schema]))
 
 
-def _write(folder: Path, done: Sequence[Item], tables: Mapping[str, list[pa.Table]]) -> None:
+def _write(folder: Path, rows: _Rows) -> None:
     """Writes the rows of finished runs under a name made of their digests; links first, then flows.
 
     A chunk counts as written when its flows are there.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    name = hashlib.sha256("".join(item.digest for item in done).encode()).hexdigest()[:32]
-    for kind in (LINKS, FLOWS):
+    name = hashlib.sha256("".join(rows.digests).encode()).hexdigest()[:32]
+    for kind, table in rows.tables().items():
         # A scheduler may start a chunk twice, on two machines.
         unfinished = folder / f".{name}.{kind}.{uuid.uuid4().hex}.part"
-        pq.write_table(pa.concat_tables(tables[kind]), unfinished, compression="zstd")
+        pq.write_table(table, unfinished, compression="zstd")
         sync(unfinished)
         unfinished.rename(folder / f"{name}.{kind}.parquet")
     sync(folder)
