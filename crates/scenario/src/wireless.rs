@@ -52,6 +52,11 @@ impl Wireless {
     ) -> Result<Self, Error> {
         let whole = format!("wlans.{index}");
         let below = |name: &str| format!("{whole}.{name}");
+        for (key, name) in [("name", &wlan.name), ("access_point", &wlan.access_point)] {
+            if let Some(message) = no_name(name) {
+                return Err(place.error(&below(key), message));
+            }
+        }
         let stations = stations(place, wlan, &whole)?;
         let phy = physical_layer(wlan).map_err(|(key, message)| place.error(&below(key), message))?;
         for (name, limit) in [("retry_limit", wlan.retry_limit), ("long_retry_limit", wlan.long_retry_limit)] {
@@ -78,8 +83,8 @@ impl Wireless {
             },
         };
         let rates = Phy::new(&phy, &wireless.medium.settings.basic_rates);
-        if let Some(unknown) = wireless.medium.settings.basic_rates.iter().find(|kbit| !rates.has_basic(**kbit)) {
-            let rate = Rate::from_bits_per_second(u64::from(*unknown) * 1000);
+        if let Some(rate) = wlan.basic_rates.iter().find(|rate| !kbit(**rate).is_some_and(|kbit| rates.has_basic(kbit)))
+        {
             return Err(place.error(&below("basic_rates"), format!("`{rate}` is no rate of this standard without MCS")));
         }
         if let Some(hidden) = &wlan.hidden {
@@ -147,9 +152,15 @@ impl Wireless {
     }
 }
 
+/// A rate in kbit/s, as those of the standard are.
+fn kbit(rate: Rate) -> Option<u32> {
+    let bits = rate.bits_per_second();
+    bits.is_multiple_of(1000).then(|| u32::try_from(bits / 1000).ok())?
+}
+
 /// Whether an ACK for which EIFS leaves room may have this rate: where 802.11b may be near, also one of DSSS.
 fn has_eifs_rate(standard: Standard, rates: &Phy, rate: Rate) -> bool {
-    let kbit = (rate.bits_per_second() / 1000) as u32;
+    let Some(kbit) = kbit(rate) else { return false };
     let slow = matches!(standard, Standard::B | Standard::G) && [1000, 2000, 5500].contains(&kbit);
     slow || rates.has_basic(kbit)
 }
@@ -214,6 +225,12 @@ fn medium_settings(wlan: &Wlan, phy: PhySettings, edca: bool) -> MediumSettings 
     }
 }
 
+/// What is wrong with `name`, if it is none.
+fn no_name(name: &str) -> Option<String> {
+    let none = name.trim().is_empty() || name.contains(char::is_control);
+    none.then(|| format!("{name:?} is not a name: it needs letters, and no line breaks"))
+}
+
 /// The access point and the stations, copies apart.
 fn stations<'a>(place: &Place<'_>, wlan: &'a Wlan, key: &str) -> Result<Vec<Placed<'a>>, Error> {
     let access_point = Placed { name: wlan.access_point.clone(), key: key.to_owned(), own: None };
@@ -232,8 +249,8 @@ fn stations<'a>(place: &Place<'_>, wlan: &'a Wlan, key: &str) -> Result<Vec<Plac
             return Err(place.error(&key, format!("at most {MOST_STATIONS} stations share a network")));
         }
         for name in names {
-            if name.trim().is_empty() || name.contains(char::is_control) {
-                return Err(place.error(&key, format!("{name:?} is not a name: it needs letters, and no line breaks")));
+            if let Some(message) = no_name(&name) {
+                return Err(place.error(&key, message));
             }
             placed.push(Placed { name, key: key.clone(), own: Some(station) });
         }

@@ -149,6 +149,20 @@ fn basic_rates_are_rates_of_the_standard() {
 }
 
 #[test]
+fn names_that_are_none_and_rates_beside_those_of_the_standard() {
+    for key in ["name", "access_point"] {
+        assert_eq!(
+            wlan(&format!("standard = \"802.11g\", stations = 1, {key} = \"\"")),
+            format!("demo.toml, line 2: wlans.0.{key}: \"\" is not a name: it needs letters, and no line breaks")
+        );
+    }
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = 1, basic_rates = [\"6000100bit\"]"),
+        "demo.toml, line 2: wlans.0.basic_rates: `6000.1kbit` is no rate of this standard without MCS"
+    );
+}
+
+#[test]
 fn a_station_of_another_standard_is_one_of_802_11b_in_802_11g() {
     assert_eq!(
         wlan("standard = \"802.11g\", stations = [{ name = \"old\", standard = \"802.11a\" }]"),
