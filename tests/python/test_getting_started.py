@@ -1,6 +1,8 @@
 """The commands of the first minutes: `examples` and `doctor`."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -42,3 +44,16 @@ def test_the_doctor_says_what_is_there_and_what_to_do(capsys, monkeypatch):
     assert not found["Linux 6.4 or later"]["there"]
     assert found["Linux 6.4 or later"]["remedy"].startswith("this is ")
     assert "simulation" in run(capsys, "doctor")[1]
+
+
+def test_help_loads_no_library_of_numbers_or_figures():
+    script = (
+        "import sys; sys.argv = ['ackclock', '--help']\n"
+        "from ackclock.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'numpy', 'pyarrow', 'matplotlib', 'scipy'} & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    # They take longer to load than the rest of the start together.
+    assert done.stderr.strip() == "[]"

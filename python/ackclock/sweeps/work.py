@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from ackclock import _engine
 from ackclock.engines import Engine, Job
 from ackclock.engines.live import Live
@@ -189,6 +187,7 @@ def _rows(done: Sequence[_Finished]) -> dict[str, pa.Table]:
 
     All runs at once: a table for each would cost more than to simulate a second of a slow link.
     """
+    import numpy as np
     import pyarrow as pa
 
     flows, links = _plain([run.flows for run in done]), _plain([run.links for run in done])
@@ -228,6 +227,7 @@ def _plain(tables: Sequence[pa.Table]) -> pa.Table:
 
 def _labelled(table: pa.Table, items: Sequence[Item], rows: Sequence[int]) -> pa.Table:
     """The table with the columns that say which run its rows are of: so many of each item."""
+    import numpy as np
     import pyarrow as pa
 
     item_of = pa.array(np.repeat(np.arange(len(items)), rows))
