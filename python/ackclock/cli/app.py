@@ -39,6 +39,7 @@ from ackclock.cli import (
     reproduce,
     run,
     shell,
+    slow_start,
     sweep,
 )
 from ackclock.errors import InputError
@@ -77,6 +78,7 @@ app.command("shell", context_settings=shell.CONTEXT)(shell.shell)
 app.command("compare")(compare.compare)
 app.command("sweep")(sweep.sweep)
 app.command("matrix")(matrix.matrix)
+app.command("slow-start")(slow_start.slow_starts)
 app.command("parity")(parity.parity)
 app.command("reproduce")(reproduce.reproduce)
 app.command("replay")(replay.replay)

@@ -44,6 +44,11 @@ def controllers(
         return
     output.show(f"{chosen['title']}: {chosen['summary']}. {chosen['source']}.", as_json=False)
     _show("parameter", chosen["parameters"], ("default", "unit", "range", "meaning", "source"))
+    if _starts_slowly(name):
+        output.show(
+            "`slow_start` among its parameters takes another slow start: see the page of slow start.",
+            as_json=False,
+        )
     if chosen["variants"]:
         output.show(
             "A profile gives it the parameters of its stack; `stack` among its parameters names another.",
@@ -52,6 +57,12 @@ def controllers(
         rows = [{"name": one["stack"], "parameters": _values(one["values"])} for one in chosen["variants"]]
         _show("variant", rows, ("parameters",))
     _show("probe", chosen["probes"], ("unit", "meaning"))
+
+
+def _starts_slowly(name: str) -> bool:
+    """Whether controller ``name`` takes another slow start."""
+    own = json.loads(_engine.schema())["$defs"][f"parameters-{name}"]["properties"]
+    return "$ref" in own.get("slow_start", {})
 
 
 def _values(values: dict[str, Any]) -> str:

@@ -1,0 +1,115 @@
+"""``ackclock slow-start``: ways to start, on many paths."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from ackclock import _engine, repetitions, slow_start
+from ackclock.cli import output
+from ackclock.engines.simulator import Simulator
+from ackclock.errors import InputError, did_you_mean
+from ackclock.report.folders import new_folder
+from ackclock.slow_start import METHODS, POWERS, Start, Summary
+
+TABLE = "slow-start"
+"""The name of the table of rows in a folder."""
+
+READ = (
+    "Left at: the largest window of slow start over what the path holds. Times: to so many bytes, over "
+    "those of the first method."
+)
+
+
+def slow_starts(
+    methods: Annotated[
+        list[str] | None, typer.Argument(metavar="METHOD…", help=f"Of {', '.join(METHODS)}; default: all.")
+    ] = None,
+    cc: Annotated[str, typer.Option(help="The controller that starts.")] = "cubic",
+    paths: Annotated[int, typer.Option(min=1, max=100_000, help="How many paths are drawn.")] = 100,
+    rate: Annotated[str, typer.Option(help="Rates, LOW..HIGH.")] = "1mbit..1gbit",
+    rtt: Annotated[str, typer.Option(help="Base RTTs.")] = "5ms..600ms",
+    buffer: Annotated[str, typer.Option(help="Queue limits, in bandwidth-delay products.")] = "0.1..10",
+    settings: output.SetOption = None,
+    seed: output.SeedOption = None,
+    threads: output.ThreadsOption = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write a row for each method and path here.")
+    ] = None,
+    force: output.ForceOption = False,
+    as_json: output.JsonOption = False,
+) -> None:
+    """Compare slow starts over drawn paths: where each ends, what it loses, how soon data arrives.
+
+    Example: `ackclock slow-start classic hystart hystart++ search --cc newreno --paths 200`
+    """
+    chosen = list(dict.fromkeys(methods or METHODS))
+    for method in chosen:
+        if method not in METHODS:
+            raise InputError(
+                f"{method}: must be one of {', '.join(METHODS)}{did_you_mean(method, list(METHODS))}"
+            )
+    first = 1 if seed is None else seed
+    try:
+        ranges = (
+            slow_start.span(rate, "rate", "--rate"),
+            slow_start.span(rtt, "time", "--rtt"),
+            slow_start.span(buffer, "number", "--buffer"),
+        )
+        drawn = list(slow_start.paths(paths, *ranges, first))
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    overrides = output.overrides(settings)
+    points = [
+        repetitions.Point(
+            (index, method),
+            _engine.resolve_json(path.document(cc, method), overrides),
+            repetitions.seeds(first, 1),
+        )
+        for index, path in enumerate(drawn)
+        for method in chosen
+    ]
+    found: dict[tuple[int, str], Start] = {}
+    with output.progress("slow starts") as report:
+        # Few at a time: the series of a fast path are long, and only what is measured of them stays.
+        for result in repetitions.results(points, Simulator(threads), report, batch=8):
+            index, method = result.key
+            found[result.key] = slow_start.measure(method, drawn[index], result.run)
+    starts = [found[index, method] for index in range(len(drawn)) for method in chosen]
+    summaries = slow_start.summaries(starts, chosen)
+    if out is not None:
+        with new_folder(out, force) as folder:
+            _write(starts, folder)
+    title = f"{cc} on {len(drawn)} paths of {rate}, {rtt}, {buffer} BDP of queue"
+    output.show(_table(summaries, title), READ, as_json=as_json)
+    if as_json:
+        rows = [asdict(one) for one in summaries]
+        output.print_json({"version": _engine.version(), "slow_start": {"cc": cc, "methods": rows}})
+
+
+def _write(starts: list[Start], folder: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.csv as csv
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pylist([start.row() for start in starts])
+    pq.write_table(table, folder / f"{TABLE}.parquet", compression="zstd")
+    csv.write_csv(table, folder / f"{TABLE}.csv")
+
+
+def _table(summaries: list[Summary], title: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("method")
+    for head in ("left at\n10 %", "\n50 %", "\n90 %", "paths with\nlosses", "mean loss\nBDP"):
+        table.add_column(head, justify="right")
+    for power in POWERS:
+        table.add_column(f"10^{power}", justify="right")
+    for one in summaries:
+        left = ["-"] * 3 if one.exit_bdp is None else [f"{value:.2f}" for value in one.exit_bdp]
+        times = ["-" if ratio is None else f"{ratio:.2f}" for ratio in one.times]
+        table.add_row(one.method, *left, f"{100 * one.lossy:.0f} %", f"{one.lost_bdp:.2f}", *times)
+    return table

@@ -1,0 +1,207 @@
+"""Slow starts on many paths: where each ends against what the path holds, what it loses, when data arrives.
+
+Paths are drawn: rate, RTT and buffer independently, each from a logarithmic range. On each path every method
+starts one flow, under the same controller and from the same seed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ackclock import _engine
+from ackclock.result import Run
+
+METHODS = ("classic", "limited", "hystart", "hystart++", "search", "rapid-start", "careful-resume")
+"""The values of the parameter `slow_start`, but for `own`."""
+
+PACKET_BITS = 12_000
+"""Of a full packet, as which windows are counted."""
+
+LEAST_BDP = 10.0
+"""Packets that a path has to hold; the initial window fills a smaller one, nothing is left to find."""
+
+LEAST_QUEUE = 8
+"""Packets that a queue holds in any case."""
+
+SAMPLES_PER_RTT = 20
+POWERS = tuple(range(4, 10))
+"""The powers of ten of bytes whose times are measured."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Values between two, equally likely on a logarithmic scale."""
+
+    low: float
+    high: float
+
+    def draw(self, random: np.random.Generator) -> float:
+        """One of them."""
+        return float(np.exp(random.uniform(math.log(self.low), math.log(self.high))))
+
+
+@dataclass(frozen=True)
+class Path:
+    """One bottleneck."""
+
+    rate_bps: float
+    rtt_s: float
+    buffer_bdp: float
+
+    @property
+    def bdp(self) -> float:
+        """What the path holds without a queue, in packets."""
+        return self.rate_bps * self.rtt_s / PACKET_BITS
+
+    def document(self, cc: str, method: str) -> str:
+        """The scenario of one flow of ``cc`` that starts by ``method``, as JSON.
+
+        `careful-resume` knows the path: its saved window and RTT are the true ones.
+        """
+        parameters: dict[str, Any] = {"slow_start": method}
+        if method == "careful-resume":
+            parameters |= {"saved_window": self.bdp, "saved_rtt": f"{self.rtt_s * 1e3:.3f}ms"}
+        queue = max(LEAST_QUEUE, round(self.buffer_bdp * self.bdp))
+        step = max(1.0, self.rtt_s * 1e3 / SAMPLES_PER_RTT)
+        return json.dumps(
+            {
+                "duration": f"{1.0 + 30.0 * self.rtt_s:.3f}s",
+                "path": {
+                    "rate": f"{self.rate_bps:.0f}bit",
+                    "rtt": f"{self.rtt_s * 1e3:.3f}ms",
+                    "queue": f"{queue}p",
+                },
+                "flows": [{"cc": cc, "parameters": parameters}],
+                "record": {"flow_series": f"{step:.3f}ms", "link_series": "off", "probes": "off"},
+            }
+        )
+
+
+def paths(count: int, rate: Range, rtt: Range, buffer: Range, seed: int) -> Iterator[Path]:
+    """Draws ``count`` paths that hold at least :data:`LEAST_BDP` packets. Raises ValueError if none does."""
+    if rate.high * rtt.high / PACKET_BITS < LEAST_BDP:
+        raise ValueError(f"no path of these ranges holds {LEAST_BDP:.0f} packets")
+    random = np.random.default_rng(seed)
+    while count:
+        path = Path(rate.draw(random), rtt.draw(random), buffer.draw(random))
+        if path.bdp >= LEAST_BDP:
+            count -= 1
+            yield path
+
+
+@dataclass(frozen=True)
+class Start:
+    """What one slow start did on one path."""
+
+    method: str
+    rate_bps: float
+    rtt_s: float
+    buffer_bdp: float
+    bdp_packets: float
+    exit_s: float | None
+    """When it ended; None if it lasted to the end of the run."""
+    exit_bdp: float | None
+    """The largest window by then, as a multiple of what the path holds."""
+    lost_bdp: float
+    """What was deemed lost by then and while the last of its packets were on the way, in the same unit."""
+    times_s: tuple[float | None, ...]
+    """When 10^n bytes had arrived, n from 4 to 9; None if they had not."""
+
+    def row(self) -> dict[str, Any]:
+        """A row of tables."""
+        row = asdict(self)
+        del row["times_s"]
+        return row | {f"time_1e{n}_s": time for n, time in zip(POWERS, self.times_s, strict=True)}
+
+
+def measure(method: str, path: Path, run: Run) -> Start:
+    """What the only flow of ``run`` did."""
+    series = run.flow_series
+    times, windows = (series[name].to_numpy() for name in ("time_s", "window_segments"))
+    threshold = series["threshold_segments"].to_numpy(zero_copy_only=False)
+    left = np.flatnonzero(np.isfinite(threshold.astype(float)))
+    exit_s, exit_bdp, until = None, None, math.inf
+    if left.size:
+        exit_s = float(times[left[0]])
+        exit_bdp = float(windows[: left[0] + 1].max()) / path.bdp
+        # The packets that were on the way, through a full queue, and the round trip in which they are missed.
+        until = exit_s + (2.0 + max(path.buffer_bdp, LEAST_QUEUE / path.bdp)) * path.rtt_s
+    events = run.events
+    at, kind = events["time_s"].to_numpy(), np.asarray(events["kind"].to_pylist())
+    lost = int(np.count_nonzero((kind == "deemed-lost") & (at <= until))) if len(at) else 0
+    delivered = series["delivered_bytes"].to_numpy()
+    reached = [int(np.searchsorted(delivered, 10**n)) for n in POWERS]
+    arrived = tuple(float(times[index]) if index < len(times) else None for index in reached)
+    facts = (path.rate_bps, path.rtt_s, path.buffer_bdp, path.bdp)
+    return Start(method, *facts, exit_s, exit_bdp, lost / path.bdp, arrived)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One method over all paths."""
+
+    method: str
+    paths: int
+    ended: int
+    """On how many of them it ended within the run."""
+    exit_bdp: tuple[float, float, float] | None
+    """The 10th, 50th and 90th percentile of where it ended."""
+    lossy: float
+    """The share of paths on which it lost something."""
+    lost_bdp: float
+    """The mean loss."""
+    times: tuple[float | None, ...]
+    """Times to 10^n bytes over those of the first method, geometric means of the paths where both did."""
+
+
+def summaries(starts: Sequence[Start], methods: Sequence[str]) -> list[Summary]:
+    """A summary of each method. ``starts`` has the paths of each in the same order."""
+    by_method: Mapping[str, list[Start]] = {
+        method: [start for start in starts if start.method == method] for method in methods
+    }
+    base = by_method[methods[0]]
+    return [_summary(method, found, base) for method, found in by_method.items()]
+
+
+def _summary(method: str, found: Sequence[Start], base: Sequence[Start]) -> Summary:
+    exits = [start.exit_bdp for start in found if start.exit_bdp is not None]
+    low, middle, high = np.percentile(exits, (10, 50, 90)) if exits else (0.0, 0.0, 0.0)
+    ratios: list[float | None] = []
+    for n in range(len(POWERS)):
+        pairs = [(one.times_s[n], other.times_s[n]) for one, other in zip(found, base, strict=True)]
+        both = [one / other for one, other in pairs if one and other]
+        ratios.append(statistics.geometric_mean(both) if both else None)
+    return Summary(
+        method,
+        len(found),
+        len(exits),
+        (float(low), float(middle), float(high)) if exits else None,
+        sum(start.lost_bdp > 0 for start in found) / len(found),
+        statistics.fmean(start.lost_bdp for start in found),
+        tuple(ratios),
+    )
+
+
+def span(text: str, kind: str, option: str) -> Range:
+    """``LOW..HIGH`` in a quantity of the scenario language (``rate``, ``time``) or plain (``number``).
+
+    Raises ValueError with a sentence.
+    """
+    low, dots, high = text.partition("..")
+    try:
+        if kind == "number":
+            ends = float(low), float(high if dots else low)
+        else:
+            ends = _engine.quantity(low, kind), _engine.quantity(high if dots else low, kind)
+    except ValueError as error:
+        raise ValueError(f"{option} {text}: {error}") from None
+    if not 0 < ends[0] <= ends[1] < math.inf:
+        raise ValueError(f"{option} {text}: must be a range above 0, as 1mbit..1gbit, 5ms..600ms or 0.1..10")
+    return Range(*ends)
