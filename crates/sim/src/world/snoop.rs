@@ -117,6 +117,7 @@ impl World<'_> {
         if deadline < agent.look_at {
             agent.look_at = deadline.max(now);
             self.agenda.add(agent.look_at, Planned::LookAtAgent(flow));
+            self.quiet_until = self.quiet_until.min(agent.look_at);
         }
     }
 }
