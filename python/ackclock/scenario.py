@@ -197,6 +197,8 @@ class Flow:
     """Propagation delay each way on top of that of the links."""
     subflows: Sequence[Mapping[str, Any]] | None = None
     """The ways of a multipath flow, each ``{"from": …, "to": …}`` or ``{"rtt": …}``, in place of one way."""
+    relays: Mapping[str, Any] | None = None
+    """``{"flow": …, "buffer": …}``: from a proxy, the flow above whose data it sends on."""
     quick_start: str | None = None
     """The rate that the SYN asks the routers for (Quick-Start)."""
     access_category: str | None = None

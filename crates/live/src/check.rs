@@ -105,6 +105,9 @@ fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     if flow.subflow.is_some() {
         return Err("subflows cannot run live: multipath flows are only simulated".to_owned());
     }
+    if flow.relays.is_some() {
+        return Err("relays cannot run live: proxies are only simulated".to_owned());
+    }
     if flow.quick_start.is_some() {
         return Err("quick_start cannot run live: it is only simulated".to_owned());
     }

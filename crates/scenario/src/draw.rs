@@ -69,7 +69,10 @@ impl Plan {
                 continue;
             }
             let Some(every) = flow.every else {
-                drawn.push(DrawnFlow { of, number: None, start, stop: flow.stop, bytes: bytes(), page: None });
+                // What a proxy sends on is as much as it takes in.
+                let taken = flow.relays.and_then(|relay| drawn.iter().find(|other| other.of == relay.flow));
+                let bytes = taken.map_or_else(bytes, |other| other.bytes);
+                drawn.push(DrawnFlow { of, number: None, start, stop: flow.stop, bytes, page: None });
                 continue;
             };
             let mut arrivals = Random::stream(seed, "arrivals", index);

@@ -199,6 +199,9 @@ pub struct Flow {
     /// The ways that a multipath flow takes at once, a TCP connection each, in place of one way of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subflows: Vec<Subflow>,
+    /// The flow whose data it sends on, from a proxy that splits a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relays: Option<Relay>,
     /// The rate that the SYN asks the routers for (Quick-Start, RFC 4782); by default it asks for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick_start: Option<Rate>,
@@ -227,6 +230,17 @@ pub struct Flow {
     /// Parameters of the controller that change while the flow runs, where the controller allows it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
+}
+
+/// A proxy that splits a connection: it takes in one flow, acknowledges it, and sends its data on as another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Relay {
+    /// The name of the flow that it takes in, one above in the file.
+    pub flow: String,
+    /// How much it holds: what arrived in order and is not acknowledged further on. The receive window of the flow that
+    /// it takes in is what is left of that.
+    pub buffer: Bytes,
 }
 
 /// One way of a multipath flow. Where it says nothing, it goes as any flow of the scenario.

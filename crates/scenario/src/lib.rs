@@ -28,6 +28,7 @@ mod memory;
 mod multipath;
 mod plan;
 mod quick_start;
+mod relay;
 mod resolve;
 mod route;
 mod schema;
@@ -41,8 +42,10 @@ pub use draw::{DrawnFlow, Page};
 pub use error::Error;
 pub use files::{Files, NoFiles};
 pub use hidden::HiddenSpec;
-pub use language::{Change, Flow, Link, Path, Protocol, Record, Reverse, Scenario, SnoopAgent, Subflow};
-pub use plan::{FlowSettings, Hop, Kind, Pages, Plan, PlannedFlow, PlannedLink, PlannedMedium, PlannedSubflow};
+pub use language::{Change, Flow, Link, Path, Protocol, Record, Relay, Reverse, Scenario, SnoopAgent, Subflow};
+pub use plan::{
+    FlowSettings, Hop, Kind, Pages, Plan, PlannedFlow, PlannedLink, PlannedMedium, PlannedRelay, PlannedSubflow,
+};
 pub use quick_start::quick_start_rate;
 pub use schema::schema;
 pub use values::{

@@ -117,8 +117,19 @@ pub struct PlannedFlow {
     pub name: String,
     /// Where it is one of several ways of a multipath flow.
     pub subflow: Option<PlannedSubflow>,
+    /// Where it sends on, from a proxy, what another delivers.
+    pub relays: Option<PlannedRelay>,
     /// Everything else; the copies of a flow share it.
     pub settings: Arc<FlowSettings>,
+}
+
+/// What a flow from a proxy sends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedRelay {
+    /// The index of the flow that the proxy takes in; a smaller one than that of the flow.
+    pub flow: usize,
+    /// How many segments the proxy holds; at least 1.
+    pub segments: u64,
 }
 
 /// The place of a subflow in its flow.

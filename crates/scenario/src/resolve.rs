@@ -18,6 +18,7 @@ use crate::media::media;
 use crate::multipath;
 use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedSubflow};
 use crate::quick_start::quick_start_rate;
+use crate::relay;
 use crate::route::{Network, Routes};
 use crate::values::{OnOff, Paced, Sampling, Source};
 use crate::{Error, Files, Scenario};
@@ -133,6 +134,8 @@ impl Scenario {
                 }
                 ways.push((way.suffix, Arc::new(settings)));
             }
+            let size = ways[0].1.options.segment_size.get();
+            let relays = relay::relayed(flow, size, &self.flows[..i], &planned).map_err(at)?;
             let of_copy: u64 = ways.iter().map(|(_, settings)| settings.connections()).sum();
             connections = connections.saturating_add(of_copy.saturating_mul(u64::from(flow.count)));
             if connections > MOST_FLOWS {
@@ -157,7 +160,7 @@ impl Scenario {
                     }
                     let subflow =
                         (!flow.subflows.is_empty()).then_some(PlannedSubflow { flow: multipath_flows, index, count });
-                    planned.push(PlannedFlow { name, subflow, settings: Arc::clone(settings) });
+                    planned.push(PlannedFlow { name, subflow, relays, settings: Arc::clone(settings) });
                 }
                 multipath_flows += usize::from(!flow.subflows.is_empty());
             }

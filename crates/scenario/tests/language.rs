@@ -236,7 +236,7 @@ fn the_reference_lists_every_key_with_its_default() {
 fn the_scenarios_in_the_reference_run() {
     let blocks: Vec<&str> =
         REFERENCE.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert_eq!(blocks.len(), 6);
+    assert_eq!(blocks.len(), 7);
     for block in blocks {
         let plan = read(block).plan(&NoFiles).unwrap_or_else(|error| panic!("{error}"));
         assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);

@@ -12,6 +12,8 @@ pub(crate) enum Planned {
     Look(u32),
     /// The Snoop agent of a flow may have to send a packet again.
     LookAtAgent(u32),
+    /// The proxy after a flow may have to repeat that it takes data again.
+    Remind(u32),
     Stop(u32),
     Start(u32),
     /// Parameters of a flow change: the flow, and which of its changes.

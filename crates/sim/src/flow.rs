@@ -83,6 +83,7 @@ impl Ends {
             Kind::Tcp => {
                 let options = Arc::clone(&plan.options);
                 let application = match (engine::pace(plan, drawn, options.segment_size, seed), drawn.bytes) {
+                    _ if plan.relays.is_some() => Application::Relayed(drawn.bytes),
                     (Some(pace), _) => Application::Paced(pace),
                     (None, Some(bytes)) => Application::Finite(bytes),
                     (None, None) => Application::Greedy,

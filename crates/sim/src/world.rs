@@ -21,6 +21,7 @@ use crate::recorder::{NO_METER, Recorder};
 use crate::samples::{LINKS, PROBES, SERIES, Samples};
 
 mod quick_start;
+mod relay;
 mod snoop;
 
 /// So many flows fit into a cache, where nothing is gained by fetching them early.
@@ -63,6 +64,7 @@ pub(crate) struct World<'a> {
     subflows: Vec<Subflows>,
     grants: quick_start::Grants,
     agents: snoop::Agents,
+    proxies: relay::Proxies,
     pub(crate) capture: Option<Capture>,
     pub(crate) events: u64,
     /// A controller could not be made.
@@ -92,6 +94,7 @@ impl<'a> World<'a> {
             subflows: subflows(plan),
             grants: quick_start::Grants::default(),
             agents: snoop::Agents::default(),
+            proxies: relay::Proxies::new(plan, drawn),
             acks: Acks::default(),
             flows: Vec::with_capacity(drawn.len()),
             many: drawn.len() > FEW,
@@ -143,6 +146,7 @@ impl<'a> World<'a> {
                 completed: None,
             }));
         }
+        world.open_proxies();
         world.agenda = Agenda::new(planned);
         world.agents = snoop::Agents::new(plan, |flow| world.fabric.first_steps(flow));
         Ok(world)
@@ -301,6 +305,9 @@ impl<'a> World<'a> {
                     self.recorder.rtt(now, packet.flow, flow, sample);
                 }
                 self.send(now, packet.flow);
+                if self.proxies.is_before(packet.flow) {
+                    self.make_room(now, packet.flow);
+                }
                 let flow = &self.flows[packet.flow as usize];
                 if flow.transient && flow.completed.is_some() {
                     self.retire(packet.flow);
@@ -335,6 +342,9 @@ impl<'a> World<'a> {
         }
         if let Some(ack) = ack {
             self.acknowledge(now, packet.flow, ack);
+        }
+        if self.proxies.is_after(packet.flow) {
+            self.send_on(now, packet.flow);
         }
     }
 
@@ -447,6 +457,7 @@ impl<'a> World<'a> {
             Some(Planned::WarmUpEnds) => self.begin_measuring(now),
             Some(Planned::Look(index)) => self.look_before_request(now, index),
             Some(Planned::LookAtAgent(index)) => self.look_at_agent(now, index),
+            Some(Planned::Remind(index)) => self.remind(now, index),
             Some(Planned::Start(index)) if now < self.flows[index as usize].stop => self.start(now, index),
             Some(Planned::Stop(index)) => {
                 let flow: &mut Flow = &mut self.flows[index as usize];

@@ -11,6 +11,9 @@ pub enum Application {
     Finite(Bytes),
     /// Writes a segment's payload at a time, at a rate that changes stepwise.
     Paced(Pace),
+    /// Passes on what another connection delivers, so much in all if that is known: the caller says when
+    /// ([`Sender::note_written`](crate::Sender::note_written)).
+    Relayed(Option<Bytes>),
     /// Writes when it likes: the caller says so ([`Sender::note_written`](crate::Sender::note_written)).
     Interactive,
 }
@@ -35,6 +38,7 @@ impl Backlog {
             Application::Greedy => (u64::MAX, u64::MAX, None),
             Application::Finite(bytes) => (bytes.get().div_ceil(segment_size.get()), bytes.get(), None),
             Application::Paced(pace) => (0, all(pace.bytes), Some(Box::new(pace))),
+            Application::Relayed(bytes) => (0, all(bytes), None),
             Application::Interactive => (0, u64::MAX, None),
         };
         Self { total, bytes, pace, segment_size: segment_size.get() as u32 }
@@ -47,7 +51,7 @@ impl Backlog {
         }
     }
 
-    /// An interactive application has written `total` segments by now.
+    /// An interactive or relayed application has written `total` segments by now.
     pub(crate) fn note_written(&mut self, total: u64) {
         self.total = total;
     }

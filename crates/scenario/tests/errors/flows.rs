@@ -385,6 +385,60 @@ fn subflows_are_ways_of_connections_that_always_have_data() {
 }
 
 #[test]
+fn a_proxy_sends_on_one_tcp_connection_that_ends_where_it_stands() {
+    let proxy = |first: &str, second: &str| {
+        let link = |from, to| {
+            let keys = "rate = \"1mbit\"\ndelay = \"1ms\"\nqueue = \"9p\"\nreverse = {}";
+            format!("[[links]]\nfrom = \"{from}\"\nto = \"{to}\"\n{keys}\n")
+        };
+        let flow = |name, keys| format!("[[flows]]\ncc = \"newreno\"\nname = \"{name}\"\n{keys}\n");
+        let (links, flows) = (link("a", "b") + &link("b", "c"), flow("in", first) + &flow("out", second));
+        let text = format!("duration = \"10s\"\n{links}{flows}");
+        scenario::from_toml(&text, "demo.toml").and_then(|scenario| scenario.plan(&scenario::NoFiles))
+    };
+    let (first, out) = ("from = \"a\"\nto = \"b\"", "from = \"b\"\nto = \"c\"");
+    let relays = "relays = { flow = \"in\", buffer = \"64kB\" }";
+    let plan = proxy(first, &format!("{out}\n{relays}")).unwrap();
+    // 64000 bytes in segments of 1448.
+    assert_eq!(plan.flows[1].relays, Some(scenario::PlannedRelay { flow: 0, segments: 44 }));
+    for (first, second, message) in [
+        (
+            first,
+            "from = \"b\"\nto = \"c\"\nrelays = { flow = \"up\", buffer = \"1kB\" }",
+            "relays.flow: no flow above is named `up`",
+        ),
+        (
+            first,
+            "from = \"b\"\nto = \"c\"\nrelays = { flow = \"in\", buffer = \"1kB\" }",
+            "relays.buffer: `1kB` holds no segment of 1448 bytes",
+        ),
+        (
+            first,
+            "from = \"a\"\nto = \"c\"\nrelays = { flow = \"in\", buffer = \"64kB\" }",
+            "relays.flow: the proxy stands where `in` ends: the flow must leave from `b`",
+        ),
+        (
+            first,
+            "from = \"b\"\nto = \"c\"\nbytes = \"1MB\"\nrelays = { flow = \"in\", buffer = \"64kB\" }",
+            "bytes: does not go with `relays`: one TCP connection sends on what the other delivers",
+        ),
+        (
+            "from = \"a\"\nto = \"b\"\nbytes = \"1MB\"\nevery = \"1s\"",
+            "from = \"b\"\nto = \"c\"\nrelays = { flow = \"in\", buffer = \"64kB\" }",
+            "relays.flow: `in` is not one TCP connection",
+        ),
+        (
+            "from = \"a\"\nto = \"b\"\ntransport = { segment_size = \"1000B\" }",
+            "from = \"b\"\nto = \"c\"\nrelays = { flow = \"in\", buffer = \"64kB\" }",
+            "relays.flow: `in` has segments of 1000 bytes and the flow of 1448: both must have the same",
+        ),
+    ] {
+        let error = proxy(first, second).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("flows.1.{message}")), "{error}");
+    }
+}
+
+#[test]
 fn a_quick_start_asks_for_at_least_80_kilobits_in_a_syn() {
     assert_eq!(
         flow("quick_start = \"79kbit\""),

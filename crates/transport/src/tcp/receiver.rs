@@ -70,6 +70,8 @@ pub struct Receiver {
     /// Out-of-order segments for which the next ACK has waited.
     compressed: u32,
     window: u32,
+    /// The application takes segments below this number.
+    edge: u64,
     /// Bytes of IP and TCP header on an ACK without SACK blocks.
     header: u32,
     due: bool,
@@ -146,6 +148,7 @@ impl Receiver {
             quick_acks_again: options.quick_acks_again,
             compressed: 0,
             window: options.receive_window,
+            edge: u64::MAX,
             header: options.ack_overhead().get() as u32,
             due: false,
             has_holes: false,
@@ -341,12 +344,33 @@ impl Receiver {
             timestamp: now,
             echo: self.echo,
             one_way_delay: self.one_way_delay,
-            window: self.window,
+            window: self.window(),
             congestion_echo: self.congestion,
             marked: self.marks.map_or(0, |marks| marks.total),
             sack,
             duplicate,
         })
+    }
+
+    /// The application takes segments below `edge` from now on. If it took none until now, an ACK is due that says so.
+    pub fn open_to(&mut self, edge: u64) {
+        self.due |= self.is_closed() && edge > self.next;
+        self.edge = edge;
+    }
+
+    /// The receive window, segments.
+    pub fn window(&self) -> u32 {
+        u32::try_from(self.edge.saturating_sub(self.next)).unwrap_or(u32::MAX).min(self.window)
+    }
+
+    /// Whether the receive window is 0: the application takes no more.
+    pub fn is_closed(&self) -> bool {
+        self.edge <= self.next
+    }
+
+    /// The last ACK leaves once more: it may have been lost.
+    pub fn repeat(&mut self) {
+        self.due = true;
     }
 
     /// A data segment of the other direction leaves and carries the acknowledgement, without SACK blocks if none

@@ -66,8 +66,8 @@ impl Sender {
         }
     }
 
-    /// An [interactive](crate::Application::Interactive) application has written `total` segments in all. Afterwards
-    /// poll what to transmit.
+    /// An [interactive](crate::Application::Interactive) or [relayed](crate::Application::Relayed) application has
+    /// written `total` segments in all. Afterwards poll what to transmit.
     pub fn note_written(&mut self, total: u64) {
         self.backlog.note_written(total);
     }

@@ -1,0 +1,164 @@
+//! Proxies that split a connection: what one flow delivers, another sends on.
+//!
+//! A proxy is the receiver of the first flow and the sender of the second, which both do what they do anyway. Between
+//! them it holds what has arrived in order and is not acknowledged further on. What is left of its buffer is the
+//! receive window of the first flow. Once that was 0, an ACK says when it no longer is; it may be lost, and is repeated
+//! until data comes.
+
+use scenario::{DrawnFlow, Plan};
+use units::{Span, Time};
+
+use super::World;
+use crate::agenda::Planned;
+use crate::flow::Ends;
+
+/// The shortest time after which an ACK that opens the window is repeated.
+const REMIND_AFTER: Span = Span::from_millis(200);
+/// How often it is repeated.
+const REMINDERS: u32 = 10;
+
+/// The proxies of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Proxies {
+    all: Vec<Proxy>,
+    /// By flow, where there are proxies: that after it, which takes it in, and that before it, which it leaves from.
+    after: Vec<Option<usize>>,
+    before: Vec<Option<usize>>,
+}
+
+#[derive(Debug)]
+struct Proxy {
+    taken: u32,
+    sent: u32,
+    /// How many segments it holds.
+    segments: u64,
+    remind_after: Span,
+    /// When the open window is repeated, how often still, and what had arrived when it opened.
+    remind_at: Time,
+    reminders: u32,
+    arrived: u64,
+}
+
+impl Proxies {
+    /// Those of `plan`, whose flows are as `drawn`.
+    pub(crate) fn new(plan: &Plan, drawn: &[DrawnFlow]) -> Self {
+        let mut new = Self::default();
+        let place = |flow: usize| drawn.iter().position(|drawn| drawn.of == flow);
+        for (index, flow) in plan.flows.iter().enumerate() {
+            let Some(relay) = flow.relays else { continue };
+            let (Some(taken), Some(sent)) = (place(relay.flow), place(index)) else { continue };
+            new.after.resize(drawn.len(), None);
+            new.before.resize(drawn.len(), None);
+            (new.after[taken], new.before[sent]) = (Some(new.all.len()), Some(new.all.len()));
+            new.all.push(Proxy {
+                taken: taken as u32,
+                sent: sent as u32,
+                segments: relay.segments,
+                remind_after: REMIND_AFTER.max(plan.flows[relay.flow].base_rtt * 2),
+                remind_at: Time::NEVER,
+                reminders: 0,
+                arrived: 0,
+            });
+        }
+        new
+    }
+
+    /// Whether a proxy takes `flow` in.
+    #[inline]
+    pub(crate) fn is_after(&self, flow: u32) -> bool {
+        self.after.get(flow as usize).is_some_and(Option::is_some)
+    }
+
+    /// Whether `flow` leaves from a proxy.
+    #[inline]
+    pub(crate) fn is_before(&self, flow: u32) -> bool {
+        self.before.get(flow as usize).is_some_and(Option::is_some)
+    }
+}
+
+impl World<'_> {
+    /// The proxies hold nothing yet.
+    pub(super) fn open_proxies(&mut self) {
+        for proxy in &self.proxies.all {
+            if let Some(Ends::Tcp { sender, receiver }) = &mut self.flows[proxy.taken as usize].ends {
+                receiver.open_to(proxy.segments);
+                // As its handshake says.
+                sender.note_receive_window(receiver.window());
+            }
+        }
+    }
+
+    /// Data of `taken` has arrived at the proxy after it.
+    #[inline(never)]
+    pub(super) fn send_on(&mut self, now: Time, taken: u32) {
+        let Some(proxy) = self.proxies.after[taken as usize].map(|index| &self.proxies.all[index]) else { return };
+        let sent = proxy.sent;
+        let Some(ends) = &self.flows[taken as usize].ends else { return };
+        let delivered = ends.delivered_segments();
+        let onward = &mut self.flows[sent as usize];
+        if let Some(Ends::Tcp { sender, .. }) = &mut onward.ends {
+            sender.note_written(delivered);
+        }
+        if onward.running {
+            self.send(now, sent);
+        }
+    }
+
+    /// `sent` has had an ACK: perhaps the proxy before it holds less.
+    #[inline(never)]
+    pub(super) fn make_room(&mut self, now: Time, sent: u32) {
+        let Some(index) = self.proxies.before[sent as usize] else { return };
+        let proxy = &mut self.proxies.all[index];
+        let Some(Ends::Tcp { sender, .. }) = &self.flows[sent as usize].ends else { return };
+        let edge = sender.acknowledged() + proxy.segments;
+        let Some(Ends::Tcp { receiver, .. }) = &mut self.flows[proxy.taken as usize].ends else { return };
+        let was_closed = receiver.is_closed();
+        receiver.open_to(edge);
+        if !was_closed || receiver.is_closed() {
+            return;
+        }
+        let planned = proxy.remind_at != Time::NEVER;
+        (proxy.remind_at, proxy.reminders) = (now + proxy.remind_after, REMINDERS);
+        proxy.arrived = receiver.delivered_segments();
+        let (taken, at) = (proxy.taken, proxy.remind_at);
+        if !planned {
+            self.plan_reminder(index, at);
+        }
+        self.tell_window(now, taken);
+    }
+
+    /// The proxy of number `index` may have to say again that its window is open.
+    pub(super) fn remind(&mut self, now: Time, index: u32) {
+        let proxy = &mut self.proxies.all[index as usize];
+        if now < proxy.remind_at {
+            let at = proxy.remind_at;
+            return self.plan_reminder(index as usize, at);
+        }
+        proxy.remind_at = Time::NEVER;
+        let taken = &mut self.flows[proxy.taken as usize];
+        let waits = taken.sends() && proxy.reminders > 0;
+        let Some(Ends::Tcp { receiver, .. }) = taken.ends.as_mut().filter(|_| waits) else { return };
+        if receiver.delivered_segments() > proxy.arrived || receiver.is_closed() {
+            return;
+        }
+        receiver.repeat();
+        proxy.reminders -= 1;
+        proxy.remind_at = now + proxy.remind_after;
+        let (taken, at) = (proxy.taken, proxy.remind_at);
+        self.plan_reminder(index as usize, at);
+        self.tell_window(now, taken);
+    }
+
+    fn plan_reminder(&mut self, index: usize, at: Time) {
+        self.agenda.add(at, Planned::Remind(index as u32));
+        self.quiet_until = self.quiet_until.min(at);
+    }
+
+    /// The ACK of `taken` that is due leaves the proxy.
+    fn tell_window(&mut self, now: Time, taken: u32) {
+        let Some(ends) = &mut self.flows[taken as usize].ends else { return };
+        if let Some(ack) = ends.on_receiver_timeout(now, &mut self.acks) {
+            self.acknowledge(now, taken, ack);
+        }
+    }
+}
