@@ -32,6 +32,9 @@ def test_an_upload_of_newreno_spoils_a_call_and_none_does_not(capsys, tmp_path):
     assert {"call.png", "index.html", "summary.json"} <= {file.name for file in (tmp_path / "out").iterdir()}
     assert "cannot be drawn" not in shown
     assert "one-way delay and quality of the call" in shown
+    page = (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert "The call is best beside nothing (R 93; 0.0 % lost, 95 % of the rest within 20 ms)" in page
+    assert f"{calls['newreno']['category']} beside newreno (R {calls['newreno']['rating']:.0f}; " in page
 
 
 def test_stations_send_and_receive_as_they_are_told():

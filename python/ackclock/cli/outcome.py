@@ -103,6 +103,7 @@ class Outcome:
             # After an interruption, drawing would take too long.
             interrupts.check()
             if self.calls:
+                page.paragraph(calls.sentence(runs))
                 page.draw(folder / "call.png", calls.CAPTION, partial(calls.figure, by_label))
             background = {
                 label: of for label, of in by_label.items() if not self.calls or label != calls.ALONE

@@ -103,6 +103,16 @@ def qualities(runs: Sequence[tuple[str, Run]]) -> dict[str, Quality]:
     return {label: Quality(**{name: median(of, name) for name in fields}) for label, of in found.items()}
 
 
+def sentence(runs: Sequence[tuple[str, Run]]) -> str:
+    """What the call is worth beside each controller, in words; delays are those of what arrives."""
+    parts = [
+        f"{one.category} beside {label} (R {one.rating:.0f}; {100 * one.loss:.1f} % lost, "
+        f"95 % of the rest within {one.delay_p95_ms:.0f} ms)"
+        for label, one in qualities(runs).items()
+    ]
+    return f"The call is {', '.join(parts)}."
+
+
 def table(runs: Sequence[tuple[str, Run]]) -> Table:
     """A row for each controller: what the call is worth, and what the background gets."""
     made = Table(title="one-way delay and quality of the call", title_justify="left")
