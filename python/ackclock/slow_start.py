@@ -25,7 +25,7 @@ PACKET_BITS = 12_000
 """Of a full packet, as which windows are counted."""
 
 LEAST_BDP = 10.0
-"""Packets that a path has to hold; the initial window fills a smaller one, nothing is left to find."""
+"""Packets that a path has to hold: the initial window fills a smaller one at once."""
 
 LEAST_QUEUE = 8
 """Packets that a queue holds in any case."""
