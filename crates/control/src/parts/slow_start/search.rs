@@ -151,7 +151,7 @@ mod tests {
         let at = |bin: u64| Time::ZERO + Span::from_millis(35 * bin) + Span::from_micros(bin);
         for bin in (0..12).chain(23..36) {
             let ack = Ack { rtt: rtt(100), sent_to: 100 * bin, delivered: 50 * bin, ..ack() };
-            assert_eq!(search.observe(at(bin), &ack).ends, false, "{bin}");
+            assert!(!search.observe(at(bin), &ack).ends, "{bin}");
         }
         let ack = Ack { rtt: rtt(100), sent_to: 3600, delivered: 1800, ..ack() };
         assert!(search.observe(at(36), &ack).ends);
