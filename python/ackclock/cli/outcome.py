@@ -169,7 +169,8 @@ def _places(shown: Overview) -> list[tuple[str, str]]:
     """The charts of the page, with their captions."""
     stack = [(f"stack/{panel.name}", STACK[panel.name]) for panel in shown.stack]
     distributions = [
-        (f"distributions/{panel.name}", panel.title.capitalize()) for panel in shown.distributions
+        (f"distributions/{panel.name}", panel.title[:1].upper() + panel.title[1:])
+        for panel in shown.distributions
     ]
     return [*stack, ("plane", PLANE), *distributions]
 

@@ -117,7 +117,7 @@
     return new uPlot({
       width: place.clientWidth, height: place.clientWidth < PHONE ? 240 : 320, series,
       scales: { x: { time: false, dir: -1, range: (_, low, high) => [low - 0.04 * (high - low || 1), high + 0.04 * (high - low || 1)] }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
-      axes: [axis(plane.x_label + ", less is to the right", 42), axis(plane.y_label, 64)],
+      axes: [axis(plane.x_label + (place.clientWidth < PHONE ? ", less →" : ", less is to the right"), 42), axis(plane.y_label, 64)],
       cursor: { drag: { x: true, y: true } }, hooks: { setSeries: [toggled] },
     }, rows, place);
   }
