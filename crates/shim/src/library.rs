@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::ptr::{NonNull, from_mut, from_ref, null_mut};
 use std::sync::Arc;
 
-use control::Parameters;
+use control::{Parameters, registry};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde_json::Value;
 use units::{Random, Span};
@@ -126,6 +126,8 @@ impl Library {
         }
         parameters.reverse();
         set(name, &parameters, given)?;
+        let called: String = library.ops.name.iter().take_while(|&&c| c != 0).map(|&c| char::from(c as u8)).collect();
+        check_ranges(name, &called, given)?;
         Ok(library)
     }
 
@@ -205,6 +207,21 @@ fn set(controller: &str, known: &[&RawParameter], given: &Parameters) -> Result<
         }
     }
     Ok(())
+}
+
+/// The file `name` with the controller `called`: where that is the form for the kernel of one of the registry, its ranges
+/// hold.
+fn check_ranges(name: &str, called: &str, given: &Parameters) -> Result<(), Error> {
+    let Some(entry) = called.strip_prefix("ack_").and_then(|plain| registry::find(plain).ok()) else { return Ok(()) };
+    let shared: Parameters = given
+        .iter()
+        .filter(|(key, _)| entry.parameters.iter().any(|parameter| parameter.name == key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let wrong = |error: control::ParameterError| {
+        Error::Parameter(error.to_string().replacen(&format!("`{}`", entry.name), &format!("`{name}`"), 1))
+    };
+    entry.build(&shared).map(drop).map_err(wrong)
 }
 
 /// `value`, as a scenario writes it, in the units of type `kind` of ack.h; or what is allowed.

@@ -106,6 +106,19 @@ fn parameters_are_set_for_a_flow_and_refused_by_name() {
     );
 }
 
+#[test]
+fn a_form_for_the_kernel_has_the_ranges_of_its_controller() {
+    let text =
+        FIXED.replace("PARAMETER(u32, window, 7);", "PARAMETER(u32, window, 7);\nPARAMETER(real, beta_l, REAL(0.5));");
+    let twin = Source::open(&written("ranges", &text.replace("\"mine\"", "\"ack_cdg\""))).unwrap();
+    let other = Source::open(&written("ranges-other", &text)).unwrap();
+    let given = |value: f64| serde_json::from_value::<Parameters>(json!({ "beta_l": value, "window": 9 })).unwrap();
+    let sentence = twin.build(&given(7.0)).err().unwrap().to_string();
+    assert!(sentence.contains("mine.bpf.c`, parameter `beta_l`: 7 is out of range (allowed: "), "{sentence}");
+    assert!(twin.build(&given(0.6)).is_ok());
+    assert!(other.build(&given(7.0)).is_ok(), "another controller means another thing by the name");
+}
+
 fn source_name() -> String {
     folder("parameters").join("mine.bpf.c").display().to_string()
 }
