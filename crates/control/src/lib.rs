@@ -103,6 +103,13 @@ pub trait Controller: Send {
         self.on_loss(cx, &marks.as_loss());
     }
 
+    /// Right after [`on_ecn`](Controller::on_ecn), where the sender gives up less for a mark than for a loss (ABE, RFC
+    /// 8511): the window is at least `window`, which is not above the one before the mark. Says whether the controller does
+    /// so; one whose answer to marks is its own does not.
+    fn keep(&mut self, _window: f64) -> bool {
+        false
+    }
+
     /// Everything that was outstanding when loss was detected is acknowledged.
     fn on_recovered(&mut self, _cx: &mut Context<'_>) {}
 

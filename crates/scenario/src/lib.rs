@@ -32,6 +32,7 @@ mod relay;
 mod resolve;
 mod route;
 mod schema;
+mod transport_options;
 mod values;
 mod way;
 mod wireless;

@@ -3,23 +3,23 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use control::{ControllerRef, Counting, Parameters, registry, tfrc, variants};
+use control::{ControllerRef, Parameters, registry, tfrc, variants};
 use network::Propagation;
-use serde_json::Value;
-use transport::{MAX_THRESHOLD, Options, PROFILES};
+use transport::{Options, PROFILES};
 use units::packet::{IP_HEADER, MTU, UDP_HEADER};
 use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
 use crate::document::plain;
 use crate::draw::MOST_FLOWS;
 use crate::error::suggestion;
-use crate::language::{Change, Flow, Overrides, Protocol};
+use crate::language::{Change, Flow, Protocol};
 use crate::media::media;
 use crate::multipath;
 use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedSubflow};
 use crate::quick_start::quick_start_rate;
 use crate::relay;
 use crate::route::{Network, Routes};
+use crate::transport_options::{check_keeping, options};
 use crate::values::{OnOff, Paced, Sampling, Source};
 use crate::{Error, Files, Scenario};
 
@@ -27,18 +27,12 @@ use crate::{Error, Files, Scenario};
 const MOST_TURNS: u64 = 10_000_000;
 
 /// Largest IPv4 packet.
-const LARGEST_PACKET: u64 = 65_535;
+pub(crate) const LARGEST_PACKET: u64 = 65_535;
 /// A datagram carries at least the headers of IP and UDP.
 const SMALLEST_DATAGRAM: u64 = IP_HEADER.get() + UDP_HEADER.get();
 
-/// A timeout below that would come again and again while nothing else happens.
-const SHORTEST_TIMEOUT: Span = Span::from_micros(1);
-
-/// Headers of IPv4 and TCP with room for the options in use.
-const HEADERS: u64 = 60;
-
 /// An error of one flow: the key below the flow, and the message.
-type FlowError = (String, String);
+pub(crate) type FlowError = (String, String);
 
 /// What flows may have as controllers.
 #[derive(Clone, Copy)]
@@ -264,6 +258,7 @@ impl Scenario {
         let cc = self.controller(flow, &parameters, controllers)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
         let mut options = options(profile(name).map_err(|message| flow_error("profile", message))?, &flow.transport)?;
+        check_keeping(&cc, &parameters, &options)?;
         let end = Time::ZERO + self.duration;
         if flow.start >= end {
             return Err(flow_error("start", format!("`{}` is not before the end of the run at `{end}`", flow.start)));
@@ -315,7 +310,7 @@ impl Scenario {
     }
 }
 
-fn flow_error(key: impl Into<String>, message: impl Into<String>) -> FlowError {
+pub(crate) fn flow_error(key: impl Into<String>, message: impl Into<String>) -> FlowError {
     (key.into(), message.into())
 }
 
@@ -431,61 +426,4 @@ fn profile(name: &str) -> Result<Options, String> {
         let known: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
         format!("there is no profile `{name}`; {}", suggestion(name, &known))
     })
-}
-
-/// `base` with single options replaced.
-fn options(base: Options, overrides: &Overrides) -> Result<Options, FlowError> {
-    let mut options = base;
-    for (name, value) in overrides {
-        let key = format!("transport.{name}");
-        let Ok(Value::Object(mut all)) = serde_json::to_value(&options) else {
-            unreachable!("options serialise as an object")
-        };
-        if !all.contains_key(name) {
-            let known: Vec<&str> = all.keys().map(String::as_str).collect();
-            return Err(flow_error(key, format!("there is no such option; {}", suggestion(name, &known))));
-        }
-        all.insert(name.clone(), value.clone());
-        options =
-            serde_json::from_value(Value::Object(all)).map_err(|error| flow_error(&key, plain(&error.to_string())))?;
-    }
-    // Only when all are set: one may have to fit another.
-    for name in overrides.keys() {
-        check_option(name, &options).map_err(|message| flow_error(format!("transport.{name}"), message))?;
-    }
-    Ok(options)
-}
-
-/// Whether option `name` is in its range.
-fn check_option(name: &str, options: &Options) -> Result<(), String> {
-    let at_least_one = |value: u32| (value == 0).then(|| "must be at least 1".to_owned());
-    let problem = match name {
-        "segment_size" => {
-            let (size, most) = (options.segment_size, LARGEST_PACKET - HEADERS);
-            (!(1..=most).contains(&size.get())).then(|| format!("`{size}` is not from 1 to {most} bytes"))
-        }
-        "initial_window" => at_least_one(options.initial_window),
-        "receive_window" => at_least_one(options.receive_window),
-        "duplicate_threshold" => {
-            let threshold = options.duplicate_threshold;
-            let allowed = (1..=MAX_THRESHOLD).contains(&threshold);
-            (!allowed).then(|| format!("`{threshold}` is not from 1 to {MAX_THRESHOLD}"))
-        }
-        "ack_every" => at_least_one(options.ack_every),
-        "rto_min" | "rto_max" | "rto_initial" => {
-            let Options { rto_min, rto_max, rto_initial, .. } = options;
-            let shortest = rto_min.min(rto_max).min(rto_initial);
-            if *shortest < SHORTEST_TIMEOUT {
-                Some(format!("`{shortest}` is too short for a timeout: at least {SHORTEST_TIMEOUT}"))
-            } else {
-                (rto_min > rto_max).then(|| format!("rto_min `{rto_min}` is above rto_max `{rto_max}`"))
-            }
-        }
-        "forward_acknowledgment" => (options.forward_acknowledgment && !options.sack)
-            .then(|| "needs selective acknowledgements: `sack` is false".to_owned()),
-        "counting" => (options.counting == Counting::Bytes { limit: 0 })
-            .then(|| "`limit` must be at least 1, or slow start would not grow".to_owned()),
-        _ => None,
-    };
-    problem.map_or(Ok(()), Err)
 }

@@ -129,6 +129,9 @@ pub struct Options {
     /// Explicit congestion notification (RFC 3168): `false`, `true`, or `"accurate"` with a receiver that counts
     /// marks (RFC 9768).
     pub ecn: EcnMode,
+    /// The share of the window that a congestion echo leaves, in whole segments and at least two (ABE, RFC 8511): of a
+    /// controller that would take more, as for a loss. Zero is none of this.
+    pub ecn_beta: f64,
     /// Full segments an ACK may wait for: 2 with delayed ACKs, 1 without (RFC 5681, section 4.2).
     pub ack_every: u32,
     /// How long an ACK may be delayed.
@@ -240,6 +243,7 @@ pub fn linux() -> Options {
         slow_start_restart: true,
         idle_restart: IdleRestart::Linux,
         ecn: EcnMode::Off,
+        ecn_beta: 0.0,
         ack_every: 2,
         delayed_ack_timeout: Span::from_millis(40),
         // 16, and 2^20 bytes by which the window of a receive buffer of 8 MiB opens: seen in Linux 6.18.

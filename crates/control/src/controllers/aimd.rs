@@ -96,7 +96,7 @@ fn power(w: f64, n: f64) -> f64 {
 }
 
 impl Controller for Aimd {
-    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.reno.grow_by(ack, self.increase());

@@ -205,7 +205,7 @@ impl Bic {
 }
 
 impl Controller for Bic {
-    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         if self.settings.arithmetic == Arithmetic::Linux {

@@ -118,7 +118,7 @@ impl Compound {
 }
 
 impl Controller for Compound {
-    delegate!(state.reno: on_start, window, slow_start_threshold);
+    delegate!(state.reno: on_start, keep, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         if ack.round_start && ack.window_limited && !self.state.reno.in_slow_start() {

@@ -412,7 +412,7 @@ impl Cubic {
 }
 
 impl Controller for Cubic {
-    delegate!(state.reno: window, slow_start_threshold);
+    delegate!(state.reno: keep, window, slow_start_threshold);
 
     fn wants(&self) -> Wants {
         Wants { transmit_start: true, ..Wants::default() }

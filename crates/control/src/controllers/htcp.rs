@@ -274,7 +274,7 @@ impl HTcp {
 }
 
 impl Controller for HTcp {
-    delegate!(state.reno: on_idle_restart, window, slow_start_threshold);
+    delegate!(state.reno: on_idle_restart, keep, window, slow_start_threshold);
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.state.reno.start(cx);

@@ -328,7 +328,7 @@ impl Illinois {
 }
 
 impl Controller for Illinois {
-    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);

@@ -172,7 +172,7 @@ impl Veno {
 }
 
 impl Controller for Veno {
-    delegate!(reno: on_start, on_spurious(undo), window, slow_start_threshold);
+    delegate!(reno: on_start, on_spurious(undo), keep, window, slow_start_threshold);
 
     fn wants(&self) -> Wants {
         Wants { transmit_start: self.computes_as_linux(), ..Wants::default() }

@@ -82,6 +82,12 @@ impl Reno {
         self.window = self.window.min(self.threshold);
     }
 
+    /// A mark leaves at least `window` (RFC 8511, section 3).
+    pub fn keep(&mut self, window: f64) {
+        self.window = self.window.max(window);
+        self.threshold = self.threshold.max(window);
+    }
+
     /// Timeout: the threshold remembers `beta` of the window on the first of a row; the window is one segment
     /// (RFC 5681, section 3.1).
     pub fn timeout(&mut self, beta: f64, again: bool) {
@@ -137,6 +143,12 @@ macro_rules! delegate {
     (@on_idle_restart $($reno:ident).+) => {
         fn on_idle_restart(&mut self, cx: &mut $crate::Context<'_>) {
             self.$($reno).+.idle_restart(cx);
+        }
+    };
+    (@keep $($reno:ident).+) => {
+        fn keep(&mut self, window: f64) -> bool {
+            self.$($reno).+.keep(window);
+            true
         }
     };
     (@window $($reno:ident).+) => {

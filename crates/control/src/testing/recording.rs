@@ -145,6 +145,10 @@ impl Controller for Recorder {
         self.controller.on_ecn(cx, marks);
     }
 
+    fn keep(&mut self, window: f64) -> bool {
+        self.controller.keep(window)
+    }
+
     fn on_recovered(&mut self, cx: &mut Context<'_>) {
         self.note(cx, Event::Recovered);
         self.controller.on_recovered(cx);

@@ -37,6 +37,21 @@ fn an_unknown_controller_or_parameter() {
 }
 
 #[test]
+fn a_share_for_marks_needs_marks_and_a_controller_that_takes_them_for_losses() {
+    let with = |cc: &str, ecn: bool, share: f64| {
+        let key = format!("cc = \"{cc}\"\ntransport = {{ ecn = {ecn}, ecn_beta = {share:?} }}");
+        dumbbell("cc = \"newreno\"", &key)
+    };
+    let at = "demo.toml, line 10: flows.0.transport.ecn_beta: ";
+    assert_eq!(with("newreno", true, 1.0), format!("{at}`1` is not from 0 to below 1"));
+    assert_eq!(with("newreno", false, 0.8), format!("{at}needs marks: `ecn` is false"));
+    assert_eq!(
+        with("siad", true, 0.8),
+        format!("{at}has no effect on `siad`, which does not answer a mark as a loss-based controller")
+    );
+}
+
+#[test]
 fn an_unknown_profile_or_option() {
     let unknown = flow("profile = \"freebsd\"");
     assert!(

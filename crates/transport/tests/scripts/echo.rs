@@ -72,6 +72,39 @@ fn after_a_fast_retransmit_the_receiver_is_told_and_the_same_marks_do_not_reduce
     assert_eq!(reductions(&s), 0);
 }
 
+// RFC 8511, section 3: a mark leaves 0.8 of the window, and two segments at least.
+
+#[test]
+fn with_abe_a_mark_leaves_a_share_of_the_window_of_its_own_and_a_loss_does_not() {
+    let options = Options { ecn_beta: 0.8, ..capable() };
+    let mut s = SenderScript::new(options.clone(), 11.0);
+    // 0.8 of 11 are 8 whole segments.
+    s.leave(0..11).at(40).arrives(ack(2).marked()).window_is(8.0).phase(Phase::Reduced);
+    let mut s = SenderScript::new(options.clone(), 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).window_is(5.0);
+    for (before, left) in [(2.0, 2.0), (1.0, 1.0)] {
+        let mut s = SenderScript::new(options.clone(), before);
+        s.leave(0..before as u64).at(40).arrives(ack(1).marked()).window_is(left);
+    }
+}
+
+#[test]
+fn with_abe_the_flight_comes_down_to_what_the_mark_left() {
+    let reduction = Reduction::ProportionalRate;
+    let mut s = SenderScript::new(Options { ecn_beta: 0.8, reduction, ..capable() }, 10.0);
+    s.leave(0..10).at(40).arrives(ack(1).marked()).leaves(10).arrives(ack(2).marked()).leaves(11);
+    s.arrives(ack(3).marked()).leaves(12).arrives(ack(4).marked()).leaves(13);
+    // Four of five delivered, rounded up; then as many as make eight.
+    s.arrives(ack(5).marked()).nothing_leaves().arrives(ack(6).marked()).nothing_leaves().in_flight(8);
+    s.arrives(ack(7).marked()).leaves(14).in_flight(8);
+}
+
+#[test]
+fn a_share_below_that_of_a_loss_takes_nothing_more() {
+    let mut s = SenderScript::new(Options { ecn_beta: 0.3, ..capable() }, 10.0);
+    s.leave(0..10).at(40).arrives(ack(2).marked()).window_is(5.0);
+}
+
 #[test]
 fn a_timeout_inside_a_reduction_does_not_reduce_again() {
     let mut s = SenderScript::new(capable(), 10.0);

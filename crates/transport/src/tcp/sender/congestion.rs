@@ -11,6 +11,9 @@ use crate::tcp::spurious::Retransmissions;
 use crate::tcp::timers::Kind;
 use crate::{EcnMode, Reduction};
 
+/// A mark leaves at least so many segments (RFC 8511, section 3).
+const LEFT_BY_MARK: f64 = 2.0;
+
 impl Sender {
     /// Deadlines have passed: does what is due at `now`. Afterwards poll what to transmit.
     pub fn on_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
@@ -130,12 +133,24 @@ impl Sender {
         journal.note(Event::CongestionEcho { window });
         let marks =
             control::Marks { in_flight, acknowledged_to: self.board.first(), sent_to: self.board.next(), at: now };
-        self.notify(now, |controller, cx| controller.on_ecn(cx, &marks));
+        let kept = self.kept_on_mark(window);
+        self.notify(now, |controller, cx| {
+            controller.on_ecn(cx, &marks);
+            if let Some(kept) = kept {
+                controller.keep(kept);
+            }
+        });
         self.recovery.enter_reduction();
         self.begin_reduction(window, false);
         if self.board.outstanding() == 0 {
             self.leave_reduction(now, journal);
         }
+    }
+
+    /// What a mark leaves of the window `before` it at least, if the sender says so (RFC 8511, section 3).
+    fn kept_on_mark(&self, before: f64) -> Option<f64> {
+        let share = self.options.ecn_beta;
+        (share > 0.0).then(|| (before * share).floor().max(LEFT_BY_MARK).min(before))
     }
 
     /// The controller has just reduced the window from `before`: the flight follows.

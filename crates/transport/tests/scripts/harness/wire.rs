@@ -102,6 +102,12 @@ impl Controller for ProbeController {
         self.note(Notice::Ecn(*marks), |window| window / 2.0);
     }
 
+    fn keep(&mut self, window: f64) -> bool {
+        let mut tape = self.tape();
+        tape.window = tape.window.max(window);
+        true
+    }
+
     fn on_recovered(&mut self, _cx: &mut Context<'_>) {
         self.shared().notices.push(Notice::Recovered);
     }
