@@ -8,7 +8,7 @@
 //! | rule | here |
 //! | --- | --- |
 //! | queueing delay q = RTT - smallest RTT, q_max = largest RTT - smallest RTT | `Hd::observe` |
-//! | p: 0 up to q_min, to p_max at q_th, back to 0 at q_max | `Settings::backoff_probability` |
+//! | p: 0 up to q_min, to p_max at q_th, back to 0 at q_max | `Hump::probability` |
 //! | back-off: w = w/2 | `Controller::on_ack` |
 //!
 //! Everything else is NewReno's. The shape of p is the paper's; its values are those of the module for FreeBSD by Hayes
@@ -21,7 +21,7 @@ use units::Span;
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
-use crate::parts::probabilistic::Probabilistic;
+use crate::parts::probabilistic::{Hump, Probabilistic};
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
@@ -59,22 +59,6 @@ parameters! {
             source "FreeBSD, cc_hd(4), queue_threshold";
         /// Probability of a back-off per ACK at q_th
         p_max: f64 = 0.05, range above(0.0).up_to(1.0), source "FreeBSD, cc_hd(4), pmax";
-    }
-}
-
-impl Settings {
-    /// The probability of a back-off at queueing delay `q`, where the largest seen is `q_max`.
-    fn backoff_probability(&self, q: Span, q_max: Span) -> f64 {
-        let share = |part: Span, whole: Span| part.as_secs_f64() / whole.as_secs_f64();
-        if q <= self.q_min {
-            0.0
-        } else if q <= self.q_th {
-            self.p_max * share(q - self.q_min, self.q_th - self.q_min)
-        } else if q_max > self.q_th {
-            self.p_max * share(q_max - q, q_max - self.q_th)
-        } else {
-            self.p_max
-        }
     }
 }
 
@@ -118,7 +102,8 @@ impl Hd {
     }
 
     fn backoff_probability(&self) -> f64 {
-        self.settings.backoff_probability(self.queueing_delay, self.queueing_delay_max())
+        let Settings { q_min, q_th, p_max } = self.settings;
+        Hump { q_min, q_th, p_max }.probability(self.queueing_delay, self.queueing_delay_max())
     }
 }
 
@@ -162,25 +147,6 @@ impl Controller for Hd {
 mod tests {
     use super::*;
     use crate::testing::{World, ack, loss, probed, rtt};
-
-    const MS: fn(u64) -> Span = Span::from_millis;
-
-    #[test]
-    fn the_probability_rises_to_the_threshold_and_falls_to_the_largest_delay() {
-        let settings = Settings::default();
-        // Of 5 to 20 ms, 8 ms is a fifth; of 100 down to 20 ms, 60 ms is half.
-        for (q, p) in [(0, 0.0), (5, 0.0), (8, 0.01), (20, 0.05), (60, 0.025), (100, 0.0)] {
-            let got = settings.backoff_probability(MS(q), MS(100));
-            assert!((got - p).abs() < 1e-12, "{got} at {q} ms, not {p}");
-        }
-    }
-
-    #[test]
-    fn while_no_long_delay_is_known_the_probability_does_not_fall() {
-        assert_eq!(Settings::default().backoff_probability(MS(20), MS(20)), 0.05);
-        let settings = Settings { q_th: MS(10), ..Settings::default() };
-        assert_eq!(settings.backoff_probability(MS(11), MS(10)), 0.05);
-    }
 
     #[test]
     fn a_back_off_halves_once_a_round_trip_and_not_in_that_of_a_loss() {

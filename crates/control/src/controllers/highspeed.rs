@@ -80,6 +80,16 @@ fn increase(w: f64) -> f64 {
     w * w * p * 2.0 * b / (2.0 - b)
 }
 
+/// a(w) of a window of `w` segments: of its whole ones, at least 1, and of the last row beyond the table.
+pub(super) fn increase_at(w: f64) -> f64 {
+    increase(w.floor().clamp(LOW_WINDOW, LAST_ROW)).max(1.0)
+}
+
+/// b(w) of a window of `w` segments.
+pub(super) fn decrease_at(w: f64) -> f64 {
+    decrease(w.clamp(LOW_WINDOW, LAST_ROW))
+}
+
 parameters! {
     /// The parameters.
     pub struct Settings {
@@ -150,11 +160,7 @@ impl HighSpeed {
         let whole = self.reno.window.floor();
         if whole != self.a_at {
             self.a_at = whole;
-            self.a = if self.settings.table {
-                (self.row() + 1) as f64
-            } else {
-                increase(whole.clamp(LOW_WINDOW, LAST_ROW)).max(1.0)
-            };
+            self.a = if self.settings.table { (self.row() + 1) as f64 } else { increase_at(whole) };
         }
         self.a
     }
@@ -166,13 +172,13 @@ impl HighSpeed {
         } else if self.settings.table {
             (decrease(f64::from(TABLE[self.row()])) * 256.0).floor() / 256.0
         } else {
-            decrease(self.reno.window.clamp(LOW_WINDOW, LAST_ROW))
+            decrease_at(self.reno.window)
         }
     }
 }
 
 impl Controller for HighSpeed {
-    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         if self.computes_as_linux() {

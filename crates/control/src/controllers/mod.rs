@@ -1,12 +1,14 @@
 //! The controllers: one file each, with a folder beside it where one file is not enough. A line here lists a controller
 //! in the registry, too.
 
+pub mod africa;
 pub mod aimd;
 pub mod bbr1;
 pub mod bbr3;
 pub mod bic;
 pub mod card;
 pub mod cdg;
+pub mod chd;
 pub mod compound;
 pub mod copa;
 pub mod coupled;
