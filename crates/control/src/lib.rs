@@ -104,8 +104,8 @@ pub trait Controller: Send {
     }
 
     /// Right after [`on_ecn`](Controller::on_ecn), where the sender gives up less for a mark than for a loss (ABE, RFC
-    /// 8511): the window is at least `window`, which is not above the one before the mark. Says whether the controller does
-    /// so; one whose answer to marks is its own does not.
+    /// 8511): the window is at least `window`, which is not above the one before the mark. Says whether the controller
+    /// does so; one whose answer to marks is its own does not.
     fn keep(&mut self, _window: f64) -> bool {
         false
     }

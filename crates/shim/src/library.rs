@@ -209,8 +209,8 @@ fn set(controller: &str, known: &[&RawParameter], given: &Parameters) -> Result<
     Ok(())
 }
 
-/// The file `name` with the controller `called`: where that is the form for the kernel of one of the registry, its ranges
-/// hold.
+/// The file `name` with the controller `called`: where that is the form for the kernel of one of the registry, its
+/// ranges hold.
 fn check_ranges(name: &str, called: &str, given: &Parameters) -> Result<(), Error> {
     let Some(entry) = called.strip_prefix("ack_").and_then(|plain| registry::find(plain).ok()) else { return Ok(()) };
     let shared: Parameters = given

@@ -1,5 +1,5 @@
-//! TCP-Africa (King, Baraniuk and Riedi, "TCP-Africa: an adaptive and fair rapid increase rule for scalable TCP", INFOCOM
-//! 2005).
+//! TCP-Africa (King, Baraniuk and Riedi, "TCP-Africa: an adaptive and fair rapid increase rule for scalable TCP",
+//! INFOCOM 2005).
 //!
 //! HighSpeed TCP while the queue is short, standard TCP as soon as it is not: of its own segments those that wait are
 //! estimated as Vegas does, on the smoothed RTT.

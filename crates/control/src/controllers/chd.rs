@@ -1,9 +1,9 @@
 //! CHD, CAIA-Hamilton delay-based congestion control (Hayes and Armitage, "Improved coexistence and loss tolerance for
 //! delay based TCP congestion control", LCN 2010).
 //!
-//! HD that decides once a round trip, on the largest RTT of it. Losses without a queue are no sign of congestion. Beside
-//! the window it keeps another, the shadow window, which does not back off: beside flows that fill the queue a loss
-//! halves that one, so that the back-offs before it cost nothing.
+//! HD that decides once a round trip, on the largest RTT of it. Losses without a queue are no sign of congestion.
+//! Beside the window it keeps another, the shadow window, which does not back off: beside flows that fill the queue a
+//! loss halves that one, so that the back-offs before it cost nothing.
 //!
 //! | rule | here |
 //! | --- | --- |
@@ -16,8 +16,8 @@
 //! | s grows as w does; s = 0 is none | `Chd::grow` |
 //! | a mark (ECN) halves, whatever the queue | `Controller::on_ecn` |
 //!
-//! Everything else is NewReno's. Shape and rules are the paper's as its authors' module for FreeBSD has them (cc_chd), and
-//! so are the values: q_min 5 ms, q_th 20 ms, p_max 50 %. Differences from the module:
+//! Everything else is NewReno's. Shape and rules are the paper's as its authors' module for FreeBSD has them (cc_chd),
+//! and so are the values: q_min 5 ms, q_th 20 ms, p_max 50 %. Differences from the module:
 //! - Delays are exact, not in ticks of 1 ms.
 //! - While no delay beyond q_th was seen before, p is p_max there.
 //! - A mark halves the shadow window and a timeout takes it to one segment, as they do NewReno's. The module leaves it.

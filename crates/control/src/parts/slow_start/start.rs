@@ -223,6 +223,11 @@ impl Controller for Start {
         self.congested(before, 0, marks.sent_to);
     }
 
+    fn keep(&mut self, window: f64) -> bool {
+        // The retreat after an early congestion event has an answer of its own.
+        self.retreats() || self.inner.keep(window)
+    }
+
     fn on_recovered(&mut self, cx: &mut Context<'_>) {
         self.inner.on_recovered(cx);
     }
@@ -357,6 +362,21 @@ mod tests {
         assert_eq!((controller.window(), controller.slow_start_threshold()), (3.0, 5.0));
         controller.on_ack(&mut world.context(), &acked(4, 16));
         assert_eq!(controller.window(), 5.0);
+    }
+
+    #[test]
+    fn what_a_mark_leaves_is_up_to_the_controller_but_not_in_a_retreat() {
+        let marks = Marks { in_flight: 20, acknowledged_to: 10, sent_to: 60, at: units::Time::ZERO };
+        for (method, left) in [("classic", 16.0), ("rapid-start", 0.0)] {
+            let (mut controller, mut world) = started("newreno", &format!(r#"{{"slow_start": "{method}"}}"#));
+            controller.on_ack(&mut world.context(), &acked(10, 10));
+            controller.on_ecn(&mut world.context(), &marks);
+            let before = controller.window();
+            assert!(controller.keep(16.0));
+            assert_eq!(controller.window(), if left > 0.0 { left } else { before }, "{method}");
+        }
+        let (mut siad, _) = started("siad", "{}");
+        assert!(!siad.keep(16.0));
     }
 
     #[test]
