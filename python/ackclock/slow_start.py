@@ -11,12 +11,13 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ackclock import _engine
 from ackclock.result import Run
+
+if TYPE_CHECKING:
+    import numpy as np
 
 METHODS = ("classic", "limited", "hystart", "hystart++", "search", "rapid-start", "careful-resume")
 """The values of the parameter `slow_start`, but for `own`."""
@@ -44,6 +45,8 @@ class Range:
 
     def draw(self, random: np.random.Generator) -> float:
         """One of them."""
+        import numpy as np
+
         return float(np.exp(random.uniform(math.log(self.low), math.log(self.high))))
 
 
@@ -86,6 +89,8 @@ class Path:
 
 def paths(count: int, rate: Range, rtt: Range, buffer: Range, seed: int) -> Iterator[Path]:
     """Draws ``count`` paths that hold at least :data:`LEAST_BDP` packets. Raises ValueError if none does."""
+    import numpy as np
+
     if rate.high * rtt.high / PACKET_BITS < LEAST_BDP:
         raise ValueError(f"no path of these ranges holds {LEAST_BDP:.0f} packets")
     random = np.random.default_rng(seed)
@@ -123,6 +128,8 @@ class Start:
 
 def measure(method: str, path: Path, run: Run) -> Start:
     """What the only flow of ``run`` did."""
+    import numpy as np
+
     series = run.flow_series
     times, windows = (series[name].to_numpy() for name in ("time_s", "window_segments"))
     threshold = series["threshold_segments"].to_numpy(zero_copy_only=False)
@@ -171,6 +178,8 @@ def summaries(starts: Sequence[Start], methods: Sequence[str]) -> list[Summary]:
 
 
 def _summary(method: str, found: Sequence[Start], base: Sequence[Start]) -> Summary:
+    import numpy as np
+
     exits = [start.exit_bdp for start in found if start.exit_bdp is not None]
     low, middle, high = np.percentile(exits, (10, 50, 90)) if exits else (0.0, 0.0, 0.0)
     ratios: list[float | None] = []
