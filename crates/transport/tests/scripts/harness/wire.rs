@@ -103,8 +103,8 @@ impl Controller for ProbeController {
     }
 
     fn keep(&mut self, window: f64) -> bool {
-        let mut tape = self.tape();
-        tape.window = tape.window.max(window);
+        let mut shared = self.shared();
+        shared.window = shared.window.max(window);
         true
     }
 
