@@ -27,7 +27,11 @@ SettingsArgument = Annotated[list[str], typer.Argument(metavar="KEY=VALUE…", h
 @app.command()
 def load(
     controller: Annotated[
-        str, typer.Argument(metavar="NAME", help="newreno, cdg, siad, da, or a source FILE.bpf.c.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="newreno, cdg, siad, da, yeah, illinois, gentle-1, gentle-2, pit, or a source FILE.bpf.c.",
+        ),
     ],
     settings: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE…]", help="Parameters.")] = None,
 ) -> None:
