@@ -78,10 +78,11 @@ $(ZIG)/.installed: Makefile
 	$(ZIG)/bin/python -m pip install --quiet --disable-pip-version-check $(WHEEL_TOOLS)
 	touch $@
 
+# Files of the archive always have the same time, by which Cargo would take an older build for theirs: -m gives them that of now.
 sdist: $(ZIG)/.installed
 	rm -rf target/sdist && mkdir -p target/sdist $(WHEELS)
 	$(ZIG)/bin/maturin sdist --out target/sdist
-	tar -xzf target/sdist/ackclock-*.tar.gz -C target/sdist
+	tar -xzmf target/sdist/ackclock-*.tar.gz -C target/sdist
 	cp target/sdist/ackclock-*.tar.gz $(WHEELS)
 
 # The wheel appears only when it is complete. A linker of the environment would take the place of Zig.
