@@ -25,7 +25,7 @@ def kernel(monkeypatch):
         started = 0
         left = 1000
 
-        def __init__(self, *_):
+        def __init__(self, *_, **__):
             super().__init__()
 
         def run(self, jobs, progress=None):

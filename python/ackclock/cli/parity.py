@@ -14,6 +14,7 @@ from rich.table import Table
 
 from ackclock import _engine, repetitions
 from ackclock.cli import INTERRUPTED, completing, output
+from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
 from ackclock.engines import Engine
 from ackclock.engines.live import Live, check_built_in
@@ -135,23 +136,24 @@ def _run(
             both.write(done, repetitions.count(planned), folder, finished)
         reported = time.monotonic()
 
-    try:
-        if folder is not None and not (folder / "index.html").exists():
+    with Interrupts() as interrupts:
+        with interrupts.stoppable():
+            if folder is not None and not (folder / "index.html").exists():
+                report()
+            with output.progress("simulated") as at:
+                simulated = both.simulate(grid, simulations, simulator, at)
+            with output.progress(f"{len(cells)} cells live") as at:
+                for cell, _, run in repetitions.results(planned, live, at):
+                    found.setdefault(cell, []).append(run)
+                    done = both.compared(cells, simulated, found)
+                    if time.monotonic() > reported + REPORT_S:
+                        report()
+                    # A library that is loaded meanwhile may have swallowed the exception of a signal.
+                    interrupts.check()
+            report(finished=True)
+        if interrupts.asked and done:
             report()
-        with output.progress("simulated") as at:
-            simulated = both.simulate(grid, simulations, simulator, at)
-        with output.progress(f"{len(cells)} cells live") as at:
-            for cell, _, run in repetitions.results(planned, live, at):
-                found.setdefault(cell, []).append(run)
-                done = both.compared(cells, simulated, found)
-                if time.monotonic() > reported + REPORT_S:
-                    report()
-        report(finished=True)
-    except KeyboardInterrupt:
-        if done:
-            report()
-        return done, True
-    return done, False
+    return done, interrupts.asked
 
 
 def _on_command_line(context: typer.Context, option: str) -> bool:
