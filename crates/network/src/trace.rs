@@ -45,6 +45,15 @@ pub enum TraceError {
     NoPeriod,
 }
 
+/// What an error quotes of a line. A file that is no trace may be one line of any length.
+fn beginning(text: &str) -> String {
+    const MOST: usize = 24;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into(),
+    }
+}
+
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -82,9 +91,9 @@ impl Trace {
             if text.is_empty() || text.starts_with('#') {
                 continue;
             }
-            let time = nanos(text).ok_or_else(|| TraceError::NotATime { line, text: text.into() })?;
+            let time = nanos(text).ok_or_else(|| TraceError::NotATime { line, text: beginning(text) })?;
             if time < period {
-                return Err(TraceError::Decreasing { line, text: text.into() });
+                return Err(TraceError::Decreasing { line, text: beginning(text) });
             }
             period = time;
             times.push(time);
@@ -235,6 +244,8 @@ mod tests {
     fn a_bad_trace_is_refused_with_the_line() {
         let error = |text| Trace::parse(text).unwrap_err();
         assert_eq!(error("1\n# no\nx2"), TraceError::NotATime { line: 3, text: "x2".into() });
+        let long = format!("1\n{}", "é".repeat(1_000_000));
+        assert_eq!(error(&long), TraceError::NotATime { line: 2, text: format!("{}…", "é".repeat(24)) });
         assert_eq!(error("1\n\n0.5"), TraceError::Decreasing { line: 3, text: "0.5".into() });
         for text in ["-1", "nan", "inf", "1e300", "1 2"] {
             assert_eq!(error(text), TraceError::NotATime { line: 1, text: text.into() });
