@@ -130,7 +130,7 @@ def test_bad_input_is_one_sentence_and_status_two(capsys, scenario, tmp_path):
     assert "did you mean `newreno`" in refused(capsys, "compare", "newrino")
     assert "named twice" in refused(capsys, "compare", "cdg", "cdg")
     assert "did you mean `bbr" in refused(capsys, "controllers", "bbr")
-    assert "did you mean `cdg`" in refused(capsys, "controllers", "cgd")
+    assert "did you mean `cdg`" in refused(capsys, "controllers", "cdgg")
     assert "no experiment `fig4`" in refused(capsys, "reproduce", "fig4")
     assert "no such case" in refused(capsys, "bench", "--only", "nothing")
     assert "cannot be written" in refused(capsys, "run", scenario, "--pcap", tmp_path / "no" / "a.pcapng")

@@ -169,7 +169,7 @@ def test_a_trace_shows_the_band_of_a_claim_where_it_is_measured(tmp_path):
     [panel] = figure.panels(Samples())
     [band] = [series for series in panel.series if series.look == "band"]
     assert (band.x.tolist(), band.low.tolist(), band.high.tolist()) == ([2.0, 6.0], [3.0, 3.0], [5.0, 5.0])
-    with pytest.raises(CatalogueError, match="`demo-c3` is no claim measured from a time to another"):
+    with pytest.raises(CatalogueError, match="there is no claim `demo-c3`"):
         figures(read(tmp_path, TRACES + 'claims = ["demo-c3"]\n' + measured))[-1].panels(Samples())
 
 
