@@ -7,11 +7,13 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex};
 
 use control::newreno::NewReno;
-use control::{Context, Controller, Counting, SegmentReport, Transmission, Wants};
+use control::{Context, Controller, Counting, Reports, SegmentReport, Transmission, Wants};
 use proptest::prelude::*;
 use units::{Bytes, Random, Rate, Span, Time};
 
-use crate::{Acknowledgement, Application, Data, EcnMode, Event, Options, Receiver, Reduction, Sender, linux};
+use crate::{
+    Acknowledgement, Application, Data, EcnMode, Event, Options, Receiver, Reduction, Retransmits, Sender, linux,
+};
 
 const SEGMENT: u64 = 1000;
 
@@ -41,7 +43,7 @@ struct Paced(NewReno, Option<Rate>, Arc<Mutex<Heard>>);
 
 impl Controller for Paced {
     fn wants(&self) -> Wants {
-        Wants { sent: true, segments: true, ..Wants::default() }
+        Wants { sent: true, segments: Reports::All, ..Wants::default() }
     }
     fn on_sent(&mut self, _cx: &mut Context<'_>, _sent: &Transmission) {
         self.2.lock().unwrap().sent += 1;
@@ -165,8 +167,7 @@ impl World {
     }
 
     fn check(&self) {
-        self.sender.board.check(self.options.sack);
-        assert!(self.sender.in_flight() <= self.sender.board.outstanding());
+        self.sender.board.check(self.options.sack, self.options.retransmits == Retransmits::NextSeg);
         assert!(self.sender.acknowledged() <= self.receiver.delivered_segments());
     }
 
@@ -246,6 +247,9 @@ prop_compose! {
         reduction in prop_oneof![
             Just(Reduction::Pipe), Just(Reduction::ProportionalRate), Just(Reduction::ProportionalRateSsrb)
         ],
+        retransmits in prop_oneof![
+            Just(Retransmits::Lost), Just(Retransmits::NextSeg), Just(Retransmits::Holes)
+        ],
         ecn in prop_oneof![Just(EcnMode::Off), Just(EcnMode::Classic), Just(EcnMode::Accurate)],
         ack_every in 1u32..4,
         (receive_window, initial_window) in (prop_oneof![2u32..20, Just(1000)], 1u32..20),
@@ -256,8 +260,8 @@ prop_compose! {
         let [.., fast_recovery, forward_acknowledgment] = switches;
         Options {
             segment_size: Bytes::new(SEGMENT), sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, ecn,
-            slow_start_restart, fast_recovery, forward_acknowledgment, counting, reduction, ack_every, receive_window,
-            initial_window, duplicate_threshold, quick_acks, clock_tick,
+            slow_start_restart, fast_recovery, forward_acknowledgment, counting, reduction, retransmits, ack_every,
+            receive_window, initial_window, duplicate_threshold, quick_acks, clock_tick,
             sack_compression: Span::from_millis(compression),
             rto_max: Span::from_secs(4),
             ..linux()
