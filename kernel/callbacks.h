@@ -205,9 +205,12 @@ CALLBACK_2(void, ack_set_state, struct sock *, sk, u8, next)
 	bool pending = events->pending;
 	events->pending = false;
 	if (next == TCP_CA_Loss) {
-		/* Path-MTU discovery resends in this state, too, and leaves the window alone; a timeout leaves one segment more
-		 * than is in flight. */
-		if (!events->timed_out && tcp_sk(sk)->snd_cwnd == in_flight(sk) + 1) {
+		/* Path-MTU discovery resends in this state, too, and leaves the window alone. It enters the state but once; and
+		 * where nothing was reduced, a timeout would have asked for a threshold. During a reduction a timeout leaves
+		 * one segment more than is in flight. */
+		bool repeated = ca_state(sk) == TCP_CA_Loss ||
+				(is_reducing(sk) && tcp_sk(sk)->snd_cwnd == in_flight(sk) + 1);
+		if (!events->timed_out && repeated) {
 			on_timeout(sk, s, true);
 			events->window = whole(s->reno.window);
 			publish_threshold(sk, s);

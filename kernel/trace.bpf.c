@@ -17,8 +17,12 @@ u8 segments_too SEC(".data") = 1;
 /* Records that found no room. */
 u64 missed SEC(".data") = 0;
 
-/* Of each local port, whether its connection had a reduction that can be undone, when a segment arrived last. */
-u8 undoable[65536] SEC(".bss");
+struct seen {
+	/* Whether there was a reduction that can be undone, when a segment arrived last. */
+	u8 undoable;
+};
+/* Of each connection: those of a server share their port. */
+STORED_STATE(struct seen);
 
 enum kind { ARRIVED, RETRANSMITTED, STATE, UNDONE };
 
@@ -113,10 +117,13 @@ inline_always void look_for_undo(struct sock *sk)
 	const struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	if (!tp)
 		return;
+	struct seen *seen = state(sk);
+	if (!seen)
+		return;
 	u8 now = tp->undo_marker != 0;
-	if (undoable[port] && !now && ca_state((const struct sock *)tp) != TCP_CA_CWR)
+	if (seen->undoable && !now && ca_state((const struct sock *)tp) != TCP_CA_CWR)
 		note(sk, UNDONE, 0, 0);
-	undoable[port] = now;
+	seen->undoable = now;
 }
 
 /* The length of the TCP header is in the upper half of its thirteenth byte (RFC 9293, section 3.1). */

@@ -10,6 +10,7 @@ import pytest
 
 import ackclock
 from ackclock.cli import main
+from calling import PATIENCE
 
 KERNEL = Path(__file__).parents[2] / "kernel"
 SCENARIO = """
@@ -87,7 +88,7 @@ def test_a_crash_in_c_names_its_file(folder, code, status, sentence):
     begin = text.index("{", text.index("cong_avoid, struct sock"))
     file.write_text(text[: begin + 1] + code + text[begin + 1 :])
     command = [sys.executable, "-m", "ackclock.cli", "compare", "./mine.bpf.c", "--duration", "1s"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=PATIENCE)
     assert done.returncode == status
     assert done.stderr.startswith("ackclock: a crash in the C code of `")
     assert done.stderr.strip().endswith(f"mine.bpf.c`: {sentence}")

@@ -9,6 +9,8 @@ use std::process::Command;
 pub(crate) fn compile(source: &Path, include: &Path, output: &Path) -> Result<(), String> {
     let mut clang = Command::new("clang");
     clang.args(["-target", "bpf", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter"]);
+    // A crash of clang would leave the program in the temporary folder.
+    clang.arg("-fno-crash-diagnostics");
     clang.arg("-I").arg(include).arg("-c").arg(source).arg("-o").arg(output);
     let run = match clang.output() {
         Ok(run) => run,

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use control::{ControllerRef, Parameters, registry};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::{MapCore, MapHandle, ProgramHandle};
 use rustix::fs::{FlockOperation, flock, statfs};
-use rustix::mount::{MountFlags, mount};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use serde_json::Value;
 
 use crate::congestion::{Congestion, is_parameters, set_in, values_in};
@@ -22,6 +23,8 @@ const BPFFS: &str = "/sys/fs/bpf";
 const FOLDER: &str = "/sys/fs/bpf/ackclock";
 /// f_type of a BPF file system (include/uapi/linux/magic.h).
 const MAGIC: u32 = 0xcafe_4a11;
+/// What a BPF file system that was mounted here calls its device: it goes with the last controller.
+const MOUNTED_BY: &str = "ackclock";
 
 /// A controller that is kept in the kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,19 +36,16 @@ pub struct Kept {
 }
 
 /// Loads `controller` (see [`Congestion::load`]) and keeps it. Returns its name for `TCP_CONGESTION`. If `/sys/fs/bpf`
-/// is no BPF file system, one is mounted there; nothing else of the machine is touched.
+/// is no BPF file system, one is mounted there, until the last controller is unloaded; nothing else of the machine is
+/// touched.
 ///
 /// # Errors
 /// Those of [`Congestion::load`], and what the file system refuses.
 pub fn pin(controller: &ControllerRef, parameters: &Parameters) -> Result<String, LoadError> {
     let mut loaded = Congestion::load(controller, parameters, 1)?;
-    ensure_mounted()?;
     let name = loaded.name().to_string();
     let folder = Path::new(FOLDER).join(&name);
-    fs::create_dir_all(FOLDER).map_err(refused(format!("{FOLDER} cannot be made")))?;
-    // Gives way when dropped, or the process ends.
-    let lock = fs::File::open(FOLDER).and_then(|all| Ok(flock(&all, FlockOperation::LockExclusive).map(|()| all)?));
-    let _lock = lock.map_err(refused(format!("{FOLDER} cannot be locked")))?;
+    let lock = locked()?;
     remove_remainders();
     fs::create_dir(&folder).map_err(refused(format!("{} cannot be made", folder.display())))?;
     let failed = || refused::<libbpf_rs::Error>(format!("`{name}` cannot be kept in {}", folder.display()));
@@ -62,8 +62,54 @@ pub fn pin(controller: &ControllerRef, parameters: &Parameters) -> Result<String
     })();
     if result.is_err() {
         let _ = fs::remove_dir_all(&folder);
+        remove_empty(lock);
     }
     result.map(|()| name)
+}
+
+/// The folder, made if need be, and locked until what is returned is dropped or the process ends.
+fn locked() -> Result<fs::File, LoadError> {
+    loop {
+        ensure_mounted()?;
+        fs::create_dir_all(FOLDER).map_err(refused(format!("{FOLDER} cannot be made")))?;
+        let lock = fs::File::open(FOLDER).and_then(|all| Ok(flock(&all, FlockOperation::LockExclusive).map(|()| all)?));
+        let lock = match lock {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            lock => lock.map_err(refused(format!("{FOLDER} cannot be locked")))?,
+        };
+        // A process that unloads the last controller removes the folder: then it is not the one that is locked.
+        let same = |one: &fs::Metadata, other: &fs::Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
+        if let (Ok(held), Ok(there)) = (lock.metadata(), fs::metadata(FOLDER))
+            && same(&held, &there)
+        {
+            return Ok(lock);
+        }
+    }
+}
+
+/// Removes the folder if nothing is kept any more, and the file system if it was mounted for it and is empty.
+fn remove_empty(lock: fs::File) {
+    let removed = fs::remove_dir(FOLDER).is_ok();
+    // It would keep the file system busy.
+    drop(lock);
+    let mounts = fs::read_to_string("/proc/thread-self/mountinfo").unwrap_or_default();
+    if removed && is_ours(&mounts) && !holds_anything() {
+        let _ = unmount(BPFFS, UnmountFlags::empty());
+    }
+}
+
+/// Whether anything is pinned in the file system: the files `maps.debug` and `progs.debug` are the kernel's own.
+fn holds_anything() -> bool {
+    let own = |entry: fs::DirEntry| entry.path().extension().is_some_and(|extension| extension == "debug");
+    !fs::read_dir(BPFFS).is_ok_and(|mut inside| inside.all(|entry| entry.is_ok_and(own)))
+}
+
+/// Whether the last file system that `mounts`, a mountinfo of /proc, has at the place is one mounted here.
+fn is_ours(mounts: &str) -> bool {
+    // Place in the file system and mount point are the fourth and fifth; type and device follow a hyphen.
+    let at_place = |line: &&str| line.split(' ').nth(4) == Some(BPFFS);
+    let last = mounts.lines().rev().find(at_place).and_then(|line| line.split_once(" - "));
+    last.is_some_and(|(_, rest)| rest.starts_with(&format!("bpf {MOUNTED_BY} ")))
 }
 
 /// Removes what an attempt to load or to unload left that was cut short: nothing is registered by it, but it takes
@@ -81,9 +127,12 @@ fn remove_remainders() {
 /// It is not there, or the file system refuses.
 pub fn unpin(name: &str) -> Result<(), LoadError> {
     let folder = folder(name)?;
+    let lock = locked()?;
     // The link first: without it the rest is only a remainder.
     let _ = fs::remove_file(folder.join("link"));
-    fs::remove_dir_all(&folder).map_err(refused(format!("{} cannot be removed", folder.display())))
+    let removed = fs::remove_dir_all(&folder);
+    remove_empty(lock);
+    removed.map_err(refused(format!("{} cannot be removed", folder.display())))
 }
 
 /// The controllers that are kept, by name.
@@ -174,11 +223,28 @@ fn ensure_mounted() -> Result<(), LoadError> {
     }
     // As systemd mounts it: otherwise everybody may make folders in it.
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount("bpf", BPFFS, "bpf", flags, c"mode=700").map_err(|error| {
+    mount(MOUNTED_BY, BPFFS, "bpf", flags, c"mode=700").map_err(|error| {
         LoadError::Unavailable(format!(
             "keeping a controller in the kernel needs a BPF file system at {BPFFS}, and it cannot be mounted: \
              {error} (it takes \
              CAP_SYS_ADMIN and a kernel with CONFIG_BPF_SYSCALL)"
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_is_ours_by_the_name_of_its_device_if_nothing_lies_over_it() {
+        let sysfs = "21 25 0:19 / /sys rw shared:7 - sysfs sysfs rw\n";
+        let ours = "40 21 0:33 / /sys/fs/bpf rw,nosuid shared:9 - bpf ackclock rw,mode=700\n";
+        let others = "41 21 0:34 / /sys/fs/bpf rw,nosuid shared:9 - bpf bpf rw,mode=700\n";
+        assert!(is_ours(&format!("{sysfs}{ours}")));
+        assert!(is_ours(&format!("{others}{ours}")));
+        for mounts in [sysfs.to_owned(), format!("{sysfs}{others}"), format!("{ours}{others}"), String::new()] {
+            assert!(!is_ours(&mounts), "{mounts}");
+        }
+    }
 }

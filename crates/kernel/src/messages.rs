@@ -18,6 +18,9 @@ pub(crate) fn keep() {
     SAID.with_borrow_mut(String::clear);
 }
 
+/// What the verifier says of a loop that it cannot see the end of.
+const ENDLESS: &str = "infinite loop detected";
+
 /// Why a program was not loaded: the verifier's last line before its statistics, otherwise `error`.
 pub(crate) fn why(error: &Error) -> String {
     SAID.with_borrow(|said| verdict(said)).unwrap_or_else(|| match error.kind() {
@@ -32,6 +35,16 @@ pub(crate) fn why(error: &Error) -> String {
 fn verdict(said: &str) -> Option<String> {
     let lines: Vec<&str> = said.lines().map(str::trim).collect();
     let end = lines.iter().position(|line| line.starts_with("processed "))?;
+    if let Some(at) = lines[..end].iter().rposition(|line| line.starts_with(ENDLESS)) {
+        // What follows are the registers of two rounds of the loop. Before it stands the line in C: a semicolon, its
+        // text, and since Linux 6.10 file and number.
+        let line = lines[..at].iter().rev().find_map(|line| line.strip_prefix("; "));
+        let place = line.map(|line| line.rsplit_once(" @ ").map_or(line, |(_, number)| number));
+        let place = place.map_or(String::new(), |place| format!(" (at {place})"));
+        return Some(format!(
+            "it may loop for ever{place}; a loop needs a bound that the verifier sees, or loop() of bpf.h"
+        ));
+    }
     lines[..end].iter().rev().find(|line| !line.is_empty()).map(ToString::to_string)
 }
 
@@ -45,5 +58,19 @@ mod tests {
                     R1 invalid mem access 'scalar'\nprocessed 12 insns (limit 1000000)\n-- END PROG LOAD LOG --\n";
         assert_eq!(verdict(said).as_deref(), Some("R1 invalid mem access 'scalar'"));
         assert_eq!(verdict("libbpf: failed to open\n"), None);
+    }
+
+    #[test]
+    fn a_loop_without_end_is_named_with_its_line_and_without_registers() {
+        let said = "0: r1 = 1\n; while (most_segments) @ mine.bpf.c:4\n3: (05) goto pc-2\n\
+                    infinite loop detected at insn 2\ncur state: R1=scalar(smin=1) R10=fp0\n\
+                    old state: R1=scalar(smin=1) R10=fp0\nprocessed 8 insns (limit 1000000)\n";
+        assert_eq!(
+            verdict(said).as_deref(),
+            Some(
+                "it may loop for ever (at mine.bpf.c:4); a loop needs a bound that the \
+                 verifier sees, or loop() of bpf.h"
+            )
+        );
     }
 }

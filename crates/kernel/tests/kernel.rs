@@ -11,6 +11,8 @@ use control::Parameters;
 use kernel::{
     BUILT_IN, Congestion, Filter, Kind, LoadError, Loaded, ProbeTurns, Trace, check, machine, namespace_cookie,
 };
+use rustix::fs::statfs;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 use scratch::Scratch;
 use serde_json::{Value, json};
@@ -31,13 +33,27 @@ fn isolated(test: impl FnOnce() + Send) {
     std::thread::scope(|scope| scope.spawn(run).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
-#[expect(unsafe_code, reason = "namespaces and interfaces have no safe interface")]
+#[expect(unsafe_code, reason = "namespaces, interfaces and filters have no safe interface")]
 mod namespaces {
-    use std::net::UdpSocket;
+    use std::net::{TcpStream, UdpSocket};
     use std::os::fd::AsRawFd;
 
     use rustix::mount::{MountPropagationFlags, mount_change};
     use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+    /// From now on `stream` gets nothing that arrives; or all of it again.
+    pub(super) fn deafen(stream: &TcpStream, deaf: bool) {
+        // The one instruction says that nothing of a packet is kept (BPF_RET | BPF_K).
+        let mut nothing = libc::sock_filter { code: 6, jt: 0, jf: 0, k: 0 };
+        let program = libc::sock_fprog { len: 1, filter: &raw mut nothing };
+        let option = if deaf { libc::SO_ATTACH_FILTER } else { libc::SO_DETACH_FILTER };
+        let size = size_of_val(&program) as libc::socklen_t;
+        // SAFETY: the kernel copies the program, which lives as long as the call.
+        let result = unsafe {
+            libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const program).cast(), size)
+        };
+        assert_eq!(result, 0);
+    }
 
     /// A network of its own with a loopback of the MTU of Ethernet, and mounts of its own.
     pub(super) fn enter() {
@@ -152,6 +168,47 @@ fn each_controller_moves_data_and_its_window_moves() {
     });
 }
 
+#[test]
+fn an_undo_is_told_of_its_own_connection_among_those_of_one_port() {
+    isolated(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut pairs = [0; 2].map(|_| {
+            let client = TcpStream::connect(address).unwrap();
+            let server = listener.accept().unwrap().0;
+            server.set_nodelay(true).unwrap();
+            (server, client)
+        });
+        let trace =
+            Trace::open(&Filter { namespaces: vec![], ports: address.port()..=address.port(), segments: false })
+                .unwrap();
+        let mut exchange = |index: usize| {
+            let (server, client) = &mut pairs[index];
+            server.write_all(b"x").unwrap();
+            client.read_exact(&mut [0]).unwrap();
+        };
+        exchange(0);
+        exchange(1);
+        // The first has a timeout, and so a reduction that can be undone; the second has nothing of the kind.
+        namespaces::deafen(&pairs[0].1, true);
+        pairs[0].0.write_all(b"x").unwrap();
+        pause(1000);
+        namespaces::deafen(&pairs[0].1, false);
+        pairs[0].1.read_exact(&mut [0]).unwrap();
+        let (server, client) = &mut pairs[1];
+        server.write_all(b"x").unwrap();
+        client.read_exact(&mut [0]).unwrap();
+        pause(100);
+        let second = client.local_addr().unwrap().port();
+        let mut records = Vec::new();
+        trace.drain(|record| records.push(record)).unwrap();
+        let timeouts = records.iter().filter(|r| r.kind == Kind::State && r.state == 4 && r.remote_port != second);
+        assert!(timeouts.count() > 0, "{records:?}");
+        let undone = records.iter().filter(|r| r.kind == Kind::Undone && r.remote_port == second);
+        assert_eq!(undone.count(), 0, "{records:?}");
+    });
+}
+
 /// A folder for sources.
 struct Folder(Scratch);
 
@@ -250,7 +307,8 @@ fn a_name_goes_with_its_controller_and_with_a_process_that_is_killed() {
         assert!(registered(&name));
         child.kill().unwrap();
         child.wait().unwrap();
-        let gone = (0..200).any(|_| {
+        // The kernel takes it out at its leisure, which is long on a busy machine.
+        let gone = (0..6000).any(|_| {
             pause(10);
             !registered(&name)
         });
@@ -297,6 +355,29 @@ fn a_kept_controller_is_listed_set_and_taken_out() {
 }
 
 #[test]
+fn a_bpf_file_system_that_was_mounted_for_controllers_goes_with_the_last_of_them() {
+    const PLACE: &str = "/sys/fs/bpf";
+    let is_bpf = || statfs(PLACE).unwrap().f_type as u32 == 0xcafe_4a11;
+    isolated(|| {
+        // The mounts are this thread's own.
+        while is_bpf() {
+            unmount(PLACE, UnmountFlags::DETACH).unwrap();
+        }
+        let names = ["da", "cdg"].map(|name| machine::pin(&name.into(), &Parameters::new()).unwrap());
+        machine::unpin(&names[0]).unwrap();
+        assert!(is_bpf());
+        machine::unpin(&names[1]).unwrap();
+        assert!(!is_bpf());
+        assert_eq!(machine::list().unwrap(), []);
+
+        mount("bpf", PLACE, "bpf", MountFlags::empty(), None).unwrap();
+        machine::unpin(&machine::pin(&"da".into(), &Parameters::new()).unwrap()).unwrap();
+        assert!(is_bpf(), "a file system mounted by others stays");
+        assert!(!fs::exists(format!("{PLACE}/ackclock")).unwrap());
+    });
+}
+
+#[test]
 fn a_controller_of_the_user_is_compiled_and_one_that_the_verifier_refuses_is_explained() {
     isolated(|| {
         let folder = Folder::new();
@@ -313,6 +394,9 @@ fn a_controller_of_the_user_is_compiled_and_one_that_the_verifier_refuses_is_exp
             refusal(&good, "fewest", json!(1)),
             format!("`{good}` has no parameter `fewest` in the kernel (there are `most_segments`)")
         );
+        let endless = folder.write("endless.bpf.c", "while (most_segments) acked++;");
+        let said = Congestion::load(&endless.as_str().into(), &Parameters::new(), 1).unwrap_err().to_string();
+        assert!(said.contains("it may loop for ever (at endless.bpf.c:4)"), "{said}");
         // srtt_us is not for controllers to write.
         let bad = folder.write("bad.bpf.c", "tcp_sk(sk)->srtt_us = most_segments;");
         let said = Congestion::load(&bad.as_str().into(), &Parameters::new(), 1).unwrap_err().to_string();

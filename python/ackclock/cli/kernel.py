@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from ackclock import _engine
-from ackclock.cli import contenders, output
+from ackclock.cli import completing, contenders, output
 from ackclock.engines.live import check_built_in
 
 app = typer.Typer(
@@ -30,7 +30,8 @@ def load(
         str,
         typer.Argument(
             metavar="NAME",
-            help="newreno, cdg, siad, da, yeah, illinois, gentle-1, gentle-2, pit, or a source FILE.bpf.c.",
+            help=f"{', '.join(completing.IN_KERNEL)}, or a source FILE.bpf.c.",
+            autocompletion=completing.in_kernel,
         ),
     ],
     settings: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE…]", help="Parameters.")] = None,
