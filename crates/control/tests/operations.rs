@@ -82,6 +82,7 @@ impl Connection {
             segment_size: Bytes::new(1448),
             initial_window: 10.0,
             restart: None,
+            departure: Time::ZERO,
             random: &mut new.random,
         };
         new.controller.on_start(cx);
@@ -172,6 +173,7 @@ impl Connection {
             segment_size: Bytes::new(1448),
             initial_window: 10.0,
             restart: None,
+            departure: Time::ZERO,
             random: &mut self.random,
         };
         match (operation, ack) {

@@ -89,6 +89,9 @@ fn who_looks_for_tfrc_among_controllers_learns_what_it_is() {
 fn an_unknown_parameter_is_refused_with_the_nearest_name() {
     let error = build("cdg", &one("beta", json!(0.5))).err().unwrap().to_string();
     assert!(error.starts_with("`cdg` has no parameter `beta`; did you mean `beta_"), "{error}");
+    // By what it is, not by what it is spelled like: `decrease` is the opposite.
+    let error = build("aimd", &one("increase", json!(2))).err().unwrap().to_string();
+    assert!(error.starts_with("`aimd` has no parameter `increase`; did you mean `alpha`? (there are"), "{error}");
     let error = build("relentless", &one("beta", json!(0.5))).err().unwrap().to_string();
     assert_eq!(error, "`relentless` has no parameters, so `beta` cannot be set");
     for entry in CONTROLLERS {
@@ -105,7 +108,7 @@ fn a_refusal_names_controller_parameter_value_and_range() {
     );
     let error = build("cdg", &one("G", json!(3))).err().unwrap().to_string();
     assert!(
-        error.starts_with("`cdg`, parameter `G`: invalid type: integer `3`, expected Span with its unit"),
+        error.starts_with("`cdg`, parameter `G`: invalid type: integer `3`, expected a time with its unit"),
         "{error}"
     );
 }

@@ -63,6 +63,7 @@ impl Round {
             segment_size: Bytes::new(1448),
             initial_window: 10.0,
             restart: None,
+            departure: Time::ZERO,
             random: &mut self.random,
         };
         event(&mut *self.controller, &mut cx);

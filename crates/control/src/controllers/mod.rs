@@ -6,6 +6,7 @@ pub mod aimd;
 pub mod bbr1;
 pub mod bbr3;
 pub mod bic;
+pub mod c4;
 pub mod card;
 pub mod cdg;
 pub mod chd;
