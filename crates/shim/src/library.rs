@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::ptr::{NonNull, from_mut, from_ref, null_mut};
 use std::sync::Arc;
 
-use control::{Parameters, registry};
+use control::{Parameters, declared_name, registry};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde_json::Value;
 use units::{Random, Span};
@@ -117,6 +117,9 @@ impl Library {
         {
             return Err(refuse("needs the callbacks ssthresh, undo_cwnd, and cong_avoid or cong_control"));
         }
+        // The kernel refuses it otherwise, and the file is for both.
+        let bytes: Vec<u8> = ops.name.iter().map(|&c| c as u8).take_while(|&byte| byte != 0).collect();
+        let called = declared_name(&bytes).map_err(|why| Error::Source(format!("`{name}`: {why}")))?;
         // SAFETY: constructors of the object have built the list; it ends with a null pointer.
         let mut parameters = Vec::new();
         let mut next = unsafe { *module.parameters };
@@ -126,7 +129,6 @@ impl Library {
         }
         parameters.reverse();
         set(name, &parameters, given)?;
-        let called: String = library.ops.name.iter().take_while(|&&c| c != 0).map(|&c| char::from(c as u8)).collect();
         check_ranges(name, &called, given)?;
         Ok(library)
     }

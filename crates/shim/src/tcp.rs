@@ -29,7 +29,7 @@
 
 use std::sync::Arc;
 
-use control::{Ack, Context, Controller, Loss, Marks, Probe, Wants};
+use control::{Ack, Context, Controller, Loss, Marks, Probe, Reports, Wants};
 use units::{Rate, Span, Time};
 
 use crate::connection::{AckSample, ECHO, Event, INFINITE, RateSample, State};
@@ -198,7 +198,8 @@ impl Controller for Kernel {
     fn wants(&self) -> Wants {
         let controls_all = self.flow.library().controls_all();
         // Segments for what was marked when the segment of a rate sample left.
-        Wants { transmit_start: true, governs_recovery: controls_all, segments: controls_all, ..Wants::default() }
+        let segments = if controls_all { Reports::Lost } else { Reports::None };
+        Wants { transmit_start: true, governs_recovery: controls_all, segments, ..Wants::default() }
     }
 
     fn on_transmit_start(&mut self, cx: &mut Context<'_>, _idle: Span) {
@@ -272,6 +273,9 @@ impl Controller for Kernel {
         if !loss.again {
             self.begin_reduction(cx, true);
             self.flow.cwnd_event(cx.random, Event::Loss as u32);
+        } else if self.state == State::Open {
+            // A stack without fast recovery has left the reduction while its repair goes on; the kernel has not.
+            self.flow.connection_mut().state = State::Recovery as u8;
         }
         let tp = &mut self.flow.connection_mut().tp;
         // Nothing is in flight, and one segment may be.
@@ -358,15 +362,22 @@ mod tests {
     #[test]
     fn path_mtu_discovery_is_no_timeout() {
         for name in ["cdg", "da", "siad"] {
-            let (mut world, mut kernel) = begun(name);
-            kernel.on_start(&mut world.context());
-            (1..20).for_each(|n| kernel.on_ack(&mut world.context(), &nth(n)));
-            let before = (kernel.window(), kernel.slow_start_threshold());
-            // It marks the outstanding segments lost, and enters the state without asking for a threshold.
-            let tp = &mut kernel.flow.connection_mut().tp;
-            tp.lost_out = tp.packets_out;
-            kernel.set_state(&mut world.context(), State::Loss);
-            assert_eq!((kernel.window(), kernel.slow_start_threshold()), before, "{name}");
+            // All is lost; and one segment, where a whole window is outstanding.
+            for whole_window in [false, true] {
+                let (mut world, mut kernel) = begun(name);
+                kernel.on_start(&mut world.context());
+                (1..20).for_each(|n| kernel.on_ack(&mut world.context(), &nth(n)));
+                let before = (kernel.window(), kernel.slow_start_threshold());
+                // It marks segments lost, and enters the state without asking for a threshold.
+                let tp = &mut kernel.flow.connection_mut().tp;
+                if whole_window {
+                    (tp.packets_out, tp.sacked_out, tp.lost_out, tp.retrans_out) = (tp.snd_cwnd, 0, 1, 0);
+                } else {
+                    tp.lost_out = tp.packets_out;
+                }
+                kernel.set_state(&mut world.context(), State::Loss);
+                assert_eq!((kernel.window(), kernel.slow_start_threshold()), before, "{name} {whole_window}");
+            }
         }
     }
 

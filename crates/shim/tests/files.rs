@@ -79,6 +79,14 @@ fn what_is_no_controller_is_refused() {
         refused(&written("half", half)),
         "`mine.bpf.c` needs the callbacks ssthresh, undo_cwnd, and cong_avoid or cong_control"
     );
+    for name in ["a b", "", "ack_much_too_long_a_name"] {
+        let sentence = refused(&written("name", &FIXED.replace("\"mine\"", &format!("\"{name}\""))));
+        assert!(sentence.starts_with("`mine.bpf.c`: the name in CONTROLLER(\""), "{sentence}");
+        assert!(
+            sentence.ends_with("\", ...) is not allowed (allowed: 1 to 15 letters, digits and underscores)"),
+            "{sentence}"
+        );
+    }
     let unknown = "#include \"ack.h\"\nCALLBACK_1(u32, f, struct sock *, sk) { return bpf_get_smp_processor_id(); }\n";
     assert!(refused(&written("unknown", unknown)).contains("bpf_get_smp_processor_id"));
 }

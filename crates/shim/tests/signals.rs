@@ -68,6 +68,7 @@ fn cong_control_is_given_what_the_kernel_gives_and_governs_recovery() {
         segment_size: Bytes::new(1000),
         initial_window: 10.0,
         restart: None,
+        departure: Time::ZERO,
         random: &mut random,
     };
     controller.on_start(&mut cx);

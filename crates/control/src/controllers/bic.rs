@@ -222,6 +222,13 @@ impl Controller for Bic {
         self.reno.grow_by(ack, self.increase);
     }
 
+    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        // In Linux the ACK that shows the first hole still is one of a connection in order, and covers nothing.
+        if ack.first_duplicate && !self.in_recovery {
+            self.whole.ratio -= self.whole.ratio / RATIO;
+        }
+    }
+
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
         let threshold = self.reduced();
@@ -337,6 +344,11 @@ mod tests {
         // 32 - 32/16 + 3.
         bic.on_ack(&mut World::new().context(), &Ack { newly_acknowledged: 3, newly_delivered: 3, ..ack() });
         assert_eq!(bic.whole.ratio, 33);
+        // The first duplicate ACK covers none, 33 - 33/16; those after it do not count.
+        for first_duplicate in [true, false] {
+            bic.on_duplicate_ack(&mut World::new().context(), &Ack { newly_acknowledged: 0, first_duplicate, ..ack() });
+        }
+        assert_eq!(bic.whole.ratio, 31);
     }
 
     #[test]

@@ -21,13 +21,16 @@
 //!   `count_segments = true`. It also computes f in whole numbers (`whole_numbers`), waits for a second epoch without
 //!   change of throughput (`stable_epochs = 2`) and for an R_min above 10 ms (`adapt_above`), and its cap is 102/128
 //!   (`beta_max = 0.797`).
-//! - `arithmetic = "linux"` has its counter as well: alpha and beta in 128ths, alpha renewed when the window grows, and
-//!   an increase on the ACK after the one that completes the count. With windows of ten segments that is a sixth less.
-//!   Linux measures R_min, R_max and the throughput in ticks of its clock, here exactly, and ends a round trip of the
-//!   throughput by the segments delivered.
+//! - `arithmetic = "linux"` is its module, `htcp/whole.rs`: alpha and beta in 128ths, alpha renewed when the window
+//!   grows, an increase on the ACK after the one that completes the count (with windows of ten segments a sixth less),
+//!   and RTTs and throughputs in ticks of the kernel's clock, `hz`. Ratios of RTTs are so coarse there that a path of
+//!   41 ms is one of 44.
+
+mod whole;
 
 use units::{Span, Time};
 
+use self::whole::Whole;
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::linux::{self, Arithmetic};
@@ -106,8 +109,10 @@ parameters! {
         whole_numbers: bool = false, source "true in Linux";
         /// The increase counts the segments that an ACK covers, however the stack counts ACKs
         count_segments: bool = false, source "true in Linux";
-        /// Real numbers, or Linux's whole segments and 128ths, with its counter
+        /// Real numbers, or the whole ones of the module in Linux
         arithmetic: Arithmetic = Arithmetic::Float, source "Linux, tcp_htcp.c";
+        /// Ticks of the kernel's clock, in the arithmetic of Linux
+        hz: u32 = linux::HZ, unit "ticks per second", range from(100).up_to(1000), source "CONFIG_HZ";
     }
 }
 
@@ -170,8 +175,8 @@ pub struct HTcp {
     in_recovery: bool,
     rtt_min: Span,
     alpha: f64,
-    /// In the arithmetic of Linux: what counts towards the next segment.
-    counted: u32,
+    /// What it computes with in the arithmetic of Linux.
+    whole: Whole,
 }
 
 impl HTcp {
@@ -185,7 +190,8 @@ impl HTcp {
             rtt_max: Span::ZERO,
             throughput: Throughput::default(),
         };
-        Self { settings, state, undo: Undo::default(), in_recovery: false, rtt_min: Span::ZERO, alpha: 1.0, counted: 0 }
+        let (undo, whole) = (Undo::default(), Whole::new(&settings));
+        Self { settings, state, undo, in_recovery: false, rtt_min: Span::ZERO, alpha: 1.0, whole }
     }
 
     /// The increase function, `since` seconds after the last congestion event.
@@ -208,32 +214,6 @@ impl HTcp {
 
     fn computes_as_linux(&self) -> bool {
         self.settings.arithmetic == Arithmetic::Linux
-    }
-
-    /// An ACK `since` seconds after the last congestion event, in the arithmetic of Linux. What slow start leaves of it
-    /// does not count.
-    fn grow_as_linux(&mut self, ack: &Ack, since: f64) {
-        let reno = &mut self.state.reno;
-        if !ack.window_limited {
-            return;
-        }
-        if reno.grows_exponentially(ack) {
-            reno.slow_start(ack);
-        } else if (f64::from(self.counted) * self.alpha).floor() >= reno.window {
-            reno.window += 1.0;
-            self.counted = 0;
-            self.alpha = self.alpha(since);
-        } else {
-            self.counted += ack.newly_delivered;
-        }
-    }
-
-    /// The threshold after a loss in the arithmetic of Linux.
-    fn threshold_as_linux(&mut self, now: Time) -> f64 {
-        self.counted = 0;
-        self.alpha = self.alpha(now.since(self.state.epoch).as_secs_f64());
-        self.state.beta = (128.0 * self.state.beta).floor() / 128.0;
-        (self.state.reno.window * self.state.beta).floor()
     }
 
     fn observe(&mut self, ack: &Ack) {
@@ -279,18 +259,19 @@ impl Controller for HTcp {
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.state.reno.start(cx);
         self.restart(cx.now);
+        self.whole.start(cx.now);
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        if self.computes_as_linux() {
+            self.whole.on_ack(&self.settings, &mut self.state.reno, cx.now, ack);
+            return;
+        }
         self.observe(ack);
         let since = cx.now.since(self.state.epoch).as_secs_f64();
         self.state.throughput.delivered += ack.newly_delivered;
         if ack.round_start {
             self.state.throughput.end_round(cx.now, since, self.rtt_min.as_secs_f64());
-        }
-        if self.computes_as_linux() {
-            self.grow_as_linux(ack, since);
-            return;
         }
         self.alpha = self.alpha(since);
         let reno = &mut self.state.reno;
@@ -304,6 +285,10 @@ impl Controller for HTcp {
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        if self.computes_as_linux() {
+            self.whole.on_duplicate_ack(&self.state.reno, cx.now, ack);
+            return;
+        }
         if self.in_recovery {
             return;
         }
@@ -316,37 +301,44 @@ impl Controller for HTcp {
     }
 
     fn on_loss(&mut self, cx: &mut Context<'_>, _loss: &Loss) {
+        if self.computes_as_linux() {
+            self.undo.remember(self.state);
+            let threshold = self.whole.reduced(&self.settings, cx.now, self.state.reno.window);
+            linux::reduce(&mut self.state.reno, threshold);
+            self.whole.enter(cx.now);
+            return;
+        }
         self.adapt(cx.now);
         self.in_recovery = true;
-        if self.computes_as_linux() {
-            let threshold = self.threshold_as_linux(cx.now);
-            linux::reduce(&mut self.state.reno, threshold);
-        } else {
-            self.state.reno.multiplicative_decrease(self.state.beta);
-        }
+        self.state.reno.multiplicative_decrease(self.state.beta);
     }
 
     fn on_recovered(&mut self, cx: &mut Context<'_>) {
         self.in_recovery = false;
         self.restart(cx.now);
+        self.whole.leave(cx.now);
     }
 
     fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
+        if self.computes_as_linux() {
+            self.undo.remember_first(loss, self.state);
+            let window = self.state.reno.window;
+            let threshold = if loss.again { window } else { self.whole.reduced(&self.settings, cx.now, window) };
+            linux::time_out(&mut self.state.reno, threshold, loss);
+            self.whole.enter(cx.now);
+            return;
+        }
         if !loss.again {
             self.adapt(cx.now);
         }
         self.in_recovery = false;
         self.restart(cx.now);
-        if self.computes_as_linux() {
-            let threshold = self.threshold_as_linux(cx.now);
-            linux::time_out(&mut self.state.reno, threshold, loss);
-        } else {
-            self.state.reno.timeout(self.state.beta, loss.again);
-        }
+        self.state.reno.timeout(self.state.beta, loss.again);
     }
 
     fn on_spurious(&mut self, cx: &mut Context<'_>) {
         self.in_recovery = false;
+        self.whole.undo();
         if let Some(before) = self.undo.take() {
             let mut reno = self.state.reno;
             reno.restore(before.reno);
@@ -356,6 +348,9 @@ impl Controller for HTcp {
     }
 
     fn probe(&self, out: &mut dyn Probe) {
+        if self.computes_as_linux() {
+            return self.whole.probe(out);
+        }
         out.value("alpha", self.alpha);
         out.value("beta", self.state.beta);
         out.value("rtt_max_ms", self.state.rtt_max.as_millis_f64());

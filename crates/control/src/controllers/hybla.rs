@@ -12,8 +12,9 @@
 //! Notable differences from the paper: rho is that of the smallest smoothed RTT so far, as in Linux; 2^rho is at most
 //! 2^16. The first window and threshold are not multiplied by rho, and segments are not paced.
 //!
-//! With `arithmetic = "linux"` it is Linux's module, with rho in eighths and increases in 128ths, but for the first
-//! window: Linux sets it to rho of the handshake, which the simulator does not have.
+//! With `arithmetic = "linux"` it is Linux's module, with rho in eighths and increases in 128ths, but for: the first
+//! window, which Linux sets to rho of the handshake, which the simulator does not have (one segment up to an RTT of 50
+//! ms, four at 100 ms); ACKs in disorder, which grow the window as Reno there; its largest window of 65535 segments.
 
 use units::Span;
 

@@ -15,7 +15,8 @@
 //!
 //! With `arithmetic = "linux"` it is Linux's module, in whole segments, microseconds and halves of segments: N is
 //! estimated at every ACK, from the samples since the last one, and a timeout keeps what a loss does. The window
-//! after a timeout is the transport's.
+//! after a timeout is the transport's. Between a SACK and the end of disorder Linux grows as Reno, here only the repair
+//! of a timeout does.
 
 use units::Span;
 

@@ -14,10 +14,12 @@
 //! silence counts as empty samples, one each tau/2. Segments count as delivered when an ACK shows it, cumulatively or
 //! by SACK.
 //!
-//! With `arithmetic = "linux"` it is Linux's module, which is Westwood+ in bytes and milliseconds (jiffies, where
-//! there are 1000 a second): a loss halves, and the window and threshold of the estimate come at the end of recovery,
-//! then as often upwards as down; after a timeout the smallest RTT is measured anew. The window after a timeout is
-//! the transport's.
+//! With `arithmetic = "linux"` it is Linux's module, which is Westwood+ in bytes and ticks of the kernel's clock, `hz`,
+//! to which an RTT is rounded up: a loss halves, and the window and threshold of the estimate come at the end of
+//! recovery, then as often upwards as down; after a timeout the smallest RTT is measured anew. Its rule for what an ACK
+//! delivers is that of its slow path, which Linux takes for most ACKs: on the fast path what duplicate ACKs have
+//! counted is not taken off. A loss that proves spurious gives the window back for good; Linux sets the estimate when
+//! recovery ends all the same. The window after a timeout is the transport's.
 
 use units::{Span, Time};
 
@@ -25,9 +27,9 @@ use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, parameters};
 use crate::parts::linux::{self, Arithmetic, Counter};
 use crate::parts::reno::delegate;
-use crate::range::above;
+use crate::range::{above, from};
 use crate::variants::Variant;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
 /// What the registry tells about Westwood.
 pub const ENTRY: Entry = Entry {
@@ -46,12 +48,13 @@ pub const ENTRY: Entry = Entry {
 /// What stacks do otherwise.
 pub const VARIANTS: &[Variant] = &[linux::VARIANT];
 
-/// The shortest sample of Westwood+.
+/// The shortest sample of Westwood+, and how many of it are a second.
 const SHORTEST: Span = Span::from_millis(50);
+const SHORTEST_PER_SECOND: u64 = 20;
 /// What a loss keeps in Linux until recovery ends.
 const BETA: f64 = 0.5;
-/// No RTT yet, in Linux, milliseconds.
-const NO_RTT: u64 = 20_000;
+/// No RTT yet, in Linux.
+const NO_RTT: Span = Span::from_secs(20);
 
 choices! {
     /// How samples become an estimate.
@@ -73,10 +76,12 @@ parameters! {
             unit "time", range above(Span::ZERO).up_to(Span::from_secs(100)), source "Mascolo et al. 2001, section 3.2";
         /// Real numbers, or the whole numbers of the module in Linux, which is Westwood+
         arithmetic: Arithmetic = Arithmetic::Float, source "Linux, tcp_westwood.c";
+        /// Ticks of the kernel's clock, in the arithmetic of Linux
+        hz: u32 = linux::HZ, unit "ticks per second", range from(100).up_to(1000), source "CONFIG_HZ";
     }
 }
 
-/// Westwood+: two filters in a row. Segments a second, or in Linux bytes a millisecond, rounded down.
+/// Westwood+: two filters in a row. Segments a second, or in Linux bytes a tick, rounded down.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plus {
     once: f64,
@@ -135,6 +140,8 @@ pub struct Westwood {
     delivered: u64,
     /// Segments that duplicate ACKs have counted already, in Linux.
     accounted: u32,
+    /// No ACK has come yet: Linux counts from where the first one leads.
+    begins: bool,
     rtt: Span,
     rtt_min: Span,
     /// The next RTT is the smallest.
@@ -146,7 +153,6 @@ pub struct Westwood {
 impl Westwood {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        let unknown = Span::from_millis(NO_RTT);
         Self {
             settings,
             reno: Reno::new(),
@@ -157,8 +163,9 @@ impl Westwood {
             since: Time::ZERO,
             delivered: 0,
             accounted: 0,
-            rtt: unknown,
-            rtt_min: unknown,
+            begins: true,
+            rtt: NO_RTT,
+            rtt_min: NO_RTT,
             measures_anew: false,
             in_recovery: false,
             segment_size: 1,
@@ -169,12 +176,20 @@ impl Westwood {
         self.settings.arithmetic == Arithmetic::Linux
     }
 
+    fn hz(&self) -> u64 {
+        u64::from(self.settings.hz)
+    }
+
+    /// Of the kernel's clock.
+    fn tick(&self) -> Span {
+        Span::from_nanos(1_000_000_000 / self.hz())
+    }
+
     /// Every ACK.
     fn observe(&mut self, now: Time, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            // Linux has whole milliseconds, rounded up.
-            let millis = rtt.value.as_nanos().div_ceil(1_000_000);
-            self.rtt = if self.computes_as_linux() { Span::from_millis(millis) } else { rtt.value };
+            let ticks = linux::ticks_rounded_up(rtt.value, self.hz());
+            self.rtt = if self.computes_as_linux() { self.tick() * ticks } else { rtt.value };
         }
         if self.settings.filter == Filter::Tustin && !self.computes_as_linux() {
             self.sample_ack(now, ack);
@@ -191,7 +206,7 @@ impl Westwood {
         if !self.computes_as_linux() {
             return u64::from(ack.newly_delivered);
         }
-        let mut segments = ack.newly_acknowledged;
+        let mut segments = if std::mem::take(&mut self.begins) { 0 } else { ack.newly_acknowledged };
         if segments == 0 {
             self.accounted += 1;
             segments = 1;
@@ -207,9 +222,10 @@ impl Westwood {
     fn sample_round_trip(&mut self, now: Time) {
         let elapsed = now.since(self.since);
         if self.computes_as_linux() {
-            let jiffies = now.as_nanos() / 1_000_000 - self.since.as_nanos() / 1_000_000;
-            if !self.rtt.is_zero() && Span::from_millis(jiffies) > self.rtt.max(SHORTEST) {
-                self.plus.take((self.delivered / jiffies) as f64, true);
+            let (hz, tick) = (self.hz(), self.tick());
+            let elapsed = linux::ticks(now, hz) - linux::ticks(self.since, hz);
+            if !self.rtt.is_zero() && tick * elapsed > self.rtt.max(tick * (hz / SHORTEST_PER_SECOND)) {
+                self.plus.take((self.delivered / elapsed) as f64, true);
                 (self.delivered, self.since) = (0, now);
             }
         } else if elapsed > self.rtt.max(SHORTEST) {
@@ -231,7 +247,7 @@ impl Westwood {
     /// BWE, segments a second.
     fn bandwidth(&self) -> f64 {
         match self.settings.filter {
-            _ if self.computes_as_linux() => self.plus.twice * 1000.0 / self.segment_size as f64,
+            _ if self.computes_as_linux() => self.plus.twice * f64::from(self.settings.hz) / self.segment_size as f64,
             Filter::Plus => self.plus.twice,
             Filter::Tustin => self.tustin.estimate,
         }
@@ -242,7 +258,7 @@ impl Westwood {
         if !self.computes_as_linux() {
             return (self.bandwidth() * self.rtt_min.as_secs_f64()).max(Reno::MINIMUM);
         }
-        let bytes = self.plus.twice as u64 * (self.rtt_min.as_nanos() / 1_000_000);
+        let bytes = self.plus.twice as u64 * (self.rtt_min.as_nanos() / self.tick().as_nanos());
         ((bytes / self.segment_size) as f64).max(Reno::MINIMUM)
     }
 }
@@ -254,6 +270,17 @@ impl Controller for Westwood {
         self.reno.start(cx);
         self.since = cx.now;
         self.segment_size = cx.segment_size.get().max(1);
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { transmit_start: self.computes_as_linux(), ..Wants::default() }
+    }
+
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, _idle: Span) {
+        // In Linux the first sample begins when the connection is established.
+        if self.begins {
+            self.since = cx.now;
+        }
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
@@ -295,7 +322,7 @@ impl Controller for Westwood {
         linux::time_out(&mut self.reno, threshold, loss);
         self.counter.clear();
         self.in_recovery = false;
-        self.measures_anew = self.computes_as_linux();
+        self.measures_anew |= self.computes_as_linux() && !loss.again;
     }
 
     fn probe(&self, out: &mut dyn Probe) {
@@ -313,11 +340,12 @@ mod tests {
         let (mut world, mut westwood) = (World::new(), Westwood::new(settings));
         westwood.on_start(&mut world.context());
         westwood.reno = Reno { window, threshold: 2.0 };
+        westwood.begins = false;
         (westwood, world)
     }
 
     fn linux() -> Settings {
-        Settings { arithmetic: Arithmetic::Linux, ..Settings::default() }
+        Settings { arithmetic: Arithmetic::Linux, hz: 1000, ..Settings::default() }
     }
 
     /// An ACK of a segment each millisecond on a path of 40 ms.
@@ -396,5 +424,56 @@ mod tests {
         assert_eq!([0, 0, 0, 0, 0, 0, 4].map(&mut counted), [1, 1, 1, 1, 1, 1, 1]);
         westwood.on_recovered(&mut world.context());
         assert_eq!(westwood.accounted, 2);
+    }
+
+    #[test]
+    fn linux_rounds_an_rtt_up_to_a_tick_of_the_kernels_clock() {
+        // 41 ms are 11 ticks of 4 ms: 44 ms. A segment a millisecond is 5792 B a tick: 5792 * 11 / 1448 = 44, less what
+        // is rounded down.
+        for (hz, most) in [(1000, 41.0), (250, 44.0)] {
+            let (mut westwood, mut world) = at(100.0, Settings { hz, ..linux() });
+            for _ in 0..5000 {
+                world.pass(Span::from_millis(1));
+                westwood.on_duplicate_ack(&mut world.context(), &Ack { rtt: rtt(41), ..ack() });
+            }
+            let window = probed(&westwood, "estimated_window");
+            assert!(window <= most && window >= most - 2.0, "{hz}: {window}");
+        }
+    }
+
+    #[test]
+    fn linux_counts_from_the_first_ack_on_and_takes_it_for_a_duplicate() {
+        let mut westwood = Westwood::new(linux());
+        westwood.on_start(&mut World::new().context());
+        let of = |newly_acknowledged| Ack { newly_acknowledged, ..ack() };
+        assert_eq!([2, 2, 2].map(|n| westwood.delivered_by(&of(n)) / 1448), [1, 1, 2]);
+    }
+
+    #[test]
+    fn linux_begins_to_measure_with_the_first_segment() {
+        let (mut world, mut westwood) = (World::new(), Westwood::new(linux()));
+        westwood.on_start(&mut world.context());
+        world.pass(Span::from_millis(60));
+        westwood.on_transmit_start(&mut world.context(), Span::ZERO);
+        let of = |newly_acknowledged| Ack { newly_acknowledged, rtt: rtt(40), ..ack() };
+        world.pass(Span::from_millis(40));
+        westwood.on_ack(&mut world.context(), &of(1));
+        world.pass(Span::from_millis(10));
+        westwood.on_ack(&mut world.context(), &of(9));
+        // 51 ms are more than 50: one segment for the first ACK, and eight of the nine for the second.
+        world.pass(Span::from_millis(1));
+        westwood.on_ack(&mut world.context(), &of(2));
+        assert_eq!(westwood.plus.twice, f64::from(9 * 1448 / 51));
+    }
+
+    #[test]
+    fn linux_measures_the_smallest_rtt_anew_after_the_first_timeout_of_a_row() {
+        for (again, smallest) in [(false, 60), (true, 40)] {
+            let (mut westwood, mut world) = at(10.0, linux());
+            westwood.on_ack(&mut world.context(), &Ack { rtt: rtt(40), ..ack() });
+            westwood.on_timeout(&mut world.context(), &Loss { again, ..loss() });
+            westwood.on_ack(&mut world.context(), &Ack { rtt: rtt(60), ..ack() });
+            assert_eq!(westwood.rtt_min, Span::from_millis(smallest));
+        }
     }
 }

@@ -16,9 +16,10 @@
 //! Notable differences from the paper: epsilon and delta are logarithms, as in Linux. A round trip with fewer than
 //! three RTT samples decides nothing.
 //!
-//! With `arithmetic = "linux"` it is Linux's module, in whole segments and microseconds, but for the window after a
-//! timeout, which is the transport's. A stack that counts ACKs has the module of that time: in fast mode it counts the
-//! segments that an ACK covers, in slow mode ACKs.
+//! With `arithmetic = "linux"` it is Linux's module, in whole segments and microseconds, but for: the window after a
+//! timeout, which is the transport's; a timeout, which begins a round trip of measurement here and in Linux leaves the
+//! one under way; disorder without a loss, which begins one in Linux and not here. A stack that counts ACKs has the
+//! module of that time: in fast mode it counts the segments that an ACK covers, in slow mode ACKs.
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;

@@ -1,6 +1,6 @@
 //! The arithmetic of Linux: windows in whole segments, and a counter of what was acknowledged between them.
 
-use units::Span;
+use units::{Span, Time};
 
 use crate::parameters::choices;
 use crate::range::Literal;
@@ -19,6 +19,10 @@ choices! {
 
 /// The variant of a controller whose module in Linux differs in its arithmetic alone.
 pub(crate) const VARIANT: Variant = Variant { stack: "linux", values: &[("arithmetic", Literal::Word("linux"))] };
+
+/// Ticks a second of a kernel's clock (CONFIG_HZ), where nothing else is said: those of the kernel that this project is
+/// compared with.
+pub(crate) const HZ: u32 = 250;
 
 /// `snd_cwnd_cnt`: segments acknowledged since the window last grew in congestion avoidance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -108,6 +112,16 @@ pub(crate) fn micros(rtt: Span) -> u64 {
     rtt.as_nanos() / 1000
 }
 
+/// `now` in ticks of a kernel's clock that ticks `hz` times a second (jiffies).
+pub(crate) fn ticks(now: Time, hz: u64) -> u64 {
+    now.as_nanos() / (1_000_000_000 / hz)
+}
+
+/// A span in such ticks: those that it begins count (`usecs_to_jiffies`, `msecs_to_jiffies`).
+pub(crate) fn ticks_rounded_up(span: Span, hz: u64) -> u64 {
+    micros(span).div_ceil(1_000_000 / hz)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,6 +157,20 @@ mod tests {
         assert_eq!(reno.window, 10.0);
         counter.grow(&mut reno, 10, 2, Counting::PerAck);
         assert_eq!((reno.window, counter.0), (11.0, 0));
+    }
+
+    #[test]
+    fn instants_round_down_to_ticks_and_spans_up() {
+        // 4 ms and 1 ms; parts of a microsecond do not count.
+        for (nanos, of_250, of_1000) in [
+            (40_000_000, (10, 10), (40, 40)),
+            (40_000_999, (10, 10), (40, 40)),
+            (40_001_000, (10, 11), (40, 41)),
+            (43_999_000, (10, 11), (43, 44)),
+        ] {
+            let at = |hz| (ticks(Time::from_nanos(nanos), hz), ticks_rounded_up(Span::from_nanos(nanos), hz));
+            assert_eq!((at(250), at(1000)), (of_250, of_1000), "{nanos}");
+        }
     }
 
     #[test]

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Congestion controllers of this machine's kernel beside the simulated ones: a lone flow of each.
+
+    .ci/modules.py [--seconds 60] [--linux FILE] [--beside FILE]
+
+It makes three network namespaces in a row, where the kernel's token bucket and a FIFO in the middle are the
+bottleneck and netem delays the ACKs, and sends with each controller that the kernel offers. It needs root,
+``ip`` and ``tc``. With ``--linux`` it writes the kernel's numbers into a file and does not simulate: so
+another kernel, in a virtual machine, can measure what ``--beside`` lays beside the simulation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import platform
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+SAME = "bic westwood htcp highspeed hybla vegas scalable veno yeah illinois"
+NAMES: Mapping[str, str] = {"reno": "newreno", **{name: name for name in SAME.split()}}
+"""The kernel's names and those of the simulator."""
+
+AT_ONCE = 4
+SETTLED_S = 5.0
+"""Before this nothing is measured: slow start, which differs by when the receiver begins to delay ACKs."""
+
+RATE_MBIT, RTT_MS, QUEUE = 10, 40, 33
+"""Of the path, with a queue of one BDP. ``tc`` counts the packet that waits for tokens, too."""
+
+NEAR, NEAR_GATEWAY, FAR, FAR_GATEWAY, PORT = "10.9.0.1", "10.9.0.254", "10.9.1.1", "10.9.1.254", 5000
+# Of struct tcp_info: the window, the smoothed RTT in microseconds, all retransmissions, bytes acknowledged.
+INFO_BYTES = 136
+WINDOW, RTT, RETRANSMITTED, ACKNOWLEDGED = 80, 68, 100, 120
+NEW_NETWORK = 0x40000000
+
+
+def call(command: str) -> None:
+    """Runs a command."""
+    subprocess.run(command.split(), check=True)
+
+
+def enter(space: str) -> None:
+    """Puts this process into a network namespace."""
+    with Path("/run/netns", space).open() as handle:
+        if ctypes.CDLL(None, use_errno=True).setns(handle.fileno(), NEW_NETWORK):
+            raise OSError(ctypes.get_errno(), f"setns {space}")
+
+
+def connect(name: str) -> None:
+    """Three namespaces in a row, NAME-a to NAME-c: the bottleneck is not the sender's own queue."""
+    spaces = [f"{name}-{side}" for side in "abc"]
+    near, router, far = spaces
+    for space in spaces:
+        call(f"ip netns add {space}")
+    for space, link, at, gateway in ((near, "near", NEAR, NEAR_GATEWAY), (far, "far", FAR, FAR_GATEWAY)):
+        call(f"ip -n {space} link add end type veth peer name {link} netns {router}")
+        call(f"ip -n {space} address add {at}/24 dev end")
+        call(f"ip -n {space} link set end gso_max_segs 1 up")
+        call(f"ip -n {router} address add {gateway}/24 dev {link}")
+        call(f"ip -n {router} link set {link} up")
+        call(f"ip -n {space} route add default via {gateway}")
+    call(f"ip netns exec {router} sysctl -qw net.ipv4.ip_forward=1")
+    # Lengths are without the header of Ethernet. Tokens for two packets, so that late timers cost no rate.
+    shaper = f"stab overhead -14 linklayer ethernet tbf rate {RATE_MBIT}mbit burst 3000 limit 10000000"
+    call(f"tc -n {router} qdisc add dev far root handle 1: {shaper}")
+    call(f"tc -n {router} qdisc add dev far parent 1: handle 2: pfifo limit {QUEUE + 1}")
+    call(f"tc -n {far} qdisc add dev end root netem limit 100000 delay {RTT_MS}ms")
+
+
+def receive(name: str) -> None:
+    """Reads until the flow ends."""
+    enter(f"{name}-c")
+    peer, _ = socket.create_server((FAR, PORT)).accept()
+    while peer.recv(1 << 16):
+        pass
+
+
+def send(name: str, seconds: float) -> list[list[float]]:
+    """A greedy flow. Every 20 ms: the time, the window, the RTT, retransmissions, bytes acknowledged."""
+    enter(f"{name}-a")
+    sock = socket.socket()
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+    for _ in range(200):
+        try:
+            sock.connect((FAR, PORT))
+            break
+        except OSError:
+            time.sleep(0.05)
+    start = time.monotonic()
+    rows: list[list[float]] = []
+
+    def look() -> None:
+        while (now := time.monotonic() - start) < seconds:
+            info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO_BYTES)
+            window, rtt, again = (
+                struct.unpack_from("=I", info, at)[0] for at in (WINDOW, RTT, RETRANSMITTED)
+            )
+            rows.append([now, window, rtt / 1000, again, struct.unpack_from("=Q", info, ACKNOWLEDGED)[0]])
+            time.sleep(0.02)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    sock.settimeout(0.5)
+    while time.monotonic() - start < seconds:
+        try:
+            sock.send(bytes(1 << 16))
+        except TimeoutError:
+            continue
+    looking.join()
+    return rows
+
+
+def child(work: Any) -> int:
+    """A process that does `work`."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return pid
+
+
+def survey(seconds: float, folder: Path, out: Path | None) -> dict[str, Any]:
+    """What each controller of this machine's kernel does, in ``out`` after each group."""
+    offered = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    names = [name for name in NAMES if name in offered]
+    found: dict[str, Any] = {"kernel": platform.release(), "seconds": seconds, "flows": {}}
+    for begin in range(0, len(names), AT_ONCE):
+        group = names[begin : begin + AT_ONCE]
+        for name in group:
+            connect(name)
+            child(lambda name=name: receive(name))
+        senders = [
+            child(lambda name=name: (folder / f"{name}.rows").write_text(json.dumps(send(name, seconds))))
+            for name in group
+        ]
+        for pid in senders:
+            os.waitpid(pid, 0)
+        for name in group:
+            found["flows"][name] = summary(json.loads((folder / f"{name}.rows").read_text()))
+            for side in "abc":
+                call(f"ip netns del {name}-{side}")
+        if out:
+            out.write_text(json.dumps(found, indent=1) + "\n")
+    return found
+
+
+def summary(rows: Sequence[Sequence[float]]) -> dict[str, float]:
+    """Goodput in Mbit/s, mean RTT in ms, mean window and retransmissions of a flow that has settled."""
+    rows = [row for row in rows if row[0] >= SETTLED_S]
+    first, last = rows[0], rows[-1]
+    return {
+        "goodput": (last[4] - first[4]) * 8e-6 / (last[0] - first[0]),
+        "rtt": statistics.fmean(row[2] for row in rows),
+        "window": statistics.fmean(row[1] for row in rows),
+        "retransmitted": last[3] - first[3],
+    }
+
+
+def simulated(name: str, seconds: float, seeds: int) -> dict[str, float]:
+    """The mean of so many simulations."""
+    from ackclock import Scenario, simulate
+
+    flow = {"cc": NAMES[name], "start_jitter": "100ms"}
+    path = {"rate": f"{RATE_MBIT}mbit", "rtt": f"{RTT_MS}ms", "queue": f"{QUEUE}p"}
+    document = {"duration": f"{seconds:g}s", "path": path, "flows": [flow], "record": {"flow_series": "20ms"}}
+    runs = simulate(Scenario.from_document(document), repeat=seeds)
+    readings = []
+    for run in runs if isinstance(runs, Sequence) else [runs]:
+        columns = ("time_s", "window_segments", "smoothed_rtt_ms", "retransmitted_packets", "delivered_bytes")
+        table = run.flow_series.select(list(columns)).to_pydict()
+        readings.append(summary(list(zip(*(table[column] for column in columns), strict=True))))
+    return {key: statistics.fmean(reading[key] for reading in readings) for key in readings[0]}
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=60.0, help="length of a run")
+    parser.add_argument("--seeds", type=int, default=10, help="simulations of each controller")
+    parser.add_argument("--linux", type=Path, help="write what the kernel does here, and do not simulate")
+    parser.add_argument("--beside", type=Path, help="what a kernel did, in place of measuring it")
+    chosen = parser.parse_args()
+    if chosen.beside:
+        found = json.loads(chosen.beside.read_text())
+    else:
+        found = survey(chosen.seconds, Path("/run"), chosen.linux)
+    if chosen.linux:
+        return
+    lines = [
+        f"Simulated (mean of {chosen.seeds} seeds) / Linux {found['kernel']}, {found['seconds']:g} s",
+        "",
+    ]
+    lines.append("| controller | goodput (Mbit/s) | mean RTT (ms) | mean window | retransmissions |")
+    lines.append("| --- | --- | --- | --- | --- |")
+    for name, kernel in found["flows"].items():
+        ours = simulated(name, found["seconds"], chosen.seeds)
+        digits = {"goodput": 2, "rtt": 1, "window": 1, "retransmitted": 0}
+        cells = (f"{ours[key]:.{places}f} / {kernel[key]:.{places}f}" for key, places in digits.items())
+        lines.append(f"| `{NAMES[name]}` | {' | '.join(cells)} |")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
