@@ -35,9 +35,9 @@ pub use parts::linux::Arithmetic;
 pub use parts::reno::Reno;
 pub use parts::slow_start::PARAMETERS as SLOW_START;
 pub use parts::undo::Undo;
-pub use reference::ControllerRef;
+pub use reference::{ControllerRef, LONGEST_NAME, declared_name};
 pub use signals::{
-    Ack, Counting, Loss, Marks, RateSample, Restart, RttSample, SegmentReport, SentState, Transmission, Wants,
+    Ack, Counting, Loss, Marks, RateSample, Reports, Restart, RttSample, SegmentReport, SentState, Transmission, Wants,
 };
 use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
@@ -52,6 +52,8 @@ pub struct Context<'a> {
     pub initial_window: f64,
     /// At [`Controller::on_idle_restart`]: what the stack makes of the window, if that is not RFC 5681's.
     pub restart: Option<Restart>,
+    /// When the next segment may leave by the pacing of those that left; `now` or before, if at once.
+    pub departure: Time,
     /// The random stream of this flow.
     pub random: &'a mut Random,
 }

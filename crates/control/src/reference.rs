@@ -66,6 +66,26 @@ impl ControllerRef {
     }
 }
 
+/// The longest name that the kernel takes for a controller (`TCP_CA_NAME_MAX` without its final zero).
+pub const LONGEST_NAME: usize = 15;
+
+/// `bytes` as the name that a controller in C gives itself (`CONTROLLER("name", …)`). Settings of the machine list such
+/// names with blanks between, and folders are called by them.
+///
+/// # Errors
+/// It is no such name: a sentence, to follow the name of the file and a colon.
+pub fn declared_name(bytes: &[u8]) -> Result<String, String> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    let name = String::from_utf8_lossy(bytes).into_owned();
+    if (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(allowed) {
+        return Ok(name);
+    }
+    Err(format!(
+        "the name in CONTROLLER(\"{name}\", ...) is not allowed (allowed: 1 to {LONGEST_NAME} letters, digits and \
+         underscores)"
+    ))
+}
+
 impl fmt::Display for ControllerRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.label())
@@ -120,6 +140,21 @@ impl<'de> Deserialize<'de> for ControllerRef {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_declared_name_is_a_word_that_fits() {
+        assert_eq!(declared_name(b"ack_fifteen_cha"), Ok("ack_fifteen_cha".to_owned()));
+        for wrong in ["", "ack_sixteen_char", "..", "../mine", "a b", "ack_\u{e4}"] {
+            assert_eq!(
+                declared_name(wrong.as_bytes()),
+                Err(format!(
+                    "the name in CONTROLLER(\"{wrong}\", ...) is not allowed (allowed: 1 to 15 letters, digits and \
+                     underscores)"
+                ))
+            );
+        }
+        assert!(declared_name(&[b'a', 0xff]).unwrap_err().contains("(\"a\u{fffd}\", ...)"));
+    }
 
     #[test]
     fn a_spelling_says_where_a_controller_comes_from() {

@@ -38,9 +38,8 @@ pub struct Wants {
     pub sent: bool,
     /// [`on_transmit_start`](crate::Controller::on_transmit_start) when sending begins or resumes.
     pub transmit_start: bool,
-    /// [`on_segment_delivered`](crate::Controller::on_segment_delivered) and
-    /// [`on_segment_lost`](crate::Controller::on_segment_lost) for every segment, and [`RateSample::sent`].
-    pub segments: bool,
+    /// Reports of segments, one by one, and [`RateSample::sent`].
+    pub segments: Reports,
     /// [`on_timer`](crate::Controller::on_timer) when [`poll_timeout`](crate::Controller::poll_timeout) says.
     pub timer: bool,
     /// Windows below one segment: one segment is in flight, but each leaves no sooner than `segment / window` after
@@ -53,6 +52,26 @@ pub struct Wants {
     /// be in flight, without proportional rate reduction or any other limit, and an ACK inside recovery that
     /// advances the cumulative point is an [`on_ack`](crate::Controller::on_ack).
     pub governs_recovery: bool,
+}
+
+/// The segments of which a controller gets reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reports {
+    /// None.
+    #[default]
+    None,
+    /// Lost ones: [`on_segment_lost`](crate::Controller::on_segment_lost).
+    Lost,
+    /// All: [`on_segment_delivered`](crate::Controller::on_segment_delivered) as well.
+    All,
+}
+
+impl Reports {
+    /// Whether there are any.
+    #[inline]
+    pub fn any(self) -> bool {
+        self != Self::None
+    }
 }
 
 /// The state of the connection when a segment left (P.delivered, P.lost and P.tx_in_flight of draft-ietf-ccwg-bbr).
@@ -268,7 +287,7 @@ pub struct Loss {
     pub in_flight: u32,
     /// Segments deemed lost that no ACK has reported (see [`Ack::newly_lost`]).
     pub newly_lost: u32,
-    /// For a timeout: not the first of a row, or the window of data was already reduced for a loss.
+    /// For a timeout: not the first of a row without progress, or the window of data was already reduced for a loss.
     pub again: bool,
     /// The cumulative point.
     pub acknowledged_to: u64,

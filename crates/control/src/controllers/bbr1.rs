@@ -16,11 +16,19 @@
 //! | pacing rate less 1 %, `bbr_set_pacing_rate` | `Bbr1::set_pacing_rate` |
 //! | window, packet conservation, `bbr_set_cwnd` | `window.rs` |
 //!
-//! Bandwidths are in 2^-24 segments a microsecond and gains in 1/256, so that all rounds as in Linux. Differences:
-//! - Linux takes into account that a segment whose departure is scheduled has not left
-//!   (`bbr_packets_in_net_at_edt`). Here what has not left is not in flight, which differs by less than a burst.
+//! Bandwidths are in 2^-24 segments a microsecond, gains in 1/256 and RTTs in whole microseconds, so that all rounds as
+//! in Linux. What differs from `tcp_bbr.c`, `tcp_rate.c` and what `tcp_input.c` and `tcp_output.c` give them:
 //! - In recovery Linux hears of a loss before it counts the ACK that shows it, here after that; the window is the same.
 //! - Marks (ECN) change nothing. In Linux they renew the window that is put back after recovery.
+//! - Waits end to the nanosecond; in Linux those for ProbeRTT, and within it, with a tick of 1 to 10 ms.
+//! - Losses that a timer shows within a recovery count with the next ACK, in Linux with none.
+//! - After a timeout what is still in flight (RACK) comes on top of the window during the repair; in Linux the window
+//!   begins with it.
+//! - An expired smallest RTT is replaced by any other; in Linux not by that of a lone segment that is not full
+//!   (`is_ack_delayed`). That of ten seconds sizes trains, in Linux that of 300 s, which matters below 3 ms alone.
+//! - A train that leaves late moves all behind it; in Linux the next one makes up for it by half its time at most. One
+//!   that the window cuts short goes on when that opens, in Linux as the next train (tcp_update_skb_after_send).
+//! - That nothing is in flight when sending begins is the application's doing, in Linux only if it is.
 
 mod aggregation;
 mod model;
@@ -68,6 +76,8 @@ const BANDWIDTH_UNIT: u64 = 1 << 24;
 const GAIN_UNIT: u64 = 256;
 /// Phases of a cycle in ProbeBW: one above, one below, six at the bandwidth.
 const CYCLE: usize = 8;
+/// So many segments leave unpaced at the start (tcp_update_skb_after_send).
+const UNPACED: u32 = 10;
 /// The RTT that is assumed before the first sample.
 const NOMINAL_RTT_MICROS: u64 = 1000;
 
@@ -246,7 +256,7 @@ impl Bbr1 {
             self.delivered_at = cx.now;
         }
         self.update_bandwidth(cx, ack, losses);
-        self.update_cycle(ack, losses);
+        self.update_cycle(cx, ack, losses);
         self.check_full(ack);
         self.check_drain(cx, ack);
         self.update_min_rtt(cx, ack);
@@ -309,7 +319,6 @@ impl Controller for Bbr1 {
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.segment = cx.segment_size.get().max(1);
         self.window = (cx.initial_window as u32).max(1);
-        self.repair.initial_window = self.window;
         self.min_rtt_at = cx.now;
         self.aggregation.restart(cx.now);
         self.pace_initially(NOMINAL_RTT_MICROS);
@@ -379,8 +388,10 @@ impl Controller for Bbr1 {
         Some(Rate::from_bits_per_second(self.rate.saturating_mul(8).max(1)))
     }
 
+    /// The first segments leave as fast as the sender can, as they do not yet count for its pacing; later trains take
+    /// no more than half the window (tcp_cwnd_test).
     fn send_quantum(&self) -> u32 {
-        self.train
+        if self.repair.delivered == 0 { UNPACED } else { self.train.min((self.window / 2).max(1)) }
     }
 
     fn probe(&self, out: &mut dyn Probe) {

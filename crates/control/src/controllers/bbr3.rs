@@ -35,7 +35,7 @@ use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::windowed_max::WindowedMax;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Marks, Probe, SegmentReport, Wants};
+use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reports, SegmentReport, Wants};
 
 /// What the registry tells about BBR version 3.
 pub const ENTRY: Entry = Entry {
@@ -267,7 +267,7 @@ impl Bbr3 {
 
 impl Controller for Bbr3 {
     fn wants(&self) -> Wants {
-        Wants { transmit_start: true, segments: true, governs_recovery: true, ..Wants::default() }
+        Wants { transmit_start: true, segments: Reports::Lost, governs_recovery: true, ..Wants::default() }
     }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {

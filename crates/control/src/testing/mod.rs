@@ -28,6 +28,7 @@ impl World {
             segment_size: Bytes::new(1448),
             initial_window: 10.0,
             restart: None,
+            departure: Time::ZERO,
             random: &mut self.random,
         }
     }

@@ -1,6 +1,8 @@
 //! The model of the path that BBR goes by, and the modes that follow from it: what an ACK says of bandwidth, smallest
 //! RTT, and how full the pipe is.
 
+use units::{Span, Time};
+
 use super::policer::{Count, Finding};
 use super::{BANDWIDTH_UNIT, Bbr1, CYCLE, GAIN_UNIT, Mode, bytes_per_second, micros_between};
 use crate::parts::linux::micros;
@@ -64,25 +66,34 @@ impl Bbr1 {
         }
     }
 
-    pub(super) fn update_cycle(&mut self, ack: &Ack, losses: u32) {
-        if self.mode == Mode::ProbeBandwidth && self.ends_phase(ack, losses) {
+    pub(super) fn update_cycle(&mut self, cx: &Context<'_>, ack: &Ack, losses: u32) {
+        if self.mode == Mode::ProbeBandwidth && self.ends_phase(cx, ack, losses) {
             self.advance_cycle();
         }
     }
 
     /// Whether a phase of ProbeBW is over: one above the bandwidth once it has that much in flight, or a loss; one
     /// below as soon as no more than the bandwidth-delay product is in flight.
-    fn ends_phase(&self, ack: &Ack, losses: u32) -> bool {
+    fn ends_phase(&self, cx: &Context<'_>, ack: &Ack, losses: u32) -> bool {
         let full_length = micros_between(self.cycle_start, self.delivered_at) > micros(self.min_rtt);
         let bandwidth = self.bandwidths.get();
         if self.pacing_gain == GAIN_UNIT {
-            full_length
-        } else if self.pacing_gain > GAIN_UNIT {
-            let in_flight = ack.in_flight_before + self.burst;
+            return full_length;
+        }
+        let in_flight = self.in_flight_at_departure(cx, ack.in_flight_before);
+        if self.pacing_gain > GAIN_UNIT {
             full_length && (losses > 0 || in_flight >= self.inflight(bandwidth, self.pacing_gain))
         } else {
-            full_length || ack.in_flight_before <= self.inflight(bandwidth, GAIN_UNIT)
+            full_length || in_flight <= self.inflight(bandwidth, GAIN_UNIT)
         }
+    }
+
+    /// What of `in_flight` segments is there when pacing lets the next train leave, with that train while it sends
+    /// faster than the bandwidth (`bbr_packets_in_net_at_edt`).
+    pub(super) fn in_flight_at_departure(&self, cx: &Context<'_>, in_flight: u32) -> u32 {
+        let leaving = if self.pacing_gain > GAIN_UNIT { self.burst } else { 0 };
+        let delivered = self.bandwidth().saturating_mul(micros_between(cx.now, cx.departure)) / BANDWIDTH_UNIT;
+        (in_flight + leaving).saturating_sub(u32::try_from(delivered).unwrap_or(u32::MAX))
     }
 
     fn advance_cycle(&mut self) {
@@ -120,8 +131,7 @@ impl Bbr1 {
         }
         if self.mode == Mode::Drain {
             // As Linux, by the gain that still holds: that of Startup when Drain has just begun.
-            let leaving = if self.pacing_gain > GAIN_UNIT { self.burst } else { 0 };
-            if ack.in_flight + leaving <= target(self) {
+            if self.in_flight_at_departure(cx, ack.in_flight) <= target(self) {
                 self.enter_probe_bandwidth(cx);
             }
         }
@@ -129,8 +139,8 @@ impl Bbr1 {
 
     pub(super) fn update_min_rtt(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let expired = cx.now > self.min_rtt_at + self.settings.min_rtt_window;
-        if let Some(rtt) = ack.rtt.map(|rtt| rtt.value)
-            && (rtt <= self.min_rtt || expired)
+        if let Some(rtt) = ack.rtt.map(|rtt| on_microseconds(cx.now, rtt.value))
+            && (rtt < self.min_rtt || expired)
         {
             self.min_rtt = rtt;
             self.min_rtt_at = cx.now;
@@ -145,9 +155,7 @@ impl Bbr1 {
         if self.mode == Mode::ProbeRtt {
             self.probe_rtt(cx, ack);
         }
-        if ack.rate.is_some_and(|sample| sample.delivered > 0) {
-            self.idle_restart = false;
-        }
+        self.idle_restart &= ack.newly_delivered == 0;
     }
 
     /// Few segments in flight, for a time and a round trip.
@@ -177,4 +185,10 @@ impl Bbr1 {
             self.mode = Mode::Startup;
         }
     }
+}
+
+/// An RTT that ends `now`, between two readings of a clock of microseconds.
+pub(super) fn on_microseconds(now: Time, rtt: Span) -> Span {
+    let late = now.as_nanos() % 1000;
+    Span::from_micros((rtt.as_nanos() + 999 - late) / 1000)
 }

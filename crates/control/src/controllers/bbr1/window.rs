@@ -9,6 +9,8 @@ use crate::{Ack, Loss};
 /// The window until a segment has brought an RTT sample, and the segments of which Startup may not fall short
 /// (TCP_INIT_CWND).
 const INITIAL: u32 = 10;
+/// The SYN counts as delivered.
+const HANDSHAKE: u64 = 1;
 /// Below this rate, in bits per second, segments leave one by one (`bbr_min_tso_rate`).
 const SLOW: u64 = 1_200_000;
 /// A train takes 2^-10 s at most (`sk_pacing_shift`), and no more than an IP packet holds.
@@ -40,13 +42,21 @@ pub(super) struct Repair {
     pub(super) conserves: bool,
     /// The window before recovery or ProbeRTT.
     pub(super) prior_window: u32,
-    pub(super) initial_window: u32,
     /// The last ACK: when it came, what was delivered by then and by it, what it left in flight, and the window before.
     at: Time,
     pub(super) delivered: u64,
     acked: u32,
     in_flight: u32,
     window_before: u32,
+    /// What this ACK found, if it ended a recovery.
+    ended: Option<Ended>,
+}
+
+/// The window and the rule of a recovery, before the ACK that ended it changed them.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    window: u32,
+    conserves: bool,
 }
 
 impl Bbr1 {
@@ -59,13 +69,31 @@ impl Bbr1 {
 
     pub(super) fn enter_recovery(&mut self, now: Time, loss: &Loss) {
         let shown_by_ack = self.repair.at == now && self.repair.acked > 0;
+        if let Some(ended) = self.repair.ended.take().filter(|_| shown_by_ack) {
+            return self.continue_recovery(ended, loss);
+        }
         self.save_window(if shown_by_ack { self.repair.window_before } else { self.window });
         self.repair.state = State::Recovery;
         self.repair.point = loss.sent_to;
         if shown_by_ack {
             self.begin_conservation(self.repair.acked, self.repair.in_flight);
             self.limit_in_probe_rtt();
+        } else {
+            // A timer found it, and no ACK counts what it shows.
+            self.lost += u64::from(loss.newly_lost);
         }
+    }
+
+    /// One ACK has ended a recovery and begins the next. BBR looks at the state of the connection once an ACK, so that
+    /// for it the recovery goes on: it does not begin again to send one segment for each one delivered.
+    fn continue_recovery(&mut self, ended: Ended, loss: &Loss) {
+        (self.repair.state, self.repair.previous) = (State::Recovery, State::Recovery);
+        self.repair.point = loss.sent_to;
+        self.repair.conserves = ended.conserves;
+        self.save_window(self.repair.window_before);
+        self.window = ended.window;
+        self.follow_flight();
+        self.limit_in_probe_rtt();
     }
 
     pub(super) fn enter_loss(&mut self, loss: &Loss) {
@@ -98,22 +126,30 @@ impl Bbr1 {
     pub(super) fn set_window(&mut self, now: Time, ack: &Ack, losses: u32) {
         let acked = ack.newly_delivered;
         let (at, in_flight, window_before) = (now, ack.in_flight, self.window);
-        self.repair = Repair { at, delivered: ack.delivered, acked, in_flight, window_before, ..self.repair };
+        let delivered = ack.delivered;
+        self.repair = Repair { at, delivered, acked, in_flight, window_before, ended: None, ..self.repair };
         if acked > 0 {
             self.window = self.window.saturating_sub(losses).max(1);
             self.follow_recovery(ack);
-            if self.repair.conserves {
-                self.window = self.window.max(in_flight + acked);
-            } else {
-                self.approach_target(ack);
-            }
+            self.follow_flight();
         }
         self.limit_in_probe_rtt();
+    }
+
+    /// The window for what the last ACK delivered.
+    fn follow_flight(&mut self) {
+        if self.repair.conserves {
+            self.window = self.window.max(self.repair.in_flight + self.repair.acked);
+        } else {
+            self.approach_target();
+        }
     }
 
     /// Recovery begins with this ACK, or ends with it.
     fn follow_recovery(&mut self, ack: &Ack) {
         if self.repair.state > State::Open && ack.acknowledged_to >= self.repair.point {
+            let ended = Ended { window: self.window, conserves: self.repair.conserves };
+            self.repair.ended = (self.repair.previous == State::Recovery).then_some(ended);
             return self.leave_repair();
         }
         if self.repair.state == State::Recovery && self.repair.previous != State::Recovery {
@@ -123,13 +159,13 @@ impl Bbr1 {
     }
 
     /// Grows by what was delivered towards the target, and is cut to it once the pipe has been full.
-    fn approach_target(&mut self, ack: &Ack) {
-        let acked = ack.newly_delivered;
+    fn approach_target(&mut self) {
+        let Repair { acked, delivered, .. } = self.repair;
         let target = self.product(self.bandwidth(), self.window_gain).saturating_add(self.extra_window());
         let target = self.quantized(target);
         if self.full {
             self.window = self.window.saturating_add(acked).min(target);
-        } else if self.window < target || ack.delivered < INITIAL.into() {
+        } else if self.window < target || delivered + HANDSHAKE < INITIAL.into() {
             self.window = self.window.saturating_add(acked);
         }
         self.window = self.window.max(self.settings.min_window);
@@ -144,7 +180,7 @@ impl Bbr1 {
     /// `gain` times the bandwidth-delay product, rounded up (`bbr_bdp`).
     fn product(&self, bandwidth: u64, gain: u64) -> u32 {
         if self.min_rtt == Span::MAX {
-            return self.repair.initial_window.max(INITIAL);
+            return INITIAL;
         }
         let product = u128::from(bandwidth) * u128::from(micros(self.min_rtt)) * u128::from(gain);
         let segments = (product / u128::from(GAIN_UNIT)).div_ceil(u128::from(BANDWIDTH_UNIT));

@@ -83,6 +83,13 @@ impl Flow {
         }
     }
 
+    /// The path marks, with so many segments in flight.
+    fn mark(&mut self, in_flight: u32) {
+        let (sent_to, at) = (self.delivered + u64::from(in_flight), self.world.now);
+        let marks = Marks { in_flight, acknowledged_to: self.delivered, sent_to, at };
+        self.bbr.on_ecn(&mut self.world.context(), &marks);
+    }
+
     /// The pipe has been full, and the queue is empty: it cruises.
     fn cruising() -> Self {
         let mut flow = Self::new();
@@ -347,4 +354,43 @@ fn the_window_is_four_segments_at_least() {
     flow.bbr.model.inflight_shortterm = 1.0;
     flow.ack(5.0, 4, 40);
     assert_eq!(flow.bbr.window(), 4.0);
+}
+
+#[test]
+fn a_mark_ends_startup() {
+    let mut flow = Flow::new();
+    (0..60).for_each(|_| flow.ack(1.0, 600, 40));
+    assert_eq!(flow.state(), State::Startup);
+    flow.mark(600);
+    flow.ack(1.0, 600, 40);
+    assert_eq!(flow.state(), State::Drain);
+}
+
+#[test]
+fn a_mark_ends_a_probe_as_too_high_with_what_is_in_flight_as_the_bound() {
+    let mut flow = Flow::probing();
+    flow.mark(240);
+    assert_eq!((flow.state(), flow.bbr.prev_probe_too_high), (State::Down, true));
+    assert_near(flow.bbr.model.inflight_longterm, 240.0);
+    // Not below seven tenths of the product of 200.
+    let mut low = Flow::probing();
+    low.mark(100);
+    assert_near(low.bbr.model.inflight_longterm, 140.0);
+}
+
+#[test]
+fn a_mark_while_it_cruises_is_what_a_loss_would_be() {
+    let (mut marked, mut lossy) = (Flow::cruising(), Flow::cruising());
+    for flow in [&mut marked, &mut lossy] {
+        (0..45).for_each(|_| flow.ack(4.0, 200, 40));
+    }
+    marked.mark(200);
+    lossy.lose(1);
+    for flow in [&mut marked, &mut lossy] {
+        (0..41).for_each(|_| flow.ack(4.0, 180, 40));
+        // As of a loss: 4 segments a millisecond were delivered, where 0.7 of 5 are less.
+        assert_near(probed(&flow.bbr, "bw"), 4000.0);
+    }
+    let bound = |flow: &Flow| probed(&flow.bbr, "inflight_shortterm");
+    assert_near(bound(&marked), bound(&lossy));
 }
