@@ -4,12 +4,17 @@
 //! 1024 queues keep hundreds of flows apart. Turns are those of FQ-CoDel with a quantum that falls with the rate. A
 //! full buffer drops from the head of the longest queue.
 //!
-//! Of CAKE this is one tin (`besteffort`) without its shaper, which the rate of the link is, without isolation of
-//! hosts, and without its filter of ACKs. Different: flows that have sent and wait for nothing keep no list of their
-//! own.
+//! As in Linux: a queue that is found empty is new with its next packet; while its COBALT has not come to rest it keeps
+//! its flow, and one such queue is looked at with each service. How many flows there are does not change CoDel's target
+//! (in Linux it does with `ingress`). Of CAKE this is one tin (`besteffort`) without its shaper, which the rate of the
+//! link is, without isolation of hosts, and without its filter of ACKs. Different: `memlimit` counts the bytes of
+//! packets, in Linux the memory that holds them, about half as much again.
+
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Span};
+use units::packet::MTU;
+use units::{Bytes, Span, Time};
 
 use super::cobalt::{Cobalt, Parameters, Verdict};
 use super::turns::{Turns, Waiting};
@@ -19,7 +24,8 @@ use crate::{Limit, Packet, Service};
 const FLOWS: u32 = 1024;
 /// Queues in a set of the hash.
 const WAYS: u32 = 8;
-const MTU: Bytes = Bytes::new(1500);
+/// So many full packets may wait at most, where `memlimit` does not say more.
+const PACKETS: u64 = 10_240;
 
 /// What a scenario says about CAKE, named as in `tc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -29,7 +35,7 @@ pub struct CakeSettings {
     pub rtt: Span,
     /// Whether all flows share one queue; by default they do not.
     pub flowblind: bool,
-    /// How many bytes may wait; by default four times what the link sends in `rtt`, at least 4MiB.
+    /// How many bytes may wait; by default four times what the link sends in `rtt`, at least 4MiB, at most 15360kB.
     pub memlimit: Option<Bytes>,
 }
 
@@ -64,12 +70,16 @@ struct Cake<P> {
     memory: Bytes,
     queues: Vec<FlowQueue<P>>,
     turns: Turns,
+    /// The empty queues whose COBALT has not come to rest, and which of them is looked at next.
+    decaying: VecDeque<u32>,
 }
 
 #[derive(Debug)]
 struct FlowQueue<P> {
     waiting: Waiting<P>,
     cobalt: Cobalt,
+    /// It is among those that decay.
+    decays: bool,
     /// Whose queue it was last, by hash.
     tag: u64,
 }
@@ -84,12 +94,14 @@ impl<P: Packet> Cake<P> {
         let per_second = rate.map_or(u64::MAX, |rate| rate.bits_per_second() / 8);
         let in_rtt = rate.map_or(Bytes::ZERO, |rate| rate.bytes_in(settings.rtt));
         let flows = if settings.flowblind { 1 } else { FLOWS };
-        let queue = |_| FlowQueue { waiting: Waiting::default(), cobalt: Cobalt::default(), tag: u64::MAX };
+        let queue =
+            |_| FlowQueue { waiting: Waiting::default(), cobalt: Cobalt::default(), decays: false, tag: u64::MAX };
         Self {
             parameters: Parameters { target, interval, mtu_time },
-            memory: settings.memlimit.unwrap_or_else(|| (in_rtt * 4).max(Bytes::new(4 << 20))),
+            memory: settings.memlimit.unwrap_or_else(|| (in_rtt * 4).max(Bytes::new(4 << 20)).min(MTU * PACKETS)),
             queues: (0..flows).map(queue).collect(),
-            turns: Turns::new(flows, Bytes::new((per_second >> 12).clamp(300, 1514))),
+            turns: Turns::new(flows, Bytes::new((per_second >> 12).clamp(300, MTU.get()))).forgetting(),
+            decaying: VecDeque::new(),
         }
     }
 
@@ -103,10 +115,26 @@ impl<P: Packet> Cake<P> {
         let set = first / WAYS * WAYS;
         let ways = (0..WAYS).map(|way| set + (first + way) % WAYS);
         let own = ways.clone().find(|&way| self.queues[way as usize].tag == tag);
-        let free = || ways.clone().find(|&way| !self.turns.is_listed(way));
+        let is_free = |way| !self.turns.is_listed(way) && !self.queues[way as usize].decays;
+        let free = || ways.clone().find(|&way| is_free(way));
         let chosen = own.or_else(free).unwrap_or(first);
         self.queues[chosen as usize].tag = tag;
         chosen
+    }
+
+    /// Queue `index` has something to send.
+    fn list(&mut self, index: u32) {
+        if std::mem::take(&mut self.queues[index as usize].decays) {
+            self.decaying.retain(|&other| other != index);
+        }
+        self.turns.list(index);
+    }
+
+    /// Looks at one of the empty queues that decay.
+    fn look_at_decaying(&mut self, now: Time) {
+        if let Some(index) = self.decaying.pop_front() {
+            found_empty(&mut self.queues[index as usize], index, &self.parameters, &mut self.decaying, now);
+        }
     }
 
     /// The longest queue loses the packet at its head.
@@ -121,6 +149,21 @@ impl<P: Packet> Cake<P> {
     }
 }
 
+/// Queue `index` was found empty: it decays until its COBALT has come to rest.
+fn found_empty<P>(
+    queue: &mut FlowQueue<P>,
+    index: u32,
+    parameters: &Parameters,
+    decaying: &mut VecDeque<u32>,
+    now: Time,
+) {
+    queue.cobalt.emptied(parameters, now);
+    queue.decays = !queue.cobalt.is_at_rest(now);
+    if queue.decays {
+        decaying.push_back(index);
+    }
+}
+
 impl<P: Packet> Discipline<P> for Cake<P> {
     fn make_room(&mut self, packet: &P, cx: &mut Context<'_, P>) {
         let own = self.queue_of(packet, cx);
@@ -128,40 +171,47 @@ impl<P: Packet> Discipline<P> for Cake<P> {
     }
 
     fn pass(&mut self, packet: &P, cx: &mut Context<'_, P>) {
-        let listed: Vec<u32> = self.turns.listed().collect();
-        for index in listed {
-            self.queues[index as usize].cobalt.emptied(&self.parameters, cx.now);
-        }
-        self.turns.clear();
-        let index = self.queue_of(packet, cx);
-        self.turns.list(index);
-        self.turns.spend(index, packet.size());
+        // An empty link looks at no queue, so it comes as any other, and its turn is the first that finds a packet.
+        let own = self.queue_of(packet, cx);
+        self.list(own);
+        self.look_at_decaying(cx.now);
+        let Self { parameters, queues, turns, decaying, .. } = self;
+        turns.next(|index| {
+            let queue = &mut queues[index as usize];
+            if index == own {
+                // The last packet of a queue is never dropped, and what did not wait is not marked.
+                queue.cobalt.verdict(parameters, cx.now, Span::ZERO, packet.ecn().is_capable(), cx.random);
+                return Some(((), packet.size()));
+            }
+            found_empty(queue, index, parameters, decaying, cx.now);
+            None
+        });
     }
 
     fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
         let index = self.queue_of(&packet, cx);
         self.queues[index as usize].waiting.push(cx.now, packet);
-        self.turns.list(index);
+        self.list(index);
         while cx.waiting().bytes > self.memory {
             self.drop_from_longest(index, cx);
         }
     }
 
     fn pop(&mut self, cx: &mut Context<'_, P>) -> Option<Served<P>> {
-        let Self { parameters, queues, turns, .. } = self;
-        let bulk = turns.old() as u64;
+        self.look_at_decaying(cx.now);
+        let Self { parameters, queues, turns, decaying, .. } = self;
         turns.pop(|index| {
-            let FlowQueue { waiting, cobalt, .. } = &mut queues[index as usize];
+            let queue = &mut queues[index as usize];
             loop {
-                let Some((packet, arrived)) = waiting.pop() else {
-                    cobalt.emptied(parameters, cx.now);
+                let Some((packet, arrived)) = queue.waiting.pop() else {
+                    found_empty(queue, index, parameters, decaying, cx.now);
                     return None;
                 };
                 let capable = packet.ecn().is_capable();
                 let sojourn = cx.now.since(arrived);
-                let verdict = cobalt.verdict(parameters, cx.now, sojourn, bulk, capable, cx.random);
+                let verdict = queue.cobalt.verdict(parameters, cx.now, sojourn, capable, cx.random);
                 // The last packet of a queue is never dropped.
-                if verdict == Verdict::Drop && waiting.packets() > 0 {
+                if verdict == Verdict::Drop && queue.waiting.packets() > 0 {
                     cx.drop(packet);
                     continue;
                 }
@@ -188,11 +238,13 @@ mod tests {
 
     #[test]
     fn target_and_quantum_follow_the_rate() {
-        // 100 Mbit/s: 0.12 ms a packet; 12.5 MB/s / 4096 is above 1514.
+        // 100 Mbit/s: 0.12 ms a packet; 12.5 MB/s / 4096 is above 1500.
         let fast = cake(CakeSettings::default(), 100).discipline;
         assert_eq!((fast.parameters.target, fast.parameters.interval), (Span::from_millis(5), Span::from_millis(100)));
         // 5 MB in four times 100 ms.
         assert_eq!(fast.memory, Bytes::new(5_000_000));
+        // 50 MB in four times 100 ms of 1 Gbit/s, but no more than 10,240 full packets.
+        assert_eq!(cake(CakeSettings::default(), 1000).discipline.memory, Bytes::new(15_360_000));
         // 1 Mbit/s: 12 ms a packet, so 18 ms, and 13 ms more than 100; half a MB in ten seconds, so 4 MiB.
         let slow = cake(CakeSettings::default(), 1).discipline;
         assert_eq!((slow.parameters.target, slow.parameters.interval), (Span::from_millis(18), Span::from_millis(113)));
@@ -234,9 +286,58 @@ mod tests {
             dropped.extend(queue.dropped().iter().map(|packet| (at, packet.flow)));
         }
         // The wait is above 5 ms from 6 ms on, when it is the turn of flow 2; that of flow 1 comes at 7 ms, and its
-        // first drop an interval later.
-        assert_eq!(dropped.first(), Some(&(107, 1)));
+        // first drop with the next.
+        assert_eq!(dropped.first(), Some(&(8, 1)));
         assert!(dropped.len() >= 4 && dropped.iter().all(|&(_, flow)| flow == 1), "{dropped:?}");
+    }
+
+    #[test]
+    fn many_flows_do_not_raise_the_target() {
+        // Twenty flows at 12 Mbit/s, each with 400 packets: a packet takes 1 ms, and all wait longer than 5 ms.
+        let memlimit = Some(Bytes::new(100_000_000));
+        let mut queue = cake(CakeSettings { memlimit, ..CakeSettings::default() }, 12);
+        for _ in 0..400 {
+            (0..20).for_each(|flow| queue.push(ms(0), Parcel { flow, ..Parcel::full(0) }));
+        }
+        let mut first = None;
+        for at in 0..200 {
+            assert!(queue.pop(ms(at)).is_some());
+            first = first.or((!queue.dropped().is_empty()).then_some(at));
+        }
+        // The first six are served before anything has waited for 5 ms. The seventh is above target from 6 ms on: after
+        // silence, so it is struck at its next turn, at 26 ms.
+        assert_eq!(first, Some(26));
+    }
+
+    #[test]
+    fn an_empty_queue_is_new_again_at_once() {
+        let mut queue = cake(CakeSettings::default(), 100);
+        (0..20).for_each(|number| queue.push(ms(0), Parcel::of(1 + number % 2, 1500)));
+        queue.push(ms(0), Parcel::of(3, 100));
+        let order: Vec<u32> = (0..4).filter_map(|_| queue.pop(ms(1))).map(|served| served.packet.flow).collect();
+        assert_eq!(order, [1, 2, 3, 1]);
+        // Flow 3 was found empty before the fourth service: it is new. With FQ-CoDel it would be behind flow 2.
+        queue.push(ms(1), Parcel::of(3, 1500));
+        assert_eq!(queue.pop(ms(1)).map(|served| served.packet.flow), Some(3));
+    }
+
+    #[test]
+    fn what_blue_has_learnt_of_an_empty_queue_decays_while_others_are_served() {
+        let mut queue = cake(CakeSettings { memlimit: Some(Bytes::new(6000)), ..CakeSettings::default() }, 100);
+        // Above 5 ms since the last change, it rises: to 1/256 = 16/4096.
+        (0..5).for_each(|_| queue.push(ms(6), Parcel::of(1, 1500)));
+        assert_eq!(queue.dropped().len(), 1);
+        let own = queue.discipline.queues.iter().position(|queue| queue.waiting.packets() > 0).expect("flow 1 waits");
+        (0..4).for_each(|_| assert!(queue.pop(ms(7)).is_some()));
+        // At 10 ms the turn of flow 1 comes, which is empty. From there on it is looked at each millisecond, and falls
+        // when more than 5 ms have passed: at 12, 18, 24 ms and so on.
+        for at in 8..110 {
+            queue.push(ms(at), Parcel::of(2, 1500));
+            assert!(queue.pop(ms(at)).is_some());
+            let left = 16 - ((at - 6) / 6).min(16);
+            assert_eq!(queue.discipline.queues[own].cobalt.probability() * 4096.0, left as f64, "{at}");
+        }
+        assert!(!queue.discipline.queues[own].decays);
     }
 
     #[test]

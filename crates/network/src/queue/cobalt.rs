@@ -2,7 +2,8 @@
 //!
 //! CoDel's part counts up while the wait is above target and down, at the same pace, once it is not, in place of
 //! starting anew. BLUE's part drops at random: its probability rises by 1/256 when the buffer overflows and falls by
-//! 1/4096 when the queue is found empty, at most once a `target` each.
+//! 1/4096 when the queue is found empty, at most once a `target` each. Until it has come to rest, an empty queue is
+//! looked at now and then ([`Cobalt::is_at_rest`]).
 
 use units::{Random, Span, Time};
 
@@ -33,6 +34,9 @@ pub(super) enum Verdict {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cobalt {
     count: u32,
+    /// `count` has changed by a strike or by rest. Linux computes 1/sqrt(count) then, and it is 0 before: of a queue
+    /// that was never struck, the first strike comes with the second packet above target, not an interval later.
+    counted: bool,
     dropping: bool,
     /// When CoDel's part strikes next; while `count` is 0, when it may forget.
     drop_next: Time,
@@ -44,7 +48,21 @@ pub(super) struct Cobalt {
 impl Cobalt {
     /// The time after `t` at which the next strike is due: the control law of CoDel.
     fn law(&self, t: Time, interval: Span) -> Time {
-        t + interval.scale(1.0 / f64::from(self.count.max(1)).sqrt())
+        if self.counted { t + interval.scale(1.0 / f64::from(self.count.max(1)).sqrt()) } else { t }
+    }
+
+    /// One strike more.
+    fn count_up(&mut self, interval: Span) {
+        self.count = self.count.saturating_add(1);
+        self.counted = true;
+        self.drop_next = self.law(self.drop_next, interval);
+    }
+
+    /// One strike less.
+    fn count_down(&mut self, interval: Span) {
+        self.count -= 1;
+        self.counted = true;
+        self.drop_next = self.law(self.drop_next, interval);
     }
 
     /// The buffer overflowed, and this queue lost a packet.
@@ -66,24 +84,34 @@ impl Cobalt {
         }
         self.dropping = false;
         if self.count > 0 && now >= self.drop_next {
-            self.count -= 1;
-            self.drop_next = self.law(self.drop_next, parameters.interval);
+            self.count_down(parameters.interval);
         }
     }
 
-    /// What becomes of a packet that waited `sojourn`, where `bulk` queues take turns.
+    /// BLUE's probability.
+    #[cfg(test)]
+    pub(super) const fn probability(&self) -> f64 {
+        self.blue
+    }
+
+    /// Whether nothing changes any more while the queue is empty.
+    pub(super) fn is_at_rest(&self, now: Time) -> bool {
+        self.blue == 0.0 && self.count == 0 && now >= self.drop_next
+    }
+
+    /// What becomes of a packet that waited `sojourn`.
     pub(super) fn verdict(
         &mut self,
         parameters: &Parameters,
         now: Time,
         sojourn: Span,
-        bulk: u64,
         capable: bool,
         random: &mut Random,
     ) -> Verdict {
         let Parameters { target, interval, mtu_time } = *parameters;
-        let above =
-            sojourn > target && sojourn > mtu_time.saturating_mul(2 * bulk) && sojourn > mtu_time.saturating_mul(4);
+        let above = sojourn > target && sojourn > mtu_time.saturating_mul(4);
+        // What was scheduled before this packet changes it.
+        let mut late = now > self.drop_next;
         let mut due = self.count > 0 && now >= self.drop_next;
         if above && !self.dropping {
             self.dropping = true;
@@ -95,12 +123,12 @@ impl Cobalt {
         let mut verdict = Verdict::Serve;
         if due && self.dropping {
             verdict = if capable { Verdict::Mark } else { Verdict::Drop };
-            self.count = self.count.saturating_add(1);
-            self.drop_next = self.law(self.drop_next, interval);
+            self.count_up(interval);
+            late = now > self.drop_next;
         } else {
             while due {
-                self.count -= 1;
-                self.drop_next = self.law(self.drop_next, interval);
+                self.count_down(interval);
+                late = now > self.drop_next;
                 due = self.count > 0 && now >= self.drop_next;
             }
         }
@@ -109,7 +137,7 @@ impl Cobalt {
         }
         if self.count == 0 {
             self.drop_next = now + interval;
-        } else if now > self.drop_next && verdict != Verdict::Drop {
+        } else if late && verdict != Verdict::Drop {
             self.drop_next = now;
         }
         verdict
@@ -130,13 +158,14 @@ mod tests {
     /// The instants at which a queue in which every packet waits for `wait` is struck, looked at each millisecond.
     fn strikes(cobalt: &mut Cobalt, from: u64, to: u64, wait: u64) -> Vec<u64> {
         let mut random = Random::stream(1, "queue", 0);
-        let mut verdict = |at| cobalt.verdict(&PARAMETERS, ms(at), Span::from_millis(wait), 1, false, &mut random);
+        let mut verdict = |at| cobalt.verdict(&PARAMETERS, ms(at), Span::from_millis(wait), false, &mut random);
         (from..to).filter(|&at| verdict(at) == Verdict::Drop).collect()
     }
 
     #[test]
     fn strikes_follow_the_control_law_and_come_to_rest_as_they_came() {
-        let mut cobalt = Cobalt::default();
+        let mut cobalt = Cobalt { counted: true, ..Cobalt::default() };
+        assert_eq!(strikes(&mut cobalt, 999, 1000, 1), [] as [u64; 0]);
         // Above target from 1000 ms on: an interval later the first, as number 2 the next 100/sqrt(2) = 70.7 later:
         // 1170.71; + 100/sqrt(3) = 1228.45; + 50 = 1278.45.
         assert_eq!(strikes(&mut cobalt, 1000, 1300, 20), [1100, 1171, 1229, 1279]);
@@ -152,16 +181,34 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_after_a_long_silence_is_struck_at_once() {
+        let mut cobalt = Cobalt { counted: true, ..Cobalt::default() };
+        assert_eq!(strikes(&mut cobalt, 1000, 1001, 1), [] as [u64; 0]);
+        // The last packet was less than an interval ago.
+        assert_eq!(strikes(&mut cobalt, 1099, 1101, 20), [] as [u64; 0]);
+        let mut cobalt = Cobalt { counted: true, ..Cobalt::default() };
+        assert_eq!(strikes(&mut cobalt, 1000, 1001, 1), [] as [u64; 0]);
+        // More than an interval ago: the first packet begins it, the second is struck, then 100/sqrt(2) later.
+        assert_eq!(strikes(&mut cobalt, 1102, 1180, 20), [1103, 1173]);
+    }
+
+    #[test]
+    fn a_queue_that_was_never_struck_is_struck_at_once() {
+        let mut cobalt = Cobalt::default();
+        assert_eq!(strikes(&mut cobalt, 999, 1000, 1), [] as [u64; 0]);
+        // 100/sqrt(2) = 70.71 and 100/sqrt(3) = 57.74 from the first packet above target on.
+        assert_eq!(strikes(&mut cobalt, 1000, 1130, 20), [1001, 1071, 1129]);
+    }
+
+    #[test]
     fn a_wait_of_few_packets_is_none() {
-        // Above target, but not above four full packets, or two for each of five queues.
+        // Above target, but not above four full packets.
         let slow = Parameters { mtu_time: Span::from_millis(5), ..PARAMETERS };
         let mut random = Random::stream(1, "queue", 0);
         let mut cobalt = Cobalt::default();
-        cobalt.verdict(&slow, ms(0), Span::from_millis(20), 1, false, &mut random);
+        cobalt.verdict(&slow, ms(0), Span::from_millis(20), false, &mut random);
         assert!(!cobalt.dropping);
-        cobalt.verdict(&PARAMETERS, ms(0), Span::from_millis(10), 5, false, &mut random);
-        assert!(!cobalt.dropping);
-        cobalt.verdict(&PARAMETERS, ms(0), Span::from_millis(11), 5, false, &mut random);
+        cobalt.verdict(&slow, ms(0), Span::from_millis(21), false, &mut random);
         assert!(cobalt.dropping);
     }
 
@@ -169,10 +216,10 @@ mod tests {
     fn capable_packets_are_marked_by_codel_and_dropped_by_blue() {
         let mut random = Random::stream(1, "queue", 0);
         let mut cobalt = Cobalt { count: 1, dropping: true, ..Cobalt::default() };
-        let verdict = cobalt.verdict(&PARAMETERS, ms(1), Span::from_millis(20), 1, true, &mut random);
+        let verdict = cobalt.verdict(&PARAMETERS, ms(1), Span::from_millis(20), true, &mut random);
         assert_eq!(verdict, Verdict::Mark);
         cobalt.blue = 1.0;
-        let verdict = cobalt.verdict(&PARAMETERS, ms(2), Span::from_millis(20), 1, true, &mut random);
+        let verdict = cobalt.verdict(&PARAMETERS, ms(2), Span::from_millis(20), true, &mut random);
         assert_eq!(verdict, Verdict::Drop);
     }
 

@@ -7,15 +7,19 @@
 //!
 //! | RFC 8289, section 5 | here |
 //! | --- | --- |
-//! | control_law: t + INTERVAL / sqrt(count) | [`next_drop`] |
+//! | control_law: t + INTERVAL / sqrt(count) | [`Codel::next_drop`] |
 //! | dodequeue: sojourn time against TARGET, first_above_time | [`Codel::above`] |
 //! | deque: dropping state, count, lastcount | [`Codel::pop`] |
 //!
-//! Differences from the RFC: with `ecn` an ECN-capable packet is marked where another would be dropped and goes on, so
-//! that a mark takes the place of one drop (section 4.4 leaves it open; Linux does so). `ce_threshold` is of Linux:
-//! every capable packet that waited longer is marked, whatever the state. The last packet, of at most [`MTU`] bytes
-//! with all that waits behind it, is never dropped, so the link does not fall idle by CoDel. Linux computes
-//! 1/sqrt(count) by one Newton step on 16 bits, here it is exact.
+//! Differences from the RFC, as in Linux: with `ecn` an ECN-capable packet is marked where another would be dropped and
+//! goes on, so that a mark takes the place of one drop (section 4.4 leaves it open). With `ce_threshold` every capable
+//! packet that waited longer is marked, whatever the state. While at most [`MTU`] bytes wait behind it, a packet is
+//! never dropped, so the link does not fall idle by CoDel. 1/sqrt(count) has 16 bits and comes by one Newton step from
+//! its value at the last drop ([`Codel::improve`]): the third drop follows the second after 0.5 intervals, not 0.71.
+//!
+//! Different from Linux: its time has steps of 1024 ns, its packets have an Ethernet header of 14 bytes, and
+//! `ce_threshold` can be for packets of one codepoint alone. Behind a shaper the packet in service counts in its limit,
+//! here with `count_in_service`.
 
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Span, Time};
@@ -75,17 +79,30 @@ pub(super) struct Codel {
     drop_next: Time,
     /// Drops since the dropping state began.
     count: u32,
+    /// About 1/sqrt(count), in units of 2^-16.
+    root: u16,
     /// `count` when it began.
     last_count: u32,
     dropping: bool,
 }
 
-/// The time of the drop after one at `t`, the `count`-th: the control law.
-fn next_drop(t: Time, interval: Span, count: u32) -> Time {
-    t + interval.scale(1.0 / f64::from(count).sqrt())
-}
-
 impl Codel {
+    /// The time of the drop after one at `t`: the control law.
+    fn next_drop(&self, t: Time, interval: Span) -> Time {
+        let part = u128::from(interval.as_nanos()) * u128::from(self.root);
+        t + Span::from_nanos((part >> 16) as u64)
+    }
+
+    /// Brings `root` nearer to 1/sqrt(count) by a step x (3 - count x^2) / 2 of Newton's method, whose intermediate
+    /// results have 32 bits behind the point. Where `count` has jumped far ahead, they wrap, as they do in Linux.
+    fn improve(&mut self) {
+        let x = u64::from(self.root) << 16;
+        let square = (x * x) >> 32;
+        let rest = (3_u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square));
+        // A quarter of it, so that the product has room; half of that remains to be taken.
+        self.root = ((rest >> 2).wrapping_mul(x) >> 47) as u16;
+    }
+
     /// Serves the first packet that is not dropped. `next` takes the packet at the head, with the time of its arrival.
     pub(super) fn pop<P: Packet>(
         &mut self,
@@ -98,27 +115,30 @@ impl Codel {
         if self.dropping {
             self.dropping = above;
             while self.dropping && now >= self.drop_next {
-                self.count = self.count.saturating_add(1);
+                self.count = self.count.wrapping_add(1);
+                self.improve();
                 if settings.ecn && head.packet.ecn().is_capable() {
                     head.marked = true;
-                    self.drop_next = next_drop(self.drop_next, settings.interval, self.count);
+                    self.drop_next = self.next_drop(self.drop_next, settings.interval);
                     break;
                 }
                 cx.drop(head.packet);
                 (head, above) = self.take(settings, cx, &mut next)?;
                 self.dropping = above;
                 if above {
-                    self.drop_next = next_drop(self.drop_next, settings.interval, self.count);
+                    self.drop_next = self.next_drop(self.drop_next, settings.interval);
                 }
             }
         } else if above {
-            if settings.ecn && head.packet.ecn().is_capable() {
-                head.marked = true;
+            let left = if settings.ecn && head.packet.ecn().is_capable() {
+                Some(Served { marked: true, ..head })
             } else {
                 cx.drop(head.packet);
-                (head, _) = self.take(settings, cx, &mut next)?;
-            }
+                self.take(settings, cx, &mut next).map(|(head, _)| head)
+            };
+            // Also if nothing of this queue is left, while packets of others wait.
             self.begin(now, settings.interval);
+            head = left?;
         }
         let waited = now.since(head.arrived);
         head.marked |= settings.ce_threshold.is_some_and(|above| waited > above) && head.packet.ecn().is_capable();
@@ -128,10 +148,16 @@ impl Codel {
     /// A packet was dropped or marked, as the queue stands: the dropping state begins.
     fn begin(&mut self, now: Time, interval: Span) {
         let recent = now.since(self.drop_next) < interval.saturating_mul(MEMORY);
-        let gained = self.count.saturating_sub(self.last_count);
-        self.count = if gained > 1 && recent { gained } else { 1 };
+        let gained = self.count.wrapping_sub(self.last_count);
+        if gained > 1 && recent {
+            self.count = gained;
+            self.improve();
+        } else {
+            self.count = 1;
+            self.root = u16::MAX;
+        }
         self.last_count = self.count;
-        self.drop_next = next_drop(now, interval, self.count);
+        self.drop_next = self.next_drop(now, interval);
         self.dropping = true;
     }
 
@@ -169,7 +195,7 @@ impl Codel {
 
     /// So many packets were dropped as the queue was full: drops to come are that much more frequent.
     pub(super) fn count_drops(&mut self, dropped: u32) {
-        self.count = self.count.saturating_add(dropped);
+        self.count = self.count.wrapping_add(dropped);
     }
 }
 
@@ -205,6 +231,7 @@ impl<P: Packet> Discipline<P> for CodelQueue<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Count;
     use crate::testing::{Driven, Parcel};
 
     fn ms(millis: u64) -> Time {
@@ -232,11 +259,46 @@ mod tests {
     #[test]
     fn drops_follow_the_control_law() {
         let mut queue = standing(CodelSettings::default(), 1000, Parcel::full);
-        // The wait is above 5 ms at 5 ms, so an interval of it is over at 105 ms. Then 100/sqrt(1) to 205; the drop
-        // there is the second: 205 + 100/sqrt(2) = 275.71, of the third + 100/sqrt(3) = 333.45, + 50 = 383.45, + 44.72
-        // = 428.17.
-        assert_eq!(serve(&mut queue, 0, 429), (vec![105, 205, 276, 334, 384], vec![]));
-        assert_eq!(serve(&mut queue, 429, 430).0, [429]);
+        // The wait is above 5 ms at 5 ms, so an interval of it is over at 105 ms. Then 100 x 1 to 205; the drop there
+        // is the second, and x (3 - 2 x^2) / 2 of x = 1 is 0.5, so 255. The third: 0.5 (3 - 3/4) / 2 = 0.5625, 311.25;
+        // the fourth: 0.5625 (3 - 4 x 0.31641) / 2 = 0.48779, 360.03; the fifth: 0.44152, 404.18; the sixth: 0.40407,
+        // 444.59.
+        assert_eq!(serve(&mut queue, 0, 444), (vec![105, 205, 255, 312, 361, 405], vec![]));
+        assert_eq!(serve(&mut queue, 444, 446).0, [445]);
+    }
+
+    #[test]
+    fn the_root_comes_nearer_by_one_step_a_drop() {
+        let mut codel = Codel { count: 2, root: u16::MAX, ..Codel::default() };
+        // x = 0xffff0000, x^2 = 0xfffe0001, 3 - 2 x^2 = 0x1_0003fffe, a quarter of it 0x4000ffff, times x and twice
+        // 0x80017ffe and a rest: 0x8001.
+        codel.improve();
+        assert_eq!(codel.root, 0x8001);
+        // Drops that follow each other leave it right from about the fifth on: 65536 / sqrt(100) = 6553.6.
+        for count in 3..=100 {
+            codel.count = count;
+            codel.improve();
+        }
+        assert!(codel.root.abs_diff(6553) <= 16, "{}", codel.root);
+        // A queue that begins with fewer has to come nearer: with 50, 0.1 (3 - 0.5) / 2 = 0.125, not 0.141.
+        codel.count = 50;
+        codel.improve();
+        assert!(codel.root.abs_diff(8192) <= 32, "{}", codel.root);
+    }
+
+    #[test]
+    fn the_last_packet_of_a_queue_among_others_begins_the_dropping_too() {
+        // Packets of others wait: 3000 bytes of them are counted beside the one that is taken.
+        let mut count = Count { packets: 3, bytes: Bytes::new(4500) };
+        let mut random = units::Random::stream(1, "queue", 0);
+        let mut dropped = Vec::new();
+        let mut cx = Context { now: ms(205), random: &mut random, count: &mut count, dropped: &mut dropped };
+        let mut codel = Codel { first_above: Some(ms(105)), ..Codel::default() };
+        let mut packets = vec![(Parcel::full(0), ms(0))];
+        assert_eq!(codel.pop(&CodelSettings::default(), &mut cx, || packets.pop()), None);
+        assert_eq!((dropped.len(), codel.count, codel.dropping), (1, 1, true));
+        // 65535/65536 of 100 ms.
+        assert_eq!(codel.drop_next.since(ms(205)).as_nanos(), 99_998_474);
     }
 
     #[test]
@@ -246,22 +308,23 @@ mod tests {
         // 206 services and 2 drops: 92 packets of the beginning are left. What arrives now waits 3 ms at most when its
         // turn comes.
         (300..340).for_each(|number| queue.push(ms(295), Parcel::full(number)));
-        // The third drop would be at 275.71; it comes, the fourth at 333.45 does not, since from 297 on the wait is 2
-        // ms and more, below target until 300, and an interval from there is over at 400.
-        assert_eq!(serve(&mut queue, 206, 335).0, [276]);
+        // The third drop is due at 255; it comes, the fourth at 311.25 does not, since from 297 on the wait is 2 ms and
+        // more, below target until 300, and an interval from there is over at 400.
+        assert_eq!(serve(&mut queue, 206, 335).0, [255]);
     }
 
     #[test]
     fn a_queue_that_stands_again_soon_goes_on_where_it_was() {
-        let mut codel = Codel { count: 6, last_count: 1, drop_next: ms(500), ..Codel::default() };
-        // Less than 16 intervals later: 5 more than at the last beginning, so 100/sqrt(5) = 44.72 ms.
+        let mut codel = Codel { count: 6, last_count: 1, root: 26_481, drop_next: ms(500), ..Codel::default() };
+        // Less than 16 intervals later: 5 more than at the last beginning. From 26,481/65,536 = 0.40407 a step towards
+        // 1/sqrt(5): 0.40407 (3 - 5 x 0.16327) / 2 = 0.44117.
         codel.begin(ms(2099), Span::from_millis(100));
         assert_eq!((codel.count, codel.last_count), (5, 5));
-        assert_eq!(codel.drop_next.since(ms(2099)).as_nanos() / 10_000, 4472);
+        assert_eq!(codel.drop_next.since(ms(2099)).as_nanos() / 10_000, 4411);
         // After 16 intervals it begins anew.
         let mut codel = Codel { count: 6, last_count: 1, drop_next: ms(500), ..Codel::default() };
         codel.begin(ms(2100), Span::from_millis(100));
-        assert_eq!((codel.count, codel.drop_next), (1, ms(2200)));
+        assert_eq!((codel.count, codel.drop_next.since(ms(2100)).as_nanos()), (1, 99_998_474));
         // So it does if the last time had a single drop.
         let mut codel = Codel { count: 2, last_count: 1, drop_next: ms(500), ..Codel::default() };
         codel.begin(ms(600), Span::from_millis(100));
@@ -286,7 +349,7 @@ mod tests {
         let settings = CodelSettings { ecn: true, ..CodelSettings::default() };
         let mut queue = standing(settings, 1000, |number| Parcel::full(number).capable());
         // A mark ends the round of drops at its instant, and each goes on from its scheduled time, as drops do.
-        assert_eq!(serve(&mut queue, 0, 385), (vec![], vec![105, 205, 276, 334, 384]));
+        assert_eq!(serve(&mut queue, 0, 385), (vec![], vec![105, 205, 255, 312, 361]));
         let mut plain = standing(settings, 1000, Parcel::full);
         assert_eq!(serve(&mut plain, 0, 206), (vec![105, 205], vec![]));
     }
@@ -295,7 +358,7 @@ mod tests {
     fn a_late_look_makes_up_for_drops_in_one_go() {
         let mut queue = standing(CodelSettings::default(), 1000, Parcel::full);
         assert_eq!(serve(&mut queue, 0, 106).0, [105]);
-        // Due since: 205, 275.71, 333.45, 383.45.
+        // Due since: 205, 255, 311.25, 360.03.
         assert!(queue.pop(ms(400)).is_some());
         assert_eq!(queue.dropped().len(), 4);
     }

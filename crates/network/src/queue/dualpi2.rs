@@ -13,8 +13,12 @@
 //! | section 4.2.2 and figure 3: the scheduler | [`DualPi2::takes_low`] |
 //!
 //! As in Linux, with the names of its `tc`: a step in place of a ramp, ECT(0) packets are marked where others of C are
-//! dropped, nothing is struck while less than two full packets wait, and weighted round robin by a credit in bytes.
-//! Drops come when the turn of a packet comes (`drop_dequeue`).
+//! dropped, nothing is struck by probability while less than two full packets wait behind it, and weighted round robin
+//! by a credit in bytes, which only what is served while both wait changes. Drops come when the turn of a packet comes
+//! (`drop_dequeue`). Different from Linux: no step in packets, no `memlimit` (in Linux twice the limit in full packets,
+//! of memory), no filters, which can put packets that are not ECN-capable into L, and p' is not rounded to 32 bits.
+
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use units::{Ecn, Random, Span, Time};
@@ -40,7 +44,7 @@ pub struct DualPi2Settings {
     pub beta: f64,
     /// Packets of L that waited longer are marked; by default 1ms.
     pub step_thresh: Span,
-    /// Only while at least so many packets wait behind them in L; by default 0.
+    /// Only those that found at least so many packets waiting in L; by default 0.
     pub min_qlen_step: u32,
     /// By which p' is multiplied for L; by default 2.
     pub coupling_factor: u32,
@@ -102,12 +106,15 @@ struct DualPi2<P> {
     settings: DualPi2Settings,
     low: Waiting<P>,
     classic: Waiting<P>,
+    /// Of each packet of L, whether it found enough waiting for the step.
+    steps: VecDeque<bool>,
     /// p'.
     probability: f64,
     /// The longer delay at the last update.
     old_delay: Span,
     next_update: Time,
-    /// C is served while it is above 0 and both wait, in bytes times percent.
+    /// C is served while it is above 0 and both wait, in bytes times percent. Service of the one while the other is
+    /// empty leaves it as it is.
     credit: i64,
 }
 
@@ -118,6 +125,7 @@ impl<P: Packet> DualPi2<P> {
             settings,
             low: Waiting::default(),
             classic: Waiting::default(),
+            steps: VecDeque::new(),
             probability: 0.0,
             old_delay: Span::ZERO,
             next_update,
@@ -219,28 +227,35 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
 
     fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
         self.update(cx.now);
-        let queue = if self.is_low(packet.ecn()) { &mut self.low } else { &mut self.classic };
-        queue.push(cx.now, packet);
+        if self.is_low(packet.ecn()) {
+            self.steps.push_back(self.low.packets() >= self.settings.min_qlen_step as usize);
+            self.low.push(cx.now, packet);
+        } else {
+            self.classic.push(cx.now, packet);
+        }
     }
 
     fn pop(&mut self, cx: &mut Context<'_, P>) -> Option<Served<P>> {
         self.update(cx.now);
         loop {
             let low = self.takes_low();
-            let waiting = cx.waiting().bytes.get() as i64;
+            let both = self.low.packets() > 0 && self.classic.packets() > 0;
             let queue = if low { &mut self.low } else { &mut self.classic };
             let (packet, arrived) = queue.pop()?;
-            let left = queue.packets();
+            let steps = low && self.steps.pop_front().unwrap_or_default();
+            let size = packet.size().get() as i64;
+            let behind = cx.waiting().bytes.get() as i64 - size;
             let capable = packet.ecn().is_capable();
-            let strike = if waiting < 2 * MTU { Strike::None } else { self.strikes(low, capable, cx.random) };
+            let strike = if behind < 2 * MTU { Strike::None } else { self.strikes(low, capable, cx.random) };
             if strike == Strike::Drop {
                 cx.drop(packet);
                 continue;
             }
-            let protection = i64::from(self.settings.classic_protection);
-            self.credit += packet.size().get() as i64 * if low { protection } else { protection - 100 };
-            let DualPi2Settings { step_thresh, min_qlen_step, .. } = self.settings;
-            let step = low && cx.now.since(arrived) > step_thresh && left >= min_qlen_step as usize;
+            if both {
+                let protection = i64::from(self.settings.classic_protection);
+                self.credit += size * if low { protection } else { protection - 100 };
+            }
+            let step = steps && cx.now.since(arrived) > self.settings.step_thresh;
             let marked = capable && (strike == Strike::Mark || step);
             return Some(Served { packet, arrived, marked });
         }
@@ -292,7 +307,7 @@ mod tests {
         let mut queue = queue(settings);
         queue.discipline.next_update = Time::NEVER;
         queue.discipline.probability = probability;
-        // No step: all within 1 ms.
+        // No step: all within 1 ms. Two packets are left behind the last that can be struck.
         (0..10_002).for_each(|number| queue.push(ms(0), Parcel { number, ..packet }));
         let served = std::iter::from_fn(|| queue.pop(ms(1)));
         let marked = served.filter(|served| served.marked).count();
@@ -314,7 +329,7 @@ mod tests {
     #[test]
     fn overload_drops_the_scalable_as_the_classic() {
         let settings = DualPi2Settings::default();
-        // Twice 0.6 is above 1: 36 % are dropped, the rest is marked, all but the last that has no two packets.
+        // Twice 0.6 is above 1: 36 % are dropped, the rest is marked, all but the last two.
         let (marked, dropped) = struck(settings, 0.6, l4s(0));
         assert!(dropped.abs_diff(3600) < 170 && marked + dropped >= 10_000, "{marked} {dropped}");
         let (marked, dropped) = struck(settings, 0.6, Parcel::full(0).capable());
@@ -329,10 +344,45 @@ mod tests {
         (0..10).for_each(|number| queue.push(ms(0), l4s(number)));
         assert!(!queue.pop(ms(1)).is_some_and(|served| served.marked));
         assert!(queue.pop(Time::from_nanos(1_000_001)).is_some_and(|served| served.marked));
+        // The first two found less than two in L, however many come behind them.
         let mut few = super::tests::queue(DualPi2Settings { min_qlen_step: 2, ..DualPi2Settings::default() });
         (0..4).for_each(|number| few.push(ms(0), l4s(number)));
         let marks = [(); 4].map(|()| few.pop(ms(2)).is_some_and(|served| served.marked));
-        assert_eq!(marks, [true, true, false, false]);
+        assert_eq!(marks, [false, false, true, true]);
+    }
+
+    #[test]
+    fn nothing_is_struck_with_less_than_two_full_packets_behind_it() {
+        let mut queue = queue(DualPi2Settings { step_thresh: Span::from_millis(100), ..DualPi2Settings::default() });
+        queue.discipline.next_update = Time::NEVER;
+        // As good as every packet of L is marked.
+        queue.discipline.probability = 0.499_999_999;
+        for size in [1500, 1500, 1500, 1499, 1500] {
+            queue.push(ms(0), Parcel { size, ..l4s(0) });
+        }
+        // Behind the first 5999 bytes wait, then 4499, 2999, 1500 and none.
+        let marks = [(); 5].map(|()| queue.pop(ms(0)).is_some_and(|served| served.marked));
+        assert_eq!(marks, [true, true, false, false, false]);
+    }
+
+    #[test]
+    fn service_of_one_queue_alone_gives_the_other_no_credit() {
+        for alone_is_low in [true, false] {
+            let mut queue = queue(DualPi2Settings::default());
+            let kind = |low: bool| if low { l4s(0) } else { Parcel::full(0) };
+            (0..1001).for_each(|_| queue.push(ms(0), kind(alone_is_low)));
+            (0..1000).for_each(|_| assert!(queue.pop(ms(0)).is_some()));
+            assert_eq!(queue.discipline.credit, 1500 * -80);
+            // From now on both wait: nine of L before the first of C, as from the beginning, and one in ten.
+            (0..100).for_each(|_| {
+                queue.push(ms(0), kind(true));
+                queue.push(ms(0), kind(false));
+            });
+            let order: Vec<bool> =
+                (0..50).filter_map(|_| queue.pop(ms(0))).map(|s| s.packet.ecn == Ecn::Ect1).collect();
+            assert_eq!(order.iter().position(|low| !low), Some(9), "{alone_is_low}");
+            assert_eq!(order.iter().filter(|&&low| !low).count(), 5, "{alone_is_low}");
+        }
     }
 
     #[test]

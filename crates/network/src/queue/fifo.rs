@@ -4,7 +4,10 @@
 
 use std::collections::VecDeque;
 
+use prefetch_index::prefetch_index;
 use units::Time;
+
+use crate::ahead::prefetch_place;
 
 /// Packets in the order of their arrival, each with the time of it.
 #[derive(Debug)]
@@ -27,6 +30,16 @@ impl<P> Fifo<P> {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(P, Time)> {
         self.waiting.pop_front()
+    }
+
+    /// Lets the processor fetch the packet whose turn comes after `others` more, and the place of the one that arrives
+    /// after as many.
+    #[inline]
+    pub(crate) fn prefetch(&self, others: usize) {
+        if let Some(packet) = self.waiting.get(others) {
+            prefetch_index(std::slice::from_ref(packet), 0);
+        }
+        prefetch_place(&self.waiting, others);
     }
 
     /// The first packet that `fits`, with the time of its arrival.

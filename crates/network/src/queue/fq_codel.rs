@@ -11,10 +11,13 @@
 //!
 //! As in Linux, and open in the RFC: CoDel's rule for the last MTU looks at all that waits, not at the flow's own
 //! queue; packets that a full buffer loses count for the queue's CoDel; up to `drop_batch` of them go at a time, until
-//! half of that queue is gone. Which queue a flow gets is random, drawn once for each link: two flows share one with
-//! probability 1/`flows`.
+//! half of that queue is gone; the quantum is a full packet (Linux's 1514 bytes have the Ethernet header that its
+//! packets have, ours are IP packets of 1500). Which queue a flow gets is random, drawn once for each link: two flows
+//! share one with probability 1/`flows`. Different: `memory_limit` counts the bytes of packets, in Linux the memory
+//! that holds them, about half as much again.
 
 use serde::{Deserialize, Serialize};
+use units::packet::MTU;
 use units::{Bytes, Span};
 
 use super::codel::{Codel, CodelSettings};
@@ -36,7 +39,7 @@ pub struct FqCodelSettings {
     pub ce_threshold: Option<Span>,
     /// Number of queues; by default 1024.
     pub flows: u32,
-    /// What a queue may send at each turn; by default 1514B.
+    /// What a queue may send at each turn; by default 1500B.
     pub quantum: Bytes,
     /// How many packets a full buffer loses at a time, at most; by default 64.
     pub drop_batch: u32,
@@ -53,7 +56,7 @@ impl Default for FqCodelSettings {
             ecn: true,
             ce_threshold,
             flows: 1024,
-            quantum: Bytes::new(1514),
+            quantum: MTU,
             drop_batch: 64,
             memory_limit: Bytes::new(32 << 20),
         }
@@ -79,7 +82,7 @@ impl Settings for FqCodelSettings {
         }
         let sizes = [("quantum", self.quantum), ("memory_limit", self.memory_limit)];
         match sizes.into_iter().find(|(_, size)| *size == Bytes::ZERO) {
-            Some((key, size)) => Err((key, format!("`{size}` sends nothing: it must be above 0, like `1514B`"))),
+            Some((key, size)) => Err((key, format!("`{size}` sends nothing: it must be above 0, like `1500B`"))),
             None => Ok(()),
         }
     }
@@ -198,15 +201,15 @@ mod tests {
         for flow in [1, 1, 1, 1, 2, 2, 2, 2] {
             queue.push(Time::ZERO, Parcel::of(flow, 1500));
         }
-        // 1514 - 1500 leaves 14: a second packet of flow 1, then its turn is over; likewise flow 2.
-        assert_eq!(flows(&mut queue, ms(1), 4), [1, 1, 2, 2]);
+        // A quantum is a full packet: one of each in turn.
+        assert_eq!(flows(&mut queue, ms(1), 4), [1, 2, 1, 2]);
         queue.push(ms(1), Parcel::of(3, 100));
         assert_eq!(flows(&mut queue, ms(1), 5), [3, 1, 2, 1, 2]);
     }
 
     #[test]
     fn turns_share_bytes_not_packets() {
-        let mut queue = queue(FqCodelSettings { quantum: Bytes::new(1500), ..FqCodelSettings::default() });
+        let mut queue = queue(FqCodelSettings::default());
         for _ in 0..30 {
             queue.push(Time::ZERO, Parcel::of(1, 1500));
             (0..3).for_each(|_| queue.push(Time::ZERO, Parcel::of(2, 500)));
@@ -219,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_sparse_flow_cannot_jump_the_queue_again_and_again() {
-        let mut queue = queue(FqCodelSettings::default());
+        let mut queue = queue(FqCodelSettings { quantum: Bytes::new(1514), ..FqCodelSettings::default() });
         (0..10).for_each(|_| queue.push(Time::ZERO, Parcel::of(1, 1500)));
         assert_eq!(flows(&mut queue, ms(1), 2), [1, 1]);
         queue.push(ms(1), Parcel::of(2, 1000));

@@ -3,9 +3,11 @@
 //! Turns are those of FQ-CoDel (RFC 8290, section 4), and the probability of each queue is PIE's (RFC 8033), from the
 //! delay and the bytes of that queue alone. As in Linux: a full buffer drops what arrives, and ECN-capable packets are
 //! marked up to a probability of `ecn_prob` percent. Different: a queue that was not used keeps its updates for its
-//! next packet, which gives the same.
+//! next packet, which gives the same; Linux counts what exceeds `memory_limit` and takes it all the same, here it is
+//! dropped. The other differences are those of PIE.
 
 use serde::{Deserialize, Serialize};
+use units::packet::MTU;
 use units::{Bytes, Span};
 
 use super::pie::{Pie, PieSettings};
@@ -33,7 +35,7 @@ pub struct FqPieSettings {
     pub bytemode: bool,
     /// Number of queues; by default 1024.
     pub flows: u32,
-    /// What a queue may send at each turn; by default 1514B.
+    /// What a queue may send at each turn; by default 1500B.
     pub quantum: Bytes,
     /// How many bytes may wait, besides the limit of the queue; by default 32MiB.
     pub memory_limit: Bytes,
@@ -51,7 +53,7 @@ impl Default for FqPieSettings {
             ecn_prob: 10,
             bytemode,
             flows: 1024,
-            quantum: Bytes::new(1514),
+            quantum: MTU,
             memory_limit: Bytes::new(32 << 20),
         }
     }
@@ -78,7 +80,7 @@ impl Settings for FqPieSettings {
         }
         let sizes = [("quantum", self.quantum), ("memory_limit", self.memory_limit)];
         match sizes.into_iter().find(|(_, size)| *size == Bytes::ZERO) {
-            Some((key, size)) => Err((key, format!("`{size}` sends nothing: it must be above 0, like `1514B`"))),
+            Some((key, size)) => Err((key, format!("`{size}` sends nothing: it must be above 0, like `1500B`"))),
             None => Ok(()),
         }
     }
@@ -135,7 +137,7 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
         let index = self.turns.queue_of(packet, cx);
         self.turns.list(index);
         self.turns.spend(index, packet.size());
-        self.queues[index as usize].1.served(Span::ZERO, false);
+        self.queues[index as usize].1.serve(cx.now, Span::ZERO, false);
     }
 
     fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
@@ -150,7 +152,7 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
             let (waiting, pie) = &mut queues[index as usize];
             pie.update(settings, cx.now, waiting.packets() == 0);
             let (packet, arrived) = waiting.pop()?;
-            pie.served(cx.now.since(arrived), waiting.packets() > 0);
+            pie.serve(cx.now, cx.now.since(arrived), waiting.packets() > 0);
             Some(Served { packet, arrived, marked: false })
         })
     }

@@ -252,6 +252,12 @@ impl<P: Packet> Queue<P> {
         self.report_evicted(now, out);
     }
 
+    /// Lets the processor fetch what is touched after `others` more packets, if packets wait first in, first out.
+    #[inline]
+    pub(crate) fn prefetch(&self, others: usize) {
+        self.fifo.prefetch(others);
+    }
+
     /// The packet whose service starts, with the time of its arrival.
     #[inline]
     pub(crate) fn pop(&mut self, now: Time, out: &mut impl Egress<P>) -> Option<(P, Time)> {

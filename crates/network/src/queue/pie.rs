@@ -13,7 +13,14 @@
 //! The delay is that of the packet served last (section 4.3 allows it; Linux since 5.7). As in Linux: `alpha` and
 //! `beta` are sixteenths of 1/s; a packet is dropped neither while less than two full packets wait nor, at
 //! probabilities below 20 %, while the delay is below half of `target`; ECN-capable packets are marked up to 10 %,
-//! dropped above. The queue is always governed, also below a third of its limit.
+//! dropped above; the allowance for bursts falls by the time between services. The queue is always governed, also below
+//! a third of its limit.
+//!
+//! Different from Linux: there the first update comes half a second after the queue is made, and `tupdate` is rounded
+//! up to a multiple of the kernel's tick, and a tick more, as no timer ends early (20 ms for 15 at 250 Hz); a mark at
+//! 8.5 does not begin the sum of probabilities anew, so that marks go on until a packet is dropped or the probability
+//! is 0 (here as in section 5.4); the rate of departures (`dq_rate_estimator`) is no alternative. Behind a shaper the
+//! packet in service counts as waiting.
 
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Random, Span, Time};
@@ -92,6 +99,8 @@ pub(super) struct Pie {
     old_delay: Span,
     /// For so long nothing is dropped.
     burst: Span,
+    /// When the last packet was served since `burst` began.
+    served: Option<Time>,
     next_update: Time,
 }
 
@@ -103,6 +112,7 @@ impl Pie {
             delay: Span::ZERO,
             old_delay: Span::ZERO,
             burst: BURST,
+            served: None,
             next_update: Time::ZERO + tupdate,
         }
     }
@@ -117,7 +127,8 @@ impl Pie {
     pub(super) fn update(&mut self, settings: &PieSettings, now: Time, empty: bool) {
         while self.next_update <= now {
             if self.is_at_rest() {
-                // Nothing changes until the next packet.
+                // Nothing changes until the next packet, and each update begins the allowance for bursts anew.
+                self.served = None;
                 self.next_update = now.floor_to(settings.tupdate) + settings.tupdate;
                 return;
             }
@@ -145,12 +156,13 @@ impl Pie {
         }
         self.probability = (self.probability + change).clamp(0.0, 1.0);
         if self.delay.is_zero() && self.old_delay.is_zero() && empty {
-            self.probability *= 0.98;
+            // About the 2 % of section 5.2.
+            self.probability -= self.probability / 64.0;
         }
-        self.burst = self.burst.saturating_sub(settings.tupdate);
         let short = Span::from_nanos(settings.target.as_nanos() / 2);
         if self.probability == 0.0 && self.delay < short && self.old_delay < short {
             self.burst = BURST;
+            self.served = None;
             self.accumulated = 0.0;
         }
         self.old_delay = self.delay;
@@ -180,9 +192,11 @@ impl Pie {
         self.accumulated = 0.0;
     }
 
-    /// A packet was served that had waited `delay`; `left` says that others wait.
-    pub(super) fn served(&mut self, delay: Span, left: bool) {
+    /// A packet is served at `now` that has waited `delay`; `left` says that others wait.
+    pub(super) fn serve(&mut self, now: Time, delay: Span, left: bool) {
         self.delay = if left { delay } else { Span::ZERO };
+        let before = self.served.replace(now).unwrap_or(now);
+        self.burst = self.burst.saturating_sub(now.since(before));
     }
 }
 
@@ -216,8 +230,8 @@ impl<P: Packet> Discipline<P> for PieQueue<P> {
         self.pie.overflowed();
     }
 
-    fn pass(&mut self, _packet: &P, _cx: &mut Context<'_, P>) {
-        self.pie.served(Span::ZERO, false);
+    fn pass(&mut self, _packet: &P, cx: &mut Context<'_, P>) {
+        self.pie.serve(cx.now, Span::ZERO, false);
     }
 
     fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
@@ -227,7 +241,7 @@ impl<P: Packet> Discipline<P> for PieQueue<P> {
     fn pop(&mut self, cx: &mut Context<'_, P>) -> Option<Served<P>> {
         self.pie.update(&self.settings, cx.now, false);
         let (packet, arrived) = self.waiting.pop()?;
-        self.pie.served(cx.now.since(arrived), cx.waiting().packets > 1);
+        self.pie.serve(cx.now, cx.now.since(arrived), cx.waiting().packets > 1);
         Some(Served { packet, arrived, marked: false })
     }
 }
@@ -294,10 +308,10 @@ mod tests {
         let mut long = pie(0.3, 251, 100);
         long.step(&SETTINGS, false);
         near(long.probability, 0.34);
-        // An empty queue: 0.125 x -15 ms = -0.001875, then 2 % less.
+        // An empty queue: 0.125 x -15 ms = -0.001875, then a 64th less: 0.198125 - 0.003095703125.
         let mut idle = pie(0.2, 0, 0);
         idle.step(&SETTINGS, true);
-        near(idle.probability, (0.2 - 0.001_875) * 0.98);
+        near(idle.probability, 0.195_029_296_875);
     }
 
     #[test]
@@ -305,16 +319,25 @@ mod tests {
         let mut random = Random::stream(1, "queue", 0);
         let (size, waiting) = (Bytes::new(1500), Bytes::new(100_000));
         let mut pie = Pie { burst: BURST, ..pie(0.99, 40, 40) };
-        // 150 ms are ten updates.
-        for update in 0..10 {
-            assert!((0..20).all(|_| !pie.drops(&SETTINGS, size, waiting, &mut random)), "{update}");
+        // 150 ms from the first service on, with whatever gaps.
+        for at in [20, 21, 60, 169] {
+            pie.serve(ms(at), Span::from_millis(40), true);
             pie.step(&SETTINGS, false);
+            assert!((0..20).all(|_| !pie.drops(&SETTINGS, size, waiting, &mut random)), "{at}");
         }
+        assert_eq!(pie.burst, Span::from_millis(1));
+        pie.serve(ms(170), Span::from_millis(40), true);
         assert!((0..20).any(|_| pie.drops(&SETTINGS, size, waiting, &mut random)));
         // A quiet queue allows it anew.
         let mut quiet = Pie { probability: 0.0, delay: Span::ZERO, old_delay: Span::ZERO, ..pie };
         quiet.step(&SETTINGS, true);
         assert_eq!(quiet.burst, BURST);
+        // The idle time before its first packet is no part of it.
+        quiet.update(&SETTINGS, ms(900), true);
+        quiet.serve(ms(900), Span::ZERO, false);
+        assert_eq!(quiet.burst, BURST);
+        quiet.serve(ms(930), Span::from_millis(30), true);
+        assert_eq!(quiet.burst, Span::from_millis(120));
     }
 
     #[test]

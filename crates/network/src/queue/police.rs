@@ -1,7 +1,8 @@
 //! A policer: what exceeds a token bucket is dropped, or marked, when it arrives (RFC 2475, section 2.3.3.3).
 //!
 //! The bucket holds `burst` bytes and fills at `rate`. A packet that finds as many tokens as it has bytes takes them
-//! and goes through; any other exceeds the contract and takes none. Behind it packets wait first in, first out.
+//! and goes through; any other exceeds the contract and takes none (as `act_police.c` of Linux has it, without its
+//! `peakrate` and `mtu`). Behind it packets wait first in, first out.
 
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Rate, Time};
@@ -102,6 +103,8 @@ impl<P: Packet> Discipline<P> for Police<P> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::testing::{Driven, Parcel, at};
 
@@ -133,6 +136,29 @@ mod tests {
             let bucket = TokenBucket::new(Rate::from_mbit(8), Bytes::new(1000));
             let mut queue = Driven::new(Police { bucket, ecn, waiting: Fifo::new() });
             assert_eq!(queue.admit(at(0), packet), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_conforms_is_what_the_law_of_the_bucket_allows(
+            burst in 500u64..5000,
+            packets in proptest::collection::vec((0u64..3000, 40u64..=1500), 1..60),
+        ) {
+            // A byte a microsecond: no more than the burst and the time between pass in any time.
+            let mut bucket = TokenBucket::new(Rate::from_mbit(8), Bytes::new(burst));
+            let (mut now, mut passed): (u64, Vec<(u64, u64)>) = (0, Vec::new());
+            for (gap, size) in packets {
+                now += gap;
+                let mut bytes = size;
+                let conforms = size <= burst
+                    && passed.iter().rev().all(|&(then, before)| {
+                        bytes += before;
+                        bytes <= burst + now - then
+                    });
+                prop_assert_eq!(bucket.take(at(now), Bytes::new(size)), conforms);
+                passed.extend(conforms.then_some((now, size)));
+            }
         }
     }
 }

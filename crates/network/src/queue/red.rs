@@ -13,9 +13,12 @@
 //! | Adaptive RED, section 3: additive increase, multiplicative decrease of max_p | [`Red::adapt`] |
 //!
 //! As in Linux: lengths are in bytes, the packet in service does not count, the weight is a power of 1/2 that follows
-//! from `burst`, and a uniform number is drawn for each mark, not for each packet. Different: `gentle` (Linux has only
-//! the cliff at `max`), `bandwidth` is the rate of the link where none is given, and `min` and `max` have defaults
-//! without a limit too.
+//! from `burst`, a uniform number is drawn for each mark, not for each packet, and what arrives counts in the average
+//! also if the queue is full or the packet is dropped. Different: `gentle` (Linux has only the cliff at `max`),
+//! `bandwidth` is the rate of the link where none is given (in `tc` 10mbit), and `min` and `max` have defaults without
+//! a limit too. The average of an idle queue falls as the paper says. Linux halves it in steps, by a table of 256 idle
+//! times, which `tc` makes in ticks of 64 ns and the kernel reads in microseconds: after the first half it
+//! forgets some 20 times slower.
 
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Fraction, Random, Rate, Span, Time};
@@ -274,6 +277,7 @@ impl<P: Packet> RedQueue<P> {
 
 impl<P: Packet> Discipline<P> for RedQueue<P> {
     fn admit(&mut self, packet: &P, cx: &mut Context<'_, P>) -> Admission {
+        let idle_since = self.red.idle_since;
         self.red.update(cx.now, cx.waiting().bytes);
         let fate = self.red.fate(cx.random);
         let RedSettings { ecn, harddrop, nodrop, .. } = self.red.settings;
@@ -284,8 +288,19 @@ impl<P: Packet> Discipline<P> for RedQueue<P> {
         match (spared, packet.ecn().is_capable()) {
             (true, true) => Admission::Mark,
             (true, false) if nodrop => Admission::Take,
-            _ => Admission::Drop,
+            _ => {
+                // What is dropped leaves an idle queue idle.
+                self.red.idle_since = idle_since.map(|since| since.max(cx.now));
+                Admission::Drop
+            }
         }
+    }
+
+    fn make_room(&mut self, _packet: &P, cx: &mut Context<'_, P>) {
+        let idle_since = self.red.idle_since;
+        self.red.update(cx.now, cx.waiting().bytes);
+        self.red.fate(cx.random);
+        self.red.idle_since = idle_since;
     }
 
     fn pass(&mut self, packet: &P, cx: &mut Context<'_, P>) {
@@ -448,6 +463,34 @@ mod tests {
         assert_eq!(admitted(RedSettings { harddrop: true, ..marking }, 95_000.0, capable), Admission::Drop);
         assert_eq!(admitted(RedSettings { harddrop: true, ..marking }, 60_000.0, capable), Admission::Mark);
         assert_eq!(admitted(RedSettings { nodrop: true, ..marking }, 95_000.0, plain), Admission::Take);
+    }
+
+    #[test]
+    fn what_finds_the_queue_full_counts_in_the_average() {
+        let mut queue = Driven::new(RedQueue { red: red(example()), waiting: Fifo::new() });
+        (0..64).for_each(|number| queue.push(at(0), Parcel::of(number, 1000)));
+        // 64,000/32 = 2000, then 31/32 of it and 2000 more.
+        for expected in [2000.0, 3937.5] {
+            assert!(queue.make_room(at(0), Parcel::full(0)).is_empty());
+            assert_eq!(queue.discipline.red.average, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_dropped_leaves_an_idle_queue_idle() {
+        let mut queue = Driven::new(RedQueue { red: red(example()), waiting: Fifo::new() });
+        queue.discipline.red.average = 120_000.0;
+        queue.discipline.red.idle_since = Some(at(1000));
+        // 1000 bytes take 1 ms: half a packet, then 32 more, 120,000 (31/32)^32.5 = 42,762.393 in all.
+        assert_eq!(queue.admit(at(1500), Parcel::full(0)), Admission::Drop);
+        assert_eq!(queue.discipline.red.idle_since, Some(at(1500)));
+        assert_eq!(queue.admit(at(33_500), Parcel::full(1)), Admission::Take);
+        assert!((queue.discipline.red.average - 42_762.393).abs() < 1e-3, "{}", queue.discipline.red.average);
+        // Also if the last packet is still in service.
+        queue.discipline.red.average = 120_000.0;
+        queue.discipline.red.idle_since = Some(at(50_000));
+        assert_eq!(queue.admit(at(49_000), Parcel::full(2)), Admission::Drop);
+        assert_eq!(queue.discipline.red.idle_since, Some(at(50_000)));
     }
 
     #[test]

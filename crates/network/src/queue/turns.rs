@@ -11,6 +11,8 @@ use crate::Packet;
 #[derive(Debug)]
 pub(super) struct Turns {
     quantum: i64,
+    /// Whether a new queue that is empty is forgotten at once, not only after a turn among the old ones.
+    forgets: bool,
     turns: Vec<Turn>,
     /// Those that began to wait lately, and the others.
     new: VecDeque<u32>,
@@ -37,11 +39,17 @@ impl Turns {
         assert!(queues > 0 && quantum > Bytes::ZERO, "flows and quantum must be above 0");
         Self {
             quantum: quantum.get() as i64,
+            forgets: false,
             turns: vec![Turn { deficit: 0, listed: false }; queues as usize],
             new: VecDeque::new(),
             old: VecDeque::new(),
             perturbation: None,
         }
+    }
+
+    /// The same, but a queue that is found empty is new again with its next packet, as in CAKE.
+    pub(super) fn forgetting(self) -> Self {
+        Self { forgets: true, ..self }
     }
 
     /// The hash of the flow of `packet`: the same for all its packets.
@@ -80,11 +88,6 @@ impl Turns {
         self.new.iter().chain(&self.old).copied()
     }
 
-    /// How many of them have had a turn already.
-    pub(super) fn old(&self) -> usize {
-        self.old.len()
-    }
-
     /// All queues were found empty.
     pub(super) fn clear(&mut self) {
         for index in self.new.drain(..).chain(self.old.drain(..)) {
@@ -106,6 +109,15 @@ impl Turns {
 
     /// Serves the queue whose turn it is. `take` answers what a queue sends, `None` if it is empty.
     pub(super) fn pop<P: Packet>(&mut self, mut take: impl FnMut(u32) -> Option<Served<P>>) -> Option<Served<P>> {
+        self.next(|index| {
+            let served = take(index)?;
+            let size = served.packet.size();
+            Some((served, size))
+        })
+    }
+
+    /// The same for anything that a queue sends, with its size.
+    pub(super) fn next<T>(&mut self, mut take: impl FnMut(u32) -> Option<(T, Bytes)>) -> Option<T> {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
@@ -117,13 +129,13 @@ impl Turns {
                 self.old.push_back(index);
                 continue;
             }
-            if let Some(served) = take(index) {
-                turn.deficit -= served.packet.size().get() as i64;
-                return Some(served);
+            if let Some((sent, size)) = take(index) {
+                turn.deficit -= size.get() as i64;
+                return Some(sent);
             }
             list.pop_front();
             // A new queue that is empty takes a turn among the old ones, so that it cannot come back before their turn.
-            if from_new && !self.old.is_empty() {
+            if from_new && !self.forgets && !self.old.is_empty() {
                 self.old.push_back(index);
             } else {
                 turn.listed = false;

@@ -1,0 +1,159 @@
+"""The two ends of a measurement of a queue discipline, for ``disciplines.py``. Needs nothing but Python.
+
+peers.py send|receive datagrams MBIT SECONDS
+peers.py send|receive flows NUMBER SECONDS
+peers.py counters DEVICE
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+import threading
+import time
+
+RECEIVER = ("10.9.0.2", 5000)
+SIZE = 1500
+"""IP size of a datagram."""
+STAMP = struct.Struct("!q")
+
+# Of linux/netlink.h and linux/rtnetlink.h: struct nlmsghdr, struct tcmsg, struct nlattr, and the words.
+NETLINK, TCMSG, ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=BxxxiIII"), struct.Struct("=HH")
+GET_QDISC, NEW_QDISC, REQUEST, DUMP, STATS, XSTATS, HANDLE = 38, 36, 1, 0x300, 3, 4, 0x20000
+COUNTED, MARKED = struct.Struct("=8xII"), struct.Struct("=24xI")
+"""Of struct tc_stats packets and drops; of struct tc_dualpi2_xstats the seventh word, ecn_mark."""
+
+
+def say(word: object) -> None:
+    """Tells the caller."""
+    sys.stdout.write(f"{word}\n")
+    sys.stdout.flush()
+
+
+def send_datagrams(mbit: float, seconds: float) -> None:
+    """Sends datagrams with the time of their sending at a constant rate."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.connect(RECEIVER)
+    # A backlog above it would hold back the sender, not the queue.
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 26)
+    gap = SIZE * 8 * 1000 / mbit
+    padding = bytes(SIZE - 28 - STAMP.size)
+    start = time.monotonic_ns()
+    for number in range(int(seconds * 1e9 / gap)):
+        due = start + int(number * gap)
+        while (left := due - time.monotonic_ns()) > 0:
+            time.sleep(left / 1e9)
+        sock.send(STAMP.pack(time.monotonic_ns()) + padding)
+    time.sleep(0.01)
+
+
+def receive_datagrams() -> None:
+    """Prints the mean delay in ms once nothing has come for a second."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 26)
+    sock.bind(RECEIVER)
+    say("ready")
+    delays = []
+    while True:
+        try:
+            data = sock.recv(SIZE)
+        except TimeoutError:
+            break
+        delays.append(time.monotonic_ns() - STAMP.unpack_from(data)[0])
+        sock.settimeout(1.0)
+    say(sum(delays) / len(delays) / 1e6)
+
+
+def send_flows(number: int, seconds: float) -> None:
+    """Greedy flows of cubic; prints the mean of their smoothed RTT in ms."""
+    stop = time.monotonic() + seconds
+    chunk = bytes(1 << 16)
+    socks = []
+    for _ in range(number):
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+        sock.connect(RECEIVER)
+        sock.settimeout(0.5)
+        socks.append(sock)
+
+    def write(sock: socket.socket) -> None:
+        while time.monotonic() < stop:
+            try:
+                sock.send(chunk)
+            except TimeoutError:
+                continue
+
+    threads = [threading.Thread(target=write, args=(sock,)) for sock in socks]
+    for thread in threads:
+        thread.start()
+    rtts = []
+    while time.monotonic() < stop:
+        for sock in socks:
+            # tcpi_rtt, in microseconds, follows 8 bytes and 15 words of struct tcp_info.
+            info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 72)
+            rtts.append(struct.unpack_from("=I", info, 68)[0])
+        time.sleep(0.02)
+    for thread in threads:
+        thread.join()
+    say(sum(rtts) / len(rtts) / 1000)
+
+
+def receive_flows(number: int) -> None:
+    """Reads until the flows end."""
+    listener = socket.create_server(RECEIVER, backlog=number)
+    say("ready")
+
+    def read(sock: socket.socket) -> None:
+        while sock.recv(1 << 16):
+            pass
+
+    threads = [threading.Thread(target=read, args=(listener.accept()[0],)) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    say(0)
+
+
+def counters(device: str) -> tuple[int, int, int]:
+    """Packets that DualPI2, with the handle 2:, sent, dropped and marked: older ``tc`` do not know it."""
+    ask = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+    index = socket.if_nametoindex(device)
+    tcmsg = TCMSG.pack(0, index, 0, 0, 0)
+    ask.send(NETLINK.pack(NETLINK.size + len(tcmsg), GET_QDISC, REQUEST | DUMP, 1, 0) + tcmsg)
+    while True:
+        answer = ask.recv(1 << 16)
+        while answer:
+            length, kind, *_ = NETLINK.unpack_from(answer)
+            if kind != NEW_QDISC:
+                raise LookupError(f"no dualpi2 at {device}")
+            message, answer = answer[NETLINK.size : length], answer[length:]
+            if TCMSG.unpack_from(message)[1:3] == (index, HANDLE):
+                found = attributes(message[TCMSG.size :])
+                return (*COUNTED.unpack_from(found[STATS]), *MARKED.unpack_from(found[XSTATS]))
+
+
+def attributes(data: bytes) -> dict[int, bytes]:
+    """The attributes of a message of rtnetlink; each is padded to four bytes."""
+    found = {}
+    while data:
+        length, kind = ATTRIBUTE.unpack_from(data)
+        found[kind], data = data[ATTRIBUTE.size : length], data[length + 3 & ~3 :]
+    return found
+
+
+def main() -> None:
+    """The command."""
+    if sys.argv[1] == "counters":
+        say(" ".join(map(str, counters(sys.argv[2]))))
+        return
+    _, side, kind, amount, seconds = sys.argv
+    if kind == "datagrams":
+        send_datagrams(float(amount), float(seconds)) if side == "send" else receive_datagrams()
+    else:
+        send_flows(int(amount), float(seconds)) if side == "send" else receive_flows(int(amount))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Queue disciplines of this machine's kernel beside the simulated ones: the same link, the same load.
+
+    .ci/disciplines.py [--seconds 60] [--only NAME ...] [--linux FILE] [--beside FILE]
+
+It makes a sender, a router and a receiver of network namespaces, where the kernel's token bucket is the
+bottleneck and the discipline its queue, and loads it with datagrams or with greedy TCP flows. It needs root,
+``ip`` and ``tc``, and of the disciplines it measures those that the kernel has. With ``--linux`` it writes
+the kernel's numbers into a file and does not simulate: so another kernel, in a virtual machine, can measure
+what ``--beside`` lays beside the simulation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PEERS = Path(__file__).with_name("discipline_peers.py")
+"""Sends and receives in the namespaces: plain Python, as other machines have it."""
+START_SPREAD = "20ms"
+"""Flows of a kernel never start at one instant; simulated ones that do fill the queue in step."""
+
+RATE, RTT_MS, SERVICE_MS = "10mbit", 40, 1.2
+"""Of the bottleneck; of the flows' path; of a full packet."""
+PIE_PERIOD = "20ms"
+"""What 15 ms are to a timer of Linux at 250 Hz: four ticks, and one that no timer ends early."""
+LOOK = "20ms"
+"""So often the flows are asked for their smoothed RTT, as ``discipline_peers.py`` asks the kernel's."""
+
+
+@dataclass(frozen=True)
+class Discipline:
+    """A discipline as a scenario and as ``tc`` spell it."""
+
+    queue: Mapping[str, Any]
+    tc: str
+    shapes: bool = False
+    """It is its own shaper."""
+
+
+DISCIPLINES: Mapping[str, Discipline] = {
+    "pfifo": Discipline({"limit": "50p"}, "pfifo limit 51"),
+    "codel": Discipline({"discipline": "codel", "ecn": True}, "codel ecn"),
+    "fq_codel": Discipline({"discipline": "fq_codel"}, "fq_codel"),
+    "red": Discipline(
+        {"limit": "400kB", "discipline": "red", "min": "15kB", "max": "45kB", "avpkt": "1500B", "burst": 17}
+        | {"ecn": True},
+        f"red limit 400000 min 15000 max 45000 avpkt 1500 burst 17 probability 0.02 bandwidth {RATE} ecn",
+    ),
+    "pie": Discipline({"discipline": "pie", "ecn": True, "tupdate": PIE_PERIOD}, "pie ecn"),
+    "fq_pie": Discipline({"discipline": "fq_pie", "ecn": True, "tupdate": PIE_PERIOD}, "fq_pie ecn"),
+    "cake": Discipline(
+        {"discipline": "cake"}, f"cake bandwidth {RATE} besteffort flows overhead 0", shapes=True
+    ),
+    "dualpi2": Discipline({"discipline": "dualpi2"}, "dualpi2"),
+}
+"""The limit of ``pfifo`` has one packet more in ``tc``, where the one that waits for tokens counts."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is sent: datagrams at a rate, or greedy flows."""
+
+    name: str
+    datagrams: str | None = None
+    flows: int = 0
+    ecn: bool = False
+
+
+LOADS: Sequence[Load] = (
+    Load("datagrams at 12.5mbit", datagrams="12.5mbit"),
+    Load("1 flow", flows=1),
+    Load("4 flows", flows=4),
+    Load("4 flows, ECN", flows=4, ecn=True),
+)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a discipline did with a load."""
+
+    sent: float
+    """Packets that left the queue."""
+    dropped: float
+    marked: float
+    delay_ms: float
+    """Mean queueing delay: of the datagrams one by one, of flows the smoothed less the base RTT."""
+
+
+def scenario(discipline: Discipline, load: Load, seconds: float) -> dict[str, Any]:
+    """The scenario of a load behind a discipline."""
+    path = {"rate": RATE, "rtt": f"{1 if load.datagrams else RTT_MS}ms", "queue": dict(discipline.queue)}
+    flow: dict[str, Any]
+    if load.datagrams:
+        flow = {"cc": "newreno", "kind": "datagram", "echo": False, "source": {"rate": load.datagrams}}
+    else:
+        flow = {"cc": "cubic", "transport": {"ecn": load.ecn}, "start_jitter": START_SPREAD}
+    flows = [dict(flow) for _ in range(max(load.flows, 1))]
+    record = {"flow_series": LOOK, "probes": "off", "events": False}
+    return {"duration": f"{seconds:g}s", "path": path, "flows": flows, "record": record}
+
+
+def simulated(discipline: Discipline, load: Load, seconds: float, seeds: int) -> Reading:
+    """The mean of so many simulations."""
+    from ackclock import Scenario, simulate
+
+    runs = simulate(Scenario.from_document(scenario(discipline, load, seconds)), repeat=seeds)
+    readings = []
+    for run in runs if isinstance(runs, Sequence) else [runs]:
+        [link] = [row for row in run.links.to_pylist() if row["name"] == "bottleneck"]
+        delay = link["queue_delay_mean_ms"]
+        if load.flows:
+            # As the kernel's, with what delayed ACKs wait; the RTTs of the table of flows are without.
+            rtts = run.flow_series.column("smoothed_rtt_ms").to_pylist()
+            delay = statistics.fmean(rtt for rtt in rtts if rtt is not None) - RTT_MS - SERVICE_MS
+        readings.append(
+            Reading(link["departed_packets"], link["dropped_packets"], link["marked_packets"], delay)
+        )
+    return Reading(*(statistics.fmean(values) for values in zip(*map(vars_of, readings), strict=True)))
+
+
+def vars_of(reading: Reading) -> tuple[float, ...]:
+    """Its numbers in order."""
+    return tuple(vars(reading).values())
+
+
+def call(*command: str) -> str:
+    """Runs a command; what it printed."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@contextmanager
+def cable(
+    name: str, discipline: Discipline, delay: bool = False, ecn: bool = False
+) -> Iterator[tuple[str, str, str]]:
+    """Sender, router with the bottleneck, and receiver: the names of their namespaces.
+
+    TCP keeps its own backlog in its own machine short, so the bottleneck is in another one.
+    """
+    spaces = near, middle, far = f"{name}-a", f"{name}-b", f"{name}-c"
+    try:
+        for space in spaces:
+            call("ip", "netns", "add", space)
+            call(
+                *f"ip netns exec {space} sysctl -qw net.ipv4.tcp_ecn={int(ecn)} net.ipv4.ip_forward=1".split()
+            )
+        call(*f"ip -n {near} link add end type veth peer name in netns {middle}".split())
+        call(*f"ip -n {middle} link add out type veth peer name end netns {far}".split())
+        addresses = ((near, "end", "10.8.0.1"), (middle, "in", "10.8.0.9"), (middle, "out", "10.9.0.9"))
+        for space, device, address in (*addresses, (far, "end", "10.9.0.2")):
+            call(*f"ip -n {space} address add {address}/24 dev {device}".split())
+            call(*f"ip -n {space} link set {device} gso_max_segs 1 up".split())
+        for space, router in ((near, "10.8.0.9"), (far, "10.9.0.9")):
+            call(*f"ip -n {space} route add default via {router}".split())
+        add = f"tc -n {middle} qdisc add dev out"
+        if discipline.shapes:
+            call(*f"{add} root handle 2: {discipline.tc}".split())
+        else:
+            # Lengths are without the header of Ethernet. Tokens for two packets: late timers cost no rate.
+            shaper = f"stab overhead -14 linklayer ethernet tbf rate {RATE} burst 3000 limit 10000000"
+            call(*f"{add} root handle 1: {shaper}".split())
+            call(*f"{add} parent 1: handle 2: {discipline.tc}".split())
+        if delay:
+            call(*f"tc -n {far} qdisc add dev end root netem limit 100000 delay {RTT_MS}ms".split())
+        yield spaces
+    finally:
+        for space in spaces:
+            subprocess.run(["ip", "netns", "del", space], check=False, capture_output=True)
+
+
+def counters(report: Sequence[Mapping[str, Any]]) -> tuple[int, int, int]:
+    """Packets sent, dropped and marked by the discipline 2:, from ``tc -s -j qdisc``."""
+    [found] = [qdisc for qdisc in report if qdisc.get("handle") == "2:"]
+    tins = found.get("tins", [])
+    marked = found.get("ecn_mark", found.get("marked", 0)) + sum(tin.get("ecn_mark", 0) for tin in tins)
+    return found["packets"], found["drops"], marked
+
+
+def measured(name: str, discipline: Discipline, load: Load, seconds: float) -> Reading:
+    """What this machine's kernel does."""
+    with cable(name, discipline, not load.datagrams, load.ecn) as (near, middle, far):
+        within = ("ip", "netns", "exec")
+        kind = (
+            ["datagrams", load.datagrams.removesuffix("mbit")]
+            if load.datagrams
+            else ["flows", str(load.flows)]
+        )
+        options = [*kind, str(seconds)]
+        receive = [*within, far, sys.executable, str(PEERS), "receive", *options]
+        receiver = subprocess.Popen(receive, stdout=subprocess.PIPE, text=True)
+        assert receiver.stdout is not None
+        receiver.stdout.readline()
+        sender = call(*within, near, sys.executable, str(PEERS), "send", *options)
+        if discipline.tc == "dualpi2":
+            told = call(*within, middle, sys.executable, str(PEERS), "counters", "out")
+            sent, dropped, marked = map(int, told.split())
+        else:
+            report = json.loads(call("tc", "-n", middle, "-s", "-j", "qdisc", "show", "dev", "out"))
+            sent, dropped, marked = counters(report)
+        received, _ = receiver.communicate(timeout=30)
+        delay = float(received) if load.datagrams else float(sender) - RTT_MS
+    return Reading(sent, dropped, marked, delay - SERVICE_MS)
+
+
+def offered(discipline: Discipline) -> bool:
+    """Whether the kernel has it."""
+    try:
+        with cable("ack-try", discipline):
+            return True
+    except subprocess.CalledProcessError:
+        return False
+
+
+def survey(seconds: float, at_once: int, only: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """All loads behind the disciplines that this machine's kernel has: what is known, after each."""
+    names = [name for name in only if offered(DISCIPLINES[name])]
+    cells = [(name, load) for load in LOADS for name in names]
+
+    def one(number: int) -> Reading:
+        name, load = cells[number]
+        return measured(f"ack{os.getpid()}-{number}", DISCIPLINES[name], load, seconds)
+
+    found: dict[str, Any] = {"kernel": platform.release(), "seconds": seconds, "readings": []}
+    with ThreadPoolExecutor(at_once) as pool:
+        for (name, load), reading in zip(cells, pool.map(one, range(len(cells))), strict=True):
+            found["readings"].append({"discipline": name, "load": load.name, **vars(reading)})
+            yield found
+
+
+def table(survey: Mapping[str, Any], seeds: int) -> Iterator[str]:
+    """The survey beside the simulation, as a table of Markdown."""
+    yield "| discipline | load | drops | marks | delay (ms) |"
+    yield "| --- | --- | --- | --- | --- |"
+    loads = {load.name: load for load in LOADS}
+    for found in survey["readings"]:
+        name, load = found["discipline"], loads[found["load"]]
+        ours = simulated(DISCIPLINES[name], load, survey["seconds"], seeds)
+        pairs = [
+            f"{ours.dropped:.0f} / {found['dropped']:.0f}",
+            f"{ours.marked:.0f} / {found['marked']:.0f}",
+            f"{ours.delay_ms:.1f} / {found['delay_ms']:.1f}",
+        ]
+        yield f"| `{name}` | {load.name} | {' | '.join(pairs)} |"
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=60.0, help="length of a run")
+    parser.add_argument("--seeds", type=int, default=10, help="simulations of each cell")
+    parser.add_argument("--at-once", type=int, default=4, help="measurements at a time")
+    parser.add_argument("--only", nargs="+", choices=DISCIPLINES, default=list(DISCIPLINES), metavar="NAME")
+    parser.add_argument("--linux", type=Path, help="write what the kernel does here, and do not simulate")
+    parser.add_argument("--beside", type=Path, help="what a kernel did, in place of measuring it")
+    chosen = parser.parse_args()
+    if chosen.linux:
+        for found in survey(chosen.seconds, chosen.at_once, chosen.only):
+            chosen.linux.write_text(json.dumps(found, indent=1) + "\n")
+        return
+    if chosen.beside:
+        found = json.loads(chosen.beside.read_text())
+    else:
+        *_, found = survey(chosen.seconds, chosen.at_once, chosen.only)
+    heading = f"Simulated (mean of {chosen.seeds} seeds) / Linux {found['kernel']}, {found['seconds']:g} s"
+    for line in (heading, "", *table(found, chosen.seeds)):
+        sys.stdout.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Queue disciplines beside those of the kernel: what is read of ``tc``, and what is simulated."""
+
+import importlib.util
+import struct
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import ackclock
+
+
+def script(name: str) -> ModuleType:
+    """A script beside the tests of a new machine."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[2] / ".ci" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+disciplines = script("disciplines")
+peers = script("discipline_peers")
+bbr = script("bbr")
+
+
+def test_marks_are_found_where_each_discipline_counts_them() -> None:
+    shaper = {"kind": "tbf", "handle": "1:", "packets": 9, "drops": 9}
+    codel = {"kind": "codel", "handle": "2:", "packets": 7, "drops": 2, "ecn_mark": 3}
+    red = {"kind": "red", "handle": "2:", "packets": 7, "drops": 2, "marked": 4}
+    tins = [{"ecn_mark": 5, "drops": 2}]
+    cake = {"kind": "cake", "handle": "2:", "packets": 7, "drops": 2, "tins": tins}
+    assert disciplines.counters([shaper, codel]) == (7, 2, 3)
+    assert disciplines.counters([shaper, red]) == (7, 2, 4)
+    assert disciplines.counters([cake]) == (7, 2, 5)
+
+
+def test_the_kernel_tells_the_marks_of_dualpi2_in_the_seventh_word() -> None:
+    # TCA_KIND (1) is 8 bytes with its zero and the head of 4, so 12; TCA_XSTATS (4) has twelve words.
+    kind = struct.pack("=HH8s", 12, 1, b"dualpi2")
+    counted = struct.pack("=HH12I", 52, 4, *range(100, 112))
+    # One of 6 bytes is followed by two that do not count.
+    odd = struct.pack("=HH2sxx", 6, 9, b"xy")
+    found = peers.attributes(odd + kind + counted)
+    assert found[1] == b"dualpi2\0"
+    assert found[9] == b"xy"
+    assert peers.MARKED.unpack_from(found[4]) == (106,)
+
+
+def test_the_queue_of_a_path_of_bbr_is_in_whole_packets() -> None:
+    # 10 Mbit/s for 20 ms are 25 kB, 16.7 packets of 1500 bytes; 50 for 100 ms 416.7.
+    assert [bbr.packets((10, 20, queue, 0)) for queue in (0.01, 0.5, 1, 5)] == [1, 8, 16, 83]
+    assert bbr.packets((50, 100, 2, 1)) == 833
+
+
+def test_the_same_load_is_simulated() -> None:
+    # In 2 s 2083 or 2084 datagrams of 1500 bytes come at 12.5 Mbit/s and 1667 leave at 10: what is over fills
+    # a queue of 50, and the rest is dropped.
+    load = disciplines.Load("datagrams", datagrams="12.5mbit")
+    reading = disciplines.simulated(disciplines.DISCIPLINES["pfifo"], load, 2.0, 1)
+    assert abs(reading.sent - 1667) <= 2
+    assert abs(reading.dropped - (2083.5 - 1667 - 50)) <= 3
+    assert reading.marked == 0
+
+
+def test_the_delay_of_flows_is_that_of_the_smoothed_rtt() -> None:
+    # An ACK covers two segments, of which the first arrived 1.2 ms earlier. It counts for the smoothed RTT,
+    # which is what the kernel is asked for, and the second for the mean of the RTTs.
+    load, queue = disciplines.Load("1 flow", flows=1), disciplines.DISCIPLINES["pfifo"]
+    reading = disciplines.simulated(queue, load, 20.0, 1)
+    run = ackclock.simulate(ackclock.Scenario.from_document(disciplines.scenario(queue, load, 20.0)))
+    [flow] = run.flows.to_pylist()
+    assert abs(reading.delay_ms + 41.2 - flow["rtt_mean_ms"] - 1.2) < 0.1
