@@ -1,5 +1,7 @@
 """Calling the command from tests."""
 
+import time
+
 from ackclock.cli import main
 
 SCENARIO = """name = "small"
@@ -12,6 +14,17 @@ queue = "30p"
 cc = "newreno"
 """
 """A scenario file that runs in a moment."""
+
+PATIENCE = 300.0
+"""Seconds after which a process hangs. A busy machine takes tens of them to start one."""
+
+
+def wait_until(holds):
+    """Waits until ``holds()``."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, "it never held"
+        time.sleep(0.05)
 
 
 def run(capsys, *arguments):

@@ -64,6 +64,12 @@ impl Wireless {
                 return Err(place.error(&below(name), "must be at least 1: the first attempt counts"));
             }
         }
+        if wlan.lifetime.is_some_and(Span::is_zero) {
+            return Err(place.error(&below("lifetime"), "must be above 0: nothing that waits would ever be sent"));
+        }
+        if let Some(message) = no_beacons(wlan) {
+            return Err(place.error(&below("beacon_interval"), message));
+        }
         let edca = wlan.edca.unwrap_or(wlan.standard == Standard::N);
         if wlan.txop == Some(Txop::Standard) && !edca {
             let message = "`standard` is by access category: write `edca = true` too, or a time";
@@ -195,6 +201,17 @@ fn physical_layer(wlan: &Wlan) -> Result<PhySettings, (&'static str, &'static st
     })
 }
 
+/// What is wrong with the interval of beacons, if anything is: what `hostapd` takes, 15 to 65,535 units of 1.024 ms.
+fn no_beacons(wlan: &Wlan) -> Option<String> {
+    let interval = wlan.beacon_interval?;
+    let allowed = Span::from_micros(15 * 1024)..=Span::from_micros(65_535 * 1024);
+    if wlan.hidden.is_some() {
+        return Some("a network with `hidden` stations sends no beacons here: leave one of the two out".to_owned());
+    }
+    let message = format!("`{interval}` must be from 15.36ms to 67.10784s; access points mostly have 102.4ms");
+    (!allowed.contains(&interval)).then_some(message)
+}
+
 /// Whether a station knows only DSSS in a network that knows OFDM.
 fn is_dsss(own: Option<&Station>, wlan: &Wlan) -> Result<bool, (bool, &'static str, String)> {
     match own.and_then(|own| own.standard) {
@@ -217,6 +234,8 @@ fn medium_settings(wlan: &Wlan, phy: PhySettings, edca: bool) -> MediumSettings 
         short_retry_limit: wlan.retry_limit,
         long_retry_limit: wlan.long_retry_limit,
         rts_threshold: wlan.rts_above.map(|bytes| u32::try_from(bytes.get()).unwrap_or(u32::MAX)),
+        lifetime: wlan.lifetime,
+        beacons: wlan.beacon_interval,
         qos: edca || wlan.standard == Standard::N,
         aggregation: (wlan.standard == Standard::N).then(Aggregation::default),
         stations: Vec::new(),
@@ -240,14 +259,15 @@ fn stations<'a>(place: &Place<'_>, wlan: &'a Wlan, key: &str) -> Result<Vec<Plac
     }
     for (i, station) in wlan.stations.0.iter().enumerate() {
         let key = format!("{key}.stations.{i}");
+        // Before there is a name for each.
+        if placed.len() + station.count.unwrap_or(1) as usize > MOST_STATIONS {
+            return Err(place.error(&key, format!("at most {MOST_STATIONS} stations share a network")));
+        }
         let names = match station.count {
             None => vec![station.name.clone()],
             Some(0) => return Err(place.error(&format!("{key}.count"), "must be at least 1")),
             Some(count) => (0..count).map(|copy| format!("{}-{copy}", station.name)).collect(),
         };
-        if placed.len() + names.len() > MOST_STATIONS {
-            return Err(place.error(&key, format!("at most {MOST_STATIONS} stations share a network")));
-        }
         for name in names {
             if let Some(message) = no_name(&name) {
                 return Err(place.error(&key, message));

@@ -49,6 +49,12 @@ pub struct Wlan {
     #[serde(default = "four")]
     #[schemars(range(min = 1))]
     pub long_retry_limit: u32,
+    /// How long after they arrived packets are given up (dot11EDCATableMSDULifetime); by default never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifetime: Option<Span>,
+    /// The time from one beacon of the access point to the next, as 102.4ms; by default it sends none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beacon_interval: Option<Span>,
     /// RTS and CTS go before frames of more bytes than this, MAC header included; by default before none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rts_above: Option<Bytes>,
@@ -142,8 +148,9 @@ spelled!(
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConventionsSpec {
-    /// When stations count on after frames collided or were not understood: `standard` (the senders DIFS after their
-    /// ACK time-out, the others after EIFS), `eifs` (all after EIFS) or `difs` (all after DIFS).
+    /// When stations count on after frames collided or were not understood: `undetected` (the senders DIFS after
+    /// their ACK time-out, the others after EIFS, but after DIFS where frames began at once), `standard` (the same,
+    /// but always after EIFS), `eifs` (all after EIFS) or `difs` (all after DIFS).
     pub after_collision: AfterCollision,
     /// Which slots a backoff counts: `idle-slots` (whole idle ones, as DCF), `every-slot` (also those in which another
     /// station begins to send, as EDCA and Bianchi's model), or `standard`, after the access that is in use.

@@ -40,6 +40,15 @@ fn a_datagram_source_alone_gets_the_saturation_throughput() {
 }
 
 #[test]
+fn beacons_take_a_datagram_source_their_airtime() {
+    // Each 15.36 ms one of 292 us, mostly PIFS (25 us) after an exchange: 317 us, 2.06 % of the 30.496 Mbit/s.
+    let flow = r#"{ cc = "newreno", kind = "datagram", source = { rate = "40mbit" }, from = "sta-0", to = "server" }"#;
+    let text = home(1, flow).replace("stations = 1", r#"stations = 1, beacon_interval = "15.36ms""#);
+    let tables = run(&text.replace("duplex = true", r#"reverse = { rate = "1bit", queue = "1p" }"#));
+    assert_near(tables.flows[0].throughput_bps, 30.496e6 * (1.0 - 317.0 / 15_360.0), 0.002);
+}
+
+#[test]
 fn tcp_gets_less_as_its_acks_contend_too() {
     for flow in
         [r#"{ cc = "newreno", from = "sta-0", to = "server" }"#, r#"{ cc = "newreno", from = "server", to = "sta-0" }"#]

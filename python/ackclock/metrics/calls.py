@@ -22,13 +22,13 @@ R_DEFAULT = 93.2
 def one_way_delays(run: Recorded, flow: str) -> tuple[Array, Array]:
     """When the datagrams of a flow that arrived were sent (s), and how long each took (ms).
 
-    Raises MetricError if none is recorded.
+    Raises MetricError if none arrived, or none is recorded.
     """
     table = run.table("datagrams")
     own = of_flow(run, table, flow)
     sent, arrived = column(table, "sent_s")[own], column(table, "arrived_s")[own]
     if not sent.size:
-        raise MetricError(f"no datagrams of `{flow}` are recorded: write `record.datagrams = true`")
+        raise MetricError(f"no datagram of `{flow}` arrived, or `record.datagrams = true` is missing")
     order = np.argsort(sent, kind="stable")
     return sent[order], (arrived - sent)[order] * 1e3
 
@@ -116,7 +116,10 @@ def call_mos(run: Recorded, flow: str, buffer_ms: float = 60.0, coding_ms: float
 
 @metric
 def call_loss(run: Recorded, flow: str) -> float:
-    """The share of the datagrams of a flow that did not arrive."""
+    """The share of the datagrams of a flow that did not arrive, up to the last that did.
+
+    What was sent after that one is not known to be lost: a call that ends early is rated by what came before.
+    """
     arrived = one_way_delays(run, flow)[1].size
     table = run.table("datagrams")
     return 1.0 - arrived / (float(column(table, "sequence")[of_flow(run, table, flow)].max()) + 1)

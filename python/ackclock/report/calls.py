@@ -6,8 +6,8 @@ what is left of the call at the best fixed playout (metric ``call_best_rating``)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class Quality:
     goodput_mbps: float
     """Of all background flows together."""
     delay_p50_ms: float
+    delay_p90_ms: float
     delay_p95_ms: float
     loss: float
     """The share of the datagrams that were lost."""
@@ -61,6 +62,7 @@ class Quality:
         return {
             "goodput_mbps": self.goodput_mbps,
             "delay_p50_ms": self.delay_p50_ms,
+            "delay_p90_ms": self.delay_p90_ms,
             "delay_p95_ms": self.delay_p95_ms,
             "loss": self.loss,
             "rating": self.rating,
@@ -75,10 +77,11 @@ def quality(run: Run) -> Quality:
     delays = one_way_delays(run, worse)[1]
     names = run.flows["name"].to_pylist()
     background = np.array([name not in DIRECTIONS for name in names])
-    p50, p95 = np.percentile(delays, [50, 95])
+    p50, p90, p95 = np.percentile(delays, [50, 90, 95])
     return Quality(
         goodput_mbps=float(column(run.flows, "goodput_bps")[background].sum()) / 1e6,
         delay_p50_ms=float(p50),
+        delay_p90_ms=float(p90),
         delay_p95_ms=float(p95),
         loss=call_loss(run, worse),
         rating=call_best_rating(run, worse),
@@ -90,17 +93,35 @@ def worse_direction(run: Run) -> str:
     return min(DIRECTIONS, key=lambda flow: call_best_rating(run, flow))
 
 
-def qualities(runs: Sequence[tuple[str, Run]]) -> dict[str, Quality]:
-    """Medians over the repetitions of each label."""
+def repetitions_of(runs: Sequence[tuple[str, Run]]) -> dict[str, list[Quality]]:
+    """The call of each run, by label."""
     found: dict[str, list[Quality]] = {}
     for label, run in runs:
         found.setdefault(label, []).append(quality(run))
+    return found
 
-    def median(of: Sequence[Quality], name: str) -> float:
-        return float(np.median([getattr(one, name) for one in of]))
 
-    fields = ("goodput_mbps", "delay_p50_ms", "delay_p95_ms", "loss", "rating")
-    return {label: Quality(**{name: median(of, name) for name in fields}) for label, of in found.items()}
+def qualities(runs: Sequence[tuple[str, Run]]) -> dict[str, Quality]:
+    """Medians over the repetitions of each label."""
+    return {label: _each(of, np.median) for label, of in repetitions_of(runs).items()}
+
+
+def _each(of: Sequence[Quality], statistic: Callable[[list[float]], Any]) -> Quality:
+    """The statistic of every number."""
+    names = [field.name for field in fields(Quality)]
+    return Quality(**{name: float(statistic([getattr(one, name) for one in of])) for name in names})
+
+
+def as_json(runs: Sequence[tuple[str, Run]]) -> dict[str, Any]:
+    """The numbers of each label; of several repetitions medians, with the smallest and the largest."""
+    found = {}
+    for label, of in repetitions_of(runs).items():
+        found[label] = _each(of, np.median).as_json()
+        if len(of) > 1:
+            low, high = _each(of, min).as_json(), _each(of, max).as_json()
+            ranges = {name: [low[name], high[name]] for name in low if name != "category"}
+            found[label] |= {"repetitions": len(of), "range": ranges}
+    return found
 
 
 def sentence(runs: Sequence[tuple[str, Run]]) -> str:
@@ -114,18 +135,47 @@ def sentence(runs: Sequence[tuple[str, Run]]) -> str:
 
 
 def table(runs: Sequence[tuple[str, Run]]) -> Table:
-    """A row for each controller: what the call is worth, and what the background gets."""
-    made = Table(title="one-way delay and quality of the call", title_justify="left")
+    """A row for each controller: what the call is worth, and what the background gets.
+
+    Of several repetitions the medians, and below them the smallest and the largest.
+    """
+    found = repetitions_of(runs)
+    most = max((len(of) for of in found.values()), default=1)
+    several = f": medians and ranges of {most} repetitions" if most > 1 else ""
+    made = Table(title=f"one-way delay and quality of the call{several}", title_justify="left")
     made.add_column("beside", overflow="fold")
-    for head in ("p50\nms", "p95\nms", "lost\n%", "R", "MOS"):
+    for head in ("p50\nms", "p90\nms", "lost\n%", "R", "MOS"):
         made.add_column(head, justify="right")
     made.add_column("quality")
     made.add_column("background\nMbit/s", justify="right")
-    for label, one in qualities(runs).items():
-        numbers = (f"{one.delay_p50_ms:.1f}", f"{one.delay_p95_ms:.1f}", f"{100 * one.loss:.2f}")
-        rated = (f"{one.rating:.0f}", f"{one.mos:.2f}", one.category, f"{one.goodput_mbps:.2f}")
-        made.add_row(Text(label), *numbers, *rated)
+    for label, of in found.items():
+        made.add_row(Text(label), *_cells(of))
     return made
+
+
+def _cells(of: Sequence[Quality]) -> list[str]:
+    """The numbers of one row."""
+    one = _each(of, np.median)
+
+    def cell(number: Callable[[Quality], float], digits: int) -> str:
+        median = f"{number(one):.{digits}f}"
+        if len(of) == 1:
+            return median
+        # The range has a digit less.
+        low, high = (
+            f"{of_all([number(each) for each in of]):.{max(digits - 1, 0)}f}" for of_all in (min, max)
+        )
+        return f"{median}\n{low}-{high}"
+
+    return [
+        cell(lambda each: each.delay_p50_ms, 1),
+        cell(lambda each: each.delay_p90_ms, 1),
+        cell(lambda each: 100 * each.loss, 2),
+        cell(lambda each: each.rating, 0),
+        cell(lambda each: each.mos, 2),
+        one.category,
+        cell(lambda each: each.goodput_mbps, 2),
+    ]
 
 
 def figure(runs: Mapping[str, Sequence[Run]]) -> Figure:

@@ -30,10 +30,14 @@ pub(crate) struct Mpdu<P> {
     pub(crate) bytes: u32,
     /// How long it waited before.
     pub(crate) waited: Span,
+    /// It is given up after that.
+    until: Time,
     /// Attempts without an RTS, or RTSs, that failed.
     pub(crate) short: u32,
     /// Attempts behind an RTS that failed.
     pub(crate) long: u32,
+    /// It is part of what was sent last.
+    pub(crate) on_air: bool,
     /// It was acknowledged, and its receiver keeps it until those before it have come.
     pub(crate) received: bool,
     /// It has come, but its sender does not know yet, and may never (only among hidden stations).
@@ -56,6 +60,8 @@ pub(crate) struct Access<P> {
     cw_max: u32,
     cw: u32,
     overhead: u32,
+    /// How long after their arrival packets are given up.
+    lifetime: Option<Span>,
     /// Its frame is on the air.
     pub(crate) on_air: bool,
     /// How long it may send when its turn comes; zero for one exchange.
@@ -88,6 +94,7 @@ impl<P: Packet> Access<P> {
             cw_max: category.cw_max.unwrap_or(phy.cw_max),
             cw: cw_min,
             overhead: OVERHEAD + if medium.qos { QOS } else { 0 },
+            lifetime: medium.lifetime,
             on_air: false,
             txop: category.txop,
             chosen: None,
@@ -110,17 +117,34 @@ impl<P: Packet> Access<P> {
     /// Takes the next packet from the queue, if nothing is being sent.
     #[inline]
     pub(crate) fn pull(&mut self, now: Time, out: &mut Reports<'_, impl Listener<P>>) {
-        if self.sending.is_empty()
+        while self.sending.is_empty()
             && let Some((packet, arrived)) = self.next.take().or_else(|| self.room.pop(now, out))
         {
             self.serve(now, packet, arrived, out);
         }
     }
 
-    /// Takes more packets for the same station into the A-MPDU, as many as `most` allows.
-    pub(crate) fn gather(&mut self, now: Time, most: Most, out: &mut Reports<'_, impl Listener<P>>) {
+    /// Puts together the next A-MPDU: of frames that were sent before and did not arrive, and of more packets for the
+    /// same station, as many as `most` allows, but at least one. Gives their number.
+    pub(crate) fn gather(&mut self, now: Time, most: Most, out: &mut Reports<'_, impl Listener<P>>) -> u32 {
+        let (mut frames, mut bytes, mut full) = (0, 0, false);
+        for frame in &mut self.sending {
+            let length = padded(frame.bytes);
+            full |= !frame.received && frames > 0 && bytes + length > most.bytes;
+            frame.on_air = !frame.received && !full;
+            if frame.on_air {
+                (frames, bytes) = (frames + 1, bytes + length);
+            }
+        }
+        if !full {
+            self.take_more(now, most, bytes, out);
+        }
+        self.sending.iter().filter(|frame| frame.on_air).count() as u32
+    }
+
+    /// Takes more packets for the same station into the A-MPDU of so many `bytes`.
+    fn take_more(&mut self, now: Time, most: Most, mut bytes: u32, out: &mut Reports<'_, impl Listener<P>>) {
         let Some(to) = self.sending.front().map(|first| first.to) else { return };
-        let mut bytes = self.aggregate_bytes();
         let overhead = self.overhead;
         let length = |packet: &P| padded(packet.size().get() as u32 + overhead);
         while (self.sending.len() as u32) < most.frames {
@@ -132,8 +156,10 @@ impl<P: Packet> Access<P> {
             };
             match found {
                 Ok(Some((packet, arrived))) => {
-                    bytes += length(&packet.packet);
-                    self.serve(now, packet, arrived, out);
+                    let length = length(&packet.packet);
+                    if self.serve(now, packet, arrived, out) {
+                        bytes += length;
+                    }
                 }
                 Ok(None) => return,
                 Err(next) => {
@@ -144,14 +170,19 @@ impl<P: Packet> Access<P> {
         }
     }
 
+    /// Takes a packet out of the queue to be sent, unless its time is over: whether it is.
     fn serve(
         &mut self,
         now: Time,
         Addressed { packet, to }: Addressed<P>,
         arrived: Time,
         out: &mut Reports<'_, impl Listener<P>>,
-    ) {
+    ) -> bool {
         let (queued, waited) = (self.room.packets(), now.since(arrived));
+        if self.lifetime.is_some_and(|lifetime| waited > lifetime) {
+            out.listener.discard(out.access, packet, now, Discard::Head, queued);
+            return false;
+        }
         out.listener.serve(out.access, &packet, now, waited, queued);
         let size = packet.size();
         self.sending.push_back(Mpdu {
@@ -160,16 +191,26 @@ impl<P: Packet> Access<P> {
             to,
             bytes: size.get() as u32 + self.overhead,
             waited,
+            until: self.lifetime.map_or(Time::NEVER, |lifetime| arrived + lifetime),
             short: 0,
             long: 0,
+            on_air: true,
             received: false,
             arrived: false,
         });
+        true
     }
 
-    /// Bytes of an A-MPDU of what has not been received.
+    /// What is sent next is the first frame alone.
+    pub(crate) fn put_first_on_air(&mut self) {
+        for (index, frame) in self.sending.iter_mut().enumerate() {
+            frame.on_air = index == 0;
+        }
+    }
+
+    /// Bytes of the A-MPDU that is sent.
     pub(crate) fn aggregate_bytes(&self) -> u32 {
-        self.sending.iter().filter(|frame| !frame.received).map(|frame| padded(frame.bytes)).sum()
+        self.sending.iter().filter(|frame| frame.on_air).map(|frame| padded(frame.bytes)).sum()
     }
 
     /// A backoff from the window.
@@ -181,7 +222,7 @@ impl<P: Packet> Access<P> {
     /// Marks what arrives of what is sent, under errors of `loss`; gives the number.
     pub(crate) fn receive(&mut self, loss: Loss, random: &mut Random) -> u32 {
         let mut received = 0;
-        for frame in self.sending.iter_mut().filter(|frame| !frame.received) {
+        for frame in self.sending.iter_mut().filter(|frame| frame.on_air) {
             frame.received = !random.happens(loss.of(frame.bytes));
             received += u32::from(frame.received);
         }
@@ -198,7 +239,8 @@ impl<P: Packet> Access<P> {
     ) {
         self.cw = self.cw_min;
         if lost {
-            self.sending.iter_mut().filter(|frame| !frame.received).for_each(|frame| frame.short += 1);
+            let missing = self.sending.iter_mut().filter(|frame| frame.on_air && !frame.received);
+            missing.for_each(|frame| frame.short += 1);
             self.drop_exhausted(limits, at, out);
         }
         self.release(at, out);
@@ -213,14 +255,14 @@ impl<P: Packet> Access<P> {
         out: &mut Reports<'_, impl Listener<P>>,
     ) -> bool {
         self.cw = (2 * self.cw + 1).min(self.cw_max);
-        for frame in self.sending.iter_mut().filter(|frame| !frame.received) {
+        for frame in self.sending.iter_mut().filter(|frame| frame.on_air && !frame.received) {
             *(if behind_rts { &mut frame.long } else { &mut frame.short }) += 1;
+        }
+        if limits.reset_after_drop && self.sending.iter().any(|frame| !frame.received && limits.are_reached(frame)) {
+            self.cw = self.cw_min;
         }
         let dropped = self.drop_exhausted(limits, at, out);
         if dropped {
-            if limits.reset_after_drop {
-                self.cw = self.cw_min;
-            }
             self.release(at, out);
         }
         dropped
@@ -236,7 +278,7 @@ impl<P: Packet> Access<P> {
         out: &mut Reports<'_, impl Listener<P>>,
     ) -> u32 {
         let mut understood = 0;
-        for frame in self.sending.iter_mut().filter(|frame| !frame.received) {
+        for frame in self.sending.iter_mut().filter(|frame| frame.on_air && !frame.received) {
             if !random.happens(loss.of(frame.bytes)) {
                 understood += 1;
                 frame.arrived = true;
@@ -246,12 +288,12 @@ impl<P: Packet> Access<P> {
         understood
     }
 
-    /// The response has told the sender what arrived: gives how many frames.
+    /// The response has told the sender what arrived: gives how many frames of those that were sent last.
     pub(crate) fn learn(&mut self) -> u32 {
         let mut learnt = 0;
         for frame in self.sending.iter_mut().filter(|frame| frame.arrived && !frame.received) {
             frame.received = true;
-            learnt += 1;
+            learnt += u32::from(frame.on_air);
         }
         learnt
     }
@@ -266,10 +308,10 @@ impl<P: Packet> Access<P> {
         while self.sending.pop_front_if(|first| first.received).is_some() {}
     }
 
-    /// Drops what was sent as often as is allowed; whether there was any.
+    /// Drops what was sent as often, or as long, as is allowed; whether there was any.
     fn drop_exhausted(&mut self, limits: &RetryLimits, at: Time, out: &mut Reports<'_, impl Listener<P>>) -> bool {
         let queued = self.room.packets();
-        let exhausted = |frame: &Mpdu<P>| !frame.received && (frame.short >= limits.short || frame.long >= limits.long);
+        let exhausted = |frame: &Mpdu<P>| !frame.received && (limits.are_reached(frame) || at > frame.until);
         let mut dropped = false;
         while let Some(index) = self.sending.iter().position(exhausted) {
             dropped = true;
@@ -291,6 +333,12 @@ pub(crate) struct RetryLimits {
     pub(crate) short: u32,
     pub(crate) long: u32,
     pub(crate) reset_after_drop: bool,
+}
+
+impl RetryLimits {
+    fn are_reached<P>(&self, frame: &Mpdu<P>) -> bool {
+        frame.short >= self.short || frame.long >= self.long
+    }
 }
 
 /// The bytes of a frame within an A-MPDU.

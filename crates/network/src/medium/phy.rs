@@ -50,6 +50,8 @@ pub struct Mode {
     pub data: u8,
     /// Index of the modulation and coding scheme of HT.
     pub mcs: Option<u8>,
+    /// Preamble and header.
+    preamble: Span,
     /// Preamble, header and signal extension.
     fixed: Span,
     /// SERVICE and tail bits.
@@ -70,9 +72,17 @@ impl Mode {
         self.fixed + Span::from_nanos(whole)
     }
 
-    /// What goes before the first bit of data, and the signal extension.
+    /// How many bytes at most are on the air for no longer than `time`.
+    pub(crate) fn most_bytes(&self, time: Span) -> u32 {
+        let nanos = time.saturating_sub(self.fixed).as_nanos();
+        let whole = if self.symbol.as_nanos() == SHORT_SYMBOL { nanos / SYMBOL * SYMBOL } else { nanos };
+        let bits = whole / self.symbol.as_nanos() * u64::from(self.half_bits) / 2;
+        u32::try_from(bits.saturating_sub(u64::from(self.service_bits)) / 8).unwrap_or(u32::MAX)
+    }
+
+    /// What goes before the first bit of data.
     pub fn preamble(&self) -> Span {
-        self.fixed
+        self.preamble
     }
 
     /// Its rate.
@@ -283,7 +293,7 @@ impl Phy {
     }
 
     /// How long a sender waits for the response to a frame at rate `mode` to begin: SIFS, a slot, and the preamble by
-    /// which it would notice it (ACKTimeout, clause 9.3.2.8).
+    /// which it would notice it (ACKTimeout, clause 9.3.2.8; aPHY-RX-START-Delay is 20 us of OFDM at 2.4 GHz too).
     pub fn response_timeout(&self, mode: u8) -> Span {
         self.sifs + self.slot + self.response(mode).preamble()
     }
@@ -291,6 +301,11 @@ impl Phy {
     /// DCF interframe space.
     pub fn difs(&self) -> Span {
         self.sifs + self.slot * 2
+    }
+
+    /// How long a beacon of `bytes` takes: at the lowest basic rate.
+    pub fn beacon(&self, bytes: u32) -> Span {
+        self.modes[usize::from(self.lowest)].airtime(bytes)
     }
 
     /// What EIFS is longer than DIFS: SIFS and an ACK at the lowest basic rate, or at `kbit` (clause 9.3.7).
@@ -348,6 +363,7 @@ fn dsss(kbit: u32, short: bool) -> Mode {
         coded: 1,
         data: 1,
         mcs: None,
+        preamble: Span::from_micros(preamble),
         fixed: Span::from_micros(preamble),
         service_bits: 0,
         half_bits: kbit / 500,
@@ -364,6 +380,7 @@ fn ofdm((kbit, bits, bits_on_subcarrier, coded, data): (u32, u32, u8, u8, u8), e
         coded,
         data,
         mcs: None,
+        preamble: Span::from_micros(20),
         fixed: Span::from_micros(20) + extension,
         service_bits: 22,
         half_bits: 2 * bits,
@@ -380,6 +397,7 @@ fn ht(mcs: u8, settings: &PhySettings, extension: Span) -> Mode {
     let symbol = if settings.short_guard { SHORT_SYMBOL } else { SYMBOL };
     let kbit = (u64::from(bits) * 1_000_000).div_ceil(symbol) as u32;
     let training = if streams == 3 { 4 } else { streams };
+    let preamble = Span::from_micros(u64::from(32 + 4 * training));
     // Above 300 Mbit/s there are two encoders, with a tail each.
     let encoders = if kbit > 300_000 { 2 } else { 1 };
     Mode {
@@ -389,7 +407,8 @@ fn ht(mcs: u8, settings: &PhySettings, extension: Span) -> Mode {
         coded,
         data,
         mcs: Some(mcs),
-        fixed: Span::from_micros(u64::from(32 + 4 * training)) + extension,
+        preamble,
+        fixed: preamble + extension,
         service_bits: 16 + 6 * encoders,
         half_bits: 2 * bits,
         symbol: Span::from_nanos(symbol),
@@ -432,6 +451,8 @@ mod tests {
         let g = phy(Standard::G);
         assert_eq!(micros(&g, 54_000, 1536), 26.0 + 228.0);
         assert_eq!((g.slot, g.sifs, g.difs()), (Span::from_micros(9), Span::from_micros(10), Span::from_micros(28)));
+        // It comes after a frame: an ACK is noticed by its preamble, 10 + 9 + 20 us after the data.
+        assert_eq!(g.response_timeout(mode(&g, 54_000)), Span::from_micros(39));
         // 10 + 304 with an ACK at 1 Mbit/s: 192 + 112.
         assert_eq!(g.eifs_excess(Some(1000)), Span::from_micros(314));
     }
@@ -462,6 +483,21 @@ mod tests {
         assert_eq!(micros(&wide, 150_000, 1538), 36.0 + 84.0);
         assert_eq!(wide.modes.last().unwrap().kbit, 600_000);
         assert_eq!(wide.modes.last().unwrap().mcs, Some(31));
+    }
+
+    #[test]
+    fn as_many_bytes_fit_into_a_time_as_take_no_longer() {
+        let n = phy(Standard::N);
+        // MCS 7: 5484 - 36 us are 1362 symbols of 260 bits, less 22: 354,098 bits.
+        let mcs7 = &n.modes[usize::from(mode(&n, 65_000))];
+        assert_eq!(mcs7.most_bytes(Span::from_micros(5484)), 44_262);
+        assert!(mcs7.airtime(44_262) <= Span::from_micros(5484) && mcs7.airtime(44_263) > Span::from_micros(5484));
+        // Of 3.6 us: 100 us are whole symbols of 4 us, of 27 short ones 26 us would be over. 27 * 540 - 22 bits.
+        let settings = PhySettings { wide: true, short_guard: true, streams: 1, ..PhySettings::of(Standard::N) };
+        let short = Phy::new(&settings, &[]).modes.pop().unwrap();
+        assert_eq!(short.most_bytes(Span::from_micros(136)), (27 * 540 - 22) / 8);
+        assert!(short.airtime((27 * 540 - 22) / 8) <= Span::from_micros(136));
+        assert_eq!(short.most_bytes(Span::from_micros(20)), 0);
     }
 
     #[test]

@@ -23,6 +23,10 @@ pub struct MediumSettings {
     pub long_retry_limit: u32,
     /// An RTS goes before frames of more bytes than this, header and FCS included; `None`: before none.
     pub rts_threshold: Option<u32>,
+    /// How long after they arrived packets are given up (dot11EDCATableMSDULifetime); `None`: never.
+    pub lifetime: Option<Span>,
+    /// The time from one beacon of the access point to the next; `None`: it sends none. Not among hidden stations.
+    pub beacons: Option<Span>,
     /// Data frames have a QoS field of two bytes more.
     pub qos: bool,
     /// Several frames go at once, answered by a block ACK.
@@ -128,10 +132,10 @@ pub struct Conventions {
 }
 
 impl Default for Conventions {
-    /// As the standard has it, with EIFS after the rates that are in use.
+    /// As the standard has it where signals are equally strong, with EIFS after the rates that are in use.
     fn default() -> Self {
         Self {
-            after_collision: AfterCollision::Standard,
+            after_collision: AfterCollision::Undetected,
             eifs_rate: None,
             countdown: Countdown::Standard,
             reset_after_drop: true,
@@ -144,9 +148,12 @@ impl Default for Conventions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterCollision {
-    /// The senders DIFS after their ACK time-out, the others EIFS after the end of the frames (clauses 9.3.2.8, 9.3.7):
-    /// the senders a little earlier, and their slots begin at other instants.
+    /// The senders DIFS after their ACK time-out (clause 9.3.2.8). The others EIFS after a frame that they did not
+    /// understand (clause 9.3.7), but DIFS after frames that began at once: where the preambles overlap none is
+    /// detected, and the physical layer does not report a frame, which EIFS presupposes.
     #[default]
+    Undetected,
+    /// The same, but one of the preambles that overlap is always detected: the others wait for EIFS.
     Standard,
     /// All EIFS after the end of the frames.
     Eifs,

@@ -1,11 +1,13 @@
 //! The medium at work: who sends when, and what becomes of it.
 
+mod beacons;
 mod burst;
 mod hidden;
 mod within;
 
 use units::{Bytes, Random, Span, Time};
 
+use self::beacons::Beacons;
 use self::burst::Burst;
 use self::hidden::Hidden;
 use super::access::{Access, Most, Mpdu, RetryLimits};
@@ -31,12 +33,17 @@ pub struct Medium<P> {
     senders: Vec<u32>,
     /// From then on stations that did not send last found the medium idle.
     idle_from: Time,
+    /// Where stations have several queues: the stations that sent last, and from when on all queues of each find the
+    /// medium idle.
+    idle_for_senders: Vec<(u32, Time)>,
+    several_queues: bool,
     /// The frames on the air end.
     busy_until: Time,
     /// When the next backoff ends, or the next frame of a TXOP begins.
     next: Time,
     /// Who sends on without a backoff.
     burst: Option<Burst>,
+    beacons: Option<Beacons>,
     /// Where some stations do not hear each other: what each of them hears.
     hidden: Option<Box<Hidden>>,
     backoffs: Random,
@@ -99,6 +106,17 @@ struct Shot {
     timeout: Span,
 }
 
+/// Why what was sent was not answered.
+#[derive(Clone, Copy, Debug)]
+enum Failed {
+    /// Others sent at once.
+    Collided,
+    /// Nobody understood it.
+    Spoilt,
+    /// Nobody understood it, but what went before announced that the medium is taken until then.
+    Announced(Time),
+}
+
 impl<P: Packet> Medium<P> {
     /// An idle medium. The streams of `backoffs` and `errors` are its own; `queues` makes those of its queues.
     pub fn new(settings: &MediumSettings, backoffs: Random, errors: Random, queues: impl Fn(u32) -> Random) -> Self {
@@ -127,21 +145,27 @@ impl<P: Packet> Medium<P> {
             rts_threshold: settings.rts_threshold,
             aggregation: settings.aggregation,
         };
-        Self {
+        let beacons = settings.beacons.map(|interval| Beacons::new(interval, &phy));
+        let mut medium = Self {
             rules,
             pairs: pairs.collect(),
             counting: Vec::with_capacity(accesses.len()),
             senders: Vec::new(),
             idle_from: Time::ZERO,
+            idle_for_senders: Vec::new(),
+            several_queues: settings.accesses.windows(2).any(|pair| pair[0].station == pair[1].station),
             busy_until: Time::ZERO,
             next: Time::NEVER,
             burst: None,
-            hidden: (!settings.hidden.is_empty()).then(|| Box::new(Hidden::new(settings, accesses.len()))),
+            beacons,
+            hidden: (!settings.hidden.is_empty()).then(|| Box::new(Hidden::new(settings))),
             accesses,
             phy,
             backoffs,
             errors,
-        }
+        };
+        medium.next = medium.beacon_due();
+        medium
     }
 
     /// The physical layer.
@@ -216,7 +240,8 @@ impl<P: Packet> Medium<P> {
     /// `access`, which was not on the air and had nothing to send, has now.
     fn contend(&mut self, now: Time, access: u32) {
         let slot = self.phy.slot;
-        let from = self.idle_from + self.accesses[access as usize].ifs;
+        let contender = &self.accesses[access as usize];
+        let from = self.idle_for(contender.station) + contender.ifs;
         let idle = now >= self.busy_until && now >= from;
         let draw = if idle && self.rules.conventions.immediate_access {
             0
@@ -248,7 +273,8 @@ impl<P: Packet> Medium<P> {
         let due = self.counting.iter().filter(|counter| counter.ready).map(|counter| counter.due(slot));
         // Nobody else's turn comes within SIFS.
         let due = if self.burst.is_some() { Some(self.busy_until + self.phy.sifs) } else { due.min() };
-        self.next = due.unwrap_or(Time::NEVER);
+        let due = due.unwrap_or(Time::NEVER);
+        self.next = if self.burst.is_some() { due } else { due.min(self.beacon_due()) };
     }
 
     /// What was on the air is over by `now`: its senders turn to their next packets.
@@ -288,7 +314,11 @@ impl<P: Packet> Medium<P> {
         if let Some(burst) = self.burst.take() {
             return self.go_on(now, burst, out);
         }
+        if self.send_beacon(now) {
+            return;
+        }
         self.count(now);
+        self.idle_for_senders.clear();
         let losers = self.resolve_within_stations();
         let idle_from = match self.senders[..] {
             [] => return self.schedule(),
@@ -297,21 +327,32 @@ impl<P: Packet> Medium<P> {
         };
         self.idle_from = idle_from;
         for access in losers {
-            self.lose_turn(now, access, out);
+            let counter = self.lose_turn(now, access, out);
+            self.counting.push(counter);
         }
         self.resume(idle_from);
     }
 
     /// All that do not send count on from when the medium is idle.
     fn resume(&mut self, idle_from: Time) {
-        for counter in &mut self.counting {
+        let mut counting = std::mem::take(&mut self.counting);
+        for counter in &mut counting {
             // The senders have theirs already.
             let contender = &self.accesses[counter.access as usize];
             if !contender.on_air {
-                counter.from = idle_from + contender.ifs;
+                let idle = if self.several_queues { self.idle_for(contender.station) } else { idle_from };
+                counter.from = idle + contender.ifs;
             }
         }
+        self.counting = counting;
         self.schedule();
+    }
+
+    /// From when on the queues of `station` find the medium idle: the others do not count while one of them waits for
+    /// its ACK, nor do they wait for EIFS.
+    fn idle_for(&self, station: u32) -> Time {
+        let own = self.idle_for_senders.iter().find(|(sender, _)| *sender == station);
+        own.map_or(self.idle_from, |(_, idle)| *idle)
     }
 
     /// Counts the slots up to `now`; whose backoff is over leaves, and sends if there is something to send.
@@ -357,9 +398,10 @@ impl<P: Packet> Medium<P> {
             (end, end)
         } else {
             self.busy_until = data_end;
-            // Stations that understood an RTS or CTS set their network allocation vector to the planned end.
-            let announced = !shot.before.is_zero();
-            self.after_failure(data_end, data_end, shot.timeout, announced.then_some(planned))
+            // Stations that understood an RTS or CTS set their network allocation vector to the planned end. Who does
+            // not understand what follows waits for EIFS besides.
+            let why = if shot.before.is_zero() { Failed::Spoilt } else { Failed::Announced(planned) };
+            self.after_failure((data_end, data_end), shot.timeout, why)
         };
         let contender = &mut self.accesses[access as usize];
         let mut reports = Reports { access, listener: out };
@@ -395,7 +437,7 @@ impl<P: Packet> Medium<P> {
         self.busy_until = busy_until;
         let mut idle_from = busy_until;
         for (access, shot, end) in shots {
-            let (resume, others) = self.after_failure(busy_until, end, shot.timeout, None);
+            let (resume, others) = self.after_failure((end, busy_until), shot.timeout, Failed::Collided);
             idle_from = others;
             let contender = &mut self.accesses[access as usize];
             let last = contender.fail(false, &self.rules.retries, busy_until, &mut Reports { access, listener: out });
@@ -407,13 +449,16 @@ impl<P: Packet> Medium<P> {
     }
 
     /// From when on the medium is idle for a sender whose frames ended at `own_end` and were not answered, and for the
-    /// others, where all frames ended at `end` and the exchange was announced to last until `announced`.
-    fn after_failure(&self, end: Time, own_end: Time, timeout: Span, announced: Option<Time>) -> (Time, Time) {
+    /// others, where all frames ended at `end`.
+    fn after_failure(&self, (own_end, end): (Time, Time), timeout: Span, why: Failed) -> (Time, Time) {
         let eifs = end + self.rules.eifs_excess;
+        let at_once = matches!(why, Failed::Collided);
+        let announced = if let Failed::Announced(until) = why { until } else { end };
         match self.rules.conventions.after_collision {
-            AfterCollision::Standard => (end.max(own_end + timeout), announced.unwrap_or(eifs)),
-            AfterCollision::Eifs => (eifs, announced.unwrap_or(eifs).max(eifs)),
-            AfterCollision::Difs => (end, announced.unwrap_or(end)),
+            AfterCollision::Undetected if at_once => (end.max(own_end + timeout), end),
+            AfterCollision::Undetected | AfterCollision::Standard => (end.max(own_end + timeout), announced.max(eifs)),
+            AfterCollision::Eifs => (eifs, announced.max(eifs)),
+            AfterCollision::Difs => (end, announced),
         }
     }
 
@@ -422,6 +467,9 @@ impl<P: Packet> Medium<P> {
         let contender = &mut self.accesses[access as usize];
         contender.on_air = true;
         let from = idle_from + contender.ifs;
+        if self.several_queues {
+            self.idle_for_senders.push((contender.station, idle_from));
+        }
         let left = contender.draw(&mut self.backoffs);
         self.counting.push(Counter { access, left, ready: contender.has_frames(), from });
     }
@@ -444,18 +492,18 @@ impl<P: Packet> Medium<P> {
         let contender = &mut self.accesses[access as usize];
         let mut aggregate = false;
         if let Some(aggregation) = self.rules.aggregation.filter(|_| rate.modulation == Modulation::Ht) {
-            let time = left.min(aggregation.time);
-            let in_time = time.as_nanos().saturating_mul(u64::from(rate.kbit)) / 8_000_000;
-            let most = Most { frames: aggregation.frames, bytes: aggregation.bytes.min(in_time as u32) };
-            contender.gather(now, most, &mut Reports { access, listener: out });
-            aggregate = contender.sending.iter().filter(|frame| !frame.received).count() > 1;
+            let bytes = aggregation.bytes.min(rate.most_bytes(left.min(aggregation.time)));
+            let most = Most { frames: aggregation.frames, bytes };
+            aggregate = contender.gather(now, most, &mut Reports { access, listener: out }) > 1;
+        } else {
+            contender.put_first_on_air();
         }
         let Some(&Mpdu { to, short, long, bytes: first_bytes, .. }) = contender.sending.front() else {
             unreachable!("a station whose turn comes has something to send")
         };
-        let missing = contender.sending.iter().filter(|frame| !frame.received);
-        let frames = missing.clone().count() as u32;
-        let bytes = if aggregate { contender.aggregate_bytes() } else { missing.map(|frame| frame.bytes).sum() };
+        let sent = contender.sending.iter().filter(|frame| frame.on_air);
+        let frames = sent.clone().count() as u32;
+        let bytes = if aggregate { contender.aggregate_bytes() } else { sent.map(|frame| frame.bytes).sum() };
         let sifs = self.phy.sifs;
         let lead = self.phy.cts_to_self(mode).map_or(Span::ZERO, |cts| cts + sifs);
         // What comes later in a TXOP is protected by what came first.

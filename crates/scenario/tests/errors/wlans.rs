@@ -38,10 +38,13 @@ fn stations_that_are_none_or_no_stations() {
         wlan("standard = \"802.11g\", stations = [\"sta-0\", \"sta-0\"]"),
         "demo.toml, line 2: wlans: two links or stations are named `sta-0`: names must differ"
     );
-    assert_eq!(
-        wlan("standard = \"802.11g\", stations = 20000"),
-        "demo.toml, line 2: wlans.0.stations.0: at most 10000 stations share a network"
-    );
+    // A name for each of the second number would not fit into memory.
+    for stations in [20_000, u32::MAX] {
+        assert_eq!(
+            wlan(&format!("standard = \"802.11g\", stations = {stations}")),
+            "demo.toml, line 2: wlans.0.stations.0: at most 10000 stations share a network"
+        );
+    }
 }
 
 #[test]
@@ -77,6 +80,18 @@ fn a_queue_in_time_limits_of_zero_and_protection_of_others() {
     assert_eq!(
         wlan("standard = \"802.11a\", stations = 1, protection = true"),
         "demo.toml, line 2: wlans.0.protection: is for networks of `802.11g` beside stations of 802.11b"
+    );
+}
+
+#[test]
+fn a_lifetime_that_is_none_or_no_time() {
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = 1, lifetime = \"0s\""),
+        "demo.toml, line 2: wlans.0.lifetime: must be above 0: nothing that waits would ever be sent"
+    );
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = 1, lifetime = \"500\""),
+        "demo.toml, line 2: wlans.0.lifetime: `500` has no unit: write `500ms` or `500s`"
     );
 }
 
@@ -205,5 +220,19 @@ fn hidden_stations_that_are_none() {
     assert_eq!(
         wlan("standard = \"802.11g\", stations = 1001, hidden = \"all\""),
         "demo.toml, line 2: wlans.0.hidden: at most 1000 stations share a network where some are hidden"
+    );
+}
+
+#[test]
+fn beacons_too_close_and_among_hidden_stations() {
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = 1, beacon_interval = \"10ms\""),
+        "demo.toml, line 2: wlans.0.beacon_interval: `10ms` must be from 15.36ms to 67.10784s; access points mostly \
+         have 102.4ms",
+    );
+    assert_eq!(
+        wlan("standard = \"802.11g\", stations = 2, beacon_interval = \"102.4ms\", hidden = \"all\""),
+        "demo.toml, line 2: wlans.0.beacon_interval: a network with `hidden` stations sends no beacons here: leave one \
+         of the two out",
     );
 }

@@ -3,8 +3,9 @@
 //!
 //! Every 100 ms it updates the probability that an attempt succeeds at each rate (a moving average in which the old
 //! value weighs 75 %). A frame is first sent at the rate of highest throughput, then at the second best, then at the
-//! one of highest probability, then at the lowest. One frame in ten samples another rate: first if that is faster, and
-//! only after the best has failed if it is slower.
+//! one of highest probability, then at the lowest: at each as often as fits into 6 ms, but at most twice where an
+//! attempt nearly always or hardly ever succeeds. A-MPDUs take so long that it is twice for all. One frame in ten
+//! samples another rate: first if that is faster or was not tried for 2 s, and else only after the best has failed.
 
 use units::{Random, Span, Time};
 
@@ -16,8 +17,14 @@ const UPDATE: Span = Span::from_millis(100);
 const OLD: f64 = 0.75;
 /// One frame in so many samples another rate.
 const SAMPLE_EVERY: u32 = 10;
-/// Attempts at each rate of the chain before the next one.
-const STAGE: u32 = 2;
+/// After so many updates without an attempt a slower rate is sampled first too.
+const SKIPPED: u32 = 20;
+/// Attempts at one rate of the chain take so long at most, in microseconds, backoffs included.
+const STAGE: f64 = 6000.0;
+/// Attempts at a rate whose probability is below the first or above the second of these, and of A-MPDUs.
+const FEW: u32 = 2;
+const HARDLY: f64 = 0.1;
+const NEARLY_ALWAYS: f64 = 0.95;
 /// A probability above which throughput counts it no higher: what is lost there has other causes.
 const ENOUGH: f64 = 0.9;
 
@@ -27,6 +34,8 @@ struct Known {
     successes: u32,
     /// `None` before the first update with an attempt.
     probability: Option<f64>,
+    /// Updates since the last one with an attempt.
+    skipped: u32,
 }
 
 /// The state of Minstrel between two stations.
@@ -34,6 +43,8 @@ struct Known {
 pub(crate) struct Minstrel {
     nominal: Nominal,
     rates: Vec<Known>,
+    /// Attempts at each rate that fit into a stage.
+    most: Vec<u32>,
     updated: Time,
     frames: u32,
     /// Highest throughput, the second of it, highest probability, lowest rate: indices into the ladder.
@@ -43,28 +54,44 @@ pub(crate) struct Minstrel {
 }
 
 impl Minstrel {
-    pub(crate) fn new(nominal: Nominal) -> Self {
+    pub(crate) fn new(nominal: Nominal, aggregates: bool) -> Self {
         let top = nominal.ladder.len() - 1;
         let chain = [top, top.saturating_sub(1), 0, 0];
         let rates = vec![Known::default(); nominal.ladder.len()];
-        Self { nominal, rates, updated: Time::ZERO, frames: 0, chain, current: chain }
+        let fitting = |rate| (1..).take_while(|n| nominal.micros(Nominal::LARGE, rate, *n) <= STAGE).count() as u32;
+        let most = (0..nominal.ladder.len()).map(|rate| if aggregates { FEW } else { fitting(rate).max(1) }).collect();
+        Self { nominal, rates, most, updated: Time::ZERO, frames: 0, chain, current: chain }
+    }
+
+    /// How often a frame is sent at a rate before the next of the chain.
+    fn attempts(&self, rate: usize) -> u32 {
+        let probability = self.rates[rate].probability.unwrap_or(0.0);
+        let most = self.most[rate];
+        if (HARDLY..=NEARLY_ALWAYS).contains(&probability) { most } else { most.min(FEW) }
     }
 
     fn update(&mut self, now: Time) {
         self.updated = now;
+        self.rates.iter_mut().for_each(|known| known.skipped += 1);
         for known in self.rates.iter_mut().filter(|known| known.attempts > 0) {
             let fresh = f64::from(known.successes) / f64::from(known.attempts);
             known.probability = Some(known.probability.map_or(fresh, |old| OLD * old + (1.0 - OLD) * fresh));
-            (known.attempts, known.successes) = (0, 0);
+            (known.attempts, known.successes, known.skipped) = (0, 0, 0);
         }
         let probability = |rate: &usize| self.rates[*rate].probability.unwrap_or(0.0);
         if self.rates.iter().all(|known| known.probability.is_none()) {
             return;
         }
-        let throughput = |rate: &usize| probability(rate).min(ENOUGH) / self.nominal.micros(Nominal::LARGE, *rate, 1);
+        let throughput = |rate: &usize| match probability(rate) {
+            hardly if hardly < HARDLY => 0.0,
+            probability => probability.min(ENOUGH) / self.nominal.micros(Nominal::LARGE, *rate, 1),
+        };
         let mut order: Vec<usize> = (0..self.rates.len()).collect();
         order.sort_by(|a, b| throughput(b).total_cmp(&throughput(a)));
+        // Of rates that nearly always succeed the one of highest throughput.
+        let sure = order.iter().find(|rate| probability(rate) >= NEARLY_ALWAYS);
         let surest = (0..self.rates.len()).max_by(|a, b| probability(a).total_cmp(&probability(b))).unwrap_or(0);
+        let surest = *sure.unwrap_or(&surest);
         self.chain = [order[0], *order.get(1).unwrap_or(&order[0]), surest, 0];
     }
 
@@ -87,13 +114,20 @@ impl RateControl for Minstrel {
             if self.frames.is_multiple_of(SAMPLE_EVERY) && self.rates.len() > 1 {
                 let sampled = self.other(random);
                 let best = self.chain[0];
-                let faster = sampled > best;
-                let (first, second) = if faster { (sampled, best) } else { (best, sampled) };
+                let at_once = sampled > best || self.rates[sampled].skipped >= SKIPPED;
+                let (first, second) = if at_once { (sampled, best) } else { (best, sampled) };
                 (self.current[0], self.current[1]) = (first, second);
             }
         }
-        let stage = (tries / STAGE).min(3) as usize;
-        self.nominal.ladder[self.current[stage]]
+        let mut left = tries;
+        for rate in &self.current[..3] {
+            let attempts = self.attempts(*rate);
+            if left < attempts {
+                return self.nominal.ladder[*rate];
+            }
+            left -= attempts;
+        }
+        self.nominal.ladder[self.current[3]]
     }
 
     fn report(&mut self, _: Time, attempt: &Report) {
@@ -111,7 +145,7 @@ mod tests {
 
     #[test]
     fn it_finds_the_fastest_rate_that_works() {
-        let mut link = OneAnswer::new(Minstrel::new(nominal()));
+        let mut link = OneAnswer::new(Minstrel::new(nominal(), false));
         let used = link.frames(2000, |mode| mode < 5);
         let late = &used[1000..];
         let at_24 = late.iter().filter(|&&mode| mode == 4).count();
@@ -121,9 +155,38 @@ mod tests {
 
     #[test]
     fn it_climbs_again_when_the_channel_gets_better() {
-        let mut link = OneAnswer::new(Minstrel::new(nominal()));
+        let mut link = OneAnswer::new(Minstrel::new(nominal(), false));
         link.frames(1000, |mode| mode < 2);
         let used = link.frames(3000, |_| true);
         assert!(used[2900..].iter().filter(|&&mode| mode == 7).count() >= 90);
+    }
+
+    #[test]
+    fn a_frame_goes_at_each_rate_as_often_as_fits_into_6_ms() {
+        // 54 Mbit/s: 34 us, n exchanges of 304 us, and half of windows of 15, 31, 63 ... slots of 9 us: five attempts
+        // take 34 + 1520 + 2209.5 us, six 34 + 1824 + 4513 us. 6 Mbit/s: two take 34 + 4440 + 207 us, three 34 + 6660 +
+        // 490.5 us.
+        let fresh = Minstrel::new(nominal(), false);
+        assert_eq!((fresh.most[7], fresh.most[0]), (5, 2));
+        assert_eq!(Minstrel::new(nominal(), true).most, [2; 8]);
+        // Three attempts in five succeed at 54 Mbit/s, and none at any other rate. Those are equally bad: the lowest is
+        // the second best, with two attempts. The surest is the best again.
+        let mut link = OneAnswer::new(fresh);
+        let mut count = 0;
+        link.frames(2000, |mode| {
+            count += u32::from(mode == 7);
+            mode == 7 && count % 5 < 3
+        });
+        assert_eq!(link.attempts(|_| false, 13), [7, 7, 7, 7, 7, 0, 0, 7, 7, 7, 7, 7, 0]);
+    }
+
+    #[test]
+    fn a_rate_that_is_not_known_or_nearly_always_works_has_two_attempts() {
+        let mut link = OneAnswer::new(Minstrel::new(nominal(), false));
+        assert_eq!(link.attempts(|_| false, 7), [7, 7, 6, 6, 0, 0, 0]);
+        let mut link = OneAnswer::new(Minstrel::new(nominal(), false));
+        // All work: 54 and 48 Mbit/s, which were sampled after 2 s, and 54 of those that nearly always do.
+        link.frames(4000, |_| true);
+        assert_eq!(link.attempts(|_| false, 7), [7, 7, 6, 6, 7, 7, 0]);
     }
 }

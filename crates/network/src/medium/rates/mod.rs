@@ -13,7 +13,7 @@ use self::arf::AutoRateFallback;
 use self::freebsd::Freebsd;
 use self::minstrel::Minstrel;
 use self::sample_rate::SampleRate;
-use super::phy::{DSSS_CW_MIN, Phy};
+use super::phy::{DSSS_CW_MIN, Modulation, Phy};
 
 /// How the rate of a frame is chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,7 +78,11 @@ impl Rates {
                 let kbit: Vec<u32> = nominal.ladder.iter().map(|mode| phy.modes[usize::from(*mode)].kbit).collect();
                 Self::Adaptive(Box::new(Freebsd::new(nominal, &kbit)))
             }
-            RateSettings::Minstrel => Self::Adaptive(Box::new(Minstrel::new(Nominal::new(phy, dsss)))),
+            RateSettings::Minstrel => {
+                let nominal = Nominal::new(phy, dsss);
+                let aggregates = phy.modes[usize::from(nominal.ladder[0])].modulation == Modulation::Ht;
+                Self::Adaptive(Box::new(Minstrel::new(nominal, aggregates)))
+            }
         }
     }
 

@@ -6,17 +6,20 @@
 //! count slots by their own views, so frames overlap at a receiver that hears both senders.
 //!
 //! All hear the access point. CTS and ACK are sent SIFS after what they answer, whatever is on the air; a CTS only if
-//! the NAV of its sender allows it (clause 9.3.2.6). Who hears frames that it does not understand waits for EIFS; who
-//! sent meanwhile has not tried to. Who understood an RTS and hears nothing when the data should begin forgets what it
-//! announced (clause 9.3.2.4). A data frame that noise spoils is understood by nobody.
+//! the NAV of its sender allows it (clause 9.3.2.6). Who hears frames that it does not understand waits for EIFS,
+//! unless they began at once; who sent meanwhile has not tried to. Who understood an RTS and hears nothing when the
+//! data should begin forgets what it announced (clause 9.3.2.4). A data frame that noise spoils is understood by
+//! nobody.
 
+mod backoffs;
 mod frames;
 
 use std::collections::VecDeque;
 
 use units::{Span, Time};
 
-use self::frames::{Frame, Part};
+use self::backoffs::Backoffs;
+use self::frames::{Frame, Part, Spoilt};
 use super::{AfterCollision, Counter, Medium, MediumSettings, Packet, Shot};
 use crate::medium::room::Reports;
 use crate::medium::{Attempt, Fate, Listener};
@@ -27,9 +30,18 @@ pub(super) struct Hidden {
     stations: usize,
     /// Of each pair of stations, whether they do not hear each other.
     deaf: Vec<bool>,
+    /// Who hears each station.
+    hearers: Vec<Vec<u32>>,
     views: Vec<View>,
+    /// Stations whose views changed now.
+    changed: Vec<u32>,
+    /// Stations that understood an RTS, and wait for what it announced.
+    await_data: Vec<u32>,
+    backoffs: Backoffs,
     /// In the order of their starts.
     on_air: Vec<Frame>,
+    /// The lists of frames that have ended, to be used again.
+    spare: Vec<Vec<Spoilt>>,
     /// Frames and the like that begin at a certain instant, SIFS after something ended.
     coming: Vec<(Time, Coming)>,
     /// What each access is sending.
@@ -95,7 +107,7 @@ struct Failure {
 }
 
 impl Hidden {
-    pub(super) fn new(settings: &MediumSettings, accesses: usize) -> Self {
+    pub(super) fn new(settings: &MediumSettings) -> Self {
         let stations = settings.stations.len();
         let mut deaf = vec![false; stations * stations];
         for &[one, other] in &settings.hidden {
@@ -103,13 +115,23 @@ impl Hidden {
             deaf[one * stations + other] = true;
             deaf[other * stations + one] = true;
         }
+        let hears = |station: &u32, sender: usize| {
+            let station = *station as usize;
+            station != sender && !deaf[station * stations + sender]
+        };
+        let of = |sender| (0..stations as u32).filter(|station| hears(station, sender)).collect();
         Self {
             stations,
+            hearers: (0..stations).map(of).collect(),
             deaf,
             views: vec![View::default(); stations],
+            changed: Vec::new(),
+            await_data: Vec::new(),
+            backoffs: Backoffs::new(settings),
             on_air: Vec::new(),
+            spare: Vec::new(),
             coming: Vec::new(),
-            exchanges: vec![None; accesses],
+            exchanges: vec![None; settings.accesses.len()],
             attempts: VecDeque::new(),
             reported: 0,
         }
@@ -121,6 +143,30 @@ impl Hidden {
 
     fn view(&mut self, station: u32) -> &mut View {
         &mut self.views[station as usize]
+    }
+
+    /// Those that wait for data in vain `now` forget what an RTS announced.
+    fn forget(&mut self, now: Time) {
+        let mut waiting = std::mem::take(&mut self.await_data);
+        waiting.retain(|&station| {
+            let forgets = self.view(station).forgets;
+            if forgets.is_some_and(|at| at <= now) {
+                let view = self.change(station);
+                (view.nav, view.forgets) = (now, None);
+            }
+            forgets.is_some_and(|at| at > now)
+        });
+        self.await_data = waiting;
+    }
+
+    /// The view of `station` changes now.
+    fn change(&mut self, station: u32) -> &mut View {
+        let view = &mut self.views[station as usize];
+        if !view.changed {
+            view.changed = true;
+            self.changed.push(station);
+        }
+        view
     }
 
     /// Hands over the attempts whose fate is known, and that of all before them.
@@ -151,52 +197,44 @@ impl<P: Packet> Medium<P> {
     fn confusion(&self) -> Span {
         match self.rules.conventions.after_collision {
             AfterCollision::Difs => Span::ZERO,
-            AfterCollision::Standard | AfterCollision::Eifs => self.rules.eifs_excess,
+            AfterCollision::Undetected | AfterCollision::Standard | AfterCollision::Eifs => self.rules.eifs_excess,
         }
     }
 
     /// `access`, which was not on the air and had nothing to send, has now.
     pub(super) fn contend_unheard(&mut self, now: Time, access: u32) {
-        let Some(hidden) = self.hidden.as_deref() else { return };
+        let (slot, confusion) = (self.phy.slot, self.confusion());
+        let Some(hidden) = self.hidden.as_deref_mut() else { return };
         let contender = &self.accesses[access as usize];
         let view = &hidden.views[contender.station as usize];
-        let from = view.idle_from(self.confusion()) + contender.ifs;
-        let (busy, slot) = (view.is_busy(), self.phy.slot);
+        let from = view.idle_from(confusion) + contender.ifs;
+        let busy = view.is_busy();
         let at_once = !busy && now >= from && self.rules.conventions.immediate_access;
-        let left = if at_once { 0 } else { self.accesses[access as usize].draw(&mut self.backoffs) };
-        let fresh = Counter { access, left, ready: true, from: from.max(now) };
-        match self.counting.iter_mut().find(|counter| counter.access == access) {
+        let left = if at_once { 0 } else { contender.draw(&mut self.backoffs) };
+        let counter = match hidden.backoffs.of(access) {
             // The backoff after its last frame goes on.
-            Some(counter) if busy || counter.due(slot) > now => counter.ready = true,
-            Some(counter) => *counter = fresh,
-            None => self.counting.push(fresh),
-        }
+            Some(counter) if busy || counter.due(slot) > now => Counter { ready: true, ..counter },
+            _ => Counter { access, left, ready: true, from: from.max(now) },
+        };
+        hidden.backoffs.set(counter, busy, slot);
         self.plan();
     }
 
     /// The next instant at which something happens.
     fn plan(&mut self) {
         let Some(hidden) = self.hidden.as_deref() else { return };
-        let (slot, accesses) = (self.phy.slot, &self.accesses);
-        let idle = |counter: &&Counter| {
-            counter.ready && !hidden.views[accesses[counter.access as usize].station as usize].is_busy()
-        };
-        let turns = self.counting.iter().filter(idle).map(|counter| counter.due(slot));
         let frames = hidden.on_air.iter().map(|frame| frame.end);
         let coming = hidden.coming.iter().map(|(at, _)| *at);
-        let forgotten = hidden.views.iter().filter_map(|view| view.forgets);
-        self.next = turns.chain(frames).chain(coming).chain(forgotten).min().unwrap_or(Time::NEVER);
+        let forgotten = hidden.await_data.iter().filter_map(|station| hidden.views[*station as usize].forgets);
+        let next = frames.chain(coming).chain(forgotten).min().unwrap_or(Time::NEVER);
+        self.next = next.min(hidden.backoffs.next());
     }
 
     /// Everything of the instant `now`: what ends, then what begins, by what was heard before.
     pub(super) fn step(&mut self, now: Time, out: &mut impl Listener<P>) {
         let Some(mut hidden) = self.hidden.take() else { return };
         self.end_frames(now, &mut hidden, out);
-        for view in &mut hidden.views {
-            if view.forgets.is_some_and(|at| at <= now) {
-                (view.nav, view.forgets, view.changed) = (now, None, true);
-            }
-        }
+        hidden.forget(now);
         self.count_on(&mut hidden);
         self.begin_frames(now, &mut hidden, out);
         self.hidden = Some(hidden);
@@ -204,16 +242,16 @@ impl<P: Packet> Medium<P> {
     }
 
     /// Who became idle counts from when its interframe space is over.
-    fn count_on(&mut self, hidden: &mut Hidden) {
-        let confusion = self.confusion();
-        for counter in &mut self.counting {
-            let contender = &self.accesses[counter.access as usize];
-            let view = &hidden.views[contender.station as usize];
-            if view.changed && !view.is_busy() {
-                counter.from = view.idle_from(confusion) + contender.ifs;
+    fn count_on(&self, hidden: &mut Hidden) {
+        let (slot, confusion) = (self.phy.slot, self.confusion());
+        for station in hidden.changed.drain(..) {
+            let view = &mut hidden.views[station as usize];
+            view.changed = false;
+            if !view.is_busy() {
+                let idle = view.idle_from(confusion);
+                hidden.backoffs.go_on(station, slot, |access| idle + self.accesses[access as usize].ifs);
             }
         }
-        hidden.views.iter_mut().for_each(|view| view.changed = false);
     }
 
     /// Those whose turn it is, and what comes SIFS after something, begin to send.
@@ -233,15 +271,7 @@ impl<P: Packet> Medium<P> {
                 frames.push((access, part));
             }
         }
-        let (slot, accesses, senders) = (self.phy.slot, &self.accesses, &mut self.senders);
-        self.counting.retain(|counter| {
-            let busy = hidden.views[accesses[counter.access as usize].station as usize].is_busy();
-            let turn = counter.ready && !busy && counter.due(slot) <= now;
-            if turn {
-                senders.push(counter.access);
-            }
-            !turn
-        });
+        hidden.backoffs.end(now, &mut self.senders);
         let losers = self.resolve_within_stations();
         for access in std::mem::take(&mut self.senders) {
             frames.push((access, self.open(now, (access, None), hidden, out)));
@@ -250,7 +280,8 @@ impl<P: Packet> Medium<P> {
             self.begin(now, (access, part), hidden);
         }
         for access in losers {
-            self.lose_turn(now, access, out);
+            let counter = self.lose_turn(now, access, out);
+            hidden.backoffs.set(counter, true, self.phy.slot);
         }
     }
 
@@ -333,9 +364,9 @@ impl<P: Packet> Medium<P> {
         hidden.report(exchange.number, attempt, self.kbit(shot.mode), out);
         self.report(exchange.start, access, shot, 0, last);
         hidden.view(station).awaits = match self.rules.conventions.after_collision {
-            AfterCollision::Standard if failure.timeout => now + shot.timeout,
+            AfterCollision::Undetected | AfterCollision::Standard if failure.timeout => now + shot.timeout,
             AfterCollision::Eifs => now + self.rules.eifs_excess,
-            AfterCollision::Standard | AfterCollision::Difs => now,
+            AfterCollision::Undetected | AfterCollision::Standard | AfterCollision::Difs => now,
         };
         self.close(now, access, hidden, out);
     }
@@ -348,9 +379,8 @@ impl<P: Packet> Medium<P> {
         let left = contender.draw(&mut self.backoffs);
         contender.pull(now, &mut Reports { access, listener: out });
         let ready = !contender.sending.is_empty();
-        let view = hidden.view(contender.station);
-        let from = view.idle_from(confusion) + contender.ifs;
-        view.changed = true;
-        self.counting.push(Counter { access, left, ready, from });
+        let view = hidden.change(contender.station);
+        let (from, busy) = (view.idle_from(confusion) + contender.ifs, view.is_busy());
+        hidden.backoffs.set(Counter { access, left, ready, from }, busy, self.phy.slot);
     }
 }

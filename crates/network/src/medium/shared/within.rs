@@ -28,8 +28,9 @@ impl<P: Packet> Medium<P> {
         losers
     }
 
-    /// `access` lost its turn to another queue of its station: as after a collision, without a frame on the air.
-    pub(super) fn lose_turn(&mut self, now: Time, access: u32, out: &mut impl Listener<P>) {
+    /// `access` lost its turn to another queue of its station: as after a collision, without a frame on the air. Gives
+    /// its next backoff.
+    pub(super) fn lose_turn(&mut self, now: Time, access: u32, out: &mut impl Listener<P>) -> Counter {
         let contender = &mut self.accesses[access as usize];
         let mut out = Reports { access, listener: out };
         contender.fail(false, &self.rules.retries, now, &mut out);
@@ -37,6 +38,6 @@ impl<P: Packet> Medium<P> {
         let ready = !contender.sending.is_empty();
         let from = self.idle_from + contender.ifs;
         let left = contender.draw(&mut self.backoffs);
-        self.counting.push(Counter { access, left, ready, from });
+        Counter { access, left, ready, from }
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn play_again(settings: &MediumSettings, arrivals: &[(u64, u32)], see
         }
         medium.offer(at(micros), access, ACCESS_POINT, Parcel::of(access, 1500), &mut log);
     }
-    while medium.next() != Time::NEVER {
+    while medium.next() != Time::NEVER && (settings.beacons.is_none() || medium.packets() > 0) {
         medium.advance(medium.next(), &mut log);
     }
     assert_eq!(medium.packets(), 0);
@@ -99,11 +99,15 @@ fn frames_that_start_together_collide_and_all_are_sent_again() {
 }
 
 #[test]
-fn after_a_collision_others_wait_for_eifs() {
-    // Station 3 gets a frame while 1 and 2 collide: the medium is idle for it after 348 + 16 + 44 us, then DIFS.
-    for (convention, idle) in
-        [(AfterCollision::Standard, 348 + 60), (AfterCollision::Eifs, 348 + 60), (AfterCollision::Difs, 348)]
-    {
+fn after_a_collision_others_wait_for_eifs_where_they_detect_a_preamble() {
+    // Station 3 gets a frame while 1 and 2 collide: the medium is idle for it after 348 us, or with EIFS 16 + 44 us
+    // later, then DIFS.
+    for (convention, idle) in [
+        (AfterCollision::Undetected, 348),
+        (AfterCollision::Standard, 348 + 60),
+        (AfterCollision::Eifs, 348 + 60),
+        (AfterCollision::Difs, 348),
+    ] {
         let mut settings = network(3, 54_000);
         settings.conventions.after_collision = convention;
         // Under some seeds it is the next to send: then no other frame lies between.
@@ -134,6 +138,23 @@ fn rts_and_cts_go_before_frames_above_the_threshold() {
 }
 
 #[test]
+fn who_does_not_understand_the_data_behind_an_rts_waits_for_eifs() {
+    // The data of station 1 ends at 436 us, its ACK would end at 480 us. EIFS leaves room for an ACK at 6 Mbit/s: the
+    // medium is idle for station 2 after 436 + 16 + 44 us, and not after 480 us as it was announced.
+    let mut settings = network(2, 54_000);
+    settings.rts_threshold = Some(1000);
+    settings.stations[1].errors = FrameErrors::Share(1.0);
+    let starts: Vec<u64> = (0..40)
+        .filter_map(|seed| match play_again(&settings, &[(100, 1), (200, 2)], seed)[1] {
+            Seen::Sent { access: 2, start, .. } => Some(start),
+            _ => None,
+        })
+        .collect();
+    assert!(starts.len() > 5 && starts.iter().min() == Some(&(496 + 34)), "{starts:?}");
+    assert!(starts.iter().all(|start| (start - 496 - 34).is_multiple_of(9)), "{starts:?}");
+}
+
+#[test]
 fn protection_sends_a_cts_to_itself_first() {
     let mut settings = network(1, 54_000);
     settings.phy = PhySettings { protection: true, ..PhySettings::of(Standard::G) };
@@ -154,4 +175,20 @@ fn a_frame_is_dropped_after_seven_attempts() {
     // Behind an RTS it is the long limit that holds.
     settings.rts_threshold = Some(0);
     assert_eq!(play(&settings, &[(100, 1)]).len(), 5);
+}
+
+#[test]
+fn packets_are_given_up_after_their_lifetime() {
+    // Five packets at once. The first is sent from 100 to 392 us, the second until 392 + 34 + 292 = 718 us at least:
+    // then the third has waited for 618 us.
+    let mut settings = network(1, 54_000);
+    settings.lifetime = Some(Span::from_micros(600));
+    let log = play(&settings, &[(100, 1); 5]);
+    assert_eq!(log.iter().filter(|seen| matches!(seen, Seen::Sent { .. })).count(), 2, "{log:?}");
+    let expired = Seen::Dropped { access: 1, why: Discard::Head };
+    assert_eq!(log.iter().filter(|seen| **seen == expired).count(), 3);
+    // None goes again after 700 us: the third attempt ends at 100 + 3 * 248 + 2 * (45 + 34) us or later.
+    settings.stations[1].errors = FrameErrors::Share(1.0);
+    let log = play(&settings, &[(100, 1)]);
+    assert!(log.len() <= 4 && log.last() == Some(&Seen::Dropped { access: 1, why: Discard::Retries }), "{log:?}");
 }

@@ -3,11 +3,12 @@
 use units::{Random, Span, Time};
 
 use super::super::*;
+use super::exchanges::{Seen, play_again};
 use super::saturation::{Saturated, network};
 use crate::testing::Parcel;
 
 /// Of 802.11n at 5 GHz with one stream and A-MPDUs of at most so many frames.
-fn high_throughput(stations: u32, frames: u32) -> MediumSettings {
+pub(super) fn high_throughput(stations: u32, frames: u32) -> MediumSettings {
     let mut settings = network(stations, 54_000);
     settings.phy = PhySettings { streams: 1, ..PhySettings::of(Standard::N) };
     settings.qos = true;
@@ -60,8 +61,31 @@ fn a_block_ack_has_only_lost_frames_sent_again() {
     assert_eq!(lossy.dropped[1], 0);
 }
 
+#[test]
+fn an_aggregate_lasts_no_longer_where_its_frames_go_again_at_a_slower_rate() {
+    // At 60 m MCS 15 never works: the first A-MPDU has 42 frames, as much as 65,535 bytes, and 130 Mbit/s are 4 ms. At
+    // the lowest rates these frames take ten times as long. 5484 us, SIFS and a block ack of up to 68 us are the most.
+    let mut settings = high_throughput(1, 64);
+    settings.phy.streams = 2;
+    settings.stations[1].errors = FrameErrors::Distance(60.0);
+    settings.stations[1].rate = RateSettings::Arf;
+    let seen = Saturated::run(&settings, 1500, 2);
+    assert!(seen.delivered[1] > 100 && seen.longest <= Span::from_micros(5484 + 16 + 68), "{:?}", seen.longest);
+}
+
+#[test]
+fn an_aggregate_with_its_preamble_and_block_ack_ends_within_the_txop() {
+    // 1952 us: ten frames are 36 + 476 * 4 + 16 + 32 = 1988 us, nine 36 + 428 * 4 + 48 = 1796 us. A tenth alone is 272
+    // us. 34 + 67.5 + 1796 us for 9 * 12,000 bits: 56.92 Mbit/s.
+    let mut settings = high_throughput(1, 64);
+    settings.accesses[1].category.txop = Span::from_micros(1952);
+    let seen = Saturated::run(&settings, 1500, 20);
+    assert!((seen.throughput(1500) - 56.92).abs() < 0.05, "{}", seen.throughput(1500));
+    assert_eq!(seen.longest, Span::from_micros(1796));
+}
+
 /// Stations with the default categories of EDCA, by number: 0 best effort, 1 background, 2 video, 3 voice.
-fn prioritised(categories: &[usize]) -> MediumSettings {
+pub(super) fn prioritised(categories: &[usize]) -> MediumSettings {
     let mut settings = network(categories.len() as u32, 54_000);
     settings.qos = true;
     let known = [Category::BEST_EFFORT, Category::BACKGROUND, Category::VIDEO, Category::VOICE];
@@ -76,6 +100,13 @@ fn access_categories_get_their_order_and_equal_ones_the_same() {
     let seen = Saturated::run(&prioritised(&[0, 1, 2, 3]), 1500, 60);
     let [effort, background, video, voice] = [1, 2, 3, 4].map(|access| seen.delivered[access] as f64);
     // Voice draws from 0 to 3, video from 0 to 7, both after two slots; best effort from 0 to 15 after three.
+    assert!(voice > video && video > effort && effort > background, "{:?}", seen.delivered);
+    // Where all but the senders wait for EIFS after a collision, most of which are of video with voice, these two get
+    // further ahead.
+    let mut detected = prioritised(&[0, 1, 2, 3]);
+    detected.conventions.after_collision = AfterCollision::Standard;
+    let seen = Saturated::run(&detected, 1500, 60);
+    let [effort, background, video, voice] = [1, 2, 3, 4].map(|access| seen.delivered[access] as f64);
     assert!(voice > 1.4 * video && video > 4.0 * effort && effort > 2.0 * background, "{:?}", seen.delivered);
     let seen = Saturated::run(&prioritised(&[0, 0]), 1500, 60);
     let [one, other] = [1, 2].map(|access| seen.delivered[access] as f64);
@@ -177,4 +208,23 @@ fn an_aggregate_gathers_frames_for_one_station() {
         medium.advance(medium.next(), &mut seen);
     }
     assert_eq!((seen.attempts, seen.delivered[0]), (2, 21));
+}
+
+#[test]
+fn all_queues_of_a_station_wait_for_the_ack_of_one() {
+    // Voice of station 1 collides with that of station 2, from 100 to 352 us. Station 1 awaits its ACK until 397 us;
+    // 43 us and up to 15 slots later its best effort is sent, to which a packet came at 200 us.
+    let mut settings = prioritised(&[3, 0, 3]);
+    settings.accesses[2].station = 1;
+    let starts = (0..600).map(|seed| {
+        let log = play_again(&settings, &[(100, 1), (100, 3), (200, 2)], seed);
+        let sent = log.iter().filter_map(|seen| match *seen {
+            Seen::Sent { access, start, .. } => Some((access, start)),
+            _ => None,
+        });
+        { sent }.nth(2).unwrap()
+    });
+    let best_effort: Vec<u64> = starts.filter(|(access, _)| *access == 2).map(|(_, start)| start).collect();
+    let is_right = |start: &u64| *start >= 440 && (*start - 440).is_multiple_of(9) && *start <= 440 + 15 * 9;
+    assert!(best_effort.len() > 5 && best_effort.iter().all(is_right), "{best_effort:?}");
 }

@@ -14,6 +14,8 @@ pub(super) struct Saturated {
     pub(super) dropped: Vec<u64>,
     pub(super) attempts: u64,
     pub(super) collisions: u64,
+    /// Of an attempt from the first bit of the data on.
+    pub(super) longest: Span,
     pub(super) seconds: f64,
 }
 
@@ -29,6 +31,7 @@ impl Listener<Parcel> for Saturated {
     }
     fn attempt(&mut self, attempt: &Attempt, _: u32) {
         self.attempts += 1;
+        self.longest = self.longest.max(attempt.end.since(attempt.data));
         self.collisions += u64::from(matches!(attempt.fate, Fate::Collision(_)));
     }
 }
@@ -84,6 +87,8 @@ pub(super) fn network(stations: u32, kbit: u32) -> MediumSettings {
         short_retry_limit: 7,
         long_retry_limit: 4,
         rts_threshold: None,
+        lifetime: None,
+        beacons: None,
         qos: false,
         aggregation: None,
         stations: vec![station; 1 + stations as usize],

@@ -38,6 +38,7 @@ pub(super) struct Frame {
     part: Part,
     sender: u32,
     receiver: u32,
+    start: Time,
     pub(super) end: Time,
     /// Until then it announces that the medium is taken.
     announced: Time,
@@ -49,11 +50,13 @@ pub(super) struct Frame {
 
 /// What keeps a station from understanding a frame.
 #[derive(Clone, Copy, Debug, Default)]
-struct Spoilt {
+pub(super) struct Spoilt {
     /// Other frames that it hears meanwhile.
     others: u32,
     /// It sends meanwhile.
     sends: bool,
+    /// Another frame that it hears began at once.
+    at_once: bool,
 }
 
 impl Spoilt {
@@ -70,6 +73,35 @@ impl Frame {
     /// How many other frames there were at the receiver, its own one among them.
     fn others(&self) -> u32 {
         self.at_receiver().others + u32::from(self.at_receiver().sends)
+    }
+}
+
+impl Hidden {
+    /// `frame` begins while others are on the air.
+    fn overlap(&mut self, mut frame: Frame) {
+        let mut on_air = std::mem::take(&mut self.on_air);
+        for other in &mut on_air {
+            other.spoilt[frame.sender as usize].sends = true;
+            let at_once = other.start == frame.start;
+            // Who hears both.
+            let [few, many] = self.fewer_first(frame.sender, other.sender);
+            for &station in &self.hearers[few as usize] {
+                if self.hears(station, many) {
+                    let spoilt = &mut other.spoilt[station as usize];
+                    spoilt.others += 1;
+                    spoilt.at_once |= at_once;
+                    frame.spoilt[station as usize].at_once |= at_once;
+                }
+            }
+        }
+        on_air.push(frame);
+        self.on_air = on_air;
+    }
+
+    /// Two senders, first the one that fewer hear.
+    fn fewer_first(&self, one: u32, other: u32) -> [u32; 2] {
+        let hearers = |sender: u32| self.hearers[sender as usize].len();
+        if hearers(one) < hearers(other) { [one, other] } else { [other, one] }
     }
 }
 
@@ -98,66 +130,40 @@ impl<P: Packet> Medium<P> {
             _ => exchange.start + before + data + answer,
         };
         let (sender, receiver) = if part.is_response() { (to, from) } else { (from, to) };
+        let mut spoilt = hidden.spare.pop().unwrap_or_default();
+        spoilt.resize(hidden.stations, Spoilt::default());
         let mut frame = Frame {
             access,
             part,
             sender,
             receiver,
+            start: now,
             end,
             announced,
             // SIFS, the CTS, SIFS, two slots, and the preamble by which the data would be noticed.
             forgotten: end + timeout + cts + sifs + self.phy.slot,
-            spoilt: vec![Spoilt::default(); hidden.stations],
+            spoilt,
         };
-        self.pause(now, sender, hidden);
+        self.take(now, sender, hidden);
         hidden.view(sender).sending = true;
-        for station in (0..hidden.stations as u32).filter(|station| *station != sender) {
-            if hidden.hears(station, sender) {
-                self.pause(now, station, hidden);
-                let view = hidden.view(station);
-                let spoilt = &mut frame.spoilt[station as usize];
-                (spoilt.others, spoilt.sends) = (view.heard, view.sending);
-                view.heard += 1;
-                view.forgets = None;
-            }
+        let hearers = std::mem::take(&mut hidden.hearers[sender as usize]);
+        for &station in &hearers {
+            self.take(now, station, hidden);
+            let view = hidden.view(station);
+            let (others, sends) = (view.heard, view.sending);
+            frame.spoilt[station as usize] = Spoilt { others, sends, at_once: false };
+            view.heard += 1;
+            view.forgets = None;
         }
-        let mut on_air = std::mem::take(&mut hidden.on_air);
-        for other in &mut on_air {
-            for station in 0..hidden.stations as u32 {
-                let spoilt = &mut other.spoilt[station as usize];
-                if station == sender {
-                    spoilt.sends = true;
-                } else if station != other.sender
-                    && hidden.hears(station, sender)
-                    && hidden.hears(station, other.sender)
-                {
-                    spoilt.others += 1;
-                }
-            }
-        }
-        on_air.push(frame);
-        hidden.on_air = on_air;
+        hidden.hearers[sender as usize] = hearers;
+        hidden.overlap(frame);
     }
 
-    /// `station` finds the medium taken: the slots until `now` are counted.
-    fn pause(&mut self, now: Time, station: u32, hidden: &mut Hidden) {
-        if hidden.views[station as usize].is_busy() {
-            return;
+    /// `station` finds the medium taken `now`.
+    fn take(&self, now: Time, station: u32, hidden: &mut Hidden) {
+        if !hidden.views[station as usize].is_busy() {
+            hidden.backoffs.stop(now, station, self.phy.slot, u32::from(self.rules.every_slot));
         }
-        let slot = self.phy.slot;
-        let also = u32::from(self.rules.every_slot);
-        let accesses = &self.accesses;
-        self.counting.retain_mut(|counter| {
-            if accesses[counter.access as usize].station == station {
-                if counter.due(slot) <= now {
-                    return false;
-                }
-                if now >= counter.from {
-                    counter.left -= (now.since(counter.from).as_nanos() / slot.as_nanos()) as u32 + also;
-                }
-            }
-            true
-        });
     }
 
     /// Frames that end `now`: what they tell to whom, and what follows.
@@ -173,33 +179,38 @@ impl<P: Packet> Medium<P> {
         }
         ended.reverse();
         for frame in &ended {
-            let view = hidden.view(frame.sender);
-            (view.sending, view.confused, view.changed, view.idle_since) = (false, false, true, now);
+            let view = hidden.change(frame.sender);
+            (view.sending, view.confused, view.idle_since) = (false, false, now);
         }
-        for frame in &ended {
-            let arrived = self.follow(now, frame, hidden, out);
-            self.tell(now, frame, arrived, hidden);
+        for frame in ended {
+            let arrived = self.follow(now, &frame, hidden, out);
+            self.tell(now, &frame, arrived, hidden);
+            hidden.spare.push(frame.spoilt);
         }
     }
 
     /// Those that hear `frame` learn what they understand of it.
     fn tell(&self, now: Time, frame: &Frame, intact: bool, hidden: &mut Hidden) {
-        let senders_wait = self.rules.conventions.after_collision == AfterCollision::Eifs;
-        for station in 0..hidden.stations as u32 {
-            if !hidden.hears(station, frame.sender) {
-                continue;
-            }
+        let convention = self.rules.conventions.after_collision;
+        let senders_wait = convention == AfterCollision::Eifs;
+        let detected = convention != AfterCollision::Undetected;
+        let hearers = std::mem::take(&mut hidden.hearers[frame.sender as usize]);
+        for &station in &hearers {
             let spoilt = frame.spoilt[station as usize];
             let understood = spoilt.is_clear() && intact;
-            let view = hidden.view(station);
+            let view = hidden.change(station);
             view.heard -= 1;
-            (view.changed, view.idle_since) = (true, now);
-            view.confused = if spoilt.sends { senders_wait } else { !understood };
+            view.idle_since = now;
+            view.confused = if spoilt.sends { senders_wait } else { !understood && (detected || !spoilt.at_once) };
             if understood && station != frame.receiver && frame.announced > view.nav {
                 view.nav = frame.announced;
                 view.forgets = (frame.part == Part::Rts).then_some(frame.forgotten);
+                if view.forgets.is_some() {
+                    hidden.await_data.push(station);
+                }
             }
         }
+        hidden.hearers[frame.sender as usize] = hearers;
     }
 
     /// What follows `frame`, which ended `now`, in its exchange. Whether noise left it intact.
