@@ -86,7 +86,8 @@ impl DatagramSource {
 
     fn notify(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
         let segment_size = self.size.saturating_sub(Bytes::new(HEADER));
-        let mut cx = Context { now, segment_size, initial_window: 1.0, restart: None, random: &mut self.random };
+        let random = &mut self.random;
+        let mut cx = Context { now, segment_size, initial_window: 1.0, restart: None, departure: now, random };
         event(self.controller.as_mut(), &mut cx);
     }
 

@@ -24,6 +24,20 @@ pub enum Reduction {
     Pipe,
 }
 
+/// What fast recovery sends again, with SACK and without RACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Retransmits {
+    /// What counts as lost (Linux).
+    Lost,
+    /// NextSeg of RFC 6675: where neither that nor a new segment may leave, also what has SACKed segments above it
+    /// (rule 3), and once in a recovery the highest segment that was not SACKed (rule 4, the rescue retransmission).
+    NextSeg,
+    /// Everything below the highest SACKed segment: from the start of recovery on it counts as lost (FreeBSD before
+    /// version 13).
+    Holes,
+}
+
 /// What becomes of a window that was not used for a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -96,6 +110,8 @@ pub struct Options {
     pub fast_recovery: bool,
     /// How the flight is brought down in fast recovery, and on an ECN echo.
     pub reduction: Reduction,
+    /// What fast recovery sends again, with SACK and without RACK.
+    pub retransmits: Retransmits,
     /// Undo a reduction that timestamps or duplicate SACKs show to be spurious (RFC 4015, RFC 3708).
     pub undo: bool,
     /// Forward RTO recovery (F-RTO, RFC 5682, with SACK): after a timeout two new segments leave first, and it is
@@ -120,6 +136,10 @@ pub struct Options {
     pub rto_variance_min: Span,
     /// Added to every retransmission timeout (FreeBSD adds 200 ms).
     pub rto_slack: Span,
+    /// Whether every expiry of the retransmission timer reduces the slow-start threshold (4.3BSD, FreeBSD, ns-2).
+    /// Otherwise the first since new data was acknowledged does, and none in fast recovery or after a mark
+    /// (Linux). What reduces a second time is not undone.
+    pub every_timeout_reduces: bool,
     /// When a window that is not fully used may grow.
     pub window_validation: WindowValidation,
     /// Whether the window comes down after an idle time longer than the RTO, as `idle_restart` says.
@@ -229,6 +249,7 @@ pub fn linux() -> Options {
         limited_transmit: true,
         fast_recovery: true,
         reduction: Reduction::ProportionalRate,
+        retransmits: Retransmits::Lost,
         undo: true,
         forward_rto: true,
         counting: Counting::Segments,
@@ -239,6 +260,7 @@ pub fn linux() -> Options {
         rto_max: Span::from_secs(120),
         rto_variance_min: Span::from_millis(200),
         rto_slack: Span::ZERO,
+        every_timeout_reduces: false,
         window_validation: WindowValidation::Round,
         slow_start_restart: true,
         idle_restart: IdleRestart::Linux,
@@ -300,6 +322,7 @@ pub fn freebsd_9() -> Options {
         rto_max: Span::from_secs(64),
         rto_variance_min: Span::ZERO,
         rto_slack: Span::from_millis(200),
+        every_timeout_reduces: true,
         delayed_ack_timeout: Span::from_millis(100),
         quick_acks: 0,
         quick_acks_again: 0,
@@ -325,6 +348,7 @@ pub fn ns2_linux() -> Options {
         forward_rto: false,
         counting: Counting::PerAck,
         slow_start_at_threshold: true,
+        every_timeout_reduces: true,
         idle_restart: IdleRestart::Rfc5681,
         ack_every: 1,
         quick_acks: 0,
@@ -359,6 +383,7 @@ pub fn real_1992() -> Options {
         rto_min: Span::from_secs(1),
         rto_max: Span::from_secs(64),
         rto_variance_min: Span::ZERO,
+        every_timeout_reduces: true,
         slow_start_restart: false,
         idle_restart: IdleRestart::Rfc5681,
         ack_every: 1,

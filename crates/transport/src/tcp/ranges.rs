@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use prefetch_index::prefetch_index;
+
 /// Sorted, disjoint, non-adjacent half-open ranges. What arrives near either end costs O(1), elsewhere a binary search.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(VecDeque<(u64, u64)>);
@@ -9,6 +11,13 @@ pub struct Ranges(VecDeque<(u64, u64)>);
 impl Ranges {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Lets the processor fetch the ranges.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        let (front, _) = self.0.as_slices();
+        prefetch_index(front, 0);
     }
 
     /// The first range.

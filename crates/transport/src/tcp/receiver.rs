@@ -1,5 +1,8 @@
 //! The receiving half of a TCP connection: reassembly, and when and what to acknowledge.
 
+use std::slice;
+
+use prefetch_index::prefetch_index;
 use units::{Bytes, Span, Time};
 
 use crate::segment::{Acknowledgement, Data, SackBlocks};
@@ -54,10 +57,11 @@ pub struct Receiver {
     last_ack_sent: u64,
     /// TS.Recent (RFC 7323, section 4.3).
     echo: Time,
-    one_way_delay: Span,
     /// Until when the next ACK may wait, for whatever it waits; [`Time::NEVER`] if none does.
     deadline: Time,
     timeout: Span,
+    /// Not beside `echo`: read as one, two numbers that were just written one by one would be waited for.
+    one_way_delay: Span,
     /// What is known of segments out of order; a flow has it from the first of them on.
     holes: Option<Box<Holes>>,
     /// The payload of the one segment that is not full, by number.
@@ -322,6 +326,23 @@ impl Receiver {
             }
         }
         (sack, duplicate)
+    }
+
+    /// Lets the processor fetch what is known of segments out of order, where there are any.
+    #[inline]
+    pub fn prefetch(&self) {
+        if let Some(holes) = self.holes.as_deref().filter(|_| self.has_holes) {
+            prefetch_index(slice::from_ref(holes), 0);
+            prefetch_index(slice::from_ref(&holes.duplicate), 0);
+        }
+    }
+
+    /// Lets it fetch what that refers to in turn.
+    #[inline]
+    pub fn prefetch_holes(&self) {
+        if let Some(holes) = self.holes.as_deref().filter(|_| self.has_holes) {
+            holes.early.prefetch();
+        }
     }
 
     /// The acknowledgement that leaves now, if one does.

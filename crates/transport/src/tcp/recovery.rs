@@ -20,12 +20,22 @@ pub enum Phase {
     Loss,
 }
 
+/// What a repair without fast recovery began with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beginning {
+    /// A loss event: the controller is notified of its end.
+    LossEvent,
+    /// A timeout, the last of them if there were more; `answered`: data was acknowledged since (in Linux
+    /// `icsk_retransmits` is zero).
+    Timeout { answered: bool },
+}
+
 /// The reduction of a sender that runs, or the last one.
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
     phase: Phase,
-    /// Without fast recovery: the repair under way began with a loss event, whose end the controller is notified of.
-    go_back_n: bool,
+    /// In phase `Loss`: how that began.
+    beginning: Beginning,
     /// The next segment announces a reduction to the receiver (CWR, RFC 3168).
     announce: bool,
     /// After recovery: the flight may grow to the window only by slow start (RFC 6582, section 3.2, step 3).
@@ -40,13 +50,17 @@ pub(super) struct Recovery {
     recover: u64,
     /// What may show it to be spurious, so that it is undone.
     undo: Option<Retransmissions>,
+    /// In this recovery: below are the segments that were sent again (HighRxt and one, RFC 6675).
+    resent_to: u64,
+    /// The highest segment was sent again on suspicion (RescueRxt, RFC 6675).
+    rescued: bool,
 }
 
 impl Default for Recovery {
     fn default() -> Self {
         Self {
             phase: Phase::Open,
-            go_back_n: false,
+            beginning: Beginning::LossEvent,
             announce: false,
             ramp: None,
             spared: 0,
@@ -54,6 +68,8 @@ impl Default for Recovery {
             prr: None,
             recover: 0,
             undo: None,
+            resent_to: 0,
+            rescued: false,
         }
     }
 }
@@ -82,6 +98,17 @@ impl Recovery {
     /// reduction began.
     pub(super) fn is_complete(&self, first: u64) -> bool {
         first >= self.point
+    }
+
+    /// Whether a timeout, with the cumulative point at `first`, is answered by the reduction under way (in Linux
+    /// tcp_enter_loss). Not where data was acknowledged since the last timeout: the timer has not yet sent the oldest
+    /// segment again (RFC 5681, section 3.1, equation 4).
+    pub(super) fn answers_timeout(&self, first: u64) -> bool {
+        match self.phase {
+            Phase::Open | Phase::Disorder => false,
+            Phase::Reduced | Phase::Recovery => !self.is_complete(first),
+            Phase::Loss => self.beginning == Beginning::Timeout { answered: false },
+        }
     }
 
     /// Whether the receiver, with the cumulative point at `first`, has heard of the last reduction (RFC 3168,
@@ -124,11 +151,27 @@ impl Recovery {
         }
     }
 
-    /// A segment leaves again.
-    pub(super) fn on_retransmission(&mut self, now: Time) {
+    /// Segment `sequence` leaves again.
+    pub(super) fn on_retransmission(&mut self, now: Time, sequence: u64) {
+        self.resent_to = self.resent_to.max(sequence + 1);
         if let Some(undo) = &mut self.undo {
             undo.on_sent(now);
         }
+    }
+
+    /// From here on rule 3 of NextSeg looks for holes (RFC 6675, section 4).
+    pub(super) fn resent_to(&self) -> u64 {
+        self.resent_to
+    }
+
+    /// There is no hole below `sequence`: those that were lost are sent again by rule 1.
+    pub(super) fn no_hole_below(&mut self, sequence: u64) {
+        self.resent_to = self.resent_to.max(sequence);
+    }
+
+    /// Whether rule 4 of NextSeg lets a segment leave on suspicion: it does so once.
+    pub(super) fn take_rescue(&mut self) -> bool {
+        !std::mem::replace(&mut self.rescued, true)
     }
 
     /// Whether the next new segment announces a reduction; it does so once.
@@ -136,8 +179,12 @@ impl Recovery {
         std::mem::take(&mut self.announce)
     }
 
-    /// An ACK that counts `credit` segments lets the flight grow towards `window`.
-    pub(super) fn grow_ramp(&mut self, credit: u32, window: impl FnOnce() -> f64) {
+    /// The cumulative point advanced by an ACK that counts `credit` segments, which lets the flight grow towards
+    /// `window`.
+    pub(super) fn on_progress(&mut self, credit: u32, window: impl FnOnce() -> f64) {
+        if let Beginning::Timeout { answered } = &mut self.beginning {
+            *answered = true;
+        }
         if let Some(ramp) = self.ramp {
             let ramp = ramp + credit;
             self.ramp = (f64::from(ramp) < window()).then_some(ramp);
@@ -167,7 +214,7 @@ impl Recovery {
             self.phase = Phase::Recovery;
         } else {
             self.phase = Phase::Loss;
-            self.go_back_n = true;
+            self.beginning = Beginning::LossEvent;
             self.prr = None;
         }
     }
@@ -189,7 +236,7 @@ impl Recovery {
     /// in flight (in Linux the window is one more than these).
     pub(super) fn enter_loss(&mut self, next: u64, ecn: bool, undo: Option<Retransmissions>, spared: u32) {
         self.phase = Phase::Loss;
-        self.go_back_n = false;
+        self.beginning = Beginning::Timeout { answered: false };
         self.begin(next, ecn);
         self.spared = spared;
         self.undo = undo;
@@ -215,6 +262,8 @@ impl Recovery {
         self.ramp = None;
         self.spared = 0;
         self.undo = None;
+        self.resent_to = 0;
+        self.rescued = false;
     }
 
     /// What limits the flight until the reduction is over.
@@ -243,7 +292,7 @@ impl Recovery {
     /// Whether the controller is notified that the reduction is over: not after a timeout, which is over with the
     /// first ACK.
     pub(super) fn is_reported(&self) -> bool {
-        self.phase != Phase::Loss || self.go_back_n
+        self.phase != Phase::Loss || self.beginning == Beginning::LossEvent
     }
 
     /// Nothing is reduced any more.

@@ -82,6 +82,11 @@ impl RttEstimator {
         }
     }
 
+    /// The smallest RTT as far as it is known: before the first sample of data that of the handshake.
+    pub(crate) fn shortest(&self) -> Span {
+        if self.minimum == Span::MAX && self.has_sample { self.smoothed } else { self.minimum }
+    }
+
     pub(crate) fn has_sample(&self) -> bool {
         self.has_sample
     }

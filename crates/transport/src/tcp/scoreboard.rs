@@ -228,16 +228,16 @@ impl Scoreboard {
     }
 
     /// The highest SACKed number.
-    fn highest_sacked(&self) -> Option<u64> {
+    pub(crate) fn highest_sacked(&self) -> Option<u64> {
         if self.sacked_count == 0 {
             return None;
         }
         self.holes.as_ref().and_then(|holes| holes.highest_sacked.first().copied())
     }
 
-    /// From now on what becomes of each segment is reported; nothing was sent yet.
-    pub(crate) fn report_segments(&mut self) {
-        self.reports = Some(Box::default());
+    /// From now on the loss of each segment is reported, and its delivery where `deliveries`; nothing was sent yet.
+    pub(crate) fn report_segments(&mut self, deliveries: bool) {
+        self.reports = Some(Box::new(SegmentReports::new(deliveries)));
     }
 
     /// The reports of each segment, if there are any.
@@ -253,10 +253,26 @@ impl Scoreboard {
 
     /// Lets the processor fetch what an ACK looks up first.
     pub(crate) fn prefetch(&self) {
-        prefetch_index(self.segments.as_slices().0, 0);
+        let (front, back) = self.segments.as_slices();
+        // Two: what an ACK covers may lie in both.
+        prefetch_index(front, 0);
+        prefetch_index(front, 2);
+        // Where the next segment will stand.
+        let last = if back.is_empty() { front } else { back };
+        prefetch_index(last, last.len());
         if let Some(holes) = self.holes.as_deref().filter(|_| self.sacked_count > 0) {
             prefetch_index(slice::from_ref(holes), 0);
             prefetch_index(slice::from_ref(&holes.lost_again), 0);
+        }
+    }
+
+    /// Lets the processor fetch what is known of segments out of order. What refers to it should be there already.
+    #[inline]
+    pub(crate) fn prefetch_holes(&self) {
+        if let Some(holes) = self.holes.as_deref().filter(|_| self.sacked_count > 0) {
+            holes.sacked.prefetch();
+            prefetch_index(&holes.highest_sacked, 0);
+            prefetch_index(holes.resent.as_slices().0, 0);
         }
     }
 
@@ -290,7 +306,7 @@ impl Scoreboard {
     pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span) -> AckSummary {
         if ack.sack.is_empty()
             && self.sacked_count == 0
-            && self.reports.is_none()
+            && self.reports.as_deref().is_none_or(|reports| !reports.has_deliveries())
             && let Some(summary) = self.apply_in_order(ack.cumulative, now)
         {
             return summary;
@@ -454,6 +470,23 @@ impl Scoreboard {
         }
     }
 
+    /// The lowest segment from `from` on that has SACKed ones above it and is neither SACKed nor lost (RFC 6675,
+    /// NextSeg rule 3).
+    pub(crate) fn next_hole(&self, from: u64) -> Option<u64> {
+        let end = self.highest_sacked()?;
+        let mut numbers = from.max(self.first)..end;
+        numbers.find(|&number| self.segments[self.index(number)].flags & (SACKED | LOST | RETRANSMITTED) == 0)
+    }
+
+    /// Segment `number` leaves again and is in flight twice, though it is not known to be lost (RFC 6675, SetPipe,
+    /// b).
+    pub(crate) fn resend_hole(&mut self, number: u64, now: Time, state: DeliveryState) {
+        let index = self.index(number);
+        let segment = &mut self.segments[index];
+        *segment = Sent::new(now, state, segment.flags & !APPLICATION_LIMITED | AMBIGUOUS | RETRANSMITTED);
+        self.retransmitted_count += 1;
+    }
+
     /// Segment `number` leaves again. It need not be lost: a tail loss probe resends on suspicion.
     pub(crate) fn resend(&mut self, number: u64, now: Time, state: DeliveryState, track: bool) {
         let index = self.index(number);
@@ -510,12 +543,14 @@ impl Scoreboard {
 
     /// Recounts everything from the flags: what the counters must equal.
     #[cfg(test)]
-    pub(crate) fn check(&self, sack: bool) {
+    pub(crate) fn check(&self, sack: bool, resends_holes: bool) {
         let count = |mask: u32, value: u32| self.segments.iter().filter(|s| s.flags & mask == value).count() as u32;
         assert_eq!(self.lost_count, count(LOST, LOST), "lost");
         assert_eq!(self.retransmitted_count, count(RETRANSMITTED, RETRANSMITTED), "retransmitted");
         assert_eq!(self.to_retransmit, count(LOST | RETRANSMITTED, LOST), "to retransmit");
-        assert_eq!(count(LOST | RETRANSMITTED, RETRANSMITTED), 0, "what was retransmitted was lost");
+        let unlost = count(LOST | RETRANSMITTED, RETRANSMITTED);
+        assert!(resends_holes || unlost == 0, "what was retransmitted was lost");
+        assert!(self.in_flight() <= self.outstanding() + unlost, "twice in flight is only what was sent again unlost");
         assert_eq!(count(SACKED | LOST, SACKED | LOST), 0, "nothing is both SACKed and lost");
         if sack {
             assert_eq!(self.sacked_count, count(SACKED, SACKED), "SACKed");

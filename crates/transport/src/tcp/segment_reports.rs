@@ -8,6 +8,8 @@ use control::{SegmentReport, SentState};
 /// The reports of one flow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SegmentReports {
+    /// Segments delivered are reported, not lost ones alone.
+    deliveries: bool,
     /// The number that the first of `states` has.
     first: u64,
     /// The state at the last transmission of each outstanding segment.
@@ -18,6 +20,16 @@ pub(super) struct SegmentReports {
 }
 
 impl SegmentReports {
+    /// Reports of lost segments, and of `deliveries` as well.
+    pub(super) fn new(deliveries: bool) -> Self {
+        Self { deliveries, ..Self::default() }
+    }
+
+    /// Whether segments delivered are reported.
+    pub(super) fn has_deliveries(&self) -> bool {
+        self.deliveries
+    }
+
     /// Segment `number`, the next new one or one that is outstanding, leaves in `state`.
     pub(super) fn on_sent(&mut self, number: u64, state: SentState) {
         let index = self.index(number);
@@ -30,8 +42,10 @@ impl SegmentReports {
     /// Segment `number` was delivered.
     #[inline(never)]
     pub(super) fn on_delivered(&mut self, number: u64, retransmitted: bool) {
-        let report = self.report(number, retransmitted);
-        self.delivered.extend(report);
+        if self.deliveries {
+            let report = self.report(number, retransmitted);
+            self.delivered.extend(report);
+        }
     }
 
     /// Segment `number` is deemed lost.
@@ -53,8 +67,9 @@ impl SegmentReports {
 
     /// Nothing below `number` is outstanding any more.
     pub(super) fn remove_below(&mut self, number: u64) {
-        let settled = self.index(number).min(self.states.len());
-        self.states.drain(..settled);
+        while self.first < number && self.states.pop_front().is_some() {
+            self.first += 1;
+        }
         self.first = number;
     }
 

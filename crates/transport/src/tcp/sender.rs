@@ -1,7 +1,7 @@
-//! The sending half of a TCP connection: what leaves, and when.
+//! The sending half of a TCP connection: its state, its controller and its timers.
 //!
-//! How acknowledgements are processed is in `acknowledge.rs`, what a loss, a mark or a timeout leads to in
-//! `congestion.rs`, and what becomes of an unused window in `idle.rs`.
+//! Which segment leaves next is in `transmit.rs`, how acknowledgements are processed in `acknowledge.rs`, what a loss,
+//! a mark or a timeout leads to in `congestion.rs`, and what becomes of an unused window in `idle.rs`.
 
 mod acknowledge;
 mod congestion;
@@ -10,12 +10,13 @@ mod idle;
 mod property;
 mod state;
 mod trains;
+mod transmit;
 
 pub use state::SenderState;
 
 use std::sync::Arc;
 
-use control::{Context, Controller, ParameterError, Parameters, RESOLUTION, Restart, SentState, Transmission, Wants};
+use control::{Context, Controller, ParameterError, Parameters, RESOLUTION, Reports, Restart, Wants};
 use prefetch_index::prefetch_index;
 use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
@@ -32,9 +33,8 @@ use super::timers::{Causes, Timers};
 use super::usage::Usage;
 use crate::application::{Application, Backlog};
 use crate::counters::SenderCounters;
-use crate::journal::{Event, Journal};
 use crate::segment::Data;
-use crate::{EcnMode, IdleRestart, Options};
+use crate::{EcnMode, Options};
 
 /// The least wait before a probe (RFC 8985 leaves it open; Linux waits two timer ticks).
 const PROBE_MIN: Span = Span::from_millis(2);
@@ -58,22 +58,6 @@ struct Rare {
     timeouts: u32,
     recoveries: u32,
     spurious: u32,
-}
-
-/// A segment that leaves, in two registers: a [`Data`] passed through memory, piece by piece, would be waited for.
-#[derive(Clone, Copy, Debug)]
-struct Leaving {
-    sequence: u64,
-    how: How,
-}
-
-/// In what role a segment leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
-    New,
-    /// New, and it announces a reduction (CWR, RFC 3168).
-    NewAnnouncing,
-    Again,
 }
 
 /// The sender of one connection.
@@ -150,8 +134,8 @@ impl Sender {
         }
         let wants = controller.wants();
         let mut board = Scoreboard::default();
-        if wants.segments {
-            board.report_segments();
+        if wants.segments.any() {
+            board.report_segments(wants.segments == Reports::All);
         }
         Self {
             board,
@@ -259,6 +243,7 @@ impl Sender {
             segment_size: self.options.segment_size,
             initial_window: f64::from(self.options.initial_window),
             restart,
+            departure: self.pacer.next(),
             random: &mut self.random,
         };
         event(self.controller.as_mut(), &mut cx);
@@ -285,7 +270,7 @@ impl Sender {
         self.pacer.set_quantum(self.controller.send_quantum());
         // A controller whose flow is over sleeps, and one that names the present again would stop the time.
         let over = self.board.outstanding() == 0 && self.backlog.is_over(self.board.next());
-        let at = self.controller.poll_timeout().filter(|_| self.wants.timer && !over);
+        let at = if self.wants.timer && !over { self.controller.poll_timeout() } else { None };
         self.wake_at = at.map_or(Time::NEVER, |at| at.max(now + RESOLUTION));
     }
 
@@ -295,192 +280,6 @@ impl Sender {
         let bits = 8.0 * self.options.segment_size.get() as f64;
         // Slower than any timeout is slow enough, and not standing still.
         (rtt > 0.0).then(|| Rate::from_bits_per_second((window * bits / rtt).max(1.0) as u64))
-    }
-
-    /// The next segment that leaves now, if one does. Call until it answers `None`: only then is the timer set.
-    pub fn poll_transmit(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
-        if self.train_is_ready && self.train > 0 {
-            return Some(self.send_ready(now));
-        }
-        let leaving =
-            if self.probe.take_pending() { self.send_probe(now, journal) } else { self.next_segment(now, journal) };
-        if leaving.is_none() {
-            self.note_usage(now);
-            if let Some(causes) = self.timers.take_stale() {
-                self.arm(now, causes);
-            }
-        }
-        Some(self.leave(now, leaving?))
-    }
-
-    /// Nothing more leaves now: remembers whether the window is the reason.
-    fn note_usage(&mut self, now: Time) {
-        self.train = 0;
-        let limited = self.blocked == Blocked::Window;
-        if limited || self.last_sent_at == now {
-            self.usage.note(limited, self.board.first(), self.board.next());
-            if self.options.idle_restart == IdleRestart::Linux {
-                self.note_unused_window(now);
-            }
-        }
-    }
-
-    fn next_segment(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
-        let in_flight = self.board.in_flight();
-        if in_flight >= self.recovery.limit(self.window) {
-            self.blocked = Blocked::Window;
-            return None;
-        }
-        let lost = if self.forward_rto.sends_new() { None } else { self.board.next_lost() };
-        if lost.is_none()
-            && let Some(reason) = self.withholds_new(now, in_flight)
-        {
-            if self.forward_rto.sends_new() && self.board.next() == self.recovery.point() {
-                // There was no new segment after all.
-                self.forward_rto.end();
-                return self.next_segment(now, journal);
-            }
-            self.blocked = reason;
-            return None;
-        }
-        if self.pacer.blocks(now) {
-            self.blocked = Blocked::Pace;
-            return None;
-        }
-        Some(match lost {
-            Some(sequence) => {
-                self.retransmit(now, sequence, journal);
-                Leaving { sequence, how: How::Again }
-            }
-            None if self.waits_for_train(now, in_flight) => {
-                self.blocked = Blocked::Window;
-                return None;
-            }
-            None => {
-                let leaving = self.send_new(now);
-                self.look_for_train();
-                leaving
-            }
-        })
-    }
-
-    /// A new segment leaves: whether more may do so at once, as far as the answer is plain.
-    #[inline]
-    fn look_for_train(&mut self) {
-        let plain = self.recovery.phase() == Phase::Open && !self.pacer.is_on() && !self.forward_rto.sends_new();
-        if !plain || self.wants.sent || self.wants.segments {
-            return;
-        }
-        let window = self.recovery.limit(self.window).saturating_sub(self.board.in_flight());
-        let receiver = self.peer_window.saturating_sub(self.board.outstanding());
-        let ready = window.min(receiver).min(self.backlog.left_at_once(self.board.next()));
-        if !self.options.segmentation_offload {
-            self.train = ready;
-        }
-        self.train_is_ready = self.train <= ready;
-    }
-
-    /// One of the segments leaves that were found to be ready.
-    #[inline]
-    fn send_ready(&mut self, now: Time) -> Data {
-        self.train -= 1;
-        let sequence = self.board.next();
-        self.board.push(now, self.delivery.state());
-        self.leave(now, Leaving { sequence, how: How::New })
-    }
-
-    /// Why no new segment leaves although the window has room, if none does.
-    fn withholds_new(&mut self, now: Time, in_flight: u32) -> Option<Blocked> {
-        let next = self.board.next();
-        if self.board.outstanding() >= self.peer_window {
-            return Some(Blocked::Receiver);
-        }
-        let disorder = self.recovery.phase() == Phase::Disorder;
-        if disorder && !self.options.limited_transmit && self.board.outstanding() >= self.window {
-            return Some(Blocked::Window);
-        }
-        if next >= self.backlog.written(now, next) {
-            self.delivery.application_limits(in_flight);
-            return Some(Blocked::Application);
-        }
-        None
-    }
-
-    /// Whether the application has written a segment that the receive window lets leave.
-    fn has_new_data(&mut self, now: Time) -> bool {
-        let next = self.board.next();
-        next < self.backlog.written(now, next) && self.board.outstanding() < self.peer_window
-    }
-
-    #[inline(always)]
-    fn send_new(&mut self, now: Time) -> Leaving {
-        if self.board.outstanding() == 0 {
-            let idle = now.since(self.last_sent_at);
-            let timeout = self.rtt.timeout(&self.options);
-            if self.options.slow_start_restart && idle > timeout {
-                self.restart_after(now, idle, timeout);
-            }
-            if self.wants.transmit_start {
-                self.notify(now, |controller, cx| controller.on_transmit_start(cx, idle));
-            }
-            self.delivery.restart(now);
-        }
-        let sequence = self.board.next();
-        self.board.push(now, self.delivery.state());
-        self.timers.on_new();
-        Leaving { sequence, how: if self.recovery.take_announcement() { How::NewAnnouncing } else { How::New } }
-    }
-
-    #[inline(never)]
-    fn retransmit(&mut self, now: Time, sequence: u64, journal: &mut dyn Journal) {
-        self.counters.retransmitted += 1;
-        self.board.resend(sequence, now, self.delivery.state(), self.tracks_retransmissions());
-        self.recovery.on_retransmission(now);
-        // The oldest segment gets its full time again, as in BSD and Linux: RFC 6298 leaves it open.
-        self.timers.restart(sequence == self.board.first());
-        journal.note(Event::Retransmission { sequence });
-    }
-
-    /// Whether the loss of a retransmission is found before the timer expires.
-    fn tracks_retransmissions(&self) -> bool {
-        self.options.rack || self.reordering.forward
-    }
-
-    /// A tail loss probe: a new segment if there is one, else the last one again (RFC 8985, section 7.3).
-    #[inline(never)]
-    fn send_probe(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
-        let next = self.board.next();
-        let new = self.has_new_data(now);
-        let repeated = if new { None } else { Some(self.board.last_unsacked()?) };
-        journal.note(Event::TailLossProbe { sequence: repeated.unwrap_or(next) });
-        let leaving = if let Some(sequence) = repeated {
-            self.counters.retransmitted += 1;
-            self.board.resend(sequence, now, self.delivery.state(), self.tracks_retransmissions());
-            Leaving { sequence, how: How::Again }
-        } else {
-            self.send_new(now)
-        };
-        self.probe.on_sent(self.board.next(), repeated);
-        // Then the retransmission timer runs (RFC 8985, section 7.3).
-        self.timers.set_timeout(now + self.rtt.timeout(&self.options));
-        Some(leaving)
-    }
-
-    /// What every transmission has in common.
-    #[inline]
-    fn leave(&mut self, now: Time, Leaving { sequence, how }: Leaving) -> Data {
-        let (retransmission, reduced) = (how == How::Again, how == How::NewAnnouncing);
-        let payload = self.backlog.payload(sequence);
-        self.recovery.on_sent();
-        if self.pacer.is_on() {
-            self.pacer.on_sent(now, Bytes::new(payload.into()));
-        }
-        self.last_sent_at = now;
-        if self.wants.sent || self.wants.segments {
-            self.report_sent(now, sequence, retransmission);
-        }
-        let push = self.backlog.is_last_written(sequence, now);
-        Data { sequence, timestamp: now, payload, retransmission, reduced, push }
     }
 
     /// Sets the timer if anything is outstanding: as tail loss probe where one may be sent (RFC 8985, section 7.2),
@@ -516,27 +315,6 @@ impl Sender {
         self.board.sent_at(self.board.first()).unwrap_or(now) + timeout
     }
 
-    /// Remembers in what state segment `sequence` leaves, and tells a controller that wants to know.
-    #[inline(never)]
-    fn report_sent(&mut self, now: Time, sequence: u64, retransmission: bool) {
-        let state = SentState {
-            at: now,
-            delivered: self.delivery.delivered(),
-            lost: self.lost,
-            marked: self.marked,
-            in_flight: self.board.in_flight(),
-            application_limited: self.delivery.is_application_limited(),
-        };
-        if let Some(reports) = self.board.reports() {
-            reports.on_sent(sequence, state);
-        }
-        if self.wants.sent {
-            let SentState { in_flight, application_limited, .. } = state;
-            let sent = Transmission { sequence, retransmission, in_flight, application_limited };
-            self.notify(now, |controller, cx| controller.on_sent(cx, &sent));
-        }
-    }
-
     /// When to call [`on_timeout`](Self::on_timeout), at the latest. Valid once nothing more leaves.
     pub fn poll_timeout(&self) -> Option<Time> {
         let timers = self.timers.next().min(self.wake_at);
@@ -563,6 +341,12 @@ impl Sender {
         let bytes = controller.cast::<u8>().addr().wrapping_sub(nothing.as_ptr().addr());
         prefetch_index(nothing, bytes);
         prefetch_index(nothing, bytes.wrapping_add(64));
+    }
+
+    /// Lets it fetch what that refers to in turn.
+    #[inline]
+    pub fn prefetch_holes(&self) {
+        self.board.prefetch_holes();
     }
 
     /// The controller, for its window, threshold and probes.

@@ -20,6 +20,11 @@ impl Retransmissions {
         Self { from, first_at: Time::NEVER, unreported: 0 }
     }
 
+    /// None of a further reduction, which begins at the cumulative point `from`, while the first of all still counts.
+    pub(super) fn anew(self, from: u64) -> Self {
+        Self { from, unreported: 0, ..self }
+    }
+
     /// A segment leaves again.
     pub(super) fn on_sent(&mut self, now: Time) {
         self.unreported += 1;

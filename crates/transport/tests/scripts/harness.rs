@@ -328,6 +328,14 @@ impl SenderScript {
         self
     }
 
+    /// The controller's slow-start threshold is `threshold`.
+    #[track_caller]
+    pub(crate) fn threshold_is(&mut self, threshold: f64) -> &mut Self {
+        let found = self.sender.controller().slow_start_threshold();
+        self.expect(format!("the threshold is {threshold}"), found == threshold, || format!("but it is {found}"));
+        self
+    }
+
     /// `count` segments are in flight.
     #[track_caller]
     pub(crate) fn in_flight(&mut self, count: u32) -> &mut Self {

@@ -23,6 +23,17 @@ fn two_round_trips_after_the_last_ack_a_probe_leaves_and_then_the_timeout_runs()
     s.at(360).leaves_again(4).phase(Phase::Loss);
 }
 
+// RFC 8985, section 6.2, step 2: a probe that arrives after the handshake's round trip is not taken for its original,
+// although no sample of data has shown how short an RTT may be. Before, the timeout at 280 ms was waited for.
+#[test]
+fn the_sack_of_a_probe_shows_the_loss_of_a_whole_first_flight() {
+    let options = Options { handshake: true, receive_window: 3, ..probing() };
+    let mut s = SenderScript::new(options, 3.0);
+    s.at(40).leave(0..3).timer_at(120).at(120).leaves_again(2).nothing_leaves();
+    s.at(160).arrives(ack(0).window(3).sack(2, 3)).leaves_again(0).nothing_leaves().phase(Phase::Recovery);
+    s.at(200).arrives(ack(1).window(2).sack(2, 3)).leaves_again(1);
+}
+
 #[test]
 fn new_data_postpones_the_probe() {
     let mut s = SenderScript::new(Options { receive_window: 100, ..probing() }, 4.0);

@@ -1,6 +1,6 @@
 //! Fast retransmit and fast recovery (RFC 5681, 6582, 6675, 6937).
 
-use transport::{Application, Options, Phase, Reduction};
+use transport::{Application, Options, Phase, Reduction, Retransmits};
 use units::Bytes;
 
 use crate::harness::{Notice, SenderScript, ack, plain};
@@ -104,6 +104,55 @@ fn several_losses_in_one_window_reduce_it_once() {
     s.arrives(ack(0).sack(5, 8).sack(3, 4).sack(1, 2)).leaves_again(2).leaves_again(4).nothing_leaves().in_flight(5);
     s.at(80).arrives(ack(2).sack(5, 10).sack(3, 4)).leave(10..13).phase(Phase::Recovery);
     s.arrives(ack(4).sack(5, 10)).leaves(13).arrives(ack(10)).leaves(14).phase(Phase::Open);
+    assert_eq!((losses(&s), s.counters().recoveries, s.counters().lost), (1, 1, 3));
+}
+
+/// A transfer of ten segments of which 0 and 8 are lost, until the SACK of 9: five segments may be in flight.
+fn lossy_tail(retransmits: Retransmits) -> SenderScript {
+    let options = Options { limited_transmit: false, retransmits, ..plain() };
+    let mut s = SenderScript::with(options, 10.0, Application::Finite(Bytes::new(10_000)));
+    s.leave(0..10).at(40).sacks(0, 1..3).nothing_leaves().arrives(ack(0).sack(1, 4)).leaves_again(0).nothing_leaves();
+    s.in_flight(7).sacks_from(0, 1, 5..7).nothing_leaves().in_flight(5);
+    s
+}
+
+// RFC 6675, section 4, NextSeg, rules 3 and 4.
+#[test]
+fn what_is_not_lost_is_sent_again_as_a_last_resort() {
+    let mut s = lossy_tail(Retransmits::NextSeg);
+    // Nothing is lost, new or a hole: the highest segment, once in this recovery. The pipe does not count it.
+    s.arrives(ack(0).sack(1, 7)).leaves_again(9).nothing_leaves().in_flight(4);
+    s.arrives(ack(0).sack(1, 8)).nothing_leaves().in_flight(3);
+    // 8 has one SACKed segment above it: it may have been lost, and the pipe counts it twice.
+    s.arrives(ack(0).sack(9, 10).sack(1, 8)).leaves_again(8).nothing_leaves().in_flight(3);
+    s.at(80).arrives(ack(8).sack(9, 10)).nothing_leaves().phase(Phase::Recovery);
+    s.arrives(ack(10)).phase(Phase::Open).no_timer();
+    assert_eq!((s.counters().timeouts, s.counters().lost, s.counters().retransmitted), (0, 1, 3));
+}
+
+#[test]
+fn without_last_resorts_the_tail_waits_for_the_timeout() {
+    let mut s = lossy_tail(Retransmits::Lost);
+    s.sacks_from(0, 1, 7..9).arrives(ack(0).sack(9, 10).sack(1, 8)).nothing_leaves();
+    s.at(80).arrives(ack(8).sack(9, 10)).nothing_leaves().phase(Phase::Recovery);
+    s.timer().leaves_again(8).phase(Phase::Loss);
+}
+
+// FreeBSD before version 13: tcp_sack_output gives out every hole below snd_fack.
+#[test]
+fn in_recovery_every_hole_below_the_highest_sack_is_lost_where_the_stack_says_so() {
+    let options = Options { limited_transmit: false, retransmits: Retransmits::Holes, ..plain() };
+    let mut s = SenderScript::new(options, 10.0);
+    // 0, 2 and 8 are lost. The first three SACKs begin recovery; then 2, with two above it, is lost as well.
+    s.leave(0..10).at(40).arrives(ack(0).sack(1, 2)).arrives(ack(0).sack(3, 4).sack(1, 2)).nothing_leaves();
+    s.arrives(ack(0).sack(3, 5).sack(1, 2)).leaves_again(0).nothing_leaves().in_flight(6);
+    s.arrives(ack(0).sack(3, 6).sack(1, 2)).nothing_leaves().in_flight(5);
+    s.arrives(ack(0).sack(3, 7).sack(1, 2)).leaves_again(2).nothing_leaves().in_flight(5);
+    s.arrives(ack(0).sack(3, 8).sack(1, 2)).leaves(10).nothing_leaves();
+    // 11 outstanding, 7 SACKed, 3 lost, 2 sent again: 3, and the aim is 5.
+    s.arrives(ack(0).sack(9, 10).sack(3, 8).sack(1, 2)).leaves_again(8).leaves(11).nothing_leaves().in_flight(5);
+    // 10 is missing, above the recovery point: one SACK is no evidence.
+    s.at(80).arrives(ack(10).sack(11, 12)).phase(Phase::Disorder);
     assert_eq!((losses(&s), s.counters().recoveries, s.counters().lost), (1, 1, 3));
 }
 

@@ -1,6 +1,7 @@
 //! Reordering, and reductions found spurious (RFC 8985, RFC 3522, RFC 3708, RFC 4015).
 
-use transport::{Options, Phase};
+use transport::{Application, Options, Pace, Phase, Reduction};
+use units::{Bytes, Time};
 
 use crate::harness::{Notice, SenderScript, ack, plain};
 
@@ -30,6 +31,23 @@ fn rack_gives_a_late_segment_a_quarter_of_the_smallest_rtt() {
     let mut s = SenderScript::new(rack(), 4.0);
     s.leave(0..4).at(40).arrives(ack(0).sack(1, 2)).nothing_leaves().timer_at(50);
     s.at(50).leaves_again(0).phase(Phase::Recovery);
+}
+
+// RFC 8985, section 6.2, step 5: the timer waits for the last suspect, so that recovery begins with what is in flight
+// once all are lost, and by proportional rate reduction with one retransmission. Before, the timer of the first began
+// it with 9 in flight, and with the eight others lost as many left at once.
+#[test]
+fn the_timer_of_rack_finds_all_suspects_at_once() {
+    let pace = Pace::new(vec![(Time::ZERO, "8mbit".parse().unwrap())], Bytes::new(1000), None);
+    let options = Options { receive_window: 11, reduction: Reduction::ProportionalRate, ..rack() };
+    let mut s = SenderScript::with(options, 20.0, Application::Paced(pace));
+    // One every millisecond; 9 is SACKed 40 ms after it left.
+    for number in 0..11 {
+        s.at(number).leaves(number);
+    }
+    s.at(49).arrives(ack(0).sack(9, 10).window(11)).nothing_leaves().timer_at(58);
+    s.at(58).leaves_again(0).nothing_leaves().phase(Phase::Recovery);
+    assert_eq!(s.counters().lost, 9);
 }
 
 #[test]
@@ -168,8 +186,8 @@ fn a_spurious_timeout_without_reordering_makes_rack_wait_no_longer() {
 fn a_late_segment_prolongs_the_patience_of_rack() {
     let mut s = SenderScript::new(rack(), 1.0);
     s.leaves(0).window(2.0).at(2).arrives(ack(0)).leaves(1).window(3.0).at(4).arrives(ack(0)).leaves(2);
-    // 2 took 40 ms, the reordering window is 10 ms: 0 is due at 50 ms.
-    s.at(44).arrives(ack(0).sack(2, 3)).nothing_leaves().timer_at(50);
+    // 2 took 40 ms, the reordering window is 10 ms: 0 is due at 50 ms, and 1, the last suspect, at 52 ms.
+    s.at(44).arrives(ack(0).sack(2, 3)).nothing_leaves().timer_at(52);
     // 0 took 48 ms: 1 is due 58 ms after it left.
     s.at(48).arrives(ack(1).sack(2, 3)).leaves(3).timer_at(60);
 }

@@ -164,3 +164,15 @@ fn a_train_waits_for_a_millisecond_at_most_and_for_no_late_ack() {
     let mut s = SenderScript::with(options, 40.0, Application::Finite(Bytes::new(42_000)));
     s.leave(0..40).at(10).arrives(ack(1)).leaves(40).arrives(ack(2)).leaves(41);
 }
+
+// As tcp_tso_should_defer since Linux 6.18. Before, a train waited from half a round trip on: at 15 ms.
+#[test]
+fn a_train_waits_only_where_the_next_ack_is_due_within_a_millisecond() {
+    let options = Options { segmentation_offload: true, duplicate_threshold: 16, ..plain() };
+    let mut s = SenderScript::new(options, 20.0);
+    // Segments 20 to 39 leave at 10 ms, and their ACK is due at 20 ms; with samples of 5 ms at 19.4 and then 18.8 ms.
+    s.leave(0..20).at(10).arrives(ack(20)).leave(20..40);
+    s.at(15).arrives(ack(20).sack(21, 22)).leaves(40).arrives(ack(20).sack(21, 23)).leaves(41);
+    // With samples of 8 ms it is due at 18.7, and then at 18.6 ms.
+    s.at(18).arrives(ack(20).sack(21, 24)).leaves(42).arrives(ack(20).sack(21, 25)).nothing_leaves();
+}

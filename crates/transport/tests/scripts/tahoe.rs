@@ -119,7 +119,8 @@ fn a_lost_retransmission_takes_a_timeout() {
     s.at(80);
     duplicates(&mut s, 0, 3);
     s.timer_at(3040).timer().leaves_again(0).nothing_leaves().phase(Phase::Loss).timer_at(9040);
-    assert!(matches!(s.news()[..], [Notice::Loss(_), Notice::Timeout(loss)] if loss.again));
+    // It is the first time that the timer sends 0 again (RFC 5681, section 3.1, equation 4).
+    assert!(matches!(s.news()[..], [Notice::Loss(_), Notice::Timeout(loss)] if !loss.again));
     s.at(3080).arrives(ack(8)).leaves(8).phase(Phase::Open);
     assert!(matches!(s.last_notice(), Notice::Ack(_)), "the end of the repair after a timeout is not a recovery");
 }

@@ -93,6 +93,65 @@ fn a_timeout_after_recovery_reduces_again() {
     assert!(matches!(s.last_notice(), Notice::Timeout(loss) if !loss.again));
 }
 
+// RFC 5681, section 3.1, equation 4, and tcp_enter_loss in Linux: the timer has not sent that segment again yet.
+// Before, the threshold stayed at 8.
+#[test]
+fn a_timeout_after_progress_in_the_repair_of_another_reduces_again() {
+    let mut s = SenderScript::newreno(Options { initial_window: 16, ..plain() });
+    s.leave(0..16).at(1000).leaves_again(0).window_is(1.0).threshold_is(8.0);
+    s.at(1040).arrives(ack(1)).leaves_again(1).leaves_again(2).window_is(2.0);
+    s.at(1080).arrives(ack(3));
+    for number in 3..7 {
+        s.leaves_again(number);
+    }
+    // All were sent twice: no sample ends the back-off, so that the timer runs for 2 s, and then for 4.
+    s.window_is(4.0).timer_at(3080).at(3080).leaves_again(3).nothing_leaves().window_is(1.0).threshold_is(2.0);
+    s.timer_at(7080).at(7080).leaves_again(3).threshold_is(2.0);
+}
+
+#[test]
+fn a_row_of_timeouts_without_progress_reduces_once() {
+    let mut s = SenderScript::new(plain(), 16.0);
+    s.leave(0..16).at(1000).leaves_again(0).window(4.0).at(1040).arrives(ack(1)).all();
+    s.timer().leaves_again(1).timer().leaves_again(1);
+    let again = s.news().iter().map(|notice| matches!(notice, Notice::Timeout(loss) if loss.again)).collect::<Vec<_>>();
+    assert_eq!(again, [false, false, true]);
+}
+
+// tcp_timer_rexmt of FreeBSD 9 and 4.3BSD, enter_loss of TCP/Linux in ns-2: half of 16, then half of a window of one,
+// but at least two. And two reductions are not undone, as FreeBSD forgets what was before the first.
+#[test]
+fn every_timeout_of_a_row_reduces_where_the_stack_says_so() {
+    let base = Options { initial_window: 16, timestamps: true, undo: true, ..plain() };
+    for (every_timeout_reduces, threshold, spurious) in [(false, 8.0, 1), (true, 2.0, 0)] {
+        let mut s = SenderScript::newreno(Options { every_timeout_reduces, ..base.clone() });
+        s.leave(0..16).at(1000).leaves_again(0).threshold_is(8.0);
+        s.at(3000).leaves_again(0).threshold_is(threshold);
+        s.at(3040).arrives(ack(16).echo(0)).all();
+        assert_eq!(s.counters().spurious, spurious);
+    }
+}
+
+// The same for a timeout in fast recovery: half of 16, half of these 8.
+#[test]
+fn a_timeout_in_recovery_reduces_again_where_the_stack_says_so() {
+    for (every_timeout_reduces, threshold) in [(false, 8.0), (true, 4.0)] {
+        let base = Options { initial_window: 16, limited_transmit: false, ..plain() };
+        let mut s = SenderScript::newreno(Options { every_timeout_reduces, ..base });
+        s.leave(0..16).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0).all();
+        s.threshold_is(8.0).timer().leaves_again(0).threshold_is(threshold);
+    }
+}
+
+// As Linux, where `retrans_stamp` stays: what left between the two timeouts was a retransmission, too.
+#[test]
+fn a_second_reduction_of_a_repair_is_not_undone_by_an_ack_of_what_left_before_it() {
+    let mut s = SenderScript::new(Options { timestamps: true, undo: true, ..plain() }, 16.0);
+    s.leave(0..16).at(1000).leaves_again(0).window(2.0).at(1040).arrives(ack(1).echo(1000));
+    s.leaves_again(1).leaves_again(2).timer().leaves_again(1).arrives(ack(3).echo(1040)).all();
+    assert_eq!(s.counters().spurious, 0);
+}
+
 // As Linux: the round trip of the retransmission has not passed yet.
 #[test]
 fn a_sack_of_what_left_before_the_retransmission_restarts_the_timer() {

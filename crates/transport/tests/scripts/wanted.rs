@@ -1,6 +1,6 @@
 //! What only a controller hears that asks for it.
 
-use control::{SegmentReport, SentState, Transmission, Wants};
+use control::{Reports, SegmentReport, SentState, Transmission, Wants};
 use transport::{Application, Options, Phase, Reduction};
 use units::{Bytes, Span};
 
@@ -55,7 +55,7 @@ fn sending_again_with_nothing_outstanding_tells_the_idle_time() {
 
 /// A controller that asks for a report of each segment.
 fn segments() -> Wants {
-    Wants { segments: true, ..Wants::default() }
+    Wants { segments: Reports::All, ..Wants::default() }
 }
 
 /// A segment sent once at `sent` ms, when `delivered` had arrived, as the one that made `in_flight`.
@@ -89,6 +89,18 @@ fn a_lost_segment_is_reported_with_its_state_when_sent() {
     let rate = last.rate.unwrap();
     assert_eq!((rate.delivered, rate.prior_delivered, rate.is_retransmission), (1, 3, true));
     assert_eq!(rate.sent, Some(sent));
+}
+
+#[test]
+fn of_deliveries_hears_only_a_controller_that_asks_for_them_as_well() {
+    let mut s = wanting(Wants { segments: Reports::Lost, ..Wants::default() }, 4.0);
+    s.leave(0..4).at(40).arrives(ack(1)).leaves(4);
+    assert_eq!(s.news(), []);
+    // 0 left at 0, when nothing had arrived, as the first.
+    assert_eq!(s.last_ack().rate.unwrap().sent, Some(report(0, 0, 0, 1).sent));
+    s.at(80).sacks(1, 2..5).leaves_again(1).leaves(5);
+    assert_eq!(s.news()[0], Notice::Lost(report(1, 0, 0, 2)), "behind no report of a delivery");
+    assert!(s.news().iter().all(|notice| !matches!(notice, Notice::Delivered(_))));
 }
 
 #[test]

@@ -15,7 +15,7 @@ impl Scoreboard {
         *flags |= LOST;
         self.lost_count += 1;
         // A tail loss probe may have sent it again, but that was not counted as a retransmission in flight.
-        self.to_retransmit += 1;
+        self.to_retransmit += u32::from(*flags & RETRANSMITTED == 0);
         let retransmitted = *flags & AMBIGUOUS != 0;
         let holes = self.holes();
         holes.retransmit_cursor = holes.retransmit_cursor.min(number);
@@ -71,7 +71,8 @@ impl Scoreboard {
     }
 
     /// A segment is lost if one sent sufficiently later has arrived (RFC 8985, section 6.2, step 5). Returns how
-    /// many were marked, whether a retransmission was among them, and when the next one would be.
+    /// many were marked, whether a retransmission was among them, and when the last of the other suspects would be: so
+    /// long the timer of RACK waits, and an ACK may find the earlier ones.
     pub(crate) fn detect_by_time(&mut self, now: Time, reordering_window: Span) -> (u32, bool, Option<Time>) {
         let rack = self.rack;
         let patience = rack.rtt + reordering_window;
@@ -88,7 +89,7 @@ impl Scoreboard {
                 }
                 let due = segment.at + patience;
                 if due > now {
-                    next = Some(due);
+                    next = Some(self.last_suspect(cursor) + patience);
                     break;
                 }
                 marked += u32::from(self.mark_lost(cursor));
@@ -107,7 +108,8 @@ impl Scoreboard {
                 }
                 let due = at + patience;
                 if due > now {
-                    next = Some(next.map_or(due, |n| n.min(due)));
+                    let due = self.last_resent_suspect().unwrap_or(at) + patience;
+                    next = Some(next.map_or(due, |n| n.max(due)));
                     break;
                 }
                 self.lose_again(number);
@@ -117,6 +119,35 @@ impl Scoreboard {
             self.holes().resent.pop_front();
         }
         (marked, again, next)
+    }
+
+    /// When the last segment left of those sent once that RACK suspects, of which `first` is one.
+    #[inline(never)]
+    fn last_suspect(&self, first: u64) -> Time {
+        let rack = self.rack;
+        let sent_once = |number: u64| self.segments[self.index(number)].flags & AMBIGUOUS == 0;
+        let outstanding = (first..self.next()).contains(&rack.sequence);
+        // Behind a retransmission all that left before it is suspect, whatever its number.
+        let mut number = if outstanding && sent_once(rack.sequence) { rack.sequence } else { self.next() - 1 };
+        while number > first {
+            if let Some((start, _)) = self.holes.as_ref().and_then(|holes| holes.sacked.containing(number)) {
+                number = start - 1;
+                continue;
+            }
+            let segment = &self.segments[self.index(number)];
+            if segment.flags & (LOST | AMBIGUOUS) == 0 && (segment.at, number) < (rack.sent_at, rack.sequence) {
+                break;
+            }
+            number -= 1;
+        }
+        self.segments[self.index(number)].at
+    }
+
+    /// The same of those sent again.
+    fn last_resent_suspect(&self) -> Option<Time> {
+        let rack = (self.rack.sent_at, self.rack.sequence);
+        let mut resent = self.holes.as_ref()?.resent.iter().rev();
+        resent.find(|one| (one.at, one.number) < rack && self.awaits(one.number, one.at)).map(|one| one.at)
     }
 
     fn first_resent(&self) -> Option<Resent> {

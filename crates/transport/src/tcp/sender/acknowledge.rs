@@ -28,12 +28,12 @@ impl Sender {
         self.train_is_ready = false;
         let in_flight_before = self.board.in_flight();
         let had_duplicates = self.board.sacked_count() > 0;
-        let mut summary = self.board.apply(ack, now, self.rtt.minimum);
+        let mut summary = self.board.apply(ack, now, self.rtt.shortest());
         self.peer_window = ack.window;
         let mut newly_lost = if self.options.sack { 0 } else { self.count_duplicates(&mut summary) };
         let sample = self.take_samples(now, ack, &summary);
         let rate = self.delivery_rate(now, &summary);
-        let sent = if self.wants.segments { self.state_when_sent(&summary) } else { None };
+        let sent = if self.wants.segments.any() { self.state_when_sent(&summary) } else { None };
         let round_start = self.round_ends();
         let newly_marked = self.count_marks(ack);
         if self.options.sack {
@@ -74,7 +74,7 @@ impl Sender {
             newly_marked,
             ..self.state_after(ack, &summary)
         };
-        if let Some(rate) = signal.rate.as_mut().filter(|_| self.wants.segments) {
+        if let Some(rate) = signal.rate.as_mut().filter(|_| self.wants.segments.any()) {
             rate.sent = sent;
         }
         if grows {
@@ -101,7 +101,7 @@ impl Sender {
             return;
         }
         let in_flight_before = self.board.in_flight();
-        let summary = self.board.apply(ack, now, self.rtt.minimum);
+        let summary = self.board.apply(ack, now, self.rtt.shortest());
         self.delivery.on_delivered(now, summary.delivered);
         self.observe_reordering(ack, &summary);
         let mut newly_lost = self.detect_losses(now);
@@ -257,17 +257,23 @@ impl Sender {
     }
 
     /// Loss detection by time or by count. Returns how many segments are newly deemed lost.
+    #[inline]
     fn detect_losses(&mut self, now: Time) -> u32 {
-        let nothing_sacked = self.board.sacked_count() == 0;
+        // In order, and nothing was sent again that could have overtaken anything.
+        let in_order = self.board.sacked_count() == 0 && self.recovery.phase() == Phase::Open;
+        if in_order { 0 } else { self.detect_disorderly(now) }
+    }
+
+    #[inline(never)]
+    fn detect_disorderly(&mut self, now: Time) -> u32 {
         if self.options.rack {
-            // In order, and nothing was sent again that could have overtaken anything.
-            let in_order = nothing_sacked && self.recovery.phase() == Phase::Open;
-            return if in_order { 0 } else { self.detect_by_time(now) };
+            return self.detect_by_time(now);
         }
-        if nothing_sacked || self.recovery.phase() == Phase::Loss {
+        if self.board.sacked_count() == 0 || self.recovery.phase() == Phase::Loss {
             return 0;
         }
-        let threshold = self.reordering.threshold;
+        let recovering = self.recovery.phase() == Phase::Recovery && !self.recovery.is_complete(self.board.first());
+        let threshold = if recovering && self.retransmits_holes() { 1 } else { self.reordering.threshold };
         if self.reordering.forward {
             self.board.detect_forward(threshold)
         } else {
@@ -278,7 +284,7 @@ impl Sender {
     /// RACK (RFC 8985, section 6.2). Returns how many segments are newly deemed lost.
     pub(super) fn detect_by_time(&mut self, now: Time) -> u32 {
         let evidence = self.recovery.is_repairing() || self.board.sacked_count() >= self.reordering.threshold;
-        let window = self.reordering.window(evidence, self.rtt.minimum, self.rtt.smoothed);
+        let window = self.reordering.window(evidence, self.rtt.shortest(), self.rtt.smoothed);
         let (lost, again, next) = self.board.detect_by_time(now, window);
         self.timers.set_reordering(next);
         self.lost_again = again;
@@ -288,7 +294,7 @@ impl Sender {
     /// Reports to a controller that asks for it what became of segments, delivered ones first.
     #[inline]
     pub(super) fn report_segments(&mut self, now: Time) {
-        if self.wants.segments {
+        if self.wants.segments.any() {
             self.report_all(now);
         }
     }
@@ -341,21 +347,21 @@ impl Sender {
     /// Eifel detection by timestamps (RFC 3522) and detection by duplicate SACKs (RFC 3708).
     #[inline]
     fn is_spurious(&mut self, ack: &Acknowledgement, summary: &AckSummary) -> bool {
-        self.recovery.undo_mut().is_some() && self.shows_spurious(ack, summary)
+        let Some(undo) = self.recovery.undo() else { return false };
+        let timestamps = self.options.timestamps && summary.acknowledged > 0;
+        let echoes_original = timestamps && undo.left_after(ack.echo, self.options.timestamp_tick);
+        (echoes_original || ack.duplicate.is_some()) && self.shows_spurious(ack, echoes_original)
     }
 
     #[inline(never)]
-    fn shows_spurious(&mut self, ack: &Acknowledgement, summary: &AckSummary) -> bool {
+    fn shows_spurious(&mut self, ack: &Acknowledgement, echoes_original: bool) -> bool {
         let partial = self.recovery.phase() == Phase::Recovery && !self.recovery.is_complete(self.board.first());
         let Some(undo) = self.recovery.undo_mut() else { return false };
         if ack.duplicate.is_some_and(|sequence| undo.were_all_duplicates(sequence)) {
             return true;
         }
         // A late segment beside lost ones: what was sent again for those may still prove necessary.
-        if partial && self.board.retransmitted_count() > 0 {
-            return false;
-        }
-        self.options.timestamps && summary.acknowledged > 0 && undo.left_after(ack.echo, self.options.timestamp_tick)
+        echoes_original && !(partial && self.board.retransmitted_count() > 0)
     }
 
     /// Forward RTO recovery (RFC 5682): whether an ACK of what was not sent again shows the timeout to be spurious.
@@ -401,7 +407,7 @@ impl Sender {
     fn move_phase(&mut self, now: Time, signal: &Ack, entering: bool, progress: bool, journal: &mut dyn Journal) {
         if signal.newly_acknowledged > 0 {
             let controller = &self.controller;
-            self.recovery.grow_ramp(signal.slow_start_credit() as u32, || controller.window());
+            self.recovery.on_progress(signal.slow_start_credit() as u32, || controller.window());
         }
         if self.recovery.is_complete(self.board.first()) && !self.recovery.is_open() {
             self.complete_reduction(now, journal);

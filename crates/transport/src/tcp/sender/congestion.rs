@@ -3,13 +3,14 @@
 use control::Loss;
 use units::Time;
 
-use super::Sender;
+use super::transmit::{How, Leaving};
+use super::{Blocked, Sender};
 use crate::journal::{Event, Journal};
 use crate::tcp::prr::Prr;
 use crate::tcp::recovery::Phase;
 use crate::tcp::spurious::Retransmissions;
 use crate::tcp::timers::Kind;
-use crate::{EcnMode, Reduction};
+use crate::{EcnMode, Reduction, Retransmits};
 
 /// A mark leaves at least so many segments (RFC 8511, section 3).
 const LEFT_BY_MARK: f64 = 2.0;
@@ -52,7 +53,8 @@ impl Sender {
     fn on_retransmission_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
         let window = self.controller.window();
         let in_flight = self.board.in_flight();
-        let again = !self.recovery.is_open() && !self.recovery.is_complete(self.board.first());
+        let answered = self.recovery.answers_timeout(self.board.first());
+        let again = answered && !self.options.every_timeout_reduces;
         let recent = if self.options.rack { self.board.recent_since(now) } else { Time::NEVER };
         let lost = self.lose_outstanding(recent);
         self.report_segments(now);
@@ -62,8 +64,11 @@ impl Sender {
         let loss = self.loss(in_flight, lost, again, now);
         self.notify(now, |controller, cx| controller.on_timeout(cx, &loss));
         self.usage.restart_clock(now);
-        // A timeout within a reduction is undone with it.
-        let undo = if again { self.recovery.undo() } else { self.evidence() };
+        let undo = match (answered, again) {
+            (false, _) => self.evidence(),
+            (true, true) => self.recovery.undo(), // with the reduction that answers it
+            (true, false) => None,                // in FreeBSD TF_PREVVALID is cleared
+        };
         // Where no repair is under way but that of timeouts in a row (RFC 5682, section 3.1, step 1).
         let tests = match self.recovery.phase() {
             Phase::Recovery => false,
@@ -89,6 +94,11 @@ impl Sender {
         self.counters.recoveries += 1;
         self.timers.restart(true);
         self.recovery.enter_repair(self.board.next(), fast);
+        if fast && self.retransmits_holes() {
+            let holes = self.board.detect_by_count(1);
+            self.note_lost(holes, self.board.first(), journal);
+            self.report_segments(now);
+        }
         if !fast {
             // Everything outstanding is lost, and what limits its repair is the window alone (4.3BSD-Tahoe).
             self.unreported_losses += self.lose_outstanding(Time::NEVER);
@@ -110,9 +120,46 @@ impl Sender {
         self.recovery.undo_on(self.evidence());
     }
 
-    /// What may show that a reduction which begins now is spurious.
+    /// Whether segments that are not known to be lost may leave again where no new one may (NextSeg, RFC 6675).
+    pub(super) fn resorts(&self) -> bool {
+        let asked = self.options.retransmits == Retransmits::NextSeg && self.options.sack && !self.options.rack;
+        asked && self.recovery.phase() == Phase::Recovery && self.blocked != Blocked::Window
+    }
+
+    /// Rules 3 and 4 of NextSeg (RFC 6675, section 4): the lowest hole that was not sent again, else, once in a
+    /// recovery, the highest segment that was not SACKed.
+    #[inline(never)]
+    pub(super) fn last_resort(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
+        if self.pacer.blocks(now) {
+            self.blocked = Blocked::Pace;
+            return None;
+        }
+        let sequence = if let Some(hole) = self.board.next_hole(self.recovery.resent_to()) {
+            self.board.resend_hole(hole, now, self.delivery.state());
+            self.recovery.on_retransmission(now, hole);
+            hole
+        } else {
+            self.recovery.no_hole_below(self.board.highest_sacked().unwrap_or(0));
+            let rescue = self.board.last_unsacked().filter(|_| self.recovery.take_rescue())?;
+            self.board.resend(rescue, now, self.delivery.state(), false);
+            rescue
+        };
+        self.counters.retransmitted += 1;
+        journal.note(Event::Retransmission { sequence });
+        Some(Leaving { sequence, how: How::Again })
+    }
+
+    /// Whether in recovery everything below the highest SACKed segment counts as lost.
+    pub(super) fn retransmits_holes(&self) -> bool {
+        self.options.retransmits == Retransmits::Holes && self.options.sack && !self.options.rack
+    }
+
+    /// What may show that a reduction which begins now is spurious. While a timeout is repaired, timestamps tell
+    /// nothing of what left since (in Linux `retrans_stamp` stays).
     fn evidence(&self) -> Option<Retransmissions> {
-        self.options.undo.then(|| Retransmissions::from(self.board.first()))
+        let first = self.board.first();
+        let earlier = self.recovery.undo().filter(|_| self.recovery.phase() == Phase::Loss);
+        self.options.undo.then(|| earlier.map_or_else(|| Retransmissions::from(first), |one| one.anew(first)))
     }
 
     /// Everything outstanding that left up to `recent` is lost. Returns how many segments that marks.

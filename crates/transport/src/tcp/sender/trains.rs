@@ -11,6 +11,8 @@ use crate::tcp::recovery::Phase;
 
 /// A train is kept back only so shortly after a segment.
 const RECENT: Span = Span::from_millis(1);
+/// And so shortly before the next ACK, or half a round trip if that is less.
+const SOON: Span = Span::from_millis(1);
 /// No train is longer, in bytes (the largest IP packet).
 const LONGEST: u64 = 1 << 16;
 /// Nor shorter, in segments (tcp_min_tso_segs).
@@ -58,11 +60,13 @@ impl Sender {
 
     /// Whether `room` segments, a small part of the window, wait for more; else the train begins.
     fn gathers(&mut self, now: Time, room: u32) -> bool {
-        let full = self.full_train();
+        // No full train is shorter, so one segment is less than any.
+        let full = if room < SHORTEST { SHORTEST } else { self.full_train() };
         let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
-        // The next ACK is far if not even half a round trip has passed since the oldest segment left.
+        // The ACK of the oldest segment is due a round trip after it left (since Linux 6.18).
+        let smoothed = self.rtt.smoothed;
         let oldest = self.board.sent_at(self.board.first());
-        let soon = oldest.is_some_and(|at| now.since(at) >= self.rtt.smoothed / 2);
+        let soon = oldest.is_some_and(|at| at + smoothed <= now + SOON.min(smoothed / 2));
         let more = self.backlog.written(now, self.board.next() + 1) > self.board.next() + 1;
         if room < full && !repairing && soon && more {
             return true;
