@@ -2,10 +2,10 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,10 +20,13 @@ from ackclock.engines.simulator import Simulator, drained
 from ackclock.papers import page
 from ackclock.papers.live import as_live
 from ackclock.result import TABLES
-from calling import refused, run
+from calling import PATIENCE, refused, run, wait_until
 
 ENDED = (0, 3)
 """The command ended well; on a busy machine a live run may be past its error budget."""
+
+ATTEMPTS = 10
+"""So often is something done that a busy machine may spoil."""
 
 SCENARIO = """
 name = "small"
@@ -98,11 +101,13 @@ def test_without_live_runs_it_says_what_to_install(capsys, scenario, monkeypatch
 
 @pytest.mark.usefixtures("live")
 def test_a_live_run_fills_the_tables_of_a_simulated_one(capsys, scenario, tmp_path):
-    status, out, err = run(capsys, "live", scenario, "--json", "--out", tmp_path / "live", "--csv")
+    options = ("--json", "--csv", "--retries", 5)
+    status, out, err = run(capsys, "live", scenario, "--out", tmp_path / "live", *options)
     assert status in ENDED, err
     assert run(capsys, "run", scenario, "--out", tmp_path / "sim")[0] == 0
     (found,) = json.loads(out)["runs"]
-    assert (found["label"], found["engine"]["kind"], found["engine"]["attempts"]) == ("small", "live", 1)
+    assert (found["label"], found["engine"]["kind"]) == ("small", "live")
+    assert 1 <= found["engine"]["attempts"] <= 6
     assert found["engine"]["kernel"] == os.uname().release
     assert set(found["engine"]["lateness_us"]) == {"p50", "p99", "max"}
     # 2 s at 10 Mbit/s are 1667 packets; slow start leaves some of it unused.
@@ -184,11 +189,25 @@ def test_a_run_past_its_budget_is_repeated_and_then_yielded(monkeypatch):
 
 
 @pytest.mark.usefixtures("live")
-def test_several_run_at_once():
-    begun = time.monotonic()
-    runs = dict(Live(at_once=2).run([Job(resolved(), 1), Job(resolved(), 2)]))
-    assert time.monotonic() - begun < 1.9
-    assert {index: run.seed for index, run in runs.items()} == {0: 1, 1: 2}
+def test_several_run_at_once(monkeypatch):
+    batches, both = [], []
+    start = _engine.live
+
+    def started(*arguments):
+        batches.append(start(*arguments))
+        return batches[-1]
+
+    def look(_):
+        both.append(len(batches) == 2 and all(0 < one.progress() < 1 for one in batches))
+
+    monkeypatch.setattr(_engine, "live", started)
+    for _ in range(ATTEMPTS):
+        batches.clear()
+        runs = dict(Live(at_once=2).run([Job(resolved(), 1), Job(resolved(), 2)], look))
+        assert {index: run.seed for index, run in runs.items()} == {0: 1, 1: 2}
+        if any(both):
+            return
+    raise AssertionError("one began when the other was over")
 
 
 @pytest.mark.usefixtures("live")
@@ -269,14 +288,12 @@ def test_an_invalid_run_is_marked_in_tables_and_report(capsys, scenario, tmp_pat
 @pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_live_run_ends_soon_when_it_is_asked_to(scenario, tmp_path, ended_by):
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "ackclock.cli", "live", scenario, "--set", "duration=60s", "--out", out]
+    lasting = ["--set", f"duration={2 * PATIENCE}s", "--out", out]
+    command = [sys.executable, "-m", "ackclock.cli", "live", scenario, *lasting]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 30
-    while not holds_devices(process) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert holds_devices(process)
+    wait_until(lambda: holds_devices(process))
     process.send_signal(ended_by)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (130, "interrupted\n")
     assert [p.name for p in tmp_path.iterdir()] == ["small.toml"]
 
@@ -325,11 +342,13 @@ def test_controllers_stay_in_the_kernel_until_they_are_unloaded(capsys):
 def test_parity_puts_both_engines_side_by_side(capsys):
     path = ("--rates", "10mbit", "--rtts", "40ms", "--queues", "1bdp")
     flows = ("--flows", "1", "--controllers", "newreno", "--duration", "4s", "--warmup", "2s")
-    status, out, err = run(capsys, "parity", *path, *flows, "--simulations", 2, "--repeat", 2, "--json")
+    status, out, err = run(
+        capsys, "parity", *path, *flows, "--simulations", 2, "--repeat", 2, "--retries", 3, "--json"
+    )
     assert status == 0, err
     (cell,) = json.loads(out)["cells"]
     live, simulated = cell["live"]["utilization"], cell["simulated"]["utilization"]
-    assert live["mean"] == pytest.approx(simulated["mean"], abs=0.1)
+    assert not cell["valid"] or live["mean"] == pytest.approx(simulated["mean"], abs=0.1)
     assert cell["difference"]["utilization"] == pytest.approx(live["mean"] - simulated["mean"])
     assert [one["seed"] for one in cell["runs"]] == [1, 2]
 
@@ -359,11 +378,9 @@ def test_a_grid_ended_in_the_background_keeps_finished_runs(capsys, tmp_path, en
     command = [sys.executable, "-m", "ackclock.cli", *arguments]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=in_background)
     kept = tmp_path / "out" / "live"
-    deadline = time.monotonic() + 30
-    while not list(kept.glob("[!.]*")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: list(kept.glob("[!.]*")))
     process.send_signal(ended_by)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == status, err
     (first,) = kept.glob("[!.]*")
     assert first.name.startswith("10mbit-40ms-1bdp-1-x-newreno-seed-1-")
@@ -397,3 +414,16 @@ def test_an_experiment_goes_live_with_the_endpoints_of_the_kernel(tmp_path):
     text = (tmp_path / "index.html").read_text()
     assert "<th>live</th>" in text
     assert "it cannot run live" in text
+
+
+def test_what_the_machine_refuses_is_found_before_anything_is_run_or_written(tmp_path):
+    without = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--"]
+    if os.geteuid() != 0 or shutil.which(without[0]) is None:
+        pytest.skip("giving a capability up needs root and setpriv")
+    parity = ["parity", "--quick", "--controllers", "newreno", "--out", tmp_path / "out"]
+    ran = subprocess.run(
+        [*without, sys.executable, "-m", "ackclock.cli", *parity], capture_output=True, text=True
+    )
+    assert ran.returncode == 2
+    assert "making a network namespace needs root (CAP_SYS_ADMIN)" in ran.stderr
+    assert not (tmp_path / "out").exists()

@@ -19,8 +19,8 @@ import pytest
 from ackclock import _engine
 from ackclock.cli import main
 from ackclock.result import Run
-from calling import refused
-from test_live import ENDED, live  # noqa: F401
+from calling import PATIENCE, refused
+from test_live import ATTEMPTS, ENDED, live  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("live")
 
@@ -29,7 +29,10 @@ SEND = (
     "near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
     "for _ in range(100): near.sendto(b'x' * 1472, ('10.0.0.2', 9))\n"
 )
-"""100 packets of 1500 bytes at once: 20 wait, one is sent, the rest is dropped."""
+"""100 packets of 1500 bytes at once: 20 wait, one is sent, the rest is dropped.
+
+A busy machine may keep the sender waiting between two of them, so tests that count drops have a slow link.
+"""
 
 ACKCLOCK = [sys.executable, "-c", "import sys; from ackclock.cli import main; sys.exit(main())"]
 
@@ -44,10 +47,13 @@ def resolved(**path):
     return _engine.resolve_json(json.dumps(document), [])
 
 
-def logged(tmp_path, resolved):
-    """The fields of the log of one burst, line by line, and the row of the link."""
+def logged(tmp_path, resolved, lasting=0.3):
+    """The fields of the log of one burst, line by line, and the row of the link.
+
+    The shell lasts so many seconds longer.
+    """
     log = tmp_path / "queue.log"
-    command = [sys.executable, "-c", SEND + "import time; time.sleep(0.3)"]
+    command = [sys.executable, "-c", SEND + f"import time; time.sleep({lasting})"]
     status, ran, failed = _engine.shell(resolved, 1, command, [], log)
     assert (status, failed) == (0, [None, None])
     lines = log.read_text().splitlines()
@@ -58,7 +64,7 @@ def logged(tmp_path, resolved):
 
 
 def test_the_log_agrees_with_the_counters_of_the_link(tmp_path):
-    lines, row = logged(tmp_path, resolved())
+    lines, row = logged(tmp_path, resolved(rate="1mbit"), lasting=0.5)
     count = Counter(kind for _, kind, *_ in lines)
     assert row["arrived_packets"] >= 100
     assert row["dropped_packets"] > 50
@@ -70,9 +76,9 @@ def test_the_log_agrees_with_the_counters_of_the_link(tmp_path):
     times = [int(line[0]) for line in lines]
     assert times == sorted(times)
     assert sum(int(size) for _, kind, size, *_ in lines if kind == "-") == row["departed_bytes"]
-    # 1.2 ms each; the last of those that wait leaves after 20 to 21 of them, rounded down.
+    # 12 ms each; the last of those that wait leaves after 20 to 21 of them, rounded down.
     delays = [int(line[3]) for line in lines if line[1] == "-"]
-    assert 24 <= max(delays) <= 26
+    assert 240 <= max(delays) <= 253
     assert all(line[2] == "1" for line in lines if line[1] == "d")
 
 
@@ -108,16 +114,27 @@ def test_a_log_that_cannot_be_written_is_told_in_one_sentence(capfd, tmp_path):
 
 def test_a_server_at_the_far_end_is_waited_for(capfd):
     server = (
-        "import socket, time\n"
-        "time.sleep(0.7)\n"
+        "import socket, sys, time\n"
+        "time.sleep(0.5)\n"
         "listener = socket.create_server(('10.0.0.2', 80))\n"
+        "print(time.monotonic(), file=sys.stderr)\n"
         "listener.accept()[0].sendall(b'served')\n"
-        "time.sleep(60)"
+        "time.sleep(600)"
     )
     client = "import socket; print(socket.create_connection(('10.0.0.2', 80)).recv(100))"
-    far, near = shlex.join([sys.executable, "-c", server]), [sys.executable, "-c", client]
-    assert main(["shell", "--far", far, "--", *near]) in ENDED
-    assert capfd.readouterr().out == "b'served'\n"
+    # Without what a program for the user would load, both start soon.
+    python = [sys.executable, "-I", "-S", "-c"]
+    far, near = shlex.join([*python, server]), [*python, client]
+    for _ in range(ATTEMPTS):
+        begun = time.monotonic()
+        status = main(["shell", "--far", far, "--", *near])
+        out, err = capfd.readouterr()
+        # A server that listens only after two seconds is not waited for.
+        listening = [float(line) for line in err.splitlines() if line.replace(".", "").isdigit()]
+        if listening and listening[0] - begun < 2:
+            assert (status in ENDED, out) == (True, "b'served'\n")
+            return
+    pytest.skip("on this machine a server does not start within two seconds")
 
 
 def test_a_command_that_fails_as_nobody_answers_is_told_how_to_have_a_server(capfd):
@@ -184,7 +201,7 @@ def test_a_user_who_is_not_root_has_a_shell_as_well():
         log = Path(folder) / "queue.log"
         log.parent.chmod(0o777)
         shell = [*ACKCLOCK, "shell", "--rtt", "20ms", "--log", log, "--meter", "--", *command]
-        ran = subprocess.run([*nobody, *shell], capture_output=True, text=True, timeout=60)
+        ran = subprocess.run([*nobody, *shell], capture_output=True, text=True, timeout=PATIENCE)
         assert (ran.returncode, ran.stdout) == (7, "0\n"), ran.stderr
         assert "bottleneck" in ran.stderr
         # An empty line, with 28 bytes of headers.
@@ -203,9 +220,9 @@ class Terminal:
     def type(self, text):
         os.write(self.descriptor, text.encode())
 
-    def read_until(self, text, seconds=30):
+    def read_until(self, text):
         """What it shows until `text` is among it."""
-        shown, end = "", time.monotonic() + seconds
+        shown, end = "", time.monotonic() + PATIENCE
         while text not in shown:
             assert select.select([self.descriptor], [], [], max(0, end - time.monotonic()))[0], shown
             shown += os.read(self.descriptor, 4096).decode(errors="replace")

@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 use std::fs;
+use std::os::fd::BorrowedFd;
 
 use control::{ControllerRef, Parameters};
 use scenario::Sampling;
+
+use crate::host::system::{BbrInfo, segment_size};
 
 /// The kernel's controllers for the names of a scenario.
 pub trait Algorithms: Send + Sync {
@@ -26,6 +29,11 @@ pub trait Algorithm: Send {
     /// Asks its flows to tell of themselves.
     fn show(&mut self, sampling: Sampling) {
         let _ = sampling;
+    }
+
+    /// Hands out what can be read at `at` from `socket`, of the flow that sends from `port`.
+    fn look(&mut self, socket: BorrowedFd<'_>, port: u16, at: u64, out: &mut dyn FnMut(Internal<'_>)) {
+        let _ = (socket, port, at, out);
     }
 
     /// Hands out what they have reported since the last time.
@@ -74,7 +82,8 @@ impl Algorithms for InKernel {
 
     fn load(&self, cc: &ControllerRef, parameters: &Parameters) -> Result<Box<dyn Algorithm>, String> {
         self.check(cc, parameters)?;
-        Ok(Box::new(Known(name_in_kernel(cc).into_owned())))
+        let name = name_in_kernel(cc).into_owned();
+        Ok(if name == BBR { Box::new(Bbr::default()) } else { Box::new(Known(name)) })
     }
 }
 
@@ -87,7 +96,44 @@ impl Algorithm for Known {
     }
 
     fn paces(&self) -> bool {
-        self.0 == "bbr"
+        false
+    }
+}
+
+/// What the kernel calls BBR version 1.
+const BBR: &str = "bbr";
+/// Its gains are whole numbers of this part (`BBR_UNIT`).
+const GAIN_UNIT: f64 = 256.0;
+
+/// The kernel's `bbr`, which any process may ask for its model of the path.
+#[derive(Default)]
+struct Bbr {
+    shown: bool,
+}
+
+impl Algorithm for Bbr {
+    fn name(&self) -> &str {
+        BBR
+    }
+
+    fn paces(&self) -> bool {
+        true
+    }
+
+    fn show(&mut self, sampling: Sampling) {
+        self.shown = sampling != Sampling::Off;
+    }
+
+    fn look(&mut self, socket: BorrowedFd<'_>, port: u16, at: u64, out: &mut dyn FnMut(Internal<'_>)) {
+        if !self.shown {
+            return;
+        }
+        let (Ok(info), Ok(segment)) = (BbrInfo::of(socket), segment_size(socket)) else { return };
+        let mut report = |name, value| out(Internal { port, at, name, value });
+        report("bandwidth", info.bandwidth as f64 / f64::from(segment.max(1)));
+        report("min_rtt_ms", if info.min_rtt_us == u32::MAX { 0.0 } else { f64::from(info.min_rtt_us) / 1e3 });
+        report("pacing_gain", f64::from(info.pacing_gain) / GAIN_UNIT);
+        report("window_gain", f64::from(info.window_gain) / GAIN_UNIT);
     }
 }
 
@@ -95,7 +141,7 @@ impl Algorithm for Known {
 fn name_in_kernel(cc: &ControllerRef) -> Cow<'_, str> {
     match cc {
         ControllerRef::Registered("newreno") => Cow::Borrowed("reno"),
-        ControllerRef::Registered("bbr1") => Cow::Borrowed("bbr"),
+        ControllerRef::Registered("bbr1") => Cow::Borrowed(BBR),
         _ => cc.spelling(),
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use units::packet::MTU;
 use units::{Rate, Span};
 
-/// No delivery of a valid run is later than this.
+/// No delivery of a valid run is later than this, and no look at the sockets.
 const LATEST: Span = Span::from_millis(15);
 /// Nor than the buffer takes to drain, divided by this.
 const PART_OF_BUFFER: u64 = 4;
@@ -25,6 +25,8 @@ pub struct Fidelity {
     pub reasons: Vec<String>,
     /// By how much deliveries were late.
     pub lateness_us: Lateness,
+    /// By how much the sockets were written, read and looked at late; none where a command of the user's has them.
+    pub endpoints_late_us: Option<Lateness>,
     /// Times at which the machine was busy elsewhere for more than 5 ms while something was due.
     pub stalls: u64,
     /// Packets that were dropped elsewhere than in the plan's queues.
@@ -48,7 +50,8 @@ pub struct Fidelity {
     pub sysctls: BTreeMap<&'static str, String>,
 }
 
-/// Lateness of deliveries against the instant at which the path would have delivered, in microseconds.
+/// Lateness against the instant at which the path would have delivered, or the sockets were to be looked at, in
+/// microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Lateness {
     /// Median.
@@ -81,8 +84,13 @@ impl Trains {
     }
 }
 
-/// Why a run of `plan` with this lateness and so many drops outside is not valid.
-pub(crate) fn reasons(plan: &Plan, lateness: &Lateness, drops_outside: u64) -> Vec<String> {
+/// Why a run of `plan` with this lateness, of its endpoints too, and so many drops outside is not valid.
+pub(crate) fn reasons(
+    plan: &Plan,
+    lateness: &Lateness,
+    endpoints_late: Option<&Lateness>,
+    drops_outside: u64,
+) -> Vec<String> {
     let drain = plan.bottleneck.and_then(|link| drain_time(&plan.links[link]));
     let (budget, whose) = match drain.map(|drain| drain / PART_OF_BUFFER) {
         Some(part) if part < LATEST => (part, format!("a quarter of what the buffer takes to drain ({part})")),
@@ -91,6 +99,10 @@ pub(crate) fn reasons(plan: &Plan, lateness: &Lateness, drops_outside: u64) -> V
     let mut reasons = Vec::new();
     if lateness.max > budget.as_nanos() as f64 / 1e3 {
         reasons.push(format!("a delivery was {:.1} ms late, more than {whose}", lateness.max / 1e3));
+    }
+    let latest = LATEST.as_nanos() as f64 / 1e3;
+    if let Some(late) = endpoints_late.filter(|late| late.max > latest) {
+        reasons.push(format!("the sockets were looked at {:.1} ms late, more than {LATEST}", late.max / 1e3));
     }
     if drops_outside > 0 {
         reasons.push(format!("{drops_outside} packets were dropped outside the queues of the scenario"));
@@ -113,13 +125,29 @@ fn drain_time(link: &PlannedLink) -> Option<Span> {
 mod tests {
     use super::*;
 
-    fn judged(queue: &str, max_us: f64, drops: u64) -> Vec<String> {
+    fn plan(queue: &str) -> Plan {
         let toml = format!(
             "duration = \"1s\"\npath = {{ rate = \"10mbit\", rtt = \"20ms\", queue = \"{queue}\" }}\n\
              flows = [{{ cc = \"newreno\" }}]"
         );
-        let plan = scenario::from_toml(&toml, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
-        reasons(&plan, &Lateness { max: max_us, ..Lateness::default() }, drops)
+        scenario::from_toml(&toml, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap()
+    }
+
+    fn late(max: f64) -> Lateness {
+        Lateness { max, ..Lateness::default() }
+    }
+
+    fn judged(queue: &str, max_us: f64, drops: u64) -> Vec<String> {
+        reasons(&plan(queue), &late(max_us), Some(&late(0.0)), drops)
+    }
+
+    #[test]
+    fn the_ends_of_a_valid_run_are_as_punctual_as_its_path() {
+        // However short the buffer: what is late is the application.
+        let judged = |max_us| reasons(&plan("20p"), &late(0.0), Some(&late(max_us)), 0);
+        assert_eq!(judged(15_000.0), [""; 0]);
+        assert_eq!(judged(15_100.0), ["the sockets were looked at 15.1 ms late, more than 15ms"]);
+        assert_eq!(reasons(&plan("20p"), &late(0.0), None, 0), [""; 0]);
     }
 
     #[test]

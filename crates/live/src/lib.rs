@@ -22,6 +22,7 @@ mod watchdog;
 pub use algorithm::{Algorithm, Algorithms, InKernel, Internal};
 pub use check::{MOST_FLOWS, Refusal, check};
 pub use fidelity::{Fidelity, Lateness, Trains};
+pub use host::namespace::check_machine;
 pub use project_controllers::ProjectControllers;
 pub use run::{Live, Outcome};
 pub use shell::{Reading, Shell, ShellOutcome, become_root, shell};

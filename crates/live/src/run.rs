@@ -225,7 +225,9 @@ fn settings(plan: &Plan) -> Vec<Setting> {
         flag("tcp_slow_start_after_idle", options.slow_start_restart),
         ("tcp_reordering", options.duplicate_threshold.to_string()),
         ("tcp_comp_sack_delay_ns", options.sack_compression.as_nanos().to_string()),
-        ("tcp_comp_sack_nr", "44".to_owned()),
+        // By this a timer of Linux may be late, so as to expire with others.
+        ("tcp_comp_sack_slack_ns", "0".to_owned()),
+        ("tcp_comp_sack_nr", if options.sack_compression.is_zero() { "0" } else { "44" }.to_owned()),
         ("tcp_recovery", "1".to_owned()),
         ("tcp_early_retrans", "3".to_owned()),
         ("tcp_window_scaling", "1".to_owned()),
@@ -373,7 +375,7 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads
     let Threads { emulator, endpoints } = threads;
     let data_packets = emulator.meters.iter().map(|meter| meter.counters.data_packets).sum();
     let fidelity =
-        fidelity(plan, &emulator, testbed, &endpoints.traced, [endpoints.broken, endpoints.unreported].concat());
+        fidelity(plan, &emulator, testbed, Some(&endpoints), [&*endpoints.broken, &*endpoints.unreported].concat());
     let cost = Cost {
         events: emulator.moved,
         data_packets,
@@ -383,7 +385,7 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads
     let flows = emulator.meters.into_iter().zip(endpoints.flows).zip(drawn).enumerate();
     let rows = flows.map(|(index, ((meter, totals), drawn))| row(plan, index as u32, drawn, meter, &totals));
     let every_ack = (plan.record.flow_series == Sampling::Acks(1)).then_some(&endpoints.series);
-    let probes = probes::table(endpoints.probes, every_ack);
+    let probes = probes::table(endpoints.probes, every_ack, |flow| drawn[flow as usize].stop);
     let tables = Tables {
         flows: rows.collect(),
         links: emulator.links.links,
@@ -401,13 +403,15 @@ pub(crate) fn fidelity(
     plan: &Plan,
     emulator: &emulator::Report,
     testbed: &Testbed,
-    traced: &Traced,
+    endpoints: Option<&endpoints::Report>,
     wrong: Vec<String>,
 ) -> Fidelity {
     let lateness = Lateness::of(&emulator.lateness);
+    let endpoints_late = endpoints.map(|endpoints| Lateness::of(&endpoints.lateness));
+    let traced = endpoints.map_or(Traced { source: "none", missed: 0 }, |endpoints| endpoints.traced);
     let dropped = testbed.dropped();
     let drops_outside = emulator.dropped + dropped.as_ref().copied().unwrap_or(0);
-    let mut reasons = reasons(plan, &lateness, drops_outside);
+    let mut reasons = reasons(plan, &lateness, endpoints_late.as_ref(), drops_outside);
     reasons.extend(dropped.err().map(|error| format!("what the devices dropped cannot be read: {error}")));
     reasons.extend(wrong);
     if traced.missed > 0 {
@@ -418,6 +422,7 @@ pub(crate) fn fidelity(
         valid: reasons.is_empty(),
         reasons,
         lateness_us: lateness,
+        endpoints_late_us: endpoints_late,
         stalls: emulator.stalls,
         drops_outside,
         emulator_cpu_s: emulator.cpu_nanos as f64 / 1e9,

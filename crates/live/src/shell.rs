@@ -30,7 +30,6 @@ use crate::host::namespace::End;
 use crate::host::sockets::FAR;
 use crate::host::system;
 use crate::run::{HaltAll, SETTLING, Testbed, fidelity, in_order, place_size, places, together};
-use crate::tcp::endpoints::Traced;
 
 /// What to run, and across which path.
 #[derive(Clone, Debug)]
@@ -82,6 +81,23 @@ pub struct Reading {
     pub delivered_bytes: [u64; 2],
     /// Packets waiting in the queues.
     pub queue_packets: u64,
+}
+
+impl Reading {
+    /// What the counters say now. Where the thread had to wait in between, it looks again: what was delivered meanwhile
+    /// would be of no time.
+    fn of(shared: &[SharedCounters; 2], clock: Clock) -> Self {
+        loop {
+            let before = clock.now();
+            let arrived = |i: usize| shared[i].arrived.load(Ordering::Relaxed);
+            let (delivered_bytes, queue_packets) =
+                ([arrived(0), arrived(1)], shared[0].waiting.load(Ordering::Relaxed));
+            let after = clock.now();
+            if after.since(before) < Span::from_micros(100) {
+                return Self { elapsed: after.since(Time::ZERO + SETTLING), delivered_bytes, queue_packets };
+            }
+        }
+    }
 }
 
 /// The variable in which commands find the address of the far end: that of Mahimahi, whose scripts look for it.
@@ -159,14 +175,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
         let emulator = named("ack-emulator").spawn_scoped(scope, run).map_err(failed)?;
         let status = {
             let _halt = HaltAll(&halt);
-            let mut look = |now: Time| {
-                let arrived = |i: usize| shared[i].arrived.load(Ordering::Relaxed);
-                meter(Reading {
-                    elapsed: now.since(Time::ZERO + SETTLING),
-                    delivered_bytes: [arrived(0), arrived(1)],
-                    queue_packets: shared[0].waiting.load(Ordering::Relaxed),
-                });
-            };
+            let mut look = || meter(Reading::of(&shared, clock));
             run_commands(shell, &testbed, watch, &halt, clock, &mut look)
         };
         let report = emulator.join().map_err(|_| Failure::Machine("the emulator broke down".to_owned()))?;
@@ -213,7 +222,7 @@ fn run_commands(
     watch: &Watch,
     halt: &AtomicBool,
     clock: Clock,
-    look: &mut dyn FnMut(Time),
+    look: &mut dyn FnMut(),
 ) -> Result<Option<Ended>, String> {
     let (over, listens) = (AtomicBool::new(false), AtomicBool::new(false));
     // What is sent before the run begins passes no link.
@@ -253,7 +262,7 @@ fn run_commands(
             let now = clock.now();
             watch.elapsed_nanos.store(now.since(Time::ZERO + SETTLING).as_nanos(), Ordering::Relaxed);
             if now >= next {
-                look(now);
+                look();
                 next += METER;
             }
         }
@@ -308,7 +317,7 @@ fn outcome(
     [log_failed, capture_failed]: [Option<String>; 2],
 ) -> ShellOutcome {
     // Nobody looks into the connections of others.
-    let fidelity = fidelity(plan, &report, testbed, &Traced { source: "none", missed: 0 }, Vec::new());
+    let fidelity = fidelity(plan, &report, testbed, None, Vec::new());
     let Report { ended: over, links, .. } = report;
     let Ended { status, turned_away } = ended;
     let tables = Tables {

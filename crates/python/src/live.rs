@@ -11,7 +11,7 @@ use record::pcapng::Point;
 use scenario::{Error, Plan};
 
 use crate::batch::Batch;
-use crate::failure::Failure;
+use crate::failure::{Failure, MachineError};
 use crate::language::{Planned, exception, plan};
 use crate::task::{EngineTask, Maker};
 
@@ -43,11 +43,12 @@ pub(crate) fn live_run(
     Batch::start(vec![Box::new(run)], 1)
 }
 
-/// Refuses a resolved scenario that cannot run live on this machine.
+/// Refuses a resolved scenario that cannot run live on this machine, before anything is run or written.
 #[pyfunction]
 pub(crate) fn live_check(py: Python<'_>, resolved: &str) -> PyResult<()> {
     let plan = plan(resolved, true).map_err(|error| exception(py, &error))?;
-    check(&plan).map_err(|message| exception(py, &refusal(&plan, message)))
+    check(&plan).map_err(|message| exception(py, &refusal(&plan, message)))?;
+    live::check_machine().map_err(MachineError::new_err)
 }
 
 /// Checks the plan, and that its controllers can be loaded.

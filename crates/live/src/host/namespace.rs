@@ -11,8 +11,10 @@ use std::path::Path;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use units::packet::MTU;
 
 use crate::host::netlink;
+use crate::host::sockets::NEAR;
 use crate::host::system::{self, Interface};
 
 /// The device in either namespace.
@@ -22,6 +24,17 @@ const PREFIX: u32 = 30;
 /// Packets that may wait to be read. The default of 500 is less than what a window of TCP sends at once, and what is
 /// dropped there is dropped in silence.
 const QUEUE_LENGTH: i32 = 10_000;
+
+/// Whether this machine lets this process make what every live run takes: a network namespace, and a device in it.
+///
+/// # Errors
+/// A sentence that says what is missing.
+pub fn check_machine() -> Result<(), String> {
+    // A thread of its own, with which both go.
+    let thread = std::thread::Builder::new().spawn(|| End::create(NEAR, MTU.get() as u32, None, &[]).map(drop));
+    let thread = thread.map_err(|error| format!("a thread cannot be made: {error}"))?;
+    thread.join().unwrap_or_else(|_| Err("a thread panicked".to_owned()))
+}
 
 /// A setting of the kernel's network, and what it is set to.
 pub(crate) type Setting = (&'static str, String);

@@ -239,22 +239,12 @@ impl TcpInfo {
     /// Asks the kernel about `socket`.
     pub(crate) fn of(socket: BorrowedFd<'_>) -> io::Result<Self> {
         let mut bytes = [0u8; Self::SIZE];
-        let mut length = Self::SIZE as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes to `bytes`.
-        succeeded(unsafe {
-            libc::getsockopt(
-                socket.as_raw_fd(),
-                libc::IPPROTO_TCP,
-                libc::TCP_INFO,
-                bytes.as_mut_ptr().cast(),
-                &raw mut length,
-            )
-        })?;
+        option_of(socket, libc::TCP_INFO, &mut bytes)?;
         Ok(Self::read(&bytes))
     }
 
     fn read(bytes: &[u8; Self::SIZE]) -> Self {
-        let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let word = |at: usize| word(bytes, at);
         let wide = |at: usize| {
             let (a, b) = (u64::from(word(at)), u64::from(word(at + 4)));
             if cfg!(target_endian = "little") { a | b << 32 } else { a << 32 | b }
@@ -273,6 +263,58 @@ impl TcpInfo {
             timeouts: u16::from_ne_bytes([bytes[240], bytes[241]]),
         }
     }
+}
+
+/// What the kernel's `bbr` tells of itself (`struct tcp_bbr_info` of linux/inet_diag.h).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct BbrInfo {
+    /// The bandwidth, bytes of payload a second.
+    pub(crate) bandwidth: u64,
+    /// Smallest round-trip time, microseconds; the largest number before there is one.
+    pub(crate) min_rtt_us: u32,
+    /// Gains of pacing and window, in 1/256.
+    pub(crate) pacing_gain: u32,
+    pub(crate) window_gain: u32,
+}
+
+impl BbrInfo {
+    const SIZE: usize = 20;
+
+    /// Asks the kernel about `socket`, whose controller is `bbr`.
+    pub(crate) fn of(socket: BorrowedFd<'_>) -> io::Result<Self> {
+        let mut bytes = [0u8; Self::SIZE];
+        option_of(socket, libc::TCP_CC_INFO, &mut bytes)?;
+        Ok(Self::read(&bytes))
+    }
+
+    fn read(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            bandwidth: u64::from(word(bytes, 0)) | u64::from(word(bytes, 4)) << 32,
+            min_rtt_us: word(bytes, 8),
+            pacing_gain: word(bytes, 12),
+            window_gain: word(bytes, 16),
+        }
+    }
+}
+
+/// Payload of a segment that `socket` sends, in bytes.
+pub(crate) fn segment_size(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut bytes = [0u8; 4];
+    option_of(socket, libc::TCP_MAXSEG, &mut bytes)?;
+    Ok(u32::from_ne_bytes(bytes))
+}
+
+/// Reads an option of TCP.
+fn option_of(socket: BorrowedFd<'_>, option: libc::c_int, bytes: &mut [u8]) -> io::Result<()> {
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `bytes`.
+    succeeded(unsafe {
+        libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, option, bytes.as_mut_ptr().cast(), &raw mut length)
+    })
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 fn named(name: &str) -> libc::ifreq {
@@ -311,5 +353,17 @@ mod tests {
         let info = TcpInfo::read(&bytes);
         assert_eq!((info.congestion_state, info.unacknowledged, info.window), (3, 40, 41));
         assert_eq!((info.pacing_rate, info.timeouts), (5 << 32 | 7, 9));
+    }
+
+    #[test]
+    fn numbers_of_bbr_are_read_from_their_places() {
+        let mut bytes = [0; BbrInfo::SIZE];
+        // 1.25 MB/s and 2^32 more; 40 ms; gains of 5/4 and 2.
+        for (at, number) in [(0, 1_250_000u32), (4, 1), (8, 40_000), (12, 320), (16, 512)] {
+            bytes[at..at + 4].copy_from_slice(&number.to_ne_bytes());
+        }
+        let expected =
+            BbrInfo { bandwidth: (1 << 32) + 1_250_000, min_rtt_us: 40_000, pacing_gain: 320, window_gain: 512 };
+        assert_eq!(BbrInfo::read(&bytes), expected);
     }
 }

@@ -7,13 +7,13 @@ use std::net::SocketAddrV4;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use record::{EventKind, EventRow, FlowSample, FlowSeries, seconds};
+use record::{EventKind, EventRow, FlowSample, FlowSeries, Histogram, seconds};
 use rustix::io::Errno;
 use rustix::net::connect;
 use scenario::{DrawnFlow, Plan, Sampling};
 use units::{Span, Time};
 
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, Internal};
 use crate::emulator::{Clock, PRIORITY, SENDER_PORT, SharedCounters};
 use crate::host::sockets::{FAR, RECEIVER_PORT, Sockets};
 use crate::host::system::{self, TcpInfo};
@@ -80,6 +80,8 @@ pub(crate) struct Report {
     /// Connections that broke, one sentence each.
     pub(crate) broken: Vec<String>,
     pub(crate) traced: Traced,
+    /// Nanoseconds by which the sockets were looked at late.
+    pub(crate) lateness: Histogram,
     /// What controllers and the kernel's trace could not tell, one sentence each.
     pub(crate) unreported: Vec<String>,
     pub(crate) cpu_nanos: u64,
@@ -107,6 +109,9 @@ pub(crate) struct Endpoints<'a> {
     measuring: bool,
     next_sample: Time,
     next_drain: Time,
+    /// When controllers that can be asked at any time are asked next, and the time to the one after.
+    next_question: Time,
+    question_span: Span,
     /// Where rows are due at ACKs.
     ack_rows: Option<AckRows>,
     report: Report,
@@ -136,6 +141,11 @@ impl<'a> Endpoints<'a> {
             measuring: false,
             next_sample: if sampled { Time::ZERO } else { Time::NEVER },
             next_drain: Time::ZERO,
+            next_question: if settings.plan.record.probes == Sampling::Off { Time::NEVER } else { Time::ZERO },
+            question_span: match settings.plan.record.probes {
+                Sampling::Every(span) => span,
+                Sampling::Off | Sampling::Acks(_) => TICK,
+            },
             ack_rows: match settings.plan.record.flow_series {
                 Sampling::Acks(every) => Some(AckRows::new(every, settings.drawn.len())),
                 Sampling::Off | Sampling::Every(_) => None,
@@ -166,7 +176,11 @@ impl<'a> Endpoints<'a> {
             if at >= end || [self.settings.halt, self.settings.stop].iter().any(|flag| flag.load(Ordering::Relaxed)) {
                 break;
             }
-            self.sleep(begin, end);
+            let until = self.next_look(begin, end);
+            system::sleep(until.since(self.settings.clock.now()));
+            if until >= begin {
+                self.report.lateness.record(self.settings.clock.now().since(until).as_nanos(), 1);
+            }
         }
         self.drain();
         self.report.unreported.extend(self.algorithms.iter_mut().filter_map(|algorithm| algorithm.finish()));
@@ -179,15 +193,14 @@ impl<'a> Endpoints<'a> {
         self.report
     }
 
-    /// Until the next look, or an instant before that at which something is to happen.
-    fn sleep(&self, begin: Time, end: Time) {
+    /// When to look next: at an instant at which something is to happen, if there is one within a tick.
+    fn next_look(&self, begin: Time, end: Time) -> Time {
         let now = self.settings.clock.now();
         let warmup = Time::ZERO + self.settings.plan.warmup;
         let planned =
             self.flows.iter().flat_map(|flow| [flow.sends_at, flow.stop]).chain([warmup, end, self.next_sample]);
         let of_run = planned.filter(|&at| at != Time::NEVER).map(|at| begin + at.since(Time::ZERO));
-        let until = of_run.filter(|&at| at > now).fold(now + TICK, Time::min);
-        system::sleep(until.since(now));
+        of_run.filter(|&at| at > now).fold(now + TICK, Time::min)
     }
 
     /// Does for flow `index` what is to be done at `now`, which is `at` of the run if that has begun.
@@ -279,7 +292,7 @@ impl<'a> Endpoints<'a> {
     fn receive(&mut self, segment: &kernel::Segment) {
         let index = usize::from(segment.local_port.wrapping_sub(SENDER_PORT));
         let at = self.settings.run_time(segment.time_ns);
-        let Some(flow) = self.flows.get_mut(index).filter(|flow| flow.stage == Stage::Sending) else { return };
+        let Some(flow) = self.flows.get_mut(index).filter(|flow| flow.sends(at)) else { return };
         if segment.kind != kernel::Kind::Arrived {
             let mut changes = Vec::new();
             let window = if at < flow.looked { flow.window_before } else { flow.info.window };
@@ -328,6 +341,7 @@ impl<'a> Endpoints<'a> {
             self.next_drain = at + DRAIN;
             self.drain();
         }
+        self.ask_controllers(at);
         let Sampling::Every(span) = self.settings.plan.record.flow_series else { return };
         while self.next_sample <= at {
             let due = self.next_sample;
@@ -347,6 +361,25 @@ impl<'a> Endpoints<'a> {
         flow.row(at, &self.settings.shared[index], paces)
     }
 
+    /// Asks the controllers that can be asked at any time, once what is due by `at`.
+    fn ask_controllers(&mut self, at: Time) {
+        if at < self.next_question {
+            return;
+        }
+        while self.next_question <= at {
+            self.next_question += self.question_span;
+        }
+        let Self { algorithms, of_flow, settings, flows, report, .. } = self;
+        for flow in flows.iter().filter(|flow| flow.stage == Stage::Sending) {
+            let Some(sockets) = &flow.sockets else { continue };
+            let (socket, port) = (sockets.sender.as_fd(), SENDER_PORT + flow.index as u16);
+            let algorithm = &mut algorithms[of_flow[flow.of]];
+            algorithm.look(socket, port, system::monotonic(), &mut |internal| {
+                report.probes.extend(probe_value(settings, flows.len(), &internal));
+            });
+        }
+    }
+
     /// Fetches what the controllers tell of themselves.
     fn drain(&mut self) {
         if self.settings.plan.record.probes == Sampling::Off {
@@ -354,14 +387,15 @@ impl<'a> Endpoints<'a> {
         }
         let Self { algorithms, settings, flows, report, .. } = self;
         for algorithm in algorithms.iter_mut() {
-            algorithm.drain(&mut |internal| {
-                let flow = internal.port.wrapping_sub(SENDER_PORT);
-                let at = settings.run_time(internal.at);
-                if usize::from(flow) < flows.len() {
-                    let (name, value) = (control::intern(internal.name), internal.value);
-                    report.probes.push(ProbeValue { at, flow: u32::from(flow), name, value });
-                }
-            });
+            algorithm.drain(&mut |internal| report.probes.extend(probe_value(settings, flows.len(), &internal)));
         }
     }
+}
+
+/// `internal` as a row of one of so many `flows`, if it is of one.
+fn probe_value(settings: &Settings<'_>, flows: usize, internal: &Internal<'_>) -> Option<ProbeValue> {
+    let flow = internal.port.wrapping_sub(SENDER_PORT);
+    let at = settings.run_time(internal.at);
+    let (name, value) = (control::intern(internal.name), internal.value);
+    (usize::from(flow) < flows).then_some(ProbeValue { at, flow: u32::from(flow), name, value })
 }

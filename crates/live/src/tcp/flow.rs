@@ -89,6 +89,12 @@ impl Flow {
         }
     }
 
+    /// Whether what happened at `at` is of the time in which it sent, however late one hears of it.
+    pub(super) fn sends(&self, at: Time) -> bool {
+        let ended = self.completed.map_or(self.stop, |completed| completed.min(self.stop));
+        matches!(self.stage, Stage::Sending | Stage::Over) && (self.sends_at..=ended).contains(&at)
+    }
+
     /// Takes the connection, once it is there.
     pub(super) fn accept(&mut self) -> Result<(), Errno> {
         let listener = self.sockets.as_ref().and_then(|sockets| sockets.listener.as_ref());

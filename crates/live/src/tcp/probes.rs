@@ -16,13 +16,15 @@ pub(crate) struct ProbeValue {
 const MOMENT: Span = Span::from_micros(100);
 const RESOLUTION: Span = Span::from_micros(1);
 
-/// The table, in the order of time. Of a flow that has a row in `every_ack` for each ACK, what was reported at one has
-/// the time of its row.
-pub(crate) fn table(mut values: Vec<ProbeValue>, every_ack: Option<&FlowSeries>) -> Probes {
+/// The table, of each flow until it `ends`, in the order of time. Of a flow that has a row in `every_ack` for each ACK,
+/// what was reported at one has the time of its row.
+pub(crate) fn table(mut values: Vec<ProbeValue>, every_ack: Option<&FlowSeries>, ends: impl Fn(u32) -> Time) -> Probes {
     if let Some(series) = every_ack {
         let acks = AckTimes::of(series);
         values.iter_mut().for_each(|one| one.at = acks.before(one.flow, one.at).unwrap_or(one.at));
     }
+    // A flow goes on until the next look at it.
+    values.retain(|one| one.at <= ends(one.flow));
     values.sort_by_key(|one| one.at);
     let mut probes = Probes::default();
     values.into_iter().for_each(|one| probes.push(one.at, one.flow, one.name, one.value));
@@ -57,6 +59,8 @@ mod tests {
 
     use super::*;
 
+    const END: Time = Time::from_nanos(10_000_000_000);
+
     fn series(time_s: &[f64], flow: &[u32]) -> FlowSeries {
         FlowSeries { time_s: time_s.to_vec(), flow: flow.to_vec(), ..FlowSeries::default() }
     }
@@ -76,17 +80,26 @@ mod tests {
             reported(1_500_002_000, 1),
             reported(1_700_000_000, 0),
         ];
-        assert_eq!(table(values, Some(&rows)).time_s, [1.000_000_7, 1.5, 1.7, 2.000_000_9]);
+        assert_eq!(table(values, Some(&rows), |_| END).time_s, [1.000_000_7, 1.5, 1.7, 2.000_000_9]);
     }
 
     #[test]
     fn without_rows_at_acks_only_the_order_changes() {
         let values = vec![reported(2_000, 0), reported(1_000, 7)];
-        let probes = table(values.clone(), None);
+        let probes = table(values.clone(), None, |_| END);
         assert_eq!(
             (probes.time_s, probes.flow),
             (vec![seconds(Time::from_nanos(1_000)), seconds(Time::from_nanos(2_000))], vec![7, 0])
         );
-        assert_eq!(table(values, Some(&series(&[], &[]))).flow, [7, 0]);
+        assert_eq!(table(values, Some(&series(&[], &[])), |_| END).flow, [7, 0]);
+    }
+
+    #[test]
+    fn what_is_reported_after_the_end_of_a_flow_is_left_out() {
+        // The ACK came a microsecond before the end, and its report 2 us after. The other flow ends at 4 s.
+        let rows = series(&[9.999_999], &[0]);
+        let values = vec![reported(10_000_002_000, 0), reported(10_000_900_000, 0), reported(4_000_001_000, 1)];
+        let ends = |flow| if flow == 0 { END } else { Time::from_nanos(4_000_000_000) };
+        assert_eq!(table(values, Some(&rows), ends).time_s, [9.999_999]);
     }
 }
