@@ -56,6 +56,9 @@ CASES = (
     Case("newreno-10", "newreno", 10),
     Case("newreno-100", "newreno", 100),
     Case("cubic-10", "cubic", 10),
+    Case("cubic-1", "cubic", 1),
+    Case("bbr1-1", "bbr1", 1),
+    Case("bbr3-1", "bbr3", 1),
     Case("newreno-10-1gbit", "newreno", 10, rate="1gbit"),
     Case("newreno-10000-10gbit", "newreno", 10_000, rate="10gbit", duration="10s"),
     # The windows of all fit between the ends, path and queue together: nothing is lost.

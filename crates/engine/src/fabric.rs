@@ -183,6 +183,16 @@ impl<P: Routed> Fabric<P> {
         self.beyond.wires[wire as usize].prefetch(others);
     }
 
+    /// Lets the processor fetch where the packets come from and go to that pass the link before `wire` after `others`
+    /// more.
+    #[inline]
+    pub fn prefetch_passage(&self, wire: u32, others: usize) {
+        self.beyond.wires[wire as usize].prefetch_place(others);
+        if let Some(link) = self.links.get(self.beyond.routes.wire_link[wire as usize] as usize) {
+            link.prefetch(others);
+        }
+    }
+
     /// All that arrived on `wire` was taken.
     #[inline]
     pub fn end(&mut self, wire: u32) {
@@ -323,12 +333,17 @@ impl<P: Routed> Fabric<P> {
     /// Where packets leave a link for different delays, the one in service may arrive after one that waits: the link
     /// must be advanced by the time at which the next service could end and cross the shortest wire. With one wire
     /// behind it that keeps the order, the arrival of the packet in service is that time.
-    #[inline]
+    #[inline(always)]
     fn wake_link(&mut self, link: u32) {
         if let Some(after) = self.beyond.sides[link as usize].wake_after {
-            let at = or_never(self.links[link as usize].poll_timeout()) + after;
-            self.beyond.pending.set(self.beyond.wires.len() as u32 + link, at);
+            self.wake_link_after(link, after);
         }
+    }
+
+    #[inline(never)]
+    fn wake_link_after(&mut self, link: u32, after: Span) {
+        let at = or_never(self.links[link as usize].poll_timeout()) + after;
+        self.beyond.pending.set(self.beyond.wires.len() as u32 + link, at);
     }
 }
 

@@ -11,6 +11,7 @@
 //!
 //! A wireless [`medium`] is shared: when a packet is served depends on who else has something to send.
 
+mod ahead;
 mod link;
 mod loss;
 pub mod medium;

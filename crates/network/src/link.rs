@@ -102,6 +102,12 @@ impl<P: Packet> Link<P> {
         (self.queue.packets() > 0 && self.free_at != Time::NEVER).then_some(self.free_at)
     }
 
+    /// Lets the processor fetch what the queue touches after `others` more packets.
+    #[inline]
+    pub fn prefetch(&self, others: usize) {
+        self.queue.prefetch(others);
+    }
+
     /// Packets waiting, without the one in service.
     #[inline]
     pub fn queued_packets(&self) -> u32 {

@@ -1,5 +1,10 @@
 //! A token bucket as a shaper: bursts go at the rate of the line, the long run at that of the bucket (as `tbf` of
 //! Linux).
+//!
+//! Its law is that of `sch_tbf.c`: of packets that leave at t1, t2 and so on, those from the i-th to the k-th have no
+//! more bytes than the bucket and what it gains from ti to tk. Different from Linux: a packet above the burst is not
+//! dropped (there it is, unless it is a train that can be taken apart), and the peak rate is that of a line, where
+//! `tc` has a second bucket of an `mtu`, through which small packets go at once.
 
 use units::{Bytes, Rate, Span, Time};
 
@@ -62,6 +67,8 @@ impl Shaper {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::testing::at;
 
@@ -100,5 +107,30 @@ mod tests {
         assert_eq!(shaper.serve(at(0), Bytes::new(1500)), at(150));
         // The debt of 500 and 1000 more: at 1500 us.
         assert_eq!(shaper.serve(at(150), Bytes::new(1000)), at(1600));
+    }
+
+    proptest! {
+        #[test]
+        fn packets_leave_as_soon_as_the_law_of_the_bucket_lets_them(
+            burst in 1500u64..5000,
+            packets in proptest::collection::vec((0u64..4000, 40u64..=1500), 1..40),
+        ) {
+            let (mut shaper, mut arrival, mut free) = (shaper(burst), 0, 0);
+            let mut sent: Vec<(u64, u64)> = Vec::new();
+            for (gap, size) in packets {
+                arrival += gap;
+                let mut bytes = size;
+                let by_law = sent.iter().rev().map(|&(begin, before)| {
+                    bytes += before;
+                    // A byte is 1000 ns of the bucket and 100 of the line.
+                    begin + 1000 * bytes.saturating_sub(burst)
+                });
+                let begin = by_law.max().unwrap_or(0).max(1000 * arrival).max(free);
+                let start = Time::from_nanos(free.max(1000 * arrival));
+                free = begin + 100 * size;
+                sent.push((begin, size));
+                prop_assert_eq!(shaper.serve(start, Bytes::new(size)), Time::from_nanos(free));
+            }
+        }
     }
 }

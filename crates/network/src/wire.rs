@@ -7,6 +7,7 @@ use prefetch_index::prefetch_index;
 use units::{Random, Span, Time};
 
 use crate::Propagation;
+use crate::ahead::prefetch_place;
 
 /// A delay line: every packet arrives some time after it left, in the order in which they left unless it may overtake.
 ///
@@ -149,6 +150,12 @@ impl<P> Wire<P> {
         if let Some(packet) = self.under_way.get(others) {
             prefetch_index(std::slice::from_ref(packet), 0);
         }
+    }
+
+    /// Lets the processor fetch the place of the packet that leaves after `others` more.
+    #[inline]
+    pub fn prefetch_place(&self, others: usize) {
+        prefetch_place(&self.under_way, others);
     }
 
     /// How many packets are under way.

@@ -152,27 +152,8 @@ fn pad(bytes: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use units::Ecn;
-
+    use super::header::segment;
     use super::*;
-
-    fn segment() -> TcpHeader<'static> {
-        TcpHeader {
-            source: Endpoint::sender(0),
-            destination: Endpoint::receiver(0),
-            sequence: 1,
-            acknowledgment: Some(2),
-            ecn_echo: false,
-            window_reduced: false,
-            window: 0xffff,
-            timestamps: None,
-            sack: &[],
-            ecn: Ecn::NotCapable,
-            opening: None,
-            accurate: None,
-            payload: 960,
-        }
-    }
 
     #[test]
     fn a_capture_is_blocks_of_whole_words_with_their_length_at_both_ends() {

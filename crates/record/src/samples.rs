@@ -1,5 +1,9 @@
 //! Samples of one flow: a histogram that costs little while there are few of them, and touches little memory at each.
 
+use std::slice;
+
+use prefetch_index::prefetch_index;
+
 use crate::histogram::{Extent, bucket, quantile};
 
 /// Samples that wait to be counted: with their number and the counts as many as a cache line holds.
@@ -51,6 +55,27 @@ impl Samples {
             return;
         }
         self.count_all(value);
+    }
+
+    /// Lets the processor fetch where the counts are, if the next sample makes that what waits is counted.
+    #[inline]
+    pub fn prefetch(&self) {
+        if self.count as usize == WAITING
+            && let Some(counted) = self.counted.as_deref()
+        {
+            prefetch_index(slice::from_ref(counted), 0);
+            prefetch_index(slice::from_ref(&counted.counts), 0);
+        }
+    }
+
+    /// Lets it fetch these counts. Where they are should be there already.
+    #[inline]
+    pub fn prefetch_counts(&self) {
+        if self.count as usize == WAITING
+            && let Some(counted) = self.counted.as_deref()
+        {
+            counted.prefetch(&self.waiting);
+        }
     }
 
     /// Counts what waits, and `value`.
@@ -116,6 +141,18 @@ fn numbered<C: Copy + Into<u64>>(first: usize, counts: &[C]) -> impl Iterator<It
 }
 
 impl Counted {
+    /// Lets the processor fetch the counts of `values`.
+    #[inline(never)]
+    fn prefetch(&self, values: &[u32]) {
+        for &value in values {
+            let index = bucket(value.into()).wrapping_sub(self.first);
+            match &self.counts {
+                Counts::Narrow(counts) => prefetch_index(counts, index),
+                Counts::Wide(counts) => prefetch_index(counts, index),
+            }
+        }
+    }
+
     #[inline]
     fn count(&mut self, value: u64) {
         self.extent.add(value, 1);
@@ -230,6 +267,18 @@ mod tests {
     #[test]
     fn what_a_sample_touches_is_one_cache_line() {
         assert_eq!(size_of::<Samples>(), 64);
+    }
+
+    #[test]
+    fn counts_are_fetched_wherever_the_samples_are() {
+        let mut samples = Samples::default();
+        for value in [7, 1 << 30, 1].repeat(WAITING) {
+            samples.prefetch();
+            samples.prefetch_counts();
+            samples.record(value);
+        }
+        let all = samples.statistics();
+        assert_eq!((all.min(), all.max()), (Some(1), Some(1 << 30)));
     }
 
     proptest::proptest! {

@@ -37,6 +37,9 @@ fn poll_report(sink: &mut TfrcSink, now: Time, acks: &mut Acks) -> Option<(AckSl
 }
 
 /// A flow at work.
+///
+/// Its fields stay in this order: of a flow without an end of its own, packets touch the first cache line alone.
+#[repr(C)]
 pub(crate) struct Flow {
     /// None before the start and after the end of one connection of many.
     pub(crate) ends: Option<Ends>,
@@ -45,10 +48,9 @@ pub(crate) struct Flow {
     pub(crate) reverse: u32,
     /// When its sender is looked at next, if at all.
     pub(crate) look_at: Time,
+    pub(crate) stop: Time,
     /// Its meter, while it has ends.
     pub(crate) meter: u32,
-    pub(crate) start: Time,
-    pub(crate) stop: Time,
     /// Sends: started and not yet stopped.
     pub(crate) running: bool,
     /// One connection of many: it has ends only from start to completion.
@@ -56,6 +58,7 @@ pub(crate) struct Flow {
     /// Segments that make it complete, if it ends by itself.
     pub(crate) total: Option<u64>,
     pub(crate) completed: Option<Time>,
+    pub(crate) start: Time,
 }
 
 impl Flow {
@@ -141,8 +144,20 @@ impl Ends {
     /// Lets the processor fetch what that end refers to. The end itself should be there already.
     #[inline]
     pub(crate) fn prefetch_more(&self, body: &Body) {
-        if let (Self::Tcp { sender, .. }, Body::Ack(_)) = (self, body) {
-            Sender::prefetch(sender);
+        match (self, body) {
+            (Self::Tcp { sender, .. }, Body::Ack(_)) => Sender::prefetch(sender),
+            (Self::Tcp { receiver, .. }, Body::Data(_)) => Receiver::prefetch(receiver),
+            (Self::Datagram { .. } | Self::Tfrc { .. }, _) => {}
+        }
+    }
+
+    /// Lets the processor fetch what that refers to in turn.
+    #[inline]
+    pub(crate) fn prefetch_holes(&self, body: &Body) {
+        match (self, body) {
+            (Self::Tcp { sender, .. }, Body::Ack(_)) => sender.prefetch_holes(),
+            (Self::Tcp { receiver, .. }, Body::Data(_)) => receiver.prefetch_holes(),
+            (Self::Datagram { .. } | Self::Tfrc { .. }, _) => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! Values whose memory can be asked for before it is needed.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 use prefetch_index::prefetch_index;
 
@@ -24,7 +24,13 @@ impl<T> Lines<T> {
     /// Lets the processor fetch the value into its cache, without waiting for it.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        for line in 0..size_of::<Self>() / 64 {
+        self.prefetch_lines(0..size_of::<Self>() / 64);
+    }
+
+    /// Lets it fetch these cache lines of the value.
+    #[inline]
+    pub(crate) fn prefetch_lines(&self, lines: Range<usize>) {
+        for line in lines {
             // A slice: what counts is the place of the array, which a copy would not have.
             prefetch_index(self.start.as_slice(), line * WORDS);
         }

@@ -20,18 +20,13 @@ use crate::pages::Pages;
 use crate::recorder::{NO_METER, Recorder};
 use crate::samples::{LINKS, PROBES, SERIES, Samples};
 
+mod expect;
 mod quick_start;
 mod relay;
 mod snoop;
 
 /// So many flows fit into a cache, where nothing is gained by fetching them early.
 const FEW: usize = 512;
-
-/// How many packets before its arrival a packet is fetched, then its flow, then its end, then what that refers to.
-const PACKET_AHEAD: usize = 48;
-const FLOW_AHEAD: usize = 32;
-const END_AHEAD: usize = 20;
-const RING_AHEAD: usize = 8;
 
 /// Makes the controller of a flow.
 pub(crate) type Maker<'a> = &'a dyn Fn(&PlannedFlow) -> Result<Box<dyn Controller>, Failure>;
@@ -226,32 +221,6 @@ impl<'a> World<'a> {
         self.fabric.end(wire);
     }
 
-    /// Lets the processor fetch what the next packets on `wire` come to: their flows, then the ends of these, then what
-    /// these refer to. Where there are many flows, most of the time would go by in waiting for memory.
-    #[inline(never)]
-    fn expect(&self, wire: u32) {
-        self.fabric.prefetch(wire, PACKET_AHEAD);
-        if let Some(packet) = self.fabric.ahead(wire, FLOW_AHEAD) {
-            Lines::prefetch(&self.flows[packet.flow as usize]);
-            match packet.body() {
-                Body::Ack(slot) => self.acks.prefetch(slot),
-                Body::Data(_) => self.delayed_ack_timers.prefetch(packet.flow),
-            }
-        }
-        if let Some(packet) = self.fabric.ahead(wire, END_AHEAD) {
-            let flow = &self.flows[packet.flow as usize];
-            if let Some(ends) = &flow.ends {
-                ends.prefetch(&packet.body());
-                Lines::prefetch(&self.recorder.flows[flow.meter as usize]);
-            }
-        }
-        if let Some(packet) = self.fabric.ahead(wire, RING_AHEAD)
-            && let Some(ends) = &self.flows[packet.flow as usize].ends
-        {
-            ends.prefetch_more(&packet.body());
-        }
-    }
-
     /// `packet` begins the step it is on.
     #[inline]
     fn forward(&mut self, now: Time, packet: Packet) {
@@ -327,7 +296,7 @@ impl<'a> World<'a> {
         let counters = &mut self.recorder.flows[flow.meter as usize].counters;
         counters.arrived_packets += 1;
         counters.marked_packets += u64::from(congestion);
-        if flow.completed.is_none() {
+        if flow.total.is_none() || flow.completed.is_none() {
             counters.arrived_bytes += u64::from(packet.size());
         }
         let ack = ends.on_data(now, data, congestion, &mut self.acks);

@@ -249,27 +249,29 @@ fn ones_complement_sum(bytes: &[u8], start: u32) -> u16 {
     sum as u16
 }
 
+/// A data segment without options, from which the tests of this module and of captures make others.
+#[cfg(test)]
+pub(super) fn segment() -> TcpHeader<'static> {
+    TcpHeader {
+        source: Endpoint::sender(0),
+        destination: Endpoint::receiver(0),
+        sequence: 1,
+        acknowledgment: Some(2),
+        ecn_echo: false,
+        window_reduced: false,
+        window: 0xffff,
+        timestamps: None,
+        sack: &[],
+        ecn: Ecn::NotCapable,
+        opening: None,
+        accurate: None,
+        payload: 960,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn segment() -> TcpHeader<'static> {
-        TcpHeader {
-            source: Endpoint::sender(0),
-            destination: Endpoint::receiver(0),
-            sequence: 1,
-            acknowledgment: Some(2),
-            ecn_echo: false,
-            window_reduced: false,
-            window: 0xffff,
-            timestamps: None,
-            sack: &[],
-            ecn: Ecn::NotCapable,
-            opening: None,
-            accurate: None,
-            payload: 960,
-        }
-    }
 
     fn bytes(header: &impl Header) -> Vec<u8> {
         let mut out = Vec::new();

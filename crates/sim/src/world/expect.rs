@@ -1,0 +1,60 @@
+//! Memory that is asked for before packets come to it.
+
+use crate::flow::{Ends, Flow};
+use crate::lines::Lines;
+use crate::packet::{Body, Packet};
+use crate::world::World;
+
+/// How many packets before its arrival a packet is fetched, then its flow, then its end, then what that refers to, then
+/// what this refers to.
+const PACKET_AHEAD: usize = 48;
+const FLOW_AHEAD: usize = 32;
+const END_AHEAD: usize = 20;
+const RING_AHEAD: usize = 8;
+const HOLES_AHEAD: usize = 3;
+/// How many packets before its own the places of a packet in queue and wire are fetched.
+const PASSAGE_AHEAD: usize = 16;
+
+impl World<'_> {
+    /// Lets the processor fetch what the next packets on `wire` come to: their flows, then the ends of these, then what
+    /// these refer to. Where there are many flows, most of the time would go by in waiting for memory.
+    #[inline(never)]
+    pub(super) fn expect(&self, wire: u32) {
+        self.fabric.prefetch(wire, PACKET_AHEAD);
+        self.fabric.prefetch_passage(wire, PASSAGE_AHEAD);
+        if let Some(packet) = self.fabric.ahead(wire, FLOW_AHEAD) {
+            self.flows[packet.flow as usize].prefetch_lines(0..1);
+            match packet.body() {
+                Body::Ack(slot) => self.acks.prefetch(slot),
+                Body::Data(_) => self.delayed_ack_timers.prefetch(packet.flow),
+            }
+        }
+        if let Some((packet, flow, ends)) = self.end_ahead(wire, END_AHEAD) {
+            ends.prefetch(&packet.body());
+            self.recorder.flows[flow.meter as usize].prefetch_lines(match packet.body() {
+                Body::Ack(_) => 0..1,
+                Body::Data(_) => 1..2,
+            });
+        }
+        if let Some((packet, flow, ends)) = self.end_ahead(wire, RING_AHEAD) {
+            ends.prefetch_more(&packet.body());
+            if let Body::Ack(_) = packet.body() {
+                self.recorder.flows[flow.meter as usize].prefetch_counted();
+            }
+        }
+        if let Some((packet, flow, ends)) = self.end_ahead(wire, HOLES_AHEAD) {
+            ends.prefetch_holes(&packet.body());
+            if let Body::Ack(_) = packet.body() {
+                self.recorder.flows[flow.meter as usize].prefetch_counts();
+            }
+        }
+    }
+
+    /// The packet that arrives on `wire` after `others` more, its flow, and the ends of that, if it has any.
+    #[inline(always)]
+    fn end_ahead(&self, wire: u32, others: usize) -> Option<(&Packet, &Lines<Flow>, &Ends)> {
+        let packet = self.fabric.ahead(wire, others)?;
+        let flow = &self.flows[packet.flow as usize];
+        Some((packet, flow, flow.ends.as_ref()?))
+    }
+}
