@@ -114,11 +114,17 @@ def controller_label(cc: str) -> str:
 def controller_file(cc: str) -> str | None:
     """The path of the file in C that scenarios spell ``cc``, or None where it is no file."""
 
+def available_memory(root: str) -> int | None:
+    """Bytes that a run may take, by the files of ``/proc`` and ``/sys`` below ``root``; None if unknown.
+
+    The least of what the machine, the control groups of the process and its address space have left.
+    """
+
 def inspect(resolved: str) -> dict[str, Any]:
     """What a resolved scenario amounts to.
 
-    ``warnings`` (sentences), ``estimated_memory_bytes``, ``available_memory_bytes`` (of this machine, None if
-    unknown), ``duration_s``, ``warmup_s``, ``bottleneck`` (name
+    ``warnings`` (sentences), ``estimated_memory_bytes``, ``available_memory_bytes`` (left for this process,
+    None if unknown), ``duration_s``, ``warmup_s``, ``bottleneck`` (name
     of the link that reports look at first), ``flows`` (``name``, ``cc``, ``base_rtt_ms``, ``start_s``,
     ``stop_s``, and ``connections``: how many it makes, on average) and ``links`` (``name``, ``rate_bps`` or
     None, ``delay_ms``). Raises ScenarioError.

@@ -9,21 +9,23 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer.main
 
 from ackclock import Controller, Flow, ResultError, Run, ScenarioError, simulate
 from ackclock import Path as NetworkPath
 from ackclock.errors import InputError
 from ackclock.report import FolderError, check_folder, new_folder
-from calling import SCENARIO, refused, run
+from calling import PATIENCE, SCENARIO, refused, run
 
 COMMAND = [sys.executable, "-m", "ackclock.cli"]
+PACKET_SCRIPT = Path(__file__).parents[1] / "packetdrill" / "limited-transmit.pkt"
 
 
 def shell(line, *arguments, **environment):
     """A command line of a shell, in which ``"$@"`` is the program with its arguments."""
     command = ["sh", "-c", line, "sh", *COMMAND, *map(str, arguments)]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=False, env=os.environ | environment
+        command, capture_output=True, text=True, timeout=PATIENCE, check=False, env=os.environ | environment
     )
 
 
@@ -117,7 +119,31 @@ def test_an_option_out_of_range(capsys, scenario, arguments, sentence):
         (["compare"], "Missing argument"),
         (["compare", "cdg", "cdg"], "named twice"),
         (["compare", "python:0"], "is one written in Python"),
-        (["compare", "cdg", "--set", "flows.0.cc=newreno"], "takes the controllers as arguments"),
+        (["compare", "cdg", "--set", "flows.0.cc=newreno"], "flows.0.cc: `compare` takes the controllers"),
+        (["compare", "cdg", "--set", "flows=[]"], "flows: `compare` takes the controllers as arguments"),
+        (["compare", "cdg", "--rate", ""], "--rate '': must not be empty: Rate of the bottleneck"),
+        (["compare", "cdg", "--wlan", "802.11g", "--queue", "1"], "wlans.0.queue"),
+        (["compare", "cdg", "--wlan", "802.11g", "--queue", ""], "--queue '': must not be empty"),
+        (["compare", "cdg", "--out="], "--out '': must not be empty: Write report, figures and tables"),
+        (["compare", "cdg", "--figures", ",", "--out", "x"], "--figures ,: , is no format"),
+        (["run", " "], "FILE.toml ' ': must not be empty: The scenario"),
+        (["parity", "--only", ""], "--only '': must not be empty: Situations to run: greedy, marks"),
+        (["parity", "--only", ","], "--only ,: must be values separated by commas"),
+        (["parity", "--beside", ""], "--beside '': must not be empty: Controllers"),
+        (["kernel", "load", ""], "NAME '': must not be empty: newreno, cdg"),
+        (["compare", "cdg(G=10ms, G=5ms)"], "G is named twice"),
+        (["compare", ""], "an empty name: must be a controller"),
+        (["sweep", "cdg", "--set", "flows.*.cc=cubic"], "`sweep` takes the controllers as arguments"),
+        (["sweep", "cdg", "--over", "flows.0.cc=cubic,vegas"], "`sweep` takes the controllers as arguments"),
+        (["matrix", "cdg", "--set", "flows.0.cc=cubic"], "`matrix` takes the controllers as arguments"),
+        (["slow-start", "--set", "flows.0.cc=cdg"], "`slow-start` takes the controllers as arguments"),
+        (
+            ["slow-start", "--set", "flows.0.parameters.slow_start=hystart"],
+            "takes the controllers as arguments",
+        ),
+        (["slow-start", "--network", "wired", "--trace", "/"], "--trace /: cannot be read: Is a directory"),
+        (["slow-start", "--paths", "100000", "--out", "/"], "--out /: the folder is not empty"),
+        (["replay", PACKET_SCRIPT, "--cc", ""], "--cc '': must not be empty: The controller"),
         (["compare", "cdg", "--loss", "200%"], "path.loss: `200%` is above 100%"),
         (["compare", "cdg", "--repeat", "100000"], "of memory together"),
         (["reproduce", "cdg2011-fig44"], "did you mean `cdg2011-fig4`?"),
@@ -127,6 +153,21 @@ def test_an_option_out_of_range(capsys, scenario, arguments, sentence):
 )
 def test_a_command_that_cannot_be_carried_out(capsys, arguments, sentence):
     assert sentence in refused(capsys, *arguments)
+
+
+def test_a_program_of_the_shell_may_have_empty_arguments():
+    from ackclock.cli import app
+
+    command = typer.main.get_command(app.app).commands["shell"]
+    context = command.make_context("shell", ["--rate", "1mbit", "test", "-z", ""])
+    assert context.params["command"] == ["test", "-z", ""]
+
+
+def test_the_current_folder_is_not_replaced(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FolderError, match="the current folder cannot be replaced: name a folder in it"):
+        check_folder(Path(), force=False)
+    check_folder(Path("results"), force=False)
 
 
 @pytest.mark.parametrize("command", [["compare", "cdg", "--duration", "1s"], ["shell", "--", "true"]])
@@ -156,6 +197,15 @@ def test_names_of_any_shape_are_shown_and_lead_nowhere(capsys, scenario, tmp_pat
         "_..___red_ _x_-seed-2",
     ]
     assert {p.name for p in tmp_path.iterdir()} == {"in", "a"}
+
+
+def test_long_names_that_differ_at_their_end_get_folders_of_their_own(capsys, tmp_path):
+    given = "alpha=1.000000000000000001, beta=0.500000000000000001"
+    names = [f"aimd({given}, k={k})" for k in (0, 1)]
+    assert run(capsys, "compare", *names, "--duration", "1s", "--out", tmp_path / "out")[0] == 0
+    folders = [one.name for one in (tmp_path / "out").iterdir() if one.is_dir()]
+    assert len(folders) == 2
+    assert all(len(name) <= 60 + len("-seed-1") for name in folders)
 
 
 @pytest.mark.parametrize("name", ["$x_$", "$$", r"$\frac$", "$5 and $6"])
@@ -324,11 +374,18 @@ RUNS = {
             "links": [
                 {
                     "name": str,
+                    "rate_bps": NUMBER,
+                    "is_bottleneck": bool,
                     "utilization": float,
                     "busy_share": float,
+                    "capacity_bytes": NUMBER,
+                    "throughput_bps": float,
+                    "arrived_packets": int,
+                    "departed_packets": int,
+                    "departed_bytes": int,
                     "queue_packets": dict.fromkeys(("mean", "p50", "p95", "max"), NUMBER),
-                    "queue_delay_ms": dict.fromkeys(("mean", "p95", "max"), NUMBER),
-                    "packet_queue_delay_ms": dict.fromkeys(("mean", "p95", "max"), NUMBER),
+                    "queue_delay_ms": dict.fromkeys(("mean", "p50", "p95", "p99", "max"), NUMBER),
+                    "packet_queue_delay_ms": dict.fromkeys(("mean", "p50", "p95", "p99", "max"), NUMBER),
                     "dropped_packets": int,
                     "lost_packets": int,
                     "marked_packets": int,

@@ -106,3 +106,10 @@ def test_what_cannot_be_written_is_refused(capsys):
     Path("a.toml").write_text("mine")
     assert "--force replaces it" in refused(capsys, "new", "scenario", "a")
     assert Path("a.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("group", ["new", "kernel"])
+def test_a_group_of_commands_alone_shows_its_help_and_no_empty_sentence(capsys, group):
+    status, out, err = run(capsys, group)
+    assert (status, err) == (2, "")
+    assert f"ackclock {group}" in out

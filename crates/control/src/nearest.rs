@@ -4,18 +4,30 @@
 const MEANT: f64 = 1.15;
 /// A shorter name says nothing by being contained in another.
 const SHORTEST_PART: usize = 2;
+/// The largest likeness by spelling.
+const SAME: f64 = 2.0;
 
 /// The name among `known` that `given` may have been meant to be; `None` if there is none like it. One that contains
 /// it, or that it contains, comes before one that is spelled alike: `reno` is `newreno` rather than `cdg`. Alike is by
-/// letters (Jaro-Winkler), which alone favours long names, and by edits (Damerau-Levenshtein). Capitals do not count.
+/// letters (Jaro-Winkler), which alone favours long names, and by edits (Damerau-Levenshtein). Two neighbouring letters
+/// that changed places come before any other slip: `cgd` is `cdg` rather than `chd`, but in words so short Jaro takes
+/// letters for the same only where they stand at the same place. Capitals do not count.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
     let likeness = |name: &str| {
         let name = name.to_lowercase();
         let part = name.len().min(given.len()) >= SHORTEST_PART;
         let contained = part && (name.contains(&given) || given.contains(&name));
+        let swapped = strsim::damerau_levenshtein(&name, &given) == 1 && strsim::levenshtein(&name, &given) == 2;
         let alike = strsim::jaro_winkler(&name, &given) + strsim::normalized_damerau_levenshtein(&name, &given);
-        if contained { 2.0 + alike } else { alike }
+        alike
+            + if contained {
+                2.0 * SAME
+            } else if swapped {
+                SAME
+            } else {
+                0.0
+            }
     };
     let (nearest, alike) =
         known.into_iter().map(|name| (name, likeness(name))).max_by(|(_, a), (_, b)| a.total_cmp(b))?;
@@ -40,6 +52,13 @@ mod tests {
             assert_eq!(nearest(given, names), Some(meant), "{given}");
         }
         assert_eq!(nearest("rate", []), None);
+    }
+
+    #[test]
+    fn letters_that_changed_places_come_before_a_wrong_one() {
+        assert_eq!(nearest("cgd", ["cdg", "chd"]), Some("cdg"));
+        assert_eq!(nearest("cgd", ["chd", "cdg"]), Some("cdg"));
+        assert_eq!(nearest("dgc", ["cdg", "dgx"]), Some("dgx"), "one letter is nearer than two");
     }
 
     #[test]

@@ -27,6 +27,14 @@ pub struct Parameter {
 }
 
 impl Parameter {
+    /// Whether its meaning begins with the word `name`.
+    fn is_of(&self, name: &str) -> bool {
+        // An article says nothing.
+        const SHORTEST_WORD: usize = 4;
+        let first = self.meaning.split_whitespace().next().unwrap_or_default();
+        first.len() >= SHORTEST_WORD && first.eq_ignore_ascii_case(name)
+    }
+
     /// The JSON schema of its value.
     pub fn schema(&self) -> Value {
         let mut schema = self.range.schema();
@@ -58,7 +66,9 @@ pub(crate) fn check(controller: &str, known: &[Parameter], given: &Parameters) -
     let unknown = given.keys().find(|name| known.iter().all(|p| p.name != name.as_str()));
     if let Some(name) = unknown {
         let all = known.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ");
-        return Err(ParameterError(match nearest(name, known.iter().map(|p| p.name)) {
+        // `increase` means that of AIMD called alpha, and is spelled like `decrease`.
+        let by_meaning = known.iter().find(|p| p.is_of(name)).map(|p| p.name);
+        return Err(ParameterError(match by_meaning.or_else(|| nearest(name, known.iter().map(|p| p.name))) {
             Some(near) => {
                 format!("`{controller}` has no parameter `{name}`; did you mean `{near}`? (there are {all})")
             }
@@ -374,7 +384,15 @@ mod tests {
         assert_eq!(refusal("which", json!(2)), "`x`, parameter `which`: 2 is not allowed (allowed: 1 or \"both\")");
         assert_eq!(
             refusal("switch", json!(1)),
-            "`x`, parameter `switch`: invalid type: integer `1`, expected a boolean (allowed: true or false)"
+            "`x`, parameter `switch`: invalid type: integer `1`, expected true or false (allowed: true or false)"
+        );
+        assert_eq!(
+            refusal("S", json!("nan")),
+            "`x`, parameter `S`: invalid type: string \"nan\", expected a number (allowed: above 0, below 1)"
+        );
+        assert_eq!(
+            refusal("count", json!(-1)),
+            "`x`, parameter `count`: invalid value: integer `-1`, expected a whole number (allowed: 1 to 64)"
         );
     }
 

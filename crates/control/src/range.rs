@@ -214,7 +214,7 @@ impl Range {
     /// `value`, if it is of the right kind; otherwise what is wrong with it.
     pub(crate) fn read(&self, value: &Value) -> Result<Literal, String> {
         let value = value.clone();
-        let wrong = |error: serde_json::Error| error.to_string();
+        let wrong = |error: serde_json::Error| in_words(&error.to_string());
         match self {
             Self::Number(_) => serde_json::from_value(value).map(Literal::Number).map_err(wrong),
             Self::IntegerOr(_, word) if value == *word => Ok(Literal::Word(word)),
@@ -267,6 +267,16 @@ impl Range {
             Self::Choice(choices) => json!({ "enum": choices.iter().map(|one| one.to_json()).collect::<Value>() }),
         }
     }
+}
+
+/// `message` of a deserialiser with the names of Rust's types in words.
+fn in_words(message: &str) -> String {
+    let names = [
+        ("expected f64", "expected a number"),
+        ("expected u32", "expected a whole number"),
+        ("expected a boolean", "expected true or false"),
+    ];
+    names.iter().fold(message.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
 impl fmt::Display for Range {

@@ -108,7 +108,7 @@ fn wants(object: &Bound<'_, PyAny>) -> PyResult<Wants> {
         match name.as_str() {
             "sent" => wants.sent = true,
             "transmit_start" => wants.transmit_start = true,
-            "segments" => wants.segments = true,
+            "segments" => wants.segments = control::Reports::All,
             "timer" => wants.timer = true,
             "fractional_window" => wants.fractional_window = true,
             "governs_marks" => wants.governs_marks = true,

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use units::{Bytes, Time};
 
 use crate::catalogue::to_python;
+use crate::memory;
 
 create_exception!(ackclock._engine, ScenarioError, PyValueError);
 
@@ -140,7 +141,7 @@ pub(crate) fn inspect<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'p
     let answer = json!({
         "warnings": plan.warnings,
         "estimated_memory_bytes": plan.estimated_memory().get(),
-        "available_memory_bytes": available_memory().map(Bytes::get),
+        "available_memory_bytes": memory::available(memory::MACHINE).map(Bytes::get),
         "duration_s": record::seconds(Time::ZERO + plan.duration),
         "warmup_s": record::seconds(Time::ZERO + plan.warmup),
         "bottleneck": plan.bottleneck.map(|link| &plan.links[link].name),
@@ -148,14 +149,6 @@ pub(crate) fn inspect<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'p
         "links": links.collect::<Value>(),
     });
     to_python(py, &answer)
-}
-
-/// Memory that a run may take without swapping; `None` where the system does not tell.
-pub(crate) fn available_memory() -> Option<Bytes> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(Bytes::new(kibibytes * 1024))
 }
 
 fn resolved(

@@ -12,6 +12,7 @@ mod failure;
 mod language;
 #[cfg(feature = "live")]
 mod live;
+mod memory;
 #[cfg(feature = "live")]
 mod pinned;
 mod quantity;
@@ -43,6 +44,8 @@ mod _engine {
     #[cfg(feature = "live")]
     #[pymodule_export]
     use crate::live::{SharedPlan, live_check, live_run};
+    #[pymodule_export]
+    use crate::memory::available_memory;
     #[cfg(feature = "live")]
     #[pymodule_export]
     use crate::pinned::{kernel_list, kernel_load, kernel_set, kernel_unload};

@@ -14,7 +14,7 @@ use sim::Simulator;
 
 use crate::controller::{Factories, Guard, build};
 use crate::failure::Failure;
-use crate::language::available_memory;
+use crate::memory;
 use crate::sources::Compiled;
 use crate::task::Maker;
 use crate::threads::PythonThreads;
@@ -51,7 +51,7 @@ impl Maker for Simulation {
     type Kept = Arc<Guard>;
 
     fn make(&self, plan: &Plan, watch: &Arc<Watch>) -> Result<(Simulator, Arc<Guard>), Failure> {
-        if let Some(available) = available_memory() {
+        if let Some(available) = memory::available(memory::MACHINE) {
             plan.check_memory(available).map_err(Failure::Scenario)?;
         }
         let given = self.custom.factories.len();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use network::DisciplineSettings;
 use serde_json::Value as Json;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
@@ -133,9 +134,36 @@ impl Document {
             let (key, message) = explain(&error, &text);
             self.origin.error(&key, message)
         })?;
+        if let Ok(read) = Value::try_from(&scenario)
+            && let Some(key) = list_for_table("", &Value::Table(self.table.clone()), &read)
+        {
+            return Err(self.origin.error(&key, "invalid type: list, expected a table"));
+        }
         scenario.origin = self.origin.clone();
         scenario.complete();
         Ok(scenario)
+    }
+}
+
+/// Keys of tables, and of lists of tables. Values of other keys may be written as a list and read as a table: the steps
+/// of a source.
+const TABLES: [&str; 9] = ["path", "reverse", "record", "flows", "links", "wlans", "subflows", "relays", "changes"];
+
+/// The key of a list in `given`, which `name` is called, that was `read` as a table: a deserialiser takes its entries
+/// for the fields in their order, and none at all for their defaults.
+fn list_for_table(name: &str, given: &Value, read: &Value) -> Option<String> {
+    let joined = |key: &str, inner: String| if inner.is_empty() { key.to_owned() } else { format!("{key}.{inner}") };
+    match (given, read) {
+        (Value::Array(_), Value::Table(_)) => TABLES.contains(&name).then(String::new),
+        (Value::Table(given), Value::Table(read)) => given
+            .iter()
+            .find_map(|(key, value)| list_for_table(key, value, read.get(key)?).map(|inner| joined(key, inner))),
+        (Value::Array(given), Value::Array(read)) => {
+            given.iter().zip(read).enumerate().find_map(|(i, (given, read))| {
+                list_for_table(name, given, read).map(|inner| joined(&i.to_string(), inner))
+            })
+        }
+        _ => None,
     }
 }
 
@@ -251,6 +279,7 @@ fn explain(error: &toml::de::Error, text: &str) -> (String, String) {
 /// `message` of a deserialiser with the names of Rust's types in words.
 pub(crate) fn plain(message: &str) -> String {
     let names = [
+        ("expected u8", "expected a whole number from 0 to 255"),
         ("expected u32", "expected a whole number from 0 to 4294967295"),
         ("expected u64", "expected a whole number from 0 to 9223372036854775807"),
         ("expected any valid TOML value", "expected at most 9223372036854775807"),
@@ -264,10 +293,7 @@ pub(crate) fn plain(message: &str) -> String {
         ("expected string or map", "expected text in quotes"),
         ("wanted string or table", "expected text in quotes"),
         ("invalid value: map, expected map with a single key", "invalid type: table, expected text in quotes"),
-        ("expected Span with", "expected a time with"),
-        ("expected Time with", "expected a time with"),
-        ("expected Bytes with", "expected a size with"),
-        ("expected Rate with", "expected a rate with"),
+        ("expected f64", "expected a number"),
         ("invalid type: null", "invalid type: not a finite number"),
     ];
     let mut message = names.iter().fold(message.to_owned(), |text, (from, to)| text.replace(from, to));
@@ -284,6 +310,9 @@ fn put(root: &mut Value, key: &str, value: Value) -> Result<(), String> {
     for name in key.split('.') {
         if name.is_empty() {
             return Err("a key is names and indices with single dots between".to_owned());
+        }
+        if let Some(table) = queue_as_table(at, &done) {
+            *at = table;
         }
         at = match at {
             Value::Table(table) => table.entry(name).or_insert_with(|| Value::Table(Table::new())),
@@ -302,6 +331,14 @@ fn put(root: &mut Value, key: &str, value: Value) -> Result<(), String> {
     }
     *at = value;
     Ok(())
+}
+
+/// The table that a queue stands for which is written as one word: its limit, or the name of its discipline.
+fn queue_as_table(value: &Value, key: &str) -> Option<Value> {
+    let Value::String(word) = value else { return None };
+    let named = if DisciplineSettings::NAMES.contains(&word.as_str()) { "discipline" } else { "limit" };
+    (key.rsplit('.').next() == Some("queue"))
+        .then(|| Value::Table(Table::from_iter([(named.to_owned(), value.clone())])))
 }
 
 /// JSON as TOML: `None` for `null`, which in objects is a key that is not given.

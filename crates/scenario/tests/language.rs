@@ -162,6 +162,23 @@ fn a_star_sets_a_key_of_every_entry() {
 }
 
 #[test]
+fn a_key_of_a_queue_that_is_a_word_makes_it_a_table() {
+    let queue = |word: &str, key: &str, value: &str| {
+        let text = format!(
+            "duration = \"1s\"\nflows = [{{ cc = \"cubic\" }}]\n\
+             path = {{ rate = \"1mbit\", rtt = \"1ms\", queue = \"{word}\" }}"
+        );
+        let mut document = Document::from_toml(&text, "one.toml").unwrap();
+        document.set(key, value).unwrap();
+        resolved(&document.scenario().unwrap())["path"]["queue"].clone()
+    };
+    let of_limit = queue("9p", "path.queue.discipline", "codel");
+    assert_eq!((&of_limit["limit"], &of_limit["discipline"]), (&"9p".into(), &"codel".into()));
+    let of_name = queue("codel", "path.queue.ecn", "true");
+    assert_eq!((&of_name["discipline"], &of_name["ecn"]), (&"codel".into(), &true.into()));
+}
+
+#[test]
 fn a_key_that_was_set_has_the_line_of_what_it_is_in() {
     let mut document = Document::from_toml(EVERYTHING, "demo.toml").unwrap();
     document.set("path.queue", "0p").unwrap();

@@ -45,9 +45,12 @@ pub(crate) fn number_and_unit<'a>(text: &'a str, what: &str, example: &str) -> R
     Ok((value, unit.trim()))
 }
 
-/// `value * scale` as a whole number, refused where it does not fit 63 bits.
+/// `value * scale` as a whole number, refused where it does not fit 63 bits, and where nothing would be left of it.
 pub(crate) fn whole(value: f64, scale: f64, text: &str, what: &str) -> Result<u64, ParseError> {
     let scaled = (value * scale).round();
+    if scaled == 0.0 && value > 0.0 {
+        return Err(ParseError::new(format!("`{text}` is too small for a {what}")));
+    }
     if scaled > 9.0e18 {
         return Err(ParseError::new(format!("`{text}` is too large for a {what}")));
     }

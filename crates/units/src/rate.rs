@@ -97,7 +97,7 @@ impl FromStr for Rate {
 
 spelled!(
     Rate,
-    "Rate with its unit, like \"10mbit\"",
+    "a rate with its unit, like \"10mbit\"",
     r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*([kKmMgGtT]?bit|[MG]bit/s|[MG]bps)\s*$",
     "A rate of IP bytes with its unit: bit, kbit, mbit, gbit or tbit, powers of ten",
     "10mbit"

@@ -98,7 +98,7 @@ impl FromStr for Bytes {
 
 spelled!(
     Bytes,
-    "Bytes with its unit, like \"64kB\"",
+    "a size with its unit, like \"64kB\"",
     r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*([kKMGmg]?[bB]|[KMGkmg]i[bB]|bytes)\s*$",
     "A size with its unit: B, kB, MB, GB (powers of ten), KiB, MiB or GiB (binary)",
     "64kB"

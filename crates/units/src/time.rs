@@ -224,14 +224,14 @@ impl FromStr for Time {
 
 spelled!(
     Span,
-    "Span with its unit, like \"40ms\"",
+    "a time with its unit, like \"40ms\"",
     r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*(ns|us|µs|ms|s|min|[nmu]?secs?)\s*$",
     "A length of time with its unit: ns, us, ms, s or min",
     "40ms"
 );
 spelled!(
     Time,
-    "Time with its unit, like \"20s\"",
+    "a time with its unit, like \"20s\"",
     r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*(ns|us|µs|ms|s|min|[nmu]?secs?)\s*$",
     "A point in time, counted from the start of the run, with its unit",
     "20s"
@@ -266,6 +266,8 @@ mod tests {
         assert!(error("40 fortnights").contains("unknown unit `fortnights`"));
         assert!(error("fast").contains("write it like `40ms`"));
         assert!(error("1e300s").contains("too large"));
+        assert_eq!(error("0.0000000001ns"), "`0.0000000001ns` is too small for a time");
+        assert_eq!("0ns".parse(), Ok(Span::ZERO));
     }
 
     #[test]

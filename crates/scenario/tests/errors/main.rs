@@ -197,8 +197,8 @@ fn keys_that_cannot_be_set() {
         "demo.toml, line 8: flows.1.cc: `1` is not an index into `flows`, which has 1 entries, the first of them 0"
     );
     assert_eq!(
-        set("path.queue.limit"),
-        "demo.toml, line 6: path.queue.limit: `path.queue` is not a table: set it as a whole"
+        set("path.rate.limit"),
+        "demo.toml, line 4: path.rate.limit: `path.rate` is not a table: set it as a whole"
     );
     assert_eq!(set("path..rate"), "demo.toml, line 3: path..rate: a key is names and indices with single dots between");
     assert!(set("path.speed").starts_with("demo.toml, line 3: path.speed: there is no such key here; there are `"));

@@ -26,6 +26,27 @@ fn a_rate_without_unit_in_kbps_or_of_zero() {
 }
 
 #[test]
+fn a_list_in_place_of_a_table() {
+    let list = "invalid type: list, expected a table";
+    assert_eq!(
+        dumbbell("queue = \"84p\"", "queue = \"84p\"\nreverse = []"),
+        format!("demo.toml, line 7: path.reverse: {list}")
+    );
+    assert_eq!(
+        dumbbell("queue = \"84p\"", "queue = \"84p\"\nreverse = [\"5mbit\"]"),
+        format!("demo.toml, line 7: path.reverse: {list}")
+    );
+    assert_eq!(
+        dumbbell("duration = \"60s\"", "duration = \"60s\"\nrecord = []"),
+        format!("demo.toml, line 2: record: {list}")
+    );
+    assert_eq!(
+        sentence("duration = \"60s\"\npath = { rate = \"10mbit\", rtt = \"40ms\" }\nflows = [[\"newreno\"]]"),
+        format!("demo.toml, line 3: flows.0: {list}")
+    );
+}
+
+#[test]
 fn steps_out_of_order_late_empty_or_all_zero() {
     assert_eq!(
         dumbbell("\"10mbit\"", r#"[["0s", "10mbit"], ["20s", "5mbit"], ["20s", "1mbit"]]"#),
@@ -167,7 +188,7 @@ fn a_setting_of_codel_out_of_range() {
     assert_eq!(queue("flows = 0"), "demo.toml, line 6: path.queue.flows: 0 is out of range (allowed: 1 to 65536)");
     assert_eq!(
         queue("memory_limit = \"0B\""),
-        "demo.toml, line 6: path.queue.memory_limit: `0B` sends nothing: it must be above 0, like `1514B`"
+        "demo.toml, line 6: path.queue.memory_limit: `0B` sends nothing: it must be above 0, like `1500B`"
     );
 }
 
