@@ -1,7 +1,8 @@
 """Slow starts on many paths: where each ends against what the path holds, what it loses, when data arrives.
 
 Paths are drawn: rate, RTT and buffer independently, each from a logarithmic range. On each path every method
-starts one flow, under the same controller and from the same seed.
+starts one flow, under the same controller and from the same seed. A path may lead over Wi-Fi or a cellular
+link, others may use it, and the application may have less to send than it holds (:class:`Conditions`).
 """
 
 from __future__ import annotations
@@ -31,6 +32,31 @@ LEAST_BDP = 10.0
 LEAST_QUEUE = 8
 """Packets that a queue holds in any case."""
 
+NETWORKS = ("wired", "wifi", "cellular")
+"""What paths lead over."""
+
+MOST_OVER_WIFI = 50e6
+"""No wired link before a wireless one is faster, in bit/s: 802.11n of two streams carries more."""
+
+NEIGHBOURS = 2
+"""Stations that share the channel of a path over Wi-Fi, and send now and then."""
+
+NEIGHBOUR_RATE = "8mbit"
+"""What each of them sends."""
+
+TICK_S = 0.02
+"""A cellular link has a rate for so long."""
+
+NOISE = 0.5
+"""The standard deviation of the logarithm of a cellular rate after a second: it moves as Brownian motion.
+
+So Sprout has it for the rate itself (Winstein, Sivaraman and Balakrishnan, NSDI 2013). Of its logarithm, slow
+links vary as much as fast ones.
+"""
+
+SWING = 4.0
+"""A cellular rate stays within this factor of its median."""
+
 SAMPLES_PER_RTT = 20
 POWERS = tuple(range(4, 10))
 """The powers of ten of bytes whose times are measured."""
@@ -51,17 +77,50 @@ class Range:
 
 
 @dataclass(frozen=True)
+class Conditions:
+    """What a path is like beside its rate, RTT and buffer."""
+
+    network: str = "wired"
+    """Of :data:`NETWORKS`."""
+    cross: float = 0.0
+    """The share of the link that others take, in packets that come at random (Poisson)."""
+    application: float = 0.0
+    """What the application has to send, as a share of the rate of the link; 0 for as much as it can."""
+    traces: tuple[str, ...] = ()
+    """Recordings of cellular links that paths take in turn, in place of drawn rates: absolute names."""
+
+
+CLEAN = Conditions()
+"""A wired link of its own, and no end of data."""
+
+
+@dataclass(frozen=True)
 class Path:
     """One bottleneck."""
 
     rate_bps: float
     rtt_s: float
     buffer_bdp: float
+    conditions: Conditions = CLEAN
+    trace: str | None = None
+    """The recording that its rate follows."""
+    seed: int = 0
+    """For the course of a cellular rate."""
 
     @property
     def bdp(self) -> float:
-        """What the path holds without a queue, in packets."""
+        """What is left of the path for the flow holds without a queue, in packets."""
+        return (1.0 - self.conditions.cross) * self.whole_bdp
+
+    @property
+    def whole_bdp(self) -> float:
+        """The same with what others take."""
         return self.rate_bps * self.rtt_s / PACKET_BITS
+
+    @property
+    def duration_s(self) -> float:
+        """How long a run takes."""
+        return 1.0 + 30.0 * self.rtt_s
 
     def document(self, cc: str, method: str) -> str:
         """The scenario of one flow of ``cc`` that starts by ``method``, as JSON.
@@ -71,31 +130,105 @@ class Path:
         parameters: dict[str, Any] = {"slow_start": method}
         if method == "careful-resume":
             parameters |= {"saved_window": self.bdp, "saved_rtt": f"{self.rtt_s * 1e3:.3f}ms"}
-        queue = max(LEAST_QUEUE, round(self.buffer_bdp * self.bdp))
+        flow: dict[str, Any] = {"cc": cc, "parameters": parameters}
+        if self.conditions.application:
+            flow["source"] = {"rate": _rate(self.conditions.application * self.rate_bps)}
+        flows = [flow]
+        if self.conditions.cross:
+            flows.append(_datagrams("cross", _rate(self.conditions.cross * self.rate_bps)))
         step = max(1.0, self.rtt_s * 1e3 / SAMPLES_PER_RTT)
         return json.dumps(
             {
-                "duration": f"{1.0 + 30.0 * self.rtt_s:.3f}s",
-                "path": {
-                    "rate": f"{self.rate_bps:.0f}bit",
-                    "rtt": f"{self.rtt_s * 1e3:.3f}ms",
-                    "queue": f"{queue}p",
-                },
-                "flows": [{"cc": cc, "parameters": parameters}],
+                "duration": f"{self.duration_s:.3f}s",
                 "record": {"flow_series": f"{step:.3f}ms", "link_series": "off", "probes": "off"},
             }
+            | self._network(flows)
         )
 
+    def _network(self, flows: list[dict[str, Any]]) -> dict[str, Any]:
+        """Links and flows."""
+        queue = f"{max(LEAST_QUEUE, round(self.buffer_bdp * self.whole_bdp))}p"
+        if self.conditions.network != "wifi":
+            path = {"rate": self._link_rate(), "rtt": f"{self.rtt_s * 1e3:.3f}ms", "queue": queue}
+            return {"path": path, "flows": flows}
+        wired = {
+            "name": "bottleneck",
+            "from": "server",
+            "to": "ap",
+            "rate": self._link_rate(),
+            "queue": queue,
+        }
+        ends = ("laptop", "ap")
+        for flow, end in zip(flows, ends, strict=False):
+            flow |= {"from": "server", "to": end}
+        stations = [f"neighbour-{n}" for n in range(NEIGHBOURS)]
+        others = [_datagrams(one, NEIGHBOUR_RATE) | {"from": one, "to": "ap"} for one in stations]
+        return {
+            "links": [wired | {"delay": f"{self.rtt_s * 5e2:.4f}ms", "reverse": {}}],
+            "wlans": [{"standard": "802.11n", "rate": "minstrel", "stations": ["laptop", *stations]}],
+            "flows": [*flows, *others],
+        }
 
-def paths(count: int, rate: Range, rtt: Range, buffer: Range, seed: int) -> Iterator[Path]:
+    def _link_rate(self) -> Any:
+        if self.trace is not None:
+            return {"trace": self.trace}
+        if self.conditions.network != "cellular":
+            return _rate(self.rate_bps)
+        import numpy as np
+
+        random, swing, level = np.random.default_rng(self.seed), math.log(SWING), 0.0
+        steps = []
+        for tick in range(math.ceil(self.duration_s / TICK_S)):
+            steps.append([f"{tick * TICK_S * 1e3:.0f}ms", _rate(self.rate_bps * math.exp(level))])
+            moved = level + float(random.normal(0.0, NOISE * math.sqrt(TICK_S)))
+            level = min(swing, max(-swing, moved))
+        return steps
+
+
+def _rate(bits_per_second: float) -> str:
+    return f"{bits_per_second:.0f}bit"
+
+
+def _datagrams(name: str, rate: str) -> dict[str, Any]:
+    """A source of packets at random times that does not react."""
+    source = {"rate": rate, "arrivals": "poisson"}
+    return {"name": name, "kind": "datagram", "cc": "newreno", "echo": False, "source": source}
+
+
+def mean_rate(trace: str) -> float:
+    """The mean rate of a recording as for `mm-link`, in bit/s. Raises ValueError with a sentence."""
+    from pathlib import Path as File
+
+    try:
+        lines = File(trace).read_text().split("\n")
+        times = [float(line) for line in map(str.strip, lines) if line and not line.startswith("#")]
+        return len(times) * PACKET_BITS / (times[-1] * 1e-3)
+    except OSError as error:
+        raise ValueError(f"--trace {trace}: cannot be read: {error.strerror}") from None
+    except (ValueError, IndexError, ZeroDivisionError) as error:
+        raise ValueError(f"--trace {trace}: {error}") from None
+
+
+def paths(
+    count: int, rate: Range, rtt: Range, buffer: Range, seed: int, conditions: Conditions = CLEAN
+) -> Iterator[Path]:
     """Draws ``count`` paths that hold at least :data:`LEAST_BDP` packets. Raises ValueError if none does."""
     import numpy as np
 
-    if rate.high * rtt.high / PACKET_BITS < LEAST_BDP:
+    rates = [mean_rate(trace) for trace in conditions.traces]
+    highest = max(rates, default=rate.high)
+    if conditions.network == "wifi":
+        highest = min(highest, MOST_OVER_WIFI)
+    if (1.0 - conditions.cross) * highest * rtt.high / PACKET_BITS < LEAST_BDP:
         raise ValueError(f"no path of these ranges holds {LEAST_BDP:.0f} packets")
     random = np.random.default_rng(seed)
+    drawn = 0
     while count:
-        path = Path(rate.draw(random), rtt.draw(random), buffer.draw(random))
+        number, drawn = drawn, drawn + 1
+        trace = conditions.traces[number % len(rates)] if rates else None
+        bits = rate.draw(random)
+        bits = rates[number % len(rates)] if rates else min(bits, highest)
+        path = Path(bits, rtt.draw(random), buffer.draw(random), conditions, trace, seed + number)
         if path.bdp >= LEAST_BDP:
             count -= 1
             yield path
@@ -127,10 +260,11 @@ class Start:
 
 
 def measure(method: str, path: Path, run: Run) -> Start:
-    """What the only flow of ``run`` did."""
+    """What the first flow of ``run`` did."""
     import numpy as np
+    import pyarrow.compute as pc
 
-    series = run.flow_series
+    series = run.flow_series.filter(pc.field("flow") == 0)
     times, windows = (series[name].to_numpy() for name in ("time_s", "window_segments"))
     threshold = series["threshold_segments"].to_numpy(zero_copy_only=False)
     left = np.flatnonzero(np.isfinite(threshold.astype(float)))
@@ -140,7 +274,7 @@ def measure(method: str, path: Path, run: Run) -> Start:
         exit_bdp = float(windows[: left[0] + 1].max()) / path.bdp
         # The packets that were on the way, through a full queue, and the round trip in which they are missed.
         until = exit_s + (2.0 + max(path.buffer_bdp, LEAST_QUEUE / path.bdp)) * path.rtt_s
-    events = run.events
+    events = run.events.filter(pc.field("flow") == 0)
     at, kind = events["time_s"].to_numpy(), np.asarray(events["kind"].to_pylist())
     lost = int(np.count_nonzero((kind == "deemed-lost") & (at <= until))) if len(at) else 0
     delivered = series["delivered_bytes"].to_numpy()

@@ -1,6 +1,7 @@
 """`ackclock slow-start`: paths drawn, what is measured of a run worked out by hand, table and folder."""
 
 import csv
+import itertools
 import json
 import math
 
@@ -10,7 +11,7 @@ import ackclock
 from ackclock import _engine, slow_start
 from ackclock.engines import Job
 from ackclock.engines.simulator import Simulator
-from ackclock.slow_start import METHODS, Path, Range, Start, measure, paths, span, summaries
+from ackclock.slow_start import METHODS, Conditions, Path, Range, Start, measure, paths, span, summaries
 from calling import refused, run
 
 SMALL = ("--paths", "3", "--rate", "5mbit..20mbit", "--rtt", "20ms..50ms", "--buffer", "0.5..4")
@@ -46,6 +47,70 @@ def test_a_classic_start_ends_where_path_and_queue_are_full():
     assert start.times_s[0] == pytest.approx(0.2, abs=0.06)
     assert start.times_s[1] == pytest.approx(0.4, abs=0.08)
     assert start.times_s[5] is None
+
+
+def documents(**kind):
+    drawn = next(paths(1, *(Range(one, one) for one in (12e6, 0.1, 1.0)), 1, Conditions(**kind)))
+    return drawn, json.loads(drawn.document("newreno", "classic"))
+
+
+def started(path):
+    resolved = _engine.resolve_json(path.document("newreno", "classic"), [])
+    ((_, result),) = list(Simulator().run([Job(resolved, 1)]))
+    return measure("classic", path, result)
+
+
+def test_what_others_take_is_not_there_for_the_flow():
+    # A quarter of 100 packets: 75 are left. An application that has half of it sends 6 Mbit/s.
+    path, document = documents(cross=0.25, application=0.5)
+    assert (path.bdp, path.whole_bdp) == (pytest.approx(75.0), pytest.approx(100.0))
+    flow, cross = document["flows"]
+    assert (flow["source"]["rate"], cross["source"]["rate"]) == ("6000000bit", "3000000bit")
+    assert document["path"]["queue"] == "100p"
+    # 750 kB in a second beside others that need a quarter: a MB at 1.3 to 1.7 s, however fast the start.
+    start = started(path)
+    assert 1.3 <= start.times_s[2] <= 1.8
+
+
+def test_a_cellular_rate_moves_around_its_median_and_is_the_same_for_every_method():
+    path, document = documents(network="cellular")
+    steps = document["path"]["rate"]
+    rates = [float(rate.removesuffix("bit")) for _, rate in steps]
+    # 1 s and 30 round trips of 100 ms, in steps of 20 ms.
+    assert [time for time, _ in steps[:3]] == ["0ms", "20ms", "40ms"]
+    assert (len(steps), rates[0]) == (200, 12e6)
+    assert all(3e6 - 1 <= rate <= 48e6 + 1 for rate in rates)
+    # The logarithm moves by 0.5 a second: in 20 ms by 0.071 on average, squared.
+    moves = [math.log(b / a) for a, b in itertools.pairwise(rates)]
+    assert 0.06 <= math.sqrt(sum(move * move for move in moves) / len(moves)) <= 0.085
+    assert json.loads(path.document("cubic", "hystart"))["path"] == document["path"]
+    assert started(path).exit_bdp is not None
+
+
+def test_a_path_over_wifi_has_a_wired_link_and_a_channel_that_others_use():
+    path, document = documents(network="wifi")
+    assert document["links"][0]["queue"] == "100p"
+    assert [flow["to"] for flow in document["flows"]] == ["laptop", "ap", "ap"]
+    start = started(path)
+    assert 1.0 <= start.exit_bdp <= 4.5
+    # No wired link is faster than the wireless one.
+    fast = next(paths(1, Range(1e9, 1e9), Range(0.1, 0.1), Range(1.0, 1.0), 1, Conditions("wifi")))
+    assert fast.rate_bps == 50e6
+
+
+def test_recorded_links_are_taken_in_turn_with_their_mean_rate(tmp_path):
+    # A packet every two milliseconds, and every millisecond: 6 and 12 Mbit/s.
+    slow, fast = tmp_path / "slow.down", tmp_path / "fast.down"
+    slow.write_text("".join(f"{n}\n" for n in range(2, 202, 2)))
+    fast.write_text("# every ms\n" + "".join(f"{n}\n" for n in range(1, 101)))
+    recorded = Conditions(traces=(str(slow), str(fast)))
+    drawn = list(paths(4, Range(1e6, 1e6), Range(0.1, 0.1), Range(1.0, 1.0), 1, recorded))
+    assert [path.rate_bps for path in drawn] == [6e6, 12e6, 6e6, 12e6]
+    assert [path.trace for path in drawn[:2]] == [str(slow), str(fast)]
+    assert 2.0 <= started(drawn[1]).exit_bdp <= 4.5
+    (tmp_path / "none.down").write_text("soon\n")
+    with pytest.raises(ValueError, match=r"--trace .*none\.down: "):
+        next(paths(1, *[Range(1.0, 1.0)] * 3, 1, Conditions(traces=(str(tmp_path / "none.down"),))))
 
 
 def of(method, exit_bdp, lost_bdp, times):
@@ -90,6 +155,18 @@ def test_the_command_shows_every_method_and_writes_every_path(capsys, tmp_path):
     # The methods of a path meet the same path.
     assert len({row["rate_bps"] for row in rows}) == 3
     assert all(not row["exit_bdp"] or math.isfinite(float(row["exit_bdp"])) for row in rows)
+
+
+def test_the_conditions_are_options_of_the_command(capsys, tmp_path):
+    trace = tmp_path / "link.down"
+    trace.write_text("".join(f"{n}\n" for n in range(1, 101)))
+    options = ("--trace", trace, "--cross", "0.2", "--application", "0.5", "--paths", "1")
+    status, out, _ = run(capsys, "slow-start", "classic", *options, "--rtt", "50ms", "--json")
+    assert (status, json.loads(out)["slow_start"]["methods"][0]["paths"]) == (0, 1)
+    said = refused(capsys, "slow-start", "--network", "wire")
+    assert said.endswith("must be one of wired, wifi, cellular; did you mean `wired`?")
+    said = refused(capsys, "slow-start", "--network", "wifi", "--trace", trace)
+    assert said.startswith("--trace: a recorded link is cellular or wired")
 
 
 def test_what_cannot_be_is_said_in_a_sentence(capsys):

@@ -10,11 +10,11 @@ import typer
 from rich.table import Table
 
 from ackclock import _engine, repetitions, slow_start
-from ackclock.cli import output
+from ackclock.cli import completing, output
 from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError, did_you_mean
-from ackclock.report.folders import new_folder
-from ackclock.slow_start import METHODS, POWERS, Start, Summary
+from ackclock.report.folders import check_folder, new_folder
+from ackclock.slow_start import METHODS, NETWORKS, POWERS, Conditions, Start, Summary
 
 TABLE = "slow-start"
 """The name of the table of rows in a folder."""
@@ -27,13 +27,40 @@ READ = (
 
 def slow_starts(
     methods: Annotated[
-        list[str] | None, typer.Argument(metavar="METHOD…", help=f"Of {', '.join(METHODS)}; default: all.")
+        list[str] | None,
+        typer.Argument(
+            metavar="METHOD…",
+            help=f"Of {', '.join(METHODS)}; default: all.",
+            autocompletion=completing.slow_starts,
+        ),
     ] = None,
-    cc: Annotated[str, typer.Option(help="The controller that starts.")] = "cubic",
+    cc: Annotated[
+        str, typer.Option(help="The controller that starts.", autocompletion=completing.controllers)
+    ] = "cubic",
     paths: Annotated[int, typer.Option(min=1, max=100_000, help="How many paths are drawn.")] = 100,
     rate: Annotated[str, typer.Option(help="Rates, LOW..HIGH.")] = "1mbit..1gbit",
     rtt: Annotated[str, typer.Option(help="Base RTTs.")] = "5ms..600ms",
     buffer: Annotated[str, typer.Option(help="Queue limits, in bandwidth-delay products.")] = "0.1..10",
+    network: Annotated[
+        str,
+        typer.Option(
+            help="What paths lead over: wired, wifi (802.11n with neighbours) or cellular.",
+            autocompletion=completing.networks,
+        ),
+    ] = "wired",
+    trace: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A recorded link, as for mm-link; paths take them in turn."),
+    ] = None,
+    cross: Annotated[
+        float, typer.Option(min=0.0, max=0.95, help="The share of the link that other traffic takes.")
+    ] = 0.0,
+    application: Annotated[
+        float,
+        typer.Option(
+            min=0.0, max=10.0, help="What the application sends, as a share of the rate; 0: no limit."
+        ),
+    ] = 0.0,
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
     threads: output.ThreadsOption = None,
@@ -47,12 +74,22 @@ def slow_starts(
 
     Example: `ackclock slow-start classic hystart hystart++ search --cc newreno --paths 200`
     """
+    output.check_current_folder()
+    if out is not None:
+        check_folder(out, force)
     chosen = list(dict.fromkeys(methods or METHODS))
     for method in chosen:
         if method not in METHODS:
             raise InputError(
                 f"{method}: must be one of {', '.join(METHODS)}{did_you_mean(method, list(METHODS))}"
             )
+    if network not in NETWORKS:
+        near = did_you_mean(network, list(NETWORKS))
+        raise InputError(f"--network {network}: must be one of {', '.join(NETWORKS)}{near}")
+    if trace and network == "wifi":
+        raise InputError("--trace: a recorded link is cellular or wired; leave --network wifi out")
+    recorded = tuple(str(file.resolve()) for file in trace or [])
+    conditions = Conditions(network, cross, application, recorded)
     first = 1 if seed is None else seed
     try:
         ranges = (
@@ -60,10 +97,11 @@ def slow_starts(
             slow_start.span(rtt, "time", "--rtt"),
             slow_start.span(buffer, "number", "--buffer"),
         )
-        drawn = list(slow_start.paths(paths, *ranges, first))
+        drawn = list(slow_start.paths(paths, *ranges, first, conditions))
     except ValueError as error:
         raise InputError(str(error)) from None
     overrides = output.overrides(settings)
+    output.check_arguments("slow-start", dict(overrides), ("cc", "parameters", "parameters.slow_start"))
     points = [
         repetitions.Point(
             (index, method),
@@ -84,11 +122,20 @@ def slow_starts(
     if out is not None:
         with new_folder(out, force) as folder:
             _write(starts, folder)
-    title = f"{cc} on {len(drawn)} paths of {rate}, {rtt}, {buffer} BDP of queue"
+    title = f"{cc} on {len(drawn)} paths of {rate}, {rtt}, {buffer} BDP of queue{_conditions(conditions)}"
     output.show(_table(summaries, title), READ, as_json=as_json)
     if as_json:
         rows = [asdict(one) for one in summaries]
         output.print_json({"version": _engine.version(), "slow_start": {"cc": cc, "methods": rows}})
+
+
+def _conditions(of: Conditions) -> str:
+    """What a title says of paths that are not clean."""
+    said = [] if of.network == "wired" else [of.network]
+    said += [f"{len(of.traces)} recorded"] if of.traces else []
+    said += [f"{100 * of.cross:.0f} % taken by others"] if of.cross else []
+    said += [f"an application at {100 * of.application:.0f} % of the rate"] if of.application else []
+    return "".join(f", {one}" for one in said)
 
 
 def _write(starts: list[Start], folder: Path) -> None:
