@@ -1,9 +1,12 @@
-"""Groups of flows that a table or plot shows as one."""
+"""Groups of flows that a table or plot shows as one, and what they have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Group(NamedTuple):
@@ -26,3 +29,9 @@ def grouped(names: Sequence[str], controllers: Sequence[str]) -> list[Group]:
         Group(name if len(flows) == 1 else f"{len(flows)} x {name}", cc, flows)
         for (name, cc), flows in found.items()
     ]
+
+
+def only_controller(flows: pa.Table) -> str:
+    """The controller of all flows of a run, or nothing where it has several."""
+    of_all = {str(cc) for cc in flows["cc"].to_pylist()}
+    return of_all.pop() if len(of_all) == 1 else ""

@@ -34,6 +34,7 @@ SCHEMA_VERSION: Final = 3
 """The version of the tables that this package writes; it reads version 1 as well."""
 
 _RTT = ("min", "mean", "p50", "p90", "p95", "p99", "max")
+_DELAY = ("mean", "p50", "p95", "p99", "max")
 
 
 class ResultError(InputError):
@@ -332,16 +333,15 @@ def flow_summary(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def link_summary(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of ``links`` as ``--json`` prints it."""
-    return {
-        "name": row["name"],
-        "utilization": row["utilization"],
-        "busy_share": row["busy_share"],
+    counted = (
+        "name", "rate_bps", "is_bottleneck", "utilization", "busy_share", "capacity_bytes", "throughput_bps",
+        "arrived_packets", "departed_packets", "departed_bytes", "dropped_packets", "lost_packets",
+        "marked_packets",
+    )  # fmt: skip
+    return {key: row[key] for key in counted} | {
         "queue_packets": {key: row[f"queue_packets_{key}"] for key in ("mean", "p50", "p95", "max")},
-        "queue_delay_ms": {key: row[f"queue_delay_{key}_ms"] for key in ("mean", "p95", "max")},
-        "packet_queue_delay_ms": {key: row[f"packet_queue_delay_{key}_ms"] for key in ("mean", "p95", "max")},
-        "dropped_packets": row["dropped_packets"],
-        "lost_packets": row["lost_packets"],
-        "marked_packets": row["marked_packets"],
+        "queue_delay_ms": {key: row[f"queue_delay_{key}_ms"] for key in _DELAY},
+        "packet_queue_delay_ms": {key: row[f"packet_queue_delay_{key}_ms"] for key in _DELAY},
     }
 
 

@@ -48,6 +48,14 @@ def _flow_groups(summaries: Sequence[Summary]) -> dict[tuple[str, str], list[Map
     return groups
 
 
+def alike(summaries: Sequence[Summary]) -> list[str]:
+    """The labels whose repetitions all came out the same: nothing in them is random."""
+    outcomes: dict[str, list[Any]] = {}
+    for s in summaries:
+        outcomes.setdefault(str(s["label"]), []).append([s["flows"], s["links"]])
+    return [label for label, of in outcomes.items() if len(of) > 1 and all(one == of[0] for one in of)]
+
+
 def flows_table(summaries: Sequence[Summary]) -> Table:
     """A row per flow: medians over the repetitions."""
     seeds = len({s["seed"] for s in summaries})

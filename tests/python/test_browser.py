@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from ackclock.cli import main
-from calling import run
+from calling import PATIENCE, run
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)")
@@ -18,7 +18,9 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 def browser():
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=1000 * PATIENCE
+        )
         yield browser
         browser.close()
 
@@ -41,6 +43,7 @@ def opened(browser, report):
 
 def show(browser, folder, **options):
     page = browser.new_page(viewport={"width": 1000, "height": 900}, **options)
+    page.set_default_timeout(1000 * PATIENCE)
     page.complaints = []
     page.on("console", lambda message: page.complaints.append(message.text))
     page.on("pageerror", lambda error: page.complaints.append(str(error)))
@@ -100,6 +103,36 @@ def test_hovering_shows_the_values(opened):
     assert 10.0 < float(value.inner_text()) < 30.0
 
 
+def test_the_plane_has_a_point_for_each_flow_and_repetition_also_where_their_delays_are_equal(
+    browser, capsys, tmp_path
+):
+    # Two repetitions without anything random are alike, so every delay is there twice.
+    path = ["--duration", "2s", "--flows", "3", "--repeat", "2", "--out", tmp_path / "out"]
+    assert run(capsys, "compare", "newreno", "vegas", *path)[0] == 0
+    page = show(browser, tmp_path / "out")
+    plane = "ackclock.charts.find((c) => c.series[0].label === 'delay (ms)')"
+    counts = f"{plane}.data.slice(1).map((column) => column.filter((y) => y !== null).length)"
+    assert page.evaluate(counts) == [6, 6]
+    assert page.evaluate(f"new Set({plane}.data[0]).size") < 12
+    assert page.complaints == []
+
+
+def test_a_logarithmic_axis_ends_near_its_values_and_has_round_ticks(opened):
+    # CUBIC waits half a second, CDG a few milliseconds; an empty queue lies on the edge.
+    queue = "ackclock.charts[2].scales.y"
+    assert opened.evaluate(f"{queue}.distr") == 3
+    low, high = opened.evaluate(f"[{queue}.min, {queue}.max]")
+    assert 0.1 < low < 5.0
+    assert 500.0 < high < 700.0
+    least = opened.evaluate(
+        "Math.min(...ackclock.charts[2].data.slice(1).flat().filter((v) => v !== null && v !== undefined))"
+    )
+    assert least == pytest.approx(1.1 * low, rel=0.01)
+    ticks = opened.evaluate("ackclock.charts[2].axes[1]._splits")
+    assert ticks
+    assert all(f"{tick:g}".strip("0.") in ("1", "2", "5") for tick in ticks), ticks
+
+
 def test_a_dark_page_has_a_dark_background(browser, report):
     page = show(browser, report, color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(15, 19, 24)"
@@ -108,6 +141,7 @@ def test_a_dark_page_has_a_dark_background(browser, report):
 
 def test_a_phone_shows_the_page_without_scrolling_sideways(browser, report):
     page = browser.new_page(viewport={"width": 375, "height": 700})
+    page.set_default_timeout(1000 * PATIENCE)
     page.goto(f"file://{report}/index.html")
     page.wait_for_function("document.documentElement.dataset.charts > 0")
     assert page.evaluate("document.documentElement.scrollWidth") <= 375

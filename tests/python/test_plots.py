@@ -1,11 +1,19 @@
 """Figures: axes, legends and colours."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 import ackclock
+import ackclock.plots.overview
+import vision
 from ackclock import plots
 from ackclock.plots import Axis, Panel, Series
+from ackclock.plots.style import DASHES, dash_of, looks
+from ackclock.report import overview
+from ackclock.report.overview import Band
 from handmade import handmade
 
 RUNS = {"first": [handmade()], "second": [handmade(), handmade()]}
@@ -23,6 +31,24 @@ def test_every_figure_of_runs_labels_its_axes_with_units():
         axes = draw(RUNS).axes[0]
         assert "(" in axes.get_xlabel(), draw
         assert "(" in axes.get_ylabel(), draw
+
+
+def test_a_run_several_and_repetitions_by_label_are_drawn_alike():
+    path = ackclock.Path("10mbit", "40ms", "1bdp")
+    runs = ackclock.simulate(path, ["cdg"], duration="2s", repeat=2)
+    for draw in (plots.goodput_over_time, plots.rtt_over_time, plots.window_over_time, plots.queue_over_time):
+        curves = [
+            [line.get_ydata().tolist() for line in draw(given).axes[0].get_lines()]
+            for given in (runs[0], [runs[0]], runs, {"x": runs[0]}, {"x": runs})
+        ]
+        assert curves[0]
+        assert all(one == curves[0] for one in curves), draw
+    named = ackclock.simulate(
+        ackclock.Scenario("other", path=path, flows=[ackclock.Flow("cdg")], duration="2s")
+    )
+    assert len(plots.window_over_time([*runs, named]).axes) == 2
+    assert len(plots.delay_throughput(runs).axes[0].collections[0].get_offsets()) == 2
+    assert len(plots.delay_throughput(named).axes[0].collections[0].get_offsets()) == 1
 
 
 def test_further_flows_of_a_controller_get_other_shades():
@@ -53,6 +79,128 @@ def test_colours_are_the_same_in_every_figure():
     assert plots.colours(["cdg", "newreno", "mine"])[:2] == plots.colours(["other", "cdg", "newreno"])[1:]
 
 
+def test_the_dashes_of_a_controller_come_from_its_name_alone():
+    assert dash_of("cubic") == ()
+    common = ("cubic", "newreno", "cdg", "vegas", "siad", "bbr1", "bbr3")
+    assert len({dash_of(name) for name in common}) == len(common)
+    assert dash_of("veno") == dash_of("veno") in DASHES
+    assert len({dash_of("cdg", turn) for turn in range(len(DASHES))}) == len(DASHES)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "published"),
+    [
+        # From table 1 of Sharma, Wu and Dalal: a turn of hue near blue, no chroma, hues on both sides of the
+        # axis, a large difference, two greens.
+        ((50.0, 2.6772, -79.7751), (50.0, 0.0, -82.7485), 2.0425),
+        ((50.0, 0.0, 0.0), (50.0, -1.0, 2.0), 2.3669),
+        ((50.0, 2.49, -0.001), (50.0, -2.49, 0.0009), 7.1792),
+        ((50.0, 2.5, 0.0), (73.0, 25.0, -18.0), 27.1492),
+        ((60.2574, -34.0099, 36.2677), (60.4626, -34.1751, 39.4387), 1.2644),
+    ],
+)
+def test_the_distance_of_colours_is_the_published_one(one, other, published):
+    assert vision.difference(one, other) == pytest.approx(published, abs=5e-5)
+
+
+def test_readers_without_a_kind_of_cones_see_greys_as_all_do_and_lose_a_direction_of_colours():
+    for kind in vision.CONES:
+        assert vision.lab("#808080", kind) == pytest.approx(vision.lab("#808080"), abs=0.01)
+    # The luminance of red is 0.2127, and without long cones 0.2127 * 0.1523 + 0.7152 * 0.1145 = 0.1143. L* is
+    # 116 times the cube root of that, less 16.
+    assert vision.lab("#ff0000")[0] == pytest.approx(53.24, abs=0.01)
+    assert vision.lab("#ff0000", "protanopia")[0] == pytest.approx(40.29, abs=0.01)
+    # A red and an olive that NewReno and Tri-S had, both with the same dashes.
+    assert vision.difference(vision.lab("#d55e00"), vision.lab("#966700")) == pytest.approx(18.2, abs=0.1)
+    assert vision.distance("#d55e00", "#966700") == pytest.approx(3.0, abs=0.1)
+
+
+@pytest.mark.parametrize(("page", "least"), [("colour", 8.0), ("dark", 6.0)])
+def test_colours_with_the_same_dashes_are_apart_for_readers_without_a_kind_of_cones(page, least):
+    # 1 is just seen of areas that touch; dark pages lighten all colours, so less is left there.
+    names = [controller["name"] for controller in ackclock.controllers()]
+    seen = {name: look for (name, _), look in looks([(name, name) for name in names]).items()}
+    alike = [
+        f"{one} and {other}: {apart:.1f}"
+        for one, other in combinations(names, 2)
+        if seen[one]["dash"] == seen[other]["dash"]
+        and (apart := vision.distance(seen[one][page], seen[other][page])) < least
+    ]
+    assert not alike, "give one of them another colour or other dashes in LOOKS of plots/style.py"
+
+
+def test_a_logarithmic_axis_ends_a_thousandth_below_the_largest_value():
+    def panel(*values, log=True):
+        curves = [Band("one", "cdg", np.array(values))]
+        return overview.Panel("queue", "queue (ms)", np.arange(float(len(values))), curves, log=log)
+
+    assert panel(0.0, 4.0, 100.0).floor == 4.0
+    assert panel(0.0, 0.01, 500.0, np.nan).floor == 0.5
+    assert panel(0.0, 4.0, log=False).floor is None
+
+
+def test_curves_of_several_flows_have_the_dashes_of_their_controllers():
+    path = ackclock.Path("10mbit", rtt="40ms", queue="1bdp")
+    for controllers, solid in ((["cubic", "newreno", "cubic"], [True, False, False]), (["newreno"], [True])):
+        run = ackclock.simulate(path, controllers, duration="2s")
+        lines = plots.window_over_time(run).axes[0].get_lines()
+        assert [line.get_linestyle() == "-" for line in lines] == solid
+
+
+def test_a_scenario_without_a_name_has_no_title():
+    path, flows = ackclock.Path("10mbit", rtt="40ms", queue="1bdp"), [ackclock.Flow("cdg")]
+    named = ackclock.Scenario("home", path=path, flows=flows, duration="1s")
+    unnamed = ackclock.Scenario(path=path, flows=flows, duration="1s")
+    titles = [
+        plots.rtt_over_time(ackclock.simulate(one)).axes[0].get_title("left") for one in (named, unnamed)
+    ]
+    assert titles == ["home", ""]
+
+
+def test_points_of_several_controllers_have_the_colour_of_none():
+    path = ackclock.Path("10mbit", rtt="40ms", queue="1bdp")
+    for controllers, colour in ((["cdg", "newreno"], "#444444"), (["cdg"], "#009e73")):
+        run = ackclock.simulate(path, controllers, duration="2s")
+        (points,) = plots.delay_throughput(run).axes[0].collections
+        assert to_hex(points.get_facecolor()[0][:3]) == colour
+
+
+def test_a_curve_that_is_no_controllers_is_grey_where_it_is_the_only_one():
+    one = looks([("flow", "cdg"), ("queue", "")])["queue", ""]
+    assert (one["colour"], one["dash"]) == ("#444444", [])
+    two = looks([("simulated", ""), ("live", "")])
+    assert two["simulated", ""]["colour"] != two["live", ""]["colour"]
+
+
+def test_the_plane_of_one_scenario_tells_its_flows_apart():
+    path = ackclock.Path("10mbit", rtt="40ms", queue="1bdp")
+    runs = list(ackclock.simulate(path, ["cdg", "newreno"], duration="5s", repeat=2))
+    shown = overview.overview({"both": runs})
+    assert [(name, cc, len(x)) for name, cc, x, _ in shown.plane.points] == [
+        ("cdg-0", "cdg", 2),
+        ("newreno-1", "newreno", 2),
+    ]
+    (samples,) = shown.distributions
+    assert [(band.label, band.cc) for band in samples.curves] == [("cdg-0", "cdg"), ("newreno-1", "newreno")]
+    goodputs = [run.flows["goodput_bps"][1].as_py() / 1e6 for run in runs]
+    assert shown.plane.points[1][3].tolist() == goodputs
+    beside = overview.overview({"one": runs[:1], "other": runs[1:]})
+    assert [(name, cc, len(x)) for name, cc, x, _ in beside.plane.points] == [
+        ("one", "", 2),
+        ("other", "", 2),
+    ]
+
+
+def test_lines_and_ticks_of_the_stack_say_what_they_are():
+    x = np.arange(3.0)
+    level, drops = ("rate of the link", np.full(3, 5.0)), ("one", "cdg", np.array([1.0]))
+    curves = [Band("one", "cdg", np.array([1.0, 2.0, 3.0]))]
+    panel = overview.Panel("queue", "queue (ms)", x, curves, levels=[level], ticks=[drops])
+    shown = overview.Overview([], [panel], overview.Plane("", "", []))
+    (axes,) = plots.overview.stack(shown).axes
+    assert {text.get_text() for text in axes.texts} == {"rate of\nthe link", "drops"}
+
+
 def test_a_name_that_begins_with_an_underscore_is_in_the_legend():
     curves = [Series(name, "cdg", np.arange(2.0), np.arange(2.0)) for name in ("_x", "y", "")]
     figure = plots.draw([Panel("", curves)], Axis("x"), Axis("y"))
@@ -64,6 +212,23 @@ def test_a_name_that_begins_with_an_underscore_is_in_the_legend():
 def test_the_curves_drawn_are_those_of_the_run():
     axes = plots.goodput_over_time({"run": [handmade()]}, width=5.0).axes[0]
     assert [line.get_ydata().tolist() for line in axes.get_lines()] == [[4.0, 4.0], [pytest.approx(3.6)]]
+
+
+def test_curves_in_the_background_share_an_entry_of_the_legend():
+    line = np.array([0.0, 1.0])
+    others = [Series(f"flow {number}", "", line, line, look="background") for number in range(2, 21)]
+    figure = plots.draw([Panel("", [*others, Series("flow 1", "siad", line, line)])], Axis("x"), Axis("y"))
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["flow 2 to flow 20", "flow 1"]
+    colours = [drawn.get_color() for drawn in figure.axes[0].get_lines()]
+    assert len(set(colours[:-1])) == 1
+    assert colours[-1].upper() == plots.controller_colours()["siad"].upper()
+
+
+def test_bars_of_curves_at_one_point_stand_beside_each_other():
+    x, y = np.array([1.0, 2.0]), np.array([5.0, 6.0])
+    beside = [Series(str(shift), "cdg", x, y, y - 1, y + 1, aside=shift) for shift in (-0.1, 0.1)]
+    axes = plots.draw([Panel("", beside)], Axis("x"), Axis("y")).axes[0]
+    assert [bar.lines[0].get_xdata().tolist() for bar in axes.containers] == [[0.9, 1.9], [1.1, 2.1]]
 
 
 def test_a_panel_with_many_curves_has_no_legend():

@@ -78,6 +78,13 @@ def test_only_numbers_are_set_right(tmp_path, cell, right):
     assert ('<td class="number">' in (tmp_path / "index.html").read_text()) == right
 
 
+def test_names_are_not_broken_at_their_hyphens(tmp_path):
+    page = Page("names")
+    page.table(("name",), [["cubic-0"], ["a sentence of words"], ["-".join(["long"] * 10)]])
+    page.write(tmp_path / "index.html")
+    assert re.findall(r'<td class="name">([^<]*)<', (tmp_path / "index.html").read_text()) == ["cubic-0"]
+
+
 def test_numbers_have_four_digits():
     assert [number(x) for x in (0.123456, 1234.56, 12345.6, 0.0, None, float("inf"))] == [
         "0.1235",

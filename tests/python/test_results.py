@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import polars
 import pyarrow as pa
@@ -100,6 +101,21 @@ def test_metrics_and_parity_take_the_slowest_link_of_a_parking_lot() -> None:
     east = lot.links.to_pylist()[1]
     assert metrics.queue_curve(lot).values.max() <= 30
     assert comparison.measured(lot)["utilization"] == east["utilization"]
+
+
+def test_the_summary_has_every_column_of_flows_and_links(run: ackclock.Run) -> None:
+    def columns(of: dict[str, Any]) -> set[str]:
+        """What it gathers in objects (``queue_delay_ms``: ``p95`` and so on) by the names of the columns."""
+        found = set()
+        for name, value in of.items():
+            base, ms, _ = name.partition("_ms")
+            found |= {f"{base}_{key}{ms}" for key in value} if isinstance(value, dict) else {name}
+        return found
+
+    summary = run.summary()
+    # All but the number of the row.
+    assert columns(summary["flows"][0]) == set(run.flows.column_names) - {"flow"}
+    assert columns(summary["links"][0]) == set(run.links.column_names) - {"link"}
 
 
 def test_tables_of_version_1_have_the_bottleneck_that_they_had(run: ackclock.Run, tmp_path: Path) -> None:

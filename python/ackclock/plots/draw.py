@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ackclock.metrics import Array
 from ackclock.plots.figure import Figure
-from ackclock.plots.style import colours, style
+from ackclock.plots.style import NEUTRAL, colours, dashes_of, style
 
 MARKERS = "os^Dv<>P*X"
 LEGEND_LIMIT = 10
@@ -42,9 +42,13 @@ class Series:
     high: Array | None = None
     """Ends of the percentile bars."""
     look: str = "line"
-    """"line", "marked" (line with a marker at each point), "points" (dots alone), "model" (dashed),
-    "reported" (a star at each point, with its bars), "across" (the same with bars to the sides, whose ends
-    are of x) or "band" (dashed, with the area between the ends)."""
+    """"line", "dashed" (with the dashes of its controller, where a panel has several curves), "marked" (line
+    with a marker at each point), "points" (dots alone), "model" (dashed), "reported" (a star at each point,
+    with its bars), "across" (the same with bars to the sides, whose ends are of x), "band" (dashed, with the
+    area between the ends) or "background" (one of several thin grey lines, which share an entry of the
+    legend)."""
+    aside: float = 0.0
+    """How far from its x it is drawn, so that the bars of several curves do not hide each other."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +97,16 @@ def draw(
 
 
 def _panel(axes: Axes, panel: Panel) -> None:
-    few = len(panel.series) <= LEGEND_LIMIT
+    others = [one.label for one in panel.series if one.look == "background"]
+    few = len(panel.series) - len(others) <= LEGEND_LIMIT
+    dashes = dashes_of([series.cc for series in panel.series])
     for number, (series, colour) in enumerate(zip(panel.series, _colours(panel.series), strict=True)):
         marker = MARKERS[number % len(MARKERS)]
         look: dict[str, Any] = {"color": colour, "label": in_legend(series.label) if few else ""}
-        if series.look == "points":
+        if series.look == "background":
+            together = f"{others[0]} to {others[-1]}" if series.label == others[0] else ""
+            axes.plot(series.x, series.y, color=NEUTRAL, linewidth=0.6, alpha=0.45, label=in_legend(together))
+        elif series.look == "points":
             axes.plot(series.x, series.y, ".", markersize=2.2, alpha=0.7, **look)
         elif series.look in ("reported", "across"):
             at = series.y if series.look == "reported" else series.x
@@ -116,10 +125,14 @@ def _panel(axes: Axes, panel: Panel) -> None:
             axes.plot(series.x, series.y, "--", linewidth=1.0, **look)
         elif series.low is not None and series.high is not None:
             bars = [series.y - series.low, series.high - series.y]
-            axes.errorbar(series.x, series.y, bars, marker=marker, capsize=2.5, elinewidth=0.9, **look)
+            axes.errorbar(
+                series.x + series.aside, series.y, bars, marker=marker, capsize=2.5, elinewidth=0.9, **look
+            )
         elif series.look == "marked":
             axes.plot(series.x, series.y, marker=marker, **look)
         else:
+            if series.look == "dashed" and few and len(panel.series) > 1:
+                look["linestyle"] = (0, dash) if (dash := dashes[number]) else "-"
             axes.plot(series.x, series.y, linewidth=1.1 if few else 0.6, alpha=1.0 if few else 0.6, **look)
     axes.set_title(panel.title)
 

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
 
 from ackclock.matrix import QUANTITIES, Matrix
 from ackclock.metrics import Array
 from ackclock.plots.draw import in_legend
 from ackclock.plots.figure import Figure
-from ackclock.plots.style import style
+from ackclock.plots.style import on_colour, style
 
 MOST_WRITTEN = 12
 """Maps of more controllers have no numbers in them."""
@@ -19,7 +20,8 @@ MOST_WRITTEN = 12
 RANGES = {"share": (0.0, 100.0), "harm_goodput": (-1.0, 1.0), "harm_rtt": (-1.0, 1.0)}
 """What the colours cover; of other quantities that of the values."""
 
-MAPS = {"share": "RdBu_r", "harm_goodput": "RdBu_r", "harm_rtt": "RdBu_r", "rtt_mean_ms": "cividis"}
+MAPS = {"share": "RdBu", "harm_goodput": "RdBu_r", "harm_rtt": "RdBu_r", "rtt_mean_ms": "cividis"}
+"""Where a map has two colours, red is what is bad for the flow: a small share, and harm."""
 
 
 def draw_matrix(matrix: Matrix) -> Figure:
@@ -40,7 +42,7 @@ def draw_matrix(matrix: Matrix) -> Figure:
             axes.set_xticks(range(len(names)), names, rotation=60)
             axes.set_yticks(range(len(names)), names)
             if len(names) <= MOST_WRITTEN:
-                _write(axes, matrix, grid, name, (low, high))
+                _write(axes, matrix, grid, name, image)
             figure.colorbar(image, ax=axes, shrink=0.8)
         for axes in panels[-1, :]:
             axes.set_xlabel("beside")
@@ -58,12 +60,11 @@ def _grid(matrix: Matrix, quantity: str) -> Array:
     return np.array([[math.nan if v is None else v * factor for v in row] for row in values])
 
 
-def _write(axes: Axes, matrix: Matrix, grid: Array, name: str, ends: tuple[float, float]) -> None:
-    """The numbers, light where the colour below is dark: at both ends of a map that is pale in its middle."""
+def _write(axes: Axes, matrix: Matrix, grid: Array, name: str, image: AxesImage) -> None:
+    """The numbers, black or white as the colour below them is light or dark."""
+    shades = image.to_rgba(grid)
     for (y, x), value in np.ndenumerate(grid):
-        if not math.isfinite(value):
-            continue
-        place = (value - ends[0]) / (ends[1] - ends[0]) if ends[1] > ends[0] else 0.5
-        dark = place < 0.55 if MAPS[name] == "cividis" else abs(place - 0.5) > 0.35
-        text = matrix.shown(name, matrix.names[y], matrix.names[x])
-        axes.text(x, y, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
+        if math.isfinite(value):
+            text = matrix.shown(name, matrix.names[y], matrix.names[x])
+            colour = on_colour(shades[y, x])
+            axes.text(x, y, text, ha="center", va="center", fontsize=7, color=colour)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -74,14 +75,20 @@ def _panel(axes: Axes, panel: Panel, of_curves: Mapping[tuple[str, str], Mapping
         )
         if band.low is not None and band.high is not None:
             axes.fill_between(panel.x, band.low, band.high, color=look["colour"], alpha=0.18, linewidth=0)
-    for _, values in panel.levels:
+    for name, values in panel.levels:
         axes.plot(panel.x, values, color=NEUTRAL, linestyle=":", linewidth=0.9)
+        known = values[np.isfinite(values)]
+        if known.size:
+            _beside(axes, name, "data", float(known[-1]))
+    if any(times.size for _, _, times in panel.ticks):
+        _beside(axes, "drops", "axes fraction", 0.02 + 0.025 * len(panel.ticks))
     for number, (label, cc, times) in enumerate(panel.ticks):
         low, colour = 0.02 + 0.05 * number, of_curves[label, cc]["colour"]
         across = axes.get_xaxis_transform()
         axes.vlines(times, low, low + 0.04, transform=across, color=colour, linewidth=0.5)
     if panel.log:
         axes.set_yscale("log")
+        axes.set_ylim(bottom=panel.floor and panel.floor / 1.1)
         axes.yaxis.set_major_formatter("{x:g}")
     elif not np.any([values[:1] > 0 for _, values in panel.levels]) or panel.name != "rtt":
         axes.set_ylim(bottom=0.0)
@@ -89,3 +96,18 @@ def _panel(axes: Axes, panel: Panel, of_curves: Mapping[tuple[str, str], Mapping
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
     axes.set_ylabel(panel.title)
+
+
+def _beside(axes: Axes, name: str, of: str, y: float) -> None:
+    """What a line is, to the right of its end."""
+    axes.annotate(
+        textwrap.fill(name, 9),
+        (1.0, y),
+        xycoords=("axes fraction", of),
+        xytext=(3, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=7,
+        color=NEUTRAL,
+        annotation_clip=False,
+    )

@@ -1,6 +1,6 @@
 """Figures of runs: curves over time, and the delay-throughput plane.
 
-Each takes repetitions by label. Curves over time show the first repetition.
+Each takes a run, several, or repetitions by label. Curves over time show the first repetition.
 """
 
 from __future__ import annotations
@@ -13,24 +13,40 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse
 
 from ackclock import metrics
+from ackclock.groups import only_controller
 from ackclock.metrics import Array, Tables
 from ackclock.plots.draw import MARKERS, Axis, Panel, Series, draw, in_legend
 from ackclock.plots.figure import Figure
 from ackclock.plots.style import colours, style
+from ackclock.scenario import Scenario
 
 MANY_FLOWS = 16
 """With more flows than this, those of one name and controller are one curve over time."""
 
-Runs = Mapping[str, Sequence[Tables]]
-"""Runs to compare: repetitions by label. Curves over time show the first repetition."""
+Runs = Tables | Sequence[Tables] | Mapping[str, Tables | Sequence[Tables]]
+"""A run, several, or repetitions by label. Curves over time show the first repetition."""
+
+
+def _by_label(runs: Runs) -> dict[str, Sequence[Tables]]:
+    """The repetitions by label: of runs without one, the name of their scenario."""
+    if isinstance(runs, Mapping):
+        return {label: of if isinstance(of, Sequence) else [of] for label, of in runs.items()}
+    found: dict[str, list[Tables]] = {}
+    for run in runs if isinstance(runs, Sequence) else [runs]:
+        found.setdefault(getattr(run, "scenario", {}).get("name", "run"), []).append(run)
+    return dict(found)
 
 
 def _over_time(
     runs: Runs, curves: Callable[[Tables], Sequence[metrics.Curve]], y: Axis, factor: float = 1.0
 ) -> Figure:
+    labelled = _by_label(runs)
     panels = [
-        Panel(label, [Series(c.name, c.cc, c.times, c.values * factor) for c in curves(repetitions[0])])
-        for label, repetitions in runs.items()
+        Panel(
+            "" if list(labelled) == [Scenario.name] else label,
+            [Series(c.name, c.cc, c.times, c.values * factor, look="dashed") for c in curves(repetitions[0])],
+        )
+        for label, repetitions in labelled.items()
     ]
     return draw(panels, Axis("time (s)"), y, columns=1 if len(panels) == 1 else 2)
 
@@ -69,8 +85,7 @@ def queue_over_time(runs: Runs) -> Figure:
     """Waiting packets of the bottleneck, a panel for each label."""
 
     def curves(run: Tables) -> list[metrics.Curve]:
-        of_all = {str(cc) for cc in run.flows["cc"].to_pylist()}
-        return [metrics.queue_curve(run)._replace(cc=of_all.pop() if len(of_all) == 1 else "")]
+        return [metrics.queue_curve(run)._replace(cc=only_controller(run.flows))]
 
     return _over_time(runs, curves, Axis("queue (packets)", low=0.0))
 
@@ -82,12 +97,13 @@ def delay_throughput(runs: Runs) -> Figure:
     point for each flow of each repetition. The ellipse covers one standard deviation around the mean of a
     label's points. Better is up and to the right: the delay axis runs backwards, as is usual for this plane.
     """
+    labelled = _by_label(runs)
     with style():
         figure = Figure(figsize=(6.1, 3.6))
         axes = figure.subplots()
-        firsts = [str(repetitions[0].flows["cc"][0].as_py()) for repetitions in runs.values()]
-        for number, (label, colour) in enumerate(zip(runs, colours(firsts), strict=True)):
-            points = np.array([p for run in runs[label] for p in _delay_and_goodput(run)])
+        common = [only_controller(repetitions[0].flows) for repetitions in labelled.values()]
+        for number, (label, colour) in enumerate(zip(labelled, colours(common), strict=True)):
+            points = np.array([p for run in labelled[label] for p in _delay_and_goodput(run)])
             marker = MARKERS[number % len(MARKERS)]
             axes.scatter(
                 points[:, 0],

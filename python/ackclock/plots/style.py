@@ -23,12 +23,31 @@ PALETTE = (
 )  # fmt: skip
 """In an order in which controllers that are often compared get colours far apart."""
 
-FIXED = {
-    "newreno": "#D55E00", "cubic": "#0072B2", "cdg": "#009E73", "siad": "#AA3377", "vegas": "#EE6677",
-    "da": "#4477AA", "jk": "#CC6677", "htcp": "#E69F00", "illinois": "#228833", "highspeed": "#56B4E9",
-    "scalable": "#44AA99", "ledbat": "#CCBB44", "compound": "#999933", "fast": "#AA4499",
+DASHES: Sequence[tuple[int, ...]] = ((6, 2), (2, 2), (7, 2, 2, 2), (10, 2), (3, 1), (7, 2, 2, 2, 2, 2), ())
+"""Dash patterns, in points on and off: curves can be told apart without their colours.
+
+Gaps are short: what lies between two of them must show the peaks of a curve.
+"""
+
+LOOKS = {
+    "africa": ("#661100", 5), "aimd": ("#8C6D1F", 5), "bbr1": ("#6699CC", 3), "bbr3": ("#CC79A7", 5),
+    "bic": ("#332288", 2), "c4": ("#117733", 1), "card": ("#88CCEE", 1), "cdg": ("#009E73", 4),
+    "chd": ("#882255", 4), "compound": ("#999933", 1), "copa": ("#DDCC77", 6), "coupled": ("#211658", 6),
+    "cubic": ("#0072B2", 6), "cubic-rfc": ("#8A3D00", 1), "da": ("#4477AA", 0), "dctcp": ("#857A2C", 6),
+    "dual": ("#9B424D", 0), "e-tcp": ("#4D4D4D", 2), "fast": ("#AA4499", 1), "gentle-1": ("#90854D", 4),
+    "gentle-2": ("#6E214D", 3), "hd": ("#581637", 0), "highspeed": ("#56B4E9", 6), "htcp": ("#E69F00", 0),
+    "hybla": ("#854F6D", 6), "illinois": ("#228833", 3), "jk": ("#CC6677", 3), "ledbat": ("#CCBB44", 2),
+    "ledbat++": ("#2C4D6E", 5), "newreno": ("#D55E00", 0), "nice": ("#636321", 0), "pert": ("#004A74", 0),
+    "pit": ("#966700", 2), "prague": ("#85424D", 5), "relentless": ("#165821", 2),
+    "scalable": ("#44AA99", 0), "siad": ("#AA3377", 2), "tcp-c": ("#420B00", 4), "tcp-fq": ("#426385", 3),
+    "tcp-fs": ("#6659A6", 5), "tcp-lp": ("#7399BF", 2), "tcp-q": ("#D98C99", 2), "tri-s": ("#4C9966", 5),
+    "vegas": ("#EE6677", 1), "veno": ("#387597", 4), "westwood": ("#5B4714", 4), "yeah": ("#0B4D21", 6),
 }  # fmt: skip
-"""The colours of the controllers that are compared most: no later controller takes them."""
+"""The colour of each controller, and its place in ``DASHES``.
+
+Those that are compared most have dashes of their own. Of any two with the same dashes, readers who lack a
+kind of cones can tell the colours apart: a test holds them to that.
+"""
 
 NEUTRAL = "#444444"
 """The colour of a curve that belongs to no controller."""
@@ -65,12 +84,12 @@ def style() -> AbstractContextManager[None]:
 
 @cache
 def controller_colours() -> dict[str, str]:
-    """The colour of each registered controller, from its name: the same in every figure.
+    """The colour of each registered controller: the same in every figure.
 
-    Some have a fixed one. Any other name has its place in the palette; where that is taken, it takes the next
-    colour that is free. When the palette is used up, its darker shades follow, then its lighter ones.
+    One without a look has its place in the palette by its name; where that is taken, it takes the next colour
+    that is free. When the palette is used up, its darker shades follow, then its lighter ones.
     """
-    chosen = dict(FIXED)
+    chosen = {name: colour for name, (colour, _) in LOOKS.items()}
     for controller in _engine.controllers():
         name = controller["name"]
         if name not in chosen:
@@ -112,29 +131,50 @@ def _shade(colour: str, amount: float) -> str:
     return to_hex((red, green, blue))
 
 
-DASHES: Sequence[tuple[int, ...]] = ((), (7, 3), (2, 2), (8, 3, 2, 3), (12, 4), (2, 5), (8, 2, 2, 2, 2, 2))
-"""Dash patterns, in points on and off: curves can be told apart without their colours."""
+def dash_of(name: str, turn: int = 0) -> tuple[int, ...]:
+    """The dashes of a controller, by its name alone: a new controller changes no other's.
+
+    ``turn`` counts the curves of that controller before.
+    """
+    first = LOOKS[name][1] if name in LOOKS else zlib.crc32(name.encode())
+    return DASHES[(first + turn) % len(DASHES)]
+
+
+def dashes_of(controllers: Sequence[str]) -> list[tuple[int, ...]]:
+    """The dashes of each curve of a panel: its controller's own, others for each further flow."""
+    seen: dict[str, int] = {}
+    found = []
+    for cc in controllers:
+        turn = seen.get(cc, 0)
+        seen[cc] = turn + 1
+        found.append(dash_of(cc, turn) if cc else ())
+    return found
 
 
 def looks(curves: Sequence[tuple[str, str]]) -> dict[tuple[str, str], dict[str, Any]]:
     """The look of each curve, by label and controller, in charts of a page.
 
     ``colour`` is for a light background, ``dark`` for a dark one. A controller has the same colour and
-    ``dash`` everywhere; further curves of one controller differ in both.
+    ``dash`` everywhere; further curves of one controller differ in both. A curve that is no controller's is
+    grey where it is the only one.
     """
-    order = {controller["name"]: number for number, controller in enumerate(_engine.controllers())}
-    seen: dict[str, int] = {}
-    found = {}
-    for (label, cc), colour in zip(curves, colours([cc or label for label, cc in curves]), strict=True):
-        turn = seen.get(cc or label, 0)
-        seen[cc or label] = turn + 1
-        dash = DASHES[(order.get(cc, 0) + turn) % len(DASHES)]
-        found[label, cc] = {"colour": colour, "dark": _on_dark(colour), "dash": list(dash)}
-    return found
+    of_none = [label for label, cc in curves if not cc]
+    known = [cc or ("" if len(of_none) == 1 else label) for label, cc in curves]
+    return {
+        curve: {"colour": colour, "dark": _on_dark(colour), "dash": list(dash)}
+        for curve, colour, dash in zip(curves, colours(known), dashes_of(known), strict=True)
+    }
+
+
+def on_colour(colour: Any) -> str:
+    """Black or white, whichever has more contrast on ``colour`` (WCAG 2.2, relative luminance)."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "black" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "white"
 
 
 def _on_dark(colour: str) -> str:
-    """A colour light enough for a dark background: mixed with white until it is bright."""
+    """A colour light enough for a dark background: mixed with white, darker ones more than lighter ones."""
     red, green, blue = to_rgb(colour)
     brightness = 0.299 * red + 0.587 * green + 0.114 * blue
-    return _shade(colour, max(0.0, min(0.7, (0.6 - brightness) / (1.0 - brightness))))
+    return _shade(colour, max(0.0, (0.5 - 0.55 * brightness) / (1.0 - brightness)))

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.image import AxesImage
+from matplotlib.ticker import NullFormatter, NullLocator, StrMethodFormatter
 
 from ackclock.errors import InputError
 from ackclock.metrics import Array
 from ackclock.plots.draw import MARKERS, in_legend
 from ackclock.plots.figure import Figure
-from ackclock.plots.style import colours, style
+from ackclock.plots.style import colours, on_colour, style
 from ackclock.sweeps.axes import Axis, numbers
 
 if TYPE_CHECKING:
@@ -22,10 +24,15 @@ if TYPE_CHECKING:
 
 LOG_FROM = 20.0
 """A swept key whose values cover this factor or more has a logarithmic axis."""
+TENFOLD = 10.0
+"""A metric whose values differ by more has a logarithmic axis, or scale of colours."""
 MOST_WRITTEN_CELLS = 80
 """Heat maps of more cells have no numbers in them."""
 MOST_PANELS = 40
-DARK = 0.55
+MOST_LETTERS = 6
+"""Longer values stand askew below the columns of a heat map."""
+LEAST_TALL = 2.6
+"""The least height of heat maps, in inches: the title of their colours stands beside them."""
 MOST_TICKS = 8
 """An axis of no more values has a tick at each of them."""
 
@@ -54,6 +61,7 @@ def _lines(sweep: Sweep, metric: str) -> Figure:
         figure = Figure(figsize=(6.1, 3.4))
         axes = figure.subplots()
         scale = _Scale(sweep.design.axes[0]) if sweep.design.axes else None
+        shown: list[float] = []
         for number, (cc, colour) in enumerate(zip(sweep.controllers, _colours(sweep), strict=True)):
             places = _places(sweep, lambda place, cc=cc: place.controller == cc)  # type: ignore[misc]
             found = [(place, interval) for place in places if (interval := sweep.interval(place, metric))]
@@ -61,6 +69,7 @@ def _lines(sweep: Sweep, metric: str) -> Figure:
                 continue
             x = [float(number) if scale is None else scale.at(place.point[0][1]) for place, _ in found]
             low, median, high = np.array([interval for _, interval in found]).T
+            shown += [*low, *median]
             axes.errorbar(
                 x,
                 median,
@@ -78,7 +87,10 @@ def _lines(sweep: Sweep, metric: str) -> Figure:
             scale.apply(axes)
         axes.set_ylabel(METRICS[metric].axis)
         low_end, high_end = axes.get_ylim()
-        if low_end > 0.0 and low_end < 0.5 * high_end:
+        if shown and min(shown) > 0.0 and max(shown) > TENFOLD * min(shown):
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter("{x:g}")
+        elif low_end > 0.0 and low_end < 0.5 * high_end:
             axes.set_ylim(0.0, high_end)
         figure.legend(loc="outside right upper")
     return figure
@@ -97,26 +109,35 @@ def _heat_maps(sweep: Sweep, metric: str) -> Figure:
     grids = [[_grid(sweep, metric, cc, row, third) for cc in sweep.controllers] for row in rows]
     known = np.concatenate([grid[np.isfinite(grid)] for line in grids for grid in line])
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    norm = (LogNorm if low > 0.0 and high > TENFOLD * low else Normalize)(low, high)
     with style():
         wide, tall = 1.2 + 0.55 * len(first.values), 0.9 + 0.34 * len(second.values)
-        figure = Figure(figsize=(max(6.1, 1.4 + wide * len(sweep.controllers)), 0.5 + tall * len(rows)))
+        figure = Figure(
+            figsize=(max(6.1, 1.4 + wide * len(sweep.controllers)), max(LEAST_TALL, 0.5 + tall * len(rows)))
+        )
         panels = figure.subplots(len(rows), len(sweep.controllers), squeeze=False, sharex=True, sharey=True)
         image: Any = None
         for line, row, line_of_grids in zip(panels, rows, grids, strict=True):
             for axes, cc, grid in zip(line, sweep.controllers, line_of_grids, strict=True):
-                image = axes.imshow(grid, aspect="auto", origin="lower", vmin=low, vmax=high, cmap="cividis")
+                image = axes.imshow(grid, aspect="auto", origin="lower", norm=norm, cmap="cividis")
                 axes.grid(visible=False)
-                axes.set_xticks(range(len(first.values)), [_name(one) for one in first.values], rotation=40)
+                names = [_name(one) for one in first.values]
+                axes.set_xticks(
+                    range(len(names)), names, rotation=40 if max(map(len, names)) > MOST_LETTERS else 0
+                )
                 axes.set_yticks(range(len(second.values)), [_name(one) for one in second.values])
                 of_row = f", {_keys(third[0])} = {_name(row)}" if third else ""
                 axes.set_title(f"{cc}{of_row}")
                 if grid.size <= MOST_WRITTEN_CELLS:
-                    _write_cells(axes, grid, low, high)
+                    _write_cells(axes, grid, image)
         for axes in panels[-1, :]:
             axes.set_xlabel(_keys(first))
         for axes in panels[:, 0]:
             axes.set_ylabel(_keys(second))
-        figure.colorbar(image, ax=panels, label=METRICS[metric].axis)
+        bar = figure.colorbar(
+            image, ax=panels, label=METRICS[metric].axis, format=StrMethodFormatter("{x:g}")
+        )
+        bar.ax.yaxis.set_minor_formatter(NullFormatter())
     return figure
 
 
@@ -136,13 +157,12 @@ def _grid(sweep: Sweep, metric: str, cc: str, row: Sequence[str], third: Sequenc
     return grid
 
 
-def _write_cells(axes: Axes, grid: Array, low: float, high: float) -> None:
+def _write_cells(axes: Axes, grid: Array, image: AxesImage) -> None:
+    shades = image.to_rgba(grid)
     for (y, x), value in np.ndenumerate(grid):
         if math.isfinite(value):
-            dark = high <= low or (value - low) / (high - low) < DARK
-            axes.text(
-                x, y, f"{value:.3g}", ha="center", va="center", fontsize=7, color="white" if dark else "black"
-            )
+            colour = on_colour(shades[y, x])
+            axes.text(x, y, f"{value:.3g}", ha="center", va="center", fontsize=7, color=colour)
 
 
 def _samples(sweep: Sweep, metric: str) -> Figure:

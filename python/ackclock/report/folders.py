@@ -59,6 +59,10 @@ def check_folder(folder: Path, force: bool) -> None:
                     f"--out {folder}: holds something that is no report of ackclock, "
                     "and --force replaces only those: empty the folder or name another"
                 )
+        here = Path(os.path.realpath(os.curdir))
+        if target.exists() and (here == target or target in here.parents):
+            # It would be replaced by another of its name, and whoever stands in it would be in none.
+            raise FolderError(f"--out {folder}: the current folder cannot be replaced: name a folder in it")
         if os.path.ismount(target):
             raise FolderError(f"--out {folder}: is the root of a file system: name a folder in it")
         parent = target.parent

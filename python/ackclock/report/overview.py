@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ackclock import _engine, metrics
+from ackclock.groups import only_controller
 from ackclock.metrics import Array, Curve, column
 from ackclock.result import Run
 
@@ -33,6 +34,8 @@ MOST_CURVES = 40
 MOST_TICKS = 500
 TENFOLD = 10.0
 """Curves whose values differ by more than this factor have a logarithmic axis."""
+DEEPEST = 1000.0
+"""What is smaller than the largest value by more than this factor lies on the edge of a logarithmic axis."""
 SIZES = ((0.0, "below 10 kB"), (1e4, "10 to 100 kB"), (1e5, "100 kB to 1 MB"), (1e6, "1 MB and more"))
 """Classes of the size of a transfer for completion times: from so many bytes on, and what they are called."""
 
@@ -67,6 +70,19 @@ class Panel:
     """Instants at which packets were dropped: label, controller and times."""
     log: bool = False
     log_x: bool = False
+
+    @property
+    def floor(self) -> float | None:
+        """The lower end of a logarithmic axis, on which everything below it lies; None of a linear one.
+
+        A queue that empties would else go down without end at each moment at which it is empty.
+        """
+        if not self.log:
+            return None
+        every = [*(band.median for band in self.curves), *(values for _, values in self.levels)]
+        values = np.concatenate(every)
+        values = values[np.isfinite(values) & (values > 0.0)]
+        return float(max(values.min(), values.max() / DEEPEST))
 
 
 @dataclass(frozen=True)
@@ -129,11 +145,21 @@ def _digits(number: float) -> str:
 
 
 def _of_rate(runs: Labelled) -> str:
-    """``of the 50 of the bottleneck`` where all runs have the same."""
+    """``of the 50 of the bottleneck`` where all runs have the same.
+
+    The rate of a station is that of its frames: its channel, which it shares, carries much less.
+    """
+    if any(_shares_a_channel(of[0]) for of in runs.values()):
+        return ""
     rates = {_of_bottleneck(of[0], "rate_bps") for of in runs.values()}
     if len(rates) == 1 and math.isfinite(rate := rates.pop()):
         return f", of the {_digits(rate / 1e6)} that the bottleneck carries"
     return ""
+
+
+def _shares_a_channel(run: Run) -> bool:
+    """Whether the bottleneck is the queue of a station."""
+    return bool(run.scenario.get("wlans")) and _bottleneck(run) in run.stations["link"].to_pylist()
 
 
 def _loss(run: Run) -> float:
@@ -251,7 +277,7 @@ def _goodput(run: Run, width: float, grid: Array, by_flow: bool) -> list[Curve]:
     if by_flow or len(curves) == 1:
         return curves
     total = np.nansum([c.values for c in curves], axis=0)
-    return [Curve("", _common(run), grid, total)]
+    return [Curve("", only_controller(run.flows), grid, total)]
 
 
 def _held(curve: Curve, grid: Array, longest: float) -> Array:
@@ -275,13 +301,7 @@ def _signal(run: Run, signal: str, grid: Array, by_flow: bool) -> list[Curve]:
     known = np.isfinite(values).any(axis=0)
     mean = np.full(grid.shape, np.nan)
     mean[known] = np.nanmean(values[:, known], axis=0)
-    return [Curve("", _common(run), grid, mean)]
-
-
-def _common(run: Run) -> str:
-    """The controller of a run, or nothing where it has several."""
-    of_all = {str(cc) for cc in run.flows["cc"].to_pylist()}
-    return of_all.pop() if len(of_all) == 1 else ""
+    return [Curve("", only_controller(run.flows), grid, mean)]
 
 
 def _link_samples(run: Run) -> tuple[Array, Mapping[str, Array]]:
@@ -306,7 +326,7 @@ def _queue(run: Run, grid: Array) -> Curve:
         waits = until + behind - times
     else:
         waits = bytes_waiting * 8.0 / rate
-    curve = Curve("", _common(run), times, waits * 1e3)
+    curve = Curve("", only_controller(run.flows), times, waits * 1e3)
     return curve._replace(values=_held(curve, grid, run.duration_s), times=grid)
 
 
@@ -363,20 +383,39 @@ def _drops(runs: Labelled) -> Iterable[tuple[str, str, Array]]:
             # More would be one block: instants that a screen can tell apart are enough.
             places = np.unique(np.round(times / run.duration_s * MOST_TICKS)) / MOST_TICKS
             times = places * run.duration_s
-        yield label, _common(run), times
+        yield label, only_controller(run.flows), times
 
 
 # Delay against throughput, and distributions.
 
 
+def _told_apart(runs: Labelled) -> Iterator[tuple[str, str, list[tuple[Run, Array]]]]:
+    """What has a colour of its own, a label or of one label a flow: name, controller, rows of ``flows``."""
+    for label, repetitions in runs.items():
+        first = repetitions[0].flows
+        if len(runs) > 1 or not 1 < first.num_rows <= MANY_FLOWS:
+            every = [(run, np.arange(run.flows.num_rows)) for run in repetitions]
+            yield label, only_controller(repetitions[0].flows), every
+            continue
+        for row, (name, cc) in enumerate(
+            zip(*(first[key].to_pylist() for key in ("name", "cc")), strict=True)
+        ):
+            yield name, cc, [(run, np.array([row])) for run in repetitions if row < run.flows.num_rows]
+
+
 def _plane(runs: Labelled) -> Plane:
     points = []
-    for label, repetitions in runs.items():
-        delay = np.concatenate([_delays(run) for run in repetitions])
-        rate = np.concatenate([column(run.flows, "goodput_bps") / 1e6 for run in repetitions])
+    for name, cc, rows in _told_apart(runs):
+        delay = np.concatenate([_delays(run)[of] for run, of in rows])
+        rate = np.concatenate([column(run.flows, "goodput_bps")[of] / 1e6 for run, of in rows])
         known = np.isfinite(delay) & np.isfinite(rate)
-        points.append((label, _common(repetitions[0]), delay[known], rate[known]))
+        points.append((name, cc, delay[known], rate[known]))
     return Plane("median RTT above the base RTT (ms)", "goodput of a flow (Mbit/s)", points)
+
+
+def _rtt_samples(run: Run, rows: Array) -> Array:
+    of_flows = np.isin(column(run.flow_series, "flow"), column(run.flows, "flow")[rows])
+    return np.asarray(column(run.flow_series, "latest_rtt_ms")[of_flows])
 
 
 def _delays(run: Run) -> Array:
@@ -386,9 +425,9 @@ def _delays(run: Run) -> Array:
 def _distributions(runs: Labelled) -> Iterable[Panel]:
     """Distribution functions: of the RTT samples, and of completion times by size."""
     samples = {}
-    for label, repetitions in runs.items():
-        values = np.concatenate([column(run.flow_series, "latest_rtt_ms") for run in repetitions])
-        samples[label, _common(repetitions[0])] = values[np.isfinite(values)]
+    for name, cc, rows in _told_apart(runs):
+        values = np.concatenate([_rtt_samples(run, of) for run, of in rows])
+        samples[name, cc] = values[np.isfinite(values)]
     if any(values.size for values in samples.values()):
         yield _distribution("rtt-distribution", "share of the RTT samples", "RTT (ms)", samples)
     for number, (least, name) in enumerate(SIZES):
@@ -396,7 +435,7 @@ def _distributions(runs: Labelled) -> Iterable[Panel]:
         times = {}
         for label, repetitions in runs.items():
             found = [_completions(run, least, most) for run in repetitions]
-            times[label, _common(repetitions[0])] = np.concatenate(found) * 1e3
+            times[label, only_controller(repetitions[0].flows)] = np.concatenate(found) * 1e3
         if any(values.size > 1 for values in times.values()):
             title = f"share of the transfers of {name}"
             yield _distribution(f"completion-{number}", title, "completion time (ms)", times)
@@ -444,6 +483,7 @@ def _panel_json(panel: Panel, look: Callable[[str, str], Mapping[str, Any]]) -> 
         "x_label": panel.x_label,
         "log": panel.log,
         "log_x": panel.log_x,
+        "floor": panel.floor,
         "x": _list(panel.x),
         "curves": [_band_json(band, look(band.label, band.cc)) for band in panel.curves],
         "levels": [{"label": label, "values": _list(values)} for label, values in panel.levels],

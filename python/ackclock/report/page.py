@@ -32,6 +32,10 @@ NUMBER = re.compile(r"-|-?[\d∞](?:[\W\d_]|e[+-]\d)*")
 """A cell that is a number, a range of numbers or a dash, and no name that begins with a digit."""
 
 
+LONGEST_NAME = 36
+"""A longer name may be broken at its hyphens, in letters."""
+
+
 class Page:
     """A page of HTML that needs no other file: pictures and charts are embedded."""
 
@@ -69,7 +73,9 @@ class Page:
         def css(column: int, cell: str) -> str:
             if column == css_column:
                 return cell
-            return "number" if numbers and NUMBER.fullmatch(cell) else ""
+            if numbers and NUMBER.fullmatch(cell):
+                return "number"
+            return "" if " " in cell or len(cell) > LONGEST_NAME else "name"
 
         styled = [[(cell, css(column, cell)) for column, cell in enumerate(row)] for row in rows]
         self._add("table", headings=headings, rows=styled)

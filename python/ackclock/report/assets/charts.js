@@ -16,9 +16,23 @@
   const colour = (one) => (darkMode.matches ? one.dark : one.colour);
   const faint = (hex) => hex + "33";
 
-  function axis(label, size) {
+  // Ticks of a logarithmic axis: powers of ten, between which stand 2 and 5 where there are few of them.
+  const SHORT_LOG_AXIS = 300;
+  function logTicks(low, high) {
+    const found = [];
+    for (let decade = 10 ** Math.floor(Math.log10(low)); decade <= high; decade *= 10) {
+      for (const digit of high > SHORT_LOG_AXIS * low ? [1] : [1, 2, 5]) {
+        const at = Number((digit * decade).toPrecision(1));
+        if (at >= low && at <= high) found.push(at);
+      }
+    }
+    return found;
+  }
+
+  function axis(label, size, log) {
     const now = theme();
     return {
+      ...(log ? { splits: (_, index, low, high) => logTicks(low, high), filter: (_, splits) => splits } : {}),
       label, size, stroke: now.text, labelSize: 18, font: "12px system-ui", labelFont: "12px system-ui",
       grid: { stroke: now.grid, width: 1 }, ticks: { stroke: now.grid, width: 1 },
       values: (_, splits) => splits.map((v) => (v === null ? "" : String(Number(v.toPrecision(6))))),
@@ -57,23 +71,23 @@
     const series = [{ label: panel.x_label, value: (_, v) => shown(v) }];
     const rows = [panel.x];
     const bands = [];
-    const positive = (values) => (panel.log ? values.map((v) => (v > 0 ? v : null)) : values);
+    const visible = (values) => (panel.log ? values.map((v) => (v === null ? null : Math.max(v, panel.floor))) : values);
     for (const curve of panel.curves) {
       const at = series.length;
       const common = { label: curve.label, stroke: colour(curve), show: !hidden.has(curve.label), points: { show: false } };
       series.push({ ...common, width: 1.8, dash: curve.dash, value: (_, v) => shown(v) });
-      rows.push(positive(curve.median));
+      rows.push(visible(curve.median));
       if (curve.low) {
         for (const edge of [curve.high, curve.low]) {
           series.push({ ...common, stroke: "transparent", width: 0, value: () => "", class: "edge" });
-          rows.push(positive(edge));
+          rows.push(visible(edge));
         }
         bands.push({ series: [at + 1, at + 2], fill: faint(colour(curve)) });
       }
     }
     for (const level of panel.levels) {
       series.push({ label: level.label, stroke: theme().level, width: 1.2, dash: [2, 4], points: { show: false }, value: (_, v) => shown(v) });
-      rows.push(positive(level.values));
+      rows.push(visible(level.values));
     }
     return { series, rows, bands };
   }
@@ -83,14 +97,18 @@
     const options = {
       width: place.clientWidth, height: place.clientWidth < PHONE ? 200 : 230, series, bands,
       scales: { x: { time: false, distr: panel.log_x ? 3 : 1 }, y: { distr: panel.log ? 3 : 1 } },
-      axes: [axis(panel.x_label, 42), axis(panel.title, 64)],
+      axes: [axis(panel.x_label, 42, panel.log_x), axis(panel.title, 64, panel.log)],
       cursor: { drag: { x: true, y: false }, sync: sync ? { key: sync, scales: ["x", null] } : undefined },
       legend: { live: true },
       hooks: { draw: [drawTicks(panel)], setSeries: [toggled], setScale: [sync ? zoomed : () => {}] },
     };
-    if (!panel.log && panel.ticks.length + panel.levels.length + 1 && panel.name !== "rtt") {
+    if (panel.log) {
+      // Not whole decades: half of the chart could be empty.
+      options.scales.y.range = (_, low, high) => [Math.max(low || panel.floor, panel.floor) / 1.1, (high || 10 * panel.floor) * 1.1];
+    } else if (panel.name !== "rtt") {
       options.scales.y.range = (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1];
     }
+    if (panel.log_x) options.scales.x.range = (_, low, high) => [low / 1.05, high * 1.05];
     if (panel.name.includes("distribution") || panel.name.startsWith("completion")) {
       options.scales.y.range = () => [0, 1.02];
     }
@@ -99,21 +117,49 @@
     return chart;
   }
 
-  // The plane: points of each label over the delays of all; less delay is to the right.
+  // The shapes of points, in the order of those of the figures for papers.
+  const SHAPES = [
+    (path, x, y, r) => path.arc(x, y, r, 0, 2 * Math.PI),
+    (path, x, y, r) => path.rect(x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r),
+    (path, x, y, r) => polygon(path, [[x, y - 1.2 * r], [x + 1.1 * r, y + 0.8 * r], [x - 1.1 * r, y + 0.8 * r]]),
+    (path, x, y, r) => polygon(path, [[x, y - 1.3 * r], [x + r, y], [x, y + 1.3 * r], [x - r, y]]),
+    (path, x, y, r) => polygon(path, [[x, y + 1.2 * r], [x + 1.1 * r, y - 0.8 * r], [x - 1.1 * r, y - 0.8 * r]]),
+  ];
+
+  function polygon(path, corners) {
+    corners.forEach(([x, y], number) => (number ? path.lineTo(x, y) : path.moveTo(x, y)));
+    path.closePath();
+  }
+
+  // Points of a shape, for readers who cannot tell colours apart.
+  function marks(number) {
+    return (u, index, from, to) => {
+      const radius = 4 * (window.devicePixelRatio || 1);
+      const fill = new Path2D();
+      for (let at = from; at <= to; at++) {
+        const value = u.data[index][at];
+        if (value === null || value === undefined) continue;
+        const one = new Path2D();
+        SHAPES[number % SHAPES.length](one, u.valToPos(u.data[0][at], "x", true), u.valToPos(value, "y", true), radius);
+        fill.addPath(one);
+      }
+      return { stroke: null, fill, clip: null, flags: 1 };
+    };
+  }
+
+  // The plane: points of each label, one column for each, as several may have the same delay; less delay is to the right.
   function planeChart(plane, place) {
-    const delays = [...new Set(plane.points.flatMap((one) => one.x))].sort((a, b) => a - b);
-    const at = new Map(delays.map((x, number) => [x, number]));
-    const rows = [delays];
+    const points = plane.points.flatMap((one, label) => one.x.map((x, number) => ({ label, x, y: one.y[number] })));
+    points.sort((a, b) => a.x - b.x);
+    const rows = [points.map((point) => point.x)];
     const series = [{ label: "delay (ms)", value: (_, v) => shown(v) }];
-    for (const one of plane.points) {
-      const row = delays.map(() => null);
-      one.x.forEach((x, number) => { row[at.get(x)] = one.y[number]; });
-      rows.push(row);
+    plane.points.forEach((one, label) => {
+      rows.push(points.map((point) => (point.label === label ? point.y : null)));
       series.push({
         label: one.label, stroke: colour(one), show: !hidden.has(one.label), paths: () => null, value: (_, v) => shown(v),
-        points: { show: true, size: 8, fill: colour(one), filter: null },
+        points: { show: true, size: 8, fill: colour(one), paths: marks(label) },
       });
-    }
+    });
     return new uPlot({
       width: place.clientWidth, height: place.clientWidth < PHONE ? 240 : 320, series,
       scales: { x: { time: false, dir: -1, range: (_, low, high) => [low - 0.04 * (high - low || 1), high + 0.04 * (high - low || 1)] }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
