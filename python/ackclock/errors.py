@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -16,5 +15,7 @@ LIKE = 0.6
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """``"; did you mean `x`?"`` with the name among ``known`` that may have been meant; empty without one."""
+    import difflib
+
     nearest = difflib.get_close_matches(name, list(known), 1, LIKE)
     return f"; did you mean `{nearest[0]}`?" if nearest else ""

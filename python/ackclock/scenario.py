@@ -137,6 +137,10 @@ class Wlan:
     """How often a frame is sent at most, or the RTS before it."""
     long_retry_limit: int | None = None
     """How often a frame behind an RTS is sent at most."""
+    lifetime: str | None = None
+    """How long after they arrived packets are given up; by default never."""
+    beacon_interval: str | None = None
+    """The time from one beacon of the access point to the next (``"102.4ms"``); by default it sends none."""
     rts_above: str | None = None
     """RTS and CTS go before larger frames; by default before none."""
     protection: bool | None = None

@@ -147,6 +147,9 @@ def test_what_is_no_capture_is_refused_in_a_sentence(tmp_path, capsys):
     assert "--interface 9: the capture has" in refused(capsys, "losses", path, "--interface", 9)
     assert "--definition D: must be one of A, B, C" in refused(capsys, "losses", path, "--definition", "D")
     assert "--rate 0mbit: must be above 0" in refused(capsys, "losses", path, "--rate", "0mbit")
+    assert (
+        refused(capsys, "losses", path, "--rate", "x") == "--rate: `x` is not a rate: write it like `10mbit`"
+    )
     assert "--sensitivity 0: must be above 0" in refused(capsys, "losses", path, "--sensitivity", 0)
     (tmp_path / "short.pcapng").write_bytes(path.read_bytes()[:-7])
     assert "is no whole capture" in refused(capsys, "losses", tmp_path / "short.pcapng")

@@ -13,8 +13,9 @@ from itertools import islice
 import pytest
 
 from ackclock import Run, bench
+from ackclock.cli import app
 from ackclock.engines.simulator import Simulator
-from calling import refused, run
+from calling import PATIENCE, refused, run
 
 SCENARIO = """
 name = "small"
@@ -53,6 +54,21 @@ def test_json_is_the_only_thing_on_standard_output(capsys, scenario):
     }  # fmt: skip
     assert {"min", "mean", "p50", "p90", "p95", "p99", "max"} == set(first["flows"][0]["rtt_ms"])
     assert "newreno-0" in err
+
+
+def test_a_discipline_is_set_for_a_queue_that_is_given_as_a_limit(capsys, scenario):
+    status, out, _ = run(capsys, "run", scenario, "--set", "path.queue.discipline=codel", "--json")
+    assert status == 0
+    queue = json.loads(out)["runs"][0]["scenario"]["path"]["queue"]
+    assert (queue["limit"], queue["discipline"]) == ("30p", "codel")
+
+
+def test_the_application_of_a_line_has_the_command_that_it_calls():
+    assert [one.name for one in app._wanted(["compare", "cubic"]).registered_commands] == ["compare"]
+    assert [one.typer_instance.info.name for one in app._wanted(["new"]).registered_groups] == ["new"]
+    assert app._wanted(["-V"]).registered_commands == []
+    for line in ([], ["--help"], ["--man"], ["compaer"]):
+        assert app._wanted(line) is app.app
 
 
 def test_set_changes_a_key_and_out_keeps_everything(capsys, scenario, tmp_path):
@@ -333,7 +349,7 @@ def test_finished_runs_survive_a_closed_terminal(scenario, tmp_path):
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["runs"]
 
 
-def test_ctrl_c_saves_finished_runs_and_ends_within_a_second(scenario, tmp_path):
+def test_ctrl_c_saves_finished_runs_and_ends_before_the_others_are_done(scenario, tmp_path):
     out_folder = tmp_path / "out"
     command = [
         sys.executable,
@@ -349,11 +365,9 @@ def test_ctrl_c_saves_finished_runs_and_ends_within_a_second(scenario, tmp_path)
     while not finished_runs(tmp_path):
         assert process.poll() is None
         time.sleep(0.05)
-    interrupted = time.monotonic()
     os.kill(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
     assert "finished runs are in" in err
-    assert time.monotonic() - interrupted < 10
     kept = json.loads((out_folder / "summary.json").read_text())["runs"]
     assert 1 <= len(kept) < 400

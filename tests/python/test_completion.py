@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,11 +13,11 @@ from calling import run
 
 
 def completed(*words):
-    """What a shell would offer for the last of the words behind `ackclock`."""
+    """What bash would offer for the last of the words behind `ackclock`, as it breaks them itself."""
     program = "import sys; sys.argv = ['ackclock']; from ackclock.cli import main; main()"
     variables = {
         "_ACKCLOCK_COMPLETE": "complete_bash",
-        "COMP_WORDS": " ".join(("ackclock", *words)),
+        "COMP_WORDS": "\n".join(("ackclock", *words)),
         "COMP_CWORD": str(len(words)),
         "PATH": "/usr/bin:/bin",
     }
@@ -24,8 +25,20 @@ def completed(*words):
     return subprocess.run(command, capture_output=True, text=True, check=False, env=variables).stdout.split()
 
 
-def test_the_shell_completes_controllers():
-    assert completed("compare", "newreno", "cub") == ["cubic", "cubic-rfc"]
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["compare", "newreno", "cub"], ["cubic", "cubic-rfc"]),
+        # bash breaks words at `=` and `:`, and replaces what is behind them.
+        (["compare", "--set", "flows.*.transport.sack", "="], ["true", "false"]),
+        (["compare", "--set", "path.queue", "=", "fq_co"], ["fq_codel"]),
+        (["sweep", "--over", "queue", "=", "1bdp,cod"], ["1bdp,codel"]),
+        (["compare", "cdg", "--profile", "=", "free"], ["freebsd-9"]),
+        (["sweep", "cdg", "--executor", "dask", ":"], ["//"]),
+    ],
+)
+def test_the_shell_completes_values(words, expected):
+    assert completed(*words) == expected
 
 
 @pytest.mark.parametrize(
@@ -38,14 +51,42 @@ def test_the_shell_completes_controllers():
         (completing.profiles, "free", ["freebsd-9"]),
         (completing.settings, "path.rtt", ["path.rtt="]),
         (completing.settings, "flows.*.start_", ["flows.*.start_jitter="]),
+        (completing.settings, "flows.0.cc=cub", ["flows.0.cc=cubic", "flows.0.cc=cubic-rfc"]),
+        (completing.settings, "profile=free", ["profile=freebsd-9"]),
+        (completing.settings, "flows.0.transport.ecn=a", ["flows.0.transport.ecn=accurate"]),
+        (completing.settings, "flows.0.transport.sack=", ["flows.0.transport.sack=true"]),
+        (completing.settings, "path.queue.discipline=fq_", ["path.queue.discipline=fq_codel"]),
         (completing.swept, "rt", ["rtt="]),
+        (completing.swept, "queue=1bdp,fq_", ["queue=1bdp,fq_codel"]),
+        (completing.swept, "path.loss=", ["path.loss=1%"]),
+        (completing.queues, "du", ["dualpi2"]),
+        (completing.wlans, "802.11", ["802.11a", "802.11b", "802.11g", "802.11n"]),
+        (completing.draws, "so", ["sobol"]),
+        (completing.executors, "d", ["dask", "dask://"]),
+        (completing.figures, "pdf,", ["pdf,pdf", "pdf,svg"]),
+        (completing.networks, "wi", ["wired", "wifi"]),
         (completing.examples, "cell", ["cellular"]),
         (completing.cases, "cubic-10", ["cubic-10"]),
         (completing.formats, "mm", ["mm-link"]),
+        (completing.in_kernel, "gentle", ["gentle-1", "gentle-2"]),
+        (completing.slow_starts, "hystart", ["hystart", "hystart++"]),
+        (completing.situations, "greedy,mar", ["greedy,marks"]),
     ],
 )
 def test_values_are_completed(complete, typed, expected):
     assert complete(typed)[: len(expected)] == expected
+
+
+def test_the_controllers_for_the_kernel_are_those_of_its_folder():
+    folder = Path(__file__).parents[2] / "kernel"
+    files = {file.name.removesuffix(".bpf.c") for file in folder.glob("*.bpf.c")}
+    # `trace` is no controller: it reads what the kernel traces.
+    assert files - {"trace"} == set(completing.IN_KERNEL)
+
+
+def test_the_help_of_a_sweep_cuts_no_example(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "1gbit:5ms" in run(capsys, "sweep", "--help")[1]
 
 
 def test_the_manual_page_has_every_command_and_is_sound(capsys, tmp_path):

@@ -108,3 +108,38 @@ def test_an_export_replaces_nothing(capsys, results, tmp_path):
 def test_what_cannot_be_exported_is_refused(capsys, results, tmp_path):
     assert "must be one of csv, flent" in refused(capsys, "export", results, "--to", "pdf")
     assert "holds no run" in refused(capsys, "export", tmp_path, "--to", "csv")
+
+
+@pytest.mark.parametrize("to", ["csv", "flent"])
+def test_an_export_that_fails_leaves_nothing(capsys, results, tmp_path, to):
+    broken = tmp_path / "broken"
+    shutil.copytree(results, broken)
+    # The last of two runs: the first would have been written.
+    for table in ("flows", "flow_series"):
+        (sorted(broken.glob("*-seed-1"))[-1] / f"{table}.parquet").write_bytes(b"PAR1")
+    assert "is not a table of a run" in refused(
+        capsys, "export", broken, "--to", to, "--out", tmp_path / "a" / "b"
+    )
+    assert [one.name for one in tmp_path.iterdir()] == ["broken"]
+
+
+def test_force_replaces_a_folder_of_csv(capsys, results, tmp_path):
+    (folder, _) = exported(capsys, results, tmp_path, "csv")
+    (folder / "flows.csv").write_text("old")
+    assert run(capsys, "export", results, "--to", "csv", "--out", tmp_path, "--force")[0] == 0
+    assert (folder / "flows.csv").read_text() != "old"
+
+
+def test_force_takes_nothing_away_that_is_no_table(capsys, results, tmp_path):
+    (folder, _) = exported(capsys, results, tmp_path, "csv")
+    mine = folder / "notes.txt"
+    mine.write_text("mine")
+    again = ("export", results, "--to", "csv", "--out", tmp_path, "--force")
+    assert "holds something that is no table" in refused(capsys, *again)
+    assert mine.read_text() == "mine"
+    aside = tmp_path / "aside"
+    folder.rename(aside)
+    (aside / "notes.txt").unlink()
+    folder.symlink_to(aside)
+    assert "holds something that is no table" in refused(capsys, *again)
+    assert (aside / "flows.csv").exists()

@@ -57,3 +57,10 @@ def test_help_loads_no_library_of_numbers_or_figures():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     # They take longer to load than the rest of the start together.
     assert done.stderr.strip() == "[]"
+
+
+def test_the_package_is_a_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "ackclock", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("ackclock ")

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from ackclock import Run
-from calling import run
+from calling import PATIENCE, run, wait_until
 
 COMMAND = [sys.executable, "-m", "ackclock.cli"]
 
@@ -20,11 +20,9 @@ def test_an_interrupted_run_leaves_no_capture_and_prints_no_json(scenario, tmp_p
     process = subprocess.Popen(
         list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    give_up = time.monotonic() + 20
-    while not (tmp_path / "x.pcapng").exists() and time.monotonic() < give_up:
-        time.sleep(0.05)
+    wait_until((tmp_path / "x.pcapng").exists)
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (130, "")
     assert err.strip() == "interrupted"
     assert [p.name for p in tmp_path.iterdir()] == ["in"]
@@ -79,6 +77,14 @@ def test_an_interruption_outside_of_runs_is_reported(capsys, scenario, monkeypat
     assert run(capsys, "run", scenario) == (130, "", "ackclock: interrupted\n")
 
 
+def test_an_interruption_while_options_are_read_is_reported(capsys, scenario, monkeypatch):
+    def reading(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("typer.core.TyperGroup.make_context", reading)
+    assert run(capsys, "run", scenario) == (130, "", "ackclock: interrupted\n")
+
+
 def test_a_controller_in_an_endless_loop_does_not_bring_the_program_down():
     program = (
         "import os, signal, threading, ackclock\n"
@@ -97,7 +103,7 @@ def test_a_controller_in_an_endless_loop_does_not_bring_the_program_down():
         "try: ackclock.simulate(path, [Endless], duration='10s')\n"
         "except KeyboardInterrupt: print('interrupted')\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
 
 
@@ -121,3 +127,28 @@ sys.exit(main())
 def test_sigterm_while_the_command_is_still_importing_ends_it_as_ctrl_c_does():
     ran = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (130, "ackclock: interrupted\n")
+
+
+FIRST = """
+import builtins, os, signal, sys
+
+sys.argv = [sys.argv[1]]
+original = builtins.__import__
+
+def interrupted(name, *rest, **options):
+    if name == "ackclock.result":
+        os.kill(os.getpid(), signal.SIGINT)
+    return original(name, *rest, **options)
+
+builtins.__import__ = interrupted
+import ackclock
+"""
+
+
+def test_ctrl_c_while_the_package_is_importing_ends_the_command_in_one_line():
+    command, program = (
+        subprocess.run([sys.executable, "-c", FIRST, name], capture_output=True, text=True, check=False)
+        for name in ("/usr/bin/ackclock", "mine.py")
+    )
+    assert (command.returncode, command.stderr) == (130, "ackclock: interrupted\n")
+    assert program.stderr.endswith("KeyboardInterrupt\n")

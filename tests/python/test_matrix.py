@@ -10,6 +10,7 @@ from ackclock.cli.contenders import contenders
 from ackclock.cli.matrix import READ, _tables
 from ackclock.matrix import Matrix, Row, Setting, every_pair, harm_of_less, harm_of_more, matrix, plan
 from ackclock.plots.matrix import draw_matrix
+from ackclock.plots.style import on_colour
 from ackclock.sweeps import executors
 from ackclock.sweeps.run import execute, finish
 from calling import refused, run
@@ -93,6 +94,13 @@ def test_the_figure_has_a_map_for_each_quantity(found):
         "harm to its goodput",
         "harm to its RTT",
     ]
+
+
+def test_numbers_are_black_on_light_colours_and_white_on_dark_ones():
+    # Luminance 1, 0, and 0.2126 of pure red: (0.2126 + 0.05) / 0.05 = 5.3 against 1.05 / 0.2626 = 4.0.
+    assert [on_colour(one) for one in ("#ffffff", "#000000", "#ff0000")] == ["black", "white", "black"]
+    # 0.5776 of full red is 0.2917 in linear light: 0.0620 of luminance, 2.2 against 9.4.
+    assert on_colour("#930000") == "white"
 
 
 def test_the_command_writes_its_rows_and_goes_on_in_its_folder(tmp_path, capsys):

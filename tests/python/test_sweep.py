@@ -1,10 +1,14 @@
 """Sweeps: what is swept, the tables and figures, going on after an interruption, executors."""
 
+import contextlib
+import hashlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +21,7 @@ from ackclock.sweeps import METRICS, Place, executors, work
 from ackclock.sweeps.axes import Design, axis, numbers, parse
 from ackclock.sweeps.plan import Plan
 from ackclock.sweeps.run import Pace, execute, finish, of_document
-from calling import refused, run
+from calling import PATIENCE, refused, run
 
 PATH = ackclock.Path("10mbit", rtt="20ms", queue="1bdp")
 SHORT = {"duration": "1s"}
@@ -49,6 +53,8 @@ def test_an_axis_is_a_list_a_range_or_keys_that_change_together():
         ("rate=1mbit..10ms*4", "one unit"),
         ("rate=1mbit..10mbit*1", "at least 2 values"),
         ("rate=slow..fast*3", "from a number to a number"),
+        ("rate=1mbit..1e400mbit*3", "must be finite"),
+        ("rate=1mbit..10mbit*99999999999999999999", "at most 1000000"),
     ],
 )
 def test_a_bad_axis_is_refused_in_one_sentence(text, words):
@@ -151,6 +157,16 @@ def test_figures_are_drawn_for_each_number_of_axes():
         )
         titles = [axes.get_title() for axes in swept.plot("goodput").axes]
         assert len(titles) == {1: 1, 2: 3, 3: 5}[count]  # maps of two controllers, and the bar of colours
+    delays = ackclock.sweep(PATH, ["newreno"], over={"queue": ["0.1bdp", "10bdp"]}, duration="5s")
+    # A hundredfold buffer that NewReno fills.
+    assert delays.plot("queue_delay_p95").axes[0].get_yscale() == "log"
+    assert delays.plot("goodput").axes[0].get_yscale() == "linear"
+    over = {"queue": ["0.1bdp", "10bdp"], "rtt": ["20ms", "40ms"]}
+    maps = ackclock.sweep(PATH, ["newreno"], over=over, duration="5s")
+    scales = [
+        type(maps.plot(name).axes[0].images[0].norm).__name__ for name in ("queue_delay_p95", "goodput")
+    ]
+    assert scales == ["LogNorm", "Normalize"]
     drawn = ackclock.sweep(PATH, ["cdg"], over=["rtt=5ms..50ms*log"], samples=4, duration="200ms")
     assert drawn.plot("loss").axes[0].get_xlabel() == "rtt (ms)"
     with pytest.raises(InputError, match="no metric `speed`"):
@@ -199,6 +215,24 @@ def test_a_run_that_is_there_is_not_repeated(tmp_path):
     assert outcome.done == len(plan)
 
 
+def test_the_files_of_a_scenario_are_read_once_for_all_its_seeds_and_change_what_its_runs_are_known_by(
+    tmp_path, monkeypatch
+):
+    trace = tmp_path / "link.trace"
+    trace.write_text("1\n")
+    resolved = json.dumps({"path": {"trace": str(trace)}})
+    read = []
+    read_bytes = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path) or read_bytes(path))
+    before = list(work.digests(resolved, range(1, 101)))
+    assert len(set(before)) == 100
+    assert read == [trace]
+    text = f"{ackclock.__version__}\0\x003\0{resolved}1\n"
+    assert before[2] == hashlib.sha256(text.encode()).hexdigest()[:32]
+    trace.write_text("2\n")
+    assert not set(before) & set(work.digests(resolved, range(1, 101)))
+
+
 def test_a_worker_that_is_killed_costs_its_chunk_only(tmp_path):
     distributed = pytest.importorskip("distributed")
     plan, apart = plan_of(60), tmp_path / "apart"
@@ -239,6 +273,24 @@ def test_json_of_the_command_has_the_rows(capsys, tmp_path):
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.toml"
 
 
+def test_a_warning_says_at_which_points_it_holds(capsys):
+    path = ("sweep", "newreno", "--rate", "2mbit", "--rtt", "10ms", "--duration", "100ms")
+    _, _, notes = run(capsys, *path, "--over", "queue=0.7bdp,0.8bdp,50p", "--json")
+    # A BDP is 2500 bytes: eight tenths of it are one packet of 1500.
+    assert "less than two packets of 1500 bytes, at path.queue=0.7bdp and at 1 more\n" in notes
+    assert "1500 bytes\n" in run(capsys, *path, "--queue", "0.8bdp", "--json")[2]
+
+
+def test_repetitions_that_came_out_the_same_are_named(capsys):
+    swept = ("sweep", "newreno", "cdg", "--over", "queue=5p", "--duration", "2s")
+    assert "the repetitions of newreno came out the same" in run(capsys, *swept, "--repeat", 2)[2]
+    assert run(capsys, *swept, "--repeat", 2, "--set", "flows.*.start_jitter=1s")[2] == ""
+    assert run(capsys, *swept)[2] == ""
+    compared = ("compare", "newreno", "cdg", "--queue", "5p", "--duration", "2s")
+    assert "the repetitions of newreno came out the same" in run(capsys, *compared, "--repeat", 2)[2]
+    assert run(capsys, *compared)[2] == ""
+
+
 def test_a_scenario_file_is_swept_over_any_key(capsys):
     status, printed, notes = run(
         capsys, "sweep", QUICKSTART, "--over", "path.loss=0%,1%", "--set", "duration=11s", "--json"
@@ -259,6 +311,9 @@ def test_a_scenario_file_is_swept_over_any_key(capsys):
         ([QUICKSTART, "--rate", "1mbit"], "--rate"),
         (["cdg", "--over", "queue=1bdp,2bdp", "--set", "path.queue=1p"], "as well"),
         (["cdg", "--over", "rate=1mbit..2mbit"], "number of its values"),
+        (["cdg", "--over", "queue=1bdp", "--over", "path.queue=2bdp"], "over path.queue: is swept twice"),
+        (["cdg", "--queue", ""], "path.queue"),
+        (["cdg", "--retries", "2"], "with --live"),
         (["cdg", "--executor", "slurm"], "must be local, dask or"),
         (["cdg", "--over", "rate=1mbit..2mbit", "--samples", "3", "--draw", "halton"], "must be one of"),
     ],
@@ -268,16 +323,56 @@ def test_bad_input_is_refused_before_anything_runs(arguments, words, capsys, tmp
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        # Nothing listens on port 1 of this machine.
+        ("127.0.0.1:1", "executor dask://127.0.0.1:1: cannot be reached"),
+        ("127.0.0.1:99999", "cannot be reached"),
+        ("127.0.0.1:many", "must be dask://HOST:PORT"),
+        ("127.0.0.1", "must be dask://HOST:PORT"),
+        ("", "must be dask://HOST:PORT"),
+    ],
+)
+def test_a_scheduler_that_cannot_be_reached_is_refused_and_leaves_no_folder(address, words, tmp_path):
+    out = tmp_path / "new"
+    command = [sys.executable, "-m", "ackclock.cli", "sweep", "cdg", "--executor", f"dask://{address}"]
+    done = subprocess.run([*command, "--out", out], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert words in done.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(("greeting", "words"), [(b"", "timed out"), (b"SSH-2.0-x", "is no scheduler")])
+def test_a_port_that_is_no_scheduler_is_refused(greeting, words, monkeypatch):
+    monkeypatch.setattr(executors, "CONNECT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def greet():
+            with other.accept()[0] as client, contextlib.suppress(ConnectionError):
+                client.sendall(greeting)
+                # Until it hangs up.
+                client.recv(1)
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        with pytest.raises(InputError, match=words):
+            executors.workers(f"dask://127.0.0.1:{other.getsockname()[1]}")
+        thread.join()
+
+
 def test_chunks_grow_where_writing_takes_longer_than_running():
     pace = Pace()
     # A slow file system: a second to write a chunk, whatever is in it, and 10 ms a run.
     for _ in range(5):
-        runs = pace.size
+        runs = pace.size(100_000, 4)
         pace.saw(work.Done(runs, 0.01 * runs, 1.0, ()))
-    assert pace.size == 1000
+    assert pace.size(100_000, 4) == 1000
     pace = Pace()
     pace.saw(work.Done(4, 0.04, 0.01, ()))
-    assert pace.size == 150
+    assert pace.size(100_000, 4) == 150
+    # 100 runs of 10 ms for four chunks: a quarter of a second each; the last ones a tenth, and no less.
+    assert [pace.size(left, 4) for left in (600, 100, 40, 1)] == [150, 25, 10, 10]
 
 
 def test_memory_stays_flat_over_thousands_of_runs(tmp_path):
@@ -298,7 +393,7 @@ def test_memory_stays_flat_over_thousands_of_runs(tmp_path):
     def peaks(repeat):
         """The largest memory of the leading process and of a worker, in MB."""
         command = [sys.executable, str(script), str(repeat), str(tmp_path / f"swept-{repeat}")]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
         return [int(line) for line in done.stdout.split()]
 
     few, many = peaks(50), peaks(2000)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from calling import refused, run
+from calling import PATIENCE, refused, run
 from test_live import ENDED, live  # noqa: F401
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
@@ -132,7 +132,7 @@ def test_a_session_of_a_shell_is_captured(tmp_path):
     main = [sys.executable, "-c", "import sys; from ackclock.cli import main; sys.exit(main())"]
     path = ["shell", "--rate", "20mbit", "--rtt", "20ms", "--loss", "1%", "--pcap", str(file)]
     command = [*main, *path, "--far", f"{sys.executable} {far}", "--", sys.executable, "-c", SENDER]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode in ENDED, done.stderr
     assert check(file) > 0
     assert opening(file) == [["1", "0"], ["1", "1"], ["0", "1"]]

@@ -7,16 +7,19 @@ reader of standard output closed it.
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 import stat
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from ackclock import _engine
 from ackclock._engine import MachineError, ScenarioError
@@ -24,6 +27,7 @@ from ackclock.cli import (
     INTERRUPTED,
     bench,
     compare,
+    completing,
     controllers,
     doctor,
     examples,
@@ -52,15 +56,44 @@ UsageError: Any = typer.BadParameter.__base__
 """The exception of Typer for an error on the command line: Click's class, or its own copy of it."""
 
 
+@contextmanager
+def _aborting() -> Iterator[None]:
+    """An interruption ends as an abort: of itself Typer would end with the status alone."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise typer.Abort from None
+
+
 class _Commands(TyperGroup):
     """The commands. An interruption that none of them takes reaches ``main``, which says so."""
 
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        with _aborting():
+            return super().make_context(*arguments, **options)
+
     def invoke(self, ctx: Any) -> Any:
-        try:
+        with _aborting():
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            # Typer itself would end with the status alone.
-            raise typer.Abort from None
+
+
+class _Command(TyperCommand):
+    """A command. It refuses an empty value where that would stand for all, for none or for this folder.
+
+    Such a value comes from a variable of the shell that is not set. Others have sentences of their own.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        given, _, _ = self.make_parser(ctx).parse_args(list(args))
+        for parameter in self.params:
+            value = given.get(parameter.name)
+            has_default = isinstance(parameter.default, str) and parameter.default
+            if isinstance(value, str) and not value.strip() and not has_default:
+                name = parameter.opts[0]
+                name = name if name.startswith("-") else parameter.metavar or name.upper()
+                wanted = (getattr(parameter, "help", None) or "").split(". ")[0].rstrip(".")
+                raise InputError(f"{name} '{value}': must not be empty" + (f": {wanted}" if wanted else ""))
+        return super().parse_args(ctx, args)
 
 
 app = typer.Typer(
@@ -90,6 +123,9 @@ app.command("examples")(examples.examples)
 app.command("doctor")(doctor.doctor)
 app.add_typer(kernel.app)
 app.add_typer(new.app)
+for _each in (app, kernel.app, new.app):
+    for _one in _each.registered_commands:
+        _one.cls = _Command
 
 
 def _print_version(asked: bool) -> None:
@@ -133,7 +169,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for argument in arguments:
             if any("\ud800" <= character <= "\udfff" for character in argument):
                 raise InputError(f"argument {argument!a}: is not text in the encoding of the system")
-        status = app(list(arguments), prog_name="ackclock", standalone_mode=False)
+        call = partial(_wanted(arguments), list(arguments), prog_name="ackclock", standalone_mode=False)
+        if os.environ.get("_ACKCLOCK_COMPLETE") == "complete_bash":
+            completing.for_bash(os.environ, call)
+        status = call()
         sys.stdout.flush()
         return int(status or 0)
     except UsageError as error:
@@ -155,6 +194,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         why = f"{type(error).__name__}: {error}"
         return _end(FAULT, f"a fault of ackclock, please report it: {why} (ACKCLOCK_TRACEBACK=1 shows where)")
+
+
+def _wanted(arguments: Sequence[str]) -> typer.Typer:
+    """The application, with the one command that is called where its name comes first.
+
+    To read the options of all the others takes Typer longer than many a command.
+    """
+    first = arguments[0] if arguments else ""
+    commands = [one for one in app.registered_commands if one.name == first]
+    groups = [one for one in app.registered_groups if _name(one.typer_instance) == first]
+    if not commands and not groups and first not in ("--version", "-V"):
+        return app
+    wanted = copy.copy(app)
+    wanted.registered_commands, wanted.registered_groups = commands, groups
+    return wanted
+
+
+def _name(group: typer.Typer | None) -> Any:
+    return None if group is None else group.info.name
 
 
 def _prepare_process() -> None:
@@ -196,6 +254,9 @@ def _discard(stream: Any) -> None:
 
 
 def _end(status: int, sentence: str) -> int:
+    if not sentence:
+        # `ackclock new` alone: its help has been printed.
+        return status
     try:
         sys.stderr.write(f"ackclock: {' '.join(sentence.split())}\n")
         sys.stderr.flush()

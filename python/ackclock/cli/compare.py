@@ -15,39 +15,34 @@ from ackclock.engines import Engine
 from ackclock.engines.live import Live, check_built_in
 from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
-from ackclock.scenario import in_file
 
 
 def compare(
-    controllers: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="CC…",
-            help="Controllers: `cdg`, `'cdg(G=10ms)'`, `./mine.bpf.c`, `./mine.py:Class`.",
-            autocompletion=completing.controllers,
-        ),
-    ],
+    controllers: output.ControllersArgument,
     rate: Annotated[
         str | None,
         typer.Option(help="Rate of the bottleneck; with --wlan of the wire. Default: 10mbit, 100mbit."),
     ] = None,
-    rtt: Annotated[str, typer.Option(help="Base RTT, without queueing.")] = "40ms",
+    rtt: output.RttOption = "40ms",
     queue: Annotated[
         str | None,
         typer.Option(
             help="Queue limit: 84p, 64kB, 100ms, 1bdp, infinite; with --wlan of each station. "
-            "Default: 1bdp, 200p."
+            "Default: 1bdp, 200p.",
+            autocompletion=completing.queues,
         ),
     ] = None,
-    loss: Annotated[str, typer.Option(help="Random loss on the way of the data.")] = "0%",
-    flows: Annotated[int, typer.Option(min=1, help="Flows of the controller in each run.")] = 1,
-    duration: Annotated[str, typer.Option(help="Length of a run.")] = "60s",
-    warmup: Annotated[str, typer.Option(help="Time at the start that the statistics leave out.")] = "0s",
+    loss: output.LossOption = "0%",
+    flows: output.FlowsOption = 1,
+    duration: output.DurationOption = "60s",
+    warmup: output.WarmupOption = "0s",
     profile: output.ProfileOption = "linux",
     wlan: Annotated[
         str | None,
         typer.Option(
-            metavar="STANDARD", help="A call in a home network: 802.11a, 802.11b, 802.11g or 802.11n."
+            metavar="STANDARD",
+            help="A call in a home network: 802.11a, 802.11b, 802.11g or 802.11n.",
+            autocompletion=completing.wlans,
         ),
     ] = None,
     stations: Annotated[
@@ -59,7 +54,7 @@ def compare(
     seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,
     threads: output.ThreadsOption = None,
-    live: Annotated[bool, typer.Option("--live", help="Run on the kernel's TCP, in real time.")] = False,
+    live: output.LiveOption = False,
     retries: output.RetriesOption = 0,
     gso_max_segs: output.GsoOption = None,
     out: output.OutOption = None,
@@ -86,11 +81,18 @@ def compare(
     engine = _engine_of(live, Live(retries, gso_max_segs=gso_max_segs, pcap_at=where), simulator)
     report = output.Report(out, force, csv, as_json, figures, open_report)
     report.check()
+    set_keys = output.overrides(settings)
+    output.check_arguments("compare", dict(set_keys))
     common: dict[str, Any] = {"duration": duration, "warmup": warmup, "profile": profile}
     made: dict[str, dict[str, Any]]
     if wlan is None:
         check_no_home(stations, up, down)
-        path = {"rate": rate or "10mbit", "rtt": rtt, "queue": queue or "1bdp", "loss": loss}
+        path = {
+            "rate": "10mbit" if rate is None else rate,
+            "rtt": rtt,
+            "queue": "1bdp" if queue is None else queue,
+            "loss": loss,
+        }
         made = {one.name: {"flows": [one.flow(flows)], "path": path} for one in compared}
         title = f"{', '.join(names)}: {path['rate']}, {rtt}, queue {path['queue']}, loss {loss}"
     else:
@@ -100,20 +102,15 @@ def compare(
             )
         from ackclock.report.calls import ALONE
 
-        home = Home(wlan, stations or 8, up or not down, down, rate or "100mbit", rtt, queue or "200p", loss)
+        wire, queue = "100mbit" if rate is None else rate, "200p" if queue is None else queue
+        home = Home(wlan, stations or 8, up or not down, down, wire, rtt, queue, loss)
         made = {ALONE: home.document()} | {one.name: home.document(one.flow(flows)) for one in compared}
         title = f"A call beside {', '.join(names)}: {home.words()}"
     scenarios = {}
     for name, document in made.items():
-        resolved = _engine.resolve_json(
-            json.dumps({"name": name} | document | common),
-            output.overrides(settings),
-            any_controller=engine.any_controller,
+        scenarios[name] = _engine.resolve_json(
+            json.dumps({"name": name} | document | common), set_keys, any_controller=engine.any_controller
         )
-        wanted = [in_file(flow["cc"]) for flow in document["flows"]]
-        if [flow["cc"] for flow in json.loads(resolved)["flows"]] != wanted:
-            raise InputError("--set flows.0.cc: `compare` takes the controllers as arguments")
-        scenarios[name] = resolved
     points = output.points(scenarios, seed, repeat, pcap)
     output.preflight(list(scenarios.values()), repeat, engine)
     from ackclock.cli.outcome import Outcome

@@ -6,16 +6,26 @@ the words that begin with it; the shell itself completes files.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from functools import cache
 from importlib import resources
 from typing import Any
 
 from ackclock import _engine
 
+IN_KERNEL = ("newreno", "cdg", "siad", "da", "yeah", "illinois", "gentle-1", "gentle-2", "pit")
+"""The controllers with a file in ``kernel/``."""
+
 DEEPEST = 5
 """How many names a completed key has."""
+
+BREAKS = ("=", ":")
+"""Where bash breaks words besides at blanks."""
 
 
 def controllers(incomplete: str) -> list[str]:
@@ -51,15 +61,60 @@ def experiments(incomplete: str) -> list[str]:
 
 
 def settings(incomplete: str) -> list[str]:
-    """Keys of the scenario with ``=`` behind them."""
-    return _beginning(incomplete, [f"{key}=" for key in keys()])
+    """Keys of the scenario with ``=`` behind them, and the values of one behind that."""
+    key, equals, typed = incomplete.partition("=")
+    if not equals:
+        return _beginning(key, [f"{one}=" for one in keys()])
+    return [f"{key}={value}" for value in _beginning(typed, values(key))]
 
 
 def swept(incomplete: str) -> list[str]:
-    """Keys of the scenario as ``--over`` takes them: those of the path without ``path.`` too."""
+    """Keys of the scenario as ``--over`` takes them, those of the path without ``path.`` too, and values."""
     from ackclock.sweeps.axes import SHORT_KEYS
 
-    return _beginning(incomplete, [f"{key}=" for key in (*SHORT_KEYS, *keys())])
+    key, equals, given = incomplete.partition("=")
+    if not equals:
+        return _beginning(key, [f"{one}=" for one in (*SHORT_KEYS, *keys())])
+    done, comma, typed = given.rpartition(",")
+    before = f"{key}={done}{comma}"
+    return [f"{before}{value}" for value in _beginning(typed, values(SHORT_KEYS.get(key, key)))]
+
+
+def queues(incomplete: str) -> list[str]:
+    """Limits and disciplines of a queue."""
+    return _beginning(incomplete, values("path.queue"))
+
+
+def wlans(incomplete: str) -> list[str]:
+    """Standards of wireless networks."""
+    return _beginning(incomplete, values("wlans.0.standard"))
+
+
+def draws(incomplete: str) -> list[str]:
+    """How the points of a sweep are drawn."""
+    from ackclock.sweeps.axes import DRAWS
+
+    return _beginning(incomplete, DRAWS)
+
+
+def executors(incomplete: str) -> list[str]:
+    """Where the runs of a sweep go."""
+    return _beginning(incomplete, ["local", "dask", "dask://"])
+
+
+def figures(incomplete: str) -> list[str]:
+    """Formats of figures with commas between."""
+    from ackclock.report import FORMATS
+
+    done, comma, typed = incomplete.rpartition(",")
+    return [f"{done}{comma}{name}" for name in _beginning(typed, FORMATS)]
+
+
+def networks(incomplete: str) -> list[str]:
+    """What the paths of ``slow-start`` lead over."""
+    from ackclock.slow_start import NETWORKS
+
+    return _beginning(incomplete, NETWORKS)
 
 
 def examples(incomplete: str) -> list[str]:
@@ -82,10 +137,74 @@ def formats(incomplete: str) -> list[str]:
     return _beginning(incomplete, ["csv", "flent", "iperf3", "mm-link", "qlog", "radiotap"])
 
 
+def in_kernel(incomplete: str) -> list[str]:
+    """Controllers that can be loaded into the kernel."""
+    return _beginning(incomplete, IN_KERNEL)
+
+
+def slow_starts(incomplete: str) -> list[str]:
+    """Slow starts that can be compared."""
+    from ackclock.slow_start import METHODS
+
+    return _beginning(incomplete, METHODS)
+
+
+def situations(incomplete: str) -> list[str]:
+    """Situations of ``parity`` with commas between."""
+    from ackclock import parity
+
+    done, comma, typed = incomplete.rpartition(",")
+    return [f"{done}{comma}{name}" for name in _beginning(typed, [parity.GREEDY, *parity.catalogue()])]
+
+
 def keys() -> list[str]:
     """All dotted keys of a scenario; ``0`` and ``*`` stand for the first and for every entry of a list."""
-    schema = json.loads(_engine.schema())
+    schema = _schema()
     return list(dict.fromkeys(_keys(schema, schema["$defs"], "", DEEPEST)))
+
+
+def values(key: str) -> list[str]:
+    """The values of a dotted key: its words, or examples of its quantities."""
+    last = key.rpartition(".")[2]
+    if last == "cc":
+        return list(_controllers())
+    if last == "profile":
+        return profiles("")
+    schema = _schema()
+    parts = _parts(schema, schema["$defs"], key.split("."))
+    return list(dict.fromkeys(word for part in parts for word in _words(part)))
+
+
+@cache
+def _schema() -> Any:
+    return json.loads(_engine.schema())
+
+
+def _parts(part: Any, kinds: Mapping[str, Any], names: list[str]) -> Iterator[Mapping[str, Any]]:
+    """The parts of the schema that a dotted key leads to."""
+    for one in _alternatives(part, kinds):
+        if not names:
+            yield one
+        elif names[0] in one.get("properties", {}):
+            yield from _parts(one["properties"][names[0]], kinds, names[1:])
+        elif "items" in one and (names[0] == "*" or names[0].isdigit()):
+            yield from _parts(one["items"], kinds, names[1:])
+
+
+def _words(part: Mapping[str, Any]) -> Iterator[str]:
+    """The values that a part of the schema names."""
+    listed = [*part.get("enum", ()), *part.get("examples", ()), part.get("const")]
+    if "boolean" in (part.get("type"), *_list(part.get("type"))):
+        listed += [True, False]
+    for value in listed:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, bool | int | float):
+            yield json.dumps(value)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _keys(part: Mapping[str, Any], kinds: Mapping[str, Any], before: str, depth: int) -> Iterator[str]:
@@ -123,3 +242,26 @@ def _controllers() -> dict[str, list[str]]:
 
 def _beginning(typed: str, words: Iterable[str]) -> list[str]:
     return [word for word in words if word.startswith(typed)]
+
+
+def for_bash(environment: MutableMapping[str, str], complete: Callable[[], object]) -> None:
+    """Completes for bash, which breaks words at ``=`` and ``:``, and keeps what is before these itself.
+
+    ``complete`` reads the words from the environment and prints what the last can become.
+    """
+    words = environment["COMP_WORDS"].split("\n")[: int(environment["COMP_CWORD"]) + 1]
+    whole: list[str] = []
+    for word in words:
+        if whole and word and (word in BREAKS or whole[-1].endswith(BREAKS)):
+            whole[-1] += word
+        else:
+            whole.append(word)
+    environment.update({"COMP_WORDS": "\n".join(whole), "COMP_CWORD": str(len(whole) - 1)})
+    kept = whole[-1][: 1 + max(whole[-1].rfind(one) for one in BREAKS)]
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            complete()
+    finally:
+        sys.stdout.write("".join(line.removeprefix(kept) for line in printed.getvalue().splitlines(True)))
+        sys.stdout.flush()

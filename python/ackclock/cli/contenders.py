@@ -65,6 +65,8 @@ def values(settings: Sequence[str], example: str) -> dict[str, Any]:
         key, equals, value = (part.strip() for part in setting.partition("="))
         if not equals or not key:
             raise InputError(f"{setting}: must be KEY=VALUE, as in {example}")
+        if key in found:
+            raise InputError(f"{setting}: {key} is named twice")
         found[key] = _value(value)
     return found
 
@@ -82,7 +84,8 @@ def _value(text: str) -> Any:
 def _contender(text: str, number: int) -> Contender:
     spelled = _SPELLED.fullmatch(text)
     if spelled is None:
-        raise InputError(f"{text}: must be a controller, with parameters as in 'cdg(G=10ms, beta_d=0.8)'")
+        shown = text or "an empty name"
+        raise InputError(f"{shown}: must be a controller, with parameters as in 'cdg(G=10ms, beta_d=0.8)'")
     cc, given = spelled["cc"].strip(), spelled["parameters"]
     listed = [one for one in re.split(r",(?![^\[{]*[\]}])", given or "") if one.strip()]
     parameters = values(listed, "'cdg(G=10ms)'")

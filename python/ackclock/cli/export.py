@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
 from ackclock.cli import completing, output
 from ackclock.errors import InputError
-from ackclock.result import Runs
+from ackclock.result import Run, Runs
 
 
 def export(
@@ -41,7 +44,31 @@ def export(
     for place in places:
         if place.exists() and not force:
             raise InputError(f"{place}: is there already; --force replaces it")
-    out.mkdir(parents=True, exist_ok=True)
-    for run, place in zip(runs, places, strict=True):
-        write(run, place)
+        if place.is_dir() and not _holds_tables_alone(place):
+            raise InputError(
+                f"{place}: holds something that is no table, and --force replaces only those: "
+                "empty the folder or name another"
+            )
+    _write_all(write, runs, places)
+    for place in places:
         output.notes.print(str(place), markup=False, soft_wrap=True)
+
+
+def _holds_tables_alone(folder: Path) -> bool:
+    """Whether nothing else would be lost with a folder. A link may lead to anything."""
+    return not folder.is_symlink() and all(one.is_file() and one.suffix == ".csv" for one in folder.iterdir())
+
+
+def _write_all(write: Callable[[Run, Path], None], runs: Sequence[Run], places: Sequence[Path]) -> None:
+    """Writes each run to its place, all or none: beside them first, as a table may turn out to be broken."""
+    folder = places[0].absolute().parent
+    beside = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    with TemporaryDirectory(prefix=".ackclock-", dir=beside) as work:
+        written = [Path(work) / place.name for place in places]
+        for run, place in zip(runs, written, strict=True):
+            write(run, place)
+        folder.mkdir(parents=True, exist_ok=True)
+        for new, place in zip(written, places, strict=True):
+            if place.is_dir():
+                shutil.rmtree(place)
+            new.replace(place)

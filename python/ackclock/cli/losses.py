@@ -47,7 +47,10 @@ def losses(
         raise InputError(f"--definition {definition}: must be one of {', '.join(DEFINITIONS)}")
     if not sensitivity > 0:
         raise InputError(f"--sensitivity {sensitivity:g}: must be above 0")
-    bits = None if rate is None else _engine.quantity(rate, "rate")
+    try:
+        bits = None if rate is None else _engine.quantity(rate, "rate")
+    except ValueError as error:
+        raise InputError(f"--rate: {error}") from None
     if bits is not None and not bits > 0:
         raise InputError(f"--rate {rate}: must be above 0")
     seen = connections(capture, interface)

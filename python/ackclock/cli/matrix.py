@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock import _engine, repetitions
-from ackclock.cli import INTERRUPTED, INVALID, completing, output
+from ackclock.cli import INTERRUPTED, INVALID, output
 from ackclock.cli.contenders import contenders
 from ackclock.cli.output import notes
 from ackclock.cli.sweep import growing_folder, run_plan
@@ -37,33 +37,21 @@ READ = (
 
 
 def matrix(
-    controllers: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="CC…", help="Controllers as in `compare`.", autocompletion=completing.controllers
-        ),
-    ],
-    rate: Annotated[str, typer.Option(help="Rate of the bottleneck.")] = "10mbit",
-    rtt: Annotated[str, typer.Option(help="Base RTT, without queueing.")] = "40ms",
-    queue: Annotated[
-        str, typer.Option(help="Queue limit: 84p, 64kB, 100ms, 1bdp; its discipline by --set.")
-    ] = "1bdp",
-    loss: Annotated[str, typer.Option(help="Random loss on the way of the data.")] = "0%",
-    duration: Annotated[str, typer.Option(help="Length of a run.")] = "60s",
-    warmup: Annotated[str, typer.Option(help="Time at the start that the statistics leave out.")] = "10s",
+    controllers: output.ControllersArgument,
+    rate: output.RateOption = "10mbit",
+    rtt: output.RttOption = "40ms",
+    queue: output.QueueOption = "1bdp",
+    loss: output.LossOption = "0%",
+    duration: output.DurationOption = "60s",
+    warmup: output.WarmupOption = "10s",
     profile: output.ProfileOption = "linux",
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,
-    processes: Annotated[
-        int | None, typer.Option(min=1, max=output.MOST_THREADS, help="Local processes; default: one a core.")
-    ] = None,
-    live: Annotated[bool, typer.Option("--live", help="Run on the kernel's TCP, in real time.")] = False,
+    processes: output.ProcessesOption = None,
+    live: output.LiveOption = False,
     retries: output.RetriesOption = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write tables and figure here; an interrupted matrix goes on."),
-    ] = None,
+    out: output.GrowingOutOption = None,
     force: output.ForceOption = False,
     as_json: output.JsonOption = False,
 ) -> None:
@@ -82,6 +70,7 @@ def matrix(
     setting = Setting({"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}, duration, warmup, profile)
     compared = contenders(controllers, live)
     set_keys = dict(output.overrides(settings))
+    output.check_arguments("matrix", set_keys)
     seeds = repetitions.seeds(1 if seed is None else seed, repeat)
     planned, runs = plan(compared, setting, seeds, set_keys, live=live)
     engine = Live(retries) if live else None
@@ -91,6 +80,7 @@ def matrix(
     with growing_folder(out, "matrix", force) as folder:
         ended, swept = run_plan(planned, folder, workers, engine)
         if swept is None:
+            ended.leave(out)
             raise typer.Exit(INTERRUPTED)
         found = of_runs(swept, runs, [one.name for one in compared])
         title = f"{rate}, {rtt}, queue {queue}, loss {loss}"

@@ -16,7 +16,7 @@ from rich.table import Table
 from ackclock import repetitions, summary
 from ackclock.cli import INTERRUPTED, INVALID
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.output import Report, file_name, notes, print_json, run_all, show
+from ackclock.cli.output import Report, file_name, notes, print_json, run_all, same_repetitions, show
 from ackclock.engines import Engine
 from ackclock.report import Page, calls, host, new_folder, notebook, number, write_json
 from ackclock.report.overview import HIGH, LOW, Overview, as_json, overview
@@ -63,6 +63,8 @@ class Outcome:
         show(*tables, summary.engine_line(summaries), as_json=self.report.as_json)
         for sentence in summary.invalid_reasons(summaries):
             notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+        for sentence in same_repetitions(summary.alike(summaries)):
+            notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
         if self.report.as_json:
             print_json(self._document(runs, summaries))
         if summary.invalid_reasons(summaries):
@@ -133,7 +135,7 @@ class Outcome:
     ) -> dict[str, Any]:
         document = summary.document(summaries)
         if self.calls:
-            document["calls"] = {label: one.as_json() for label, one in calls.qualities(runs).items()}
+            document["calls"] = calls.as_json(runs)
         return document
 
 

@@ -7,7 +7,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,9 @@ LEAST = (
 NAMES = ("run", "flow", "link", "controller", "experiment", "parameter", "probe", "variant", "name", "case")
 """The heads of columns whose cells are for copying."""
 
+LONGEST_NAME = 60
+"""The most letters of a label in a file name."""
+
 MOST_NAME = 36
 """The longest name that is not wrapped, in letters."""
 
@@ -56,6 +60,35 @@ notes = Console(stderr=True, highlight=False)
 """The console for messages and progress: standard error."""
 
 
+ControllersArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="CC…",
+        help="Controllers: `cdg`, `'cdg(G=10ms)'`, `./mine.bpf.c`, `./mine.py:Class`.",
+        autocompletion=completing.controllers,
+    ),
+]
+RateOption = Annotated[str, typer.Option(help="Rate of the bottleneck.")]
+RttOption = Annotated[str, typer.Option(help="Base RTT, without queueing.")]
+QueueOption = Annotated[
+    str,
+    typer.Option(
+        help="Queue limit: 84p, 64kB, 100ms, 1bdp, infinite; or a discipline: codel, fq_codel…",
+        autocompletion=completing.queues,
+    ),
+]
+LossOption = Annotated[str, typer.Option(help="Random loss on the way of the data.")]
+FlowsOption = Annotated[int, typer.Option(min=1, help="Flows of the controller in each run.")]
+DurationOption = Annotated[str, typer.Option(help="Length of a run.")]
+WarmupOption = Annotated[str, typer.Option(help="Time at the start that the statistics leave out.")]
+LiveOption = Annotated[bool, typer.Option("--live", help="Run on the kernel's TCP, in real time.")]
+ProcessesOption = Annotated[
+    int | None, typer.Option(min=1, max=MOST_THREADS, help="Local processes; default: one a core.")
+]
+GrowingOutOption = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Write tables and figures here; the same command goes on there."),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -83,7 +116,12 @@ OutOption = Annotated[
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace a folder that is not empty.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="Write the tables as CSV too (with --out).")]
 FiguresOption = Annotated[
-    str, typer.Option(metavar="pdf,svg", help="Write the figures in these formats too (with --out).")
+    str,
+    typer.Option(
+        metavar="pdf,svg",
+        help="Write the figures in these formats too (with --out).",
+        autocompletion=completing.figures,
+    ),
 ]
 OpenOption = Annotated[bool, typer.Option("--open", help="Open the report in the browser (with --out).")]
 PcapOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a packet capture (pcapng).")]
@@ -115,6 +153,12 @@ ProfileOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 
 
+def on_command_line(context: typer.Context, option: str) -> bool:
+    """Whether an option was given, and not left at its default."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
     """``--set`` options as keys and values."""
     pairs = []
@@ -126,6 +170,14 @@ def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
             check_share(f"--set {key.strip()}", value.strip(), "=")
         pairs.append((key.strip(), value.strip()))
     return pairs
+
+
+def check_arguments(command: str, keys: Iterable[str], taken: Sequence[str] = ("cc",)) -> None:
+    """Refuses keys of flows that a command takes as its arguments: tables would call the runs otherwise."""
+    for key in keys:
+        flow = re.fullmatch(r"flows(?:\.(?:\d+|\*))?(?:\.(.+))?", key)
+        if flow is not None and (flow[1] is None or flow[1] in taken):
+            raise InputError(f"{key}: `{command}` takes the controllers as arguments")
 
 
 def check_share(option: str, value: str, between: str = " ") -> None:
@@ -161,7 +213,7 @@ class Report:
 
     def check(self) -> None:
         """Refuses unknown formats, options that need a folder, and a folder that cannot be used."""
-        for name in self.formats:
+        for name in self.formats or [self.figures] * bool(self.figures):
             if name not in FORMATS:
                 known = ", ".join(FORMATS)
                 raise InputError(f"--figures {self.figures}: {name} is no format; there are {known}")
@@ -172,9 +224,22 @@ class Report:
             check_folder(self.out, self.force)
 
 
+def same_repetitions(labels: Sequence[str]) -> list[str]:
+    """A sentence about labels whose repetitions came out the same, if there are any."""
+    if not labels:
+        return []
+    return [
+        f"the repetitions of {', '.join(labels)} came out the same, as nothing in them is random; "
+        "--set 'flows.*.start_jitter=1s' spreads the starts"
+    ]
+
+
 def file_name(label: str) -> str:
-    """A label as part of a file name: what could lead elsewhere, or be too long, is taken out."""
-    return re.sub(r"[^\w .+-]", "_", label).strip(" .")[:60] or "run"
+    """A label as part of a file name: what could lead elsewhere is taken out, and a long one cut."""
+    name = re.sub(r"[^\w .+-]", "_", label).strip(" .") or "run"
+    return (
+        name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 9]}-{zlib.crc32(label.encode()):08x}"
+    )
 
 
 def check_current_folder() -> None:

@@ -41,6 +41,7 @@ def parity(
     rtts: Annotated[str, typer.Option(help="Base RTTs.")] = "40ms,100ms",
     queues: Annotated[str, typer.Option(help="Queue limits.")] = "0.5bdp,1bdp,2bdp",
     losses: Annotated[str, typer.Option(help="Shares of the data that are lost at random.")] = "0%",
+    jitter: Annotated[str, typer.Option(help="By how much ACKs are late at random, at most.")] = "0s",
     flows: Annotated[str, typer.Option(help="Numbers of flows.")] = "1,2",
     beside: Annotated[
         str,
@@ -55,7 +56,12 @@ def parity(
     ] = "newreno,cubic,cdg,siad",
     duration: Annotated[str, typer.Option(help="Length of a run of greedy flows.")] = "30s",
     warmup: Annotated[str, typer.Option(help="Time at its start that the statistics leave out.")] = "5s",
-    only: Annotated[str, typer.Option(help="Situations to run: greedy, marks…", show_default=False)] = "",
+    only: Annotated[
+        str,
+        typer.Option(
+            help="Situations to run: greedy, marks…", show_default=False, autocompletion=completing.situations
+        ),
+    ] = "",
     quick: Annotated[
         bool, typer.Option("--quick", help="One path, one greedy flow, runs of 10 s, but for options given.")
     ] = False,
@@ -83,17 +89,17 @@ def parity(
     """
     check_built_in()
     given = {"rates": rates, "rtts": rtts, "queues": queues, "flows": flows}
-    given |= {"losses": losses, "beside": beside, "duration": duration, "warmup": warmup}
+    given |= {"losses": losses, "jitter": jitter, "beside": beside, "duration": duration, "warmup": warmup}
     if quick:
-        given |= {key: value for key, value in QUICK.items() if not _on_command_line(context, key)}
+        given |= {key: value for key, value in QUICK.items() if not output.on_command_line(context, key)}
     from ackclock import parity as both
 
     first = 1 if seed is None else seed
     repetitions.seeds(first, max(repeat, simulations))
     others = _list("beside", beside) if beside else []
-    alone = not others or _on_command_line(context, "flows")
+    alone = not others or output.on_command_line(context, "flows")
     greedy, controller_list = _greedy(given, others, alone), _list("controllers", controllers)
-    grid_alone = quick or any(_on_command_line(context, option) for option in given)
+    grid_alone = quick or any(output.on_command_line(context, option) for option in given)
     every = [both.GREEDY] if grid_alone else [both.GREEDY, *both.catalogue()]
     names = both.select(_list("only", only)) if only else every
     situations = [
@@ -156,11 +162,6 @@ def _run(
     return done, interrupts.asked
 
 
-def _on_command_line(context: typer.Context, option: str) -> bool:
-    source = context.get_parameter_source(option)
-    return source is not None and source.name == "COMMANDLINE"
-
-
 def _greedy(given: Mapping[str, str], others: Sequence[str], alone: bool) -> list[Situation]:
     """Every combination of paths with numbers of greedy flows, if ``alone``, and with ``others``."""
     from ackclock import parity as both
@@ -171,10 +172,15 @@ def _greedy(given: Mapping[str, str], others: Sequence[str], alone: bool) -> lis
             _engine.quantity(loss, "fraction")
         except ValueError as error:
             raise InputError(f"--losses {loss}: {error}") from None
+    try:
+        _engine.quantity(given["jitter"], "time")
+    except ValueError as error:
+        raise InputError(f"--jitter {given['jitter']}: {error}") from None
     lists = (_list(option, given[option]) for option in ("rates", "rtts", "queues"))
     times = (given["duration"], given["warmup"])
     paths = [
-        both.GridPath(rate, rtt, queue, *times, loss) for rate, rtt, queue, loss in product(*lists, losses)
+        both.GridPath(rate, rtt, queue, *times, loss, given["jitter"])
+        for rate, rtt, queue, loss in product(*lists, losses)
     ]
     numbers = _numbers(given["flows"]) if alone else []
     return [

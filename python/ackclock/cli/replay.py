@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from ackclock import replay as scripts
-from ackclock.cli import INVALID, output
+from ackclock.cli import INVALID, completing, output
 from ackclock.errors import InputError
-from ackclock.replay.simulated import Simulated
+
+if TYPE_CHECKING:
+    from ackclock import replay as scripts
 
 DEFAULT_RETRIES = 3
 FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Packet scripts (.pkt).")]
-ProfileOption = Annotated[str, typer.Option(help="The stack: its TCP options.")]
+ProfileOption = Annotated[
+    str, typer.Option(help="The stack: its TCP options.", autocompletion=completing.profiles)
+]
 ControllerOption = Annotated[
-    str | None, typer.Option("--cc", help="The controller. Default: what the script sets, else cubic.")
+    str | None,
+    typer.Option(
+        "--cc",
+        help="The controller. Default: what the script sets, else cubic.",
+        autocompletion=completing.controllers,
+    ),
 ]
 LiveOption = Annotated[bool, typer.Option("--live", help="Run them on this machine's own TCP. Needs root.")]
 
@@ -35,6 +43,9 @@ def replay(
 
     Example: `ackclock replay tests/packetdrill/limited-transmit.pkt`
     """
+    from ackclock import replay as scripts
+    from ackclock.replay.simulated import Simulated
+
     overrides = output.overrides(settings)
     if live:
         if profile != "linux" or overrides:

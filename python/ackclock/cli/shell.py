@@ -35,7 +35,7 @@ def shell(
     rate: Annotated[str, typer.Option(help="Rate from near to far.")] = "10mbit",
     rtt: Annotated[str | None, typer.Option(help="Base RTT, without queueing. Default: 40ms.")] = None,
     delay: Annotated[str | None, typer.Option(help="One-way delay, in place of --rtt.")] = None,
-    queue: Annotated[str, typer.Option(help="Queue limit: 84p, 64kB, 100ms, 1bdp, infinite.")] = "1bdp",
+    queue: output.QueueOption = "1bdp",
     loss: Annotated[str, typer.Option(help="Random loss on the way from near to far.")] = "0%",
     trace: Annotated[
         Path | None, typer.Option(metavar="FILE", help="An mm-link trace in place of --rate.")

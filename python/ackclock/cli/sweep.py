@@ -43,42 +43,27 @@ HEADS = {
 WITH_INTERVALS = ("goodput", "queue_delay", "loss")
 """The columns of the terminal when each has an interval: more would not fit into 80 columns."""
 
-PATH_DEFAULTS = {"rate": "10mbit", "rtt": "40ms", "queue": "1bdp", "loss": "0%"}
+OF_CONTROLLERS = ("rate", "rtt", "queue", "loss", "flows", "duration", "warmup", "profile")
+"""Options that a scenario file does not take: it has its own."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Base:
-    """The path that controllers are swept on; None is a default."""
+    """The path that controllers are swept on."""
 
-    rate: str | None
-    rtt: str | None
-    queue: str | None
-    loss: str | None
-    flows: int | None
-    duration: str | None
-    warmup: str | None
-    profile: str | None
+    path: Mapping[str, str]
+    flows: int
+    duration: str
+    warmup: str
+    profile: str
 
     def document(self, one: Contender) -> str:
         """The scenario of one controller, as JSON."""
-        path = {key: getattr(self, key) or default for key, default in PATH_DEFAULTS.items()}
-        return json.dumps(
-            {
-                "name": one.name,
-                "duration": self.duration or "60s",
-                "warmup": self.warmup or "0s",
-                "profile": self.profile or "linux",
-                "path": path,
-                "flows": [one.flow(self.flows or 1)],
-            }
-        )
-
-    def given(self) -> list[str]:
-        """The options that were given."""
-        return [f"--{key}" for key, value in vars(self).items() if value is not None]
+        return json.dumps({"name": one.name, **vars(self), "flows": [one.flow(self.flows)]})
 
 
 def sweep(
+    context: typer.Context,
     what: Annotated[
         list[str],
         typer.Argument(
@@ -92,7 +77,8 @@ def sweep(
         typer.Option(
             metavar="KEY=VALUES",
             help="A key of the scenario and its values: queue=0.1bdp,1bdp,5bdp, rate=1mbit..1gbit*10log, or "
-            "rate:rtt=10mbit:40ms,1gbit:5ms for keys that change together. Repeatable: all combinations.",
+            "rate:rtt=VALUES for keys that change together, such as 10mbit:40ms,1gbit:5ms. "
+            "Repeatable: all combinations.",
             autocompletion=completing.swept,
         ),
     ] = None,
@@ -100,42 +86,32 @@ def sweep(
         int | None,
         typer.Option(min=1, max=1_000_000, help="Draw so many points from lists and ranges, not a grid."),
     ] = None,
-    draw: Annotated[str, typer.Option(help=f"How samples are drawn: {', '.join(DRAWS)}.")] = DRAWS[0],
-    rate: Annotated[str | None, typer.Option(help="Rate of the bottleneck.", show_default="10mbit")] = None,
-    rtt: Annotated[str | None, typer.Option(help="Base RTT.", show_default="40ms")] = None,
-    queue: Annotated[str | None, typer.Option(help="Queue limit.", show_default="1bdp")] = None,
-    loss: Annotated[str | None, typer.Option(help="Random loss of the data.", show_default="0%")] = None,
-    flows: Annotated[
-        int | None, typer.Option(min=1, help="Flows of the controller in each run.", show_default="1")
-    ] = None,
-    duration: Annotated[str | None, typer.Option(help="Length of a run.", show_default="60s")] = None,
-    warmup: Annotated[
-        str | None, typer.Option(help="Time at the start that the statistics leave out.", show_default="0s")
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            help="The stack of the endpoints.", show_default="linux", autocompletion=completing.profiles
-        ),
-    ] = None,
+    draw: Annotated[
+        str,
+        typer.Option(help=f"How samples are drawn: {', '.join(DRAWS)}.", autocompletion=completing.draws),
+    ] = DRAWS[0],
+    rate: output.RateOption = "10mbit",
+    rtt: output.RttOption = "40ms",
+    queue: output.QueueOption = "1bdp",
+    loss: output.LossOption = "0%",
+    flows: output.FlowsOption = 1,
+    duration: output.DurationOption = "60s",
+    warmup: output.WarmupOption = "0s",
+    profile: output.ProfileOption = "linux",
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,
     executor: Annotated[
-        str, typer.Option(help="Where runs go: local, dask, or dask://HOST:PORT of a scheduler.")
-    ] = "local",
-    processes: Annotated[
-        int | None, typer.Option(min=1, max=output.MOST_THREADS, help="Local processes; default: one a core.")
-    ] = None,
-    live: Annotated[bool, typer.Option("--live", help="Run on the kernel's TCP, in real time.")] = False,
-    retries: output.RetriesOption = 0,
-    out: Annotated[
-        Path | None,
+        str,
         typer.Option(
-            metavar="DIR",
-            help="Write tables and figures here; an interrupted sweep goes on.",
+            help="Where runs go: local, dask, or dask://HOST:PORT of a scheduler.",
+            autocompletion=completing.executors,
         ),
-    ] = None,
+    ] = "local",
+    processes: output.ProcessesOption = None,
+    live: output.LiveOption = False,
+    retries: output.RetriesOption = 0,
+    out: output.GrowingOutOption = None,
     force: output.ForceOption = False,
     as_json: output.JsonOption = False,
 ) -> None:
@@ -146,15 +122,21 @@ def sweep(
     output.check_current_folder()
     if live:
         check_built_in()
-    output.check_share("--loss", loss or "0%")
-    base = _Base(rate, rtt, queue, loss, flows, duration, warmup, profile)
+    elif retries:
+        raise InputError("--retries: only live runs are repeated, with --live")
+    output.check_share("--loss", loss)
+    given = [option for option in OF_CONTROLLERS if output.on_command_line(context, option)]
+    path = {"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}
+    base = _Base(path, flows, duration, warmup, profile)
     design = Design(tuple(map(parse, over or [])), samples, draw, seed if seed is not None else 1)
     set_keys = dict(output.overrides(settings))
-    scenarios, compared = _scenarios(what, base, live)
+    scenarios, compared = _scenarios(what, base, given, live)
+    if compared:
+        output.check_arguments("sweep", [*set_keys, *design.keys])
     seeds = repetitions.seeds(first_seed(scenarios, design, set_keys) if seed is None else seed, repeat)
     factories = [one.factory for one in compared if one.factory is not None]
-    context = "\0".join(one.context for one in compared)
-    plan = Plan(scenarios, design, seeds, set_keys, factories, context)
+    code = "\0".join(one.context for one in compared)
+    plan = Plan(scenarios, design, seeds, set_keys, factories, code)
     engine = Live(retries) if live else None
     for warning in plan.check(engine or Simulator()):
         notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
@@ -164,6 +146,7 @@ def sweep(
     with growing_folder(out, "sweep", force) as folder:
         outcome, swept = run_plan(plan, folder, workers, engine)
         if swept is None:
+            outcome.leave(out)
             raise typer.Exit(INTERRUPTED)
         if out is not None and not outcome.stopped:
             _page(swept, folder, len(seeds))
@@ -171,19 +154,23 @@ def sweep(
         for sentence in outcome.of.invalid:
             notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
         output.show(_table(swept, len(seeds)), as_json=as_json)
+        for sentence in output.same_repetitions(swept.alike):
+            notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
         if as_json:
             _print_json(swept)
     outcome.leave(out)
 
 
-def _scenarios(what: Sequence[str], base: _Base, live: bool) -> tuple[dict[str, Resolve], list[Contender]]:
+def _scenarios(
+    what: Sequence[str], base: _Base, given: Sequence[str], live: bool
+) -> tuple[dict[str, Resolve], list[Contender]]:
     """The scenario of each label: of each controller, or the one file; and the controllers."""
     if any(one.endswith((".toml", ".json")) for one in what):
         if len(what) > 1:
             raise InputError(f"{' '.join(what)}: name controllers, or one scenario file")
-        if given := base.given():
+        if given:
             raise InputError(
-                f"{given[0]}: belongs to controllers; set a key of {what[0]} with --set or --over"
+                f"--{given[0]}: belongs to controllers; set a key of {what[0]} with --set or --over"
             )
         label, resolve = of_file(Path(what[0]), live)
         return {label: resolve}, []
@@ -293,6 +280,8 @@ def _page(swept: Sweep, folder: Path, repeat: int) -> None:
     page = Page(_title(swept))
     if repeat > 1:
         page.paragraph(f"Numbers and bars: {INTERVAL}.")
+    for sentence in output.same_repetitions(swept.alike):
+        page.paragraph(f"{sentence[:1].upper()}{sentence[1:]}.", "note")
     heads = [*_heads(swept), *(head.replace("\n", " ") for head in HEADS.values())]
     places = _by_point(list(swept.values))
     rows = [

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ackclock import _engine
@@ -101,6 +100,8 @@ class Design:
             raise InputError(f"draw `{self.draw}`: must be one of {', '.join(DRAWS)}")
         if self.samples is not None and not self.axes:
             raise InputError("samples: there is nothing to draw from; name a key with its range")
+        if twice := [key for key in self.keys if self.keys.count(key) > 1]:
+            raise InputError(f"over {twice[0]}: is swept twice")
         if self.samples is None:
             for axis in self.axes:
                 if not axis.values:
@@ -255,10 +256,15 @@ def _range(key: str, text: str, found: re.Match[str]) -> Range:
     first, last = float(low["number"]), float(high["number"])
     if (high["unit"] or "") != unit:
         last = _in_unit(where, found["high"].strip(), unit)
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise InputError(f"{where}: the ends of a range must be finite")
     log = found["log"] is not None
     if log and not (first > 0.0 and last > 0.0):
         raise InputError(f"{where}: a logarithmic range must begin and end above zero")
-    count = int(found["count"]) if found["count"] else None
+    # Beyond so many digits it is too large in any case.
+    count = int(found["count"][:20]) if found["count"] else None
+    if count is not None and count > MOST_POINTS:
+        raise InputError(f"{where}: a range of so many values: at most {MOST_POINTS} are allowed")
     if count == 0 or (count == 1 and first != last):
         raise InputError(f"{where}: a range has at least 2 values")
     return Range(first, last, unit, log, count)
@@ -274,6 +280,8 @@ def _in_unit(where: str, text: str, unit: str) -> float:
 
 def _spelled(number: float, unit: str) -> str:
     """A number with its unit, six digits, never with an exponent."""
+    from decimal import Decimal
+
     digits = format(Decimal(f"{number:.6g}"), "f")
     return f"{digits}{unit}"
 

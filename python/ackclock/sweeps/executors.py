@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,15 @@ from typing import Any
 from ackclock.engines import POLL_S
 from ackclock.errors import InputError
 from ackclock.sweeps import work
+
+CONNECT_S = 5
+"""How long a scheduler of dask has to answer."""
+
+LENGTH_BYTES = 8
+"""A scheduler greets with a message; this many bytes before it are its length."""
+
+LONGEST_GREETING = 1 << 20
+"""It takes less than 200 bytes; the first words of any other service are a much larger number."""
 
 MOST_ATTEMPTS = 3
 """How often a chunk is sent before the sweep gives up: each time it was lost with its worker."""
@@ -57,8 +66,10 @@ def workers(executor: Executor | str | None, count: int | None = None) -> Worker
     if isinstance(executor, str):
         if executor != "dask" and not executor.startswith("dask://"):
             raise InputError(f"executor `{executor}`: must be local, dask or dask://HOST:PORT")
-        _dask_installed()
         address = executor.removeprefix("dask").removeprefix("://")
+        if executor != "dask":
+            _check_scheduler(address)
+        _dask_installed()
         return Workers(lambda: _dask(address, processes), 1000 if address else 2 * processes)
     given = executor
     return Workers(lambda: _lent(given), 2 * max(getattr(given, "_max_workers", 0) or 0, processes))
@@ -66,6 +77,8 @@ def workers(executor: Executor | str | None, count: int | None = None) -> Worker
 
 def one_thread() -> Workers:
     """A thread of this process: live runs go one after the other, on this machine."""
+    from concurrent.futures import ThreadPoolExecutor
+
     return Workers(lambda: ThreadPoolExecutor(1), 1)
 
 
@@ -98,7 +111,7 @@ def run(workers: Workers, chunks: Iterable[work.Chunk], stop: Path) -> Generator
                 chunk, attempt = under_way.pop(future)
                 try:
                     yield future.result()
-                except (BrokenProcessPool, CancelledError) as error:
+                except (BrokenExecutor, CancelledError) as error:
                     broken = True
                     again.append((chunk, _next(chunk, attempt, error)))
                 except Exception as error:
@@ -178,3 +191,20 @@ def _dask(address: str, processes: int) -> Iterator[Executor]:
         raise InputError(f"executor dask://{address}: cannot be reached: {error}") from None
     with client, client.get_executor(pure=False) as executor:
         yield executor
+
+
+def _check_scheduler(address: str) -> None:
+    """Raises InputError unless something at ``HOST:PORT`` answers as a scheduler does.
+
+    A client of dask tries for half a minute where nothing listens, and for ever where nothing is said.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise InputError(f"executor dask://{address}: must be dask://HOST:PORT, as in dask://10.0.0.1:8786")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), CONNECT_S) as connection:
+            greeting = connection.recv(LENGTH_BYTES)
+    except (OSError, OverflowError) as error:
+        raise InputError(f"executor dask://{address}: cannot be reached: {error}") from None
+    if not 0 < int.from_bytes(greeting, "little") <= LONGEST_GREETING:
+        raise InputError(f"executor dask://{address}: is no scheduler of dask")

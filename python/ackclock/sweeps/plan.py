@@ -52,12 +52,12 @@ class Plan:
     def items(self) -> Iterator[work.Item]:
         """The runs, the repetitions of a place one after the other."""
         for label, point, resolved in self.resolved():
-            for seed in self.seeds:
-                digest = work.digest(resolved, seed, f"{self.context}\0{label}\0{sorted(point.items())}")
+            context = f"{self.context}\0{label}\0{sorted(point.items())}"
+            for seed, digest in zip(self.seeds, work.digests(resolved, self.seeds, context), strict=True):
                 yield work.Item(digest, label, point, resolved, seed)
 
     def check(self, engine: Engine) -> list[str]:
-        """Refuses what cannot run before anything starts; returns the warnings of all scenarios, each once.
+        """Refuses what cannot run before anything starts; returns the warnings, each once with its points.
 
         Raises InputError or ScenarioError.
         """
@@ -65,9 +65,17 @@ class Plan:
             raise InputError(
                 f"{sorted(both)[0]}: is swept, and set to {self.settings[sorted(both)[0]]} as well"
             )
-        warnings: dict[str, None] = {}
-        for _, _, resolved in self.resolved():
+        found: dict[str, dict[str, None]] = {}
+        for _, point, resolved in self.resolved():
             engine.check(resolved)
             repetitions.check_memory([resolved], 1)
-            warnings |= dict.fromkeys(_engine.inspect(resolved)["warnings"])
-        return list(warnings)
+            where = ", ".join(f"{key}={value}" for key, value in point.items())
+            for warning in _engine.inspect(resolved)["warnings"]:
+                found.setdefault(warning, {})[where] = None
+        return [f"{warning}{_at(list(points))}" for warning, points in found.items()]
+
+
+def _at(points: Sequence[str]) -> str:
+    """Where a warning holds: the first point, and how many more."""
+    more = f" and at {len(points) - 1} more" if len(points) > 1 else ""
+    return f", at {points[0]}{more}" if points[0] else ""

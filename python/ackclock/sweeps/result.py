@@ -191,6 +191,17 @@ class Sweep:
             return None
         return Interval(*(float(v) for v in np.percentile(values, (LOW, 50.0, HIGH))))
 
+    @property
+    def alike(self) -> list[str]:
+        """The controllers whose repetitions all came out the same: nothing in them is random."""
+        same: dict[str, bool] = {}
+        for place, of in self.values.items():
+            # As text: a value that is not known equals itself.
+            repeated = [list(map(str, values)) for values in of.values()]
+            one = len(repeated[0]) > 1 and all(len(set(values)) == 1 for values in repeated)
+            same[place.controller] = one and same.get(place.controller, True)
+        return [controller for controller, one in same.items() if one]
+
     def plot(self, metric: str = "goodput") -> Figure:
         """The figure of a metric, one of ``METRICS``.
 

@@ -35,6 +35,9 @@ from ackclock.sweeps.result import DESCRIPTION, Sweep
 CHUNK_S = 1.5
 """The work that a chunk is to hold, in seconds: much more than sending it costs."""
 
+LAST_CHUNK_S = 0.1
+"""What it holds at least near the end, where all workers are to have something to do."""
+
 WORK_PER_WRITING = 10.0
 """How much longer a chunk is to run than its rows take to be written."""
 
@@ -61,13 +64,14 @@ class Pace:
         self.chunks += 1
         self.writing += done.writing
 
-    @property
-    def size(self) -> int:
-        """The number of runs of the next chunk."""
+    def size(self, left: int, in_flight: int) -> int:
+        """The runs of the next chunk, where at most ``left`` are left for ``in_flight`` chunks at a time."""
         if not self.runs:
             return min(FIRST_CHUNK, self.most)
-        wanted = max(CHUNK_S, WORK_PER_WRITING * self.writing / self.chunks)
-        return max(1, min(self.most, int(wanted * self.runs / max(self.seconds, 1e-9))))
+        seconds = max(self.seconds, 1e-9) / self.runs
+        share = max(LAST_CHUNK_S, min(CHUNK_S, left * seconds / in_flight))
+        wanted = max(share, WORK_PER_WRITING * self.writing / self.chunks)
+        return max(1, min(self.most, int(wanted / seconds)))
 
 
 @dataclass
@@ -94,9 +98,12 @@ def execute(
     outcome = Outcome(0, len(plan), [])
     pace = Pace(1 if live is not None else MOST_IN_CHUNK)
     factories = tuple(plan.controllers)
+    left = len(plan)
 
     def missing() -> Iterator[work.Item]:
+        nonlocal left
         for item in plan.items():
+            left -= 1
             if item.digest in present:
                 outcome.done += 1
             else:
@@ -104,7 +111,7 @@ def execute(
 
     def chunks() -> Iterator[work.Chunk]:
         rest = missing()
-        while items := tuple(itertools.islice(rest, pace.size)):
+        while items := tuple(itertools.islice(rest, pace.size(left, workers.in_flight))):
             yield work.Chunk(items, folder.resolve(), factories, live)
 
     with closing(executors.run(workers, chunks(), store.chunks / work.STOP)) as finished:
@@ -184,9 +191,9 @@ def sweep(
     engine = Live(retries) if live else None
     plan = Plan(scenarios, design, repetitions.seeds(first, repeat), set_keys, factories, context)
     plan.check(engine or Simulator())
+    where = executors.one_thread() if live else executors.workers(executor, processes)
     folder = Path(mkdtemp(prefix="ackclock-sweep-") if out is None else out)
     folder.mkdir(parents=True, exist_ok=True)
-    where = executors.one_thread() if live else executors.workers(executor, processes)
     try:
         for _ in execute(plan, folder, where, engine, progress):
             pass

@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -73,12 +73,18 @@ class Done(NamedTuple):
     """Why live runs went past their error budget, a sentence each."""
 
 
-def digest(resolved: str, seed: int, context: str = "") -> str:
-    """What a run is known by: its scenario, the content of the files named in it, its seed, our version."""
-    found = hashlib.sha256(f"{_engine.version()}\0{context}\0{seed}\0{resolved}".encode())
-    for file in sorted(_files(json.loads(resolved))):
-        found.update(Path(file).read_bytes() if Path(file).is_file() else b"")
-    return found.hexdigest()[:32]
+def digests(resolved: str, seeds: Iterable[int], context: str = "") -> Iterator[str]:
+    """What the runs of a scenario are known by, for each of ``seeds``.
+
+    A digest of the scenario, the content of the files named in it, the seed and our version. The files are
+    looked for and read once: beside a run of a millisecond that would take long.
+    """
+    files = [Path(file) for file in sorted(_files(json.loads(resolved)))]
+    content = b"".join(file.read_bytes() for file in files if file.is_file())
+    version = _engine.version()
+    for seed in seeds:
+        named = f"{version}\0{context}\0{seed}\0{resolved}".encode()
+        yield hashlib.sha256(named + content).hexdigest()[:32]
 
 
 def _files(part: Any) -> Iterable[str]:
