@@ -127,3 +127,14 @@ def test_a_replayed_trace_falls_less_and_meets_reno_at_a_timeout():
     assert interarrival.replayed_windows(reno, {2: 0.1}, {4}) == pytest.approx([20, 21, 18.9, 19.9, 1, 2])
     assert interarrival.replayed_windows(reno, {2: 0.5}, {4}) == pytest.approx(reno)
     assert interarrival.replayed_windows([3, 1.5], {1: 0.5}).tolist() == [3, 2]
+
+
+def test_a_replayed_window_does_not_grow_past_what_the_receiver_lets_the_sender_fill():
+    # Reno: 36, halved, one more each time. With beta' = 0.1 the 36 become 32.4, 33.4, 34.4 and stay at 35.
+    reno = [36, 18, 19, 20, 21, 22, 11]
+    replayed = interarrival.replayed_windows(reno, {1: 0.1, 6: 0.2}, receive_window=35)
+    assert replayed == pytest.approx([36, 32.4, 33.4, 34.4, 35, 35, 28])
+    # Slow start takes Reno itself past it: the same until a cut, then 42.4 stays. What Reno loses it loses.
+    reno = [30, 53, 26.5, 27.5, 20]
+    replayed = interarrival.replayed_windows(reno, {2: 0.2}, receive_window=40)
+    assert replayed == pytest.approx([30, 53, 42.4, 42.4, 34.9])

@@ -165,3 +165,20 @@ def test_shares_and_loss_rates_are_those_of_the_two_subflows() -> None:
     assert own["share_deviation"](Two(), 0.0, 2.5) == 0.25
     assert own["loss_rate_ratio"](Two()) == pytest.approx(3.0)
     assert own["place_between"]([2.0], [5.0, 1.0]) == 0.25
+
+
+def test_a_reset_in_a_decongestion_is_seen_though_that_decongestion_counts() -> None:
+    is_reset = measures_of(Path(__file__).parents[2] / "papers" / "edwan2010")["is_reset"]
+
+    def lone(threshold: int) -> ackclock.Run:
+        parameters = {"q_max": 10, "reset_threshold": threshold}
+        document = {
+            "duration": "20s",
+            "path": {"rate": "30mbit", "rtt": "92ms", "queue": "100p"},
+            "flows": [{"cc": "gentle-1", "parameters": parameters}],
+            "record": {"probes": "20ms"},
+        }
+        return ackclock.simulate(ackclock.Scenario.from_document(document))
+
+    # With a threshold of 0 every decongestion resets; with 1 those in a row, which a lone flow does not have.
+    assert (is_reset(lone(0), 10.0, 20.0), is_reset(lone(1), 10.0, 20.0)) == (1.0, 0.0)

@@ -1,8 +1,9 @@
 """Chapter 8 of Edwan 2010, measured: gaps between ACKs, and what they make of each reduction of the window.
 
 A run holds many chains of links side by side, each with a TCP flow of its own: `none-1`, `cross-1`,
-`wireless-1` and so on. Its series have a row for every ACK that reaches a sender, duplicates included. The
-way back is never busy, so the gaps between ACKs are those between packets at the receiver.
+`wireless-1` and so on. Its series have a row for every ACK that brings an RTT sample: duplicates do, the ACK
+of a retransmission does not. The way back is never busy, so the gaps between ACKs are those between packets
+at the receiver.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ UNIT = 8000 / 3e6
 """T: the transmission time of a packet on the bottleneck, in s."""
 WAY_BACK = 0.05
 """How long an ACK takes, in s."""
+RECEIVE_WINDOW = 40.0
+"""That of all TCP flows of table 8.2, in packets."""
 SET_LOSS = (
     0.00465371, 0.00826583, 0.00911279, 0.0079264, 0.0080507,
     0.00379205, 0.0105028, 0.00541859, 0.00827519, 0.0104483,
@@ -147,7 +150,7 @@ def _windows(run: Tables, flow: str, sensitivity: float = 1.0) -> tuple[Array, A
         decreases[index] = interarrival.decrease(cut.gaps, UNIT, 0.5, sensitivity)
     timeouts = [int(np.searchsorted(times, time + 1e-9)) for time in event_times(run, "timeout", flow)]
     inside = [index for index in timeouts if index < times.size]
-    return times, windows, interarrival.replayed_windows(windows, decreases, inside)
+    return times, windows, interarrival.replayed_windows(windows, decreases, inside, RECEIVE_WINDOW)
 
 
 def reno_window(run: Tables, flow: str) -> tuple[Array, Array]:

@@ -170,15 +170,19 @@ def fair_after_entry(run: Tables) -> float:
         bins = [_bins(run, flow, entry, entry + 60, 10.0) for flow in (0, other)]
         held &= any(metrics.jain([a, b]) > 0.95 for a, b in zip(*bins, strict=True))
         held &= _jain_between(run, other, entry + 60, late) > 0.95
-        held &= _is_reset(run, entry, entry + 60)
+        held &= bool(is_reset(run, entry, entry + 60))
     return float(held)
 
 
-def _is_reset(run: Tables, start: float, stop: float) -> bool:
+def is_reset(run: Tables, start: float, stop: float) -> float:
+    """Whether NP and AG are back at their minima at some time.
+
+    The box resets them in a decongestion, which then counts: AG is 2 when the round is over.
+    """
     times, counters = _probe(run, "np")
     _, ages = _probe(run, "ag")
     chosen = (times >= start) & (times <= stop)
-    return bool(np.any((counters[chosen] == 1) & (ages[chosen] == 1)))
+    return float(np.any((counters[chosen] == 1) & (ages[chosen] <= 2)))
 
 
 def thrust_after_leave(run: Tables, capacity: float) -> float:
@@ -269,7 +273,7 @@ def reset_and_steady(run: Tables, pipe: float, allowed: float) -> float:
     at, windows = _probe(run, "window")
     held = True
     for begin, end in ((0.0, 40.0), (100.0, 815.0), (935.0, 1200.0)):
-        held &= _is_reset(run, begin, begin + 5)
+        held &= bool(is_reset(run, begin, begin + 5))
         held &= bool(np.any(alphas[(times >= begin) & (times <= begin + 5)] > GROWTH))
         steady = windows[(at >= begin + 20) & (at < end)]
         held &= bool(np.all((steady >= 0.9 * pipe) & (steady <= pipe + allowed + 20)))

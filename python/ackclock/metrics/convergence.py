@@ -7,6 +7,7 @@ that share a link equally from the first packet are 20 %-fair only after 64.4 s.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -34,12 +35,10 @@ def smoothed_throughput(
         raise MetricError(f"no period of {width:g} s fits from {start:g} s to {stop:g} s")
     edges: Array = start + width * np.arange(count + 1, dtype=np.float64)
     rates = np.diff(arrived_at(run, flow, edges)) * packet * 8 / width
-    smoothed = np.empty(count)
-    last = 0.0
-    for index, rate in enumerate(rates):
-        last += factor * (rate - last)
-        smoothed[index] = last
-    return edges[1:], smoothed
+    averages = itertools.accumulate(
+        rates.tolist(), lambda last, rate: last + factor * (rate - last), initial=0.0
+    )
+    return edges[1:], np.fromiter(averages, np.float64, count + 1)[1:]
 
 
 @metric
@@ -113,9 +112,7 @@ def epsilon_time(
 
 def _first_that_lasts(condition: npt.NDArray[np.bool_], more: int) -> int | None:
     """The first index at which a condition holds, and at the next ``more`` as well."""
-    run = 0
-    for index, holds in enumerate(condition):
-        run = run + 1 if holds else 0
-        if run > more:
-            return index - more
-    return None
+    length = more + 1
+    held = np.concatenate(([0], np.cumsum(condition)))
+    lasting = np.flatnonzero(held[length:] - held[:-length] == length)
+    return int(lasting[0]) if lasting.size else None

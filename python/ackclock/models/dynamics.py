@@ -149,10 +149,9 @@ class Dynamics:
             wanted = marginal_utility(x, self.alpha, self.weights) - self.network.route_prices(p)
             changes.append(self.rate_gain * wanted)
         if self.algorithm == "exact-primal":
-            grown = links >= LARGEST_VIRTUAL * c
-            changes.append(
-                self.virtual_gain * np.where(grown, np.minimum(-excess, 0.0), _plus(-excess, links))
-            )
+            # Near its largest value it grows more slowly: solvers cannot pass a kink.
+            room = np.clip(LARGEST_VIRTUAL - links / c, 0.0, 1.0)
+            changes.append(self.virtual_gain * np.where(excess < 0, -excess * room, _plus(-excess, links)))
         elif self.algorithm != "primal":
             changes.append(self.price_gain * _plus(excess, links))
         return np.concatenate(changes)

@@ -9,6 +9,7 @@ leaves below T is noise. All times are in seconds.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -186,7 +187,10 @@ def modified_window(window: float, gaps: npt.ArrayLike, unit: float, beta: float
 
 
 def replayed_windows(
-    windows: npt.ArrayLike, decreases: Mapping[int, float], timeouts: Collection[int] = ()
+    windows: npt.ArrayLike,
+    decreases: Mapping[int, float],
+    timeouts: Collection[int] = (),
+    receive_window: float = math.inf,
 ) -> Array:
     """The windows that modified Reno would have had, from a recorded trace of Reno's (figures 8.10 to 8.13).
 
@@ -200,5 +204,7 @@ def replayed_windows(
         if index in decreases:
             new[index] = max((1 - decreases[index]) * new[index - 1], 2.0)
         elif index not in timeouts:
-            new[index] = max(new[index - 1] + old[index] - old[index - 1], 1.0)
+            moved = new[index - 1] + old[index] - old[index - 1]
+            most = max(new[index - 1], old[index], receive_window)
+            new[index] = max(min(moved, most), 1.0)
     return new

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,10 @@ def table(panels: Sequence[Panel]) -> pa.Table:
     return pa.table({k: pa.array(v, pa.float64() if k in number else pa.string()) for k, v in rows.items()})
 
 
+ASIDE = 0.06
+"""How far the ranges of neighbouring curves are drawn from each other, in the least distance of points."""
+
+
 class AgainstSweep(PaperFigure):
     """A measure against a swept parameter, with bars over repetitions and curves of models."""
 
@@ -173,6 +178,11 @@ class AgainstSweep(PaperFigure):
                         label, str(curve.get("cc", "")), at[there] * self.x_times, ends[1], ends[0], ends[2]
                     )
                 )
+        if self.bars == "range" and len(at) > 1:
+            # The ranges of several curves at one point would hide each other.
+            step = ASIDE * self.x_times * float(np.min(np.diff(np.sort(at))))
+            middle = (len(drawn) - 1) / 2
+            drawn = [replace(one, aside=(number - middle) * step) for number, one in enumerate(drawn)]
         drawn += self._reported(panel)
         return drawn + [self._model(model, at) for model in panel.get("models", [])]
 
@@ -259,7 +269,8 @@ class Traces(PaperFigure):
     """Chosen signals of chosen flows, and queues, over time, of one repetition, as lines.
 
     It is the first one, or ``repetition`` (from 1), if that has run. A curve has a ``flow`` and its
-    ``signal``, or a ``link`` whose queue it is; with ``mean`` a dashed line stands at its mean.
+    ``signal``, or a ``link`` whose queue it is; with ``mean`` a dashed line stands at its mean
+    over what is drawn. ``look = "background"`` is for all but the curves that matter.
     """
 
     kind = "traces"
@@ -281,6 +292,11 @@ class Traces(PaperFigure):
         ends = (("from", "start"), ("to", "stop"))
         return [(name, quantity(self.spec[key])) for key, name in ends if key in self.spec]
 
+    def _extent(self) -> str:
+        """Over what a mean is taken, if it is not the whole run."""
+        ends = dict(self._window())
+        return f" of {ends['start']:g} to {ends['stop']:g} s" if len(ends) == 2 else ""
+
     def demands(self) -> Iterator[tuple[Condition, Sample]]:
         """The samples that it needs."""
         for panel in self.spec["panels"]:
@@ -293,13 +309,14 @@ class Traces(PaperFigure):
         for curve in panel.get("curves", []):
             for found in self._drawn(self.condition(panel), self._sample(curve), samples):
                 for c in [found] if isinstance(found, Curve) else found:
-                    label, cc = str(curve["label"]), str(curve.get("cc", c.cc))
+                    label, look = str(curve["label"]), str(curve.get("look", "line"))
+                    cc = "" if look == "background" else str(curve.get("cc", c.cc))
                     values = c.values * self.times
-                    drawn.append(Series(label, cc, c.times, values))
+                    drawn.append(Series(label, cc, c.times, values, look=look))
                     if curve.get("mean"):
                         ends = np.array([c.times[0], c.times[-1]])
                         mean = np.full(2, float(np.mean(values)))
-                        drawn.append(Series(f"{label}, mean", cc, ends, mean, look="model"))
+                        drawn.append(Series(f"{label}, mean{self._extent()}", cc, ends, mean, look="model"))
         return drawn
 
 

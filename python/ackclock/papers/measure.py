@@ -6,6 +6,7 @@ numbers of it.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping
@@ -154,6 +155,7 @@ class Member(Samples):
         return found if only is None else {only: found[only]} if only in found else {}
 
 
+@functools.cache
 def is_metric(function: Callable[..., Any]) -> bool:
     """Whether a function of a paper's ``measures.py`` measures a run: its first argument is ``run``."""
     return next(iter(inspect.signature(function).parameters), None) == "run"

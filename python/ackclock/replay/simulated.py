@@ -153,7 +153,9 @@ class Simulated:
         options = dict(self._options)
         if self._connects and not self._offers_ecn:
             options.pop("ecn", None)
-        controller: Mapping[str, Any] = {"cc": self._controller or self._kernel_controller}
+        controller: Mapping[str, Any] = {
+            "cc": self._kernel_controller if self._controller is None else self._controller
+        }
         if controller["cc"] == "reno":
             controller = RENO
         flow = {**controller, "profile": self._profile, "transport": options}
