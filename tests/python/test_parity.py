@@ -340,6 +340,16 @@ def test_a_share_is_near_within_ten_points():
     assert not against(pair, shared(3e6, 1e6), shared(0.0, 0.0)).near
 
 
+def test_acks_of_a_grid_are_late_in_both_engines():
+    times = ("30s", "5s")
+    late = parity.greedy(parity.GridPath("10mbit", "40ms", "1bdp", *times, jitter="0.1ms"), 1)
+    assert late.title == "10mbit, 40ms, 1bdp, jitter 0.1ms"
+    resolved = [json.loads(parity.Cell(late, "newreno").resolved(simulated)) for simulated in (False, True)]
+    assert [one["path"]["reverse"]["jitter"] for one in resolved] == ["100us", "100us"]
+    exact = parity.greedy(parity.GridPath("10mbit", "40ms", "1bdp", *times), 1)
+    assert "reverse" not in exact.document()["path"]
+
+
 def test_a_grid_has_losses_and_flows_beside_others(capsys, kernel):
     options = ("--controllers", "newreno,vegas", "--simulations", 2, "--rates", "5mbit", "--rtts", "20ms")
     times = ("--queues", "1bdp", "--duration", "3s", "--warmup", "1s", "--json")
@@ -397,6 +407,7 @@ def test_only_names_situations(capsys, tmp_path):
         ("--queues", "0p", "path.queue"),
         ("--losses", "1", "as in --losses 1%"),
         ("--losses", "few", "--losses few: "),
+        ("--jitter", "1", "--jitter 1: "),
         ("--beside", "nosuch", "nosuch"),
     ],
 )

@@ -65,6 +65,8 @@ class GridPath:
     duration: str
     warmup: str
     loss: str = "0%"
+    jitter: str = "0s"
+    """By how much ACKs are late at most, each by a random part of it."""
 
     @property
     def lossy(self) -> bool:
@@ -72,17 +74,26 @@ class GridPath:
         return _engine.quantity(self.loss, "fraction") > 0
 
     @property
+    def jitters(self) -> bool:
+        """Whether its ACKs are late at random."""
+        return _engine.quantity(self.jitter, "time") > 0
+
+    @property
     def words(self) -> str:
         """What tables call it."""
-        return ", ".join((self.rate, self.rtt, self.queue, *([f"loss {self.loss}"] if self.lossy else [])))
+        more = [f"loss {self.loss}"] if self.lossy else []
+        more += [f"jitter {self.jitter}"] if self.jitters else []
+        return ", ".join((self.rate, self.rtt, self.queue, *more))
 
     def document(self, flows: Sequence[Mapping[str, Any]]) -> str:
         """The scenario of flows that start within a second, as JSON."""
-        path = {"rate": self.rate, "rtt": self.rtt, "queue": self.queue}
+        path: dict[str, Any] = {"rate": self.rate, "rtt": self.rtt, "queue": self.queue}
         path |= {"loss": self.loss} if self.lossy else {}
+        reverse = {"reverse": {"jitter": self.jitter}} if self.jitters else {}
         times = {"duration": self.duration, "warmup": self.warmup}
         return json.dumps(
-            times | {"path": path, "flows": [{**flow, "start_jitter": START_JITTER} for flow in flows]}
+            times
+            | {"path": path | reverse, "flows": [{**flow, "start_jitter": START_JITTER} for flow in flows]}
         )
 
 
