@@ -1,6 +1,7 @@
 //! The controllers in this machine's kernel, each test in a network namespace of its own. Where BPF is missing they say
 //! so and pass.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -84,6 +85,14 @@ fn registered(name: &str) -> bool {
     all.split_whitespace().any(|one| one == name)
 }
 
+/// Whether the kernel takes `name` out: it does so at its leisure, which is long on a busy machine.
+fn goes(name: &str) -> bool {
+    (0..6000).any(|_| {
+        pause(10);
+        !registered(name)
+    })
+}
+
 /// A connection over loopback under the controller `name`, and what reads its other end to the last byte.
 struct Transfer {
     stream: TcpStream,
@@ -154,7 +163,7 @@ fn each_controller_moves_data_and_its_window_moves() {
             assert!(most > 12, "{name}: at most {most} of {} windows", windows().count());
             assert!(segments.iter().any(|s| s.rtt_us > 0), "{name}");
 
-            let mut shown = std::collections::BTreeMap::new();
+            let mut shown = BTreeMap::new();
             loaded
                 .probes(|probe| {
                     assert_eq!((probe.local_port, probe.net_cookie), (port, filter.namespaces[0]));
@@ -237,11 +246,19 @@ impl Folder {
     }
 }
 
-/// The last window of the segments that arrived since the last call.
-fn last_window(trace: &Trace) -> u32 {
-    let mut last = 0;
-    trace.drain(|segment| last = segment.snd_cwnd).unwrap();
-    last
+/// The window that most of the segments found that arrived since the last call. The last one alone may have found what
+/// a timeout leaves, one segment: a busy machine lets the reader wait for longer than that takes.
+fn usual_window(trace: &Trace) -> u32 {
+    let mut found = BTreeMap::new();
+    trace
+        .drain(|segment| {
+            if segment.kind == Kind::Arrived {
+                *found.entry(segment.snd_cwnd).or_insert(0) += 1;
+            }
+        })
+        .unwrap();
+    let (&window, _) = found.iter().max_by_key(|&(_, &times)| times).unwrap();
+    window
 }
 
 fn traced(transfer: &Transfer) -> Trace {
@@ -262,7 +279,7 @@ fn two_sets_of_parameters_hold_at_once() {
         let mut transfers = both.each_ref().map(|loaded| Transfer::open(loaded.name()));
         let traces = transfers.each_ref().map(traced);
         transfers.iter_mut().for_each(|transfer| transfer.send(SHORT));
-        assert_eq!(traces.each_ref().map(last_window), [15, 40]);
+        assert_eq!(traces.each_ref().map(usual_window), [15, 40]);
     });
 }
 
@@ -274,10 +291,10 @@ fn a_parameter_that_is_set_while_a_flow_runs_takes_effect_on_it() {
         let mut transfer = Transfer::open(loaded.name());
         let trace = traced(&transfer);
         transfer.send(SHORT);
-        assert_eq!(last_window(&trace), 20);
+        assert_eq!(usual_window(&trace), 20);
         loaded.set("most_segments", &json!(33)).unwrap();
         transfer.send(SHORT);
-        assert_eq!(last_window(&trace), 33);
+        assert_eq!(usual_window(&trace), 33);
         assert_eq!(transfer.close(), 2 * SHORT);
 
         let da = load("da", &[]);
@@ -295,7 +312,7 @@ fn a_name_goes_with_its_controller_and_with_a_process_that_is_killed() {
         let name = loaded.name().to_string();
         assert!(registered(&name));
         drop(loaded);
-        assert!(!registered(&name));
+        assert!(goes(&name), "{name} is still there");
 
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["holds_a_controller_until_killed", "--exact", "--ignored", "--nocapture"])
@@ -307,12 +324,7 @@ fn a_name_goes_with_its_controller_and_with_a_process_that_is_killed() {
         assert!(registered(&name));
         child.kill().unwrap();
         child.wait().unwrap();
-        // The kernel takes it out at its leisure, which is long on a busy machine.
-        let gone = (0..6000).any(|_| {
-            pause(10);
-            !registered(&name)
-        });
-        assert!(gone, "{name} is still there");
+        assert!(goes(&name), "{name} is still there");
     });
 }
 
@@ -347,7 +359,7 @@ fn a_kept_controller_is_listed_set_and_taken_out() {
         assert!(said.starts_with("`cdg` has no parameter `Q`"), "{said}");
         assert_eq!(kept(&name).unwrap().parameters["G"], json!("7ms"));
         machine::unpin(&name).unwrap();
-        assert!(!registered(&name));
+        assert!(goes(&name));
         assert_eq!(kept(&name), None);
         assert!(machine::unpin(&name).unwrap_err().to_string().contains(&format!("there is no controller `{name}`")));
         assert!(machine::unpin("../..").is_err());
@@ -386,7 +398,7 @@ fn a_controller_of_the_user_is_compiled_and_one_that_the_verifier_refuses_is_exp
         let mut transfer = Transfer::open(loaded.name());
         let trace = traced(&transfer);
         transfer.send(SHORT);
-        assert_eq!(last_window(&trace), 23);
+        assert_eq!(usual_window(&trace), 23);
         let refusal = |path: &str, name: &str, value: Value| {
             Congestion::load(&path.into(), &Parameters::from([(name.to_string(), value)]), 1).unwrap_err().to_string()
         };
