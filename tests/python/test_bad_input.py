@@ -132,7 +132,9 @@ def test_an_option_out_of_range(capsys, scenario, arguments, sentence):
         (["parity", "--beside", ""], "--beside '': must not be empty: Controllers"),
         (["kernel", "load", ""], "NAME '': must not be empty: newreno, cdg"),
         (["compare", "cdg(G=10ms, G=5ms)"], "G is named twice"),
-        (["compare", ""], "an empty name: must be a controller"),
+        (["compare", "cdg", ""], "CC… '': must not be empty: Controllers"),
+        (["replay", PACKET_SCRIPT, ""], "FILE… '': must not be empty: Packet scripts"),
+        (["sweep", "cdg", "--over", ""], "--over '': must not be empty: A key of the scenario"),
         (["sweep", "cdg", "--set", "flows.*.cc=cubic"], "`sweep` takes the controllers as arguments"),
         (["sweep", "cdg", "--over", "flows.0.cc=cubic,vegas"], "`sweep` takes the controllers as arguments"),
         (["matrix", "cdg", "--set", "flows.0.cc=cubic"], "`matrix` takes the controllers as arguments"),
@@ -148,7 +150,8 @@ def test_an_option_out_of_range(capsys, scenario, arguments, sentence):
         (["compare", "cdg", "--repeat", "100000"], "of memory together"),
         (["reproduce", "cdg2011-fig44"], "did you mean `cdg2011-fig4`?"),
         (["reproduce", "cdg2011-fig4", "--seed", str(2**63 - 1)], "the last seed would be"),
-        (["bench", "--only", ""], "there is no such case"),
+        (["bench", "--only", ""], "--only '': must not be empty"),
+        (["bench", "--only", "x"], "there is no such case"),
     ],
 )
 def test_a_command_that_cannot_be_carried_out(capsys, arguments, sentence):

@@ -88,9 +88,14 @@ class _Command(TyperCommand):
         for parameter in self.params:
             value = given.get(parameter.name)
             has_default = isinstance(parameter.default, str) and parameter.default
-            if isinstance(value, str) and not value.strip() and not has_default:
+            # Arguments after which there are no options are those of another program.
+            own = ctx.allow_interspersed_args
+            texts = value if own and isinstance(value, (list, tuple)) else [value]
+            empty = [text for text in texts if isinstance(text, str) and not text.strip()]
+            if empty and not has_default:
                 name = parameter.opts[0]
                 name = name if name.startswith("-") else parameter.metavar or name.upper()
+                value = empty[0]
                 wanted = (getattr(parameter, "help", None) or "").split(". ")[0].rstrip(".")
                 raise InputError(f"{name} '{value}': must not be empty" + (f": {wanted}" if wanted else ""))
         return super().parse_args(ctx, args)
