@@ -11,30 +11,28 @@ does not simulate; ``--beside`` lays that beside the simulation.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import fcntl
-import json
 import os
 import platform
 import socket
 import statistics
 import struct
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, product
-from pathlib import Path
 from typing import Any
+
+from beside import call, child, enter, lay, parser
 
 RATES, RTTS, QUEUES, LOSSES = (10, 50), (20, 100), (0.5, 1, 2, 5), (0, 1)
 """Of the paths: Mbit/s, ms, bandwidth-delay products, percent."""
 SETTLED_S, LOOK_S = 5.0, 0.0047
 """Before this nothing is measured; so often the queue is looked at."""
 SPACES = "abcd"
-PORT, NEW_NETWORK, SIZE = 5000, 0x40000000, 1500
+PORT, SIZE = 5000, 1500
 # Of linux/sockios.h, ethtool.h, netlink.h and rtnetlink.h.
 ETHTOOL, SET_TSO = 0x8946, 0x1F
 NETLINK, TCMSG, ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=BxxxiIII"), struct.Struct("=HH")
@@ -44,18 +42,6 @@ COUNTS = struct.Struct("=QII12xI")
 SHAPER, QUEUE = 0x10000, 0x20000
 
 Cell = tuple[int, int, float, int]
-
-
-def call(command: str) -> None:
-    """Runs a command."""
-    subprocess.run(command.split(), check=True)
-
-
-def enter(space: str) -> None:
-    """Puts this process into a network namespace."""
-    with Path("/run/netns", space).open() as handle:
-        if ctypes.CDLL(None, use_errno=True).setns(handle.fileno(), NEW_NETWORK):
-            raise OSError(ctypes.get_errno(), f"setns {space}")
 
 
 def packets(cell: Cell) -> int:
@@ -154,13 +140,7 @@ def measured(cell: Cell, seconds: float) -> dict[str, float]:
     connect(cell)
     children = []
     for work in (receive, lambda: send(seconds)):
-        pid = os.fork()
-        if pid == 0:
-            try:
-                work()
-            finally:
-                os._exit(0)
-        children.append(pid)
+        children.append(child(work))
         time.sleep(0.1)
     found: dict[str, float] = {}
     # A thread of its own enters the namespace.
@@ -193,47 +173,30 @@ def simulated(cell: Cell, seconds: float, seeds: int) -> Mapping[str, Sequence[f
     return {key: [link[name] for link in links] for key, name in names.items()}
 
 
-def rows(found: Mapping[str, Any], seeds: int) -> list[str]:
+def survey(chosen: Namespace) -> Iterator[dict[str, Any]]:
+    """What this machine's kernel does on each path."""
+    found: dict[str, Any] = {"kernel": platform.release(), "seconds": chosen.seconds, "readings": []}
+    for cell in product(RATES, RTTS, QUEUES, LOSSES):
+        found["readings"].append({"cell": cell, "linux": measured(cell, chosen.seconds)})
+        yield found
+
+
+def table(found: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
     """The kernel's figures beside the simulated ones, as a table of Markdown."""
-    lines = ["| path | utilization | mean queue (packets) | |", "| --- | --- | --- | --- |"]
+    yield "| path | utilization | mean queue (packets) | |"
+    yield "| --- | --- | --- | --- |"
     for reading in found["readings"]:
         cell: Cell = tuple(reading["cell"])
         rate, rtt, queue, loss = cell
-        kernel, ours = reading["linux"], simulated(cell, found["seconds"], seeds)
+        kernel, ours = reading["linux"], simulated(cell, found["seconds"], chosen.seeds)
         used, waiting = (statistics.fmean(ours[key]) for key in ("utilization", "queue"))
         near = abs(used - kernel["utilization"]) <= 0.01 and abs(waiting / kernel["queue"] - 1) <= 0.1
-        lines.append(
+        yield (
             f"| {rate}mbit, {rtt}ms, {queue:g}bdp, {loss} % lost | {used:.4f} / {kernel['utilization']:.4f} "
             f"| {waiting:.1f} ({min(ours['queue']):.1f} to {max(ours['queue']):.1f}) / {kernel['queue']:.1f} "
             f"| {'near' if near else 'far'} |"
         )
-    return lines
-
-
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seconds", type=float, default=25.0, help="length of a run")
-    parser.add_argument("--seeds", type=int, default=5, help="simulations of each path")
-    parser.add_argument("--linux", type=Path, help="write what the kernel does here, and do not simulate")
-    parser.add_argument("--beside", type=Path, help="what a kernel did")
-    chosen = parser.parse_args()
-    if chosen.beside:
-        found = json.loads(chosen.beside.read_text())
-    else:
-        found = {"kernel": platform.release(), "seconds": chosen.seconds, "readings": []}
-        for cell in product(RATES, RTTS, QUEUES, LOSSES):
-            reading = {"cell": cell, "linux": measured(cell, chosen.seconds)}
-            found["readings"].append(reading)
-            if chosen.linux:
-                chosen.linux.write_text(json.dumps(found, indent=1) + "\n")
-    if not chosen.linux:
-        sys.stdout.write(
-            f"Simulated / Linux {found['kernel']}\n\n" + "\n".join(rows(found, chosen.seeds)) + "\n"
-        )
 
 
 if __name__ == "__main__":
-    main()
+    lay(parser(__doc__, seconds=25.0, seeds=5).parse_args(), survey, table)

@@ -12,19 +12,21 @@ what ``--beside`` lays beside the simulation.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
 import statistics
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from beside import lay, parser
 
 PEERS = Path(__file__).with_name("discipline_peers.py")
 """Sends and receives in the namespaces: plain Python, as other machines have it."""
@@ -222,30 +224,30 @@ def offered(discipline: Discipline) -> bool:
         return False
 
 
-def survey(seconds: float, at_once: int, only: Sequence[str]) -> Iterator[dict[str, Any]]:
+def survey(chosen: Namespace) -> Iterator[dict[str, Any]]:
     """All loads behind the disciplines that this machine's kernel has: what is known, after each."""
-    names = [name for name in only if offered(DISCIPLINES[name])]
+    names = [name for name in chosen.only if offered(DISCIPLINES[name])]
     cells = [(name, load) for load in LOADS for name in names]
 
     def one(number: int) -> Reading:
         name, load = cells[number]
-        return measured(f"ack{os.getpid()}-{number}", DISCIPLINES[name], load, seconds)
+        return measured(f"ack{os.getpid()}-{number}", DISCIPLINES[name], load, chosen.seconds)
 
-    found: dict[str, Any] = {"kernel": platform.release(), "seconds": seconds, "readings": []}
-    with ThreadPoolExecutor(at_once) as pool:
+    found: dict[str, Any] = {"kernel": platform.release(), "seconds": chosen.seconds, "readings": []}
+    with ThreadPoolExecutor(chosen.at_once) as pool:
         for (name, load), reading in zip(cells, pool.map(one, range(len(cells))), strict=True):
             found["readings"].append({"discipline": name, "load": load.name, **vars(reading)})
             yield found
 
 
-def table(survey: Mapping[str, Any], seeds: int) -> Iterator[str]:
+def table(survey: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
     """The survey beside the simulation, as a table of Markdown."""
     yield "| discipline | load | drops | marks | delay (ms) |"
     yield "| --- | --- | --- | --- | --- |"
     loads = {load.name: load for load in LOADS}
     for found in survey["readings"]:
         name, load = found["discipline"], loads[found["load"]]
-        ours = simulated(DISCIPLINES[name], load, survey["seconds"], seeds)
+        ours = simulated(DISCIPLINES[name], load, survey["seconds"], chosen.seeds)
         pairs = [
             f"{ours.dropped:.0f} / {found['dropped']:.0f}",
             f"{ours.marked:.0f} / {found['marked']:.0f}",
@@ -256,27 +258,11 @@ def table(survey: Mapping[str, Any], seeds: int) -> Iterator[str]:
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seconds", type=float, default=60.0, help="length of a run")
-    parser.add_argument("--seeds", type=int, default=10, help="simulations of each cell")
-    parser.add_argument("--at-once", type=int, default=4, help="measurements at a time")
-    parser.add_argument("--only", nargs="+", choices=DISCIPLINES, default=list(DISCIPLINES), metavar="NAME")
-    parser.add_argument("--linux", type=Path, help="write what the kernel does here, and do not simulate")
-    parser.add_argument("--beside", type=Path, help="what a kernel did, in place of measuring it")
-    chosen = parser.parse_args()
-    if chosen.linux:
-        for found in survey(chosen.seconds, chosen.at_once, chosen.only):
-            chosen.linux.write_text(json.dumps(found, indent=1) + "\n")
-        return
-    if chosen.beside:
-        found = json.loads(chosen.beside.read_text())
-    else:
-        *_, found = survey(chosen.seconds, chosen.at_once, chosen.only)
-    heading = f"Simulated (mean of {chosen.seeds} seeds) / Linux {found['kernel']}, {found['seconds']:g} s"
-    for line in (heading, "", *table(found, chosen.seeds)):
-        sys.stdout.write(line + "\n")
+    arguments = parser(__doc__, seconds=60.0, seeds=10)
+    arguments.add_argument("--at-once", type=int, default=4, help="measurements at a time")
+    every = list(DISCIPLINES)
+    arguments.add_argument("--only", nargs="+", choices=every, default=every, metavar="NAME")
+    lay(arguments.parse_args(), survey, table)
 
 
 if __name__ == "__main__":

@@ -11,21 +11,21 @@ another kernel, in a virtual machine, can measure what ``--beside`` lays beside 
 
 from __future__ import annotations
 
-import argparse
-import ctypes
 import json
 import os
 import platform
 import socket
 import statistics
 import struct
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+from beside import call, child, enter, lay, parser
 
 SAME = "bic westwood htcp highspeed hybla vegas scalable veno yeah illinois"
 NAMES: Mapping[str, str] = {"reno": "newreno", **{name: name for name in SAME.split()}}
@@ -42,19 +42,6 @@ NEAR, NEAR_GATEWAY, FAR, FAR_GATEWAY, PORT = "10.9.0.1", "10.9.0.254", "10.9.1.1
 # Of struct tcp_info: the window, the smoothed RTT in microseconds, all retransmissions, bytes acknowledged.
 INFO_BYTES = 136
 WINDOW, RTT, RETRANSMITTED, ACKNOWLEDGED = 80, 68, 100, 120
-NEW_NETWORK = 0x40000000
-
-
-def call(command: str) -> None:
-    """Runs a command."""
-    subprocess.run(command.split(), check=True)
-
-
-def enter(space: str) -> None:
-    """Puts this process into a network namespace."""
-    with Path("/run/netns", space).open() as handle:
-        if ctypes.CDLL(None, use_errno=True).setns(handle.fileno(), NEW_NETWORK):
-            raise OSError(ctypes.get_errno(), f"setns {space}")
 
 
 def connect(name: str) -> None:
@@ -121,40 +108,30 @@ def send(name: str, seconds: float) -> list[list[float]]:
     return rows
 
 
-def child(work: Any) -> int:
-    """A process that does `work`."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            work()
-        finally:
-            os._exit(0)
-    return pid
-
-
-def survey(seconds: float, folder: Path, out: Path | None) -> dict[str, Any]:
-    """What each controller of this machine's kernel does, in ``out`` after each group."""
+def survey(chosen: Namespace) -> Iterator[dict[str, Any]]:
+    """What each controller of this machine's kernel does."""
     offered = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     names = [name for name in NAMES if name in offered]
-    found: dict[str, Any] = {"kernel": platform.release(), "seconds": seconds, "flows": {}}
+    found: dict[str, Any] = {"kernel": platform.release(), "seconds": chosen.seconds, "flows": {}}
     for begin in range(0, len(names), AT_ONCE):
         group = names[begin : begin + AT_ONCE]
         for name in group:
             connect(name)
             child(lambda name=name: receive(name))
-        senders = [
-            child(lambda name=name: (folder / f"{name}.rows").write_text(json.dumps(send(name, seconds))))
-            for name in group
-        ]
-        for pid in senders:
-            os.waitpid(pid, 0)
+        with TemporaryDirectory() as folder:
+            files = {name: Path(folder, name) for name in group}
+            senders = [
+                child(lambda name=name, file=file: file.write_text(json.dumps(send(name, chosen.seconds))))
+                for name, file in files.items()
+            ]
+            for pid in senders:
+                os.waitpid(pid, 0)
+            for name, file in files.items():
+                found["flows"][name] = summary(json.loads(file.read_text()))
         for name in group:
-            found["flows"][name] = summary(json.loads((folder / f"{name}.rows").read_text()))
             for side in "abc":
                 call(f"ip netns del {name}-{side}")
-        if out:
-            out.write_text(json.dumps(found, indent=1) + "\n")
-    return found
+        yield found
 
 
 def summary(rows: Sequence[Sequence[float]]) -> dict[str, float]:
@@ -185,35 +162,16 @@ def simulated(name: str, seconds: float, seeds: int) -> dict[str, float]:
     return {key: statistics.fmean(reading[key] for reading in readings) for key in readings[0]}
 
 
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seconds", type=float, default=60.0, help="length of a run")
-    parser.add_argument("--seeds", type=int, default=10, help="simulations of each controller")
-    parser.add_argument("--linux", type=Path, help="write what the kernel does here, and do not simulate")
-    parser.add_argument("--beside", type=Path, help="what a kernel did, in place of measuring it")
-    chosen = parser.parse_args()
-    if chosen.beside:
-        found = json.loads(chosen.beside.read_text())
-    else:
-        found = survey(chosen.seconds, Path("/run"), chosen.linux)
-    if chosen.linux:
-        return
-    lines = [
-        f"Simulated (mean of {chosen.seeds} seeds) / Linux {found['kernel']}, {found['seconds']:g} s",
-        "",
-    ]
-    lines.append("| controller | goodput (Mbit/s) | mean RTT (ms) | mean window | retransmissions |")
-    lines.append("| --- | --- | --- | --- | --- |")
+def table(found: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
+    """The kernel's figures beside the simulated ones, as a table of Markdown."""
+    yield "| controller | goodput (Mbit/s) | mean RTT (ms) | mean window | retransmissions |"
+    yield "| --- | --- | --- | --- | --- |"
     for name, kernel in found["flows"].items():
         ours = simulated(name, found["seconds"], chosen.seeds)
         digits = {"goodput": 2, "rtt": 1, "window": 1, "retransmitted": 0}
         cells = (f"{ours[key]:.{places}f} / {kernel[key]:.{places}f}" for key, places in digits.items())
-        lines.append(f"| `{NAMES[name]}` | {' | '.join(cells)} |")
-    sys.stdout.write("\n".join(lines) + "\n")
+        yield f"| `{NAMES[name]}` | {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":
-    main()
+    lay(parser(__doc__, seconds=60.0, seeds=10).parse_args(), survey, table)

@@ -20,6 +20,7 @@ def script(name: str) -> ModuleType:
     return module
 
 
+script("beside")
 disciplines = script("disciplines")
 peers = script("discipline_peers")
 bbr = script("bbr")
