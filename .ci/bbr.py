@@ -45,9 +45,17 @@ Cell = tuple[int, int, float, int]
 
 
 def packets(cell: Cell) -> int:
-    """Of the queue, as a scenario counts them."""
+    """That may wait, in a scenario as behind a token bucket of one packet.
+
+    The bucket lets a packet go when a link would begin to send it, so that both hold as many.
+    """
     rate, rtt, queue, _ = cell
-    return max(1, int(queue * rate * rtt * 1000 / 8 / SIZE))
+    return 1 + int(queue * rate * rtt * 1000 / 8 / SIZE)
+
+
+def behind_the_first(waiting: Sequence[int]) -> float:
+    """The mean of the packets that waited behind the first."""
+    return statistics.fmean(max(count - 1, 0) for count in waiting)
 
 
 def connect(cell: Cell) -> None:
@@ -68,7 +76,7 @@ def connect(cell: Cell) -> None:
         call(f"tc -n b qdisc add dev right root netem limit 100000 loss {loss}%")
     shaper = f"stab overhead -14 linklayer ethernet tbf rate {rate}mbit burst {SIZE} limit 100000000"
     call(f"tc -n c qdisc add dev right root handle 1: {shaper}")
-    call(f"tc -n c qdisc add dev right parent 1: handle 2: pfifo limit {packets(cell) + 1}")
+    call(f"tc -n c qdisc add dev right parent 1: handle 2: pfifo limit {packets(cell)}")
     # A packet passes an idle token bucket at once, where a link takes its time for it.
     call(f"tc -n d qdisc add dev left root netem limit 100000 delay {rtt + SIZE * 8 / rate / 1000}ms")
 
@@ -127,12 +135,11 @@ def watch(rate: int, seconds: float) -> dict[str, float]:
     start, before = time.monotonic(), counts(ask)[SHAPER][0]
     waiting = []
     while time.monotonic() < start + seconds - SETTLED_S:
-        # The packet that waits for its tokens is the one that a link would be sending.
-        waiting.append(max(counts(ask)[QUEUE][3] - 1, 0))
+        waiting.append(counts(ask)[QUEUE][3])
         time.sleep(LOOK_S)
     sent = counts(ask)[SHAPER][0] - before
     used = sent * 8e-6 / (time.monotonic() - start) / rate
-    return {"utilization": used, "queue": statistics.fmean(waiting)}
+    return {"utilization": used, "queue": behind_the_first(waiting)}
 
 
 def measured(cell: Cell, seconds: float) -> dict[str, float]:
@@ -166,11 +173,16 @@ def simulated(cell: Cell, seconds: float, seeds: int) -> Mapping[str, Sequence[f
         "path": path,
         "flows": [{"cc": "bbr1", "start_jitter": "1s"}],
         "profile": "linux",
+        "record": {"link_series": f"{LOOK_S:g}s"},
     }
+    found: dict[str, list[float]] = {"utilization": [], "queue": []}
     runs = simulate(Scenario.from_document(document), repeat=seeds)
-    links = [run.links.to_pylist()[0] for run in (runs if isinstance(runs, Sequence) else [runs])]
-    names = {"utilization": "utilization", "queue": "queue_packets_mean"}
-    return {key: [link[name] for link in links] for key, name in names.items()}
+    for run in runs if isinstance(runs, Sequence) else [runs]:
+        series = run.link_series.to_pydict()
+        looks = zip(series["time_s"], series["queue_packets"], strict=True)
+        found["utilization"].append(run.links.to_pylist()[0]["utilization"])
+        found["queue"].append(behind_the_first([count for at, count in looks if at >= SETTLED_S]))
+    return found
 
 
 def survey(chosen: Namespace) -> Iterator[dict[str, Any]]:
@@ -183,7 +195,7 @@ def survey(chosen: Namespace) -> Iterator[dict[str, Any]]:
 
 def table(found: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
     """The kernel's figures beside the simulated ones, as a table of Markdown."""
-    yield "| path | utilization | mean queue (packets) | |"
+    yield "| path | utilization | mean queue behind the first (packets) | |"
     yield "| --- | --- | --- | --- |"
     for reading in found["readings"]:
         cell: Cell = tuple(reading["cell"])

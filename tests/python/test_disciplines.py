@@ -50,9 +50,24 @@ def test_the_kernel_tells_the_marks_of_dualpi2_in_the_seventh_word() -> None:
 
 
 def test_the_queue_of_a_path_of_bbr_is_in_whole_packets() -> None:
-    # 10 Mbit/s for 20 ms are 25 kB, 16.7 packets of 1500 bytes; 50 for 100 ms 416.7.
-    assert [bbr.packets((10, 20, queue, 0)) for queue in (0.01, 0.5, 1, 5)] == [1, 8, 16, 83]
-    assert bbr.packets((50, 100, 2, 1)) == 833
+    # Half of 10 Mbit/s over 20 ms are 12.5 kB, which hold eight packets.
+    assert [bbr.packets((10, 20, queue, 0)) for queue in (0.01, 0.5, 1, 5)] == [1, 9, 17, 84]
+    assert bbr.packets((50, 100, 2, 1)) == 834
+
+
+def test_a_simulated_queue_takes_as_many_of_a_burst_as_one_behind_a_token_bucket() -> None:
+    # Linux 6.18, tbf with a burst of 1500 and pfifo with a limit of 8: 11 of 20 packets dropped.
+    flow = {"cc": "newreno", "transport": {"initial_window": 20, "segmentation_offload": False}}
+    path = {"rate": "10mbit", "rtt": "20ms", "queue": "8p"}
+    run = ackclock.simulate(
+        ackclock.Scenario.from_document({"duration": "30ms", "path": path, "flows": [flow]})
+    )
+    [link] = run.links.to_pylist()
+    assert link["dropped_packets"] == 11
+
+
+def test_a_queue_is_read_behind_its_first_packet() -> None:
+    assert bbr.behind_the_first([0, 1, 2, 6]) == 1.5
 
 
 def test_the_same_load_is_simulated() -> None:
