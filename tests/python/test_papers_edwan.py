@@ -57,6 +57,18 @@ def test_a_misprinted_row_stands_beside_the_corrected_and_the_recomputed_one():
     assert filled.rows[0] == ["x1, alpha = 1", "4.226", "2.257", "2.257"]
 
 
+@pytest.mark.parametrize(("delay", "rtt"), [("5ms", 42), ("16ms", 64), ("30ms", 92), ("300ms", 632)])
+def test_the_flows_of_figure_6_5_have_access_links_of_their_own(delay: str, rtt: int):
+    (chosen,) = papers.select(papers.catalogue(), ["edwan2010-fig6.5"])
+    scenario = dict(chosen.setup("illinois").scenario)
+    bottleneck, first, second = scenario["links"]
+    assert [link["rate"] for link in (bottleneck, first, second)] == ["300mbit", "1gbit", "1gbit"]
+    document = scenario | {"duration": "1s", "links": [bottleneck, first, second | {"delay": delay}]}
+    run = ackclock.simulate(ackclock.Scenario.from_document(document))
+    # Twice 16 ms of the bottleneck and 30 ms of access, or what the second flow has.
+    assert run.flows["base_rtt_ms"].to_pylist() == [92, rtt]
+
+
 def test_curves_come_from_functions_with_and_without_a_run(tmp_path):
     (tmp_path / "measures").mkdir()
     (tmp_path / "measures" / "some.py").write_text(MEASURES)
