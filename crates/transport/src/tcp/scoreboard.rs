@@ -4,6 +4,8 @@
 //! marks and retransmissions move by cursors that only go forward.
 
 mod detection;
+mod duplicates;
+mod retransmission;
 
 use std::collections::VecDeque;
 use std::slice;
@@ -438,101 +440,10 @@ impl Scoreboard {
         }
     }
 
-    /// Whether a lost segment has yet to be sent again.
-    pub(crate) fn awaits_retransmission(&self) -> bool {
-        self.to_retransmit > 0
-    }
-
-    /// The next lost segment to send again (RFC 6675, NextSeg rule 1).
-    #[inline]
-    pub(crate) fn next_lost(&mut self) -> Option<u64> {
-        if self.to_retransmit == 0 { None } else { self.find_lost() }
-    }
-
-    #[inline(never)]
-    fn find_lost(&mut self) -> Option<u64> {
-        while let Some(number) = self.holes().lost_again.front().copied() {
-            if self.waits_for_retransmission(number) {
-                return Some(number);
-            }
-            self.holes().lost_again.pop_front();
-        }
-        let from = self.holes().retransmit_cursor.max(self.first);
-        let found = (from..self.next()).find(|&number| self.waits_for_retransmission(number));
-        self.holes().retransmit_cursor = found.unwrap_or(self.next());
-        found
-    }
-
-    fn waits_for_retransmission(&self, number: u64) -> bool {
-        number >= self.first && {
-            let flags = self.segments[self.index(number)].flags;
-            flags & (SACKED | LOST | RETRANSMITTED) == LOST
-        }
-    }
-
-    /// The lowest segment from `from` on that has SACKed ones above it and is neither SACKed nor lost (RFC 6675,
-    /// NextSeg rule 3).
-    pub(crate) fn next_hole(&self, from: u64) -> Option<u64> {
-        let end = self.highest_sacked()?;
-        let mut numbers = from.max(self.first)..end;
-        numbers.find(|&number| self.segments[self.index(number)].flags & (SACKED | LOST | RETRANSMITTED) == 0)
-    }
-
-    /// Segment `number` leaves again and is in flight twice, though it is not known to be lost (RFC 6675, SetPipe,
-    /// b).
-    pub(crate) fn resend_hole(&mut self, number: u64, now: Time, state: DeliveryState) {
-        let index = self.index(number);
-        let segment = &mut self.segments[index];
-        *segment = Sent::new(now, state, segment.flags & !APPLICATION_LIMITED | AMBIGUOUS | RETRANSMITTED);
-        self.retransmitted_count += 1;
-    }
-
-    /// Segment `number` leaves again. It need not be lost: a tail loss probe resends on suspicion.
-    pub(crate) fn resend(&mut self, number: u64, now: Time, state: DeliveryState, track: bool) {
-        let index = self.index(number);
-        let segment = &mut self.segments[index];
-        let lost = segment.flags & LOST != 0;
-        let pending = segment.flags & RETRANSMITTED == 0;
-        *segment = Sent::new(now, state, segment.flags & !APPLICATION_LIMITED | AMBIGUOUS);
-        if lost && pending {
-            segment.flags |= RETRANSMITTED;
-            self.retransmitted_count += 1;
-            self.to_retransmit -= 1;
-        }
-        if track {
-            let (first, sent_to) = (self.first, self.next());
-            let resent = &mut self.holes().resent;
-            while resent.front().is_some_and(|settled| settled.number < first) {
-                resent.pop_front();
-            }
-            resent.push_back(Resent { number, at: now, sent_to });
-        }
-    }
-
     /// The highest outstanding number that was not SACKed.
     pub(crate) fn last_unsacked(&self) -> Option<u64> {
         let index = self.segments.iter().rposition(|s| s.flags & SACKED == 0)?;
         Some(self.first + index as u64)
-    }
-
-    /// Without SACK, a duplicate ACK tells that some segment arrived (RFC 6582 inflates the window instead). Says
-    /// whether there is one that may have.
-    pub(crate) fn count_duplicate(&mut self) -> bool {
-        let room = self.sacked_count + self.lost_count.max(1) < self.outstanding();
-        self.sacked_count += u32::from(room);
-        room
-    }
-
-    /// Without SACK, inside recovery: of `acknowledged` segments one filled the hole, and duplicates had announced
-    /// the others.
-    pub(crate) fn discount_duplicates(&mut self, acknowledged: u32) {
-        self.sacked_count = self.sacked_count.saturating_sub(acknowledged - 1);
-        self.sacked_count = self.sacked_count.min(self.outstanding() - self.lost_count);
-    }
-
-    /// Without SACK, outside recovery: the first outstanding segment has moved, and duplicates are counted anew.
-    pub(crate) fn clear_duplicates(&mut self) {
-        self.sacked_count = 0;
     }
 
     /// Segments looked at one by one so far.

@@ -1,0 +1,79 @@
+//! Which segment is sent again next (RFC 6675, NextSeg), and what is in flight once it was.
+
+use units::Time;
+
+use super::{AMBIGUOUS, APPLICATION_LIMITED, LOST, RETRANSMITTED, Resent, SACKED, Scoreboard, Sent};
+use crate::tcp::delivery_rate::DeliveryState;
+
+impl Scoreboard {
+    /// Whether a lost segment has yet to be sent again.
+    pub(crate) fn awaits_retransmission(&self) -> bool {
+        self.to_retransmit > 0
+    }
+
+    /// The next lost segment to send again (RFC 6675, NextSeg rule 1).
+    #[inline]
+    pub(crate) fn next_lost(&mut self) -> Option<u64> {
+        if self.to_retransmit == 0 { None } else { self.find_lost() }
+    }
+
+    #[inline(never)]
+    fn find_lost(&mut self) -> Option<u64> {
+        while let Some(number) = self.holes().lost_again.front().copied() {
+            if self.waits_for_retransmission(number) {
+                return Some(number);
+            }
+            self.holes().lost_again.pop_front();
+        }
+        let from = self.holes().retransmit_cursor.max(self.first);
+        let found = (from..self.next()).find(|&number| self.waits_for_retransmission(number));
+        self.holes().retransmit_cursor = found.unwrap_or(self.next());
+        found
+    }
+
+    fn waits_for_retransmission(&self, number: u64) -> bool {
+        number >= self.first && {
+            let flags = self.segments[self.index(number)].flags;
+            flags & (SACKED | LOST | RETRANSMITTED) == LOST
+        }
+    }
+
+    /// The lowest segment from `from` on that has SACKed ones above it and is neither SACKed nor lost (RFC 6675,
+    /// NextSeg rule 3).
+    pub(crate) fn next_hole(&self, from: u64) -> Option<u64> {
+        let end = self.highest_sacked()?;
+        let mut numbers = from.max(self.first)..end;
+        numbers.find(|&number| self.segments[self.index(number)].flags & (SACKED | LOST | RETRANSMITTED) == 0)
+    }
+
+    /// Segment `number` leaves again and is in flight twice, though it is not known to be lost (RFC 6675, SetPipe,
+    /// b).
+    pub(crate) fn resend_hole(&mut self, number: u64, now: Time, state: DeliveryState) {
+        let index = self.index(number);
+        let segment = &mut self.segments[index];
+        *segment = Sent::new(now, state, segment.flags & !APPLICATION_LIMITED | AMBIGUOUS | RETRANSMITTED);
+        self.retransmitted_count += 1;
+    }
+
+    /// Segment `number` leaves again. It need not be lost: a tail loss probe resends on suspicion.
+    pub(crate) fn resend(&mut self, number: u64, now: Time, state: DeliveryState, track: bool) {
+        let index = self.index(number);
+        let segment = &mut self.segments[index];
+        let lost = segment.flags & LOST != 0;
+        let pending = segment.flags & RETRANSMITTED == 0;
+        *segment = Sent::new(now, state, segment.flags & !APPLICATION_LIMITED | AMBIGUOUS);
+        if lost && pending {
+            segment.flags |= RETRANSMITTED;
+            self.retransmitted_count += 1;
+            self.to_retransmit -= 1;
+        }
+        if track {
+            let (first, sent_to) = (self.first, self.next());
+            let resent = &mut self.holes().resent;
+            while resent.front().is_some_and(|settled| settled.number < first) {
+                resent.pop_front();
+            }
+            resent.push_back(Resent { number, at: now, sent_to });
+        }
+    }
+}
