@@ -294,7 +294,9 @@ def test_a_live_run_ends_soon_when_it_is_asked_to(scenario, tmp_path, ended_by):
     wait_until(lambda: holds_devices(process))
     process.send_signal(ended_by)
     _, err = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, err) == (130, "interrupted\n")
+    # A device is there before the run, too, while the machine is tried: then the command as a whole ends.
+    assert process.returncode == 130
+    assert err.removeprefix("ackclock: ") == "interrupted\n"
     assert [p.name for p in tmp_path.iterdir()] == ["small.toml"]
 
 
