@@ -3,6 +3,7 @@
 mod beacons;
 mod burst;
 mod hidden;
+mod shot;
 mod within;
 
 use units::{Bytes, Random, Span, Time};
@@ -10,13 +11,14 @@ use units::{Bytes, Random, Span, Time};
 use self::beacons::Beacons;
 use self::burst::Burst;
 use self::hidden::Hidden;
-use super::access::{Access, Most, Mpdu, RetryLimits};
+use self::shot::Shot;
+use super::access::{Access, RetryLimits};
 use super::errors::Loss;
-use super::phy::{Modulation, Phy};
+use super::phy::Phy;
 use super::rates::{Rates, Report};
 use super::room::{Addressed, Reports};
 use super::settings::{AfterCollision, Aggregation, Conventions, Countdown, MediumSettings};
-use super::{ACCESS_POINT, Attempt, Fate, Listener};
+use super::{ACCESS_POINT, Fate, Listener};
 use crate::Packet;
 
 /// A channel with an access point and its stations. Times handed to it do not decrease.
@@ -80,30 +82,6 @@ struct Counter {
     ready: bool,
     /// It counts from then on.
     from: Time,
-}
-
-/// A frame, or an A-MPDU, with what goes before it and what answers it.
-#[derive(Clone, Copy, Debug)]
-struct Shot {
-    to: u32,
-    mode: u8,
-    bytes: u32,
-    /// Of its first frame alone.
-    first_bytes: u32,
-    frames: u32,
-    /// Attempts at its first frame before this one.
-    tries: u32,
-    /// CTS to itself and SIFS.
-    lead: Span,
-    /// RTS alone; zero without.
-    rts: Span,
-    /// What passes between the first bit and that of the data.
-    before: Span,
-    data: Span,
-    /// SIFS and the response.
-    answer: Span,
-    /// After which time without a response it counts as failed.
-    timeout: Span,
 }
 
 /// Why what was sent was not answered.
@@ -483,39 +461,6 @@ impl<P: Packet> Medium<P> {
         if to == ACCESS_POINT { 2 * from as usize } else { 2 * to as usize + 1 }
     }
 
-    /// What `access` sends now, within a TXOP that ends `until` where it does not begin.
-    fn aim(&mut self, now: Time, access: u32, until: Option<Time>, out: &mut impl Listener<P>) -> Shot {
-        let mode = self.choose(now, access);
-        self.accesses[access as usize].chosen = None;
-        let left = self.time_left(now, access, mode, until);
-        let rate = &self.phy.modes[usize::from(mode)];
-        let contender = &mut self.accesses[access as usize];
-        let mut aggregate = false;
-        if let Some(aggregation) = self.rules.aggregation.filter(|_| rate.modulation == Modulation::Ht) {
-            let bytes = aggregation.bytes.min(rate.most_bytes(left.min(aggregation.time)));
-            let most = Most { frames: aggregation.frames, bytes };
-            aggregate = contender.gather(now, most, &mut Reports { access, listener: out }) > 1;
-        } else {
-            contender.put_first_on_air();
-        }
-        let Some(&Mpdu { to, short, long, bytes: first_bytes, .. }) = contender.sending.front() else {
-            unreachable!("a station whose turn comes has something to send")
-        };
-        let sent = contender.sending.iter().filter(|frame| frame.on_air);
-        let frames = sent.clone().count() as u32;
-        let bytes = if aggregate { contender.aggregate_bytes() } else { sent.map(|frame| frame.bytes).sum() };
-        let sifs = self.phy.sifs;
-        let lead = self.phy.cts_to_self(mode).map_or(Span::ZERO, |cts| cts + sifs);
-        // What comes later in a TXOP is protected by what came first.
-        let lead = if until.is_some() { Span::ZERO } else { lead };
-        let protects = until.is_none() && self.rules.rts_threshold.is_some_and(|threshold| bytes > threshold);
-        let (rts, cts) = if protects { self.phy.rts_cts(mode) } else { (Span::ZERO, Span::ZERO) };
-        let before = if protects { lead + rts + sifs + cts + sifs } else { lead };
-        let response = if aggregate { self.phy.block_ack(mode) } else { self.phy.ack(mode) };
-        let (data, answer, timeout) = (rate.airtime(bytes), sifs + response, self.phy.response_timeout(mode));
-        Shot { to, mode, bytes, first_bytes, frames, tries: short + long, lead, rts, before, data, answer, timeout }
-    }
-
     fn report(&mut self, now: Time, access: u32, shot: &Shot, acknowledged: u32, last: bool) {
         let pair = self.pair(access, shot.to);
         let Shot { mode, first_bytes: bytes, frames, tries, .. } = *shot;
@@ -527,13 +472,5 @@ impl Counter {
     #[inline]
     fn due(&self, slot: Span) -> Time {
         self.from + Span::from_nanos(u64::from(self.left) * slot.as_nanos())
-    }
-}
-
-impl Shot {
-    fn attempt(&self, access: u32, start: Time, (data, end): (Time, Time), acknowledged: u32, fate: Fate) -> Attempt {
-        let Self { to, mode, bytes, frames, tries, .. } = *self;
-        let (rts, retry) = (!self.rts.is_zero(), tries > 0);
-        Attempt { access, to, start, data, end, mode, bytes, frames, acknowledged, rts, retry, fate }
     }
 }
