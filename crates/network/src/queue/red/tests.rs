@@ -1,0 +1,184 @@
+//! What RED does to single packets, with numbers worked out by hand.
+
+use super::*;
+use crate::testing::{Driven, Parcel, at};
+
+/// The example of tc-red(8) with the weight 2^-5.
+fn example() -> RedSettings {
+    RedSettings {
+        min: Some(Bytes::new(30_000)),
+        max: Some(Bytes::new(90_000)),
+        burst: Some(55),
+        bandwidth: Some(Rate::from_mbit(8)),
+        ..RedSettings::default()
+    }
+}
+
+fn red(settings: RedSettings) -> Red {
+    Red::new(settings, Limit::Bytes(Bytes::new(400_000)), None)
+}
+
+fn random() -> Random {
+    Random::stream(1, "queue", 0)
+}
+
+#[test]
+fn thresholds_and_weight_have_the_defaults_of_tc() {
+    // 55 + 1 - 30 = 26. With 1/16 a burst of 55 reaches (1 - 0.9375^55) 16 = 15.5, with 1/32
+    // (1 - 0.96875^55) 32 = 26.4.
+    assert_eq!(red(example()).weight, 1.0 / 32.0);
+    let defaults = red(RedSettings::default());
+    // A quarter of the limit, a third of that.
+    assert_eq!((defaults.max, (3.0 * defaults.min).round()), (100_000.0, 100_000.0));
+    let of_min = red(RedSettings { max: None, ..example() });
+    assert_eq!((of_min.min, of_min.max), (30_000.0, 90_000.0));
+    let endless = Red::new(RedSettings::default(), Limit::Infinite, None);
+    assert_eq!((endless.min, endless.max), (5_000.0, 15_000.0));
+}
+
+#[test]
+fn the_average_follows_the_queue_by_its_weight() {
+    let mut red = red(example());
+    // 32,000/32 = 1000; then 31/32 of it and 1000 more; and so on.
+    for expected in [1000.0, 1968.75, 2907.2265625] {
+        red.update(at(1), Bytes::new(32_000));
+        assert_eq!(red.average, expected);
+    }
+}
+
+#[test]
+fn the_average_falls_as_if_packets_had_left_an_idle_link() {
+    let mut red = red(example());
+    red.average = 32_000.0;
+    red.idle_since = Some(at(1000));
+    // 1000 bytes take 1 ms at 8 Mbit/s: two packets, (31/32)^2 = 0.938476...
+    red.update(at(3000), Bytes::ZERO);
+    assert!((red.average - 30_031.25).abs() < 1e-6, "{}", red.average);
+    // It is not idle any more.
+    red.update(at(3000), Bytes::ZERO);
+    assert!((red.average - 30_031.25 * 31.0 / 32.0).abs() < 1e-6, "{}", red.average);
+}
+
+#[test]
+fn marks_are_evenly_spread_over_arrivals() {
+    // Half-way between min and max: 1 %. The gaps between marks are uniform from 1 to 100 arrivals: 50.5 on
+    // average, never more than 100.
+    let mut red = red(example());
+    red.average = 60_000.0;
+    let mut random = random();
+    let (mut gap, mut gaps) = (0, Vec::new());
+    for _ in 0..200_000 {
+        gap += 1;
+        if red.fate(&mut random) == Fate::Early {
+            gaps.push(gap);
+            gap = 0;
+        }
+    }
+    // The first arrival only draws.
+    gaps[0] -= 1;
+    assert_eq!((gaps.iter().min(), gaps.iter().max()), (Some(&1), Some(&100)));
+    let mean = gaps.iter().sum::<u32>() as f64 / gaps.len() as f64;
+    // 4000 gaps with a standard deviation of 28.9: the standard error is 0.46.
+    assert!((mean - 50.5).abs() < 1.5, "{mean}");
+}
+
+#[test]
+fn beyond_max_all_are_struck_or_gently_more() {
+    let mut cliff = red(example());
+    let mut random = random();
+    cliff.average = 90_000.0;
+    assert_eq!([(); 3].map(|()| cliff.fate(&mut random)), [Fate::Hard; 3]);
+    cliff.average = 29_999.0;
+    assert_eq!([(); 3].map(|()| cliff.fate(&mut random)), [Fate::Pass; 3]);
+    let mut gentle = red(RedSettings { gentle: true, ..example() });
+    // 0.02 + 0.98/2 = 0.51 at one and a half times max: gaps of 1 or 2 arrivals, of 1 with 0.51.
+    gentle.average = 135_000.0;
+    let struck = (0..100_000).filter(|_| gentle.fate(&mut random) == Fate::Early).count() as f64 / 100_000.0;
+    assert!((struck - 1.0 / 1.49).abs() < 0.01, "{struck}");
+    gentle.average = 180_000.0;
+    assert_eq!(gentle.fate(&mut random), Fate::Hard);
+}
+
+#[test]
+fn the_probability_adapts_towards_the_middle() {
+    let mut red = red(RedSettings { adaptive: true, ..example() });
+    // Above 30,000 + 3 x 12,000: a quarter more, below 0.04; then 0.01 more.
+    for expected in [0.025, 0.03125, 0.039_062_5, 0.048_828_125, 0.058_828_125] {
+        red.adapt(66_001.0);
+        assert_eq!(red.probability, expected);
+    }
+    red.adapt(60_000.0);
+    assert_eq!(red.probability, 0.058_828_125);
+    // Below 30,000 + 2 x 12,000.
+    red.adapt(53_999.0);
+    assert_eq!(red.probability, 0.058_828_125 * 0.9);
+    red.probability = 0.51;
+    red.adapt(80_000.0);
+    assert_eq!(red.probability, 0.51);
+    // Every half second since the start, however long nothing arrives: at 0.5, 1 and 1.5 s.
+    red.probability = 0.02;
+    red.average = 80_000.0;
+    red.update(at(1_600_000), Bytes::new(80_000));
+    assert_eq!(red.probability, 0.039_062_5);
+}
+
+/// What a queue does with one packet that finds its average at `average`.
+fn admitted(settings: RedSettings, average: f64, packet: Parcel) -> Admission {
+    let mut queue = Driven::new(RedQueue { red: red(settings), waiting: Fifo::new() });
+    queue.discipline.red.average = average * 32.0 / 31.0;
+    queue.discipline.red.spread = Some((1000, 0.5));
+    queue.admit(Time::ZERO, packet)
+}
+
+#[test]
+fn marks_take_the_place_of_drops_where_they_may() {
+    let (plain, capable) = (Parcel::full(0), Parcel::full(0).capable());
+    let marking = RedSettings { ecn: true, ..example() };
+    assert_eq!(admitted(example(), 60_000.0, capable), Admission::Drop);
+    assert_eq!(admitted(marking, 60_000.0, capable), Admission::Mark);
+    assert_eq!(admitted(marking, 60_000.0, plain), Admission::Drop);
+    assert_eq!(admitted(marking, 95_000.0, capable), Admission::Mark);
+    assert_eq!(admitted(RedSettings { harddrop: true, ..marking }, 95_000.0, capable), Admission::Drop);
+    assert_eq!(admitted(RedSettings { harddrop: true, ..marking }, 60_000.0, capable), Admission::Mark);
+    assert_eq!(admitted(RedSettings { nodrop: true, ..marking }, 95_000.0, plain), Admission::Take);
+}
+
+#[test]
+fn what_finds_the_queue_full_counts_in_the_average() {
+    let mut queue = Driven::new(RedQueue { red: red(example()), waiting: Fifo::new() });
+    (0..64).for_each(|number| queue.push(at(0), Parcel::of(number, 1000)));
+    // 64,000/32 = 2000, then 31/32 of it and 2000 more.
+    for expected in [2000.0, 3937.5] {
+        assert!(queue.make_room(at(0), Parcel::full(0)).is_empty());
+        assert_eq!(queue.discipline.red.average, expected);
+    }
+}
+
+#[test]
+fn what_is_dropped_leaves_an_idle_queue_idle() {
+    let mut queue = Driven::new(RedQueue { red: red(example()), waiting: Fifo::new() });
+    queue.discipline.red.average = 120_000.0;
+    queue.discipline.red.idle_since = Some(at(1000));
+    // 1000 bytes take 1 ms: half a packet, then 32 more, 120,000 (31/32)^32.5 = 42,762.393 in all.
+    assert_eq!(queue.admit(at(1500), Parcel::full(0)), Admission::Drop);
+    assert_eq!(queue.discipline.red.idle_since, Some(at(1500)));
+    assert_eq!(queue.admit(at(33_500), Parcel::full(1)), Admission::Take);
+    assert!((queue.discipline.red.average - 42_762.393).abs() < 1e-3, "{}", queue.discipline.red.average);
+    // Also if the last packet is still in service.
+    queue.discipline.red.average = 120_000.0;
+    queue.discipline.red.idle_since = Some(at(50_000));
+    assert_eq!(queue.admit(at(49_000), Parcel::full(2)), Admission::Drop);
+    assert_eq!(queue.discipline.red.idle_since, Some(at(50_000)));
+}
+
+#[test]
+fn a_queue_that_empties_is_idle_once_its_last_packet_has_left() {
+    let mut queue = Driven::new(RedQueue { red: red(example()), waiting: Fifo::new() });
+    queue.push(at(0), Parcel::full(0));
+    queue.push(at(0), Parcel::full(1));
+    assert!(queue.pop(at(100)).is_some());
+    assert_eq!(queue.discipline.red.idle_since, None);
+    assert!(queue.pop(at(1600)).is_some());
+    // 1500 bytes take 1.5 ms.
+    assert_eq!(queue.discipline.red.idle_since, Some(at(3100)));
+}
