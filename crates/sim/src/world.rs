@@ -18,9 +18,10 @@ use crate::observer::Observer;
 use crate::packet::{AckSlot, Acks, Body, Packet};
 use crate::pages::Pages;
 use crate::recorder::{NO_METER, Recorder};
-use crate::samples::{LINKS, PROBES, SERIES, Samples};
+use crate::samples::Samples;
 
 mod expect;
+mod planned;
 mod quick_start;
 mod relay;
 mod snoop;
@@ -416,109 +417,6 @@ impl<'a> World<'a> {
         self.delayed_ack_timers.set(now, index, or_never(ends.receiver_deadline()));
         if let Some(ack) = ack {
             self.acknowledge(now, index, ack);
-        }
-    }
-
-    /// The next planned thing happens.
-    #[inline(never)]
-    fn run_planned(&mut self, now: Time) {
-        match self.agenda.pop() {
-            Some(Planned::WarmUpEnds) => self.begin_measuring(now),
-            Some(Planned::Look(index)) => self.look_before_request(now, index),
-            Some(Planned::LookAtAgent(index)) => self.look_at_agent(now, index),
-            Some(Planned::Remind(index)) => self.remind(now, index),
-            Some(Planned::Start(index)) if now < self.flows[index as usize].stop => self.start(now, index),
-            Some(Planned::Stop(index)) => {
-                let flow: &mut Flow = &mut self.flows[index as usize];
-                if std::mem::take(&mut flow.running) && flow.completed.is_none() {
-                    self.recorder.event(now, EventKind::Stop, index, None, None, None);
-                }
-            }
-            Some(Planned::Change(index, number)) => self.change(now, index, number),
-            Some(Planned::Start(_)) | None => {}
-        }
-    }
-
-    /// Parameters of the controller of flow `index` change.
-    fn change(&mut self, now: Time, index: u32, number: u32) {
-        let change = &self.plan.flows[self.drawn[index as usize].of].changes[number as usize];
-        let flow: &mut Flow = &mut self.flows[index as usize];
-        let Some(ends) = flow.ends.as_mut().filter(|_| flow.running) else { return };
-        match ends.set_parameters(now, &change.parameters) {
-            Ok(()) => self.send(now, index),
-            Err(error) => self.failure = Some(Failure::Controller(error.to_string())),
-        }
-    }
-
-    /// Flow `index` starts.
-    fn start(&mut self, now: Time, index: u32) {
-        let i = index as usize;
-        if self.flows[i].ends.is_none() {
-            match self.ends(&self.drawn[i]) {
-                Ok(ends) => self.flows[i].ends = Some(ends),
-                Err(failure) => return self.failure = Some(failure),
-            }
-            self.flows[i].meter = self.recorder.meter();
-        }
-        let granted = self.grant(now, index);
-        let flow: &mut Flow = &mut self.flows[i];
-        flow.running = true;
-        flow.start = now;
-        if let Some(capture) = &mut self.capture {
-            capture.starts(now, index);
-        }
-        if let Some(ends) = &mut flow.ends {
-            ends.start(now, self.plan.flows[self.drawn[i].of].base_rtt, granted);
-        }
-        self.active.push(index);
-        self.recorder.event(now, EventKind::Start, index, None, None, None);
-        self.send(now, index);
-    }
-
-    /// One connection of many is complete: if its sender knows, its ends are given up. What is still on its way, such
-    /// as a copy of a segment, finds nobody.
-    #[inline(never)]
-    fn retire(&mut self, index: u32) {
-        let flow: &mut Flow = &mut self.flows[index as usize];
-        if flow.ends.as_ref().is_some_and(|ends| ends.in_flight() == 0 && ends.sender_deadline().is_none()) {
-            flow.running = false;
-            self.recorder.retire(self.plan, index, &self.drawn[index as usize], flow);
-            flow.ends = None;
-            self.look_at(index, Time::NEVER);
-            self.delayed_ack_timers.clear(index);
-        }
-    }
-
-    #[inline(never)]
-    fn begin_measuring(&mut self, now: Time) {
-        let (fabric, mut observer) = self.observed();
-        fabric.advance(now, &mut observer);
-        fabric.restart(now);
-        self.recorder.restart(now, self.plan, self.drawn, &self.flows);
-    }
-
-    #[inline(never)]
-    fn sample(&mut self, now: Time) {
-        if self.samples.take(LINKS, now) {
-            let (fabric, mut observer) = self.observed();
-            fabric.advance(now, &mut observer);
-            fabric.sample(now, &mut observer.recorder.tables.link_series);
-        }
-        let (series, probes) = (self.samples.take(SERIES, now), self.samples.take(PROBES, now));
-        if !series && !probes {
-            return;
-        }
-        // Put in order here: a million flows that start in any order would move each other a million times.
-        self.active.retain(|&index| self.flows[index as usize].sends());
-        self.active.sort_unstable();
-        for &index in &self.active {
-            let flow = &self.flows[index as usize];
-            if series {
-                self.recorder.sample_flow(now, index, flow);
-            }
-            if probes {
-                self.recorder.sample_probes(now, index, flow);
-            }
         }
     }
 
