@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the tests write and read files of their own")]
 
 mod flows;
+mod kinds;
 mod memory;
 mod network;
 mod wlans;

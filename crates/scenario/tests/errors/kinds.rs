@@ -1,0 +1,160 @@
+//! Errors in flows that are more than one TCP connection, or none.
+
+use super::*;
+
+#[test]
+fn tfrc_is_a_kind_of_its_own() {
+    let tfrc = |more: &str| dumbbell("cc = \"newreno\"", &format!("cc = \"tfrc\"\n{more}"));
+    assert_eq!(
+        tfrc("bytes = \"1MB\""),
+        "demo.toml, line 10: flows.0.bytes: is not for `tfrc`, which sends datagrams without end"
+    );
+    assert_eq!(
+        tfrc("kind = \"datagram\""),
+        "demo.toml, line 10: flows.0.kind: must be left out: `tfrc` is a kind of its own, datagrams at its own rate"
+    );
+    assert_eq!(
+        tfrc("packet_size = \"28B\""),
+        "demo.toml, line 10: flows.0.packet_size: `28B` is not from 29 to 65535 bytes"
+    );
+    assert_eq!(
+        tfrc("parameters = { smoth = true }"),
+        "demo.toml, line 10: flows.0.parameters: `tfrc` has no parameter `smoth`; did you mean `smooth`? (there are \
+         `history_discounting`, `smooth`)"
+    );
+}
+
+#[test]
+fn subflows_are_ways_of_connections_that_always_have_data() {
+    let with = |more: &str| flow(&format!("subflows = [{{ rtt = \"10ms\" }}, {{ rtt = \"20ms\" }}]\n{more}"));
+    assert_eq!(
+        with("rtt = \"40ms\""),
+        "demo.toml, line 11: flows.0.rtt: belongs to each of the `subflows`, as the flow has some"
+    );
+    assert_eq!(
+        with("bytes = \"1MB\""),
+        "demo.toml, line 11: flows.0.bytes: does not go with `subflows`: they are TCP connections that always have data"
+    );
+    assert_eq!(
+        flow("subflows = [{ rtt = \"10ms\" }, { from = \"a\" }]"),
+        "demo.toml, line 10: flows.0.subflows.1.from: belongs to scenarios with [[links]]; this one has a [path]"
+    );
+    assert_eq!(
+        flow("subflows = [{ name = \"a\" }, { name = \"a\" }]"),
+        "demo.toml, line 8: flows.0.name: two flows are named `newreno-0:a`: names must differ"
+    );
+}
+
+#[test]
+fn a_proxy_sends_on_one_tcp_connection_that_ends_where_it_stands() {
+    let proxy = |first: &str, second: &str| {
+        let link = |from, to| {
+            let keys = "rate = \"1mbit\"\ndelay = \"1ms\"\nqueue = \"9p\"\nreverse = {}";
+            format!("[[links]]\nfrom = \"{from}\"\nto = \"{to}\"\n{keys}\n")
+        };
+        let flow = |name, keys| format!("[[flows]]\ncc = \"newreno\"\nname = \"{name}\"\n{keys}\n");
+        let (links, flows) = (link("a", "b") + &link("b", "c"), flow("in", first) + &flow("out", second));
+        let text = format!("duration = \"10s\"\n{links}{flows}");
+        scenario::from_toml(&text, "demo.toml").and_then(|scenario| scenario.plan(&scenario::NoFiles))
+    };
+    let (first, out) = ("from = \"a\"\nto = \"b\"", "from = \"b\"\nto = \"c\"");
+    let relays = "relays = { flow = \"in\", buffer = \"64kB\" }";
+    let plan = proxy(first, &format!("{out}\n{relays}")).unwrap();
+    // 64000 bytes in segments of 1448.
+    assert_eq!(plan.flows[1].relays, Some(scenario::PlannedRelay { flow: 0, segments: 44 }));
+    for (first, second, message) in [
+        (
+            first,
+            "from = \"b\"\nto = \"c\"\nrelays = { flow = \"up\", buffer = \"1kB\" }",
+            "relays.flow: no flow above is named `up`",
+        ),
+        (
+            first,
+            "from = \"b\"\nto = \"c\"\nrelays = { flow = \"in\", buffer = \"1kB\" }",
+            "relays.buffer: `1kB` holds no segment of 1448 bytes",
+        ),
+        (
+            first,
+            "from = \"a\"\nto = \"c\"\nrelays = { flow = \"in\", buffer = \"64kB\" }",
+            "relays.flow: the proxy stands where `in` ends: the flow must leave from `b`",
+        ),
+        (
+            first,
+            "from = \"b\"\nto = \"c\"\nbytes = \"1MB\"\nrelays = { flow = \"in\", buffer = \"64kB\" }",
+            "bytes: does not go with `relays`: one TCP connection sends on what the other delivers",
+        ),
+        (
+            "from = \"a\"\nto = \"b\"\nbytes = \"1MB\"\nevery = \"1s\"",
+            "from = \"b\"\nto = \"c\"\nrelays = { flow = \"in\", buffer = \"64kB\" }",
+            "relays.flow: `in` is not one TCP connection",
+        ),
+        (
+            "from = \"a\"\nto = \"b\"\ntransport = { segment_size = \"1000B\" }",
+            "from = \"b\"\nto = \"c\"\nrelays = { flow = \"in\", buffer = \"64kB\" }",
+            "relays.flow: `in` has segments of 1000 bytes and the flow of 1448: both must have the same",
+        ),
+    ] {
+        let error = proxy(first, second).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("flows.1.{message}")), "{error}");
+    }
+}
+
+#[test]
+fn a_quick_start_asks_for_at_least_80_kilobits_in_a_syn() {
+    assert_eq!(
+        flow("quick_start = \"79kbit\""),
+        "demo.toml, line 10: flows.0.quick_start: `79kbit` is below 80kbit, the least that can be asked for"
+    );
+    assert_eq!(
+        flow("quick_start = \"1mbit\"\nkind = \"datagram\"\nsource = { rate = \"1mbit\" }"),
+        "demo.toml, line 10: flows.0.quick_start: belongs to flows of kind `tcp`, whose SYN asks"
+    );
+}
+
+#[test]
+fn a_recording_that_is_none_or_not_for_this_flow() {
+    let datagram = |source: &str| flow(&format!("kind = \"datagram\"\nsource = {source}"));
+    assert_eq!(
+        datagram("{ trace = \"missing.txt\" }"),
+        "demo.toml, line 11: flows.0.source: the trace `missing.txt` cannot be read: No such file or directory (os \
+         error 2)"
+    );
+    assert_eq!(
+        datagram("{ trace = \"call.txt\", rate = \"1mbit\" }"),
+        "demo.toml, line 11: flows.0.source: there is `rate` beside `trace`: a recording has its own times"
+    );
+    assert_eq!(
+        datagram("{ arrivals = \"poisson\" }"),
+        "demo.toml, line 11: flows.0.source: there is neither a `rate` nor a `trace`"
+    );
+    assert_eq!(
+        flow("source = { trace = \"call.txt\" }"),
+        "demo.toml, line 10: flows.0.source: a recording is for flows of kind `datagram`"
+    );
+    let directory = env!("CARGO_TARGET_TMPDIR");
+    std::fs::write(format!("{directory}/call.txt"), "0 160\n20 loud\n").unwrap();
+    let file = format!("{directory}/demo.toml");
+    let planned = |keys: &str| {
+        let text = format!("{DUMBBELL}kind = \"datagram\"\nsource = {{ trace = \"call.txt\" }}\n{keys}");
+        scenario::from_toml(&text, &file).unwrap().plan(&disk).unwrap_err().to_string()
+    };
+    assert_eq!(
+        planned(""),
+        format!(
+            "{file}, line 11: flows.0.source: the trace `call.txt`, line 2: `20 loud` is not a time in milliseconds \
+             and a size in bytes, like `40 1316`"
+        )
+    );
+    assert_eq!(
+        planned("packet_size = \"28B\"\n"),
+        format!("{file}, line 11: flows.0.source: datagrams of `28B` have no room for what `call.txt` holds")
+    );
+    std::fs::write(format!("{directory}/call.txt"), "0 10000000\n1 10000000\n").unwrap();
+    assert_eq!(
+        planned("packet_size = \"29B\"\n"),
+        format!(
+            "{file}, line 11: flows.0.source: the trace `call.txt` makes 20000000 datagrams; at most 10000000 are \
+             allowed"
+        )
+    );
+}
