@@ -19,7 +19,8 @@ from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import Report, file_name, notes, print_json, run_all, same_repetitions, show
 from ackclock.engines import Engine
 from ackclock.report import Page, calls, host, new_folder, notebook, number, write_json
-from ackclock.report.overview import HIGH, LOW, Overview, as_json, overview
+from ackclock.report.charts import as_json
+from ackclock.report.overview import HIGH, LOW, Overview, overview
 from ackclock.result import Run
 
 PLANE = "Delay and throughput: a point for each flow and repetition"

@@ -81,7 +81,7 @@ class Page:
         self._add("table", headings=headings, rows=styled)
 
     def charts(self, numbers: str, charts: Sequence[tuple[str, str]]) -> None:
-        """Interactive charts: the JSON that ``report.overview`` makes, and places in it with captions."""
+        """Interactive charts: the JSON that ``report.charts`` makes, and places in it with captions."""
         self._numbers = numbers
         for place, caption in charts:
             self._add("chart", place=place, caption=caption)
