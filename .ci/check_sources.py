@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what formatters do not: the length of every line, comments included, and the head of every file.
+"""Checks what formatters do not: how long lines and files are, comments included, and the head of every file.
 
 `make lint` runs it over the files under version control. It prints one line for each fault, and ends with
 status 1 if there is any.
@@ -14,6 +14,9 @@ import sys
 
 LONGEST = {".rs": 120, ".c": 120, ".h": 120, ".py": 110, ".pyi": 110, ".md": 120}
 """The longest line of each kind of file, in characters."""
+
+MOST_LINES = 500
+"""The most lines of a source file; documents and stubs, which describe a whole module, may have more."""
 
 TABLES = ("//! |", "/// |", "* |")
 """How a row of a table begins in a comment."""
@@ -47,9 +50,17 @@ def without_head(path: str, text: str) -> list[str]:
     return [] if has_head else [f"{path}:1: opens with no line about what the file is for ({wanted})"]
 
 
+def too_many_lines(path: str, text: str) -> list[str]:
+    """A sentence about a source file that has grown beyond one responsibility."""
+    lines = len(text.splitlines())
+    if pathlib.PurePath(path).suffix in (".md", ".pyi") or lines <= MOST_LINES:
+        return []
+    return [f"{path}:{MOST_LINES + 1}: {lines} lines, at most {MOST_LINES} are allowed"]
+
+
 def faults(path: str, text: str) -> list[str]:
     """All faults of one file."""
-    return too_long(path, text) + without_head(path, text)
+    return too_long(path, text) + too_many_lines(path, text) + without_head(path, text)
 
 
 def main() -> int:

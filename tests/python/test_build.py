@@ -53,6 +53,12 @@ def test_lines_that_are_too_long_are_found_and_tables_are_not(check_sources: Mod
     assert check_sources.faults("a.md", "e " * 70) == ["a.md:1: 140 characters, at most 120 are allowed"]
 
 
+def test_a_source_file_of_more_than_500_lines_is_found(check_sources: ModuleType) -> None:
+    assert check_sources.faults("a.rs", "//! a\n" * 500) == []
+    assert check_sources.faults("a.rs", "//! a\n" * 501) == ["a.rs:501: 501 lines, at most 500 are allowed"]
+    assert check_sources.faults("a.md", "a\n" * 501) == []
+
+
 def test_a_source_file_without_a_head_is_found(check_sources: ModuleType) -> None:
     for name in ("a.rs", "a.c", "a.py"):
         assert len(check_sources.faults(name, "x = 1\n")) == 1
