@@ -17,6 +17,24 @@ def pytest_configure():
             signal.signal(number, lambda *_: None)
 
 
+LONGEST = "test_wheel"
+"""This file's tests take minutes, most of them on one core, so they begin first."""
+LIVE = ("test_live", "test_replay_live", "test_shell")
+"""Tests of these use the kernel's TCP and devices of their own: one after the other, at the end."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Where several processes run the tests, each takes whole files: their fixtures are made once."""
+
+    def file(item):
+        return item.path.stem
+
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group("live" if file(item) in LIVE else file(item)))
+    items.sort(key=lambda item: (file(item) != LONGEST, file(item) in LIVE))
+
+
 @pytest.fixture
 def kernel(monkeypatch):
     """A simulator in place of the kernel: ``started`` counts its runs; it is interrupted after ``left``."""
