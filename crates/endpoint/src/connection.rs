@@ -75,9 +75,13 @@ impl Connection {
         let options = Arc::new(options);
         let random = Random::stream(0, "flow", 0);
         let mut sender = Sender::new(Arc::clone(&options), controller, Application::Interactive, random);
+        // When packets come within a tick is not known: the middle is never far.
+        let mut receiver = Receiver::new(&options, agreement.rtt);
+        sender.up_for(options.timer_tick / 2);
+        receiver.up_for(options.timer_tick / 2);
         sender.start(Time::from_nanos(now.as_nanos().saturating_sub(agreement.rtt.as_nanos())), agreement.rtt);
         Self {
-            receiver: Receiver::new(&options, agreement.rtt),
+            receiver,
             outgoing: Outgoing::new(size),
             incoming: Incoming::new(),
             persist: Persist::OFF,

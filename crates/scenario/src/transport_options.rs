@@ -13,6 +13,9 @@ use crate::resolve::{FlowError, LARGEST_PACKET, flow_error};
 /// A timeout below that would come again and again while nothing else happens.
 const SHORTEST_TIMEOUT: Span = Span::from_micros(1);
 
+/// No kernel looks at its timers more rarely.
+const LONGEST_TICK: Span = Span::from_secs(1);
+
 /// Headers of IPv4 and TCP with room for the options in use.
 const HEADERS: u64 = 60;
 
@@ -75,6 +78,8 @@ fn check_option(name: &str, options: &Options) -> Result<(), String> {
         }
         "ecn_beta" => (!(0.0..1.0).contains(&options.ecn_beta))
             .then(|| format!("`{}` is not from 0 to below 1", options.ecn_beta)),
+        "timer_tick" => (options.timer_tick > LONGEST_TICK)
+            .then(|| format!("`{}` is not from 0s to {LONGEST_TICK}", options.timer_tick)),
         "ack_every" => at_least_one(options.ack_every),
         "rto_min" | "rto_max" | "rto_initial" => {
             let Options { rto_min, rto_max, rto_initial, .. } = options;

@@ -3,25 +3,19 @@
 use std::collections::VecDeque;
 
 use prefetch_index::prefetch_index;
-use units::{Span, Time};
+use units::Time;
 
 /// Timers that are set and taken back with every other packet, and have few lengths. All timers of one length expire in
-/// the order in which they were set, so a queue for each length does what a heap would, at a fraction of the cost. One
-/// that is taken back stays in its queue until somebody looks: [`DelayedAckTimers::next`] may be too early, never too
-/// late.
+/// the order in which they were set, and so do those that wait for a tick. So a few lines, in each of which the timers
+/// are in order, do what a heap would, at a fraction of the cost. One that is taken back stays in its line until
+/// somebody looks: [`DelayedAckTimers::next`] may be too early, never too late.
 #[derive(Clone, Debug)]
 pub(crate) struct DelayedAckTimers {
-    lines: Vec<Line>,
+    /// Each in order; among them such as were taken back meanwhile.
+    lines: Vec<VecDeque<(Time, u32)>>,
     /// When the timer of each flow expires; [`Time::NEVER`] if it is not set.
     expires: Vec<Time>,
     next: Time,
-}
-
-/// The timers of one length, in order; among them such as were taken back meanwhile.
-#[derive(Clone, Debug)]
-struct Line {
-    length: Span,
-    timers: VecDeque<(Time, u32)>,
 }
 
 impl DelayedAckTimers {
@@ -36,27 +30,29 @@ impl DelayedAckTimers {
         self.next
     }
 
-    /// The timer of `flow`, which is set at `now`, expires at `at`; [`Time::NEVER`]: it is not set.
+    /// The timer of `flow` expires at `at`; [`Time::NEVER`]: it is not set.
     #[inline]
-    pub(crate) fn set(&mut self, now: Time, flow: u32, at: Time) {
+    pub(crate) fn set(&mut self, flow: u32, at: Time) {
         let expires = &mut self.expires[flow as usize];
         if *expires == at {
             return;
         }
         *expires = at;
         if at != Time::NEVER {
-            self.line_up(now, flow, at);
+            self.line_up(flow, at);
         }
     }
 
-    /// The timer of `flow` is the last of those of its length.
+    /// The timer of `flow` becomes the last of the first line where none expires later.
     #[inline(never)]
-    fn line_up(&mut self, now: Time, flow: u32, at: Time) {
+    fn line_up(&mut self, flow: u32, at: Time) {
         self.next = self.next.min(at);
-        let length = at.since(now);
-        let line = self.lines.iter().position(|line| line.length == length).unwrap_or_else(|| self.new_line(length));
-        let timers = &mut self.lines[line].timers;
-        debug_assert!(timers.back().is_none_or(|&(last, _)| last <= at), "timers of a line are in order");
+        let fits = |timers: &VecDeque<(Time, u32)>| timers.back().is_none_or(|&(last, _)| last <= at);
+        let line = self.lines.iter().position(fits).unwrap_or_else(|| {
+            self.lines.push(VecDeque::new());
+            self.lines.len() - 1
+        });
+        let timers = &mut self.lines[line];
         timers.push_back((at, flow));
         // Those that were taken back must not pile up.
         if timers.len() > 16 + 4 * self.expires.len() {
@@ -76,41 +72,31 @@ impl DelayedAckTimers {
         self.expires[flow as usize] = Time::NEVER;
     }
 
-    /// A line for timers of `length`: an empty one, so that flows with timers of ever new lengths need no more lines
-    /// than they have timers.
-    #[cold]
-    fn new_line(&mut self, length: Span) -> usize {
-        if let Some(empty) = self.lines.iter().position(|line| line.timers.is_empty()) {
-            self.lines[empty].length = length;
-            return empty;
-        }
-        self.lines.push(Line { length, timers: VecDeque::new() });
-        self.lines.len() - 1
-    }
-
     /// The flow whose timer expires at `now`, which is not set any more; `None`: no timer expires before the new
     /// [`next`](Self::next).
     pub(crate) fn due(&mut self, now: Time) -> Option<u32> {
         let expires = &mut self.expires;
         let mut first: Option<((Time, u32), usize)> = None;
-        for (index, line) in self.lines.iter_mut().enumerate() {
-            while line.timers.front().is_some_and(|&(at, flow)| expires[flow as usize] != at) {
-                line.timers.pop_front();
+        for (index, timers) in self.lines.iter_mut().enumerate() {
+            while timers.front().is_some_and(|&(at, flow)| expires[flow as usize] != at) {
+                timers.pop_front();
             }
-            if let Some(&timer) = line.timers.front() {
+            if let Some(&timer) = timers.front() {
                 first = Some(first.map_or((timer, index), |f| f.min((timer, index))));
             }
         }
         self.next = first.map_or(Time::NEVER, |((at, _), _)| at);
         let ((_, flow), line) = first.filter(|((at, _), _)| *at <= now)?;
         expires[flow as usize] = Time::NEVER;
-        self.lines[line].timers.pop_front();
+        self.lines[line].pop_front();
         Some(flow)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use units::Span;
+
     use super::*;
 
     proptest::proptest! {
@@ -140,7 +126,7 @@ mod tests {
                     // One that is set earlier than it was is set anew.
                     Some(length) => *entry = (*entry).min(now + lengths[length]),
                 }
-                delayed_ack_timers.set(now, flow, *entry);
+                delayed_ack_timers.set(flow, *entry);
                 proptest::prop_assert!(delayed_ack_timers.next() <= model.into_iter().min().unwrap());
             }
         }

@@ -15,11 +15,20 @@ use units::{Ecn, Random, Rate, Span, Time};
 use crate::lines::Lines;
 use crate::packet::{AckSlot, Acks, Body, Packet};
 
+/// Longer than the timer wheel takes to turn.
+const MOST_UP: Span = Span::from_secs(1000);
+
 /// Sender and receiver of one flow. Boxed: flows lie apart in memory, and a table of them stays small.
 pub(crate) enum Ends {
     Tcp { sender: Box<Lines<Sender>>, receiver: Box<Lines<Receiver>> },
     Datagram { source: Box<DatagramSource>, sink: DatagramSink, echo: bool },
     Tfrc { source: Box<TfrcSource>, sink: Box<TfrcSink>, codepoint: Ecn },
+}
+
+/// How long the hosts had been up at the start of the run: their timers wait for ticks of the same clock, as where one
+/// machine has both ends of all flows, which so is where the run begins between two of its ticks.
+fn uptime(seed: u64) -> Span {
+    MOST_UP.scale(Random::stream(seed, "uptime", 0).uniform())
 }
 
 /// The ACK that leaves `receiver` now, if one does, put among `acks`, with its size.
@@ -91,10 +100,15 @@ impl Ends {
                     (None, Some(bytes)) => Application::Finite(bytes),
                     (None, None) => Application::Greedy,
                 };
-                Self::Tcp {
-                    receiver: Box::new(Lines::new(Receiver::new(&options, plan.base_rtt))),
-                    sender: Box::new(Lines::new(Sender::new(options, controller, application, random))),
+                let mut receiver = Receiver::new(&options, plan.base_rtt);
+                let ticks = !options.timer_tick.is_zero();
+                let mut sender = Sender::new(options, controller, application, random);
+                if ticks {
+                    let uptime = uptime(seed);
+                    sender.up_for(uptime);
+                    receiver.up_for(uptime);
                 }
+                Self::Tcp { receiver: Box::new(Lines::new(receiver)), sender: Box::new(Lines::new(sender)) }
             }
             Kind::Datagram { .. } | Kind::Tfrc { .. } => {
                 let echo = matches!(plan.kind, Kind::Datagram { echo: true, .. });

@@ -302,7 +302,7 @@ impl<'a> World<'a> {
         }
         let ack = ends.on_data(now, data, congestion, &mut self.acks);
         let deadline = or_never(ends.receiver_deadline());
-        self.delayed_ack_timers.set(now, packet.flow, deadline);
+        self.delayed_ack_timers.set(packet.flow, deadline);
         self.quiet_until = self.quiet_until.min(deadline);
         if flow.total.is_some() {
             self.note_completion(now, packet.flow);
@@ -414,7 +414,7 @@ impl<'a> World<'a> {
         let Some(index) = self.delayed_ack_timers.due(now) else { return };
         let Some(ends) = &mut self.flows[index as usize].ends else { return };
         let ack = ends.on_receiver_timeout(now, &mut self.acks);
-        self.delayed_ack_timers.set(now, index, or_never(ends.receiver_deadline()));
+        self.delayed_ack_timers.set(index, or_never(ends.receiver_deadline()));
         if let Some(ack) = ack {
             self.acknowledge(now, index, ack);
         }

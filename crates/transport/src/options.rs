@@ -83,6 +83,11 @@ pub struct Options {
     pub min_rtt_window: Span,
     /// The clock of the timestamp option.
     pub timestamp_tick: Span,
+    /// The tick of the timers of retransmission, of tail loss probes, of RACK and of delayed ACKs (in Linux 1 /
+    /// CONFIG_HZ): a wait counts in whole ticks, from the last tick before it began on, and ends one tick later; from
+    /// 63 ticks on with every eighth tick, from 504 on with every 64th (the timer wheel of Linux). Probes and RACK wait
+    /// 2 ms more. 0 is exact.
+    pub timer_tick: Span,
     /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675); at most
     /// [`MAX_THRESHOLD`].
     pub duplicate_threshold: u32,
@@ -240,6 +245,7 @@ pub fn linux() -> Options {
         clock_tick: Span::ZERO,
         min_rtt_window: Span::from_secs(300),
         timestamp_tick: Span::from_millis(1),
+        timer_tick: Span::ZERO,
         duplicate_threshold: 3,
         reordering_adapts: true,
         forward_acknowledgment: false,

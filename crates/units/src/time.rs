@@ -98,6 +98,12 @@ impl Span {
         self.0 as f64 / 1e9
     }
 
+    /// The shortest span of whole ticks that is no shorter than this one; this one itself for an exact clock (tick 0).
+    #[must_use]
+    pub const fn ceil_to(self, tick: Self) -> Self {
+        if tick.0 == 0 { self } else { Self(self.0.div_ceil(tick.0).saturating_mul(tick.0)) }
+    }
+
     /// Whether the span is empty.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -275,6 +281,10 @@ mod tests {
         let now = Time::from_nanos(12_345_678);
         assert_eq!(now.floor_to(Span::from_millis(1)), Time::from_nanos(12_000_000));
         assert_eq!(now.floor_to(Span::ZERO), now);
+        let span = Span::from_micros(12_001);
+        assert_eq!(span.ceil_to(Span::from_millis(4)), Span::from_millis(16));
+        assert_eq!(span.ceil_to(Span::ZERO), span);
+        assert_eq!(Span::from_millis(12).ceil_to(Span::from_millis(4)), Span::from_millis(12));
     }
 
     proptest::proptest! {

@@ -104,6 +104,11 @@ fn an_unknown_profile_or_option() {
         }
     }
     accepted("transport = { rto_initial = \"1us\", rto_min = \"1us\", rto_max = \"1us\" }");
+    assert_eq!(
+        flow("transport = { timer_tick = \"1.001s\" }"),
+        "demo.toml, line 10: flows.0.transport.timer_tick: `1.001s` is not from 0s to 1s"
+    );
+    accepted("transport = { timer_tick = \"10ms\" }");
     let sack = "needs selective acknowledgements: `sack` is false";
     for transport in ["profile = \"real-1992\"\ntransport = {", "profile = \"linux\"\ntransport = { sack = false,"] {
         assert_eq!(

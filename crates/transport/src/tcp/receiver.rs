@@ -7,6 +7,7 @@ use units::{Bytes, Span, Time};
 
 use crate::segment::{Acknowledgement, Data, SackBlocks};
 use crate::tcp::ranges::Ranges;
+use crate::tcp::ticks::Ticks;
 use crate::{EcnMode, Options};
 
 /// ACKs of out-of-order data that leave at once after each advance, before SACK compression begins (Linux:
@@ -59,6 +60,7 @@ pub struct Receiver {
     echo: Time,
     /// Until when the next ACK may wait, for whatever it waits; [`Time::NEVER`] if none does.
     deadline: Time,
+    /// How long an ACK is delayed, in whole ticks.
     timeout: Span,
     /// Not beside `echo`: read as one, two numbers that were just written one by one would be waited for.
     one_way_delay: Span,
@@ -93,6 +95,9 @@ pub struct Receiver {
     /// When data arrived last, and the pause after which ACKs are quick again.
     arrived_at: Time,
     pause: Span,
+    ticks: Ticks,
+    /// `deadline` is when the timer expires; else it is when that of an ACK in order is due, which waits for a tick.
+    on_tick: bool,
 }
 
 /// What a receiver knows of segments out of order.
@@ -142,7 +147,9 @@ impl Receiver {
             echo: Time::NEVER,
             one_way_delay: Span::ZERO,
             deadline: Time::NEVER,
-            timeout: options.delayed_ack_timeout,
+            timeout: options.delayed_ack_timeout.ceil_to(options.timer_tick),
+            ticks: Ticks::of(options.timer_tick),
+            on_tick: false,
             holes: None,
             short: None,
             segment_size: options.segment_size.get() as u32,
@@ -166,6 +173,11 @@ impl Receiver {
             pause: base_rtt + (base_rtt * 2).max(TIMEOUT_MARGIN),
             compression: if options.sack { options.sack_compression.min(base_rtt / 20) } else { Span::ZERO },
         }
+    }
+
+    /// The clock whose ticks timers wait for has run for `uptime` at the start of the run.
+    pub fn up_for(&mut self, uptime: Span) {
+        self.ticks = self.ticks.up_for(uptime);
     }
 
     /// A data segment arrived; `congestion` says that the path marked it (CE). Afterwards poll what to transmit.
@@ -250,7 +262,7 @@ impl Receiver {
             self.quick_acks = self.quick_acks.saturating_sub(1);
             self.due = true;
         } else if self.deadline == Time::NEVER {
-            self.deadline = now + self.timeout;
+            (self.deadline, self.on_tick) = (now + self.timeout, false);
         }
     }
 
@@ -293,7 +305,10 @@ impl Receiver {
             self.due = true;
         } else {
             self.compressed += 1;
-            self.deadline = self.deadline.min(now + self.compression);
+            let at = now + self.compression;
+            if at < self.deadline {
+                (self.deadline, self.on_tick) = (at, true);
+            }
         }
     }
 
@@ -415,8 +430,13 @@ impl Receiver {
         (self.deadline != Time::NEVER).then_some(self.deadline)
     }
 
-    /// An ACK that waited is due.
+    /// An ACK that waited is due, or waits for the tick at which its timer expires.
     pub fn on_timeout(&mut self, now: Time) {
+        if self.deadline <= now && !self.on_tick {
+            let set_at = Time::ZERO + self.deadline.since(Time::ZERO + self.timeout);
+            self.deadline = self.ticks.expiry(set_at, self.timeout);
+            self.on_tick = true;
+        }
         self.due |= self.deadline <= now;
     }
 

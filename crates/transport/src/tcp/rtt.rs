@@ -91,15 +91,26 @@ impl RttEstimator {
         self.has_sample
     }
 
-    /// The retransmission timeout, back-off included.
+    /// The retransmission timeout in whole ticks, back-off included, which doubles these.
     pub(crate) fn timeout(&self, options: &Options) -> Span {
-        let base = if self.has_sample {
+        let base = self.exact_timeout(options).ceil_to(options.timer_tick);
+        base.saturating_mul(1 << self.backoff.min(16)).min(options.rto_max)
+    }
+
+    /// The same for a timer, which rounds up to whole ticks by itself once it is due.
+    #[inline]
+    pub(crate) fn timer(&self, options: &Options) -> Span {
+        if self.backoff > 0 { self.timeout(options) } else { self.exact_timeout(options).min(options.rto_max) }
+    }
+
+    #[inline]
+    fn exact_timeout(&self, options: &Options) -> Span {
+        if self.has_sample {
             let variance = (self.variation * 4).max(options.rto_variance_min);
             (self.smoothed + variance + options.rto_slack).max(options.rto_min)
         } else {
             options.rto_initial
-        };
-        base.saturating_mul(1 << self.backoff.min(16)).min(options.rto_max)
+        }
     }
 
     /// Doubles the timeout (RFC 6298, 5.5).
@@ -160,6 +171,17 @@ mod tests {
         // RTTVAR = 3/4 * 62.5 + 1/4 * 12.5 = 50; SRTT = 7/8 * 112.5 + 1/8 * 100 = 110.9375
         rtt.sample(MS(100));
         assert_eq!(rtt.timeout(&options), Span::from_nanos(310_937_500), "a sample ends the back-off");
+    }
+
+    // net/ipv4/tcp_timer.c, tcp_retransmit_timer: icsk_rto, in jiffies, is shifted.
+    #[test]
+    fn whole_ticks_double() {
+        let mut rtt = RttEstimator::new();
+        let options = Options { timer_tick: MS(4), ..linux() };
+        rtt.sample(MS(41));
+        assert_eq!((rtt.timeout(&options), rtt.timer(&options)), (MS(244), MS(241)), "61 ticks");
+        rtt.back_off();
+        assert_eq!((rtt.timeout(&options), rtt.timer(&options)), (MS(488), MS(488)), "not 121, which are 482 ms");
     }
 
     #[test]

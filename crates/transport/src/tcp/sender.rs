@@ -29,6 +29,7 @@ use super::reordering::Reordering;
 use super::rtt::{DelayedAckDetector, RttEstimator, on_clock};
 use super::scoreboard::Scoreboard;
 use super::tail_probe::TailProbe;
+use super::ticks::Ticks;
 use super::timers::{Causes, Timers};
 use super::usage::Usage;
 use crate::application::{Application, Backlog};
@@ -36,8 +37,9 @@ use crate::counters::SenderCounters;
 use crate::segment::Data;
 use crate::{EcnMode, Options};
 
-/// The least wait before a probe (RFC 8985 leaves it open; Linux waits two timer ticks).
-const PROBE_MIN: Span = Span::from_millis(2);
+/// The least wait before a probe (RFC 8985 leaves it open). Where timers tick, it is added to the wait of a probe and
+/// of RACK's timer (in Linux since 6.7 TCP_TIMEOUT_MIN_US).
+const TIMER_MIN: Span = Span::from_millis(2);
 /// What a receiver may delay the ACK of a lone segment by (RFC 8985, section 7.2, TLP.max_ack_delay).
 const WORST_DELAYED_ACK: Span = Span::from_millis(200);
 
@@ -115,6 +117,7 @@ pub struct Sender {
     reordering: Reordering,
     counters: Rare,
     random: Random,
+    ticks: Ticks,
 }
 
 impl Sender {
@@ -132,6 +135,7 @@ impl Sender {
             options.rack = false;
             options.tail_loss_probe = false;
         }
+        let ticks = Ticks::of(options.timer_tick);
         let wants = controller.wants();
         let mut board = Scoreboard::default();
         if wants.segments.any() {
@@ -174,9 +178,15 @@ impl Sender {
             duplicates: 0,
             counters: Rare::default(),
             random,
+            ticks,
             controller,
             options,
         }
+    }
+
+    /// The clock whose ticks timers wait for has run for `uptime` at the start of the run.
+    pub fn up_for(&mut self, uptime: Span) {
+        self.ticks = self.ticks.up_for(uptime);
     }
 
     /// Opens the connection over a path of `base_rtt`: from now on [`poll_transmit`](Self::poll_transmit) yields
@@ -292,27 +302,27 @@ impl Sender {
             self.timers.disarm();
             return;
         }
-        let timeout = self.rtt.timeout(&self.options);
-        let oldest = self.timeout_of_oldest(now, timeout);
+        let timeout = self.rtt.timer(&self.options);
         let may_probe = self.options.tail_loss_probe && !self.recovery.is_repairing() && self.board.sacked_count() == 0;
         if !may_probe {
+            let oldest = || timeout_of_oldest(&self.board, now, self.rtt.timeout(&self.options));
             return self.timers.set_without_probe(causes, now, timeout, oldest);
         }
         let mut wait = if self.rtt.has_sample() { self.rtt.smoothed * 2 } else { timeout };
         if self.board.outstanding() == 1 {
             wait += WORST_DELAYED_ACK;
+        } else if !self.ticks.are_exact() {
+            wait += TIMER_MIN;
         }
-        let bound = match causes.new {
-            false => now + timeout,
-            true if oldest > now => oldest,
-            true => Time::NEVER,
-        };
-        self.timers.set_probe(now, wait.max(PROBE_MIN), bound);
-    }
-
-    /// When the retransmission timer of the oldest segment expires, `timeout` after it was sent last.
-    fn timeout_of_oldest(&self, now: Time, timeout: Span) -> Time {
-        self.board.sent_at(self.board.first()).unwrap_or(now) + timeout
+        let mut at = now + wait.max(TIMER_MIN);
+        let bound = if causes.new { timeout_of_oldest(&self.board, now, timeout) } else { now + timeout };
+        if bound < at {
+            let bound = bound + (self.rtt.timeout(&self.options) - timeout);
+            if bound > now {
+                at = at.min(bound);
+            }
+        }
+        self.timers.set_probe(now, at);
     }
 
     /// When to call [`on_timeout`](Self::on_timeout), at the latest. Valid once nothing more leaves.
@@ -386,4 +396,9 @@ impl Sender {
     pub fn round_trip_times(&self) -> Option<[Span; 3]> {
         (self.rtt.minimum != Span::MAX).then_some([self.rtt.latest, self.rtt.smoothed, self.rtt.minimum])
     }
+}
+
+/// When the retransmission timer of the oldest segment on `board` expires, `timeout` after it was sent last.
+fn timeout_of_oldest(board: &Scoreboard, now: Time, timeout: Span) -> Time {
+    board.sent_at(board.first()).unwrap_or(now) + timeout
 }

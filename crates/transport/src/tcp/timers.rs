@@ -2,6 +2,8 @@
 
 use units::{Span, Time};
 
+use super::ticks::Ticks;
+
 /// What the retransmission timer does when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -21,18 +23,31 @@ pub(super) struct Causes {
 }
 
 /// The deadlines of a sender; [`Time::NEVER`] where a timer does not run.
+///
+/// Nearly every ACK sets the timer, which hardly ever expires: at which tick it does is found out when it is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
     at: Time,
+    /// When that was set.
+    set_at: Time,
     /// When the oldest suspect is lost unless an ACK for it arrives (RACK).
     reordering_at: Time,
     kind: Kind,
+    /// `at` is the tick at which the timer expires, no longer when it is due.
+    on_tick: bool,
     stale: Causes,
 }
 
 impl Default for Timers {
     fn default() -> Self {
-        Self { at: Time::NEVER, reordering_at: Time::NEVER, kind: Kind::Retransmission, stale: Causes::default() }
+        Self {
+            at: Time::NEVER,
+            set_at: Time::NEVER,
+            reordering_at: Time::NEVER,
+            kind: Kind::Retransmission,
+            on_tick: false,
+            stale: Causes::default(),
+        }
     }
 }
 
@@ -63,24 +78,31 @@ impl Timers {
         (causes != Causes::default()).then_some(causes)
     }
 
-    /// The probe leaves at the earliest of `wait` from `now` and `bound`.
-    pub(super) fn set_probe(&mut self, now: Time, wait: Span, bound: Time) {
-        (self.at, self.kind) = ((now + wait).min(bound), Kind::TailLossProbe);
+    /// The probe, set at `now`, is due at `at`.
+    pub(super) fn set_probe(&mut self, now: Time, at: Time) {
+        (self.at, self.set_at, self.kind, self.on_tick) = (at, now, Kind::TailLossProbe, false);
     }
 
-    /// The retransmission timer is due at `at`, whatever called for setting it.
-    pub(super) fn set_timeout(&mut self, at: Time) {
-        *self = Self { at, kind: Kind::Retransmission, stale: Causes::default(), ..*self };
+    /// The retransmission timer, set at `now`, is due at `at`, whatever called for setting it.
+    pub(super) fn set_timeout(&mut self, now: Time, at: Time) {
+        let (kind, stale) = (Kind::Retransmission, Causes::default());
+        *self = Self { at, set_at: now, kind, on_tick: false, stale, ..*self };
     }
 
     /// No probe may leave: sets the retransmission timer. It gets its full time from `now` on, but after a probe
     /// timer it is that of the oldest segment (RFC 6298, 5.1: new data do not restart it), due at `oldest`.
-    pub(super) fn set_without_probe(&mut self, causes: Causes, now: Time, timeout: Span, oldest: Time) {
+    pub(super) fn set_without_probe(
+        &mut self,
+        causes: Causes,
+        now: Time,
+        timeout: Span,
+        oldest: impl FnOnce() -> Time,
+    ) {
         let probing = self.at != Time::NEVER && self.kind == Kind::TailLossProbe;
         if causes.restart || self.at == Time::NEVER || (causes.advance && !probing) {
-            self.set_timeout(now + timeout);
+            self.set_timeout(now, now + timeout);
         } else if probing {
-            self.set_timeout(oldest.max(now));
+            self.set_timeout(now, oldest().max(now));
         }
     }
 
@@ -104,8 +126,12 @@ impl Timers {
     }
 
     /// What the other timer is to do, if it has expired. It is to be set anew afterwards; that of a probe stops
-    /// until the probe has left.
-    pub(super) fn take_expired(&mut self, now: Time) -> Option<Kind> {
+    /// until the probe has left. A timer that is due waits for its tick.
+    pub(super) fn take_expired(&mut self, now: Time, ticks: Ticks) -> Option<Kind> {
+        if self.at <= now && !self.on_tick {
+            self.at = ticks.expiry(self.set_at, self.at.since(self.set_at));
+            self.on_tick = true;
+        }
         if self.at > now {
             return None;
         }

@@ -43,6 +43,7 @@ pub(crate) fn plain() -> Options {
         quick_acks: 0,
         quick_acks_again: 0,
         sack_compression: Span::ZERO,
+        timer_tick: Span::ZERO,
         ..linux()
     }
 }
@@ -203,6 +204,12 @@ impl SenderScript {
         for end in ends {
             self.arrives(ack(cumulative).sack(start, end));
         }
+        self
+    }
+
+    /// The clock of the host has run for `uptime` at 0 ms.
+    pub(crate) fn up_for(&mut self, uptime: Span) -> &mut Self {
+        self.sender.up_for(uptime);
         self
     }
 
@@ -403,8 +410,7 @@ impl ReceiverScript {
     /// Time passes to `ms`.
     #[track_caller]
     pub(crate) fn at(&mut self, ms: u64) -> &mut Self {
-        let due = self.receiver.poll_timeout().filter(|&due| due <= at(ms));
-        if let Some(due) = due {
+        if let Some(due) = self.receiver.poll_timeout().filter(|&due| due <= at(ms)) {
             self.now = due;
             self.act("the timer expires");
             self.receiver.on_timeout(due);

@@ -13,5 +13,6 @@ mod reordering;
 mod sending;
 mod signals;
 mod tahoe;
+mod ticks;
 mod timeouts;
 mod wanted;

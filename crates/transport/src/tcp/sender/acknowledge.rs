@@ -4,7 +4,7 @@
 use control::{Ack, Counting, RateSample, RttSample, SentState};
 use units::{Span, Time};
 
-use super::Sender;
+use super::{Sender, TIMER_MIN};
 use crate::journal::{Event, Journal};
 use crate::segment::Acknowledgement;
 use crate::tcp::forward_rto::{Evidence, Verdict};
@@ -286,9 +286,19 @@ impl Sender {
         let evidence = self.recovery.is_repairing() || self.board.sacked_count() >= self.reordering.threshold;
         let window = self.reordering.window(evidence, self.rtt.shortest(), self.rtt.smoothed);
         let (lost, again, next) = self.board.detect_by_time(now, window);
-        self.timers.set_reordering(next);
+        self.timers.set_reordering(next.map(|due| self.reordering_expiry(now, due)));
         self.lost_again = again;
         lost
+    }
+
+    /// When the timer of RACK expires that is set at `now` for `due`: no later than that of a retransmission.
+    #[inline(never)]
+    fn reordering_expiry(&self, now: Time, due: Time) -> Time {
+        if self.ticks.are_exact() {
+            return due;
+        }
+        let wait = due.since(now) + TIMER_MIN;
+        self.ticks.expiry(now, wait.min(self.rtt.timeout(&self.options)))
     }
 
     /// Reports to a controller that asks for it what became of segments, delivered ones first.

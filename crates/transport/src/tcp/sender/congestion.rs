@@ -4,7 +4,7 @@ use control::Loss;
 use units::Time;
 
 use super::transmit::{How, Leaving};
-use super::{Blocked, Sender};
+use super::{Blocked, Sender, timeout_of_oldest};
 use crate::journal::{Event, Journal};
 use crate::tcp::prr::Prr;
 use crate::tcp::recovery::Phase;
@@ -26,11 +26,11 @@ impl Sender {
             self.wake_at = Time::NEVER;
             self.notify(now, |controller, cx| controller.on_timer(cx));
         }
-        match self.timers.take_expired(now) {
+        match self.timers.take_expired(now, self.ticks) {
             // One probe at a time: then it is the turn of the oldest segment's timeout.
             Some(Kind::TailLossProbe) if self.probe.is_in_flight() => {
-                let due = self.timeout_of_oldest(now, self.rtt.timeout(&self.options));
-                self.timers.set_timeout(due.max(now));
+                let due = timeout_of_oldest(&self.board, now, self.rtt.timeout(&self.options));
+                self.timers.set_timeout(now, due.max(now));
             }
             Some(Kind::TailLossProbe) => self.probe.expire(),
             Some(Kind::Retransmission) => self.on_retransmission_timeout(now, journal),

@@ -19,9 +19,13 @@ impl Sender {
         }
     }
 
-    /// The flow sends again after `idle`, longer than `timeout`.
+    /// The flow sends again after `idle`, perhaps longer than the timeout.
     #[inline(never)]
-    pub(super) fn restart_after(&mut self, now: Time, idle: Span, timeout: Span) {
+    pub(super) fn restart_after(&mut self, now: Time, idle: Span) {
+        let timeout = self.rtt.timeout(&self.options);
+        if idle <= timeout {
+            return;
+        }
         let restart = match self.options.idle_restart {
             IdleRestart::Rfc5681 => None,
             // Such a controller minds its window by itself.

@@ -255,13 +255,14 @@ prop_compose! {
         (receive_window, initial_window) in (prop_oneof![2u32..20, Just(1000)], 1u32..20),
         (duplicate_threshold, quick_acks, compression) in (1u32..6, 0u32..8, 0u64..3),
         clock_tick in prop_oneof![Just(Span::ZERO), Just(Span::from_millis(1)), Just(Span::from_millis(500))],
+        timer_tick in prop_oneof![Just(Span::ZERO), Just(Span::from_millis(4)), Just(Span::from_millis(500))],
     ) -> Options {
         let [sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, slow_start_restart, ..] = switches;
         let [.., fast_recovery, forward_acknowledgment] = switches;
         Options {
             segment_size: Bytes::new(SEGMENT), sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, ecn,
             slow_start_restart, fast_recovery, forward_acknowledgment, counting, reduction, retransmits, ack_every,
-            receive_window, initial_window, duplicate_threshold, quick_acks, clock_tick,
+            receive_window, initial_window, duplicate_threshold, quick_acks, clock_tick, timer_tick,
             sack_compression: Span::from_millis(compression),
             rto_max: Span::from_secs(4),
             ..linux()

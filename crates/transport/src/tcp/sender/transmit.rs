@@ -146,9 +146,8 @@ impl Sender {
     fn send_new(&mut self, now: Time) -> Leaving {
         if self.board.outstanding() == 0 {
             let idle = now.since(self.last_sent_at);
-            let timeout = self.rtt.timeout(&self.options);
-            if self.options.slow_start_restart && idle > timeout {
-                self.restart_after(now, idle, timeout);
+            if self.options.slow_start_restart && idle > self.rtt.timer(&self.options) {
+                self.restart_after(now, idle);
             }
             if self.wants.transmit_start {
                 self.notify(now, |controller, cx| controller.on_transmit_start(cx, idle));
@@ -192,7 +191,7 @@ impl Sender {
         };
         self.probe.on_sent(self.board.next(), repeated);
         // Then the retransmission timer runs (RFC 8985, section 7.3).
-        self.timers.set_timeout(now + self.rtt.timeout(&self.options));
+        self.timers.set_timeout(now, now + self.rtt.timer(&self.options));
         Some(leaving)
     }
 
