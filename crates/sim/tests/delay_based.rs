@@ -137,3 +137,20 @@ fn hd_coexists_with_loss_based_flows_where_other_delay_based_ones_starve() {
     assert!((0.3..0.5).contains(&hd), "{hd}");
     assert!(pert < hd / 3.0, "{pert} beside {hd}");
 }
+
+#[test]
+fn copa_alone_fills_a_path_whatever_its_rate() {
+    for (rate, rtt) in [("10mbit", "40ms"), ("100mbit", "40ms"), ("200mbit", "20ms"), ("500mbit", "20ms")] {
+        let tables = run(&format!(
+            r#"
+            duration = "20s"
+            warmup = "5s"
+            path = {{ rate = "{rate}", rtt = "{rtt}", queue = "1bdp" }}
+            flows = [{{ cc = "copa" }}]
+            record = {{ flow_series = "off", probes = "off", link_series = "off", events = false }}
+            "#
+        ));
+        let utilization = tables.links[0].utilization;
+        assert!(utilization > 0.95, "{rate}, {rtt}: {utilization}");
+    }
+}
