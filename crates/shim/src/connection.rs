@@ -11,6 +11,7 @@ pub(crate) const INFINITE: u32 = 0x7fff_ffff;
 #[repr(u8)]
 pub(crate) enum State {
     Open = 0,
+    Disorder = 1,
     Reduced = 2,
     Recovery = 3,
     Loss = 4,

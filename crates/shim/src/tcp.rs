@@ -8,6 +8,8 @@
 //! | [`on_ecn`](Controller::on_ecn) | ssthresh, set_state(CWR) |
 //! | [`on_recovered`](Controller::on_recovered) | set_state(Open), cwnd_event(COMPLETE_CWR); after CWR in the other order |
 //! | [`on_timeout`](Controller::on_timeout) | the first of a row: ssthresh, cwnd_event(LOSS); always set_state(Loss) |
+//! | an ACK that leaves what is above the cumulative point delivered or missing | set_state(Disorder), before cong_avoid |
+//! | one that does not any more | set_state(Open), before cong_avoid |
 //! | an ACK of all that was outstanding at the timeout | set_state(Open), before cong_avoid |
 //! | [`on_spurious`](Controller::on_spurious) | undo_cwnd, set_state(Open) |
 //! | [`on_idle_restart`](Controller::on_idle_restart) | cwnd_event(CWND_RESTART) |
@@ -21,7 +23,7 @@
 //!   business of the simulator's transport, which aims at `snd_ssthresh`; `snd_cwnd` is what is in flight
 //!   meanwhile, at most what it was.
 //! - The ACK that ends recovery does not grow the window. After idle time the window is the initial one at once.
-//! - The state Disorder, min_tso_segs and sndbuf_expand do not occur.
+//! - min_tso_segs and sndbuf_expand do not occur.
 //! - Of what is in flight, `sacked_out` is all that has left the network; `lost_out` is 0 but at a timeout.
 //!   `rack.end_seq` is exact at the end of a round.
 //! - A window above ten million segments counts as that (`snd_cwnd_clamp` is as good as infinite in the kernel).
@@ -172,6 +174,15 @@ impl Kernel {
         self.flow.connection_mut().tp.snd_ssthresh = threshold;
     }
 
+    /// Where nothing is reduced: whether something is missing below what has arrived, or sent twice.
+    fn follow_disorder(&mut self, cx: &mut Context<'_>) {
+        let tp = self.flow.connection().tp;
+        let next = if tp.sacked_out + tp.retrans_out > 0 { State::Disorder } else { State::Open };
+        if matches!(self.state, State::Open | State::Disorder) && self.state != next {
+            self.set_state(cx, next);
+        }
+    }
+
     fn end_reduction(&mut self, cx: &mut Context<'_>) {
         let recovery = self.state == State::Recovery;
         if recovery {
@@ -221,7 +232,7 @@ impl Controller for Kernel {
             // A stack without fast recovery, which the kernel is not: there repair goes on, but the reduction is over.
             State::Reduced | State::Recovery if !self.flow.library().controls_all() => self.end_reduction(cx),
             State::Loss if ack.acknowledged_to >= self.loss_end => self.set_state(cx, State::Open),
-            _ => {}
+            _ => self.follow_disorder(cx),
         }
         if self.flow.library().controls_all() {
             self.cong_control(cx, ack, flags);
@@ -235,6 +246,7 @@ impl Controller for Kernel {
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let flags = self.signals(cx, ack);
+        self.follow_disorder(cx);
         if self.flow.library().controls_all() {
             self.cong_control(cx, ack, flags);
         } else if self.is_reducing() {
@@ -262,7 +274,7 @@ impl Controller for Kernel {
         match self.state {
             State::Reduced | State::Recovery => self.end_reduction(cx),
             State::Loss => self.set_state(cx, State::Open),
-            State::Open => {}
+            State::Open | State::Disorder => {}
         }
     }
 
@@ -273,7 +285,7 @@ impl Controller for Kernel {
         if !loss.again {
             self.begin_reduction(cx, true);
             self.flow.cwnd_event(cx.random, Event::Loss as u32);
-        } else if self.state == State::Open {
+        } else if matches!(self.state, State::Open | State::Disorder) {
             // A stack without fast recovery has left the reduction while its repair goes on; the kernel has not.
             self.flow.connection_mut().state = State::Recovery as u8;
         }

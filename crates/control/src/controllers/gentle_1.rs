@@ -305,7 +305,7 @@ impl Controller for Gentle {
     leave_to_bounded!(bounded);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.bounded.meter.observe(ack);
+        self.bounded.observe(ack, true);
         if !ack.window_limited {
             return;
         }

@@ -18,8 +18,8 @@
 //!
 //! With `arithmetic = "linux"` it is Linux's module, in whole segments and microseconds, but for: the window after a
 //! timeout, which is the transport's; a timeout, which begins a round trip of measurement here and in Linux leaves the
-//! one under way; disorder without a loss, which begins one in Linux and not here. A stack that counts ACKs has the
-//! module of that time: in fast mode it counts the segments that an ACK covers, in slow mode ACKs.
+//! one under way. Where disorder ends without a loss, measurement begins anew as there. A stack that counts ACKs has
+//! the module of that time: in fast mode it counts the segments that an ACK covers, in slow mode ACKs.
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
@@ -149,7 +149,7 @@ impl Controller for Yeah {
     leave_to_bounded!(bounded);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.bounded.meter.observe(ack);
+        self.bounded.observe(ack, true);
         if !ack.window_limited {
             return;
         }
@@ -264,6 +264,31 @@ mod tests {
         assert_eq!(yeah.window(), 81.0);
         yeah.on_timeout(&mut world.context(), &loss());
         assert_eq!((yeah.window(), yeah.slow_start_threshold()), (1.0, 41.0));
+    }
+
+    #[test]
+    fn as_in_linux_a_round_trip_begins_where_disorder_ends_without_a_loss() {
+        for (arithmetic, rounds) in [(Arithmetic::Float, 1.0), (Arithmetic::Linux, 0.0)] {
+            let mut world = World::new();
+            let mut yeah = at(1000.0, arithmetic);
+            let of = |acknowledged_to, sent_to, in_flight| Ack {
+                rtt: rtt(110),
+                acknowledged_to,
+                sent_to,
+                in_flight,
+                ..ack()
+            };
+            yeah.on_ack(&mut world.context(), &of(5, 1005, 1000));
+            // Two arrive above a hole, which the next fills: beyond the end of the round trip.
+            yeah.on_duplicate_ack(&mut world.context(), &of(5, 1006, 1000));
+            yeah.on_duplicate_ack(&mut world.context(), &of(5, 1007, 1000));
+            yeah.on_ack(&mut world.context(), &of(11, 1011, 1000));
+            assert_eq!(probed(&yeah, "slow_rounds"), rounds, "{arithmetic:?}");
+            for to in [12, 13, 1013] {
+                yeah.on_ack(&mut world.context(), &of(to, to + 1000, 1000));
+            }
+            assert_eq!(probed(&yeah, "slow_rounds"), rounds + 1.0, "{arithmetic:?}");
+        }
     }
 
     #[test]

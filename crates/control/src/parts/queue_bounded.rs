@@ -26,6 +26,30 @@ pub(crate) struct QueueBounded {
     /// After more of them than this it is forgotten (zeta).
     forgotten_after: u32,
     pub(crate) decongestions: u32,
+    disorder: Disorder,
+}
+
+/// What Linux knows of holes that may be packets out of order, or lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Disorder {
+    /// Something above the cumulative point has arrived (TCP_CA_Disorder).
+    seen: bool,
+    /// The window was reduced, so that what is missing is repaired, until that is over.
+    repaired: bool,
+}
+
+impl Disorder {
+    /// Whether `ack` shows that there was nothing but disorder, which is over. Where it `grows` the window, no repair
+    /// holds that any more.
+    fn ends(&mut self, ack: &Ack, grows: bool) -> bool {
+        if self.repaired {
+            self.repaired = !grows;
+            return false;
+        }
+        let outstanding = ack.sent_to.checked_sub(ack.acknowledged_to);
+        let before = std::mem::replace(&mut self.seen, outstanding != Some(ack.in_flight.into()));
+        before && !self.seen
+    }
 }
 
 impl QueueBounded {
@@ -43,6 +67,16 @@ impl QueueBounded {
             short_rounds: 0,
             forgotten_after,
             decongestions: 0,
+            disorder: Disorder::default(),
+        }
+    }
+
+    /// Every ACK, and whether it may grow the window. As in Linux's module, a round trip begins where disorder is over.
+    pub(crate) fn observe(&mut self, ack: &Ack, grows: bool) {
+        let timed_out = self.meter.is_repairing();
+        self.meter.observe(ack);
+        if self.limits.whole && !timed_out && self.disorder.ends(ack, grows) {
+            self.meter.restart();
         }
     }
 
@@ -90,21 +124,20 @@ impl QueueBounded {
         Wants { transmit_start: self.limits.whole, ..Wants::default() }
     }
 
-    pub(crate) fn on_duplicate_ack(&mut self, ack: &Ack) {
-        self.meter.observe(ack);
-    }
-
     pub(crate) fn on_loss(&mut self) {
+        self.disorder = Disorder { seen: false, repaired: true };
         self.undo.remember(self.reno);
         let threshold = self.reduced();
         linux::reduce(&mut self.reno, threshold);
     }
 
     pub(crate) fn on_recovered(&mut self) {
+        self.disorder = Disorder::default();
         self.meter.restart();
     }
 
     pub(crate) fn on_timeout(&mut self, loss: &Loss) {
+        self.disorder = Disorder::default();
         self.undo.remember_first(loss, self.reno);
         let threshold = if loss.again { self.reno.threshold } else { self.reduced() };
         linux::time_out(&mut self.reno, threshold, loss);
@@ -113,6 +146,7 @@ impl QueueBounded {
     }
 
     pub(crate) fn on_spurious(&mut self) {
+        self.disorder = Disorder::default();
         self.undo.restore(&mut self.reno);
         self.meter.restart();
     }
@@ -136,7 +170,7 @@ macro_rules! leave_to_bounded {
         }
 
         fn on_duplicate_ack(&mut self, _cx: &mut $crate::Context<'_>, ack: &$crate::Ack) {
-            self.$bounded.on_duplicate_ack(ack);
+            self.$bounded.observe(ack, false);
         }
 
         fn on_recovered(&mut self, _cx: &mut $crate::Context<'_>) {

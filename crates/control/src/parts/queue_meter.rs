@@ -66,6 +66,11 @@ impl QueueMeter {
         self.repaired_at = Some(outstanding);
     }
 
+    /// Whether what a timeout found outstanding is not yet acknowledged.
+    pub(crate) fn is_repairing(&self) -> bool {
+        self.repaired_at.is_some()
+    }
+
     /// The estimate for `window` if `ack`, which was observed, ends a round trip with enough samples: its own belongs
     /// to that round trip.
     pub(crate) fn close(&mut self, ack: &Ack, window: f64) -> Option<Estimate> {
