@@ -59,7 +59,7 @@ class Controller:
     ``segments`` also for ``ack.rate.sent``. ``fractional_window``: a window below one segment is paced,
     otherwise it is one. ``governs_marks``: there is no ``on_ecn``, and marks come with ACKs alone.
     ``governs_recovery``: the window is what may be in flight in recovery as well, and ACKs that advance there
-    are ``on_ack``.
+    are ``on_ack``. ``exact_rtt``: RTT samples are exact where the clock of the stack is coarse.
     """
 
     ecn_codepoint: str = "ect0"

@@ -52,6 +52,9 @@ pub struct Wants {
     /// be in flight, without proportional rate reduction or any other limit, and an ACK inside recovery that
     /// advances the cumulative point is an [`on_ack`](crate::Controller::on_ack).
     pub governs_recovery: bool,
+    /// Exact RTT samples where the clock of the stack is coarse: modules of Linux until 3.14 that set
+    /// `TCP_CONG_RTT_STAMP` had them in microseconds, all others in ticks.
+    pub exact_rtt: bool,
 }
 
 /// The segments of which a controller gets reports.

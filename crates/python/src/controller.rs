@@ -113,11 +113,12 @@ fn wants(object: &Bound<'_, PyAny>) -> PyResult<Wants> {
             "fractional_window" => wants.fractional_window = true,
             "governs_marks" => wants.governs_marks = true,
             "governs_recovery" => wants.governs_recovery = true,
+            "exact_rtt" => wants.exact_rtt = true,
             _ => {
                 let class = object.get_type().name()?;
                 return Err(PyValueError::new_err(format!(
                     "{class}.wants has `{name}`: allowed are sent, transmit_start, segments, timer, fractional_window, \
-                     governs_marks and governs_recovery"
+                     governs_marks, governs_recovery and exact_rtt"
                 )));
             }
         }

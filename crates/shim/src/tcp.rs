@@ -210,7 +210,7 @@ impl Controller for Kernel {
         let controls_all = self.flow.library().controls_all();
         // Segments for what was marked when the segment of a rate sample left.
         let segments = if controls_all { Reports::Lost } else { Reports::None };
-        Wants { transmit_start: true, governs_recovery: controls_all, segments, ..Wants::default() }
+        Wants { transmit_start: true, governs_recovery: controls_all, segments, exact_rtt: true, ..Wants::default() }
     }
 
     fn on_transmit_start(&mut self, cx: &mut Context<'_>, _idle: Span) {

@@ -76,7 +76,7 @@ pub struct Options {
     pub sack: bool,
     /// The timestamp option (RFC 7323): 12 bytes a segment, and samples that tell a retransmission from its original.
     pub timestamps: bool,
-    /// The clock on which RTT samples are taken; 0 is exact.
+    /// The clock on which RTT samples are taken; 0 is exact, as are those of controllers that want it so.
     pub clock_tick: Span,
     /// Over how long the smallest RTT is taken, for RACK, the delivery rate and controllers: a path that has become
     /// longer is known by then. Zero is the whole connection.

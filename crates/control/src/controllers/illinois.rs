@@ -36,7 +36,7 @@ use crate::parts::linux::{self, Arithmetic};
 use crate::parts::reno::delegate;
 use crate::range::{Literal, above, from};
 use crate::variants::Variant;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
 /// What the registry tells about TCP-Illinois.
 pub const ENTRY: Entry = Entry {
@@ -329,6 +329,10 @@ impl Illinois {
 
 impl Controller for Illinois {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
+
+    fn wants(&self) -> Wants {
+        Wants { exact_rtt: true, ..Wants::default() }
+    }
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);

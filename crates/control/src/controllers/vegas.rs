@@ -200,7 +200,7 @@ impl Controller for Vegas {
     delegate!(reno: on_idle_restart, window, slow_start_threshold);
 
     fn wants(&self) -> Wants {
-        Wants { transmit_start: self.is_linux(), ..Wants::default() }
+        Wants { transmit_start: self.is_linux(), exact_rtt: true, ..Wants::default() }
     }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {

@@ -176,7 +176,7 @@ impl Controller for Veno {
     delegate!(reno: on_start, on_spurious(undo), keep, window, slow_start_threshold);
 
     fn wants(&self) -> Wants {
-        Wants { transmit_start: self.computes_as_linux(), ..Wants::default() }
+        Wants { transmit_start: self.computes_as_linux(), exact_rtt: true, ..Wants::default() }
     }
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {

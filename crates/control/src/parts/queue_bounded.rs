@@ -121,7 +121,7 @@ impl QueueBounded {
     }
 
     pub(crate) fn wants(&self) -> Wants {
-        Wants { transmit_start: self.limits.whole, ..Wants::default() }
+        Wants { transmit_start: self.limits.whole, exact_rtt: true, ..Wants::default() }
     }
 
     pub(crate) fn on_loss(&mut self) {

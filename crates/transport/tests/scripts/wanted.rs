@@ -53,6 +53,18 @@ fn sending_again_with_nothing_outstanding_tells_the_idle_time() {
     assert_eq!(s.news().len(), 2);
 }
 
+// Linux until 3.14, TCP_CONG_RTT_STAMP.
+#[test]
+fn rtt_samples_are_those_of_the_clock_or_exact() {
+    for (exact_rtt, rtt) in [(false, 30), (true, 34)] {
+        let wants = Wants { exact_rtt, ..Wants::default() };
+        let mut s = SenderScript::wanting(wants, Options { clock_tick: ms(10), ..plain() }, 2.0, Application::Greedy);
+        s.leave(0..2).at(34).arrives(ack(1)).leaves(2);
+        let last = s.last_ack();
+        assert_eq!((last.rtt.unwrap().value, last.min_rtt), (ms(rtt), ms(rtt)));
+    }
+}
+
 /// A controller that asks for a report of each segment.
 fn segments() -> Wants {
     Wants { segments: Reports::All, ..Wants::default() }

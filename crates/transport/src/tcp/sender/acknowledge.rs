@@ -195,7 +195,7 @@ impl Sender {
             self.rtt.sample(on_clock(ack.echo, now, tick));
         }
         let newest = summary.newest_at.filter(|_| !summary.ambiguous)?;
-        let value = on_clock(newest, now, tick);
+        let value = on_clock(newest, now, if self.wants.exact_rtt { Span::ZERO } else { tick });
         self.rtt.observe(value, now, self.options.min_rtt_window);
         Some(RttSample { value, delayed })
     }
