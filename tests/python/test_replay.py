@@ -276,12 +276,13 @@ def test_a_divergence_names_its_line_and_both_sides(expected: str, why: str, tmp
 
 
 def test_a_time_may_be_off_by_the_tolerance_alone(tmp_path: Path) -> None:
-    # The probe of a lone segment leaves after 300 ms: SRTT + 200 ms.
+    # The probe of a lone segment waits for SRTT + 200 ms = 300 ms, 75 ticks of 4 ms. Scripts begin in the
+    # middle of a tick: 0.1 s is in tick 25, and the next eighth tick beyond 100, the 104th, is at 414 ms.
     text = "+0 write(4, ..., 1000) = 1000\n* > P. 1:1001(1000) ack 1\n+{} > P. 1:1001(1000) ack 1\n"
-    # 12.5 % of 345 ms are 43 ms, of 350 ms 44 ms.
-    assert verdict(tmp_path, text.format(".342")).verdict == "match"
-    assert verdict(tmp_path, text.format(".350")).verdict == "divergence"
-    assert verdict(tmp_path, "--tolerance_usecs=60000\n" + text.format(".350")).verdict == "match"
+    # 12.5 % of 357 ms are 44.6 ms, of 362 ms 45.3 ms.
+    assert verdict(tmp_path, text.format(".357")).verdict == "match"
+    assert verdict(tmp_path, text.format(".362")).verdict == "divergence"
+    assert verdict(tmp_path, "--tolerance_usecs=60000\n" + text.format(".362")).verdict == "match"
 
 
 def test_sysctls_and_options_change_what_is_simulated(tmp_path: Path) -> None:

@@ -170,7 +170,12 @@ fn without_chance_the_seed_does_not_matter() {
     let text = r#"
         duration = "20s"
         path = { rate = "10mbit", rtt = "40ms", queue = "50p" }
-        flows = [{ cc = "newreno" }, { cc = "cubic", start = "1s" }, { cc = "vegas", start = "2s" }]
+        # Where timers tick, the time for which the hosts have been up is drawn.
+        flows = [
+          { cc = "newreno", transport = { timer_tick = "0s" } },
+          { cc = "cubic", start = "1s", transport = { timer_tick = "0s" } },
+          { cc = "vegas", start = "2s", transport = { timer_tick = "0s" } },
+        ]
     "#;
     let print = |seed| fingerprint(run_plan(plan(text), seed));
     assert_eq!(print(1), print(2));

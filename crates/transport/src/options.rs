@@ -245,7 +245,7 @@ pub fn linux() -> Options {
         clock_tick: Span::ZERO,
         min_rtt_window: Span::from_secs(300),
         timestamp_tick: Span::from_millis(1),
-        timer_tick: Span::ZERO,
+        timer_tick: Span::from_millis(4),
         duplicate_threshold: 3,
         reordering_adapts: true,
         forward_acknowledgment: false,
@@ -298,6 +298,7 @@ pub fn linux_3_5() -> Options {
         quick_acks: 16,
         quick_acks_again: 0,
         sack_compression: Span::ZERO,
+        timer_tick: Span::ZERO,
         ..linux()
     }
 }
@@ -333,6 +334,7 @@ pub fn freebsd_9() -> Options {
         quick_acks: 0,
         quick_acks_again: 0,
         sack_compression: Span::ZERO,
+        timer_tick: Span::ZERO,
         ..linux()
     }
 }
@@ -360,6 +362,7 @@ pub fn ns2_linux() -> Options {
         quick_acks: 0,
         quick_acks_again: 0,
         sack_compression: Span::ZERO,
+        timer_tick: Span::ZERO,
         ..linux()
     }
 }
@@ -396,6 +399,7 @@ pub fn real_1992() -> Options {
         quick_acks: 0,
         quick_acks_again: 0,
         sack_compression: Span::ZERO,
+        timer_tick: Span::ZERO,
         ..linux()
     }
 }
