@@ -48,6 +48,8 @@ pub struct Wants {
     /// To answer marks by itself: there is no [`on_ecn`](crate::Controller::on_ecn), and growth goes on. Marks are
     /// those of [`Ack::newly_marked`], or of [`Ack::ecn_echo`].
     pub governs_marks: bool,
+    /// Accurate ECN, without which it does not do what it is for: a scenario that lacks it is remarked on.
+    pub needs_marks: bool,
     /// To set its window in recovery as well (`cong_control` in Linux): whatever it says at any event is what may
     /// be in flight, without proportional rate reduction or any other limit, and an ACK inside recovery that
     /// advances the cumulative point is an [`on_ack`](crate::Controller::on_ack).

@@ -23,6 +23,7 @@ mod error;
 mod files;
 mod hidden;
 mod language;
+mod marks;
 mod media;
 mod memory;
 mod multipath;

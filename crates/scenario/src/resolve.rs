@@ -13,6 +13,7 @@ use crate::document::plain;
 use crate::draw::MOST_FLOWS;
 use crate::error::suggestion;
 use crate::language::{Change, Flow, Protocol};
+use crate::marks::unheard_marks;
 use crate::media::media;
 use crate::multipath;
 use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedSubflow};
@@ -71,6 +72,7 @@ impl Scenario {
         let rates = network.links.iter().enumerate().filter_map(|(link, planned)| Some((link, planned.rate?)));
         let slowest = rates.filter(|&(link, _)| carries_data(link)).min_by_key(|&(_, rate)| rate);
         let bottleneck = slowest.map(|(link, _)| link);
+        let warnings = [network.warnings, unheard_marks(&flows)].concat();
         Ok(Plan {
             name: self.name.clone(),
             duration: self.duration,
@@ -81,7 +83,7 @@ impl Scenario {
             flows,
             record: self.record,
             bottleneck,
-            warnings: network.warnings,
+            warnings,
         })
     }
 

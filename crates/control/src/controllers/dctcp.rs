@@ -123,7 +123,7 @@ impl Controller for Dctcp {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn wants(&self) -> Wants {
-        Wants { governs_marks: true, ..Wants::default() }
+        Wants { governs_marks: true, needs_marks: true, ..Wants::default() }
     }
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {

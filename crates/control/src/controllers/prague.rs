@@ -200,7 +200,7 @@ impl Controller for Prague {
     delegate!(reno: on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn wants(&self) -> Wants {
-        Wants { governs_marks: true, ..Wants::default() }
+        Wants { governs_marks: true, needs_marks: true, ..Wants::default() }
     }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {

@@ -149,3 +149,24 @@ fn a_controller_in_a_file_is_found_beside_the_scenario_and_named_after_it() {
     assert_eq!(plan.flows[0].cc, ControllerRef::Source(format!("{directory}/mine.bpf.c").into()));
     assert_eq!(plan.flows[0].cc.to_string(), "mine.bpf.c");
 }
+
+#[test]
+fn a_controller_that_needs_marks_says_so_where_it_hears_of_none() {
+    let path = "[path]\nrate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"33p\"";
+    let warnings = |ecn: &str, controllers: &[&str]| {
+        let flow = |cc: &&str| format!("[[flows]]\ncc = \"{cc}\"\ntransport = {{ ecn = {ecn} }}\n");
+        let flows: String = controllers.iter().map(flow).collect();
+        plan(&format!("duration = \"60s\"\n{path}\n{flows}")).warnings
+    };
+    let said = |flow: &str, name: &str, hears: &str| {
+        format!("`{flow}`: `{name}` needs to hear of each mark, but `transport.ecn` is {hears}: write \"accurate\"")
+    };
+    let off = "false, so that nothing is marked and it answers to losses alone";
+    assert_eq!(
+        warnings("false", &["dctcp", "prague", "dctcp", "cubic", "bbr1"]),
+        [said("dctcp-0", "dctcp", off), said("prague-1", "prague", off)]
+    );
+    let classic = "true, so that one mark is echoed for a whole round trip";
+    assert_eq!(warnings("true", &["prague"]), [said("prague", "prague", classic)]);
+    assert!(warnings("\"accurate\"", &["dctcp", "prague"]).is_empty());
+}
