@@ -27,7 +27,8 @@ def compare(
     queue: Annotated[
         str | None,
         typer.Option(
-            help="Queue limit: 84p, 64kB, 100ms, 1bdp, infinite; with --wlan of each station. "
+            help="Queue limit: 84p, 64kB, 100ms, 1bdp, infinite; or a discipline: codel, fq_codel…; "
+            "with --wlan of each station. "
             "Default: 1bdp, 200p.",
             autocompletion=completing.queues,
         ),

@@ -177,6 +177,21 @@ fn default_limit(name: &str) -> Option<Limit> {
     })
 }
 
+/// What to say of `text` in the place of a queue if it seems to be the name of a discipline.
+fn misnamed(text: &str) -> Option<String> {
+    let names = DisciplineSettings::NAMES;
+    if names.contains(&text) {
+        return Some(format!("`{text}` has no limit by default: write {{ discipline = \"{text}\", limit = \"84p\" }}"));
+    }
+    let is_word = text.starts_with(char::is_alphabetic) && !text.contains(char::is_whitespace);
+    is_word.then(|| {
+        format!(
+            "`{text}` is neither a limit like `84p` nor a discipline: {}",
+            suggestion(&text.replace('-', "_"), names)
+        )
+    })
+}
+
 /// The keys of the discipline `name`.
 fn keys_of(name: &str) -> Vec<String> {
     let settings = tagged(name, Map::new()).ok().and_then(|plain| serde_json::to_value(plain).ok());
@@ -231,8 +246,10 @@ impl<'de> Deserialize<'de> for QueueSpec {
                     let discipline = discipline(text.trim(), Map::new()).map_err(E::custom)?;
                     return Ok(QueueSpec { limit, discipline, ..QueueSpec::default() });
                 }
-                let limit = text.parse().map_err(E::custom)?;
-                Ok(QueueSpec { limit, ..QueueSpec::default() })
+                match text.parse() {
+                    Ok(limit) => Ok(QueueSpec { limit, ..QueueSpec::default() }),
+                    Err(error) => Err(E::custom(misnamed(text.trim()).unwrap_or_else(|| error.to_string()))),
+                }
             }
             fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<QueueSpec, A::Error> {
                 let (mut spec, mut limit) = (QueueSpec::default(), None);

@@ -106,6 +106,14 @@ fn a_queue_of_nothing_without_unit_or_in_bdp_of_no_rate() {
          `infinite`"
     );
     assert_eq!(
+        dumbbell("\"84p\"", "\"red\""),
+        "demo.toml, line 6: path.queue: `red` has no limit by default: write { discipline = \"red\", limit = \"84p\" }"
+    );
+    assert!(dumbbell("\"84p\"", "\"fq-codel\"").starts_with(
+        "demo.toml, line 6: path.queue: `fq-codel` is neither a limit like `84p` nor a discipline: did you mean \
+         `fq_codel`?"
+    ));
+    assert_eq!(
         dumbbell("\"84p\"", "\"1.5p\""),
         "demo.toml, line 6: path.queue: `1.5p` is not a whole number of packets, like `84p`"
     );
