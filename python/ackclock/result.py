@@ -157,14 +157,26 @@ class Run:
         """Where the measured interval starts, in seconds."""
         return _seconds(self.scenario["warmup"])
 
+    @property
+    def fairness(self) -> float:
+        """Jain's index of the goodputs of the flows that last: those that complete are not compared.
+
+        NaN if less than two of several flows last, or nothing was delivered.
+        """
+        import numpy as np
+
+        from ackclock.metrics import jain
+
+        rates = self.flows["goodput_bps"].to_numpy()
+        lasting = ~np.isfinite(self.flows["completion_s"].to_numpy())
+        return jain(rates[lasting]) if len(rates) == 1 or lasting.sum() > 1 else math.nan
+
     def summary(self, label: str | None = None) -> dict[str, Any]:
         """The run in numbers: what the command line prints as one of ``runs`` with ``--json``.
 
         ``label`` is the name of the scenario if it is not given.
         """
-        from ackclock.metrics import jain
-
-        fairness = jain(self.flows["goodput_bps"].to_numpy())
+        fairness = self.fairness
         return {
             "label": self.scenario["name"] if label is None else label,
             "seed": self.seed,

@@ -111,13 +111,11 @@ def links_table(summaries: Sequence[Summary]) -> Table:
 def fairness(summaries: Sequence[Summary]) -> dict[str, float]:
     """Jain's index of the goodputs by label, the median over its repetitions.
 
-    Runs of a single flow have none, and neither have those with flows of limited size: their goodputs are
-    over different times.
+    Runs of a single flow have none, and neither have those of which less than two flows last.
     """
     found: dict[str, list[float]] = {}
     for s in summaries:
-        limited = any(flow["completion_s"] is not None for flow in s["flows"])
-        if len(s["flows"]) > 1 and not limited and s["fairness"]["jain"] is not None:
+        if len(s["flows"]) > 1 and s["fairness"]["jain"] is not None:
             found.setdefault(str(s["label"]), []).append(s["fairness"]["jain"])
     return {label: statistics.median(values) for label, values in found.items()}
 

@@ -74,6 +74,20 @@ def test_the_summary_is_the_object_of_the_command_line(run: ackclock.Run) -> Non
     assert summary["fairness"]["jain"] == pytest.approx((a + b) * (a + b) / 2 / (a * a + b * b))
 
 
+def test_fairness_is_that_of_the_flows_that_last() -> None:
+    path = ackclock.Path("10mbit", "20ms", "20p")
+    transfer = ackclock.Flow("cubic", bytes="30kB")
+    both = ackclock.simulate(path, [ackclock.Flow("cubic", count=2), transfer], duration="5s")
+    a, b, _ = both.flows["goodput_bps"].to_pylist()
+    assert both.fairness == pytest.approx((a + b) ** 2 / 2 / (a * a + b * b))
+    assert both.summary()["fairness"] == {"jain": both.fairness}
+    # One flow alone is equal to itself; beside a transfer it is compared with nothing.
+    assert ackclock.simulate(path, ["cubic"], duration="5s").fairness == 1.0
+    beside = ackclock.simulate(path, ["cubic", transfer], duration="5s")
+    assert beside.summary()["fairness"] == {"jain": None}
+    assert math.isnan(beside.fairness)
+
+
 def test_what_is_saved_is_loaded_again(run: ackclock.Run, tmp_path: Path) -> None:
     folder = run.save(tmp_path / "result")
     again = ackclock.Run.load(folder)

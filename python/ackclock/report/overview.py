@@ -166,21 +166,12 @@ def _loss(run: Run) -> float:
 
 
 def _fairness(runs: Labelled) -> str:
-    several = {label: of for label, of in runs.items() if _lasting(of[0]).sum() > 1}
-    if not several:
+    if all(of[0].flows.num_rows == 1 for of in runs.values()):
         return "a flow has the path for itself"
-    return "Jain's index of the lasting flows: " + _said(several, _jain, "(1 is equal)")
-
-
-def _lasting(run: Run) -> Array:
-    """Which flows are there to the end: transfers that complete are not compared with them."""
-    return np.asarray(~np.isfinite(column(run.flows, "completion_s")))
-
-
-def _jain(run: Run) -> float:
-    rates = column(run.flows, "goodput_bps")[_lasting(run)]
-    squares = float((rates * rates).sum()) * len(rates)
-    return float(rates.sum()) ** 2 / squares if squares else math.nan
+    several = {label: of for label, of in runs.items() if math.isfinite(of[0].fairness)}
+    if not several:
+        return "less than two flows last, and only these are compared"
+    return "Jain's index of the lasting flows: " + _said(several, lambda run: run.fairness, "(1 is equal)")
 
 
 def _total(run: Run, name: str) -> float:

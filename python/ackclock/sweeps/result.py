@@ -72,10 +72,14 @@ def _jain(columns: Mapping[str, Array], starts: Array) -> Array:
     import numpy as np
 
     rate = columns["goodput_bps"]
-    count = np.diff(np.append(starts, len(rate)))
+    flows = np.diff(np.append(starts, len(rate)))
+    # Of several flows those that complete are not compared with those that last, as in `Run.fairness`.
+    lasts = ~np.isfinite(columns["completion_s"]) | (np.repeat(flows, flows) == 1)
+    rate, count = np.where(lasts, rate, 0.0), np.add.reduceat(lasts.astype(np.int64), starts)
     total, squares = np.add.reduceat(rate, starts), np.add.reduceat(rate * rate, starts)
+    known = (squares > 0) & ((count > 1) | (flows == 1))
     unknown = np.full(len(starts), np.nan)
-    return np.asarray(np.divide(total * total, count * squares, out=unknown, where=squares > 0))
+    return np.asarray(np.divide(total * total, count * squares, out=unknown, where=known))
 
 
 METRICS: Mapping[str, Metric] = {
@@ -88,7 +92,7 @@ METRICS: Mapping[str, Metric] = {
         "p95 queueing delay", "ms", _first("link_queue_delay_p95_ms"), ("link_queue_delay_p95_ms",)
     ),
     "loss": Metric("lost packets", "%", _loss, ("lost_packets", "data_packets"), 3),
-    "jain": Metric("Jain's index of the goodputs", "", _jain, ("goodput_bps",), 3),
+    "jain": Metric("Jain's index of the goodputs", "", _jain, ("goodput_bps", "completion_s"), 3),
 }
 """The numbers of a run that tables and figures of sweeps show, by name."""
 
