@@ -62,7 +62,7 @@ def test_quick_reduces_repetitions_and_points_only(experiment):
 def test_the_reduced_form_leaves_alone_what_only_the_whole_judges(tmp_path):
     experiment = read(tmp_path, EXPERIMENT.replace('source = "section 1"', 'source = "1"\nwhole_only = true'))
     [whole], [quick] = experiment.claims, experiment.reduced().claims
-    assert judge(whole, expressions(whole, experiment), Samples()).verdict == "miss"
+    assert judge(whole, expressions(whole, experiment), Samples()).why == "no repetition has finished"
     found = judge(quick, expressions(quick, experiment.reduced()), Samples())
     assert (found.verdict, found.measured) == ("not judged", None)
     assert found.why == "only the whole form can judge it"
@@ -118,10 +118,10 @@ def test_cited_and_informative_claims_never_miss(experiment):
     assert judgement(experiment, **out, informative=True).verdict == "informative"
 
 
-def test_a_claim_that_cannot_be_measured_misses_and_says_why(experiment):
+def test_a_claim_whose_runs_have_not_finished_is_not_judged(experiment):
     claim = experiment.claims[0]
     found = judge(claim, expressions(claim, experiment), Samples())
-    assert (found.measured, found.verdict, found.why) == (None, "miss", "no repetition has finished")
+    assert (found.measured, found.verdict, found.why) == (None, "not judged", "no repetition has finished")
 
 
 def test_a_figure_holds_percentiles_over_repetitions_and_the_model(experiment):

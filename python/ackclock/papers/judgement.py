@@ -127,7 +127,8 @@ def judge(claim: Claim, measures: Measures, samples: Samples, of: Sequence[Membe
         return Judgement(claim, middle, _verdict(claim, passed=passed), why, holds, counted)
     measured = _measured(claim, measures, samples)
     if isinstance(measured, MetricError):
-        return Judgement(claim, None, _verdict(claim, passed=False), str(measured), holds, counted)
+        verdict = _verdict(claim, passed=False) if _begun(measures, samples) else NOT_JUDGED
+        return Judgement(claim, None, verdict, str(measured), holds, counted)
     passed = _in_band(claim, measured)
     return Judgement(claim, measured, _verdict(claim, passed=passed), "", holds, counted)
 
