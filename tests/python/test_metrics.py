@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import ackclock
 from ackclock import metrics
 from ackclock.groups import grouped
 from ackclock.metrics import MetricError
@@ -155,6 +156,17 @@ def test_jains_index():
 def test_the_max_min_ratio_is_infinite_when_a_flow_starves():
     assert metrics.max_min_ratio(RUN, 4.0, 8.0) == pytest.approx(4 / 3)
     assert metrics.max_min_ratio(RUN, 0.0, 4.0) == math.inf
+
+
+def test_where_nothing_is_delivered_nothing_converges():
+    path = ackclock.Path("10mbit", "20ms", "20p", loss="100%")
+    run = ackclock.simulate(path, ["newreno", "newreno"], duration="5s")
+    a, _ = run.flows["name"].to_pylist()
+    assert metrics.time_to_share(run, a, 0.9, 0.0, 5.0, 1.0) == 5.0
+    with pytest.raises(MetricError, match="flow `newreno-0` delivers nothing from 1 s to 5 s"):
+        metrics.settling_time(run, 0.0, 5.0, 1.0, 0.1, (1.0, 5.0))
+    with pytest.raises(MetricError, match="nothing of flow `newreno-0` has arrived"):
+        metrics.epsilon_time(run, a)
 
 
 def test_time_to_share_ends_with_the_first_bin_that_stays():

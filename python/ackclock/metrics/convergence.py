@@ -99,6 +99,8 @@ def epsilon_time(
     middle = (max(start, begin) + stop) / 2
     sent = np.diff(arrived_at(run, flow, np.array([middle, stop])))[0]
     average = sent * packet * 8 / (stop - middle)
+    if average == 0.0:
+        raise MetricError(f"from {middle:g} s to {stop:g} s nothing of flow `{flow}` has arrived")
     times, rates = smoothed_throughput(run, flow, width, factor, packet)
     later = times > begin
     times, rates = times[later], rates[later]

@@ -89,11 +89,11 @@ def time_to_share(run: Tables, flow: str, share: float, start: float, stop: floa
     """Convergence time (s): until the flow's binned goodput stays at or above ``share`` of the total.
 
     Counted from ``start`` to the end of the bin in which it gets there, so never less than one bin; ``stop -
-    start`` if it does not.
+    start`` if it does not. Of a bin in which nothing was delivered it has no share.
     """
     own = goodput_windows(run, flow, width, start, stop)
     total = np.sum([goodput_windows(run, f, width, start, stop) for f in flow_names(run)], axis=0)
-    return _time_until_it_stays(own >= share * total, width)
+    return _time_until_it_stays((own >= share * total) & (total > 0.0), width)
 
 
 @metric
@@ -114,6 +114,8 @@ def settling_time(
     inside = []
     for name in flows or flow_names(run):
         mean = goodput(run, name, settled[0], settled[1])
+        if mean == 0.0:
+            raise MetricError(f"flow `{name}` delivers nothing from {settled[0]:g} s to {settled[1]:g} s")
         inside.append(np.abs(goodput_windows(run, name, width, start, stop) - mean) <= within * mean)
     return _time_until_it_stays(np.all(inside, axis=0), width)
 
