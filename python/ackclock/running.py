@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -87,7 +88,8 @@ def simulate(
     Raises ScenarioError for a scenario that cannot be run, and whatever a controller written in Python
     raises.
     """
-    resolved, factories = _compiled(scenario, flows, {"duration": duration, "warmup": warmup, "seed": seed})
+    given = {"duration": duration, "warmup": warmup, "seed": _whole("seed", seed)}
+    resolved, factories = _compiled(scenario, flows, given)
     return _in_order(resolved, repeat, Simulator(threads, factories), progress)
 
 
@@ -138,7 +140,7 @@ def live(
     if gso_max_segs is not None and gso_max_segs < 1:
         raise ValueError(f"gso_max_segs is {gso_max_segs}: must be at least 1")
     engine = Live(retries, gso_max_segs=gso_max_segs)
-    given = {"duration": duration, "warmup": warmup, "seed": seed}
+    given = {"duration": duration, "warmup": warmup, "seed": _whole("seed", seed)}
     resolved, _ = _compiled(scenario, flows, given, any_controller=True)
     engine.check(resolved)
     return _in_order(resolved, repeat, engine, progress)
@@ -170,8 +172,20 @@ def described(scenario: Described, flows: Flows | None, *, any_controller: bool 
     return scenario
 
 
+def _whole(name: str, number: object) -> int | None:
+    """A whole number of any type, such as NumPy's, as one of Python; None as it is."""
+    if number is None:
+        return None
+    try:
+        return operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{name} is {number!r}: must be a whole number") from None
+
+
 def _in_order(resolved: str, repeat: int, engine: Engine, progress: Progress | None) -> Run | Runs:
     """Runs the repetitions and gives them in the order of their seeds, a single one by itself."""
+    if (number := _whole("repeat", repeat)) is not None:
+        repeat = number
     if not 1 <= repeat <= repetitions.MOST_REPETITIONS:
         raise ValueError(f"repeat is {repeat}: must be from 1 to {repetitions.MOST_REPETITIONS}")
     repetitions.check_memory([resolved], repeat)

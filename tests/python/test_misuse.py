@@ -4,6 +4,7 @@ import json
 import math
 import pickle
 
+import numpy as np
 import pytest
 
 from ackclock import Controller, Flow, ResultError, Run, ScenarioError, simulate
@@ -83,6 +84,13 @@ def test_a_missing_controller_and_a_large_seed_are_named():
             simulate(PATH, [nothing])
     with pytest.raises(ValueError, match="the last seed would be 9223372036854775808"):
         simulate(PATH, ["cdg"], seed=2**63 - 1, repeat=2)
+
+
+def test_whole_numbers_of_any_type_are_taken_and_others_named():
+    assert simulate(PATH, ["cdg"], duration="1s", seed=np.int64(3), repeat=np.int64(1)).seed == 3
+    for key, value in (("seed", "1"), ("seed", 1.5), ("repeat", "2"), ("repeat", 2.5)):
+        with pytest.raises(TypeError, match=f"^{key} is {value!r}: must be a whole number$"):
+            simulate(PATH, ["cdg"], duration="1s", **{key: value})
 
 
 def test_a_run_can_be_pickled():
