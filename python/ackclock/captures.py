@@ -122,6 +122,8 @@ def _segments(path: Path, interface: int) -> Iterator[tuple[float, _Segment]]:
         raise InputError(
             f"{path}: is no whole capture in pcapng ({error}); `editcap -F pcapng` makes one"
         ) from error
+    if not seen:
+        raise InputError(f"{path}: the capture is empty")
     if interface >= seen:
         raise InputError(f"{path}: --interface {interface}: the capture has {seen}, counted from 0")
 
