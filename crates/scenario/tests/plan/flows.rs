@@ -167,6 +167,6 @@ fn a_controller_that_needs_marks_says_so_where_it_hears_of_none() {
         [said("dctcp-0", "dctcp", off), said("prague-1", "prague", off)]
     );
     let classic = "true, so that one mark is echoed for a whole round trip";
-    assert_eq!(warnings("true", &["prague"]), [said("prague", "prague", classic)]);
+    assert_eq!(warnings("true", &["prague"]), [said("prague-0", "prague", classic)]);
     assert!(warnings("\"accurate\"", &["dctcp", "prague"]).is_empty());
 }
