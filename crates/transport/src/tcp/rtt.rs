@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn the_timeout_follows_rfc_6298() {
         let mut rtt = RttEstimator::new();
-        let options = Options { rto_variance_min: Span::ZERO, rto_min: MS(1), ..linux() };
+        let options = Options { rto_variance_min: Span::ZERO, rto_min: MS(1), timer_tick: Span::ZERO, ..linux() };
         assert_eq!(rtt.timeout(&options), MS(1000), "before the first sample");
         rtt.sample(MS(100));
         assert_eq!(rtt.timeout(&options), MS(300), "SRTT + 4 * R/2");
