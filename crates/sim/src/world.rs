@@ -7,7 +7,7 @@ use control::{Controller, Subflows};
 use engine::{EventQueue, Fabric, Failure, Routed as _};
 use record::{DatagramRow, EventKind, seconds};
 use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
-use units::{Ecn, Time};
+use units::{Ecn, Span, Time};
 
 use crate::agenda::{Agenda, Planned};
 use crate::capture::Capture;
@@ -106,46 +106,35 @@ impl<'a> World<'a> {
             make,
             capture,
         };
-        for (i, flow) in drawn.iter().enumerate() {
-            if flow.page.is_none_or(|page| page.number == 0) {
-                planned.push((flow.start, Planned::Start(i as u32)));
-            }
-            if plan.flows[flow.of].quick_start.is_some() {
-                let before = flow.start.since(Time::ZERO + plan.flows[flow.of].base_rtt);
-                planned.push((Time::ZERO + before, Planned::Look(i as u32)));
-            }
-            // What would happen at the end is outside the run.
-            if flow.stop < Time::ZERO + plan.duration {
-                planned.push((flow.stop, Planned::Stop(i as u32)));
-            }
-            let changes = plan.flows[flow.of].changes.iter().enumerate();
-            planned.extend(changes.map(|(n, change)| (change.at, Planned::Change(i as u32, n as u32))));
-            let segment = plan.flows[flow.of].options.segment_size.get();
-            let (forward, reverse) = world.fabric.first_steps(flow.of);
-            let mut ends = None;
-            let mut meter = NO_METER;
-            if flow.number.is_none() {
-                ends = Some(world.ends(flow)?);
-                meter = world.recorder.meter();
-            }
-            world.flows.push(Lines::new(Flow {
-                ends,
-                forward,
-                reverse,
-                look_at: Time::NEVER,
-                meter,
-                start: flow.start,
-                stop: flow.stop,
-                running: false,
-                transient: flow.number.is_some(),
-                total: flow.bytes.map(|b| b.get().div_ceil(segment)),
-                completed: None,
-            }));
+        for (index, flow) in (0..).zip(drawn) {
+            plan_flow(&plan.flows[flow.of], index, flow, plan.duration, &mut planned);
+            let flow = world.flow(flow)?;
+            world.flows.push(Lines::new(flow));
         }
         world.open_proxies();
         world.agenda = Agenda::new(planned);
         world.agents = snoop::Agents::new(plan, |flow| world.fabric.first_steps(flow));
         Ok(world)
+    }
+
+    /// `flow` before its start.
+    fn flow(&mut self, flow: &DrawnFlow) -> Result<Flow, Failure> {
+        let segment = self.plan.flows[flow.of].options.segment_size.get();
+        let (forward, reverse) = self.fabric.first_steps(flow.of);
+        let transient = flow.number.is_some();
+        Ok(Flow {
+            ends: if transient { None } else { Some(self.ends(flow)?) },
+            forward,
+            reverse,
+            look_at: Time::NEVER,
+            meter: if transient { NO_METER } else { self.recorder.meter() },
+            start: flow.start,
+            stop: flow.stop,
+            running: false,
+            transient,
+            total: flow.bytes.map(|b| b.get().div_ceil(segment)),
+            completed: None,
+        })
     }
 
     /// The ends of `flow`.
@@ -434,6 +423,23 @@ impl<'a> World<'a> {
         self.recorder.tables.stations = self.fabric.station_rows(end, self.plan);
         self.recorder.finish(self.plan, self.drawn, &self.flows)
     }
+}
+
+/// Adds to `agenda` what is known beforehand of flow `index`, which is `planned` and was `drawn`, in a run of
+/// `duration`.
+fn plan_flow(planned: &PlannedFlow, index: u32, drawn: &DrawnFlow, duration: Span, agenda: &mut Vec<(Time, Planned)>) {
+    if drawn.page.is_none_or(|page| page.number == 0) {
+        agenda.push((drawn.start, Planned::Start(index)));
+    }
+    if planned.quick_start.is_some() {
+        let before = drawn.start.since(Time::ZERO + planned.base_rtt);
+        agenda.push((Time::ZERO + before, Planned::Look(index)));
+    }
+    // What would happen at the end is outside the run.
+    if drawn.stop < Time::ZERO + duration {
+        agenda.push((drawn.stop, Planned::Stop(index)));
+    }
+    agenda.extend((0..).zip(&planned.changes).map(|(n, change)| (change.at, Planned::Change(index, n))));
 }
 
 /// What the subflows of each multipath flow of `plan` know of each other.

@@ -49,14 +49,7 @@ impl Sender {
         self.note_lost(newly_lost, self.board.first(), journal);
         self.report_segments(now);
 
-        let entering = if self.recovery.is_repairing() {
-            // What was sent since and is lost as well belongs to the next window of data.
-            // In Linux a retransmission that is lost after a timeout is a loss event as well.
-            let lost_again = std::mem::take(&mut self.lost_again) && self.recovery.phase() == Phase::Loss;
-            (self.recovery.is_complete(self.board.first()) && self.board.lost_count() > 0) || lost_again
-        } else {
-            newly_lost > 0
-        };
+        let entering = self.begins_loss_event(newly_lost);
         let held = !self.wants.governs_recovery && (self.recovery.is_reducing() || entering);
         let echo = ack.congestion_echo || newly_marked > 0;
         // RFC 3168, section 6.1.2: no growth on an ACK with an echo.
@@ -77,12 +70,7 @@ impl Sender {
         if let Some(rate) = signal.rate.as_mut().filter(|_| self.wants.segments.any()) {
             rate.sent = sent;
         }
-        if grows {
-            self.notify(now, |controller, cx| controller.on_ack(cx, &signal));
-            self.usage.restart_clock(now);
-        } else {
-            self.notify(now, |controller, cx| controller.on_duplicate_ack(cx, &signal));
-        }
+        self.signal(now, grows, &signal);
         let progress = summary.acknowledged > 0 && newly_lost == 0;
         self.move_phase(now, &signal, entering, progress, journal);
         if self.probe.is_in_flight() {
@@ -90,6 +78,29 @@ impl Sender {
         }
         self.timers.on_ack(summary.acknowledged > 0 || self.shows_older_arrival(&summary)); // RFC 6298, 5.2 and 5.3
         sample.map(|s| s.value)
+    }
+
+    /// Whether the `newly_lost` segments begin a loss event: not where losses are repaired already, but what was sent
+    /// since and is lost as well belongs to the next window of data.
+    #[inline(always)]
+    fn begins_loss_event(&mut self, newly_lost: u32) -> bool {
+        if !self.recovery.is_repairing() {
+            return newly_lost > 0;
+        }
+        // In Linux a retransmission that is lost after a timeout is a loss event as well.
+        let lost_again = std::mem::take(&mut self.lost_again) && self.recovery.phase() == Phase::Loss;
+        (self.recovery.is_complete(self.board.first()) && self.board.lost_count() > 0) || lost_again
+    }
+
+    /// Gives an ACK to the controller, whose window may grow on it or not.
+    #[inline(always)]
+    fn signal(&mut self, now: Time, grows: bool, signal: &Ack) {
+        if grows {
+            self.notify(now, |controller, cx| controller.on_ack(cx, signal));
+            self.usage.restart_clock(now);
+        } else {
+            self.notify(now, |controller, cx| controller.on_duplicate_ack(cx, signal));
+        }
     }
 
     /// An ACK that was overtaken by a later one says nothing of the cumulative point. But segments that it reports
