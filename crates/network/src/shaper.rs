@@ -8,7 +8,7 @@
 
 use units::{Bytes, Rate, Span, Time};
 
-use crate::service::{Schedule, bit_nanos};
+use crate::schedule::{Schedule, bit_nanos};
 
 /// What a token bucket lets through. A packet goes when there are tokens for all its bytes, one above the burst when
 /// the bucket is full.

@@ -26,7 +26,8 @@ use units::{Bytes, Time};
 use super::backlog::Backlog;
 use super::ranking::Ranking;
 use super::{Context, Discipline, Served, Settings};
-use crate::service::{Capacity, bit_nanos};
+use crate::schedule::bit_nanos;
+use crate::service::Capacity;
 use crate::{Limit, Packet, Service};
 
 /// Fair queueing has no settings of its own.
