@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what formatters do not: how long lines and files are, comments included, and the head of every file.
+"""Checks what formatters do not: how long lines, functions and files are, and the head of every file.
 
 `make lint` runs it over the files under version control. It prints one line for each fault, and ends with
 status 1 if there is any.
@@ -17,6 +17,12 @@ LONGEST = {".rs": 120, ".c": 120, ".h": 120, ".py": 110, ".pyi": 110, ".md": 120
 
 MOST_LINES = 500
 """The most lines of a source file; documents and stubs, which describe a whole module, may have more."""
+
+MOST_LINES_OF_CODE = 60
+"""The most lines of code in the body of a function; in Rust, clippy counts them (``too_many_lines``).
+
+Declaration, docstring, comments and blank lines do not count: a command declares each of its options.
+"""
 
 TABLES = ("//! |", "/// |", "* |")
 """How a row of a table begins in a comment."""
@@ -58,9 +64,33 @@ def too_many_lines(path: str, text: str) -> list[str]:
     return [f"{path}:{MOST_LINES + 1}: {lines} lines, at most {MOST_LINES} are allowed"]
 
 
+def lines_of_code(function: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> int:
+    """How many lines of code the body of a function has."""
+    body = function.body if ast.get_docstring(function) is None else function.body[1:]
+    if not body or function.end_lineno is None:
+        return 0
+    of_body = (line.strip() for line in lines[body[0].lineno - 1 : function.end_lineno])
+    return sum(1 for line in of_body if line and not line.startswith("#"))
+
+
+def long_functions(path: str, text: str) -> list[str]:
+    """A sentence about each Python function that does too much."""
+    if pathlib.PurePath(path).suffix != ".py":
+        return []
+    lines, found = text.splitlines(), []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            count = lines_of_code(node, lines)
+            if count > MOST_LINES_OF_CODE:
+                allowed = f"at most {MOST_LINES_OF_CODE} are allowed"
+                found.append(f"{path}:{node.lineno}: `{node.name}` has {count} lines of code, {allowed}")
+    return found
+
+
 def faults(path: str, text: str) -> list[str]:
     """All faults of one file."""
-    return too_long(path, text) + too_many_lines(path, text) + without_head(path, text)
+    checks = (too_long, too_many_lines, long_functions, without_head)
+    return [fault for check in checks for fault in check(path, text)]
 
 
 def main() -> int:

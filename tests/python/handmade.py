@@ -27,11 +27,6 @@ class Handmade:
 
 def handmade() -> Handmade:
     """The run described above."""
-    seconds = np.arange(11.0)
-    delivered_a = seconds * 500_000
-    delivered_b = np.array([0, 0, 0, 0, 0, 250, 500, 1000, 1500, 2000, 2500]) * 1000.0
-    delivered = np.concatenate([delivered_a, delivered_b]).astype("uint64")
-    window = np.array([10, 11, 12, 8.4, 9.4, 10.4, 10.4, 10.4, 10.4, 10.4, 10.4])
     return Handmade(
         flows=pa.table(
             {
@@ -62,28 +57,8 @@ def handmade() -> Handmade:
                 "packet_queue_delay_p95_ms": pa.array([None, 90.0], pa.float64()),
             }
         ),
-        flow_series=pa.table(
-            {
-                "time_s": np.concatenate([seconds, seconds]),
-                "flow": pa.array([0] * 11 + [1] * 11, pa.uint32()),
-                "delivered_bytes": pa.array(delivered),
-                "arrived_packets": pa.array(
-                    np.concatenate([delivered_a, delivered_b]).astype("uint64") // 1000
-                ),
-                "window_segments": np.concatenate([window, window]),
-                "latest_rtt_ms": pa.array([*(40 + 10 * seconds), *[None] * 5, *[60.0] * 6], pa.float64()),
-                "smoothed_rtt_ms": [500.0] * 22,
-            }
-        ),
-        link_series=pa.table(
-            {
-                "time_s": seconds,
-                "link": pa.array([1] * 11, pa.uint32()),
-                "queue_packets": pa.array(range(11), pa.uint32()),
-                "departed_bytes": pa.array([750_000 * i for i in range(11)], pa.uint64()),
-                "capacity_bytes": [1e6 * i for i in range(11)],
-            }
-        ),
+        flow_series=_flow_series(),
+        link_series=_link_series(),
         probes=_probes(),
         events=events(
             [
@@ -93,6 +68,38 @@ def handmade() -> Handmade:
                 (5.0, "deemed-lost", 1, 140.0),
             ]
         ),
+    )
+
+
+def _flow_series() -> pa.Table:
+    seconds = np.arange(11.0)
+    delivered_a = seconds * 500_000
+    delivered_b = np.array([0, 0, 0, 0, 0, 250, 500, 1000, 1500, 2000, 2500]) * 1000.0
+    delivered = np.concatenate([delivered_a, delivered_b]).astype("uint64")
+    window = np.array([10, 11, 12, 8.4, 9.4, 10.4, 10.4, 10.4, 10.4, 10.4, 10.4])
+    return pa.table(
+        {
+            "time_s": np.concatenate([seconds, seconds]),
+            "flow": pa.array([0] * 11 + [1] * 11, pa.uint32()),
+            "delivered_bytes": pa.array(delivered),
+            "arrived_packets": pa.array(np.concatenate([delivered_a, delivered_b]).astype("uint64") // 1000),
+            "window_segments": np.concatenate([window, window]),
+            "latest_rtt_ms": pa.array([*(40 + 10 * seconds), *[None] * 5, *[60.0] * 6], pa.float64()),
+            "smoothed_rtt_ms": [500.0] * 22,
+        }
+    )
+
+
+def _link_series() -> pa.Table:
+    seconds = np.arange(11.0)
+    return pa.table(
+        {
+            "time_s": seconds,
+            "link": pa.array([1] * 11, pa.uint32()),
+            "queue_packets": pa.array(range(11), pa.uint32()),
+            "departed_bytes": pa.array([750_000 * i for i in range(11)], pa.uint64()),
+            "capacity_bytes": [1e6 * i for i in range(11)],
+        }
     )
 
 

@@ -59,6 +59,15 @@ def test_a_source_file_of_more_than_500_lines_is_found(check_sources: ModuleType
     assert check_sources.faults("a.md", "a\n" * 501) == []
 
 
+def test_a_function_of_more_than_60_lines_of_code_is_found(check_sources: ModuleType) -> None:
+    # Neither the declaration of three lines, nor the docstring, the comment and the blank line count.
+    head = '"""It."""\n\n\ndef of(\n    a: int,\n) -> int:\n    """It.\n\n    More.\n    """\n    # Why.\n\n'
+    assert check_sources.faults("a.py", head + "    a += 1\n" * 59 + "    return a\n") == []
+    assert check_sources.faults("a.py", head + "    a += 1\n" * 60 + "    return a\n") == [
+        "a.py:4: `of` has 61 lines of code, at most 60 are allowed"
+    ]
+
+
 def test_a_source_file_without_a_head_is_found(check_sources: ModuleType) -> None:
     for name in ("a.rs", "a.c", "a.py"):
         assert len(check_sources.faults(name, "x = 1\n")) == 1

@@ -124,13 +124,7 @@ pub fn become_root() -> Result<(), Refusal> {
 /// Runs the commands of `shell` until the one at the near end is over, and calls `meter` once a second.
 pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Result<ShellOutcome, Failure> {
     let plan = shell.plan.as_ref();
-    let Some(flow) = plan.flows.first() else {
-        return Err(Failure::Refused("a shell needs a flow whose way its packets take".to_owned()));
-    };
-    check_route(flow).map_err(|message| Failure::Refused(format!("flow `{}`: {message}", flow.name)))?;
-    if shell.near.is_empty() {
-        return Err(Failure::Refused("a shell needs a command".to_owned()));
-    }
+    check(shell).map_err(Failure::Refused)?;
     let testbed = Testbed::build(plan, &[], shell.gso_max_segs).map_err(Failure::Machine)?;
     // After all that can fail: an older log is replaced.
     let log = shell.log.as_deref().map(|file| open_log(file, plan)).transpose().map_err(Failure::Machine)?;
@@ -186,6 +180,16 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
         let ended = status.map_err(Failure::Machine)?.ok_or(Failure::Interrupted)?;
         Ok(outcome(plan, &testbed, report, ended, wrong))
     })
+}
+
+/// Whether there is a way for the packets, and a command.
+fn check(shell: &Shell) -> Result<(), String> {
+    let flow = shell.plan.flows.first().ok_or("a shell needs a flow whose way its packets take")?;
+    check_route(flow).map_err(|message| format!("flow `{}`: {message}", flow.name))?;
+    if shell.near.is_empty() {
+        return Err("a shell needs a command".to_owned());
+    }
+    Ok(())
 }
 
 /// The link whose queue is logged, the way to its log, and what writes to `file`, which is there and empty.

@@ -161,19 +161,7 @@ impl Scenario {
                 multipath_flows += usize::from(!flow.subflows.is_empty());
             }
         }
-        for (flow, many) in
-            planned.iter().filter(|flow| flow.is_many()).map(|flow| (&flow.name, format!("{}-", flow.name)))
-        {
-            let numbered = |name: &&String| {
-                name.strip_prefix(&many).is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
-            };
-            if let Some(name) = names.range(many.clone()..).take_while(|name| name.starts_with(&many)).find(numbered) {
-                let message = format!(
-                    "a flow is named `{name}`, and so may one of the connections of `{flow}` be: names must differ"
-                );
-                return Err(self.origin.error("flows", message));
-            }
-        }
+        check_connection_names(&planned, &names).map_err(|message| self.origin.error("flows", message))?;
         Ok(planned)
     }
 
@@ -310,6 +298,22 @@ impl Scenario {
             base_rtt,
         })
     }
+}
+
+/// Refuses a flow that is named as one of the connections of another may be: `NAME-0`, `NAME-1`…
+fn check_connection_names(planned: &[PlannedFlow], names: &BTreeSet<String>) -> Result<(), String> {
+    for flow in planned.iter().filter(|flow| flow.is_many()).map(|flow| &flow.name) {
+        let prefix = format!("{flow}-");
+        let numbered = |name: &&String| {
+            name.strip_prefix(&prefix).is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
+        };
+        if let Some(name) = names.range(prefix.clone()..).take_while(|name| name.starts_with(&prefix)).find(numbered) {
+            return Err(format!(
+                "a flow is named `{name}`, and so may one of the connections of `{flow}` be: names must differ"
+            ));
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn flow_error(key: impl Into<String>, message: impl Into<String>) -> FlowError {

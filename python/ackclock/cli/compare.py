@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from ackclock import _engine
 from ackclock.cli import completing, output
-from ackclock.cli.contenders import contenders
+from ackclock.cli.contenders import Contender, contenders
 from ackclock.cli.home import Home, check_no_home
 from ackclock.engines import Engine
 from ackclock.engines.live import Live, check_built_in
@@ -84,16 +85,10 @@ def compare(
     report.check()
     set_keys = output.overrides(settings)
     output.check_arguments("compare", dict(set_keys))
-    common: dict[str, Any] = {"duration": duration, "warmup": warmup, "profile": profile}
-    made: dict[str, dict[str, Any]]
+    made: Mapping[str, Mapping[str, Any]]
     if wlan is None:
         check_no_home(stations, up, down)
-        path = {
-            "rate": "10mbit" if rate is None else rate,
-            "rtt": rtt,
-            "queue": "1bdp" if queue is None else queue,
-            "loss": loss,
-        }
+        path = {"rate": rate or "10mbit", "rtt": rtt, "queue": queue or "1bdp", "loss": loss}
         made = {one.name: {"flows": [one.flow(flows)], "path": path} for one in compared}
         title = f"{', '.join(names)}: {path['rate']}, {rtt}, queue {path['queue']}, loss {loss}"
     else:
@@ -101,23 +96,27 @@ def compare(
             raise InputError(
                 "--wlan: cannot be combined with --live; the kernel's TCP has no wireless network"
             )
-        from ackclock.report.calls import ALONE
-
-        wire, queue = "100mbit" if rate is None else rate, "200p" if queue is None else queue
-        home = Home(wlan, stations or 8, up or not down, down, wire, rtt, queue, loss)
-        made = {ALONE: home.document()} | {one.name: home.document(one.flow(flows)) for one in compared}
+        home = Home(wlan, stations or 8, up or not down, down, rate or "100mbit", rtt, queue or "200p", loss)
+        made = _beside_a_call(home, compared, flows)
         title = f"A call beside {', '.join(names)}: {home.words()}"
+    common = {"duration": duration, "warmup": warmup, "profile": profile}
     scenarios = {}
     for name, document in made.items():
-        scenarios[name] = _engine.resolve_json(
-            json.dumps({"name": name} | document | common), set_keys, any_controller=engine.any_controller
-        )
+        text = json.dumps({"name": name, **document, **common})
+        scenarios[name] = _engine.resolve_json(text, set_keys, any_controller=engine.any_controller)
     points = output.points(scenarios, seed, repeat, pcap)
     output.preflight(list(scenarios.values()), repeat, engine)
     from ackclock.cli.outcome import Outcome
 
     outcome = Outcome(title, report, calls=wlan is not None)
     outcome.run(points, engine)
+
+
+def _beside_a_call(home: Home, compared: Sequence[Contender], flows: int) -> dict[str, dict[str, Any]]:
+    """The call alone, and beside the flows of each controller."""
+    from ackclock.report.calls import ALONE
+
+    return {ALONE: home.document()} | {one.name: home.document(one.flow(flows)) for one in compared}
 
 
 def _engine_of(live: bool, engine: Live, simulator: Simulator) -> Engine:

@@ -74,14 +74,7 @@ def shell(
     output.check_share("--loss", loss)
     report = output.Report(out, force, csv, as_json, figures, open_report)
     report.check()
-    if rtt is not None and delay is not None:
-        raise InputError("--rtt and --delay: only one of them can be given")
-    service: Any = rate if trace is None else {"trace": str(trace)}
-    path: dict[str, Any] = {"rate": service, "queue": queue, "loss": loss}
-    path |= {"delay": delay} if delay is not None else {"rtt": rtt or "40ms"}
-    # The language requires a duration, but the run ends with the command.
-    document = {"name": "shell", "duration": "60s", "path": path, "flows": [{"cc": "newreno"}]}
-    resolved = _engine.resolve_json(json.dumps(document), output.overrides(settings))
+    resolved = _resolved(rate if trace is None else {"trace": str(trace)}, rtt, delay, queue, loss, settings)
     if os.geteuid() != 0:
         _engine.become_root()
     (capture,) = output.captures(pcap, ["session"])
@@ -113,6 +106,19 @@ def shell(
             notes.print(f"ackclock: {option} {file}: it is not whole: {why}", markup=False, soft_wrap=True)
             status = status or 2
     raise typer.Exit(status)
+
+
+def _resolved(
+    service: Any, rtt: str | None, delay: str | None, queue: str, loss: str, settings: list[str] | None
+) -> str:
+    """The scenario of the path, resolved. Its one flow does not run: the language requires one."""
+    if rtt is not None and delay is not None:
+        raise InputError("--rtt and --delay: only one of them can be given")
+    path: dict[str, Any] = {"rate": service, "queue": queue, "loss": loss}
+    path |= {"delay": delay} if delay is not None else {"rtt": rtt or "40ms"}
+    # The language requires a duration, but the run ends with the command.
+    document = {"name": "shell", "duration": "60s", "path": path, "flows": [{"cc": "newreno"}]}
+    return _engine.resolve_json(json.dumps(document), output.overrides(settings))
 
 
 def _session(run: Run) -> Run:

@@ -77,29 +77,10 @@ def slow_starts(
     output.check_current_folder()
     if out is not None:
         check_folder(out, force)
-    chosen = list(dict.fromkeys(methods or METHODS))
-    for method in chosen:
-        if method not in METHODS:
-            raise InputError(
-                f"{method}: must be one of {', '.join(METHODS)}{did_you_mean(method, list(METHODS))}"
-            )
-    if network not in NETWORKS:
-        near = did_you_mean(network, list(NETWORKS))
-        raise InputError(f"--network {network}: must be one of {', '.join(NETWORKS)}{near}")
-    if trace and network == "wifi":
-        raise InputError("--trace: a recorded link is cellular or wired; leave --network wifi out")
-    recorded = tuple(str(file.resolve()) for file in trace or [])
-    conditions = Conditions(network, cross, application, recorded)
     first = 1 if seed is None else seed
-    try:
-        ranges = (
-            slow_start.span(rate, "rate", "--rate"),
-            slow_start.span(rtt, "time", "--rtt"),
-            slow_start.span(buffer, "number", "--buffer"),
-        )
-        drawn = list(slow_start.paths(paths, *ranges, first, conditions))
-    except ValueError as error:
-        raise InputError(str(error)) from None
+    chosen = _methods(methods)
+    conditions = _conditions(network, cross, application, trace or [])
+    drawn = _draw(conditions, paths, rate, rtt, buffer, first)
     overrides = output.overrides(settings)
     output.check_arguments("slow-start", dict(overrides), ("cc", "parameters", "parameters.slow_start"))
     points = [
@@ -122,14 +103,48 @@ def slow_starts(
     if out is not None:
         with new_folder(out, force) as folder:
             _write(starts, folder)
-    title = f"{cc} on {len(drawn)} paths of {rate}, {rtt}, {buffer} BDP of queue{_conditions(conditions)}"
+    title = f"{cc} on {len(drawn)} paths of {rate}, {rtt}, {buffer} BDP of queue{_words(conditions)}"
     output.show(_table(summaries, title), READ, as_json=as_json)
     if as_json:
         rows = [asdict(one) for one in summaries]
         output.print_json({"version": _engine.version(), "slow_start": {"cc": cc, "methods": rows}})
 
 
-def _conditions(of: Conditions) -> str:
+def _methods(names: list[str] | None) -> list[str]:
+    """Each named method once, or all of them. Raises InputError for an unknown one."""
+    for name in names or []:
+        if name not in METHODS:
+            near = did_you_mean(name, list(METHODS))
+            raise InputError(f"{name}: must be one of {', '.join(METHODS)}{near}")
+    return list(dict.fromkeys(names or METHODS))
+
+
+def _conditions(network: str, cross: float, application: float, traces: list[Path]) -> Conditions:
+    """What the paths are like. Raises InputError for what there is not."""
+    if network not in NETWORKS:
+        near = did_you_mean(network, list(NETWORKS))
+        raise InputError(f"--network {network}: must be one of {', '.join(NETWORKS)}{near}")
+    if traces and network == "wifi":
+        raise InputError("--trace: a recorded link is cellular or wired; leave --network wifi out")
+    return Conditions(network, cross, application, tuple(str(file.resolve()) for file in traces))
+
+
+def _draw(
+    conditions: Conditions, count: int, rate: str, rtt: str, buffer: str, seed: int
+) -> list[slow_start.Path]:
+    """The paths, out of the ranges that are given as text. Raises InputError for what is no range."""
+    try:
+        ranges = (
+            slow_start.span(rate, "rate", "--rate"),
+            slow_start.span(rtt, "time", "--rtt"),
+            slow_start.span(buffer, "number", "--buffer"),
+        )
+        return list(slow_start.paths(count, *ranges, seed, conditions))
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def _words(of: Conditions) -> str:
     """What a title says of paths that are not clean."""
     said = [] if of.network == "wired" else [of.network]
     said += [f"{len(of.traces)} recorded"] if of.traces else []

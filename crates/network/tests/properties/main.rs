@@ -16,6 +16,16 @@ fn parcel(number: usize, flow: u32, size: u64) -> Parcel {
     Parcel { number, flow, size: Bytes::new(size), ecn: false, marked: false }
 }
 
+/// The number of the last packet of the flow that has most waiting; of several, of the one whose last came last.
+fn last_of_longest(waiting: &[Parcel], limit: Limit) -> usize {
+    let length = |flow: u32| -> u64 {
+        let own = waiting.iter().filter(|p| p.flow == flow);
+        own.map(|p| if matches!(limit, Limit::Packets(_)) { 1 } else { p.size.get() }).sum()
+    };
+    let last = |flow: u32| waiting.iter().filter(|p| p.flow == flow).map(|p| p.number).max();
+    (0..5).max_by_key(|&flow| (length(flow), last(flow))).and_then(last).unwrap()
+}
+
 fn unimpaired(service: Service) -> LinkSettings {
     LinkSettings { service, queue: QueueSettings::default(), loss: LossModel::None }
 }
@@ -144,14 +154,8 @@ proptest! {
             let mut dropped = false;
             while full(&waiting) && !dropped {
                 waiting.push(parcel);
-                let length = |flow: u32| -> u64 {
-                    let own = waiting.iter().filter(|p| p.flow == flow);
-                    own.map(|p| if matches!(queue.limit, Limit::Packets(_)) { 1 } else { p.size.get() }).sum()
-                };
-                let last = |flow: u32| waiting.iter().filter(|p| p.flow == flow).map(|p| p.number).max();
-                let longest = (0..5).max_by_key(|&flow| (length(flow), last(flow))).unwrap();
                 let is_fifo = queue.discipline == DisciplineSettings::Fifo;
-                let victim = if is_fifo { parcel.number } else { last(longest).unwrap() };
+                let victim = if is_fifo { parcel.number } else { last_of_longest(&waiting, queue.limit) };
                 dropped = victim == parcel.number;
                 waiting.pop();
                 waiting.retain(|p| p.number != victim);
