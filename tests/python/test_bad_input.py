@@ -169,9 +169,20 @@ def test_the_current_folder_is_not_replaced(tmp_path, monkeypatch):
     check_folder(Path("results"), force=False)
 
 
-@pytest.mark.parametrize("command", [["compare", "cdg", "--duration", "1s"], ["shell", "--", "true"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["compare", "cdg", "--duration", "1s"],
+        ["shell", "--", "true"],
+        ["run", "there.toml"],
+        ["replay", "there.pkt"],
+        ["new", "controller", "mine"],
+        ["parity", "--quick"],
+    ],
+)
 def test_a_current_folder_that_is_deleted_is_named(capsys, tmp_path, monkeypatch, command):
-    monkeypatch.setattr("ackclock.cli.shell.check_built_in", lambda: None)
+    for module in ("shell", "parity"):
+        monkeypatch.setattr(f"ackclock.cli.{module}.check_built_in", lambda: None)
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()

@@ -8,6 +8,7 @@ reader of standard output closed it.
 from __future__ import annotations
 
 import copy
+import errno
 import os
 import signal
 import stat
@@ -16,6 +17,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -38,6 +40,7 @@ from ackclock.cli import (
     manual,
     matrix,
     new,
+    output,
     parity,
     replay,
     reproduce,
@@ -183,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         return _end(BAD_INPUT, error.format_message())
     except (ScenarioError, MachineError, InputError) as error:
-        return _end(BAD_INPUT, str(error))
+        return _end(BAD_INPUT, _missing_folder(str(error)) or str(error))
     except (KeyboardInterrupt, typer.Abort):
         return _end(INTERRUPTED, "interrupted")
     except (BrokenPipeError, SystemExit):
@@ -193,12 +196,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _discard(sys.stdout)
         where = "standard output" if error.filename is None else error.filename
-        return _end(BAD_INPUT, f"{where}: {error.strerror or error}")
+        why = f"{where}: {error.strerror or error}"
+        return _end(BAD_INPUT, _missing_folder(why) or why)
     except Exception as error:
         if os.environ.get("ACKCLOCK_TRACEBACK"):
             raise
         why = f"{type(error).__name__}: {error}"
         return _end(FAULT, f"a fault of ackclock, please report it: {why} (ACKCLOCK_TRACEBACK=1 shows where)")
+
+
+def _missing_folder(why: str) -> str | None:
+    """A sentence where a file is missing because the current folder is."""
+    if os.strerror(errno.ENOENT) not in why:
+        return None
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return output.NO_CURRENT_FOLDER
+    return None
 
 
 def _wanted(arguments: Sequence[str]) -> typer.Typer:

@@ -56,6 +56,8 @@ LONGEST_NAME = 60
 MOST_NAME = 36
 """The longest name that is not wrapped, in letters."""
 
+NO_CURRENT_FOLDER = "the current folder has been deleted: change into another"
+
 notes = Console(stderr=True, highlight=False)
 """The console for messages and progress: standard error."""
 
@@ -247,7 +249,7 @@ def check_current_folder() -> None:
     try:
         Path.cwd()
     except FileNotFoundError:
-        raise InputError("the current folder has been deleted: change into another") from None
+        raise InputError(NO_CURRENT_FOLDER) from None
 
 
 def print_json(document: Mapping[str, Any]) -> None:
