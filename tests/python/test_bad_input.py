@@ -89,10 +89,10 @@ def test_line_ends_and_byte_order_marks_are_read(capsys, scenario, change):
     ("arguments", "sentence"),
     [
         (["--repeat", "0"], "--repeat"),
-        (["--repeat", "1000000000"], "less than or equal to 100000"),
+        (["--repeat", "1000000000"], "--repeat 1000000000: must be at most 100000"),
         (["--threads", "0"], "--threads"),
         (["--seed", "-1"], "--seed"),
-        (["--seed", str(2**64)], "less than or equal to 9223372036854775807"),
+        (["--seed", str(2**64)], "must be at most 9223372036854775807"),
         (["--seed", str(2**63 - 1), "--repeat", "2"], "the last seed would be 9223372036854775808"),
         (["--set", "path.queue"], "must be KEY=VALUE"),
         (["--set", "flows.0.cc.x=1"], "`flows.0.cc` is not a table"),
@@ -152,6 +152,25 @@ def test_an_option_out_of_range(capsys, scenario, arguments, sentence):
 )
 def test_a_command_that_cannot_be_carried_out(capsys, arguments, sentence):
     assert sentence in refused(capsys, *arguments)
+
+
+def test_a_missing_file_is_named_without_the_number_of_the_error(capsys):
+    sentence = "scenario: flows.0.cc: `./nothere.bpf.c` cannot be read: No such file or directory"
+    assert refused(capsys, "compare", "./nothere.bpf.c") == sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["compare", "cdg", "--seed", "-1"], "--seed -1: must be at least 0"),
+        (["compare", "cdg", "--seed", "x"], "--seed x: must be a whole number"),
+        (["compare", "cdg", "--repeat", "1000000"], "--repeat 1000000: must be at most 100000"),
+        (["slow-start", "--cross", "abc"], "--cross abc: must be a number"),
+        (["slow-start", "--cross", "nan"], "--cross nan: must be at most 0.95"),
+    ],
+)
+def test_a_number_that_is_not_allowed_is_named_with_its_option(capsys, arguments, sentence):
+    assert refused(capsys, *arguments) == sentence
 
 
 def test_a_program_of_the_shell_may_have_empty_arguments():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import errno
 import os
+import re
 import signal
 import stat
 import sys
@@ -184,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return int(status or 0)
     except UsageError as error:
-        return _end(BAD_INPUT, error.format_message())
+        return _end(BAD_INPUT, _usage(error))
     except (ScenarioError, MachineError, InputError) as error:
         return _end(BAD_INPUT, _missing_folder(str(error)) or str(error))
     except (KeyboardInterrupt, typer.Abort):
@@ -203,6 +204,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         why = f"{type(error).__name__}: {error}"
         return _end(FAULT, f"a fault of ackclock, please report it: {why} (ACKCLOCK_TRACEBACK=1 shows where)")
+
+
+WORDS = {
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+}
+"""Words for those in which Typer's checker of numbers says what it allows."""
+
+
+def _usage(error: Any) -> str:
+    """A sentence about an error on the command line: a number that is not allowed with its option."""
+    checked = getattr(error.__cause__, "errors", None)
+    if checked is None or error.param is None:
+        return str(error.format_message())
+    fault = checked()[0]
+    allowed = fault["msg"].removeprefix("Input should be ").split(", unable")[0]
+    for theirs, ours in WORDS.items():
+        allowed = allowed.replace(theirs, ours)
+    return f"{error.param.opts[0]} {fault['input']}: must be {allowed}"
 
 
 def _missing_folder(why: str) -> str | None:
@@ -277,8 +299,10 @@ def _end(status: int, sentence: str) -> int:
     if not sentence:
         # `ackclock new` alone: its help has been printed.
         return status
+    # Rust adds the number of an error of the system, which says nothing more.
+    sentence = re.sub(r" \(os error \d+\)", "", " ".join(sentence.split()))
     try:
-        sys.stderr.write(f"ackclock: {' '.join(sentence.split())}\n")
+        sys.stderr.write(f"ackclock: {sentence}\n")
         sys.stderr.flush()
     except OSError:
         _discard(sys.stderr)
