@@ -51,6 +51,24 @@ def test_controllers_are_compared_with_their_parameters(capsys):
     assert four == pytest.approx(0.4 * ten, rel=0.03)
 
 
+@pytest.mark.parametrize("raised", ["sys.exit(5)", "raise ValueError('too much')"])
+@pytest.mark.parametrize("command", [["compare"], ["sweep", "--over", "queue=1bdp"]])
+def test_what_a_controller_raises_is_no_fault_of_ackclock(capsys, folder, command, raised):
+    fixed = "import sys\n" + TWO.format(name="Fixed").replace("pass", raised, 1)
+    (folder / "fixed.py").write_text(fixed)
+    line = fixed.splitlines().index(f"        {raised}") + 1
+    what = "SystemExit: 5" if "exit" in raised else "ValueError: too much"
+    sentence = refused(capsys, *command, "newreno", "./fixed.py:Fixed(window=4)", "--duration", "1s")
+    assert sentence == f"fixed.py, line {line}: {what}"
+
+
+def test_a_file_that_ends_python_and_a_scenario_are_no_controllers(capsys, folder):
+    (folder / "ends.py").write_text("raise SystemExit('no')\n")
+    assert refused(capsys, "compare", "./ends.py") == "ends.py: SystemExit: no"
+    sentence = "a.toml: must be a controller; `ackclock run a.toml` runs a scenario"
+    assert refused(capsys, "compare", "cdg", "a.toml") == sentence
+
+
 def test_a_sweep_takes_controllers_in_files_too(capsys):
     command = (
         "sweep",

@@ -50,6 +50,7 @@ from ackclock.cli import (
     slow_start,
     sweep,
 )
+from ackclock.cli.contenders import place_in
 from ackclock.errors import InputError
 
 BAD_INPUT = 2
@@ -190,8 +191,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _end(BAD_INPUT, _missing_folder(str(error)) or str(error))
     except (KeyboardInterrupt, typer.Abort):
         return _end(INTERRUPTED, "interrupted")
-    except (BrokenPipeError, SystemExit):
-        # Rich turns a broken pipe into SystemExit; nothing else here raises it.
+    except (BrokenPipeError, SystemExit) as error:
+        # Rich turns a broken pipe into SystemExit; besides it can come from the user's controller.
+        place = place_in(arguments, error)
+        if place is not None:
+            return _end(BAD_INPUT, f"{place}: {type(error).__name__}: {error}")
         _discard(sys.stdout)
         return BROKEN_PIPE
     except OSError as error:
@@ -203,6 +207,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("ACKCLOCK_TRACEBACK"):
             raise
         why = f"{type(error).__name__}: {error}"
+        place = place_in(arguments, error)
+        if place is not None:
+            return _end(BAD_INPUT, f"{place}: {why}")
         return _end(FAULT, f"a fault of ackclock, please report it: {why} (ACKCLOCK_TRACEBACK=1 shows where)")
 
 

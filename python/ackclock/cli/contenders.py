@@ -8,6 +8,7 @@ import inspect
 import json
 import re
 import tomllib
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -58,6 +59,21 @@ def contenders(texts: Sequence[str], live: bool) -> list[Contender]:
     return found
 
 
+def place_in(texts: Sequence[str], error: BaseException) -> str | None:
+    """Where in a file of a controller among ``texts`` an exception arose: ``mine.py, line 12``."""
+    named = [
+        _PYTHON.fullmatch(spelled["cc"].strip()) for text in texts if (spelled := _SPELLED.fullmatch(text))
+    ]
+    try:
+        files = {str(file.absolute()): file for one in named if one and (file := Path(one["file"]))}
+    except FileNotFoundError:  # the current folder has been deleted
+        return None
+    # That of a worker process comes as text.
+    frames = re.findall(r'File "([^"]+)", line (\d+)', "".join(traceback.format_exception(error)))
+    places = [f"{files[file]}, line {line}" for file, line in frames if file in files]
+    return places[-1] if places else None
+
+
 def values(settings: Sequence[str], example: str) -> dict[str, Any]:
     """``KEY=VALUE`` pairs as parameters: values as TOML writes them, or plain text. Raises InputError."""
     found: dict[str, Any] = {}
@@ -90,6 +106,8 @@ def _contender(text: str, number: int) -> Contender:
     listed = [one for one in re.split(r",(?![^\[{]*[\]}])", given or "") if one.strip()]
     parameters = values(listed, "'cdg(G=10ms)'")
     shown = f"({', '.join(one.strip() for one in listed)})" if listed else ""
+    if cc.endswith((".toml", ".json")):
+        raise InputError(f"{cc}: must be a controller; `ackclock run {cc}` runs a scenario")
     python = _PYTHON.fullmatch(cc)
     if python is None:
         return Contender(display_name(cc) + shown, cc, parameters)
@@ -114,7 +132,7 @@ def _class(file: Path, name: str | None) -> tuple[type[Controller], str]:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"{file}: {type(error).__name__}: {error}") from error
     own = {
         key: value

@@ -326,7 +326,7 @@ def read_measures(path: Path) -> dict[str, Callable[..., Any]]:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise CatalogueError(f"{path.parent.name}/{path.name}: {type(error).__name__}: {error}") from error
     return {
         name: value
