@@ -1,6 +1,8 @@
 """Interruptions: what is finished stays, and nothing else does."""
 
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -152,3 +154,38 @@ def test_ctrl_c_while_the_package_is_importing_ends_the_command_in_one_line():
     )
     assert (command.returncode, command.stderr) == (130, "ackclock: interrupted\n")
     assert program.stderr.endswith("KeyboardInterrupt\n")
+
+
+def test_ctrl_c_while_the_workers_of_a_sweep_start_is_a_matter_of_the_sweep_alone(tmp_path):
+    command = [
+        *COMMAND,
+        "sweep",
+        "cdg",
+        "cubic",
+        "--over",
+        "queue=1bdp,2bdp",
+        "--processes",
+        "2",
+        "--out",
+        "out",
+    ]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
+    )
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+
+    def workers():
+        found = [pathlib.Path("/proc", child) for child in children.read_text().split()]
+        return [child for child in found if b"popen_loky_posix" in (child / "cmdline").read_bytes()]
+
+    wait_until(workers)
+    # Before the worker is told to ignore Ctrl-C it imports for a second: it must not hear it then.
+    status = (workers()[0] / "status").read_text()
+    masks = [int(mask, 16) for mask in re.findall(r"^Sig(?:Blk|Ign):\t(\w+)", status, re.MULTILINE)]
+    assert any(mask & 1 << (signal.SIGINT - 1) for mask in masks), status
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert re.fullmatch(
+        r"interrupted after \d of 4 runs; the same command continues with those in out\n", err
+    )

@@ -102,7 +102,8 @@ def run(workers: Workers, chunks: Iterable[work.Chunk], stop: Path) -> Generator
                     chunk, attempt = fresh, 1
                 else:
                     break
-                under_way[executor.submit(work.run, chunk)] = chunk, attempt
+                with _deaf():
+                    under_way[executor.submit(work.run, chunk)] = chunk, attempt
             if not under_way:
                 return
             finished, _ = wait(under_way, POLL_S, FIRST_COMPLETED)
@@ -150,12 +151,27 @@ def _next(chunk: work.Chunk, attempt: int, error: BaseException) -> int:
 def _quiet() -> None:
     """A worker leaves Ctrl-C to its parent, which tells it to stop and keeps what is done."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Blocks Ctrl-C: a process that is made here has it blocked until it ignores it, all its imports long."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
 def _local(processes: int) -> Iterator[Executor]:
+    from multiprocessing import resource_tracker
+
     import loky
 
+    # Its start, which the first worker would bring, unblocks Ctrl-C.
+    resource_tracker.ensure_running()
     pool = loky.ProcessPoolExecutor(processes, timeout=IDLE_S, initializer=_quiet)
     try:
         yield pool
