@@ -13,23 +13,22 @@
 //!
 //! Differences from the RFC, as in Linux: with `ecn` an ECN-capable packet is marked where another would be dropped and
 //! goes on, so that a mark takes the place of one drop (section 4.4 leaves it open). With `ce_threshold` every capable
-//! packet that waited longer is marked, whatever the state. While at most [`MTU`] bytes wait behind it, a packet is
-//! never dropped, so the link does not fall idle by CoDel. 1/sqrt(count) has 16 bits and comes by one Newton step from
-//! its value at the last drop ([`Codel::improve`]): the third drop follows the second after 0.5 intervals, not 0.71.
+//! packet that waited longer is marked, whatever the state. While at most [`MTU`] bytes (maxpacket of the RFC) wait
+//! behind it, a packet is never dropped, so the link does not fall idle by CoDel. 1/sqrt(count) has 16 bits and comes
+//! by one Newton step from its value at the last drop ([`Codel::improve`]): the third drop follows the second after
+//! 0.5 intervals, not 0.71.
 //!
 //! Different from Linux: its time has steps of 1024 ns, its packets have an Ethernet header of 14 bytes, and
 //! `ce_threshold` can be for packets of one codepoint alone. Behind a shaper the packet in service counts in its limit,
 //! here with `count_in_service`.
 
 use serde::{Deserialize, Serialize};
+use units::packet::MTU;
 use units::{Bytes, Span, Time};
 
 use super::fifo::Fifo;
 use super::{Context, Discipline, Served, Settings};
 use crate::{Limit, Packet, Service};
-
-/// At most so many bytes are no standing queue (maxpacket of the RFC): an Ethernet packet.
-pub(super) const MTU: Bytes = Bytes::new(1500);
 
 /// A queue that stood less than so many intervals ago starts with the frequency of drops it had.
 const MEMORY: u64 = 16;

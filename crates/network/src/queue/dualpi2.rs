@@ -21,14 +21,12 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
+use units::packet::MTU;
 use units::{Ecn, Random, Span, Time};
 
 use super::turns::Waiting;
 use super::{Context, Discipline, Served, Settings};
 use crate::{Limit, Packet, Service};
-
-/// A full packet.
-const MTU: i64 = 1500;
 
 /// What a scenario says about DualPI2, named as in `tc`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -137,7 +135,7 @@ impl<P: Packet> DualPi2<P> {
 
     /// Of a busy period: L may send some full packets before C gets its share.
     fn first_credit(&self) -> i64 {
-        MTU * (2 * i64::from(self.settings.classic_protection) - 100)
+        MTU.get() as i64 * (2 * i64::from(self.settings.classic_protection) - 100)
     }
 
     fn is_low(&self, ecn: Ecn) -> bool {
@@ -244,9 +242,9 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
             let (packet, arrived) = queue.pop()?;
             let steps = low && self.steps.pop_front().unwrap_or_default();
             let size = packet.size().get() as i64;
-            let behind = cx.waiting().bytes.get() as i64 - size;
+            let behind = cx.waiting().bytes - packet.size();
             let capable = packet.ecn().is_capable();
-            let strike = if behind < 2 * MTU { Strike::None } else { self.strikes(low, capable, cx.random) };
+            let strike = if behind < MTU * 2 { Strike::None } else { self.strikes(low, capable, cx.random) };
             if strike == Strike::Drop {
                 cx.drop(packet);
                 continue;

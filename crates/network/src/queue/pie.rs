@@ -23,14 +23,13 @@
 //! packet in service counts as waiting.
 
 use serde::{Deserialize, Serialize};
+use units::packet::MTU;
 use units::{Bytes, Random, Span, Time};
 
 use super::fifo::Fifo;
 use super::{Admission, Context, Discipline, Served, Settings};
 use crate::{Limit, Packet, Service};
 
-/// A full packet.
-const MTU: u64 = 1500;
 /// How long a burst that begins at an empty queue goes through (MAX_BURST).
 const BURST: Span = Span::from_millis(150);
 /// A delay above it raises the probability by 2 % at each update.
@@ -171,10 +170,10 @@ impl Pie {
     /// Whether a packet of `size` that finds `waiting` is to be dropped or marked.
     pub(super) fn drops(&mut self, settings: &PieSettings, size: Bytes, waiting: Bytes, random: &mut Random) -> bool {
         let short = self.delay < Span::from_nanos(settings.target.as_nanos() / 2) && self.probability < 0.2;
-        if !self.burst.is_zero() || short || waiting.get() < 2 * MTU {
+        if !self.burst.is_zero() || short || waiting < MTU * 2 {
             return false;
         }
-        let share = if settings.bytemode { (size.get() as f64 / MTU as f64).min(1.0) } else { 1.0 };
+        let share = if settings.bytemode { (size.get() as f64 / MTU.get() as f64).min(1.0) } else { 1.0 };
         let probability = self.probability * share;
         self.accumulated = if probability == 0.0 { 0.0 } else { self.accumulated + probability };
         if self.accumulated < 0.85 {
