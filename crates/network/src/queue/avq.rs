@@ -130,12 +130,10 @@ struct AvqQueue<P> {
 
 impl<P: Packet> Discipline<P> for AvqQueue<P> {
     fn admit(&mut self, packet: &P, cx: &mut Context<'_, P>) -> Admission {
-        let overflows = self.avq.as_mut().is_some_and(|avq| avq.overflows(cx.now, packet.size()));
-        match (overflows, self.ecn && packet.ecn().is_capable()) {
-            (false, _) => Admission::Take,
-            (true, true) => Admission::Mark,
-            (true, false) => Admission::Drop,
+        if !self.avq.as_mut().is_some_and(|avq| avq.overflows(cx.now, packet.size())) {
+            return Admission::Take;
         }
+        Admission::strike(self.ecn && packet.ecn().is_capable())
     }
 
     fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {

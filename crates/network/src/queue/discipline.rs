@@ -50,6 +50,13 @@ pub enum Admission {
     Drop,
 }
 
+impl Admission {
+    /// What becomes of a packet by which a queue signals congestion: a mark where it may have one, else a drop.
+    pub(super) const fn strike(markable: bool) -> Self {
+        if markable { Self::Mark } else { Self::Drop }
+    }
+}
+
 /// A packet whose service starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served<P> {

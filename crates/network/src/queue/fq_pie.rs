@@ -124,7 +124,7 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
             return Admission::Take;
         }
         let few = pie.probability <= f64::from(self.settings.ecn_prob) / 100.0;
-        if self.settings.ecn && packet.ecn().is_capable() && few { Admission::Mark } else { Admission::Drop }
+        Admission::strike(self.settings.ecn && packet.ecn().is_capable() && few)
     }
 
     fn make_room(&mut self, packet: &P, cx: &mut Context<'_, P>) {

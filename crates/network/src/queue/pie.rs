@@ -221,8 +221,7 @@ impl<P: Packet> Discipline<P> for PieQueue<P> {
         if !pie.drops(settings, packet.size(), waiting, cx.random) {
             return Admission::Take;
         }
-        let marks = settings.ecn && packet.ecn().is_capable() && pie.probability <= 0.1;
-        if marks { Admission::Mark } else { Admission::Drop }
+        Admission::strike(settings.ecn && packet.ecn().is_capable() && pie.probability <= 0.1)
     }
 
     fn make_room(&mut self, _packet: &P, _cx: &mut Context<'_, P>) {

@@ -84,11 +84,10 @@ struct Police<P> {
 
 impl<P: Packet> Discipline<P> for Police<P> {
     fn admit(&mut self, packet: &P, cx: &mut Context<'_, P>) -> Admission {
-        match (self.bucket.take(cx.now, packet.size()), self.ecn && packet.ecn().is_capable()) {
-            (true, _) => Admission::Take,
-            (false, true) => Admission::Mark,
-            (false, false) => Admission::Drop,
+        if self.bucket.take(cx.now, packet.size()) {
+            return Admission::Take;
         }
+        Admission::strike(self.ecn && packet.ecn().is_capable())
     }
 
     fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
