@@ -288,6 +288,7 @@ pub(crate) fn plain(message: &str) -> String {
         ("invalid type: map", "invalid type: table"),
         ("expected a sequence", "expected a list"),
         ("invalid type: sequence", "invalid type: list"),
+        ("invalid type: unit variant", "invalid type: a name without its settings"),
         ("expected a boolean", "expected true or false"),
         ("expected a string", "expected text in quotes"),
         ("expected string or map", "expected text in quotes"),
@@ -319,7 +320,12 @@ fn put(root: &mut Value, key: &str, value: Value) -> Result<(), String> {
             Value::Array(array) => {
                 let length = array.len();
                 name.parse::<usize>().ok().and_then(|i| array.get_mut(i)).ok_or_else(|| {
-                    format!("`{name}` is not an index into `{done}`, which has {length} entries, the first of them 0")
+                    let entries = match length {
+                        0 => "is empty".to_owned(),
+                        1 => "has one entry, number 0".to_owned(),
+                        _ => format!("has {length} entries, 0 to {}", length - 1),
+                    };
+                    format!("`{name}` is not an index into `{done}`, which {entries}")
                 })?
             }
             _ => return Err(format!("`{done}` is not a table: set it as a whole")),

@@ -94,6 +94,10 @@ fn an_unknown_profile_or_option() {
         "demo.toml, line 10: flows.0.transport.counting: `limit` must be at least 1, or slow start would not grow"
     );
     accepted("transport = { counting = { bytes = { limit = 1 } } }");
+    assert_eq!(
+        flow("transport = { counting = \"bytes\" }"),
+        "demo.toml, line 10: flows.0.transport.counting: invalid type: a name without its settings, expected a table"
+    );
 }
 
 #[test]

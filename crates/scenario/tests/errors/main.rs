@@ -195,7 +195,12 @@ fn keys_that_cannot_be_set() {
     };
     assert_eq!(
         set("flows.1.cc"),
-        "demo.toml, line 8: flows.1.cc: `1` is not an index into `flows`, which has 1 entries, the first of them 0"
+        "demo.toml, line 8: flows.1.cc: `1` is not an index into `flows`, which has one entry, number 0"
+    );
+    let mut document = Document::from_toml(&format!("{DUMBBELL}[[flows]]\ncc = \"cdg\"\n"), "demo.toml").unwrap();
+    assert_eq!(
+        document.set("flows.2.cc", "1").unwrap_err().to_string(),
+        "demo.toml, line 8: flows.2.cc: `2` is not an index into `flows`, which has 2 entries, 0 to 1"
     );
     assert_eq!(
         set("path.rate.limit"),
