@@ -27,5 +27,48 @@ pub(crate) fn compile(source: &Path, include: &Path, output: &Path) -> Result<()
     }
     let said = String::from_utf8_lossy(&run.stderr);
     let first = said.lines().find(|line| line.contains("error")).or(said.lines().next()).unwrap_or("no reason given");
-    Err(format!("clang cannot compile {} for BPF: {first}", source.display()))
+    Err(format!("clang cannot compile {} for BPF: {}", source.display(), explained(first)))
+}
+
+/// The compiler's complaint about what a processor can do and BPF cannot, in words for who wrote the C.
+fn explained(line: &str) -> String {
+    if line.contains("Cannot select") && (line.contains("sdiv") || line.contains("srem")) {
+        // The place stands last, with that of the function around it where clang has moved it.
+        let place = line.rsplit_once(", ").and_then(|(_, place)| place.split(" @").next());
+        let place = place.filter(|place| place.contains(':')).map_or(String::new(), |place| format!("{place}: "));
+        return format!("{place}BPF has no signed division: divide numbers without sign, and the sign apart");
+    }
+    let called = line.split_once("built-in function '__").and_then(|(_, rest)| rest.split_once('\''));
+    // The names of libgcc for single (sf) and double (df) precision, such as __floatunsidf and __muldf3.
+    if called.is_some_and(|(name, _)| name.contains("sf") || name.contains("df")) {
+        let place = line.split_once("error:").map_or("", |(place, _)| place);
+        return format!("{place}BPF has no floating point: see fraction() and scaled_down() of ack.h");
+    }
+    line.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::explained;
+
+    #[test]
+    fn a_signed_division_is_named_with_its_place() {
+        let line = "fatal error: error in backend: Cannot select: 0x175ced18: i64 = sdiv 0x175cf2c8, 0x175cf7a8, \
+                    ./mine.bpf.c:35:49 @[ ./mine.bpf.c:25:1 ]";
+        assert_eq!(
+            explained(line),
+            "./mine.bpf.c:35:49: BPF has no signed division: divide numbers without sign, and the sign apart"
+        );
+    }
+
+    #[test]
+    fn floating_point_is_named_with_its_place_and_other_complaints_stay() {
+        let line = "./mine.bpf.c:35:13: error: A call to built-in function '__floatunsidf' is not supported.";
+        assert_eq!(
+            explained(line),
+            "./mine.bpf.c:35:13: BPF has no floating point: see fraction() and scaled_down() of ack.h"
+        );
+        let line = "./mine.bpf.c:35:13: error: A call to built-in function 'memcmp' is not supported.";
+        assert_eq!(explained(line), line);
+    }
 }

@@ -21,6 +21,9 @@ pub(crate) fn keep() {
 /// What the verifier says of a loop that it cannot see the end of.
 const ENDLESS: &str = "infinite loop detected";
 
+/// What it says of a program with more ways through it than it tries.
+const TOO_LARGE: &str = "BPF program is too large";
+
 /// Why a program was not loaded: the verifier's last line before its statistics, otherwise `error`.
 pub(crate) fn why(error: &Error) -> String {
     SAID.with_borrow(|said| verdict(said)).unwrap_or_else(|| match error.kind() {
@@ -45,7 +48,15 @@ fn verdict(said: &str) -> Option<String> {
             "it may loop for ever{place}; a loop needs a bound that the verifier sees, or loop() of bpf.h"
         ));
     }
-    lines[..end].iter().rev().find(|line| !line.is_empty()).map(ToString::to_string)
+    let last = lines[..end].iter().rev().find(|line| !line.is_empty())?;
+    if last.starts_with(TOO_LARGE) {
+        return Some(
+            "the verifier tried a million instructions and did not come to an end: a loop needs a smaller bound, or \
+             loop() of bpf.h"
+                .to_owned(),
+        );
+    }
+    Some((*last).to_owned())
 }
 
 #[cfg(test)]
@@ -58,6 +69,19 @@ mod tests {
                     R1 invalid mem access 'scalar'\nprocessed 12 insns (limit 1000000)\n-- END PROG LOAD LOG --\n";
         assert_eq!(verdict(said).as_deref(), Some("R1 invalid mem access 'scalar'"));
         assert_eq!(verdict("libbpf: failed to open\n"), None);
+    }
+
+    #[test]
+    fn a_loop_that_is_too_long_to_be_tried_is_named() {
+        let said = "0: r1 = 1\nBPF program is too large. Processed 1000001 insn\n\
+                    processed 1000001 insns (limit 1000000)\n";
+        assert_eq!(
+            verdict(said).as_deref(),
+            Some(
+                "the verifier tried a million instructions and did not come to an end: a loop needs a smaller bound, \
+                 or loop() of bpf.h"
+            )
+        );
     }
 
     #[test]
