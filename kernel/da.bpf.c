@@ -17,6 +17,7 @@
  *   error below 2^-31. The kernel is given whole segments, rounded down.
  * - NDG is compared in units of 2^-32, with an error below 2^-16.
  * - Delays come from the kernel in whole microseconds.
+ * - max_window, 64 segments in the paper, is as large as it may be: a connection of today must not end at 64.
  * - A change of `last_m` or `reference` holds for connections that start after it.
  *
  * Ranges: delays are below an hour, windows at most max_window segments, that below 2^31.
@@ -31,7 +32,7 @@ PARAMETER(real, min_buffer, REAL(0));
 PARAMETER(u32, max_reduce, 0);
 PARAMETER(bool, optimistic, false);
 PARAMETER(span, eps, 10 * MICROSECOND);
-PARAMETER(u32, max_window, 64);
+PARAMETER(u32, max_window, 1000000);
 CHOICE(reference, min, min, last);
 PARAMETER(u32, last_m, 8);
 

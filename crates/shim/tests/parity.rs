@@ -61,10 +61,10 @@ const SETTINGS: &[(&str, &str)] = &[
     ),
     ("cdg", r#"{"loss_may_raise": true, "hold_freezes_window": false, "w_floor": 4, "b": 2, "b_prime": 3, "a": 17}"#),
     ("cdg", r#"{"loss_may_raise": true, "loss_tolerance": false, "use_ineffectual": false}"#),
-    ("da", "{}"),
+    ("da", r#"{"max_window": 64}"#),
     ("da", r#"{"update_epochs": 1, "K": 1.1, "min_buffer": 2.5, "max_window": 500}"#),
-    ("da", r#"{"update_epochs": "interleaved", "optimistic": true, "max_reduce": 3, "eps": "0s"}"#),
-    ("da", r#"{"reference": "last", "last_m": 5, "ndg_sign": "below", "ndg_threshold": 0.1}"#),
+    ("da", r#"{"max_window": 64, "update_epochs": "interleaved", "optimistic": true, "max_reduce": 3, "eps": "0s"}"#),
+    ("da", r#"{"max_window": 1000000, "reference": "last", "last_m": 5, "ndg_sign": "below", "ndg_threshold": 0.1}"#),
     ("gentle-1", "{}"),
     ("gentle-1", r#"{"q_max": 5, "tpq": 2, "v": 1, "np_max": 3, "ag_max": 2, "ag_reset_on_np": true}"#),
     ("gentle-1", r#"{"q_max": 8, "slow_start": true, "alpha_floor": true, "alpha_gh": 1.5, "reset_threshold": 1}"#),
@@ -415,9 +415,24 @@ fn a_restart_window_that_is_lost_is_answered_alike_in_both_languages() {
     steps.extend(vec![ack; 40]);
     let recording = Connection::recording(&steps);
     for pair in PAIRS.iter() {
-        let found = difference(pair, &Parameters::new(), &recording, 1);
+        // By default `da` in C has no largest window.
+        let (_, given) = SETTINGS.iter().find(|(name, _)| *name == pair.name).unwrap();
+        let found = difference(pair, &parameters(given), &recording, 1);
         assert!(found.is_none(), "{}", found.unwrap());
     }
+}
+
+#[test]
+fn a_window_of_da_in_c_ends_at_64_segments_only_where_it_is_asked_to() {
+    // The delay stays, so that slow start goes on.
+    let ack = Step::Ack { segments: 2, rtt_micros: 30_000, delayed: false, limited: true, echo: false };
+    let recording = Connection::recording(&vec![ack; 100]);
+    let largest = |given: &str| {
+        let mut da = pair("da").source.build(&parameters(given)).unwrap();
+        recording.play(da.as_mut(), 1).iter().map(|state| state.0).fold(0.0, f64::max)
+    };
+    assert_eq!(largest(r#"{"max_window": 64}"#), 64.0);
+    assert!(largest("{}") > 64.0, "{}", largest("{}"));
 }
 
 #[test]

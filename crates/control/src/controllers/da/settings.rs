@@ -62,7 +62,7 @@ parameters! {
         /// Largest window of the connection
         max_window: u32 = 64,
             unit "segments", range from(1).up_to(1_000_000),
-            source "section 4.1; 32 with two sources (section 4.2)";
+            source "section 4.1; 32 with two sources (section 4.2); 1000000 in the kernel";
         /// The smallest delay of the connection is the reference, or that of the last last_m (rejected)
         reference: ReferenceRule = ReferenceRule::Min, source "section 3; section 5.1";
         /// M: delays that the reference remembers with reference = last
