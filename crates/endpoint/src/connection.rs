@@ -236,7 +236,8 @@ impl Connection {
             sequence,
             timestamp: now,
             payload: self.options.segment_size.get() as u32,
-            retransmission: false,
+            // All that a receiver knows of it: what is sent again is not ECN-capable (RFC 3168, section 6.1.5).
+            retransmission: packet.ecn() == Ecn::NotCapable,
             reduced: packet.reduced,
             push: packet.push,
         };

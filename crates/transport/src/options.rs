@@ -165,8 +165,9 @@ pub struct Options {
     /// receive window opens, which it does by two segments for each that arrives.
     pub quick_acks: u32,
     /// Quick ACKs come back: as many at most after a pause longer than the receiver's timeout and after a segment that
-    /// arrived before, two after a congestion mark. And the last segment of what the application wrote (PSH) is
-    /// acknowledged at once, as its reader waits for no more (Linux 6). Zero is none of this.
+    /// arrived before, two after a congestion mark and, with ECN, after a segment that is sent again. And a segment
+    /// that announces a reduction (CWR) is acknowledged at once, and the last one of what the application wrote (PSH),
+    /// as its reader waits for no more (Linux 6). Zero is none of this.
     pub quick_acks_again: u32,
     /// SACK compression (Linux since 4.18): how long an ACK of out-of-order data may wait for more of it, at most a
     /// twentieth of the base RTT. Not the first three since the last advance, nor where a third SACK block changes.

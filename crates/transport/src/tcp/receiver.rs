@@ -86,6 +86,8 @@ pub struct Receiver {
     /// A segment has arrived twice, which the next ACK reports.
     has_duplicate: bool,
     congestion: bool,
+    /// Segments that are sent again cannot be marked (RFC 3168, section 6.1.5).
+    classic_ecn: bool,
     sack: bool,
     timestamps: bool,
     max_blocks: u8,
@@ -165,6 +167,7 @@ impl Receiver {
             has_holes: false,
             has_duplicate: false,
             congestion: false,
+            classic_ecn: options.ecn == EcnMode::Classic,
             sack: options.sack,
             timestamps: options.timestamps,
             max_blocks: if options.timestamps { 3 } else { 4 },
@@ -183,13 +186,18 @@ impl Receiver {
     /// A data segment arrived; `congestion` says that the path marked it (CE). Afterwards poll what to transmit.
     pub fn on_data(&mut self, now: Time, data: &Data, congestion: bool) {
         self.one_way_delay = now.since(data.timestamp);
+        if data.reduced && self.marks.is_none() {
+            // It may be all that the window lets leave, so it is acknowledged at once.
+            self.congestion = false;
+            self.due |= self.quick_acks_again > 0;
+        }
         if self.quick_acks_again > 0 {
-            self.renew_quick_acks(now, congestion);
+            self.renew_quick_acks(now, data, congestion);
         }
         if let Some(marks) = &mut self.marks {
             self.due |= marks.count(congestion);
         } else {
-            self.congestion = congestion || (self.congestion && !data.reduced);
+            self.congestion |= congestion;
         }
         if self.timestamps && data.sequence <= self.last_ack_sent {
             let newer = self.echo == Time::NEVER || data.timestamp >= self.echo;
@@ -237,13 +245,14 @@ impl Receiver {
         self.short = Some(Box::new((data.sequence, data.payload)));
     }
 
-    /// After a pause ACKs are quick again, and after the first mark of a row.
-    fn renew_quick_acks(&mut self, now: Time, congestion: bool) {
+    /// After a pause ACKs are quick again, after the first mark of a row, and after a segment that cannot be marked: it
+    /// was sent before.
+    fn renew_quick_acks(&mut self, now: Time, data: &Data, congestion: bool) {
         if now.since(self.arrived_at) > self.pause {
             self.quick_acks = self.quick_acks.max(self.quick_acks_again);
         }
         self.arrived_at = now;
-        if congestion && !self.congestion {
+        if (congestion && !self.congestion) || (data.retransmission && self.classic_ecn) {
             self.quick_acks = self.quick_acks.max(QUICK_AFTER_MARK.min(self.quick_acks_again));
         }
     }

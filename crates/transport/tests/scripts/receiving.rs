@@ -280,3 +280,37 @@ fn the_last_segment_of_a_write_is_acknowledged_at_once() {
     let mut s = ReceiverScript::new(&plain());
     s.data(0, |data| Data { push: true, ..data }, false).no_ack();
 }
+
+// As Linux since 4.19: what announces a reduction may be all that the window lets leave.
+#[test]
+fn a_segment_that_announces_a_reduction_is_acknowledged_at_once() {
+    let reduced = |data: Data| Data { reduced: true, ..data };
+    let mut s = ReceiverScript::new(&Options { ecn: EcnMode::Classic, ..quick_again() });
+    assert!(!s.data(0, reduced, false).acks(1).congestion_echo);
+    s.arrives(1).no_ack();
+    // Marked itself, it also begins a new row of marks: two ACKs are quick, this one and the next.
+    let mut s = ReceiverScript::new(&Options { ecn: EcnMode::Classic, ..quick_again() });
+    s.arrives_marked(0).acks(1);
+    s.arrives_marked(1).acks(2);
+    s.arrives_marked(2).no_ack().arrives(3).acks(4);
+    assert!(s.data(4, reduced, true).acks(5).congestion_echo);
+    assert!(s.arrives(5).acks(6).congestion_echo);
+    s.arrives(6).no_ack();
+    // Not so in older stacks, nor with accurate ECN, where the flag is part of a number (RFC 9768, section 3.2).
+    let mut s = ReceiverScript::new(&Options { ecn: EcnMode::Classic, ..plain() });
+    s.data(0, reduced, false).no_ack();
+    let mut s = ReceiverScript::new(&Options { ecn: EcnMode::Accurate, ..quick_again() });
+    s.data(0, reduced, false).no_ack();
+}
+
+// As Linux: a segment that is not ECN-capable was sent before.
+#[test]
+fn what_cannot_be_marked_makes_two_acks_quick() {
+    let again = |data: Data| Data { retransmission: true, ..data };
+    let mut s = ReceiverScript::new(&Options { ecn: EcnMode::Classic, ..quick_again() });
+    s.data(0, again, false).acks(1);
+    s.arrives(1).acks(2);
+    s.arrives(2).no_ack();
+    let mut s = ReceiverScript::new(&quick_again());
+    s.data(0, again, false).no_ack();
+}
