@@ -223,7 +223,8 @@ impl Receiver {
         if data.sequence < next || self.has_early(data.sequence) {
             self.due = true;
             self.has_duplicate = true;
-            self.quick_acks = self.quick_acks.max(self.quick_acks_again);
+            // The ACK of this segment is the first of them.
+            self.quick_acks = self.quick_acks.max(self.quick_acks_again).saturating_sub(1);
             let holes = self.holes.get_or_insert_default();
             holes.duplicate = Some(data.sequence);
             if data.sequence > next {
@@ -286,6 +287,12 @@ impl Receiver {
             holes.early.remove_below(end);
             self.has_holes = !holes.early.is_empty();
         }
+        if self.has_holes
+            && let Some(holes) = &mut self.holes
+        {
+            // The ACK of this advance is the first of those that are not compressed.
+            holes.uncompressed = (1, self.next);
+        }
     }
 
     fn payload_between(&self, from: u64, to: u64) -> Bytes {
@@ -306,6 +313,7 @@ impl Receiver {
             *uncompressed = (0, next);
         }
         if self.compression.is_zero() || self.quick_acks > 0 {
+            self.quick_acks = self.quick_acks.saturating_sub(1);
             self.due = true;
         } else if uncompressed.0 < UNCOMPRESSED {
             uncompressed.0 += 1;

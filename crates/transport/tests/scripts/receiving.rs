@@ -314,3 +314,34 @@ fn what_cannot_be_marked_makes_two_acks_quick() {
     let mut s = ReceiverScript::new(&quick_again());
     s.data(0, again, false).no_ack();
 }
+
+// As Linux: each ACK of new data is one of the quick ones, also where that is out of order, and the ACK of what had
+// arrived before.
+#[test]
+fn acks_of_data_out_of_order_use_up_quick_acks() {
+    let mut s = ReceiverScript::new(&Options { quick_acks: 4, ..plain() });
+    s.arrives(0).acks(1);
+    s.arrives(2).acks_blocks(1, &[(2, 3)]);
+    s.arrives(3).acks_blocks(1, &[(2, 4)]);
+    s.arrives(1).acks(4);
+    s.arrives(4).no_ack();
+    let mut s = ReceiverScript::new(&quick_again());
+    s.arrives(0).no_ack().arrives(1).acks(2);
+    s.arrives(0).acks(2);
+    s.arrives(2).acks(3);
+    s.arrives(3).acks(4);
+    s.arrives(4).no_ack();
+}
+
+// As Linux: of the three ACKs that are not compressed the one of the advance itself is the first, if a hole is left.
+#[test]
+fn the_ack_of_an_advance_below_a_hole_is_one_of_those_not_compressed() {
+    let mut s = ReceiverScript::new(&Options { sack_compression: ms(1), ..plain() });
+    s.arrives(0).no_ack().arrives(1).acks(2);
+    s.arrives(3).acks_blocks(2, &[(3, 4)]);
+    s.arrives(5).acks_blocks(2, &[(5, 6), (3, 4)]);
+    s.arrives(2).acks_blocks(4, &[(5, 6)]);
+    s.arrives(6).acks_blocks(4, &[(5, 7)]);
+    s.arrives(7).acks_blocks(4, &[(5, 8)]);
+    s.arrives(8).no_ack();
+}
