@@ -105,7 +105,8 @@ pub struct Options {
     pub tail_loss_probe: bool,
     /// Segmentation offload of the sender (TSO, GSO): where ACKs come less than a millisecond apart, new segments wait
     /// until so many may leave that they make a train. It takes a millisecond at 1.2 times the rate of the flow, in
-    /// slow start twice, is two segments at least and 64 kB at most (in Linux tcp_tso_autosize).
+    /// slow start twice, is two segments at least and 64 kB at most (in Linux tcp_tso_autosize). The last segment of
+    /// two or more that leave so is pushed (PSH).
     pub segmentation_offload: bool,
     /// New segments on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,

@@ -74,6 +74,8 @@ pub struct Sender {
     wants: Wants,
     /// What is left of the train may leave without another look.
     train_is_ready: bool,
+    /// Segments that have yet to leave of the piece of a train that is handed down at once.
+    piece: u16,
     /// The window and the slow-start threshold as the controller has them: they change at its events alone, and asking
     /// is an indirect call.
     exact_window: f64,
@@ -149,6 +151,7 @@ impl Sender {
             threshold: f64::INFINITY,
             window: 1,
             train: 0,
+            piece: 0,
             full_train: None,
             peer_window: options.receive_window,
             unreported_losses: 0,

@@ -155,6 +155,26 @@ fn with_segmentation_offload_segments_leave_in_trains_of_a_millisecond() {
     s.arrives(ack(19)).leave(45..59);
 }
 
+// As Linux since 5.4: 45 to 58 leave in pieces of a full train, 4, and the last of each piece is pushed; a segment that
+// leaves alone is not.
+#[test]
+fn the_last_segment_of_each_piece_of_a_train_is_pushed() {
+    let mut s = SenderScript::new(Options { segmentation_offload: true, ..plain() }, 40.0);
+    s.leave(0..40).at(10).arrives(ack(1));
+    assert!(!s.leaving(40).push);
+    s.arrives(ack(2)).arrives(ack(3)).arrives(ack(4)).arrives(ack(5));
+    assert_eq!([41, 42, 43, 44].map(|number| s.leaving(number).push), [false, false, false, true]);
+    s.arrives(ack(19));
+    let pushed: Vec<u64> = (45..59).filter(|&number| s.leaving(number).push).collect();
+    assert_eq!(pushed, [48, 52, 56, 58]);
+}
+
+#[test]
+fn without_segmentation_offload_only_the_end_of_a_write_is_pushed() {
+    let mut s = SenderScript::new(plain(), 40.0);
+    assert!((0..40).all(|number| !s.leaving(number).push));
+}
+
 #[test]
 fn a_train_waits_for_a_millisecond_at_most_and_for_no_late_ack() {
     let options = Options { segmentation_offload: true, ..plain() };

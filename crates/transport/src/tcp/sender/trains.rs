@@ -75,6 +75,21 @@ impl Sender {
         false
     }
 
+    /// A new segment of the train leaves: whether it is the last of a piece. A train is handed down in pieces of a full
+    /// train at most, and the last segment of one with two or more carries PSH (Linux since 5.4).
+    #[inline]
+    pub(super) fn ends_piece(&mut self) -> bool {
+        if self.piece > 0 {
+            self.piece -= 1;
+            return self.piece == 0;
+        }
+        if self.train > 0 {
+            let more = if self.train < SHORTEST { self.train } else { self.train.min(self.full_train() - 1) };
+            self.piece = u16::try_from(more).unwrap_or(u16::MAX);
+        }
+        false
+    }
+
     /// Segments of a full train. Found anew only where the last answer may not hold: the divisions would take longer
     /// than all else that an ACK asks here.
     #[inline]

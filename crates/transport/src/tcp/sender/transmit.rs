@@ -45,7 +45,7 @@ impl Sender {
 
     /// Nothing more leaves now: remembers whether the window is the reason.
     fn note_usage(&mut self, now: Time) {
-        self.train = 0;
+        (self.train, self.piece) = (0, 0);
         let limited = self.blocked == Blocked::Window;
         if limited || self.last_sent_at == now {
             self.usage.note(limited, self.board.first(), self.board.next());
@@ -208,7 +208,8 @@ impl Sender {
         if self.wants.sent || self.wants.segments.any() {
             self.report_sent(now, sequence, retransmission);
         }
-        let push = self.backlog.is_last_written(sequence, now);
+        let ends_piece = self.options.segmentation_offload && !retransmission && self.ends_piece();
+        let push = ends_piece || self.backlog.is_last_written(sequence, now);
         Data { sequence, timestamp: now, payload, retransmission, reduced, push }
     }
 
