@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Congestion controllers of this machine's kernel beside the simulated ones: a lone flow of each.
 
-    .ci/modules.py [--seconds 60] [--linux FILE] [--beside FILE]
+    .ci/modules.py [--seconds 60] [--loss 1] [--linux FILE] [--beside FILE]
 
 It makes three network namespaces in a row, where the kernel's token bucket and a FIFO in the middle are the
-bottleneck and netem delays the ACKs, and sends with each controller that the kernel offers. It needs root,
-``ip`` and ``tc``. With ``--linux`` it writes the kernel's numbers into a file and does not simulate: so
-another kernel, in a virtual machine, can measure what ``--beside`` lays beside the simulation.
+bottleneck and netem delays the ACKs, and sends with each controller that the kernel offers. ``--loss`` is
+the percentage of the data that netem loses at random, before the bottleneck. It needs root, ``ip`` and
+``tc``. With ``--linux`` it writes the kernel's numbers into a file and does not simulate: so another
+kernel, in a virtual machine, can measure what ``--beside`` lays beside the simulation.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any
 
 from beside import call, child, enter, lay, parser
 
-SAME = "bic westwood htcp highspeed hybla vegas scalable veno yeah illinois"
+SAME = "cubic bic westwood htcp highspeed hybla vegas scalable veno yeah illinois"
 NAMES: Mapping[str, str] = {"reno": "newreno", **{name: name for name in SAME.split()}}
 """The kernel's names and those of the simulator."""
 
@@ -44,7 +45,7 @@ INFO_BYTES = 136
 WINDOW, RTT, RETRANSMITTED, ACKNOWLEDGED = 80, 68, 100, 120
 
 
-def connect(name: str) -> None:
+def connect(name: str, loss: float) -> None:
     """Three namespaces in a row, NAME-a to NAME-c: the bottleneck is not the sender's own queue."""
     spaces = [f"{name}-{side}" for side in "abc"]
     near, router, far = spaces
@@ -63,6 +64,8 @@ def connect(name: str) -> None:
     call(f"tc -n {router} qdisc add dev far root handle 1: {shaper}")
     call(f"tc -n {router} qdisc add dev far parent 1: handle 2: pfifo limit {QUEUE + 1}")
     call(f"tc -n {far} qdisc add dev end root netem limit 100000 delay {RTT_MS}ms")
+    if loss:
+        call(f"tc -n {near} qdisc add dev end root netem limit 100000 loss {loss}%")
 
 
 def receive(name: str) -> None:
@@ -112,11 +115,12 @@ def survey(chosen: Namespace) -> Iterator[dict[str, Any]]:
     """What each controller of this machine's kernel does."""
     offered = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     names = [name for name in NAMES if name in offered]
-    found: dict[str, Any] = {"kernel": platform.release(), "seconds": chosen.seconds, "flows": {}}
+    found: dict[str, Any] = {"kernel": platform.release(), "seconds": chosen.seconds, "loss": chosen.loss}
+    found["flows"] = {}
     for begin in range(0, len(names), AT_ONCE):
         group = names[begin : begin + AT_ONCE]
         for name in group:
-            connect(name)
+            connect(name, chosen.loss)
             child(lambda name=name: receive(name))
         with TemporaryDirectory() as folder:
             files = {name: Path(folder, name) for name in group}
@@ -146,12 +150,12 @@ def summary(rows: Sequence[Sequence[float]]) -> dict[str, float]:
     }
 
 
-def simulated(name: str, seconds: float, seeds: int) -> dict[str, float]:
+def simulated(name: str, seconds: float, loss: float, seeds: int) -> dict[str, float]:
     """The mean of so many simulations."""
     from ackclock import Scenario, simulate
 
     flow = {"cc": NAMES[name], "start_jitter": "100ms"}
-    path = {"rate": f"{RATE_MBIT}mbit", "rtt": f"{RTT_MS}ms", "queue": f"{QUEUE}p"}
+    path = {"rate": f"{RATE_MBIT}mbit", "rtt": f"{RTT_MS}ms", "queue": f"{QUEUE}p", "loss": f"{loss}%"}
     document = {"duration": f"{seconds:g}s", "path": path, "flows": [flow], "record": {"flow_series": "20ms"}}
     runs = simulate(Scenario.from_document(document), repeat=seeds)
     readings = []
@@ -167,11 +171,13 @@ def table(found: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
     yield "| controller | goodput (Mbit/s) | mean RTT (ms) | mean window | retransmissions |"
     yield "| --- | --- | --- | --- | --- |"
     for name, kernel in found["flows"].items():
-        ours = simulated(name, found["seconds"], chosen.seeds)
+        ours = simulated(name, found["seconds"], found.get("loss", 0.0), chosen.seeds)
         digits = {"goodput": 2, "rtt": 1, "window": 1, "retransmitted": 0}
         cells = (f"{ours[key]:.{places}f} / {kernel[key]:.{places}f}" for key, places in digits.items())
         yield f"| `{NAMES[name]}` | {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":
-    lay(parser(__doc__, seconds=60.0, seeds=10).parse_args(), survey, table)
+    arguments = parser(__doc__, seconds=60.0, seeds=10)
+    arguments.add_argument("--loss", type=float, default=0.0, help="percentage of the data that is lost")
+    lay(arguments.parse_args(), survey, table)
