@@ -157,6 +157,18 @@ def test_gaps_of_a_duplicate_run_begin_with_the_hole():
     assert measures["captured_mean"](run, "cross", "decrease") == pytest.approx(0.25, abs=1e-3)
 
 
+def test_times_of_too_few_entries_are_not_compared() -> None:
+    farthest = measures_of(Path(__file__).parents[2] / "papers" / "edwan2010")["farthest_time_ratio"]
+    never = float("nan")
+    starts, middle = [4.0], [1.0]
+    # Three of four are enough: (10 + 20 + 30)/3 over 40 is 1/2, farther from 1 than 60/40. The third RTT,
+    # where none converges, is left out.
+    first, second = [10.0, 20.0, 30.0, never] + [60.0] * 4 + [never] * 4, [40.0] * 8 + [never] * 4
+    assert farthest(first, second, starts, middle) == pytest.approx(0.5)
+    with pytest.raises(ValueError, match="at RTT number 2 only 2 and 4 of 4 entries converge"):
+        farthest([10.0] * 4 + [10.0, never, never, 30.0], [10.0] * 8, starts, middle)
+
+
 def test_shares_and_loss_rates_are_those_of_the_two_subflows() -> None:
     own = measures_of(Path(__file__).parents[2] / "papers" / "edwan2010")
 

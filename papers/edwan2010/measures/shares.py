@@ -167,17 +167,19 @@ def farthest_time_ratio(
 ) -> float:
     """The ratio of mean convergence times that is farthest from ``middle``, over RTTs of ``starts`` entries.
 
-    An RTT at which no entry of either converges is left out. One at which fewer than three quarters of either
-    do is a miss: 0.
+    An RTT at which no entry of either converges is left out. Where fewer than three quarters of either do, no
+    mean can be compared, and so there is no ratio.
     """
     count = int(starts[0])
     ratios = []
-    for one, other in zip(np.reshape(first, (-1, count)), np.reshape(second, (-1, count)), strict=True):
-        reached = [np.sum(~np.isnan(times)) for times in (one, other)]
+    pairs = zip(np.reshape(first, (-1, count)), np.reshape(second, (-1, count)), strict=True)
+    for number, (one, other) in enumerate(pairs, start=1):
+        reached = [int(np.sum(~np.isnan(times))) for times in (one, other)]
         if max(reached) == 0:
             continue
         if 4 * min(reached) < 3 * count:
-            return 0.0
+            few = " and ".join(map(str, reached))
+            raise ValueError(f"at RTT number {number} only {few} of {count} entries converge")
         ratios.append(float(np.nanmean(one) / np.nanmean(other)))
     if not ratios:
         raise ValueError("no entry converges at any RTT")
