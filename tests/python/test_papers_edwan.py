@@ -10,7 +10,7 @@ import ackclock
 from ackclock import papers
 from ackclock.papers.catalogue import CatalogueError, measures_of, read_experiment
 from ackclock.papers.figures import figures
-from ackclock.papers.measure import Samples
+from ackclock.papers.measure import Samples, quantity
 from ackclock.report import number
 from experiments import EXPERIMENT, read
 from handmade import handmade
@@ -67,6 +67,36 @@ def test_the_flows_of_figure_6_5_have_access_links_of_their_own(delay: str, rtt:
     run = ackclock.simulate(ackclock.Scenario.from_document(document))
     # Twice 16 ms of the bottleneck and 30 ms of access, or what the second flow has.
     assert run.flows["base_rtt_ms"].to_pylist() == [92, rtt]
+
+
+@pytest.mark.parametrize(
+    ("name", "rtts"),
+    [
+        ("fig6.5", {92}),
+        ("fig6.6", {92}),
+        ("sec6.3.2", {92}),
+        ("fig6.7", {40, 70, 92, 100, 120, 180, 380, 660}),
+        ("fig6.9", {70, 92}),
+        ("fig6.10", {70, 92}),
+        ("fig6.12", {92}),
+        ("fig6.13", {92}),
+        ("fig7.5", {92}),
+        ("fig7.6a", {40}),
+        ("fig7.6b", {20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120}),
+        ("fig7.7", {40}),
+        ("fig7.8", {92}),
+    ],
+)
+def test_the_flows_of_the_dumb_bells_have_access_links_of_1_gbit(name: str, rtts: set[int]):
+    (chosen,) = papers.select(papers.catalogue(), [f"edwan2010-{name}"])
+    for setup in chosen.setups:
+        links = {link["from"]: link for link in setup.scenario["links"]}
+        swept = chosen.sweep.get("links.0.delay", [links["a"]["delay"]])
+        for flow in setup.scenario["flows"]:
+            access = links[flow["from"]]
+            assert (access["to"], access["rate"], access["queue"]) == ("a", "1gbit", "infinite")
+            delays = [quantity(access["delay"]) + quantity(delay) for delay in swept]
+            assert {round(2e3 * delay) for delay in delays} == rtts
 
 
 def test_curves_come_from_functions_with_and_without_a_run(tmp_path):
