@@ -20,8 +20,8 @@ pub use ecn_mode::EcnMode;
 pub use journal::{Event, Journal};
 pub use media::{Datagrams, MediaTrace, MediaTraceError};
 pub use options::{
-    IdleRestart, MAX_THRESHOLD, Options, PROFILES, Profile, Reduction, Retransmits, WindowValidation, freebsd_9, linux,
-    linux_2_6_33, linux_3_5, ns2_linux, real_1992,
+    IdleRestart, MAX_THRESHOLD, Options, PROFILES, Pacing, Profile, Reduction, Retransmits, WindowValidation,
+    freebsd_9, linux, linux_2_6_33, linux_3_5, ns2_linux, real_1992,
 };
 pub use segment::{Acknowledgement, Data, SackBlocks};
 pub use snoop::{Snoop, Verdict};

@@ -38,6 +38,17 @@ pub enum Retransmits {
     Holes,
 }
 
+/// How a paced flow keeps its rate. Its segments leave in trains, as long as its controller says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacing {
+    /// A train that leaves late moves all behind it, and one that the window cuts short goes on when that opens.
+    Exact,
+    /// A train makes up for its lateness, by half its time at most; one that is cut short is over; a retransmission
+    /// leaves alone; with segmentation offload a short train waits for the next ACK (Linux since 4.20).
+    Linux,
+}
+
 /// What becomes of a window that was not used for a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -108,6 +119,8 @@ pub struct Options {
     /// slow start twice, is two segments at least and 64 kB at most (in Linux tcp_tso_autosize). The last segment of
     /// two or more that leave so is pushed (PSH).
     pub segmentation_offload: bool,
+    /// How a paced flow keeps its rate.
+    pub pacing: Pacing,
     /// New segments on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
     /// Fast recovery (RFC 5681, section 3.2). Without it, as in 4.3BSD-Tahoe, the duplicate ACKs that show a loss
@@ -254,6 +267,7 @@ pub fn linux() -> Options {
         rack: true,
         tail_loss_probe: true,
         segmentation_offload: true,
+        pacing: Pacing::Linux,
         limited_transmit: true,
         fast_recovery: true,
         reduction: Reduction::ProportionalRate,
@@ -293,6 +307,7 @@ pub fn linux_3_5() -> Options {
         rack: false,
         tail_loss_probe: false,
         segmentation_offload: false,
+        pacing: Pacing::Exact,
         reduction: Reduction::ProportionalRateSsrb,
         forward_rto: false,
         counting: Counting::PerAck,
@@ -321,6 +336,7 @@ pub fn freebsd_9() -> Options {
         rack: false,
         tail_loss_probe: false,
         segmentation_offload: false,
+        pacing: Pacing::Exact,
         reduction: Reduction::Pipe,
         undo: false,
         forward_rto: false,
@@ -353,6 +369,7 @@ pub fn ns2_linux() -> Options {
         rack: false,
         tail_loss_probe: false,
         segmentation_offload: false,
+        pacing: Pacing::Exact,
         reduction: Reduction::Pipe,
         undo: false,
         forward_rto: false,
@@ -384,6 +401,7 @@ pub fn real_1992() -> Options {
         rack: false,
         tail_loss_probe: false,
         segmentation_offload: false,
+        pacing: Pacing::Exact,
         limited_transmit: false,
         fast_recovery: false,
         reduction: Reduction::Pipe,

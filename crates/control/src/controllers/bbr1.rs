@@ -26,8 +26,6 @@
 //!   begins with it.
 //! - An expired smallest RTT is replaced by any other; in Linux not by that of a lone segment that is not full
 //!   (`is_ack_delayed`). That of ten seconds sizes trains, in Linux that of 300 s, which matters below 3 ms alone.
-//! - A train that leaves late moves all behind it; in Linux the next one makes up for it by half its time at most. One
-//!   that the window cuts short goes on when that opens, in Linux as the next train (tcp_update_skb_after_send).
 //! - That nothing is in flight when sending begins is the application's doing, in Linux only if it is.
 
 mod aggregation;

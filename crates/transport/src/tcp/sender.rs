@@ -160,7 +160,7 @@ impl Sender {
             rtt: RttEstimator::new(),
             usage: Usage::default(),
             timers: Timers::default(),
-            pacer: Pacer::default(),
+            pacer: Pacer::new(options.pacing),
             wake_at: Time::NEVER,
             last_sent_at: Time::NEVER,
             backlog: Backlog::new(application, options.segment_size),

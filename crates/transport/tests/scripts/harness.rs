@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use control::newreno::NewReno;
 use control::{Ack, Controller, Parameters, Wants};
 use transport::{
-    Acknowledgement, Application, Data, Event, Options, Phase, Receiver, Reduction, Sender, SenderCounters, linux,
+    Acknowledgement, Application, Data, Event, Options, Pacing, Phase, Receiver, Reduction, Sender, SenderCounters,
+    linux,
 };
 use units::{Bytes, Random, Span, Time};
 
@@ -36,6 +37,7 @@ pub(crate) fn plain() -> Options {
         handshake: false,
         rack: false,
         segmentation_offload: false,
+        pacing: Pacing::Exact,
         tail_loss_probe: false,
         reduction: Reduction::Pipe,
         undo: false,
@@ -217,12 +219,6 @@ impl SenderScript {
     pub(crate) fn window(&mut self, window: f64) -> &mut Self {
         self.shared().window = window;
         self.transcript.note(self.now, format!("the window becomes {window}"));
-        self
-    }
-
-    /// The script sets the pacing rate of the probe controller.
-    pub(crate) fn pace(&mut self, rate: &str) -> &mut Self {
-        self.shared().pacing = Some(rate.parse().unwrap());
         self
     }
 

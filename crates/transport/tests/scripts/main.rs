@@ -6,6 +6,7 @@ mod harness;
 mod echo;
 mod forward;
 mod idle;
+mod pacing;
 mod probes;
 mod receiving;
 mod recovery;

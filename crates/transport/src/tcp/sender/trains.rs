@@ -43,8 +43,11 @@ impl Sender {
     /// Whether the next new segment waits until a train of them may leave, with `in_flight` segments in flight.
     #[inline]
     pub(super) fn waits_for_train(&mut self, now: Time, in_flight: u32) -> bool {
-        if !self.options.segmentation_offload || self.pacer.is_on() {
+        if !self.options.segmentation_offload {
             return false;
+        }
+        if self.pacer.is_on() {
+            return self.paced_train_waits(now, in_flight);
         }
         if self.train == 0 {
             let room = self.recovery.limit(self.window) - in_flight;
@@ -58,21 +61,34 @@ impl Sender {
         false
     }
 
+    /// The same for a train of a paced flow, which its controller has measured.
+    #[inline(never)]
+    fn paced_train_waits(&mut self, now: Time, in_flight: u32) -> bool {
+        let Some(full) = self.pacer.awaited() else { return false };
+        let room = self.recovery.limit(self.window) - in_flight;
+        let recent = now.since(self.pacer.next()) <= RECENT;
+        room < full && room * SHARE < self.window && recent && self.next_ack_is_near(now)
+    }
+
     /// Whether `room` segments, a small part of the window, wait for more; else the train begins.
     fn gathers(&mut self, now: Time, room: u32) -> bool {
         // No full train is shorter, so one segment is less than any.
         let full = if room < SHORTEST { SHORTEST } else { self.full_train() };
+        if room < full && self.next_ack_is_near(now) {
+            return true;
+        }
+        self.train = room.min(full) - 1;
+        false
+    }
+
+    /// Whether there are segments to wait with until the next ACK, which is near.
+    fn next_ack_is_near(&mut self, now: Time) -> bool {
         let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
         // The ACK of the oldest segment is due a round trip after it left (since Linux 6.18).
         let smoothed = self.rtt.smoothed;
         let oldest = self.board.sent_at(self.board.first());
         let soon = oldest.is_some_and(|at| at + smoothed <= now + SOON.min(smoothed / 2));
-        let more = self.backlog.written(now, self.board.next() + 1) > self.board.next() + 1;
-        if room < full && !repairing && soon && more {
-            return true;
-        }
-        self.train = room.min(full) - 1;
-        false
+        !repairing && soon && self.backlog.written(now, self.board.next() + 1) > self.board.next() + 1
     }
 
     /// A new segment of the train leaves: whether it is the last of a piece. A train is handed down in pieces of a full

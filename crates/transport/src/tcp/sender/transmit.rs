@@ -46,6 +46,7 @@ impl Sender {
     /// Nothing more leaves now: remembers whether the window is the reason.
     fn note_usage(&mut self, now: Time) {
         (self.train, self.piece) = (0, 0);
+        self.pacer.end_train();
         let limited = self.blocked == Blocked::Window;
         if limited || self.last_sent_at == now {
             self.usage.note(limited, self.board.first(), self.board.next());
@@ -72,6 +73,10 @@ impl Sender {
             }
             self.blocked = reason;
             return if self.resorts() { self.last_resort(now, journal) } else { None };
+        }
+        if lost.is_some() {
+            // It leaves alone.
+            self.pacer.end_train();
         }
         if self.pacer.blocks(now) {
             self.blocked = Blocked::Pace;
@@ -203,6 +208,9 @@ impl Sender {
         self.recovery.on_sent();
         if self.pacer.is_on() {
             self.pacer.on_sent(now, Bytes::new(payload.into()));
+            if retransmission {
+                self.pacer.end_train();
+            }
         }
         self.last_sent_at = now;
         if self.wants.sent || self.wants.segments.any() {

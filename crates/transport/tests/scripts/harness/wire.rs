@@ -7,7 +7,7 @@ use control::{Ack, Context, Controller, Loss, Marks, Restart, SegmentReport, Tra
 use transport::{Acknowledgement, SackBlocks};
 use units::{Rate, Span, Time};
 
-use super::at;
+use super::{SenderScript, at};
 
 /// A notice that a controller was given.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,7 +33,8 @@ pub(super) struct Shared {
     pub(super) window: f64,
     pub(super) threshold: f64,
     pub(super) before: f64,
-    pub(super) pacing: Option<Rate>,
+    /// With the segments of a train.
+    pub(super) pacing: Option<(Rate, u32)>,
     pub(super) wants: Wants,
     pub(super) wake_up: Option<Time>,
     pub(super) notices: Vec<Notice>,
@@ -135,7 +136,24 @@ impl Controller for ProbeController {
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        self.shared().pacing
+        Some(self.shared().pacing?.0)
+    }
+
+    fn send_quantum(&self) -> u32 {
+        self.shared().pacing.map_or(1, |(_, segments)| segments)
+    }
+}
+
+impl SenderScript {
+    /// The script sets the pacing rate of the probe controller.
+    pub(crate) fn pace(&mut self, rate: &str) -> &mut Self {
+        self.pace_trains(rate, 1)
+    }
+
+    /// The same, for trains of so many segments.
+    pub(crate) fn pace_trains(&mut self, rate: &str, segments: u32) -> &mut Self {
+        self.shared().pacing = Some((rate.parse().unwrap(), segments));
+        self
     }
 }
 

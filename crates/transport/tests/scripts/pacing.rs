@@ -1,0 +1,36 @@
+//! When the segments of a paced flow leave.
+
+use transport::{Options, Pacing};
+
+use crate::harness::{SenderScript, ack, plain};
+
+// As tcp_xmit_retransmit_queue in Linux: what is sent again is a train of its own. 1000 bytes take 10 ms.
+#[test]
+fn in_linux_a_retransmission_leaves_alone() {
+    for pacing in [Pacing::Exact, Pacing::Linux] {
+        let mut s = SenderScript::new(Options { pacing, ..plain() }, 4.0);
+        s.leave(0..4).pace_trains("800kbit", 2).window(20.0).at(40).arrives(ack(0).sack(1, 4)).leaves_again(0);
+        if pacing == Pacing::Exact {
+            s.leaves(4).nothing_leaves().timer_at(60);
+        } else {
+            // It is late by far more than half its time, and then two are on time.
+            s.nothing_leaves().timer_at(45).at(45).leave(4..6).nothing_leaves().timer_at(65);
+        }
+    }
+}
+
+// As tcp_tso_should_defer in Linux. 1000 bytes take a millisecond.
+#[test]
+fn in_linux_a_short_train_waits_for_the_next_ack() {
+    for (pacing, segmentation_offload) in [(Pacing::Linux, true), (Pacing::Linux, false), (Pacing::Exact, true)] {
+        let mut s = SenderScript::new(Options { pacing, segmentation_offload, ..plain() }, 12.0);
+        // The train of one segment might have left long before.
+        s.leave(0..12).pace_trains("8mbit", 2).at(10).arrives(ack(1)).leaves(12).at(11).arrives(ack(2));
+        if pacing == Pacing::Linux && segmentation_offload {
+            // The next one could have left at 10.5 ms, and the ACK of segment 2 is due.
+            s.nothing_leaves().arrives(ack(3)).leave(13..15).nothing_leaves();
+        } else {
+            s.leaves(13);
+        }
+    }
+}
