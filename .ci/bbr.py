@@ -189,8 +189,14 @@ def survey(chosen: Namespace) -> Iterator[dict[str, Any]]:
     """What this machine's kernel does on each path."""
     found: dict[str, Any] = {"kernel": platform.release(), "seconds": chosen.seconds, "readings": []}
     for cell in product(RATES, RTTS, QUEUES, LOSSES):
-        found["readings"].append({"cell": cell, "linux": measured(cell, chosen.seconds)})
+        runs = [measured(cell, chosen.seconds) for _ in range(chosen.seeds)]
+        found["readings"].append({"cell": cell, "linux": runs})
         yield found
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean and range."""
+    return f"{statistics.fmean(values):.1f} ({min(values):.1f} to {max(values):.1f})"
 
 
 def table(found: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
@@ -200,13 +206,14 @@ def table(found: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
     for reading in found["readings"]:
         cell: Cell = tuple(reading["cell"])
         rate, rtt, queue, loss = cell
-        kernel, ours = reading["linux"], simulated(cell, found["seconds"], chosen.seeds)
+        ours = simulated(cell, found["seconds"], chosen.seeds)
+        kernel = {key: [run[key] for run in reading["linux"]] for key in ours}
         used, waiting = (statistics.fmean(ours[key]) for key in ("utilization", "queue"))
-        near = abs(used - kernel["utilization"]) <= 0.01 and abs(waiting / kernel["queue"] - 1) <= 0.1
+        carried, stood = (statistics.fmean(kernel[key]) for key in ("utilization", "queue"))
+        near = abs(used - carried) <= 0.01 and abs(waiting / stood - 1) <= 0.1
         yield (
-            f"| {rate}mbit, {rtt}ms, {queue:g}bdp, {loss} % lost | {used:.4f} / {kernel['utilization']:.4f} "
-            f"| {waiting:.1f} ({min(ours['queue']):.1f} to {max(ours['queue']):.1f}) / {kernel['queue']:.1f} "
-            f"| {'near' if near else 'far'} |"
+            f"| {rate}mbit, {rtt}ms, {queue:g}bdp, {loss} % lost | {used:.4f} / {carried:.4f} "
+            f"| {spread(ours['queue'])} / {spread(kernel['queue'])} | {'near' if near else 'far'} |"
         )
 
 
