@@ -57,6 +57,11 @@ impl Pacer {
         self.next
     }
 
+    /// How many segments of the train have yet to leave.
+    pub(super) fn left(&self) -> u32 {
+        self.left.into()
+    }
+
     /// How many segments a train that begins now waits for at most, if it may wait.
     pub(super) fn awaited(&self) -> Option<u32> {
         (self.kind == Pacing::Linux && self.left == 0).then_some(self.quantum.into())

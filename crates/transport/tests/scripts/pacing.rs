@@ -34,3 +34,23 @@ fn in_linux_a_short_train_waits_for_the_next_ack() {
         }
     }
 }
+
+// As Linux since 5.4: a paced train is handed down whole, and its last segment is pushed; one alone is not.
+#[test]
+fn the_last_segment_of_a_paced_train_is_pushed() {
+    let options = Options { pacing: Pacing::Linux, segmentation_offload: true, ..plain() };
+    let mut s = SenderScript::new(options.clone(), 4.0);
+    s.leave(0..4).pace_trains("8mbit", 3).window(20.0).at(40).arrives(ack(4));
+    assert_eq!([4, 5, 6].map(|number| s.leaving(number).push), [false, false, true]);
+    s.nothing_leaves();
+    // Where the window has room for two of three, the second is the last.
+    let mut s = SenderScript::new(options.clone(), 4.0);
+    s.leave(0..4).pace_trains("8mbit", 3).window(2.0).at(40).arrives(ack(4));
+    assert_eq!([4, 5].map(|number| s.leaving(number).push), [false, true]);
+    s.nothing_leaves();
+    // A train of one.
+    let mut s = SenderScript::new(options, 4.0);
+    s.leave(0..4).pace_trains("8mbit", 1).window(20.0).at(40).arrives(ack(4));
+    assert!(!s.leaving(4).push);
+    s.nothing_leaves();
+}

@@ -91,18 +91,23 @@ impl Sender {
         !repairing && soon && self.backlog.written(now, self.board.next() + 1) > self.board.next() + 1
     }
 
-    /// A new segment of the train leaves: whether it is the last of a piece. A train is handed down in pieces of a full
-    /// train at most, and the last segment of one with two or more carries PSH (Linux since 5.4).
+    /// A new segment of the train has left: whether it is the last of a piece. A train is handed down in pieces of a
+    /// full train at most, a paced one whole as far as the window lets it, and the last segment of one with two or more
+    /// carries PSH (Linux since 5.4).
     #[inline]
     pub(super) fn ends_piece(&mut self) -> bool {
         if self.piece > 0 {
             self.piece -= 1;
             return self.piece == 0;
         }
-        if self.train > 0 {
-            let more = if self.train < SHORTEST { self.train } else { self.train.min(self.full_train() - 1) };
-            self.piece = u16::try_from(more).unwrap_or(u16::MAX);
-        }
+        let more = if self.pacer.is_on() {
+            self.pacer.left().min(self.recovery.limit(self.window).saturating_sub(self.board.in_flight()))
+        } else if self.train < SHORTEST {
+            self.train
+        } else {
+            self.train.min(self.full_train() - 1)
+        };
+        self.piece = u16::try_from(more).unwrap_or(u16::MAX);
         false
     }
 

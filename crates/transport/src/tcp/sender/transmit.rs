@@ -77,6 +77,7 @@ impl Sender {
         if lost.is_some() {
             // It leaves alone.
             self.pacer.end_train();
+            self.piece = 0;
         }
         if self.pacer.blocks(now) {
             self.blocked = Blocked::Pace;
