@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """BBR of this machine's kernel beside the simulated one: a lone flow over many paths.
 
-    .ci/bbr.py [--seconds 25] [--linux FILE] [--beside FILE]
+    .ci/bbr.py [--seconds 25] [--hz 250] [--linux FILE] [--beside FILE]
 
 Four network namespaces in a row: the sender, a router that loses packets at random, one with the kernel's
 token bucket and a FIFO, and the receiver, which delays its ACKs. It needs root, ``ip`` and ``tc``, and a
 kernel with ``bbr`` whose time a busy machine does not disturb. ``--linux`` writes what the kernel does and
-does not simulate; ``--beside`` lays that beside the simulation.
+does not simulate; ``--beside`` lays that beside the simulation. ``--hz`` is the rate of that kernel's clock
+(CONFIG_HZ).
 """
 
 from __future__ import annotations
@@ -161,17 +162,18 @@ def measured(cell: Cell, seconds: float) -> dict[str, float]:
     return found
 
 
-def simulated(cell: Cell, seconds: float, seeds: int) -> Mapping[str, Sequence[float]]:
-    """Of so many simulations."""
+def simulated(cell: Cell, seconds: float, seeds: int, hz: int) -> Mapping[str, Sequence[float]]:
+    """Of so many simulations, with timers and waits of ``hz`` ticks a second."""
     from ackclock import Scenario, simulate
 
     rate, rtt, _, loss = cell
     path = {"rate": f"{rate}mbit", "rtt": f"{rtt}ms", "queue": f"{packets(cell)}p", "loss": f"{loss}%"}
+    ticks = {"parameters": {"hz": hz}, "transport": {"timer_tick": f"{1000 / hz:g}ms"}}
     document = {
         "duration": f"{seconds:g}s",
         "warmup": f"{SETTLED_S:g}s",
         "path": path,
-        "flows": [{"cc": "bbr1", "start_jitter": "1s"}],
+        "flows": [{"cc": "bbr1", "start_jitter": "1s", **ticks}],
         "profile": "linux",
         "record": {"link_series": f"{LOOK_S:g}s"},
     }
@@ -206,7 +208,7 @@ def table(found: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
     for reading in found["readings"]:
         cell: Cell = tuple(reading["cell"])
         rate, rtt, queue, loss = cell
-        ours = simulated(cell, found["seconds"], chosen.seeds)
+        ours = simulated(cell, found["seconds"], chosen.seeds, chosen.hz)
         kernel = {key: [run[key] for run in reading["linux"]] for key in ours}
         used, waiting = (statistics.fmean(ours[key]) for key in ("utilization", "queue"))
         carried, stood = (statistics.fmean(kernel[key]) for key in ("utilization", "queue"))
@@ -218,4 +220,6 @@ def table(found: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    lay(parser(__doc__, seconds=25.0, seeds=5).parse_args(), survey, table)
+    arguments = parser(__doc__, seconds=25.0, seeds=5)
+    arguments.add_argument("--hz", type=int, default=250, help="ticks a second of the kernel's clock")
+    lay(arguments.parse_args(), survey, table)

@@ -20,7 +20,6 @@
 //! in Linux. What differs from `tcp_bbr.c`, `tcp_rate.c` and what `tcp_input.c` and `tcp_output.c` give them:
 //! - In recovery Linux hears of a loss before it counts the ACK that shows it, here after that; the window is the same.
 //! - Marks (ECN) change nothing. In Linux they renew the window that is put back after recovery.
-//! - Waits end to the nanosecond; in Linux those for ProbeRTT, and within it, with a tick of 1 to 10 ms.
 //! - Losses that a timer shows within a recovery count with the next ACK, in Linux with none.
 //! - After a timeout what is still in flight (RACK) comes on top of the window during the repair; in Linux the window
 //!   begins with it.
@@ -42,7 +41,7 @@ use self::policer::{Count, Policer};
 use self::window::Repair;
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
-use crate::parts::linux::micros;
+use crate::parts::linux::{self, micros};
 use crate::parts::windowed_max::WindowedMax;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Wants};
@@ -98,6 +97,8 @@ parameters! {
         /// ProbeRTT takes at least so long; 0 is without it
         probe_rtt_time: Span = Span::from_millis(200),
             unit "time", range from(Span::ZERO).up_to(Span::from_secs(10)), source "bbr_probe_rtt_mode_ms";
+        /// Waits for ProbeRTT, and within it, end with the ticks of a clock of this rate
+        hz: u32 = linux::HZ, unit "ticks per second", range from(100).up_to(1000), source "CONFIG_HZ";
         /// Least window, and that in ProbeRTT
         min_window: u32 = 4, unit "segments", range from(1).up_to(100), source "bbr_cwnd_min_target";
         /// Growth of the bandwidth in a round trip below which the pipe may be full
@@ -192,7 +193,8 @@ pub struct Bbr1 {
     // ProbeRTT.
     min_rtt: Span,
     min_rtt_at: Time,
-    probe_rtt_done: Option<Time>,
+    /// From when on few segments were in flight.
+    probe_rtt_since: Option<Time>,
     probe_rtt_round_done: bool,
     /// Segments that left when so many were delivered do not show the bandwidth: those of the last ProbeRTT.
     held_back: (u64, u64),
@@ -233,7 +235,7 @@ impl Bbr1 {
             cycle_start: Time::ZERO,
             min_rtt: Span::MAX,
             min_rtt_at: Time::ZERO,
-            probe_rtt_done: None,
+            probe_rtt_since: None,
             probe_rtt_round_done: false,
             held_back: (u64::MAX, 0),
             idle_restart: false,

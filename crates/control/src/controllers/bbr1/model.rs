@@ -5,7 +5,7 @@ use units::{Span, Time};
 
 use super::policer::{Count, Finding};
 use super::{BANDWIDTH_UNIT, Bbr1, CYCLE, GAIN_UNIT, Mode, bytes_per_second, micros_between};
-use crate::parts::linux::micros;
+use crate::parts::linux::{self, micros};
 use crate::{Ack, Context, RateSample};
 
 impl Bbr1 {
@@ -138,7 +138,7 @@ impl Bbr1 {
     }
 
     pub(super) fn update_min_rtt(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let expired = cx.now > self.min_rtt_at + self.settings.min_rtt_window;
+        let expired = self.has_passed(cx.now, self.min_rtt_at, self.settings.min_rtt_window);
         if let Some(rtt) = ack.rtt.map(|rtt| on_microseconds(cx.now, rtt.value))
             && (rtt < self.min_rtt || expired)
         {
@@ -149,7 +149,7 @@ impl Bbr1 {
         if probes && expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.mode = Mode::ProbeRtt;
             self.save_window(self.window);
-            self.probe_rtt_done = None;
+            self.probe_rtt_since = None;
             self.held_back.0 = ack.delivered;
         }
         if self.mode == Mode::ProbeRtt {
@@ -161,11 +161,11 @@ impl Bbr1 {
     /// Few segments in flight, for a time and a round trip.
     fn probe_rtt(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.held_back.1 = ack.delivered + u64::from(ack.in_flight);
-        if self.probe_rtt_done.is_none() && ack.in_flight <= self.settings.min_window {
-            self.probe_rtt_done = Some(cx.now + self.settings.probe_rtt_time);
+        if self.probe_rtt_since.is_none() && ack.in_flight <= self.settings.min_window {
+            self.probe_rtt_since = Some(cx.now);
             self.probe_rtt_round_done = false;
             self.next_round = ack.delivered;
-        } else if self.probe_rtt_done.is_some() {
+        } else if self.probe_rtt_since.is_some() {
             self.probe_rtt_round_done |= self.round_start;
             if self.probe_rtt_round_done {
                 self.check_probe_rtt_done(cx);
@@ -173,8 +173,15 @@ impl Bbr1 {
         }
     }
 
+    /// Whether more ticks of the kernel's clock have passed since `since` than `span` takes.
+    fn has_passed(&self, now: Time, since: Time, span: Span) -> bool {
+        let hz = u64::from(self.settings.hz);
+        linux::ticks(now, hz) > linux::ticks(since, hz) + linux::ticks_rounded_up(span, hz)
+    }
+
     pub(super) fn check_probe_rtt_done(&mut self, cx: &mut Context<'_>) {
-        if self.probe_rtt_done.is_none_or(|done| cx.now <= done) {
+        let time = self.settings.probe_rtt_time;
+        if !self.probe_rtt_since.is_some_and(|since| self.has_passed(cx.now, since, time)) {
             return;
         }
         self.min_rtt_at = cx.now;

@@ -212,6 +212,21 @@ fn after_ten_seconds_four_segments_measure_the_rtt_anew() {
     assert!((probed(&flow.bbr, "bandwidth") - 1000.0).abs() < 0.1);
 }
 
+// As in Linux, where the 200 ms are 50 ticks that have to be over: an ACK 202 ms later may be in the last of them.
+#[test]
+fn probe_rtt_ends_with_a_tick_of_the_clock() {
+    let mut flow = Flow::cruising();
+    while flow.mode() != 4.0 {
+        flow.ack(10, 38, 41);
+    }
+    // 10.048 s is tick 2512 of 4 ms, 10.25 s is in tick 2562.
+    flow.ack_at(38, 34, 4, 40, 0.1, false);
+    (0..2).for_each(|_| flow.ack_at(101, 40, 4, 101, 0.1, false));
+    assert_eq!((flow.world.now, flow.mode()), (Time::ZERO + Span::from_millis(10_250), 4.0));
+    flow.ack_at(101, 40, 4, 101, 0.1, false);
+    assert_eq!(flow.mode(), 3.0);
+}
+
 #[test]
 fn a_timeout_leaves_one_segment_and_a_spurious_one_nothing() {
     let mut flow = Flow::cruising();
