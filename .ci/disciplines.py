@@ -123,13 +123,20 @@ def simulated(discipline: Discipline, load: Load, seconds: float, seeds: int) ->
         [link] = [row for row in run.links.to_pylist() if row["name"] == "bottleneck"]
         delay = link["queue_delay_mean_ms"]
         if load.flows:
-            # As the kernel's, with what delayed ACKs wait; the RTTs of the table of flows are without.
-            rtts = run.flow_series.column("smoothed_rtt_ms").to_pylist()
-            delay = statistics.fmean(rtt for rtt in rtts if rtt is not None) - RTT_MS - SERVICE_MS
+            delay = delay_of_flows(run)
         readings.append(
             Reading(link["departed_packets"], link["dropped_packets"], link["marked_packets"], delay)
         )
     return Reading(*(statistics.fmean(values) for values in zip(*map(vars_of, readings), strict=True)))
+
+
+def delay_of_flows(run: Any) -> float:
+    """The mean smoothed RTT beyond that of an empty path, in ms, as the kernel is asked for it.
+
+    It has what delayed ACKs wait; the RTTs of the table of flows are without.
+    """
+    rtts = run.flow_series.column("smoothed_rtt_ms").to_pylist()
+    return statistics.fmean(rtt for rtt in rtts if rtt is not None) - RTT_MS - SERVICE_MS
 
 
 def vars_of(reading: Reading) -> tuple[float, ...]:
