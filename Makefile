@@ -39,7 +39,7 @@ test-rust:
 	cargo test $(WORKSPACE) --exclude ackclock-python --quiet
 
 test-python: build
-	$(BIN)/pytest --quiet --numprocesses logical --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest --quiet --numprocesses logical --dist loadscope --no-loadscope-reorder
 
 lint: build
 	cargo fmt --all --check

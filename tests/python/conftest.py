@@ -2,6 +2,7 @@
 
 import signal
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -23,16 +24,25 @@ LIVE = ("test_live", "test_replay_live", "test_shell")
 """Tests of these use the kernel's TCP and devices of their own: one after the other, at the end."""
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Where several processes run the tests, each takes whole files: their fixtures are made once."""
+    """The longest file begins, and those that use the kernel's TCP come last."""
+    items.sort(key=lambda item: (item.path.stem != LONGEST, item.path.stem in LIVE))
 
-    def file(item):
-        return item.path.stem
 
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("live" if file(item) in LIVE else file(item)))
-    items.sort(key=lambda item: (file(item) != LONGEST, file(item) in LIVE))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Where several processes run the tests, each takes whole files: their fixtures are made once.
+
+    Not by marks of groups, which pytest-xdist 3.8 puts where pytest 9.2 does not read them.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = Path(nodeid.partition("::")[0]).stem
+            return "live" if file in LIVE else file
+
+    return ByFile(config, log)
 
 
 @pytest.fixture
