@@ -39,6 +39,11 @@ impl FullTrain {
     }
 }
 
+/// What there is to count of a piece of `segments`, whose end carries PSH if it has two or more (Linux since 5.4).
+fn piece(segments: u32) -> u16 {
+    if segments < SHORTEST { 0 } else { u16::try_from(segments).unwrap_or(u16::MAX) }
+}
+
 impl Sender {
     /// Whether the next new segment waits until a train of them may leave, with `in_flight` segments in flight.
     #[inline]
@@ -56,6 +61,7 @@ impl Sender {
                 return self.gathers(now, room);
             }
             self.train = room;
+            self.begin_piece(room);
         }
         self.train -= 1;
         false
@@ -77,7 +83,9 @@ impl Sender {
         if room < full && self.next_ack_is_near(now) {
             return true;
         }
-        self.train = room.min(full) - 1;
+        let train = room.min(full);
+        self.train = train - 1;
+        self.piece = piece(train);
         false
     }
 
@@ -91,24 +99,33 @@ impl Sender {
         !repairing && soon && self.backlog.written(now, self.board.next() + 1) > self.board.next() + 1
     }
 
-    /// A new segment of the train has left: whether it is the last of a piece. A train is handed down in pieces of a
-    /// full train at most, a paced one whole as far as the window lets it, and the last segment of one with two or more
-    /// carries PSH (Linux since 5.4).
-    #[inline]
+    /// A new segment leaves: whether it is the last of a piece, which carries PSH.
+    #[inline(always)]
     pub(super) fn ends_piece(&mut self) -> bool {
-        if self.piece > 0 {
-            self.piece -= 1;
-            return self.piece == 0;
+        if self.piece == 0 {
+            return false;
         }
-        let more = if self.pacer.is_on() {
-            self.pacer.left().min(self.recovery.limit(self.window).saturating_sub(self.board.in_flight()))
-        } else if self.train < SHORTEST {
-            self.train
-        } else {
-            self.train.min(self.full_train() - 1)
-        };
-        self.piece = u16::try_from(more).unwrap_or(u16::MAX);
-        false
+        self.piece -= 1;
+        if self.piece > 0 {
+            return false;
+        }
+        self.begin_piece(self.train);
+        true
+    }
+
+    /// A piece begins with the next of `segments` that leave at once. A train is handed down in pieces of a full train
+    /// at most.
+    #[inline]
+    fn begin_piece(&mut self, segments: u32) {
+        self.piece = piece(if segments > SHORTEST { segments.min(self.full_train()) } else { segments });
+    }
+
+    /// The same with the segment of a paced flow that has just been sent: such a train is one piece, as far as the
+    /// window lets it.
+    #[inline(never)]
+    pub(super) fn begin_paced_piece(&mut self) {
+        let room = self.recovery.limit(self.window).saturating_sub(self.board.in_flight());
+        self.piece = piece(1 + self.pacer.left().min(room));
     }
 
     /// Segments of a full train. Found anew only where the last answer may not hold: the divisions would take longer

@@ -202,7 +202,7 @@ impl Sender {
     }
 
     /// What every transmission has in common.
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, now: Time, Leaving { sequence, how }: Leaving) -> Data {
         let (retransmission, reduced) = (how == How::Again, how == How::NewAnnouncing);
         let payload = self.backlog.payload(sequence);
@@ -211,13 +211,15 @@ impl Sender {
             self.pacer.on_sent(now, Bytes::new(payload.into()));
             if retransmission {
                 self.pacer.end_train();
+            } else if self.piece == 0 && self.options.segmentation_offload {
+                self.begin_paced_piece();
             }
         }
         self.last_sent_at = now;
         if self.wants.sent || self.wants.segments.any() {
             self.report_sent(now, sequence, retransmission);
         }
-        let ends_piece = self.options.segmentation_offload && !retransmission && self.ends_piece();
+        let ends_piece = !retransmission && self.ends_piece();
         let push = ends_piece || self.backlog.is_last_written(sequence, now);
         Data { sequence, timestamp: now, payload, retransmission, reduced, push }
     }
