@@ -8,7 +8,7 @@ use record::{
 use scenario::{Plan, PlannedMedium};
 use units::{Random, Span, Time};
 
-use crate::fabric::{Beyond, Routed, Tap, or_never};
+use crate::beyond::{Beyond, Routed, Tap, or_never};
 
 /// One medium at work.
 #[derive(Debug)]

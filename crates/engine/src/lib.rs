@@ -5,6 +5,7 @@
 //! reads no clock itself: virtual time and real time drive the same links, queues and wires and fill the same rows.
 
 mod air;
+mod beyond;
 mod capture;
 mod event_queue;
 mod fabric;
@@ -13,9 +14,10 @@ mod row;
 mod run;
 mod source;
 
+pub use beyond::{Routed, Tap};
 pub use capture::{CaptureTo, Interfaces, comment};
 pub use event_queue::EventQueue;
-pub use fabric::{Fabric, Routed, Tap};
+pub use fabric::Fabric;
 pub use row::{Lifetime, flow_row};
 pub use run::{Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
 pub use source::pace;

@@ -1,0 +1,137 @@
+//! What lies behind the links of a plan: meters, wires, routes, and what an engine learns when a link reports.
+
+use network::{Departure, Discard, Egress, Jitter, Offered, Packet, Wire};
+use record::{EventKind, EventRow, FrameRow, LinkMeter, seconds};
+use units::{Span, Time};
+
+use crate::EventQueue;
+use crate::route::Routes;
+
+/// A packet on a route.
+pub trait Routed: Packet {
+    /// The step of its route that it is on, as [`Fabric::first_steps`] counts.
+    fn step(&self) -> u32;
+
+    /// It has crossed the wire of its step and begins the next.
+    fn next_step(&mut self);
+
+    /// The number of its segment, by which rows name it; `None` for what carries no data.
+    fn sequence(&self) -> Option<u64>;
+}
+
+/// What an engine does beside when a link reports. Links have their index in the plan.
+pub trait Tap<P> {
+    /// `link` took `packet` at `at`. It is as it arrived, and `marked` now.
+    #[inline]
+    fn taken(&mut self, link: u32, packet: &P, at: Time, marked: bool) {
+        let _ = (link, packet, at, marked);
+    }
+
+    /// The service of `packet` on `link` starts.
+    #[inline]
+    fn departed(&mut self, link: u32, packet: &P, departure: &Departure) {
+        let _ = (link, packet, departure);
+    }
+
+    /// `link` lost or dropped `packet` at `at`.
+    fn discarded(&mut self, link: u32, packet: P, at: Time, why: Discard);
+
+    /// A row for the table of events.
+    fn event(&mut self, row: EventRow);
+
+    /// A row for the table of frames.
+    fn frame(&mut self, row: FrameRow) {
+        let _ = row;
+    }
+}
+
+/// What lies behind the links.
+#[derive(Debug)]
+pub(crate) struct Beyond<P> {
+    /// Of each link.
+    pub(crate) sides: Vec<Side>,
+    pub(crate) wires: Vec<Wire<P>>,
+    pub(crate) routes: Routes,
+    /// Wires first, then links, then media.
+    pub(crate) pending: EventQueue,
+}
+
+/// What belongs to a link.
+#[derive(Debug)]
+pub(crate) struct Side {
+    pub(crate) meter: LinkMeter,
+    /// What the link could have sent, and that of it which was before the measured interval.
+    pub(crate) offered: Offered,
+    pub(crate) offered_before: f64,
+    pub(crate) jitter: Jitter,
+    /// The link is looked at this long after the next service starts; only when a wire behind it has to be, if `None`.
+    pub(crate) wake_after: Option<Span>,
+    /// The shortest delay behind it.
+    pub(crate) shortest: Span,
+}
+
+/// The observer of one link: meters, rows, wires.
+pub(crate) struct Observer<'a, P, T> {
+    pub(crate) link: u32,
+    pub(crate) beyond: &'a mut Beyond<P>,
+    pub(crate) tap: &'a mut T,
+}
+
+impl<P: Routed, T: Tap<P>> Egress<P> for Observer<'_, P, T> {
+    #[inline(always)]
+    fn take(&mut self, packet: &P, at: Time, marked: bool, queued: u32) {
+        if queued > 0 {
+            self.beyond.sides[self.link as usize].meter.queue(at, queued);
+        }
+        self.tap.taken(self.link, packet, at, marked);
+    }
+
+    #[inline(never)]
+    fn mark(&mut self, packet: &P, at: Time, queued: u32) {
+        self.beyond.sides[self.link as usize].meter.counters.marked_packets += 1;
+        self.note(at, EventKind::Mark, packet, f64::from(queued));
+    }
+
+    /// The packet goes on the wire, on which it arrives after its last bit has left.
+    #[inline]
+    fn depart(&mut self, packet: P, departure: Departure) {
+        let Departure { arrived, start, finish, queued_packets, .. } = departure;
+        let side = &mut self.beyond.sides[self.link as usize];
+        side.meter.queue(start, queued_packets);
+        side.meter.service(start, finish, start.since(arrived), packet.size());
+        self.tap.departed(self.link, &packet, &departure);
+        let step = self.beyond.routes.steps[packet.step() as usize];
+        let wire = &mut self.beyond.wires[step.wire as usize];
+        if wire.push(finish, side.jitter.draw(), packet) {
+            self.beyond.pending.set(step.wire, or_never(wire.next_arrival()));
+        }
+    }
+
+    #[inline(never)]
+    fn discard(&mut self, packet: P, at: Time, why: Discard, queued: u32) {
+        let meter = &mut self.beyond.sides[self.link as usize].meter;
+        if matches!(why, Discard::Evicted | Discard::Head) {
+            meter.queue(at, queued);
+        }
+        if why == Discard::Lost {
+            meter.counters.lost_packets += 1;
+            self.note(at, EventKind::Lost, &packet, f64::NAN);
+        } else {
+            meter.counters.dropped_packets += 1;
+            self.note(at, EventKind::Drop, &packet, f64::from(queued));
+        }
+        self.tap.discarded(self.link, packet, at, why);
+    }
+}
+
+impl<P: Routed, T: Tap<P>> Observer<'_, P, T> {
+    fn note(&mut self, at: Time, kind: EventKind, packet: &P, value: f64) {
+        let sequence = packet.sequence().unwrap_or(u64::MAX);
+        self.tap.event(EventRow { time_s: seconds(at), kind, flow: packet.flow(), link: self.link, sequence, value });
+    }
+}
+
+#[inline]
+pub(crate) fn or_never(at: Option<Time>) -> Time {
+    at.unwrap_or(Time::NEVER)
+}
