@@ -32,6 +32,14 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// An error of one flow: the key below the flow, and the message.
+pub(crate) type FlowError = (String, String);
+
+/// The error of a flow at `key`.
+pub(crate) fn flow_error(key: impl Into<String>, message: impl Into<String>) -> FlowError {
+    (key.into(), message.into())
+}
+
 /// "did you mean `a`? (there are `a`, `b`)", or without a name like it only what there is.
 pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
     let list = known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");

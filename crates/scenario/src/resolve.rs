@@ -11,7 +11,7 @@ use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
 use crate::document::plain;
 use crate::draw::MOST_FLOWS;
-use crate::error::suggestion;
+use crate::error::{FlowError, flow_error, suggestion};
 use crate::language::{Change, Flow, Protocol};
 use crate::marks::unheard_marks;
 use crate::media::media;
@@ -20,20 +20,15 @@ use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedSubflow};
 use crate::quick_start::quick_start_rate;
 use crate::relay;
 use crate::route::{Network, Routes};
-use crate::transport_options::{check_keeping, options};
+use crate::transport_options::{LARGEST_PACKET, check_keeping, options};
 use crate::values::{OnOff, Paced, Sampling, Source};
 use crate::{Error, Files, Scenario};
 
 /// More turns of a source than this are taken for a typing error.
 const MOST_TURNS: u64 = 10_000_000;
 
-/// Largest IPv4 packet.
-pub(crate) const LARGEST_PACKET: u64 = 65_535;
 /// A datagram carries at least the headers of IP and UDP.
 const SMALLEST_DATAGRAM: u64 = IP_HEADER.get() + UDP_HEADER.get();
-
-/// An error of one flow: the key below the flow, and the message.
-pub(crate) type FlowError = (String, String);
 
 /// What flows may have as controllers.
 #[derive(Clone, Copy)]
@@ -314,10 +309,6 @@ fn check_connection_names(planned: &[PlannedFlow], names: &BTreeSet<String>) -> 
         }
     }
     Ok(())
-}
-
-pub(crate) fn flow_error(key: impl Into<String>, message: impl Into<String>) -> FlowError {
-    (key.into(), message.into())
 }
 
 /// Whether sizes, and the times between starts and turns, are above zero, and no more than a machine bears in the

@@ -6,9 +6,8 @@ use transport::{EcnMode, MAX_THRESHOLD, Options};
 use units::Span;
 
 use crate::document::plain;
-use crate::error::suggestion;
+use crate::error::{FlowError, flow_error, suggestion};
 use crate::language::Overrides;
-use crate::resolve::{FlowError, LARGEST_PACKET, flow_error};
 
 /// A timeout below that would come again and again while nothing else happens.
 const SHORTEST_TIMEOUT: Span = Span::from_micros(1);
@@ -16,6 +15,8 @@ const SHORTEST_TIMEOUT: Span = Span::from_micros(1);
 /// No kernel looks at its timers more rarely.
 const LONGEST_TICK: Span = Span::from_secs(1);
 
+/// Largest IPv4 packet.
+pub(crate) const LARGEST_PACKET: u64 = 65_535;
 /// Headers of IPv4 and TCP with room for the options in use.
 const HEADERS: u64 = 60;
 
