@@ -337,7 +337,8 @@ fn run_threads(
         trace,
         &mut loaded.algorithms,
         &loaded.of_flow,
-    );
+    )
+    .map_err(|error| Failure::Machine(error.to_string()))?;
     side_by_side(emulator, endpoints, writer, plan, &halt)
         .ok_or_else(|| Failure::Machine("a thread of the run could not be started or broke down".to_owned()))?
 }

@@ -1,7 +1,8 @@
 //! The two ends of every flow: the kernel's TCP sockets, and what they tell while the run goes on.
 //!
-//! One thread looks at all sockets a thousand times a second. Send buffers hold more than is sent in between, so nobody
-//! waits for it, and no packet wakes it: a wake-up would delay the emulator.
+//! One thread looks at all sockets a thousand times a second: send buffers hold more than is sent in between. What
+//! arrives it takes at once, as applications do, but with a pause after each time, since each wake-up costs the
+//! emulator some of its time.
 
 use std::net::SocketAddrV4;
 use std::os::fd::AsFd;
@@ -19,12 +20,15 @@ use crate::host::sockets::{FAR, RECEIVER_PORT, Sockets};
 use crate::host::system::{self, TcpInfo};
 use crate::tcp::ack_rows::AckRows;
 use crate::tcp::application::unless_later;
+use crate::tcp::arrivals::Arrivals;
 use crate::tcp::flow::{Flow, Stage, with_segment};
 use crate::tcp::probes::ProbeValue;
 use crate::tcp::tcp_events::{Counts, apply, compare};
 
 /// Sockets are looked at so often.
 const TICK: Span = Span::from_millis(1);
+/// After data were taken, those that arrive next wait for as long.
+const PAUSE: Span = Span::from_micros(50);
 /// Internals are fetched from the controllers so often: before their records are overwritten.
 const DRAIN: Span = Span::from_millis(20);
 /// Written or read at once.
@@ -99,6 +103,7 @@ pub(crate) struct FlowTotals {
 pub(crate) struct Endpoints<'a> {
     settings: Settings<'a>,
     flows: Vec<Flow>,
+    arrivals: Arrivals,
     /// The kernel's trace of the connections, where there is one.
     trace: Option<kernel::Trace>,
     /// Each with the flows of the plan that use it.
@@ -118,21 +123,23 @@ pub(crate) struct Endpoints<'a> {
 }
 
 impl<'a> Endpoints<'a> {
+    /// Fails where the process may open no more files.
     pub(crate) fn new(
         settings: Settings<'a>,
         sockets: Vec<Sockets>,
         trace: Option<kernel::Trace>,
         algorithms: &'a mut [Box<dyn Algorithm>],
         of_flow: &'a [usize],
-    ) -> Self {
+    ) -> Result<Self, Errno> {
         let flows = settings.drawn.iter().zip(sockets).enumerate();
         let flow = |(index, (drawn, sockets)): (usize, (&DrawnFlow, Sockets))| {
             Flow::new(&settings, index as u32, drawn, sockets)
         };
         let sampled = matches!(settings.plan.record.flow_series, Sampling::Every(_));
         algorithms.iter_mut().for_each(|algorithm| algorithm.show(settings.plan.record.probes));
-        Self {
+        Ok(Self {
             flows: flows.map(flow).collect(),
+            arrivals: Arrivals::new()?,
             settings,
             trace,
             algorithms,
@@ -151,7 +158,7 @@ impl<'a> Endpoints<'a> {
                 Sampling::Off | Sampling::Every(_) => None,
             },
             report: Report::default(),
-        }
+        })
     }
 
     /// Runs on the calling thread until the end, or until told to halt.
@@ -177,7 +184,7 @@ impl<'a> Endpoints<'a> {
                 break;
             }
             let until = self.next_look(begin, end);
-            system::sleep(until.since(self.settings.clock.now()));
+            self.take_until(until, begin);
             if until >= begin {
                 self.report.lateness.record(self.settings.clock.now().since(until).as_nanos(), 1);
             }
@@ -191,6 +198,28 @@ impl<'a> Endpoints<'a> {
         }
         self.report.cpu_nanos = system::thread_cpu() - cpu;
         self.report
+    }
+
+    /// Takes what arrives until `until`, in a run that began at `begin`.
+    fn take_until(&mut self, until: Time, begin: Time) {
+        let rest = |clock: Clock| until.since(clock.now());
+        while rest(self.settings.clock) > Span::ZERO {
+            let mut any = false;
+            for index in self.arrivals.wait(rest(self.settings.clock)) {
+                any = true;
+                let taken = self.flows[index].take(&mut self.buffer);
+                let at = Time::ZERO + self.settings.clock.now().since(begin);
+                match taken {
+                    Ok(()) if self.flows[index].is_complete() => self.serve(at, index),
+                    Ok(()) => (),
+                    Err(error) if self.flows[index].stage == Stage::Sending => self.give_up(at, index, error),
+                    Err(_) => (),
+                }
+            }
+            if any {
+                system::sleep(rest(self.settings.clock).min(PAUSE));
+            }
+        }
     }
 
     /// When to look next: at an instant at which something is to happen, if there is one within a tick.
@@ -218,7 +247,7 @@ impl<'a> Endpoints<'a> {
         }
         if !begun {
             // What goes wrong now goes wrong again below.
-            let _ = self.flows[index].accept();
+            let _ = self.flows[index].accept(&self.arrivals);
             return;
         }
         let flow = &mut self.flows[index];
@@ -244,12 +273,12 @@ impl<'a> Endpoints<'a> {
     /// Writes, reads, and looks at the state of flow `index`.
     fn serve(&mut self, at: Time, index: usize) {
         let flow = &mut self.flows[index];
-        let result = flow.accept().and_then(|()| flow.exchange(at, &mut self.buffer));
+        let result = flow.accept(&self.arrivals).and_then(|()| flow.exchange(at, &mut self.buffer));
         if let Err(error) = result {
             return self.give_up(at, index, error);
         }
         let flow = &mut self.flows[index];
-        if flow.completed.is_none() && flow.total.is_some_and(|total| flow.counts.delivered >= total) {
+        if flow.is_complete() {
             flow.completed = Some(at);
             flow.stage = Stage::Over;
             self.note(at, EventKind::Complete, index, f64::NAN);

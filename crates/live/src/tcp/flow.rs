@@ -13,6 +13,7 @@ use crate::emulator::SharedCounters;
 use crate::host::sockets::Sockets;
 use crate::host::system::TcpInfo;
 use crate::tcp::application::{Application, take, unless_later};
+use crate::tcp::arrivals::Arrivals;
 use crate::tcp::endpoints::Settings;
 use crate::tcp::tcp_events::{Counts, state};
 
@@ -95,13 +96,16 @@ impl Flow {
         matches!(self.stage, Stage::Sending | Stage::Over) && (self.sends_at..=ended).contains(&at)
     }
 
-    /// Takes the connection, once it is there.
-    pub(super) fn accept(&mut self) -> Result<(), Errno> {
+    /// Takes the connection, once it is there, and waits for data on it.
+    pub(super) fn accept(&mut self, arrivals: &Arrivals) -> Result<(), Errno> {
         let listener = self.sockets.as_ref().and_then(|sockets| sockets.listener.as_ref());
         if let (None, Some(listener)) = (&self.sink, listener) {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             match accept_with(listener, flags) {
-                Ok(sink) => self.sink = Some(sink),
+                Ok(sink) => {
+                    arrivals.add(&sink, self.index)?;
+                    self.sink = Some(sink);
+                }
                 Err(error) => return unless_later(error),
             }
         }
@@ -113,7 +117,17 @@ impl Flow {
         if let Some(sockets) = &self.sockets {
             self.application.write(at, &sockets.sender, buffer)?;
         }
+        self.take(buffer)
+    }
+
+    /// Takes what was delivered.
+    pub(super) fn take(&mut self, buffer: &mut [u8]) -> Result<(), Errno> {
         self.sink.as_ref().map_or(Ok(()), |sink| take(sink, buffer, &mut self.counts.delivered))
+    }
+
+    /// Whether all of it has been delivered, and nobody has noticed yet.
+    pub(super) fn is_complete(&self) -> bool {
+        self.completed.is_none() && self.total.is_some_and(|total| self.counts.delivered >= total)
     }
 
     /// The row at `at`, as the last look found it. `shared` is what the emulator counted; of a controller that `paces`
