@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Congestion controllers of this machine's kernel beside the simulated ones: a lone flow of each.
 
-    .ci/modules.py [--seconds 60] [--loss 1] [--linux FILE] [--beside FILE]
+    .ci/modules.py [--seconds 60] [--loss 1] [--runs 8] [--linux FILE] [--beside FILE]
 
-It makes three network namespaces in a row, where the kernel's token bucket and a FIFO in the middle are the
-bottleneck and netem delays the ACKs, and sends with each controller that the kernel offers. ``--loss`` is
-the percentage of the data that netem loses at random, before the bottleneck. It needs root, ``ip`` and
-``tc``. With ``--linux`` it writes the kernel's numbers into a file and does not simulate: so another
-kernel, in a virtual machine, can measure what ``--beside`` lays beside the simulation.
+It makes three network namespaces in a row, where netem in the middle is the bottleneck, another one delays
+the ACKs, and sends with each controller that the kernel offers, ``--runs`` times: the mean counts.
+``--loss`` is the percentage of the data that a third netem loses at random, before the bottleneck. It needs
+root, ``ip`` and ``tc``. With ``--linux`` it writes the kernel's numbers into a file and does not simulate:
+so another kernel, in a virtual machine, can measure what ``--beside`` lays beside the simulation.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SETTLED_S = 5.0
 """Before this nothing is measured: slow start, which differs by when the receiver begins to delay ACKs."""
 
 RATE_MBIT, RTT_MS, QUEUE = 10, 40, 33
-"""Of the path, with a queue of one BDP. ``tc`` counts the packet that waits for tokens, too."""
+"""Of the path, with a queue of one BDP. ``tc`` counts the packet that is being sent, too."""
 
 NEAR, NEAR_GATEWAY, FAR, FAR_GATEWAY, PORT = "10.9.0.1", "10.9.0.254", "10.9.1.1", "10.9.1.254", 5000
 # Of struct tcp_info: the window, the smoothed RTT in microseconds, all retransmissions, bytes acknowledged.
@@ -59,10 +59,9 @@ def connect(name: str, loss: float) -> None:
         call(f"ip -n {router} link set {link} up")
         call(f"ip -n {space} route add default via {gateway}")
     call(f"ip netns exec {router} sysctl -qw net.ipv4.ip_forward=1")
-    # Lengths are without the header of Ethernet. Tokens for two packets, so that late timers cost no rate.
-    shaper = f"stab overhead -14 linklayer ethernet tbf rate {RATE_MBIT}mbit burst 3000 limit 10000000"
-    call(f"tc -n {router} qdisc add dev far root handle 1: {shaper}")
-    call(f"tc -n {router} qdisc add dev far parent 1: handle 2: pfifo limit {QUEUE + 1}")
+    # Each packet takes its time from the end of the one before it on, so that late timers cost no rate; a
+    # token bucket would let two pass at once after a pause. Lengths are without the header of Ethernet.
+    call(f"tc -n {router} qdisc add dev far root netem limit {QUEUE + 1} rate {RATE_MBIT}mbit -14")
     call(f"tc -n {far} qdisc add dev end root netem limit 100000 delay {RTT_MS}ms")
     if loss:
         call(f"tc -n {near} qdisc add dev end root netem limit 100000 loss {loss}%")
@@ -117,8 +116,9 @@ def survey(chosen: Namespace) -> Iterator[dict[str, Any]]:
     names = [name for name in NAMES if name in offered]
     found: dict[str, Any] = {"kernel": platform.release(), "seconds": chosen.seconds, "loss": chosen.loss}
     found["flows"] = {}
-    for begin in range(0, len(names), AT_ONCE):
-        group = names[begin : begin + AT_ONCE]
+    readings: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    groups = [names[begin : begin + AT_ONCE] for begin in range(0, len(names), AT_ONCE)]
+    for group in groups * chosen.runs:
         for name in group:
             connect(name, chosen.loss)
             child(lambda name=name: receive(name))
@@ -131,7 +131,8 @@ def survey(chosen: Namespace) -> Iterator[dict[str, Any]]:
             for pid in senders:
                 os.waitpid(pid, 0)
             for name, file in files.items():
-                found["flows"][name] = summary(json.loads(file.read_text()))
+                readings[name].append(summary(json.loads(file.read_text())))
+                found["flows"][name] = mean(readings[name])
         for name in group:
             for side in "abc":
                 call(f"ip netns del {name}-{side}")
@@ -150,6 +151,11 @@ def summary(rows: Sequence[Sequence[float]]) -> dict[str, float]:
     }
 
 
+def mean(readings: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Of several runs."""
+    return {key: statistics.fmean(reading[key] for reading in readings) for key in readings[0]}
+
+
 def simulated(name: str, seconds: float, loss: float, seeds: int) -> dict[str, float]:
     """The mean of so many simulations."""
     from ackclock import Scenario, simulate
@@ -163,7 +169,7 @@ def simulated(name: str, seconds: float, loss: float, seeds: int) -> dict[str, f
         columns = ("time_s", "window_segments", "smoothed_rtt_ms", "retransmitted_packets", "delivered_bytes")
         table = run.flow_series.select(list(columns)).to_pydict()
         readings.append(summary(list(zip(*(table[column] for column in columns), strict=True))))
-    return {key: statistics.fmean(reading[key] for reading in readings) for key in readings[0]}
+    return mean(readings)
 
 
 def table(found: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
@@ -180,4 +186,5 @@ def table(found: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
 if __name__ == "__main__":
     arguments = parser(__doc__, seconds=60.0, seeds=10)
     arguments.add_argument("--loss", type=float, default=0.0, help="percentage of the data that is lost")
+    arguments.add_argument("--runs", type=int, default=1, help="runs of Linux")
     lay(arguments.parse_args(), survey, table)
