@@ -453,6 +453,10 @@ class Ack:
         """Whether it is the first sign of a hole: a duplicate ACK or a SACK block."""
 
     @property
+    def ends_recovery(self) -> bool:
+        """The ACK ends a fast recovery, and the window may grow on it; it covers what was SACKed before."""
+
+    @property
     def rate(self) -> RateSample | None:
         """The delivery rate, if the ACK delivers anything."""
 

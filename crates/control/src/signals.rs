@@ -177,6 +177,8 @@ pub struct Ack {
     /// The first sign of a hole: a duplicate ACK or a SACK block while nothing above the cumulative point was known to
     /// have arrived.
     pub first_duplicate: bool,
+    /// The ACK ends a fast recovery, and the window may grow on it (Linux since 3.12). It covers what was SACKed, too.
+    pub ends_recovery: bool,
     /// The delivery rate, if the ACK delivers anything.
     pub rate: Option<RateSample>,
     /// This ACK covers, cumulatively or by SACK, the first new segment sent after the previous such ACK: one round-trip
@@ -223,6 +225,7 @@ impl Ack {
         in_flight: 0,
         newly_sacked: None,
         first_duplicate: false,
+        ends_recovery: false,
         rate: None,
         round_start: false,
         ecn_echo: false,
@@ -253,6 +256,12 @@ impl Ack {
     /// queueing delay: that of the forward path, or of both.
     pub fn forward_delay(&self) -> Option<Span> {
         self.one_way_delay.or_else(|| self.undelayed_rtt())
+    }
+
+    /// Segments that this ACK covers. Where it ends a recovery these were counted when they were SACKed: what it
+    /// delivers.
+    pub fn covers(&self) -> u32 {
+        if self.ends_recovery { self.newly_delivered } else { self.newly_acknowledged }
     }
 
     /// Segments that this ACK counts in slow start.

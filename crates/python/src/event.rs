@@ -137,6 +137,11 @@ impl Ack {
     }
 
     #[getter]
+    fn ends_recovery(&self) -> bool {
+        self.0.ends_recovery
+    }
+
+    #[getter]
     fn rate(&self) -> Option<RateSample> {
         self.0.rate.map(RateSample)
     }

@@ -139,10 +139,25 @@ impl Kernel {
     fn signals(&mut self, cx: &mut Context<'_>, ack: &Ack) -> u64 {
         self.take(cx, ack);
         let rtt_us = ack.rtt.map_or(-1, |rtt| microseconds(rtt.value) as i32);
-        self.flow.pkts_acked(cx.random, &AckSample { pkts_acked: ack.newly_acknowledged, rtt_us });
+        let sample = AckSample { pkts_acked: ack.newly_acknowledged, rtt_us };
+        if ack.ends_recovery {
+            self.acked_in_recovery(cx, &sample);
+        } else {
+            self.flow.pkts_acked(cx.random, &sample);
+        }
         let flags = if ack.ecn_echo { ECHO } else { 0 };
         self.flow.in_ack_event(cx.random, flags);
         flags
+    }
+
+    /// The kernel reports the ACK that ends a recovery before it does; what the end left holds.
+    fn acked_in_recovery(&mut self, cx: &mut Context<'_>, sample: &AckSample) {
+        let connection = self.flow.connection_mut();
+        let (state, window, threshold) = (connection.state, connection.tp.snd_cwnd, connection.tp.snd_ssthresh);
+        connection.state = State::Recovery as u8;
+        self.flow.pkts_acked(cx.random, sample);
+        let connection = self.flow.connection_mut();
+        (connection.state, connection.tp.snd_cwnd, connection.tp.snd_ssthresh) = (state, window, threshold);
     }
 
     fn cong_control(&mut self, cx: &mut Context<'_>, ack: &Ack, flags: u64) {

@@ -9,8 +9,14 @@ use record::Tables;
 
 /// `flows` over `rate` and `rtt` with DualPI2 at the bottleneck, measured from 20 s to 80 s.
 fn dual(rate: &str, rtt: &str, flows: &str) -> Tables {
+    seeded(rate, rtt, flows, 1)
+}
+
+/// The same under `seed`.
+fn seeded(rate: &str, rtt: &str, flows: &str, seed: u64) -> Tables {
     run(&format!(
         r#"
+        seed = {seed}
         duration = "80s"
         warmup = "20s"
         path = {{ rate = "{rate}", rtt = "{rtt}", queue = {{ discipline = "dualpi2" }} }}
@@ -62,18 +68,23 @@ fn expected_share(base_ms: f64) -> f64 {
 fn beside_cubic_its_queue_stays_at_a_millisecond_and_its_share_is_that_of_the_coupling() {
     // So fast that the two classic packets a packet may wait for, the one in service and one of the classic share, take
     // less than the step: the coupling alone marks.
+    // The shares of single seeds are 0.013 to 0.018 apart (standard deviation of ten).
+    const SEEDS: u64 = 6;
     for (rate, base_ms) in [("40mbit", 10.0), ("40mbit", 25.0), ("60mbit", 20.0)] {
         let rtt = format!("{base_ms}ms");
-        let tables = dual(rate, &rtt, &format!("{PRAGUE}, {CUBIC}"));
-        let (mean, most) = queueing(&tables, 0);
-        assert!(mean < 1.5 && most < 4.0, "{rate}, {rtt}: {mean} ms, 99 % below {most} ms");
-        // The target of the classic queue is 15 ms.
-        let (classic, _) = queueing(&tables, 1);
-        assert!((8.0..22.0).contains(&classic), "{rate}, {rtt}: {classic} ms");
-        let part = share(&tables, 0);
+        let mut part = 0.0;
+        for seed in 1..=SEEDS {
+            let tables = seeded(rate, &rtt, &format!("{PRAGUE}, {CUBIC}"), seed);
+            let (mean, most) = queueing(&tables, 0);
+            assert!(mean < 1.5 && most < 4.0, "{rate}, {rtt}: {mean} ms, 99 % below {most} ms");
+            // The target of the classic queue is 15 ms.
+            let (classic, _) = queueing(&tables, 1);
+            assert!((8.0..22.0).contains(&classic), "{rate}, {rtt}: {classic} ms");
+            assert!(tables.links[0].utilization > 0.97, "{rate}, {rtt}: {}", tables.links[0].utilization);
+            part += share(&tables, 0) / SEEDS as f64;
+        }
         let expected = expected_share(base_ms);
         assert!((part - expected).abs() < 0.05, "{rate}, {base_ms} ms: {part}, not {expected}");
-        assert!(tables.links[0].utilization > 0.97, "{rate}, {rtt}: {}", tables.links[0].utilization);
     }
 }
 

@@ -142,6 +142,9 @@ pub struct Options {
     /// it open): in FreeBSD, and in Linux before 4.3, so that one ACK after each reduction grows it as in slow
     /// start.
     pub slow_start_at_threshold: bool,
+    /// Whether the ACK that ends a fast recovery with SACK lets the window grow, by what it newly delivers (Linux since
+    /// 3.12). Otherwise growth begins with the next one.
+    pub recovery_end_grows: bool,
     /// The connection is opened first (RFC 9293, section 3.5): data leave a base RTT after the start, and that is the
     /// first RTT sample. The SYN meets no queue and is not lost.
     pub handshake: bool,
@@ -276,6 +279,7 @@ pub fn linux() -> Options {
         forward_rto: true,
         counting: Counting::Segments,
         slow_start_at_threshold: false,
+        recovery_end_grows: true,
         handshake: true,
         rto_initial: Span::from_secs(1),
         rto_min: Span::from_millis(200),
@@ -314,6 +318,7 @@ pub fn linux_3_5() -> Options {
         slow_start_at_threshold: true,
         quick_acks: 16,
         quick_acks_again: 0,
+        recovery_end_grows: false,
         sack_compression: Span::ZERO,
         timer_tick: Span::ZERO,
         ..linux()
@@ -351,6 +356,7 @@ pub fn freebsd_9() -> Options {
         delayed_ack_timeout: Span::from_millis(100),
         quick_acks: 0,
         quick_acks_again: 0,
+        recovery_end_grows: false,
         sack_compression: Span::ZERO,
         timer_tick: Span::ZERO,
         ..linux()
@@ -380,6 +386,7 @@ pub fn ns2_linux() -> Options {
         ack_every: 1,
         quick_acks: 0,
         quick_acks_again: 0,
+        recovery_end_grows: false,
         sack_compression: Span::ZERO,
         timer_tick: Span::ZERO,
         ..linux()
@@ -418,6 +425,7 @@ pub fn real_1992() -> Options {
         ack_every: 1,
         quick_acks: 0,
         quick_acks_again: 0,
+        recovery_end_grows: false,
         sack_compression: Span::ZERO,
         timer_tick: Span::ZERO,
         ..linux()

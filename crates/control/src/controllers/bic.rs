@@ -209,7 +209,8 @@ impl Controller for Bic {
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         if self.settings.arithmetic == Arithmetic::Linux {
-            if !self.in_recovery {
+            // Linux counts before recovery ends.
+            if !self.in_recovery && !ack.ends_recovery {
                 let ratio = &mut self.whole.ratio;
                 *ratio = *ratio - *ratio / RATIO + ack.newly_acknowledged;
             }
@@ -348,6 +349,10 @@ mod tests {
         for first_duplicate in [true, false] {
             bic.on_duplicate_ack(&mut World::new().context(), &Ack { newly_acknowledged: 0, first_duplicate, ..ack() });
         }
+        assert_eq!(bic.whole.ratio, 31);
+        // Nor does the ACK that ends a recovery, which covers what was SACKed.
+        let end = Ack { newly_acknowledged: 20, newly_delivered: 1, ends_recovery: true, ..ack() };
+        bic.on_ack(&mut World::new().context(), &end);
         assert_eq!(bic.whole.ratio, 31);
     }
 

@@ -210,7 +210,8 @@ impl Cdg {
     fn react(&mut self, ack: &Ack) -> bool {
         let s = &self.settings;
         self.indications = self.indications.saturating_add(1);
-        if self.in_recovery || self.relieved_until.is_some() {
+        // The kernel asks before recovery ends.
+        if self.in_recovery || ack.ends_recovery || self.relieved_until.is_some() {
             return true;
         }
         let before = self.reno.window;

@@ -317,8 +317,7 @@ impl Cubic {
             self.state.reno.window = cwnd.max(self.state.w_est);
         } else {
             let target = self.w_cubic(epoch, t + ahead.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
-            let counted =
-                if self.settings.count_segments { f64::from(ack.newly_acknowledged).max(credit) } else { credit };
+            let counted = if self.settings.count_segments { f64::from(ack.covers()).max(credit) } else { credit };
             let least = if self.state.loss_seen { 0.0 } else { self.settings.growth_before_loss * cwnd };
             self.state.reno.window += (target - cwnd).min(most).max(least) * share(counted);
         }

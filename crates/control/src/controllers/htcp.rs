@@ -277,7 +277,7 @@ impl Controller for HTcp {
         let reno = &mut self.state.reno;
         if self.settings.count_segments && !reno.grows_exponentially(ack) {
             if ack.window_limited {
-                reno.additive_increase(f64::from(ack.newly_acknowledged), self.alpha);
+                reno.additive_increase(f64::from(ack.covers()), self.alpha);
             }
         } else {
             reno.grow_by(ack, self.alpha);

@@ -207,7 +207,7 @@ impl Ledbat {
             return;
         }
         let before = self.reno.window;
-        self.reno.additive_increase(f64::from(ack.newly_acknowledged), self.settings.gain * off_target);
+        self.reno.additive_increase(f64::from(ack.covers()), self.settings.gain * off_target);
         let max_allowed = f64::from(ack.in_flight_before) + self.settings.allowed_increase;
         self.reno.window = self.reno.window.min(max_allowed).max(MIN_CWND.min(before));
         if self.reno.window < before {

@@ -134,14 +134,14 @@ impl LedbatPlusPlus {
             return;
         }
         if ack.window_limited {
-            let grown = self.reno.window + self.gain() * f64::from(ack.newly_acknowledged);
+            let grown = self.reno.window + self.gain() * f64::from(ack.covers());
             self.reno.window = grown.min(self.reno.threshold);
         }
     }
 
     fn steer(&mut self, ack: &Ack) {
         let (gain, excess, window) = (self.gain(), self.excess(), self.reno.window);
-        let credit = f64::from(ack.newly_acknowledged);
+        let credit = f64::from(ack.covers());
         if excess <= 1.0 {
             if ack.window_limited {
                 self.reno.additive_increase(credit, gain);

@@ -17,9 +17,9 @@
 //! With `arithmetic = "linux"` it is Linux's module, which is Westwood+ in bytes and ticks of the kernel's clock, `hz`,
 //! to which an RTT is rounded up: a loss halves, and the window and threshold of the estimate come at the end of
 //! recovery, then as often upwards as down; after a timeout the smallest RTT is measured anew. Its rule for what an ACK
-//! delivers is that of its slow path, which Linux takes for most ACKs: on the fast path what duplicate ACKs have
-//! counted is not taken off. A loss that proves spurious gives the window back for good; Linux sets the estimate when
-//! recovery ends all the same. The window after a timeout is the transport's.
+//! delivers is that of its slow path, which Linux takes for ACKs that report holes or end a recovery: on the fast path
+//! what duplicate ACKs have counted is not taken off. A loss that proves spurious gives the window back for good; Linux
+//! sets the estimate when recovery ends all the same. The window after a timeout is the transport's.
 
 use units::{Span, Time};
 

@@ -44,6 +44,7 @@ pub(crate) fn plain() -> Options {
         forward_rto: false,
         quick_acks: 0,
         quick_acks_again: 0,
+        recovery_end_grows: false,
         sack_compression: Span::ZERO,
         timer_tick: Span::ZERO,
         ..linux()

@@ -35,6 +35,27 @@ fn the_third_sack_retransmits_and_the_pipe_governs_what_follows() {
     assert_eq!(losses(&s), 1);
 }
 
+// Linux since 3.12 leaves recovery first (tcp_fastretrans_alert), then the window may grow (tcp_cong_control).
+#[test]
+fn linux_grows_the_window_on_the_ack_that_ends_a_recovery() {
+    // 12 segments are acknowledged, of which 3 were SACKed: 5 and 9/5, in whole segments 6.
+    for (recovery_end_grows, window) in [(false, 5.0), (true, 6.0)] {
+        let options = Options { recovery_end_grows, ..plain() };
+        let mut s = SenderScript::newreno(options.clone());
+        s.leave(0..10).at(40).arrives(ack(0).sack(1, 2)).leaves(10).arrives(ack(0).sack(1, 3)).leaves(11);
+        s.arrives(ack(0).sack(1, 4)).leaves_again(0).phase(Phase::Recovery);
+        s.at(80).arrives(ack(12)).phase(Phase::Open).window_is(window);
+        // The controller hears that recovery is over before it hears of the ACK.
+        let mut s = SenderScript::new(options, 10.0);
+        s.leave(0..10).at(40).arrives(ack(0).sack(1, 2)).leaves(10).arrives(ack(0).sack(1, 3)).leaves(11);
+        s.arrives(ack(0).sack(1, 4)).leaves_again(0);
+        s.at(80).arrives(ack(12));
+        let last = s.last_ack();
+        let counted = (last.ends_recovery, last.newly_acknowledged, last.covers());
+        assert_eq!(counted, (recovery_end_grows, 12, if recovery_end_grows { 9 } else { 12 }));
+    }
+}
+
 // RFC 6582, section 3.2.
 #[test]
 fn without_sack_the_third_duplicate_retransmits_and_duplicates_stand_for_arrivals() {

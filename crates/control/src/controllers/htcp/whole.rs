@@ -132,13 +132,15 @@ impl Whole {
 
     /// Every ACK: the RTTs, and the throughput.
     fn acknowledge(&mut self, now: u64, ack: &Ack, window: u32) {
-        if self.phase == Phase::Open {
+        // Linux measures before recovery ends.
+        let phase = if ack.ends_recovery { Phase::Reducing } else { self.phase };
+        if phase == Phase::Open {
             self.covered = ack.newly_acknowledged;
         }
         if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.value.is_zero()) {
-            self.measure(ticks_rounded_up(rtt.value, self.hz));
+            self.measure(ticks_rounded_up(rtt.value, self.hz), phase);
         }
-        if self.phase == Phase::Reducing {
+        if phase == Phase::Reducing {
             (self.acknowledged, self.since) = (0, now);
             return;
         }
@@ -160,11 +162,11 @@ impl Whole {
     }
 
     /// An RTT sample in ticks.
-    fn measure(&mut self, rtt: u64) {
+    fn measure(&mut self, rtt: u64, phase: Phase) {
         if self.rtt_min > rtt || self.rtt_min == 0 {
             self.rtt_min = rtt;
         }
-        if self.phase == Phase::Open {
+        if phase == Phase::Open {
             self.rtt_max = self.rtt_max.max(self.rtt_min);
             if rtt <= self.rtt_max + ticks_rounded_up(RTT_STEP, self.hz) {
                 self.rtt_max = self.rtt_max.max(rtt);

@@ -223,6 +223,18 @@ fn linux_has_increase_and_decrease_in_128ths_and_64ths() {
     }
 }
 
+// ca->acked is of the ACK that ends the recovery, which covers what was SACKed before.
+#[test]
+fn linux_counts_all_that_the_end_of_a_recovery_covers() {
+    let mut illinois = whole(Settings::default(), 32.0, 100);
+    illinois.on_loss(&mut World::new().context(), &loss());
+    assert_eq!(illinois.window(), 16.0);
+    // 32 of 1280/128 each are 320: 20 windows.
+    let end = Ack { newly_acknowledged: 32, newly_delivered: 1, ends_recovery: true, ..ack() };
+    illinois.on_ack(&mut World::new().context(), &end);
+    assert_eq!(illinois.window(), 36.0);
+}
+
 #[test]
 fn whole_numbers_follow_the_curves_of_every_order() {
     // Within a 128th and a 64th, and what dropped bits of the delay leave.

@@ -50,6 +50,7 @@ impl Sender {
         self.report_segments(now);
 
         let entering = self.begins_loss_event(newly_lost);
+        let ends_recovery = self.recovery.is_reducing() && !entering && self.grows_at_end(now, journal);
         let held = !self.wants.governs_recovery && (self.recovery.is_reducing() || entering);
         let echo = ack.congestion_echo || newly_marked > 0;
         // RFC 3168, section 6.1.2: no growth on an ACK with an echo.
@@ -65,6 +66,7 @@ impl Sender {
             round_start,
             ecn_echo: echo,
             newly_marked,
+            ends_recovery,
             ..self.state_after(ack, &summary)
         };
         if let Some(rate) = signal.rate.as_mut().filter(|_| self.wants.segments.any()) {
@@ -90,6 +92,20 @@ impl Sender {
         // In Linux a retransmission that is lost after a timeout is a loss event as well.
         let lost_again = std::mem::take(&mut self.lost_again) && self.recovery.phase() == Phase::Loss;
         (self.recovery.is_complete(self.board.first()) && self.board.lost_count() > 0) || lost_again
+    }
+
+    /// Whether fast recovery is over with this ACK, on which the window may grow then: it is left.
+    #[inline(never)]
+    fn grows_at_end(&mut self, now: Time, journal: &mut dyn Journal) -> bool {
+        let ends = self.options.recovery_end_grows
+            && self.options.sack
+            && !self.wants.governs_recovery
+            && self.recovery.phase() == Phase::Recovery
+            && self.recovery.is_complete(self.board.first());
+        if ends {
+            self.complete_reduction(now, journal);
+        }
+        ends
     }
 
     /// Gives an ACK to the controller, whose window may grow on it or not.
