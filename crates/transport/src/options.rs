@@ -176,15 +176,19 @@ pub struct Options {
     pub ecn_beta: f64,
     /// Full segments an ACK may wait for: 2 with delayed ACKs, 1 without (RFC 5681, section 4.2).
     pub ack_every: u32,
-    /// How long an ACK may be delayed.
+    /// How long an ACK may be delayed, at first.
     pub delayed_ack_timeout: Span,
+    /// How long at most: an ACK that waited in vain doubles the wait, up to a base RTT; pauses between segments that
+    /// are shorter than it stretch it; segments close together bring it back (Linux). Not above `delayed_ack_timeout`
+    /// the wait is constant.
+    pub delayed_ack_max: Span,
     /// Segments acknowledged one by one at the start of a connection (quick ACKs of Linux): 16, and in Linux while the
     /// receive window opens, which it does by two segments for each that arrives.
     pub quick_acks: u32,
     /// Quick ACKs come back: as many at most after a pause longer than the receiver's timeout and after a segment that
-    /// arrived before, two after a congestion mark and, with ECN, after a segment that is sent again. And a segment
-    /// that announces a reduction (CWR) is acknowledged at once, and the last one of what the application wrote (PSH),
-    /// as its reader waits for no more (Linux 6). Zero is none of this.
+    /// was delivered before, two after a congestion mark and, with ECN, after a segment that is sent again. And a
+    /// segment that announces a reduction (CWR) is acknowledged at once, and the last one of what the application wrote
+    /// (PSH), as its reader waits for no more (Linux 6). Zero is none of this.
     pub quick_acks_again: u32,
     /// SACK compression (Linux since 4.18): how long an ACK of out-of-order data may wait for more of it, at most a
     /// twentieth of the base RTT. Not the first three since the last advance, nor where a third SACK block changes.
@@ -294,6 +298,7 @@ pub fn linux() -> Options {
         ecn_beta: 0.0,
         ack_every: 2,
         delayed_ack_timeout: Span::from_millis(40),
+        delayed_ack_max: Span::from_millis(200),
         // 16, and 2^20 bytes by which the window of a receive buffer of 8 MiB opens: seen in Linux 6.18.
         quick_acks: 380,
         quick_acks_again: 16,
@@ -319,6 +324,7 @@ pub fn linux_3_5() -> Options {
         quick_acks: 16,
         quick_acks_again: 0,
         recovery_end_grows: false,
+        delayed_ack_max: Span::ZERO,
         sack_compression: Span::ZERO,
         timer_tick: Span::ZERO,
         ..linux()
@@ -357,6 +363,7 @@ pub fn freebsd_9() -> Options {
         quick_acks: 0,
         quick_acks_again: 0,
         recovery_end_grows: false,
+        delayed_ack_max: Span::ZERO,
         sack_compression: Span::ZERO,
         timer_tick: Span::ZERO,
         ..linux()
@@ -387,6 +394,7 @@ pub fn ns2_linux() -> Options {
         quick_acks: 0,
         quick_acks_again: 0,
         recovery_end_grows: false,
+        delayed_ack_max: Span::ZERO,
         sack_compression: Span::ZERO,
         timer_tick: Span::ZERO,
         ..linux()
@@ -426,6 +434,7 @@ pub fn real_1992() -> Options {
         quick_acks: 0,
         quick_acks_again: 0,
         recovery_end_grows: false,
+        delayed_ack_max: Span::ZERO,
         sack_compression: Span::ZERO,
         timer_tick: Span::ZERO,
         ..linux()

@@ -1,5 +1,6 @@
 //! The two ends of a TCP connection: a sender with the parts it is made of, and a receiver.
 
+mod ack_delay;
 mod delivery_rate;
 mod forward_rto;
 mod pacing;

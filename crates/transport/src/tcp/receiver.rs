@@ -1,27 +1,20 @@
 //! The receiving half of a TCP connection: reassembly, and when and what to acknowledge.
 
-use std::slice;
+mod out_of_order;
 
-use prefetch_index::prefetch_index;
 use units::{Bytes, Span, Time};
 
-use crate::segment::{Acknowledgement, Data, SackBlocks};
-use crate::tcp::ranges::Ranges;
+use self::out_of_order::Holes;
+use crate::segment::{Acknowledgement, Data};
+use crate::tcp::ack_delay::{AckDelay, ticks_between};
 use crate::tcp::ticks::Ticks;
 use crate::{EcnMode, Options};
 
-/// ACKs of out-of-order data that leave at once after each advance, before SACK compression begins (Linux:
-/// TCP_FASTRETRANS_THRESH).
-const UNCOMPRESSED: u32 = 3;
-/// The most out-of-order segments that one ACK waits for (Linux: tcp_comp_sack_nr).
-const MOST_COMPRESSED: u32 = 44;
 /// Quick ACKs after a congestion mark: the window of the sender may be very small.
 const QUICK_AFTER_MARK: u32 = 2;
 /// What is added to the base RTT for the receiver's own retransmission timeout, or twice that RTT if it is more
 /// (RFC 6298 with the floor of Linux, after the one sample of the handshake).
 const TIMEOUT_MARGIN: Span = Span::from_millis(200);
-/// SACK blocks whose changes may wait (Linux: TCP_SACK_BLOCKS_EXPECTED): no ACK has room for many more.
-const EXPECTED_BLOCKS: usize = 2;
 
 /// Marks after which an ACK waits no longer (RFC 9768, section 3.2.2.5.1).
 const UNREPORTED_MARKS: u32 = 2;
@@ -60,7 +53,7 @@ pub struct Receiver {
     echo: Time,
     /// Until when the next ACK may wait, for whatever it waits; [`Time::NEVER`] if none does.
     deadline: Time,
-    /// How long an ACK is delayed, in whole ticks.
+    /// How long an ACK is delayed now.
     timeout: Span,
     /// Not beside `echo`: read as one, two numbers that were just written one by one would be waited for.
     one_way_delay: Span,
@@ -94,54 +87,27 @@ pub struct Receiver {
     marks: Option<MarkCounter>,
     /// How long an ACK of out-of-order data may wait; zero: not at all.
     compression: Span,
-    /// When data arrived last, and the pause after which ACKs are quick again.
+    /// When data arrived last in order, and the pause after which that means something.
     arrived_at: Time,
+    calm: Span,
+    /// The pause after which ACKs are quick again (Linux: the receiver's retransmission timeout).
     pause: Span,
+    delay: AckDelay,
+    /// The delay is not what it was at first.
+    is_stretched: bool,
+    /// The other side's application answers (Linux: pingpong): the next timeout of a delayed ACK refutes that.
+    answers: bool,
     ticks: Ticks,
     /// `deadline` is when the timer expires; else it is when that of an ACK in order is due, which waits for a tick.
     on_tick: bool,
 }
 
-/// What a receiver knows of segments out of order.
-#[derive(Debug, Default)]
-struct Holes {
-    early: Ranges,
-    /// A number in each of the ranges to report, most recent first (RFC 2018, section 4).
-    recent: [u64; 4],
-    recent_count: usize,
-    /// ACKs of out-of-order data that left uncompressed, and the next segment in order then.
-    uncompressed: (u32, u64),
-    /// A segment that arrived twice, not yet reported.
-    duplicate: Option<u64>,
-}
-
-impl Holes {
-    /// The range around `number`, above `next`, is the newest: the place that it, or the part of it that was there, had
-    /// among those to report.
-    fn remember(&mut self, number: u64, next: u64) -> usize {
-        // The newest first; older numbers of the same range would only repeat its block.
-        let range = self.early.containing(number);
-        let mut kept = [number, 0, 0, 0];
-        let mut count = 1;
-        let mut place = self.recent_count;
-        for (i, &old) in self.recent[..self.recent_count].iter().enumerate() {
-            let same = range.is_some_and(|(start, end)| (start..end).contains(&old));
-            if same {
-                place = place.min(i);
-            } else if old >= next && count < 4 {
-                kept[count] = old;
-                count += 1;
-            }
-        }
-        self.recent = kept;
-        self.recent_count = count;
-        place
-    }
-}
-
 impl Receiver {
     /// A receiver that has seen nothing, on a path of `base_rtt`, as its handshake would have measured it.
     pub fn new(options: &Options, base_rtt: Span) -> Self {
+        let timeout = base_rtt + (base_rtt * 2).max(TIMEOUT_MARGIN);
+        let delay = AckDelay::new(options, base_rtt, timeout);
+        let pause = if options.quick_acks_again > 0 { timeout } else { Span::MAX };
         Self {
             next: 0,
             delivered: Bytes::ZERO,
@@ -173,7 +139,11 @@ impl Receiver {
             max_blocks: if options.timestamps { 3 } else { 4 },
             marks: (options.ecn == EcnMode::Accurate).then(MarkCounter::default),
             arrived_at: Time::NEVER,
-            pause: base_rtt + (base_rtt * 2).max(TIMEOUT_MARGIN),
+            calm: if delay.varies() { delay.calm(options.timer_tick).min(pause) } else { pause },
+            pause,
+            delay,
+            is_stretched: false,
+            answers: false,
             compression: if options.sack { options.sack_compression.min(base_rtt / 20) } else { Span::ZERO },
         }
     }
@@ -191,13 +161,16 @@ impl Receiver {
             self.congestion = false;
             self.due |= self.quick_acks_again > 0;
         }
-        if self.quick_acks_again > 0 {
-            self.renew_quick_acks(now, data, congestion);
+        if data.sequence == self.next {
+            self.note_pause(now);
+        }
+        if data.sequence >= self.next {
+            self.renew_quick_acks(data, congestion);
         }
         if let Some(marks) = &mut self.marks {
             self.due |= marks.count(congestion);
         } else {
-            self.congestion |= congestion;
+            self.congestion |= congestion && data.sequence >= self.next;
         }
         if self.timestamps && data.sequence <= self.last_ack_sent {
             let newer = self.echo == Time::NEVER || data.timestamp >= self.echo;
@@ -216,29 +189,6 @@ impl Receiver {
         }
     }
 
-    /// A segment arrived that is not the next in order.
-    #[inline(never)]
-    fn on_out_of_place(&mut self, now: Time, data: &Data) {
-        let next = self.next;
-        if data.sequence < next || self.has_early(data.sequence) {
-            self.due = true;
-            self.has_duplicate = true;
-            // The ACK of this segment is the first of them.
-            self.quick_acks = self.quick_acks.max(self.quick_acks_again).saturating_sub(1);
-            let holes = self.holes.get_or_insert_default();
-            holes.duplicate = Some(data.sequence);
-            if data.sequence > next {
-                holes.remember(data.sequence, next); // the block around it comes second (RFC 2883, section 4)
-            }
-        } else {
-            self.has_holes = true;
-            let holes = self.holes.get_or_insert_default();
-            holes.early.insert(data.sequence, data.sequence + 1, |_, _| {});
-            let place = holes.remember(data.sequence, next);
-            self.out_of_order(now, place);
-        }
-    }
-
     /// `data` is the one segment that is not full.
     #[cold]
     #[inline(never)]
@@ -246,15 +196,64 @@ impl Receiver {
         self.short = Some(Box::new((data.sequence, data.payload)));
     }
 
-    /// After a pause ACKs are quick again, after the first mark of a row, and after a segment that cannot be marked: it
-    /// was sent before.
-    fn renew_quick_acks(&mut self, now: Time, data: &Data, congestion: bool) {
-        if now.since(self.arrived_at) > self.pause {
-            self.quick_acks = self.quick_acks.max(self.quick_acks_again);
+    /// A segment in order arrives: how long after the last one?
+    #[inline(always)]
+    fn note_pause(&mut self, now: Time) {
+        let since = now.since(self.arrived_at);
+        if since > self.calm || self.is_stretched {
+            self.adapt(now, since);
         }
         self.arrived_at = now;
+    }
+
+    /// After a pause ACKs are quick again, and the time between segments makes how long they wait.
+    #[inline(never)]
+    fn adapt(&mut self, now: Time, since: Span) {
+        if self.delay.varies() && self.arrived_at != Time::NEVER {
+            let mut delay = self.delay;
+            delay.on_segment(ticks_between(self.ticks, self.arrived_at, now));
+            self.delay_by(delay);
+        }
+        if since > self.pause {
+            self.quick_acks = self.quick_acks.max(self.quick_acks_again);
+        }
+    }
+
+    /// From now on ACKs wait as `delay` says; one that waits does as before.
+    fn delay_by(&mut self, delay: AckDelay) {
+        if self.deadline != Time::NEVER && !self.on_tick {
+            self.await_tick();
+        }
+        self.delay = delay;
+        self.is_stretched = delay.is_stretched();
+        self.timeout = delay.span(self.ticks.length());
+    }
+
+    fn reset_delay(&mut self) {
+        if self.is_stretched {
+            let mut delay = self.delay;
+            delay.reset();
+            self.delay_by(delay);
+        }
+    }
+
+    /// One of the quick ACKs is due, if there are any left.
+    #[inline(always)]
+    fn use_quick_ack(&mut self) {
+        if self.quick_acks > 0 {
+            self.quick_acks -= 1;
+            if self.quick_acks == 0 {
+                self.reset_delay();
+            }
+        }
+    }
+
+    /// ACKs are quick after the first mark of a row, and after a segment that cannot be marked: it was sent before.
+    #[inline(always)]
+    fn renew_quick_acks(&mut self, data: &Data, congestion: bool) {
         if (congestion && !self.congestion) || (data.retransmission && self.classic_ecn) {
             self.quick_acks = self.quick_acks.max(QUICK_AFTER_MARK.min(self.quick_acks_again));
+            self.reset_delay();
         }
     }
 
@@ -269,29 +268,10 @@ impl Receiver {
         self.delivered += self.payload_between(before, self.next);
         self.unacknowledged += 1;
         if filled_hole || self.unacknowledged >= self.ack_every || self.quick_acks > 0 {
-            self.quick_acks = self.quick_acks.saturating_sub(1);
+            self.use_quick_ack();
             self.due = true;
         } else if self.deadline == Time::NEVER {
             (self.deadline, self.on_tick) = (now + self.timeout, false);
-        }
-    }
-
-    /// The segment before the next has arrived: perhaps the first of the ranges above it follows.
-    #[inline(never)]
-    fn fill_hole(&mut self) {
-        if let Some(holes) = &mut self.holes
-            && let Some((start, end)) = holes.early.first()
-            && start == self.next
-        {
-            self.next = end;
-            holes.early.remove_below(end);
-            self.has_holes = !holes.early.is_empty();
-        }
-        if self.has_holes
-            && let Some(holes) = &mut self.holes
-        {
-            // The ACK of this advance is the first of those that are not compressed.
-            holes.uncompressed = (1, self.next);
         }
     }
 
@@ -301,79 +281,6 @@ impl Receiver {
         match self.short.as_deref() {
             Some(&(number, payload)) if (from..to).contains(&number) => full - Bytes::new(size - u64::from(payload)),
             _ => full,
-        }
-    }
-
-    /// A segment out of order, in the block at this place: to be acknowledged at once (RFC 5681, section 4.2), but
-    /// for SACK compression.
-    fn out_of_order(&mut self, now: Time, place: usize) {
-        let next = self.next;
-        let uncompressed = &mut self.holes.get_or_insert_default().uncompressed;
-        if uncompressed.1 != next {
-            *uncompressed = (0, next);
-        }
-        if self.compression.is_zero() || self.quick_acks > 0 {
-            self.quick_acks = self.quick_acks.saturating_sub(1);
-            self.due = true;
-        } else if uncompressed.0 < UNCOMPRESSED {
-            uncompressed.0 += 1;
-            self.due = true;
-        } else if place >= EXPECTED_BLOCKS || self.compressed >= MOST_COMPRESSED {
-            self.due = true;
-        } else {
-            self.compressed += 1;
-            let at = now + self.compression;
-            if at < self.deadline {
-                (self.deadline, self.on_tick) = (at, true);
-            }
-        }
-    }
-
-    /// Whether segment `number` has arrived out of order.
-    fn has_early(&self, number: u64) -> bool {
-        self.has_holes && self.holes.as_ref().is_some_and(|holes| holes.early.contains(number))
-    }
-
-    /// The SACK blocks of the next ACK, and the segment that it reports as a duplicate.
-    #[inline]
-    fn report(&mut self) -> (SackBlocks, Option<u64>) {
-        if self.has_duplicate || self.has_holes { self.report_holes() } else { Default::default() }
-    }
-
-    #[inline(never)]
-    fn report_holes(&mut self) -> (SackBlocks, Option<u64>) {
-        let mut sack = SackBlocks::default();
-        self.has_duplicate = false;
-        let Some(holes) = &mut self.holes else { return (sack, None) };
-        let duplicate = holes.duplicate.take().filter(|_| self.sack);
-        if self.sack && self.has_holes {
-            let room = usize::from(self.max_blocks) - usize::from(duplicate.is_some());
-            for &number in &holes.recent[..holes.recent_count] {
-                if sack.len() == room {
-                    break;
-                }
-                if let Some((start, end)) = holes.early.containing(number) {
-                    sack.push(self.next, start, end);
-                }
-            }
-        }
-        (sack, duplicate)
-    }
-
-    /// Lets the processor fetch what is known of segments out of order, where there are any.
-    #[inline]
-    pub fn prefetch(&self) {
-        if let Some(holes) = self.holes.as_deref().filter(|_| self.has_holes) {
-            prefetch_index(slice::from_ref(holes), 0);
-            prefetch_index(slice::from_ref(&holes.duplicate), 0);
-        }
-    }
-
-    /// Lets it fetch what that refers to in turn.
-    #[inline]
-    pub fn prefetch_holes(&self) {
-        if let Some(holes) = self.holes.as_deref().filter(|_| self.has_holes) {
-            holes.early.prefetch();
         }
     }
 
@@ -440,6 +347,7 @@ impl Receiver {
     /// Quick ACKs end, as when the other side's application is known to answer (TCP_QUICKACK off).
     pub fn end_quick_acks(&mut self) {
         self.quick_acks = 0;
+        self.answers = true;
     }
 
     /// When to call [`on_timeout`](Self::on_timeout), at the latest.
@@ -450,11 +358,27 @@ impl Receiver {
     /// An ACK that waited is due, or waits for the tick at which its timer expires.
     pub fn on_timeout(&mut self, now: Time) {
         if self.deadline <= now && !self.on_tick {
-            let set_at = Time::ZERO + self.deadline.since(Time::ZERO + self.timeout);
-            self.deadline = self.ticks.expiry(set_at, self.timeout);
-            self.on_tick = true;
+            self.await_tick();
         }
-        self.due |= self.deadline <= now;
+        if self.deadline <= now {
+            self.due = true;
+            if self.delay.varies() && self.compressed == 0 {
+                let mut delay = self.delay;
+                if std::mem::take(&mut self.answers) {
+                    delay.reset();
+                } else {
+                    delay.on_expiry();
+                }
+                self.delay_by(delay);
+            }
+        }
+    }
+
+    /// The ACK that waits is due with a tick.
+    fn await_tick(&mut self) {
+        let set_at = Time::ZERO + self.deadline.since(Time::ZERO + self.timeout);
+        self.deadline = self.ticks.expiry(set_at, self.timeout);
+        self.on_tick = true;
     }
 
     /// Application bytes delivered in order.

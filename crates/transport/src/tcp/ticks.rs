@@ -35,6 +35,17 @@ impl Ticks {
         self.length.is_zero()
     }
 
+    /// From one tick to the next; zero where timers are exact.
+    pub(crate) const fn length(self) -> Span {
+        self.length
+    }
+
+    /// The number of the last tick at `now`, where timers are exact of ticks `finest` apart.
+    pub(crate) fn number(self, now: Time, finest: Span) -> u64 {
+        let length = if self.are_exact() { finest } else { self.length };
+        (now + self.uptime).as_nanos() / length.as_nanos()
+    }
+
     /// When a timer expires that is set at `now` for `wait`.
     ///
     /// As in Linux (`calc_wheel_index`): the wait counts in whole ticks, one at least, from the last tick before `now`

@@ -45,6 +45,7 @@ pub(crate) fn plain() -> Options {
         quick_acks: 0,
         quick_acks_again: 0,
         recovery_end_grows: false,
+        delayed_ack_max: Span::ZERO,
         sack_compression: Span::ZERO,
         timer_tick: Span::ZERO,
         ..linux()
@@ -407,14 +408,16 @@ impl ReceiverScript {
     /// Time passes to `ms`.
     #[track_caller]
     pub(crate) fn at(&mut self, ms: u64) -> &mut Self {
-        if let Some(due) = self.receiver.poll_timeout().filter(|&due| due <= at(ms)) {
+        while let Some(due) = self.receiver.poll_timeout().filter(|&due| due <= at(ms)) {
             self.now = due;
             self.act("the timer expires");
             self.receiver.on_timeout(due);
             self.poll();
-        } else {
-            self.now = at(ms);
+            if self.answer.is_some() {
+                return self;
+            }
         }
+        self.now = at(ms);
         self
     }
 

@@ -204,15 +204,20 @@ fn a_third_block_does_not_wait() {
     r.arrives(12).acks_blocks(0, &[(12, 13), (1, 3), (5, 7), (9, 11)]);
 }
 
+// As Linux: a duplicate out of order is one more segment of these (tcp_data_queue_ofo), one in order is old data.
 #[test]
-fn a_duplicate_does_not_wait_and_tells_of_what_did() {
+fn a_duplicate_of_a_segment_out_of_order_waits_as_well() {
     let mut r = ReceiverScript::new(&compressing());
-    for n in 1..4 {
-        r.arrives(n).acks_blocks(0, &[(1, n + 1)]);
+    r.arrives(0).no_ack().arrives(1).acks(2);
+    for n in 3..6 {
+        r.arrives(n).acks_blocks(2, &[(3, n + 1)]);
     }
-    r.arrives(4).no_ack().timer_at(1);
-    assert_eq!(r.arrives(2).acks_blocks(0, &[(1, 5)]).duplicate, Some(2));
-    assert_eq!(r.receiver().poll_timeout(), None);
+    r.arrives(6).no_ack().timer_at(1).arrives(4).no_ack();
+    assert_eq!(r.at(1).acks_blocks(2, &[(3, 7)]).duplicate, Some(4));
+    // What arrives before the ACK leaves takes its place.
+    r.arrives(5).no_ack().arrives(7).no_ack();
+    assert_eq!(r.at(2).acks_blocks(2, &[(3, 8)]).duplicate, None);
+    assert_eq!(r.arrives(0).acks_blocks(2, &[(3, 8)]).duplicate, Some(0));
 }
 
 #[test]
@@ -325,12 +330,86 @@ fn acks_of_data_out_of_order_use_up_quick_acks() {
     s.arrives(3).acks_blocks(1, &[(2, 4)]);
     s.arrives(1).acks(4);
     s.arrives(4).no_ack();
-    let mut s = ReceiverScript::new(&quick_again());
-    s.arrives(0).no_ack().arrives(1).acks(2);
+}
+
+// As Linux: the ACK of what had arrived before is one of them, but not where that was acknowledged with more behind it
+// and no other ACK is due (tcp_send_dupack). A segment that arrived out of order before brings none.
+#[test]
+fn quick_acks_after_a_duplicate() {
+    let begin = || {
+        let mut s = ReceiverScript::new(&quick_again());
+        s.arrives(0).no_ack().arrives(1).acks(2);
+        s
+    };
+    let mut s = begin();
     s.arrives(0).acks(2);
     s.arrives(2).acks(3);
     s.arrives(3).acks(4);
+    s.arrives(4).acks(5);
+    s.arrives(5).no_ack();
+    let mut s = begin();
+    s.arrives(1).acks(2);
+    s.arrives(2).acks(3);
+    s.arrives(3).acks(4);
     s.arrives(4).no_ack();
+    let mut s = begin();
+    s.arrives(2).no_ack().arrives(0).acks(3);
+    s.arrives(3).acks(4);
+    s.arrives(4).acks(5);
+    s.arrives(5).no_ack();
+    let mut s = begin();
+    s.arrives(3).acks_blocks(2, &[(3, 4)]);
+    assert_eq!(s.arrives(3).acks_blocks(2, &[(3, 4)]).duplicate, Some(3));
+    s.arrives(2).acks(4);
+    s.arrives(4).no_ack();
+}
+
+/// Delayed ACKs whose wait varies, on a path of 100 ms.
+fn stretching() -> Options {
+    Options { delayed_ack_max: ms(200), timer_tick: ms(4), ..quick_again() }
+}
+
+/// The ACK that waits, for everything below `cumulative`, leaves at `ms`.
+#[track_caller]
+fn waits_until(s: &mut ReceiverScript, ms: u64, cumulative: u64) {
+    s.no_ack().at(ms - 1).no_ack().at(ms).acks(cumulative);
+}
+
+// As Linux (tcp_delack_timer_handler, tcp_event_data_recv): ticks of 4 ms, and a timer takes one more.
+#[test]
+fn a_delayed_ack_that_waited_in_vain_doubles_the_wait_up_to_a_round_trip() {
+    let mut s = ReceiverScript::new(&stretching());
+    waits_until(s.arrives(0), 44, 1);
+    waits_until(s.at(200).arrives(1), 284, 2);
+    waits_until(s.at(400).arrives(2), 504, 3);
+    // It has become 75 ticks, the receiver's own timeout. Segments at once make that 37 + 5, 21 + 5, 13 + 5, 9 + 5.
+    s.at(600).arrives(3).no_ack().arrives(4).acks(5);
+    s.arrives(5).no_ack().arrives(6).acks(7);
+    waits_until(s.arrives(7), 660, 8);
+}
+
+// A pause of 28 ms, 7 ticks, makes 10/2 + 7, another one 12/2 + 7; none 12/2 + 5.
+#[test]
+fn pauses_shorter_than_the_wait_stretch_it() {
+    let mut s = ReceiverScript::new(&stretching());
+    s.arrives(0).no_ack().at(28).arrives(1).acks(2);
+    waits_until(s.at(56).arrives(2), 56 + 56, 3);
+    let mut s = ReceiverScript::new(&stretching());
+    s.arrives(0).no_ack().at(28).arrives(1).acks(2);
+    waits_until(s.arrives(2), 28 + 48, 3);
+}
+
+// The end of quick ACKs, a mark and a duplicate bring it back.
+#[test]
+fn quick_acks_bring_the_wait_back() {
+    let mut s = ReceiverScript::new(&stretching());
+    waits_until(s.arrives(0), 44, 1);
+    waits_until(s.at(200).arrives(1), 284, 2);
+    s.at(400).arrives(1).acks(2);
+    for n in 2..4 {
+        s.arrives(n).acks(n + 1);
+    }
+    waits_until(s.at(500).arrives(4), 544, 5);
 }
 
 // As Linux: of the three ACKs that are not compressed the one of the advance itself is the first, if a hole is left.

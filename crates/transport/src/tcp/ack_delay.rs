@@ -1,0 +1,135 @@
+//! How long an ACK may wait: constant, or as long as the pauses between segments make it (Linux, `icsk_ack.ato`).
+
+use units::{Span, Time};
+
+use crate::Options;
+use crate::tcp::ticks::Ticks;
+
+/// Where timers are exact it counts in these.
+const FINEST: Span = Span::from_millis(1);
+/// ATO_BITS of Linux: more it does not count.
+const MOST_TICKS: u64 = 255;
+
+/// The wait of a receiver's delayed ACKs, in ticks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckDelay {
+    /// As the pauses between segments make it.
+    present: u16,
+    /// The least, with which it begins (TCP_ATO_MIN).
+    least: u16,
+    /// No ACK waits longer: a round trip at most, but for the least.
+    bound: u16,
+    /// What it may become (Linux: the receiver's own retransmission timeout); 0: the wait is constant.
+    longest: u16,
+}
+
+impl AckDelay {
+    /// The wait of a receiver whose handshake has measured `base_rtt`, which makes its `timeout`.
+    pub(super) fn new(options: &Options, base_rtt: Span, timeout: Span) -> Self {
+        let tick = unit(options.timer_tick);
+        let ticks = |span: Span| span.as_nanos().div_ceil(tick.as_nanos()).min(MOST_TICKS) as u16;
+        let least = ticks(options.delayed_ack_timeout);
+        if options.delayed_ack_max <= options.delayed_ack_timeout {
+            return Self { present: least, least, bound: least, longest: 0 };
+        }
+        // The other side must not take a delayed ACK for a loss (tcp_delack_max).
+        let patience = ticks(options.rto_min).max(2) - 1;
+        let bound = ticks(base_rtt).max(least).min(ticks(options.delayed_ack_max)).min(patience);
+        Self { present: least, least, bound, longest: ticks(timeout) }
+    }
+
+    /// Whether it follows the pauses between segments.
+    pub(super) fn varies(&self) -> bool {
+        self.longest > 0
+    }
+
+    /// Segments that arrive within this of each other leave the least wait as it is.
+    pub(super) fn calm(&self, tick: Span) -> Span {
+        (unit(tick) * u64::from(self.least / 2)).saturating_sub(unit(tick))
+    }
+
+    /// Whether it is not the least.
+    pub(super) fn is_stretched(&self) -> bool {
+        self.present != self.least
+    }
+
+    /// A segment in order arrives so many ticks after the last one.
+    pub(super) fn on_segment(&mut self, pause: u64) {
+        let half = self.present / 2;
+        if pause <= u64::from(self.least / 2) {
+            self.present = half + self.least / 2;
+        } else if pause < u64::from(self.present) {
+            self.present = (half + pause as u16).min(self.longest);
+        }
+    }
+
+    /// An ACK has waited in vain.
+    pub(super) fn on_expiry(&mut self) {
+        if self.varies() {
+            self.present = self.present.saturating_mul(2).min(self.longest);
+        }
+    }
+
+    /// Quick ACKs begin for a reason, or end.
+    pub(super) fn reset(&mut self) {
+        self.present = self.least;
+    }
+
+    /// What an ACK waits now.
+    pub(super) fn span(&self, tick: Span) -> Span {
+        unit(tick) * u64::from(self.present.min(self.bound))
+    }
+}
+
+fn unit(tick: Span) -> Span {
+    if tick.is_zero() { FINEST } else { tick }
+}
+
+/// Ticks from `from` to `to` on the clock of a receiver.
+pub(super) fn ticks_between(clock: Ticks, from: Time, to: Time) -> u64 {
+    clock.number(to, FINEST) - clock.number(from, FINEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Span = Span::from_millis;
+
+    fn on_a_path_of(base: u64) -> AckDelay {
+        AckDelay::new(&crate::linux(), MS(base), MS(base) + MS(2 * base).max(MS(200)))
+    }
+
+    #[test]
+    fn it_doubles_each_time_it_ends_in_vain_up_to_a_round_trip() {
+        // Ticks of 4 ms: 10, 20, 40, 50 and no more; a path of 100 ms bounds it, and RTO_min less a tick does.
+        for (base, waits) in [(20, [40, 40, 40, 40]), (100, [40, 80, 100, 100]), (500, [40, 80, 160, 196])] {
+            let mut delay = on_a_path_of(base);
+            for wait in waits {
+                assert_eq!(delay.span(MS(4)), MS(wait), "{base}");
+                delay.on_expiry();
+            }
+        }
+    }
+
+    #[test]
+    fn segments_close_together_bring_it_back_and_pauses_stretch_it() {
+        let mut delay = on_a_path_of(500);
+        delay.on_expiry();
+        let mut after = |pause| {
+            delay.on_segment(pause);
+            delay.present
+        };
+        // 20/2 + 5 = 15, 7 + 5 = 12, 6 + 5 = 11, 5 + 5 = 10, each quotient rounded down.
+        assert_eq!([5, 1, 0, 5, 5].map(&mut after), [15, 12, 11, 10, 10]);
+        // 5 + 9 = 14, 7 + 9 = 16, 8 + 9 = 17; a pause as long as itself leaves it alone.
+        assert_eq!([9, 9, 9, 17].map(&mut after), [14, 16, 17, 17]);
+    }
+
+    #[test]
+    fn elsewhere_it_is_constant() {
+        let mut delay = AckDelay::new(&crate::freebsd_9(), MS(500), MS(1500));
+        delay.on_expiry();
+        assert!(!delay.varies() && !delay.is_stretched());
+    }
+}

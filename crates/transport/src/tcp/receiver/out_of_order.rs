@@ -1,0 +1,181 @@
+//! What a receiver knows of segments out of order, and when it acknowledges them.
+
+use std::slice;
+
+use prefetch_index::prefetch_index;
+use units::Time;
+
+use super::Receiver;
+use crate::segment::{Data, SackBlocks};
+use crate::tcp::ranges::Ranges;
+
+/// ACKs of out-of-order data that leave at once after each advance, before SACK compression begins (Linux:
+/// TCP_FASTRETRANS_THRESH).
+const UNCOMPRESSED: u32 = 3;
+/// The most out-of-order segments that one ACK waits for (Linux: tcp_comp_sack_nr).
+const MOST_COMPRESSED: u32 = 44;
+/// SACK blocks whose changes may wait (Linux: TCP_SACK_BLOCKS_EXPECTED): no ACK has room for many more.
+const EXPECTED_BLOCKS: usize = 2;
+
+/// What a receiver knows of segments out of order.
+#[derive(Debug, Default)]
+pub(super) struct Holes {
+    early: Ranges,
+    /// A number in each of the ranges to report, most recent first (RFC 2018, section 4).
+    recent: [u64; 4],
+    recent_count: usize,
+    /// ACKs of out-of-order data that left uncompressed, and the next segment in order then.
+    uncompressed: (u32, u64),
+    /// A segment that arrived twice, not yet reported.
+    duplicate: Option<u64>,
+}
+
+impl Holes {
+    /// The range around `number`, above `next`, is the newest: the place that it, or the part of it that was there, had
+    /// among those to report.
+    fn remember(&mut self, number: u64, next: u64) -> usize {
+        // The newest first; older numbers of the same range would only repeat its block.
+        let range = self.early.containing(number);
+        let mut kept = [number, 0, 0, 0];
+        let mut count = 1;
+        let mut place = self.recent_count;
+        for (i, &old) in self.recent[..self.recent_count].iter().enumerate() {
+            let same = range.is_some_and(|(start, end)| (start..end).contains(&old));
+            if same {
+                place = place.min(i);
+            } else if old >= next && count < 4 {
+                kept[count] = old;
+                count += 1;
+            }
+        }
+        self.recent = kept;
+        self.recent_count = count;
+        place
+    }
+}
+
+impl Receiver {
+    /// A segment arrived that is not the next in order.
+    #[inline(never)]
+    pub(super) fn on_out_of_place(&mut self, now: Time, data: &Data) {
+        let next = self.next;
+        if data.sequence < next {
+            return self.on_old(data);
+        }
+        let arrived_before = self.has_early(data.sequence);
+        self.has_duplicate = arrived_before;
+        self.has_holes = true;
+        let holes = self.holes.get_or_insert_default();
+        holes.duplicate = arrived_before.then_some(data.sequence);
+        holes.early.insert(data.sequence, data.sequence + 1, |_, _| {});
+        // The block around a duplicate comes second (RFC 2883, section 4).
+        let place = holes.remember(data.sequence, next);
+        self.out_of_order(now, place);
+    }
+
+    /// A segment arrived that was delivered before.
+    fn on_old(&mut self, data: &Data) {
+        self.holes.get_or_insert_default().duplicate = Some(data.sequence);
+        self.has_duplicate = true;
+        self.quick_acks = self.quick_acks.max(self.quick_acks_again);
+        self.reset_delay();
+        // Its ACK is the first of them, but where all up to it was acknowledged and none waits (in Linux that is no ACK
+        // of data: tcp_send_dupack).
+        if self.unacknowledged > 0 || data.sequence + 1 >= self.last_ack_sent {
+            self.quick_acks = self.quick_acks.saturating_sub(1);
+        }
+        self.due = true;
+    }
+
+    /// The segment before the next has arrived: perhaps the first of the ranges above it follows.
+    #[inline(never)]
+    pub(super) fn fill_hole(&mut self) {
+        if let Some(holes) = &mut self.holes
+            && let Some((start, end)) = holes.early.first()
+            && start == self.next
+        {
+            self.next = end;
+            holes.early.remove_below(end);
+            self.has_holes = !holes.early.is_empty();
+        }
+        if self.has_holes
+            && let Some(holes) = &mut self.holes
+        {
+            // The ACK of this advance is the first of those that are not compressed.
+            holes.uncompressed = (1, self.next);
+        }
+    }
+
+    /// A segment out of order, in the block at this place: to be acknowledged at once (RFC 5681, section 4.2), but
+    /// for SACK compression.
+    fn out_of_order(&mut self, now: Time, place: usize) {
+        let next = self.next;
+        let uncompressed = &mut self.holes.get_or_insert_default().uncompressed;
+        if uncompressed.1 != next {
+            *uncompressed = (0, next);
+        }
+        if self.compression.is_zero() || self.quick_acks > 0 {
+            self.use_quick_ack();
+            self.due = true;
+        } else if uncompressed.0 < UNCOMPRESSED {
+            uncompressed.0 += 1;
+            self.due = true;
+        } else if place >= EXPECTED_BLOCKS || self.compressed >= MOST_COMPRESSED {
+            self.due = true;
+        } else {
+            self.compressed += 1;
+            let at = now + self.compression;
+            if at < self.deadline {
+                (self.deadline, self.on_tick) = (at, true);
+            }
+        }
+    }
+
+    /// Whether segment `number` has arrived out of order.
+    fn has_early(&self, number: u64) -> bool {
+        self.has_holes && self.holes.as_ref().is_some_and(|holes| holes.early.contains(number))
+    }
+
+    /// The SACK blocks of the next ACK, and the segment that it reports as a duplicate.
+    #[inline]
+    pub(super) fn report(&mut self) -> (SackBlocks, Option<u64>) {
+        if self.has_duplicate || self.has_holes { self.report_holes() } else { Default::default() }
+    }
+
+    #[inline(never)]
+    fn report_holes(&mut self) -> (SackBlocks, Option<u64>) {
+        let mut sack = SackBlocks::default();
+        self.has_duplicate = false;
+        let Some(holes) = &mut self.holes else { return (sack, None) };
+        let duplicate = holes.duplicate.take().filter(|_| self.sack);
+        if self.sack && self.has_holes {
+            let room = usize::from(self.max_blocks) - usize::from(duplicate.is_some());
+            for &number in &holes.recent[..holes.recent_count] {
+                if sack.len() == room {
+                    break;
+                }
+                if let Some((start, end)) = holes.early.containing(number) {
+                    sack.push(self.next, start, end);
+                }
+            }
+        }
+        (sack, duplicate)
+    }
+
+    /// Lets the processor fetch what is known of segments out of order, where there are any.
+    #[inline]
+    pub fn prefetch(&self) {
+        if let Some(holes) = self.holes.as_deref().filter(|_| self.has_holes) {
+            prefetch_index(slice::from_ref(holes), 0);
+            prefetch_index(slice::from_ref(&holes.duplicate), 0);
+        }
+    }
+
+    /// Lets it fetch what that refers to in turn.
+    #[inline]
+    pub fn prefetch_holes(&self) {
+        if let Some(holes) = self.holes.as_deref().filter(|_| self.has_holes) {
+            holes.early.prefetch();
+        }
+    }
+}
