@@ -144,7 +144,8 @@ impl<P: Packet> Link<P> {
     #[inline(always)]
     fn take(&mut self, now: Time, mut packet: P, idle: bool, found: u32, out: &mut impl Egress<P>) {
         let above = self.settings.mark_above.is_some_and(|threshold| found >= threshold) && packet.ecn().is_capable();
-        let marked = match self.queue.admit(now, &packet) {
+        let in_service = if idle { Bytes::ZERO } else { self.counted() };
+        let marked = match self.queue.admit(now, &packet, in_service) {
             Admission::Take => above,
             Admission::Mark => true,
             Admission::Drop => return out.discard(packet, now, Discard::Early, self.queue.packets()),
@@ -169,7 +170,7 @@ impl<P: Packet> Link<P> {
     fn offer_to_full(&mut self, now: Time, packet: P, out: &mut impl Egress<P>) {
         let found = self.queue.packets();
         let mut full = true;
-        while full && self.queue.make_room(now, &packet) {
+        while full && self.queue.make_room(now, &packet, self.counted()) {
             full = self.is_full(now, packet.size());
         }
         if full {
@@ -180,6 +181,12 @@ impl<P: Packet> Link<P> {
         self.queue.report_evicted(now, out);
     }
 
+    /// What takes room beside what waits, while a packet is in service.
+    #[inline]
+    fn counted(&self) -> Bytes {
+        if self.settings.count_in_service { self.in_service } else { Bytes::ZERO }
+    }
+
     /// Whether a packet of `size` that has to wait finds no room. A packet is in service then.
     #[inline]
     fn is_full(&mut self, now: Time, size: Bytes) -> bool {
@@ -187,10 +194,7 @@ impl<P: Packet> Link<P> {
         match self.settings.limit {
             Limit::Infinite => false,
             Limit::Packets(limit) => self.queue.packets() + u32::from(counted) >= limit,
-            Limit::Bytes(limit) => {
-                let in_service = if counted { self.in_service } else { Bytes::ZERO };
-                self.queue.bytes() + in_service + size > limit
-            }
+            Limit::Bytes(limit) => self.queue.bytes() + self.counted() + size > limit,
             Limit::Delay(limit) if counted => {
                 let remainder = self.free_at.since(now);
                 remainder > limit || self.server.takes_longer(now, self.queue.bytes(), limit - remainder)

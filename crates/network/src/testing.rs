@@ -95,7 +95,7 @@ impl<D: Discipline<Parcel>> Driven<D> {
 
     fn ask<T>(&mut self, now: Time, call: impl FnOnce(&mut D, &mut Context<'_, Parcel>) -> T) -> T {
         let Self { discipline, random, count, dropped } = self;
-        call(discipline, &mut Context { now, random, count, dropped })
+        call(discipline, &mut Context { now, random, count, in_service: Bytes::ZERO, dropped })
     }
 
     /// What becomes of `packet`, which arrives.

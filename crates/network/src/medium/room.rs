@@ -69,24 +69,31 @@ impl<P: Packet> Room<P> {
     ) {
         let found = self.queue.packets();
         let mut full = self.is_full(packet.size(), in_service);
+        let counted = if self.settings.count_in_service { in_service.1 } else { Bytes::ZERO };
         if full {
-            while full && self.queue.make_room(now, &packet) {
+            while full && self.queue.make_room(now, &packet, counted) {
                 full = self.is_full(packet.size(), in_service);
             }
         }
         if full {
             out.discard(packet, now, Discard::Full, self.queue.packets());
         } else {
-            self.take(now, packet, found, out);
+            self.take(now, packet, (found, counted), out);
         }
         if self.queue.is_managed() {
             self.queue.report_evicted(now, out);
         }
     }
 
-    fn take(&mut self, now: Time, mut packet: Addressed<P>, found: u32, out: &mut Reports<'_, impl Listener<P>>) {
+    fn take(
+        &mut self,
+        now: Time,
+        mut packet: Addressed<P>,
+        (found, in_service): (u32, Bytes),
+        out: &mut Reports<'_, impl Listener<P>>,
+    ) {
         let above = self.settings.mark_above.is_some_and(|threshold| found >= threshold) && packet.ecn().is_capable();
-        let marked = match self.queue.admit(now, &packet) {
+        let marked = match self.queue.admit(now, &packet, in_service) {
             Admission::Take => above,
             Admission::Mark => true,
             Admission::Drop => return out.discard(packet, now, Discard::Early, self.queue.packets()),

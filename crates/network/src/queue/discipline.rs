@@ -76,6 +76,8 @@ pub struct Context<'a, P> {
     /// The random stream of this queue.
     pub random: &'a mut Random,
     pub(crate) count: &'a mut Count,
+    /// What is in service while a packet arrives, where that takes room too.
+    pub(crate) in_service: Bytes,
     pub(crate) dropped: &'a mut Vec<(P, u32)>,
 }
 
@@ -92,6 +94,11 @@ impl<P: Packet> Context<'_, P> {
     /// What waits. A packet counts until it is dropped, or answered by [`Discipline::pop`].
     pub fn waiting(&self) -> Count {
         *self.count
+    }
+
+    /// The bytes that an arrival finds: those that wait, and with `count_in_service` those in service.
+    pub fn found(&self) -> Bytes {
+        self.count.bytes + self.in_service
     }
 
     /// Drops `packet`, which waited.

@@ -170,7 +170,8 @@ pub struct QueueSettings {
     /// How much may wait.
     pub limit: Limit,
     /// Whether the packet in service takes room too, as in Mahimahi, where a packet stays in the queue until its
-    /// opportunity; for a delay limit, what remains of its service.
+    /// opportunity, or behind a shaper of Linux; for a delay limit, what remains of its service. It counts in what RED
+    /// averages, too.
     pub count_in_service: bool,
     /// An ECN-capable packet that finds at least so many packets waiting (not counting the one in service) is marked. A
     /// full queue drops it all the same.
@@ -217,19 +218,19 @@ impl<P: Packet> Queue<P> {
         self.managed.is_some()
     }
 
-    /// What becomes of `packet`, for which there is room.
+    /// What becomes of `packet`, for which there is room. `in_service` is what takes room beside what waits.
     #[inline]
-    pub(crate) fn admit(&mut self, now: Time, packet: &P) -> Admission {
+    pub(crate) fn admit(&mut self, now: Time, packet: &P, in_service: Bytes) -> Admission {
         if self.managed.is_none() {
             return Admission::Take;
         }
-        self.ask(now, |discipline, cx| discipline.admit(packet, cx)).unwrap_or(Admission::Take)
+        self.ask_beside(now, in_service, |discipline, cx| discipline.admit(packet, cx)).unwrap_or(Admission::Take)
     }
 
     /// Drops one or more packets for `packet`; false if it is `packet` that is to be dropped.
-    pub(crate) fn make_room(&mut self, now: Time, packet: &P) -> bool {
+    pub(crate) fn make_room(&mut self, now: Time, packet: &P, in_service: Bytes) -> bool {
         let before = self.count.packets;
-        self.ask(now, |discipline, cx| discipline.make_room(packet, cx));
+        self.ask_beside(now, in_service, |discipline, cx| discipline.make_room(packet, cx));
         self.count.packets < before
     }
 
@@ -319,10 +320,19 @@ impl<P: Packet> Queue<P> {
     }
 
     /// Calls the discipline, if there is one.
-    #[inline(never)]
     fn ask<T>(&mut self, now: Time, call: impl FnOnce(&mut dyn Discipline<P>, &mut Context<'_, P>) -> T) -> Option<T> {
+        self.ask_beside(now, Bytes::ZERO, call)
+    }
+
+    #[inline(never)]
+    fn ask_beside<T>(
+        &mut self,
+        now: Time,
+        in_service: Bytes,
+        call: impl FnOnce(&mut dyn Discipline<P>, &mut Context<'_, P>) -> T,
+    ) -> Option<T> {
         let Managed { discipline, random, dropped } = self.managed.as_deref_mut()?;
-        Some(call(discipline.as_mut(), &mut Context { now, random, count: &mut self.count, dropped }))
+        Some(call(discipline.as_mut(), &mut Context { now, random, count: &mut self.count, in_service, dropped }))
     }
 
     /// How many wait.

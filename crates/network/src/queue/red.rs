@@ -12,13 +12,13 @@
 //! | section 7, method 2: a mark each X arrivals, X uniform in 1 to 1/p | [`Red::strikes`] |
 //! | Adaptive RED, section 3: additive increase, multiplicative decrease of max_p | [`Red::adapt`] |
 //!
-//! As in Linux: lengths are in bytes, the packet in service does not count, the weight is a power of 1/2 that follows
-//! from `burst`, a uniform number is drawn for each mark, not for each packet, and what arrives counts in the average
-//! also if the queue is full or the packet is dropped. Different: `gentle` (Linux has only the cliff at `max`),
-//! `bandwidth` is the rate of the link where none is given (in `tc` 10mbit), and `min` and `max` have defaults without
-//! a limit too. The average of an idle queue falls as the paper says. Linux halves it in steps, by a table of 256 idle
-//! times, which `tc` makes in ticks of 64 ns and the kernel reads in microseconds: after the first half it
-//! forgets some 20 times slower.
+//! As in Linux: lengths are in bytes, the packet in service does not count (behind a shaper it does there, and here
+//! with `count_in_service`), the weight is a power of 1/2 that follows from `burst`, a uniform number is drawn for each
+//! mark, not for each packet, and what arrives counts in the average also if the queue is full or the packet is
+//! dropped. Different: `gentle` (Linux has only the cliff at `max`), `bandwidth` is the rate of the link where none is
+//! given (in `tc` 10mbit), and `min` and `max` have defaults without a limit too. The average of an idle queue falls as
+//! the paper says. Linux halves it in steps, by a table of 256 idle times, which `tc` makes in ticks of 64 ns and the
+//! kernel reads in microseconds: after the first half it forgets some 20 times slower.
 
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Fraction, Random, Rate, Span, Time};
@@ -278,7 +278,7 @@ impl<P: Packet> RedQueue<P> {
 impl<P: Packet> Discipline<P> for RedQueue<P> {
     fn admit(&mut self, packet: &P, cx: &mut Context<'_, P>) -> Admission {
         let idle_since = self.red.idle_since;
-        self.red.update(cx.now, cx.waiting().bytes);
+        self.red.update(cx.now, cx.found());
         let fate = self.red.fate(cx.random);
         let RedSettings { ecn, harddrop, nodrop, .. } = self.red.settings;
         if fate == Fate::Pass {
@@ -298,7 +298,7 @@ impl<P: Packet> Discipline<P> for RedQueue<P> {
 
     fn make_room(&mut self, _packet: &P, cx: &mut Context<'_, P>) {
         let idle_since = self.red.idle_since;
-        self.red.update(cx.now, cx.waiting().bytes);
+        self.red.update(cx.now, cx.found());
         self.red.fate(cx.random);
         self.red.idle_since = idle_since;
     }

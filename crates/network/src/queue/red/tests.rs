@@ -1,7 +1,9 @@
 //! What RED does to single packets, with numbers worked out by hand.
 
 use super::*;
-use crate::testing::{Driven, Parcel, at};
+use crate::queue::{DisciplineSettings, QueueSettings};
+use crate::testing::{Driven, Observed, Parcel, at};
+use crate::{Link, LinkSettings, LossModel};
 
 /// The example of tc-red(8) with the weight 2^-5.
 fn example() -> RedSettings {
@@ -181,4 +183,27 @@ fn a_queue_that_empties_is_idle_once_its_last_packet_has_left() {
     assert!(queue.pop(at(1600)).is_some());
     // 1500 bytes take 1.5 ms.
     assert_eq!(queue.discipline.red.idle_since, Some(at(3100)));
+}
+
+#[test]
+fn the_packet_in_service_counts_in_the_average_where_it_takes_room() {
+    // A burst of one packet at a minimum of one: the weight is 1/2. All arrive at once, the first is in service. The
+    // second finds nothing waiting, the third 1500 bytes: on average 750. With the one in service they find 1500 and
+    // 3000: 750 and 1875, above all.
+    let settings = RedSettings {
+        min: Some(Bytes::new(1500)),
+        max: Some(Bytes::new(1501)),
+        avpkt: Bytes::new(1500),
+        burst: Some(1),
+        ..RedSettings::default()
+    };
+    for (count_in_service, expected) in [(false, vec![0, 1, 2]), (true, vec![0, 1])] {
+        let discipline = DisciplineSettings::Red(settings);
+        let queue = QueueSettings { count_in_service, discipline, ..QueueSettings::default() };
+        let service = Service::Fixed(Rate::from_mbit(10));
+        let mut link = Link::new(LinkSettings { service, queue, loss: LossModel::None }, random(), random());
+        let mut out = Observed::default();
+        (0..3).for_each(|number| link.offer(Time::ZERO, Parcel::full(number), &mut out));
+        assert_eq!(out.taken, expected);
+    }
 }
