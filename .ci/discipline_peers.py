@@ -1,22 +1,26 @@
 """The two ends of a measurement of a queue discipline, for ``disciplines.py``. Needs nothing but Python.
 
-peers.py send|receive datagrams MBIT SECONDS
-peers.py send|receive flows NUMBER SECONDS
+peers.py send|receive datagrams MBIT SECONDS SPREAD SEED
+peers.py send|receive flows NUMBER SECONDS SPREAD SEED
 peers.py counters DEVICE
 """
 
 from __future__ import annotations
 
+import random
 import socket
 import struct
 import sys
 import threading
 import time
+from contextlib import suppress
 
 RECEIVER = ("10.9.0.2", 5000)
 SIZE = 1500
 """IP size of a datagram."""
 STAMP = struct.Struct("!q")
+SETTLE = 1.0
+"""Nothing is sent in the first second of a queue: Linux's PIE sleeps for half of it."""
 
 # Of linux/netlink.h and linux/rtnetlink.h: struct nlmsghdr, struct tcmsg, struct nlattr, and the words.
 NETLINK, TCMSG, ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=BxxxiIII"), struct.Struct("=HH")
@@ -65,28 +69,32 @@ def receive_datagrams() -> None:
     say(sum(delays) / len(delays) / 1e6)
 
 
-def send_flows(number: int, seconds: float) -> None:
-    """Greedy flows of cubic; prints the mean of their smoothed RTT in ms."""
-    stop = time.monotonic() + seconds
+def offsets(number: int, spread: float, seed: int) -> list[float]:
+    """When each begins, in seconds."""
+    drawn = random.Random(seed)
+    return [drawn.uniform(0, spread) for _ in range(number)]
+
+
+def send_flows(seconds: float, starts: list[float]) -> None:
+    """Greedy flows of cubic, each from its start; prints the mean of their smoothed RTT in ms."""
     chunk = bytes(1 << 16)
     socks = []
-    for _ in range(number):
+    for _ in starts:
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
         sock.connect(RECEIVER)
-        sock.settimeout(0.5)
+        # What is not sent at the end is not sent later.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 1, 0))
         socks.append(sock)
+    stop = time.monotonic() + seconds
 
-    def write(sock: socket.socket) -> None:
+    def write(sock: socket.socket, start: float) -> None:
+        time.sleep(start)
         while time.monotonic() < stop:
-            try:
-                sock.send(chunk)
-            except TimeoutError:
-                continue
+            sock.send(chunk)
 
-    threads = [threading.Thread(target=write, args=(sock,)) for sock in socks]
-    for thread in threads:
-        thread.start()
+    for pair in zip(socks, starts, strict=True):
+        threading.Thread(target=write, args=pair, daemon=True).start()
     rtts = []
     while time.monotonic() < stop:
         for sock in socks:
@@ -94,8 +102,6 @@ def send_flows(number: int, seconds: float) -> None:
             info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 72)
             rtts.append(struct.unpack_from("=I", info, 68)[0])
         time.sleep(0.02)
-    for thread in threads:
-        thread.join()
     say(sum(rtts) / len(rtts) / 1000)
 
 
@@ -105,8 +111,9 @@ def receive_flows(number: int) -> None:
     say("ready")
 
     def read(sock: socket.socket) -> None:
-        while sock.recv(1 << 16):
-            pass
+        with suppress(ConnectionResetError):
+            while sock.recv(1 << 16):
+                pass
 
     threads = [threading.Thread(target=read, args=(listener.accept()[0],)) for _ in range(number)]
     for thread in threads:
@@ -148,11 +155,19 @@ def main() -> None:
     if sys.argv[1] == "counters":
         say(" ".join(map(str, counters(sys.argv[2]))))
         return
-    _, side, kind, amount, seconds = sys.argv
+    _, side, kind, amount, seconds, spread, seed = sys.argv
+    if side == "receive":
+        receive_datagrams() if kind == "datagrams" else receive_flows(int(amount))
+        return
+    if kind == "flows":
+        # The first packet asks for addresses, which would take the first handshake another round trip.
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"", RECEIVER)
+    time.sleep(SETTLE)
     if kind == "datagrams":
-        send_datagrams(float(amount), float(seconds)) if side == "send" else receive_datagrams()
+        time.sleep(offsets(1, float(spread), int(seed))[0])
+        send_datagrams(float(amount), float(seconds))
     else:
-        send_flows(int(amount), float(seconds)) if side == "send" else receive_flows(int(amount))
+        send_flows(float(seconds), offsets(int(amount), float(spread), int(seed)))
 
 
 if __name__ == "__main__":

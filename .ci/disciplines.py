@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Queue disciplines of this machine's kernel beside the simulated ones: the same link, the same load.
 
-    .ci/disciplines.py [--seconds 60] [--only NAME ...] [--linux FILE] [--beside FILE]
+    .ci/disciplines.py [--seconds 60] [--runs 1] [--only NAME ...] [--linux FILE] [--beside FILE]
 
 It makes a sender, a router and a receiver of network namespaces, where the kernel's token bucket is the
 bottleneck and the discipline its queue, and loads it with datagrams or with greedy TCP flows. It needs root,
@@ -30,8 +30,11 @@ from beside import lay, parser
 
 PEERS = Path(__file__).with_name("discipline_peers.py")
 """Sends and receives in the namespaces: plain Python, as other machines have it."""
-START_SPREAD = "20ms"
-"""Flows of a kernel never start at one instant; simulated ones that do fill the queue in step."""
+START_SPREAD_MS = 20
+"""Flows that start at one instant fill the queue in step: here each starts at random within this time."""
+
+RECEIVE_BUFFER = "net.ipv4.tcp_rmem=4096 8388608 268435456"
+"""As in live runs: its window decides how many segments are acknowledged one by one at the start."""
 
 RATE, RTT_MS, SERVICE_MS = "10mbit", 40, 1.2
 """Of the bottleneck; of the flows' path; of a full packet."""
@@ -48,7 +51,13 @@ class Discipline:
     queue: Mapping[str, Any]
     tc: str
     shapes: bool = False
-    """It is its own shaper."""
+    """It is its own shaper, which a packet leaves as its service begins, and a token bucket as that ends.
+    The path behind it has to make up for it."""
+
+    @property
+    def unserved_ms(self) -> float:
+        """What the kernel's packet lacks of its service."""
+        return SERVICE_MS if self.shapes else 0.0
 
 
 DISCIPLINES: Mapping[str, Discipline] = {
@@ -57,7 +66,7 @@ DISCIPLINES: Mapping[str, Discipline] = {
     "fq_codel": Discipline({"discipline": "fq_codel"}, "fq_codel"),
     "red": Discipline(
         {"limit": "400kB", "discipline": "red", "min": "15kB", "max": "45kB", "avpkt": "1500B", "burst": 17}
-        | {"ecn": True},
+        | {"ecn": True, "count_in_service": True},
         f"red limit 400000 min 15000 max 45000 avpkt 1500 burst 17 probability 0.02 bandwidth {RATE} ecn",
     ),
     "pie": Discipline({"discipline": "pie", "ecn": True, "tupdate": PIE_PERIOD}, "pie ecn"),
@@ -67,7 +76,8 @@ DISCIPLINES: Mapping[str, Discipline] = {
     ),
     "dualpi2": Discipline({"discipline": "dualpi2"}, "dualpi2"),
 }
-"""The limit of ``pfifo`` has one packet more in ``tc``, where the one that waits for tokens counts."""
+"""Behind a token bucket of ``tc`` the packet that waits for tokens counts: in the limit of ``pfifo``, which
+is one more there, and in what ``red`` averages."""
 
 
 @dataclass(frozen=True)
@@ -107,14 +117,18 @@ def scenario(discipline: Discipline, load: Load, seconds: float) -> dict[str, An
     if load.datagrams:
         flow = {"cc": "newreno", "kind": "datagram", "echo": False, "source": {"rate": load.datagrams}}
     else:
-        flow = {"cc": "cubic", "transport": {"ecn": load.ecn}, "start_jitter": START_SPREAD}
+        flow = {
+            "cc": "cubic",
+            "transport": {"ecn": load.ecn, "segmentation_offload": False},
+            "start_jitter": f"{START_SPREAD_MS}ms",
+        }
     flows = [dict(flow) for _ in range(max(load.flows, 1))]
     record = {"flow_series": LOOK, "probes": "off", "events": False}
     return {"duration": f"{seconds:g}s", "path": path, "flows": flows, "record": record}
 
 
-def simulated(discipline: Discipline, load: Load, seconds: float, seeds: int) -> Reading:
-    """The mean of so many simulations."""
+def simulated(discipline: Discipline, load: Load, seconds: float, seeds: int) -> list[Reading]:
+    """So many simulations."""
     from ackclock import Scenario, simulate
 
     runs = simulate(Scenario.from_document(scenario(discipline, load, seconds)), repeat=seeds)
@@ -127,7 +141,7 @@ def simulated(discipline: Discipline, load: Load, seconds: float, seeds: int) ->
         readings.append(
             Reading(link["departed_packets"], link["dropped_packets"], link["marked_packets"], delay)
         )
-    return Reading(*(statistics.fmean(values) for values in zip(*map(vars_of, readings), strict=True)))
+    return readings
 
 
 def delay_of_flows(run: Any) -> float:
@@ -137,11 +151,6 @@ def delay_of_flows(run: Any) -> float:
     """
     rtts = run.flow_series.column("smoothed_rtt_ms").to_pylist()
     return statistics.fmean(rtt for rtt in rtts if rtt is not None) - RTT_MS - SERVICE_MS
-
-
-def vars_of(reading: Reading) -> tuple[float, ...]:
-    """Its numbers in order."""
-    return tuple(vars(reading).values())
 
 
 def call(*command: str) -> str:
@@ -166,6 +175,7 @@ def cable(
             )
         call(*f"ip -n {near} link add end type veth peer name in netns {middle}".split())
         call(*f"ip -n {middle} link add out type veth peer name end netns {far}".split())
+        call("ip", "netns", "exec", far, "sysctl", "-qw", RECEIVE_BUFFER)
         addresses = ((near, "end", "10.8.0.1"), (middle, "in", "10.8.0.9"), (middle, "out", "10.9.0.9"))
         for space, device, address in (*addresses, (far, "end", "10.9.0.2")):
             call(*f"ip -n {space} address add {address}/24 dev {device}".split())
@@ -181,7 +191,8 @@ def cable(
             call(*f"{add} root handle 1: {shaper}".split())
             call(*f"{add} parent 1: handle 2: {discipline.tc}".split())
         if delay:
-            call(*f"tc -n {far} qdisc add dev end root netem limit 100000 delay {RTT_MS}ms".split())
+            rtt = f"{RTT_MS + discipline.unserved_ms}ms"
+            call(*f"tc -n {far} qdisc add dev end root netem limit 100000 delay {rtt}".split())
         yield spaces
     finally:
         for space in spaces:
@@ -196,7 +207,7 @@ def counters(report: Sequence[Mapping[str, Any]]) -> tuple[int, int, int]:
     return found["packets"], found["drops"], marked
 
 
-def measured(name: str, discipline: Discipline, load: Load, seconds: float) -> Reading:
+def measured(name: str, discipline: Discipline, load: Load, seconds: float, seed: int) -> Reading:
     """What this machine's kernel does."""
     with cable(name, discipline, not load.datagrams, load.ecn) as (near, middle, far):
         within = ("ip", "netns", "exec")
@@ -205,7 +216,7 @@ def measured(name: str, discipline: Discipline, load: Load, seconds: float) -> R
             if load.datagrams
             else ["flows", str(load.flows)]
         )
-        options = [*kind, str(seconds)]
+        options = [*kind, str(seconds), str(START_SPREAD_MS / 1000), str(seed)]
         receive = [*within, far, sys.executable, str(PEERS), "receive", *options]
         receiver = subprocess.Popen(receive, stdout=subprocess.PIPE, text=True)
         assert receiver.stdout is not None
@@ -218,7 +229,7 @@ def measured(name: str, discipline: Discipline, load: Load, seconds: float) -> R
             report = json.loads(call("tc", "-n", middle, "-s", "-j", "qdisc", "show", "dev", "out"))
             sent, dropped, marked = counters(report)
         received, _ = receiver.communicate(timeout=30)
-        delay = float(received) if load.datagrams else float(sender) - RTT_MS
+        delay = float(received) + discipline.unserved_ms if load.datagrams else float(sender) - RTT_MS
     return Reading(sent, dropped, marked, delay - SERVICE_MS)
 
 
@@ -234,17 +245,23 @@ def offered(discipline: Discipline) -> bool:
 def survey(chosen: Namespace) -> Iterator[dict[str, Any]]:
     """All loads behind the disciplines that this machine's kernel has: what is known, after each."""
     names = [name for name in chosen.only if offered(DISCIPLINES[name])]
-    cells = [(name, load) for load in LOADS for name in names]
+    cells = [(name, load, run) for run in range(chosen.runs) for load in LOADS for name in names]
 
     def one(number: int) -> Reading:
-        name, load = cells[number]
-        return measured(f"ack{os.getpid()}-{number}", DISCIPLINES[name], load, chosen.seconds)
+        name, load, run = cells[number]
+        return measured(f"ack{os.getpid()}-{number}", DISCIPLINES[name], load, chosen.seconds, run)
 
     found: dict[str, Any] = {"kernel": platform.release(), "seconds": chosen.seconds, "readings": []}
     with ThreadPoolExecutor(chosen.at_once) as pool:
-        for (name, load), reading in zip(cells, pool.map(one, range(len(cells))), strict=True):
+        for (name, load, _), reading in zip(cells, pool.map(one, range(len(cells))), strict=True):
             found["readings"].append({"discipline": name, "load": load.name, **vars(reading)})
             yield found
+
+
+def spread(values: Sequence[float], places: int) -> str:
+    """The mean, and the standard deviation where there are several values."""
+    mean = f"{statistics.fmean(values):.{places}f}"
+    return f"{mean} ± {statistics.stdev(values):.{places}f}" if len(values) > 1 else mean
 
 
 def table(survey: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
@@ -252,21 +269,27 @@ def table(survey: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
     yield "| discipline | load | drops | marks | delay (ms) |"
     yield "| --- | --- | --- | --- | --- |"
     loads = {load.name: load for load in LOADS}
+    cells: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for found in survey["readings"]:
-        name, load = found["discipline"], loads[found["load"]]
-        ours = simulated(DISCIPLINES[name], load, survey["seconds"], chosen.seeds)
-        pairs = [
-            f"{ours.dropped:.0f} / {found['dropped']:.0f}",
-            f"{ours.marked:.0f} / {found['marked']:.0f}",
-            f"{ours.delay_ms:.1f} / {found['delay_ms']:.1f}",
+        cells.setdefault((found["discipline"], found["load"]), []).append(found)
+    for (name, load), theirs in cells.items():
+        if name not in chosen.only:
+            continue
+        ours = [
+            vars(run) for run in simulated(DISCIPLINES[name], loads[load], survey["seconds"], chosen.seeds)
         ]
-        yield f"| `{name}` | {load.name} | {' | '.join(pairs)} |"
+        pairs = [
+            " / ".join(spread([run[key] for run in runs], places) for runs in (ours, theirs))
+            for key, places in (("dropped", 0), ("marked", 0), ("delay_ms", 1))
+        ]
+        yield f"| `{name}` | {load} | {' | '.join(pairs)} |"
 
 
 def main() -> None:
     """The command."""
     arguments = parser(__doc__, seconds=60.0, seeds=10)
     arguments.add_argument("--at-once", type=int, default=4, help="measurements at a time")
+    arguments.add_argument("--runs", type=int, default=1, help="measurements of each")
     every = list(DISCIPLINES)
     arguments.add_argument("--only", nargs="+", choices=every, default=every, metavar="NAME")
     lay(arguments.parse_args(), survey, table)
