@@ -72,8 +72,9 @@ struct pit {
 	/* When the last ACK came, new or duplicate, nanoseconds, and the gap before it; 0 before the first. */
 	u64 last_ack;
 	u64 last_gap;
-	/* Segments that the present ACK covers. */
+	/* Segments that the present ACK covers, and whether it came in recovery. */
 	u32 covered;
+	bool repairing;
 	/* The last gaps between new ACKs per segment, nanoseconds, and how many there were. */
 	u32 seen;
 	u64 recent[RECENT];
@@ -301,6 +302,8 @@ CALLBACK_2(void, pit_pkts_acked, struct sock *, sk, const struct ack_sample *, s
 	s->last_gap = s->last_ack ? now - s->last_ack + 1 : 0;
 	s->last_ack = now;
 	s->covered = sample->pkts_acked;
+	/* The one that ends recovery covers what duplicate ACKs announced: its gap is none of new ACKs. */
+	s->repairing = ca_state(sk) == TCP_CA_Recovery;
 	if (s->covered > 0)
 		s->open = false;
 	else if (s->open || !s->window_at_loss)
@@ -313,7 +316,7 @@ CALLBACK_3(void, pit_cong_avoid, struct sock *, sk, u32, ack, u32, acked)
 	struct pit *s = started(sk);
 	if (!s)
 		start(sk);
-	else if (s->covered > 0)
+	else if (s->covered > 0 && !s->repairing)
 		measure(s);
 	if (is_window_limited(sk)) {
 		if (tp->snd_cwnd < tp->snd_ssthresh)

@@ -242,7 +242,10 @@ impl Controller for Pit {
     delegate!(reno: on_start, on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        self.measure(cx.now, ack);
+        // The one that ends recovery covers what duplicate ACKs announced: its gap is none of new ACKs.
+        if !ack.ends_recovery {
+            self.measure(cx.now, ack);
+        }
         self.last_ack = Some(cx.now);
         self.capture.open = false;
         if self.computes_as_linux() {
@@ -380,6 +383,11 @@ mod tests {
             world.pass(Span::from_millis(millis));
             pit.on_ack(&mut world.context(), &Ack { newly_acknowledged, ..ack() });
         }
+        assert_eq!(probed(&pit, "packet_time_ms"), 3.0);
+        // It covers twenty segments that duplicate ACKs announced before.
+        world.pass(Span::from_millis(50));
+        let end = Ack { newly_acknowledged: 20, ends_recovery: true, ..ack() };
+        pit.on_ack(&mut world.context(), &end);
         assert_eq!(probed(&pit, "packet_time_ms"), 3.0);
     }
 
