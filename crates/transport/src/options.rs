@@ -143,7 +143,7 @@ pub struct Options {
     /// start.
     pub slow_start_at_threshold: bool,
     /// Whether the ACK that ends a fast recovery with SACK lets the window grow, by what it newly delivers (Linux since
-    /// 3.12). Otherwise growth begins with the next one.
+    /// 4.6 at the latest). Otherwise growth begins with the next one.
     pub recovery_end_grows: bool,
     /// The connection is opened first (RFC 9293, section 3.5): data leave a base RTT after the start, and that is the
     /// first RTT sample. The SYN meets no queue and is not lost.

@@ -1,7 +1,7 @@
 //! Waiting for data that arrive, as an application does that reads at once.
 //!
-//! When it reads decides when an odd segment is acknowledged: the kernel sends that ACK once a segment with PSH has been
-//! read and nothing else waits (tcp_cleanup_rbuf).
+//! When it reads decides when an odd segment is acknowledged: the kernel sends that ACK once a segment with PSH has
+//! been read and nothing else waits (tcp_cleanup_rbuf).
 
 use std::os::fd::OwnedFd;
 

@@ -35,7 +35,8 @@ fn the_third_sack_retransmits_and_the_pipe_governs_what_follows() {
     assert_eq!(losses(&s), 1);
 }
 
-// Linux since 3.12 leaves recovery first (tcp_fastretrans_alert), then the window may grow (tcp_cong_control).
+// Linux (since 4.6 at the latest) leaves recovery first (tcp_fastretrans_alert), then the window may grow
+// (tcp_cong_control).
 #[test]
 fn linux_grows_the_window_on_the_ack_that_ends_a_recovery() {
     // 12 segments are acknowledged, of which 3 were SACKed: 5 and 9/5, in whole segments 6.
