@@ -11,7 +11,7 @@ use units::Span;
 
 use crate::host::system;
 
-/// So many sinks are heard of with one wake-up.
+/// So many sinks are reported with one wake-up.
 const MOST: usize = 64;
 
 /// The sinks of a run.
@@ -27,7 +27,7 @@ impl Arrivals {
 
     /// Waits for `sink` as well, the one of flow `index`, until it is closed.
     pub(super) fn add(&self, sink: &OwnedFd, index: u32) -> Result<(), Errno> {
-        // Told once of what arrives: the end of a connection that nobody closes would be told for ever.
+        // Edge-triggered: the end of a connection that nobody closes would be reported for ever.
         epoll::add(&self.epoll, sink, EventData::new_u64(index.into()), EventFlags::IN | EventFlags::ET)
     }
 

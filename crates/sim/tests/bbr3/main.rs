@@ -74,11 +74,11 @@ fn follows_the_draft(path: model::Path, pacings: &[&str], seeds: u32, (near, err
         let plan = common::plan(&document(&keys, &flow));
         let (simulated, own) = mean(seeds, |seed| common::run_plan(plan.clone(), u64::from(seed)).links[0].utilization);
         let model::Path { loss, margin, threshold, .. } = path;
-        let told = format!("loss {loss}, margin {margin}, threshold {threshold}, {pacing}");
+        let case = format!("loss {loss}, margin {margin}, threshold {threshold}, {pacing}");
         let differ = (simulated - expected).abs();
         assert!(
             differ < near.max(errors * (own * own + error * error).sqrt()),
-            "{told}: {simulated:.3} ± {own:.3}, not {expected:.3} ± {error:.3}"
+            "{case}: {simulated:.3} ± {own:.3}, not {expected:.3} ± {error:.3}"
         );
     }
 }
