@@ -50,8 +50,10 @@ impl Sender {
         self.report_segments(now);
 
         let entering = self.begins_loss_event(newly_lost);
-        let ends_recovery = self.recovery.is_reducing() && !entering && self.grows_at_end(now, journal);
         let held = !self.wants.governs_recovery && (self.recovery.is_reducing() || entering);
+        let ends = held && !entering && self.recovery.is_complete(self.board.first());
+        let ends_recovery = ends && self.grows_at_end(now, journal);
+        let held = held && !ends_recovery;
         let echo = ack.congestion_echo || newly_marked > 0;
         // RFC 3168, section 6.1.2: no growth on an ACK with an echo.
         let marked = echo && !self.wants.governs_marks;
@@ -94,18 +96,16 @@ impl Sender {
         (self.recovery.is_complete(self.board.first()) && self.board.lost_count() > 0) || lost_again
     }
 
-    /// Whether fast recovery is over with this ACK, on which the window may grow then: it is left.
+    /// All that had been sent when the reduction began is acknowledged. Whether it was a fast recovery, and the window
+    /// may grow on the ACK that ends it: then it is left.
+    #[cold]
     #[inline(never)]
     fn grows_at_end(&mut self, now: Time, journal: &mut dyn Journal) -> bool {
-        let ends = self.options.recovery_end_grows
-            && self.options.sack
-            && !self.wants.governs_recovery
-            && self.recovery.phase() == Phase::Recovery
-            && self.recovery.is_complete(self.board.first());
-        if ends {
+        let grows = self.options.recovery_end_grows && self.options.sack && self.recovery.phase() == Phase::Recovery;
+        if grows {
             self.complete_reduction(now, journal);
         }
-        ends
+        grows
     }
 
     /// Gives an ACK to the controller, whose window may grow on it or not.
