@@ -177,8 +177,8 @@ pub struct Ack {
     /// The first sign of a hole: a duplicate ACK or a SACK block while nothing above the cumulative point was known to
     /// have arrived.
     pub first_duplicate: bool,
-    /// The ACK ends a fast recovery, and the window may grow on it (Linux since 4.6 at the latest). It covers what was
-    /// SACKed, too.
+    /// The ACK ends a fast recovery or a reduction for a mark, and the window may grow on it (Linux since 4.6 at the
+    /// latest). It covers what was SACKed, too.
     pub ends_recovery: bool,
     /// The delivery rate, if the ACK delivers anything.
     pub rate: Option<RateSample>,

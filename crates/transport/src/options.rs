@@ -142,8 +142,9 @@ pub struct Options {
     /// it open): in FreeBSD, and in Linux before 4.3, so that one ACK after each reduction grows it as in slow
     /// start.
     pub slow_start_at_threshold: bool,
-    /// Whether the ACK that ends a fast recovery with SACK lets the window grow, by what it newly delivers (Linux since
-    /// 4.6 at the latest). Otherwise growth begins with the next one.
+    /// Whether the ACK that ends a fast recovery with SACK, or a reduction for a mark, lets the window grow, by what it
+    /// newly delivers (Linux since 4.6 at the latest), and the latter lasts until the segment with CWR is acknowledged.
+    /// Otherwise growth begins with the next ACK.
     pub recovery_end_grows: bool,
     /// The connection is opened first (RFC 9293, section 3.5): data leave a base RTT after the start, and that is the
     /// first RTT sample. The SYN meets no queue and is not lost.

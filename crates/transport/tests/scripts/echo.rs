@@ -41,6 +41,25 @@ fn proportional_reduction_on_an_echo_sends_one_segment_for_two_delivered() {
     s.arrives(ack(4).marked()).nothing_leaves().arrives(ack(5).marked()).leaves(12).nothing_leaves();
 }
 
+// Linux (tcp_fastretrans_alert, then tcp_cong_control).
+#[test]
+fn in_linux_a_reduction_ends_with_the_segment_that_announces_it_and_the_window_grows_on_that_ack() {
+    for (recovery_end_grows, phase, window) in [(false, Phase::Open, 5.0), (true, Phase::Reduced, 6.0)] {
+        let begin = || {
+            let mut s = SenderScript::newreno(Options { recovery_end_grows, ..capable() });
+            s.leave(0..10).at(40).arrives(ack(2).marked()).phase(Phase::Reduced).window_is(5.0);
+            s.arrives(ack(6));
+            assert!(s.leaving(10).reduced);
+            s
+        };
+        let mut s = begin();
+        s.at(80).arrives(ack(10)).phase(phase).window_is(5.0).all();
+        s.arrives(ack(11)).phase(Phase::Open);
+        // Five segments at once are a whole window.
+        begin().at(80).arrives(ack(11)).phase(Phase::Open).window_is(window);
+    }
+}
+
 #[test]
 fn a_loss_inside_a_reduction_does_not_reduce_again() {
     let mut s = SenderScript::new(capable(), 10.0);

@@ -51,7 +51,7 @@ impl Sender {
 
         let entering = self.begins_loss_event(newly_lost);
         let held = !self.wants.governs_recovery && (self.recovery.is_reducing() || entering);
-        let ends = held && !entering && self.recovery.is_complete(self.board.first());
+        let ends = held && !entering && self.is_over();
         let ends_recovery = ends && self.grows_at_end(now, journal);
         let held = held && !ends_recovery;
         let echo = ack.congestion_echo || newly_marked > 0;
@@ -96,12 +96,22 @@ impl Sender {
         (self.recovery.is_complete(self.board.first()) && self.board.lost_count() > 0) || lost_again
     }
 
-    /// All that had been sent when the reduction began is acknowledged. Whether it was a fast recovery, and the window
-    /// may grow on the ACK that ends it: then it is left.
+    /// Whether the reduction under way ends with the cumulative point where it is now.
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        let first = self.board.first();
+        if self.options.recovery_end_grows && self.recovery.phase() == Phase::Reduced {
+            // Linux goes on until the segment with CWR is acknowledged.
+            return self.recovery.is_announced(first);
+        }
+        self.recovery.is_complete(first)
+    }
+
+    /// The reduction is over. Whether the window may grow on the ACK that ends it: then it is left.
     #[cold]
     #[inline(never)]
     fn grows_at_end(&mut self, now: Time, journal: &mut dyn Journal) -> bool {
-        let grows = self.options.recovery_end_grows && self.options.sack && self.recovery.phase() == Phase::Recovery;
+        let grows = self.options.recovery_end_grows && (self.options.sack || self.recovery.phase() == Phase::Reduced);
         if grows {
             self.complete_reduction(now, journal);
         }
@@ -446,7 +456,7 @@ impl Sender {
             let controller = &self.controller;
             self.recovery.on_progress(signal.slow_start_credit() as u32, || controller.window());
         }
-        if self.recovery.is_complete(self.board.first()) && !self.recovery.is_open() {
+        if !self.recovery.is_open() && self.is_over() {
             self.complete_reduction(now, journal);
         }
         if entering {
