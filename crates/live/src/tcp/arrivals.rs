@@ -39,3 +39,56 @@ impl Arrivals {
         found.into_iter().take(count).map(|event| event.data.u64() as usize)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
+
+    use super::*;
+
+    const NOW: Span = Span::ZERO;
+    /// It ends sooner where something arrives.
+    const LONG: Span = Span::from_secs(60);
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).expect("two sockets")
+    }
+
+    fn arrived(arrivals: &Arrivals, longest: Span) -> Vec<usize> {
+        let mut flows: Vec<_> = arrivals.wait(longest).collect();
+        flows.sort_unstable();
+        flows
+    }
+
+    #[test]
+    fn a_wait_ends_with_what_arrives_and_says_for_which_flows() {
+        let arrivals = Arrivals::new().expect("a file");
+        let pairs = [3, 5, 8].map(|flow| {
+            let (source, sink) = pair();
+            arrivals.add(&sink, flow).expect("a sink");
+            (source, sink)
+        });
+        assert!(arrived(&arrivals, NOW).is_empty());
+        for i in [0, 2] {
+            send(&pairs[i].0, b"data", SendFlags::empty()).expect("room");
+        }
+        assert_eq!(arrived(&arrivals, LONG), [3, 8]);
+    }
+
+    #[test]
+    fn each_arrival_is_reported_once_and_so_is_the_end_of_a_connection() {
+        let arrivals = Arrivals::new().expect("a file");
+        let (source, sink) = pair();
+        arrivals.add(&sink, 0).expect("a sink");
+        for _ in 0..2 {
+            send(&source, b"data", SendFlags::empty()).expect("room");
+            assert_eq!(arrived(&arrivals, LONG), [0]);
+            assert!(arrived(&arrivals, NOW).is_empty());
+        }
+        let mut buffer = [0; 16];
+        recv(&sink, &mut buffer[..], RecvFlags::empty()).expect("data");
+        drop(source);
+        assert_eq!(arrived(&arrivals, LONG), [0]);
+        assert!(arrived(&arrivals, NOW).is_empty());
+    }
+}
