@@ -17,6 +17,7 @@ fn capture() -> Vec<u8> {
         sequence: 1,
         acknowledgment: Some(1),
         ecn_echo: false,
+        push: false,
         window_reduced: true,
         window: 0xffff,
         timestamps: Some((10, 20)),

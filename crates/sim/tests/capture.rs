@@ -113,6 +113,10 @@ impl<'a> Packet<'a> {
         self.header[1] & 3
     }
 
+    fn is_pushed(&self) -> bool {
+        self.header[33] & 8 != 0
+    }
+
     /// Bytes of TCP payload.
     fn payload(&self) -> u32 {
         self.length - 20 - 4 * u32::from(self.header[32] >> 4)
@@ -168,6 +172,25 @@ fn a_packet_that_is_dropped_while_it_waits_is_captured_again() {
     assert!(evicted > 0 && refused > 0, "{evicted}, {refused}");
     assert_eq!(here().count() as u64, tables.links[0].arrived_packets + evicted + 8);
     assert_eq!(tables.links[0].dropped_packets, evicted + refused);
+}
+
+#[test]
+fn the_end_of_a_train_and_of_what_is_written_is_pushed() {
+    let scenario = r#"
+        duration = "2s"
+        path = { rate = "5mbit", rtt = "40ms", queue = "100p" }
+        flows = [{ cc = "newreno" }, { cc = "newreno", profile = "freebsd-9", bytes = "14000B" }]
+    "#;
+    let (file, _) = captured_of(scenario, Point::Sender, "pushed.pcapng");
+    let file = std::fs::read(file).unwrap();
+    let packets = packets(&file);
+    let of =
+        |flow: u8| packets.iter().filter(move |packet| packet.source() == [10, 0, 0, flow] && packet.payload() > 0);
+    // A train is what leaves in a millisecond at twice the rate of the window, two segments at least.
+    let pushed: Vec<_> = of(1).take(6).map(Packet::is_pushed).collect();
+    assert_eq!(pushed, [false, true, false, true, false, true]);
+    // 9 segments of 1448 bytes and one of 968.
+    assert_eq!(of(2).filter(|packet| packet.is_pushed()).map(Packet::payload).collect::<Vec<_>>(), [968]);
 }
 
 #[test]

@@ -53,6 +53,8 @@ pub struct TcpHeader<'a> {
     pub acknowledgment: Option<u32>,
     /// ECN echo (RFC 3168).
     pub ecn_echo: bool,
+    /// What was written ends with this segment, or what was handed down at once (PSH).
+    pub push: bool,
     /// Congestion window reduced (RFC 3168).
     pub window_reduced: bool,
     /// The window field, unscaled.
@@ -95,6 +97,7 @@ impl Header for TcpHeader<'_> {
         let congestion = self.accurate.unwrap_or(u8::from(self.window_reduced) << 1 | u8::from(self.ecn_echo));
         let flags = (congestion & 0b11) << 6
             | u8::from(self.acknowledgment.is_some()) << 4
+            | u8::from(self.push) << 3
             | u8::from(self.opening.is_some()) << 1;
         let words = (packet::TCP_HEADER.get() as usize + self.option_bytes()) / 4;
         out.extend([(words as u8) << 4 | congestion >> 2 & 1, flags]);
@@ -258,6 +261,7 @@ pub(super) fn segment() -> TcpHeader<'static> {
         sequence: 1,
         acknowledgment: Some(2),
         ecn_echo: false,
+        push: false,
         window_reduced: false,
         window: 0xffff,
         timestamps: None,
@@ -324,6 +328,7 @@ mod tests {
         let header = TcpHeader { ecn: Ecn::Ect0, window_reduced: true, ..segment() };
         let written = bytes(&header);
         assert_eq!((written[1], written[33]), (2, 0x90));
+        assert_eq!(bytes(&TcpHeader { push: true, ..segment() })[33], 0x18);
     }
 
     #[test]

@@ -116,6 +116,7 @@ impl Form {
             sequence: u32::from(which == Which::Ack),
             acknowledgment,
             ecn_echo: self.ecn == EcnMode::Classic && which != Which::Ack,
+            push: false,
             window_reduced: self.ecn == EcnMode::Classic && which == Which::Syn,
             window: if answer { self.window } else { u16::MAX },
             timestamps: self.timestamps.then_some(times),
