@@ -29,6 +29,7 @@ use crate::host::system;
 use crate::tcp::endpoints::{self, Endpoints, Traced};
 use crate::tcp::flow::opening_lead;
 use crate::tcp::probes;
+use crate::tcp::settings::Settings;
 use crate::watchdog::{self, Unfinished};
 
 /// Runs plans on the kernel's own TCP, in real time.
@@ -322,7 +323,7 @@ fn run_threads(
     )
     .map_err(|error| Failure::Machine(error.to_string()))?;
     let endpoints = Endpoints::new(
-        endpoints::Settings {
+        Settings {
             clock,
             plan,
             drawn,

@@ -6,16 +6,16 @@
 
 use std::net::SocketAddrV4;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use record::{EventKind, EventRow, FlowSample, FlowSeries, Histogram, seconds};
 use rustix::io::Errno;
 use rustix::net::connect;
-use scenario::{DrawnFlow, Plan, Sampling};
+use scenario::{DrawnFlow, Sampling};
 use units::{Span, Time};
 
 use crate::algorithm::{Algorithm, Internal};
-use crate::emulator::{Clock, PRIORITY, SENDER_PORT, SharedCounters};
+use crate::emulator::{Clock, PRIORITY, SENDER_PORT};
 use crate::host::sockets::{FAR, RECEIVER_PORT, Sockets};
 use crate::host::system::{self, TcpInfo};
 use crate::tcp::ack_rows::AckRows;
@@ -23,6 +23,7 @@ use crate::tcp::application::unless_later;
 use crate::tcp::arrivals::Arrivals;
 use crate::tcp::flow::{Flow, Stage, with_segment};
 use crate::tcp::probes::ProbeValue;
+use crate::tcp::settings::Settings;
 use crate::tcp::tcp_events::{Counts, apply, compare};
 
 /// Sockets are looked at so often.
@@ -33,31 +34,6 @@ const PAUSE: Span = Span::from_micros(50);
 const DRAIN: Span = Span::from_millis(20);
 /// Written or read at once.
 const CHUNK: usize = 1 << 20;
-
-/// What the endpoints are to do, and where.
-#[derive(Clone, Copy)]
-pub(crate) struct Settings<'a> {
-    pub(crate) clock: Clock,
-    pub(crate) plan: &'a Plan,
-    pub(crate) drawn: &'a [DrawnFlow],
-    pub(crate) seed: u64,
-    /// The run begins at this instant of the clock.
-    pub(crate) lead: Span,
-    pub(crate) shared: &'a [SharedCounters],
-    /// Set when all threads are to end.
-    pub(crate) halt: &'a AtomicBool,
-    /// Set from outside to stop the run.
-    pub(crate) stop: &'a AtomicBool,
-    /// How far the run has come.
-    pub(crate) elapsed: &'a AtomicU64,
-}
-
-impl Settings<'_> {
-    /// The time of the run at which the machine's monotonic clock showed `nanos`.
-    fn run_time(&self, nanos: u64) -> Time {
-        Time::ZERO + self.clock.at(nanos).since(Time::ZERO + self.lead)
-    }
-}
 
 /// Where the states of flows come from.
 #[derive(Clone, Copy, Debug)]

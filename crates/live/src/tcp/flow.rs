@@ -14,7 +14,7 @@ use crate::host::sockets::Sockets;
 use crate::host::system::TcpInfo;
 use crate::tcp::application::{Application, take, unless_later};
 use crate::tcp::arrivals::Arrivals;
-use crate::tcp::endpoints::Settings;
+use crate::tcp::settings::Settings;
 use crate::tcp::tcp_events::{Counts, state};
 
 /// `tcpi_snd_ssthresh` of a connection that has none yet (TCP_INFINITE_SSTHRESH).

@@ -6,5 +6,6 @@ mod arrivals;
 pub(crate) mod endpoints;
 pub(crate) mod flow;
 pub(crate) mod probes;
+pub(crate) mod settings;
 mod tcp_events;
 pub(crate) mod tracker;

@@ -1,0 +1,33 @@
+//! What the endpoints of a run have to do.
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use scenario::{DrawnFlow, Plan};
+use units::{Span, Time};
+
+use crate::emulator::{Clock, SharedCounters};
+
+/// What the endpoints are to do, and where.
+#[derive(Clone, Copy)]
+pub(crate) struct Settings<'a> {
+    pub(crate) clock: Clock,
+    pub(crate) plan: &'a Plan,
+    pub(crate) drawn: &'a [DrawnFlow],
+    pub(crate) seed: u64,
+    /// The run begins at this instant of the clock.
+    pub(crate) lead: Span,
+    pub(crate) shared: &'a [SharedCounters],
+    /// Set when all threads are to end.
+    pub(crate) halt: &'a AtomicBool,
+    /// Set from outside to stop the run.
+    pub(crate) stop: &'a AtomicBool,
+    /// How far the run has come.
+    pub(crate) elapsed: &'a AtomicU64,
+}
+
+impl Settings<'_> {
+    /// The time of the run at which the machine's monotonic clock showed `nanos`.
+    pub(super) fn run_time(&self, nanos: u64) -> Time {
+        Time::ZERO + self.clock.at(nanos).since(Time::ZERO + self.lead)
+    }
+}
