@@ -19,9 +19,10 @@ use crate::multipath;
 use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedSubflow};
 use crate::quick_start::quick_start_rate;
 use crate::relay;
-use crate::route::{Network, Routes};
+use crate::route::Network;
 use crate::transport_options::{LARGEST_PACKET, check_keeping, options};
 use crate::values::{OnOff, Paced, Sampling, Source};
+use crate::way::Routes;
 use crate::{Error, Files, Scenario};
 
 /// More turns of a source than this are taken for a typing error.

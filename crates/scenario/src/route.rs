@@ -1,18 +1,18 @@
 //! The network of a plan: its links, and the way of a flow across them.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::sync::Arc;
 
 use network::{LinkSettings, LossModel, Propagation, QueueSettings, Service, Trace};
 use units::packet::MTU;
 use units::{Rate, Span};
 
-use crate::document::Origin;
 use crate::language::{Flow, Link, Path, Reverse};
+use crate::place::Place;
 use crate::plan::{Hop, PlannedLink, PlannedMedium};
+use crate::queue_remarks::{queue_warning, short_queue};
 use crate::values::{Delay, DelaySpec, JitterSpec, Limit, LossSpec, QueueSpec, RateSpec};
-use crate::way::{Border, Edge, graph_routes};
+use crate::way::{Border, Edge, Routes, graph_routes};
 use crate::wireless::Wireless;
 use crate::wlan::AccessCategory;
 use crate::{Error, Files, Scenario};
@@ -38,12 +38,6 @@ enum Shape {
     Graph(Vec<Edge>),
 }
 
-/// The ways of the data and of the ACKs.
-pub(crate) struct Routes {
-    pub(crate) forward: Vec<Hop>,
-    pub(crate) reverse: Vec<Hop>,
-}
-
 /// One direction as written.
 struct Direction<'a> {
     key: &'a str,
@@ -55,25 +49,6 @@ struct Direction<'a> {
     delay: Propagation,
     reorder: bool,
     base_rtt: Option<Span>,
-}
-
-/// Where a scenario comes from, and the files that it names.
-pub(crate) struct Place<'a> {
-    origin: &'a Origin,
-    files: &'a dyn Files,
-}
-
-impl Place<'_> {
-    pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> Error {
-        self.origin.error(key, message)
-    }
-
-    /// The text in the file at `path`, beside the scenario.
-    fn read(&self, path: &str) -> io::Result<String> {
-        let bytes = self.files.read(&self.origin.beside(path))?;
-        String::from_utf8(bytes)
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
-    }
 }
 
 impl Network {
@@ -345,44 +320,6 @@ fn packets_of_bdp(factor: f64, rate: Option<Rate>, base_rtt: Option<Span>) -> Re
 
 /// What the name of the direction back ends with.
 const REVERSE: &str = ":reverse";
-/// The smallest queue, in BDP, that goes without a remark.
-const SHORT: f64 = 0.1;
-
-/// A remark on a queue of two packets or more that is far below what loss-based controllers need.
-fn short_queue(name: &str, limit: network::Limit, rate: Option<Rate>, base_rtt: Option<Span>) -> Option<String> {
-    let (rate, base_rtt) = (rate?, base_rtt?);
-    let bytes = match limit {
-        network::Limit::Infinite => return None,
-        network::Limit::Packets(n) => MTU * u64::from(n),
-        network::Limit::Bytes(bytes) => bytes,
-        network::Limit::Delay(span) => rate.bytes_in(span),
-    };
-    let whole = rate.bits_per_second() as f64 * base_rtt.as_secs_f64() / 8.0;
-    let share = bytes.get() as f64 / whole;
-    let enough_for_two = bytes >= MTU * 2;
-    (enough_for_two && share < SHORT).then(|| {
-        format!(
-            "the queue of `{name}` is {share:.3} BDP ({rate} over {base_rtt}): controllers that wait for a loss leave \
-             most of such a link unused; 1bdp lets them fill it"
-        )
-    })
-}
-
-pub(crate) fn queue_warning(name: &str, limit: network::Limit, rate: Option<Rate>) -> Option<String> {
-    let rate = rate?;
-    let tiny = match limit {
-        network::Limit::Infinite => {
-            return Some(format!(
-                "the queue of `{name}` is infinite: it drops nothing, and delay can grow without bound"
-            ));
-        }
-        network::Limit::Packets(n) => n < 2,
-        network::Limit::Bytes(bytes) => bytes < MTU * 2,
-        network::Limit::Delay(span) => span < rate.time_for(MTU * 2),
-    };
-    tiny.then(|| format!("the queue of `{name}` has room for less than two packets of 1500 bytes"))
-}
-
 fn dumbbell_routes(flow: &Flow, path: &Delay, forward: &Hop, reverse: &Hop) -> Result<Routes, (&'static str, String)> {
     let of_links = [
         ("from", flow.from.is_some()),

@@ -8,7 +8,12 @@ use units::Span;
 use crate::error::suggestion;
 use crate::language::{Flow, Protocol};
 use crate::plan::Hop;
-use crate::route::Routes;
+
+/// The ways of the data and of the ACKs.
+pub(crate) struct Routes {
+    pub(crate) forward: Vec<Hop>,
+    pub(crate) reverse: Vec<Hop>,
+}
 
 /// A direction between two nodes, in the order of the file.
 pub(crate) struct Edge {

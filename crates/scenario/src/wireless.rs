@@ -8,8 +8,9 @@ use network::{LinkSettings, LossModel, QueueSettings, Service};
 use units::{Fraction, Rate, Span};
 
 use crate::Error;
+use crate::place::Place;
 use crate::plan::{Hop, PlannedLink, PlannedMedium};
-use crate::route::{Place, queue_warning};
+use crate::queue_remarks::queue_warning;
 use crate::values::{Limit, QueueSpec};
 use crate::way::Edge;
 use crate::wlan::{AccessCategory, ChannelWidth, FrameRate, Station, Txop, Wlan};

@@ -1,0 +1,25 @@
+//! Where a scenario stands: what errors name, and the files beside it.
+
+use std::io;
+
+use crate::document::Origin;
+use crate::{Error, Files};
+
+/// Where a scenario comes from, and the files that it names.
+pub(crate) struct Place<'a> {
+    pub(crate) origin: &'a Origin,
+    pub(crate) files: &'a dyn Files,
+}
+
+impl Place<'_> {
+    pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> Error {
+        self.origin.error(key, message)
+    }
+
+    /// The text in the file at `path`, beside the scenario.
+    pub(crate) fn read(&self, path: &str) -> io::Result<String> {
+        let bytes = self.files.read(&self.origin.beside(path))?;
+        String::from_utf8(bytes)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
+    }
+}
