@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::parameters::check;
 use crate::parts::slow_start::{self, Method, Start};
-use crate::{Controller, Parameter, ParameterError, Parameters};
+use crate::{Controller, Parameter, ParameterError, Parameters, Variant};
 
 /// One controller as the registry knows it.
 #[derive(Clone, Copy)]
@@ -21,6 +21,8 @@ pub struct Entry {
     pub parameters: &'static [Parameter],
     /// What it shows in traces, in the order in which [`Controller::probe`] does.
     pub probes: &'static [Quantity],
+    /// What stacks made of it.
+    pub variants: &'static [Variant],
     /// Makes it with the given parameters, which were checked, and the rest at their defaults.
     pub(crate) make: fn(&Parameters) -> Result<Box<dyn Controller>, ParameterError>,
 }

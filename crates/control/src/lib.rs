@@ -30,7 +30,7 @@ pub use controllers::*;
 pub use entry::{Entry, Quantity};
 pub use intern::intern;
 pub use nearest::nearest;
-pub use parameters::{Literal, Parameter, ParameterError, Parameters, Range};
+pub use parameters::{Literal, Parameter, ParameterError, Parameters, Range, Variant};
 pub use parts::linux::Arithmetic;
 pub use parts::reno::Reno;
 pub use parts::slow_start::PARAMETERS as SLOW_START;

@@ -1,49 +1,19 @@
-//! What stacks made of a controller: parameters by which a controller of the registry is that of Linux or FreeBSD, so
-//! that a flow with the profile of a stack has that of its stack.
+//! Which variant of a controller a flow has: that of the stack whose profile it has, or of one that it names.
 
 use serde_json::json;
 
 use crate::nearest::nearest;
-use crate::{Literal, ParameterError, Parameters, controllers};
+use crate::{ParameterError, Parameters, Variant, registry};
 
 /// The parameter by which a scenario names the stack whose variant a controller is.
 pub const STACK: &str = "stack";
 /// In place of a stack, the paper or the RFC: no parameter differs.
 pub const STANDARD: &str = "standard";
 
-/// A controller as one stack has it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Variant {
-    /// The profile of the stack.
-    pub stack: &'static str,
-    /// The parameters that differ from their defaults.
-    pub values: &'static [(&'static str, Literal)],
-}
-
-/// The variants by controller.
-const VARIANTS: &[(&str, &[Variant])] = &[
-    ("bic", controllers::bic::VARIANTS),
-    ("cubic", controllers::cubic::VARIANTS),
-    ("highspeed", controllers::highspeed::VARIANTS),
-    ("htcp", controllers::htcp::VARIANTS),
-    ("hybla", controllers::hybla::VARIANTS),
-    ("illinois", controllers::illinois::VARIANTS),
-    ("scalable", controllers::scalable::VARIANTS),
-    ("vegas", controllers::vegas::VARIANTS),
-    ("veno", controllers::veno::VARIANTS),
-    ("westwood", controllers::westwood::VARIANTS),
-    ("yeah", controllers::yeah::VARIANTS),
-];
-
-/// The variants of controller `name`; none where no stack has one of its own.
-pub fn variants(name: &str) -> &'static [Variant] {
-    VARIANTS.iter().find(|(of, _)| *of == name).map_or(&[], |(_, variants)| variants)
-}
-
 /// What is `given` to controller `name` on `stack`, with the parameters by which that stack's differs. `stack` among
 /// what is given names another, or [`STANDARD`].
 pub fn complete(name: &str, stack: &str, given: &Parameters) -> Result<Parameters, ParameterError> {
-    let known = variants(name);
+    let known = registry::find(name).map_or(&[][..], |entry| entry.variants);
     let mut given = given.clone();
     let chosen = if known.is_empty() { None } else { given.remove(STACK) };
     let values = match chosen {
@@ -103,9 +73,9 @@ mod tests {
 
     #[test]
     fn every_variant_builds_and_differs_from_the_defaults() {
-        for (name, variants) in VARIANTS {
-            let entry = CONTROLLERS.iter().find(|entry| entry.name == *name).unwrap();
-            for variant in *variants {
+        for entry in CONTROLLERS {
+            let name = entry.name;
+            for variant in entry.variants {
                 let completed = complete(name, variant.stack, &Parameters::new()).unwrap();
                 assert!(entry.build(&completed).is_ok(), "{name}, {}", variant.stack);
                 for (parameter, value) in variant.values {

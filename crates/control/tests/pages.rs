@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use control::registry::CONTROLLERS;
-use control::variants::{Variant, variants};
-use control::{Entry, Parameter, SLOW_START};
+use control::{Entry, Parameter, SLOW_START, Variant};
 
 const BEGIN: &str = "<!-- From the registry: UPDATE_DOCS=1 cargo test -p ackclock-control --test pages -->\n";
 const END: &str = "<!-- End of what is from the registry. -->\n";
@@ -63,7 +62,7 @@ fn tables(entry: &Entry) -> String {
 
 /// What stacks do otherwise: a column for each, a row for each parameter that differs in one.
 fn stacks(entry: &Entry) -> String {
-    let variants = variants(entry.name);
+    let variants = entry.variants;
     if variants.is_empty() {
         return String::new();
     }

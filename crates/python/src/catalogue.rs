@@ -34,7 +34,7 @@ pub(crate) fn controllers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
             .probes
             .iter()
             .map(|probe| json!({ "name": probe.name, "unit": probe.unit, "meaning": probe.meaning }));
-        let variants = control::variants::variants(entry.name).iter().map(|variant| {
+        let variants = entry.variants.iter().map(|variant| {
             let values = variant.values.iter().map(|(name, value)| ((*name).to_owned(), value.to_json()));
             json!({ "stack": variant.stack, "values": values.collect::<serde_json::Map<_, _>>() })
         });

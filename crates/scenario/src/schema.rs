@@ -2,7 +2,7 @@
 //! registry of controllers.
 
 use control::registry::CONTROLLERS;
-use control::variants::{STACK, STANDARD, variants};
+use control::variants::{STACK, STANDARD};
 use control::{Entry, Parameter, SLOW_START, tfrc};
 use serde_json::{Map, Value, json};
 
@@ -83,9 +83,8 @@ fn parameters(entry: &Entry) -> Value {
             properties.insert(p.name.to_owned(), json!({ "$ref": format!("#/$defs/{}", start_definition(p.name)) }));
         }
     }
-    let stacks = variants(entry.name);
-    if !stacks.is_empty() {
-        let words: Vec<&str> = stacks.iter().map(|variant| variant.stack).chain([STANDARD]).collect();
+    if !entry.variants.is_empty() {
+        let words: Vec<&str> = entry.variants.iter().map(|variant| variant.stack).chain([STANDARD]).collect();
         let meaning = "The stack whose form it has, or the standard's; by default that of the profile";
         properties.insert(STACK.to_owned(), json!({ "enum": words, "description": meaning }));
     }

@@ -30,8 +30,7 @@ use crate::parts::linux::Counter;
 use crate::parts::reno::delegate;
 use crate::parts::slow_start::hystart::HyStart;
 use crate::range::{Literal, above, from};
-use crate::variants::Variant;
-use crate::{Ack, Context, Controller, Counting, Loss, Marks, Probe, Reno, Undo, Wants};
+use crate::{Ack, Context, Controller, Counting, Loss, Marks, Probe, Reno, Undo, Variant, Wants};
 
 /// What the registry tells about CUBIC.
 pub const ENTRY: Entry = Entry {
@@ -48,6 +47,7 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("cwnd_prior", "segments", "cwnd_prior, the window before the last loss"),
         Quantity::new("hystart_found", "", "What ended slow start: 0 nothing, 1 an ACK train, 2 delay"),
     ],
+    variants: VARIANTS,
     make: |given| Ok(Box::new(Cubic::new(Settings::read(given)?))),
 };
 
@@ -66,7 +66,7 @@ const LINUX_3_5: &[(&str, Literal)] = &[
 ];
 
 /// What stacks do otherwise.
-pub const VARIANTS: &[Variant] = &[
+const VARIANTS: &[Variant] = &[
     Variant {
         stack: "linux",
         values: &[

@@ -24,8 +24,7 @@ use crate::parameters::parameters;
 use crate::parts::linux::{self, Arithmetic};
 use crate::parts::reno::delegate;
 use crate::range::Literal;
-use crate::variants::Variant;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Variant};
 
 /// What the registry tells about HighSpeed TCP.
 pub const ENTRY: Entry = Entry {
@@ -38,11 +37,12 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("a", "segments per RTT", "a(w)"),
         Quantity::new("b", "", "b(w), the share that a loss would take"),
     ],
+    variants: VARIANTS,
     make: |given| Ok(Box::new(HighSpeed::new(Settings::read(given)?))),
 };
 
 /// What stacks do otherwise.
-pub const VARIANTS: &[Variant] = &[
+const VARIANTS: &[Variant] = &[
     Variant { stack: "linux", values: &[("table", Literal::Switch(true)), ("arithmetic", Literal::Word("linux"))] },
     Variant { stack: "linux-3.5", values: &[("table", Literal::Switch(true))] },
 ];

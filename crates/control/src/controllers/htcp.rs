@@ -36,8 +36,7 @@ use crate::parameters::parameters;
 use crate::parts::linux::{self, Arithmetic};
 use crate::parts::reno::delegate;
 use crate::range::{Literal, above, from};
-use crate::variants::Variant;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Variant};
 
 /// What the registry tells about H-TCP.
 pub const ENTRY: Entry = Entry {
@@ -52,6 +51,7 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("rtt_max_ms", "ms", "R_max"),
         Quantity::new("throughput", "segments/s", "Largest throughput of this epoch"),
     ],
+    variants: VARIANTS,
     make: |given| Ok(Box::new(HTcp::new(Settings::read(given)?))),
 };
 
@@ -65,7 +65,7 @@ const LINUX: [(&str, Literal); 5] = [
 ];
 
 /// What stacks do otherwise.
-pub const VARIANTS: &[Variant] = &[
+const VARIANTS: &[Variant] = &[
     Variant {
         stack: "linux",
         values: &[LINUX[0], LINUX[1], LINUX[2], LINUX[3], LINUX[4], ("arithmetic", Literal::Word("linux"))],

@@ -35,8 +35,7 @@ use crate::parameters::{choices, over, parameters, with_defaults};
 use crate::parts::linux::{self, Arithmetic};
 use crate::parts::reno::delegate;
 use crate::range::{Literal, above, from};
-use crate::variants::Variant;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Variant, Wants};
 
 /// What the registry tells about TCP-Illinois.
 pub const ENTRY: Entry = Entry {
@@ -51,6 +50,7 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("delay_ms", "ms", "d_a, average queueing delay"),
         Quantity::new("delay_max_ms", "ms", "d_m, largest queueing delay"),
     ],
+    variants: VARIANTS,
     make: |given| Ok(Box::new(Illinois::new(Settings::read(given)?))),
 };
 
@@ -64,6 +64,7 @@ macro_rules! orders {
             summary: $summary,
             source: "Edwan 2010, section 6.2",
             parameters: &with_defaults::<{ Settings::PARAMETERS.len() }>(Settings::PARAMETERS, $others),
+            variants: &[],
             make: |given| Ok(Box::new(Illinois::new(Settings::read(&over($others, given))?))),
             ..ENTRY
         };
@@ -84,7 +85,7 @@ orders! {
 }
 
 /// What stacks do otherwise.
-pub const VARIANTS: &[Variant] =
+const VARIANTS: &[Variant] =
     &[Variant { stack: "linux", values: &[LINUX_THETA, ("arithmetic", Literal::Word("linux"))] }];
 
 /// Standard TCP.

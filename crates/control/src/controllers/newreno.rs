@@ -25,6 +25,7 @@ pub const ENTRY: Entry = Entry {
     source: "RFC 5681; RFC 6582",
     parameters: Settings::PARAMETERS,
     probes: &[],
+    variants: &[],
     make: |given| Ok(Box::new(NewReno::new(Settings::read(given)?))),
 };
 

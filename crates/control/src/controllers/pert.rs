@@ -39,6 +39,7 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("response_probability", "", "p"),
         Quantity::new("early_responses", "responses", "Early responses since the start"),
     ],
+    variants: &[],
     make: |given| Ok(Box::new(Pert::new(Settings::read(given)?))),
 };
 

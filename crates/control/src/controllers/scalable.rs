@@ -19,8 +19,7 @@ use crate::parameters::parameters;
 use crate::parts::linux::{self, Arithmetic, Counter};
 use crate::parts::reno::delegate;
 use crate::range::{Literal, above, from};
-use crate::variants::Variant;
-use crate::{Ack, Context, Controller, Loss, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Reno, Undo, Variant};
 
 /// What the registry tells about Scalable TCP.
 pub const ENTRY: Entry = Entry {
@@ -30,11 +29,12 @@ pub const ENTRY: Entry = Entry {
     source: "Kelly 2003",
     parameters: Settings::PARAMETERS,
     probes: &[],
+    variants: VARIANTS,
     make: |given| Ok(Box::new(Scalable::new(Settings::read(given)?))),
 };
 
 /// What stacks do otherwise.
-pub const VARIANTS: &[Variant] = &[
+const VARIANTS: &[Variant] = &[
     Variant {
         stack: "linux",
         values: &[("legacy_halves", Literal::Switch(false)), ("arithmetic", Literal::Word("linux"))],

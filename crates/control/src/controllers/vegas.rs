@@ -33,8 +33,7 @@ use crate::parameters::{choices, parameters};
 use crate::parts::linux as whole;
 use crate::parts::reno::delegate;
 use crate::range::{Literal, above};
-use crate::variants::Variant;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Variant, Wants};
 
 /// What the registry tells about Vegas.
 pub const ENTRY: Entry = Entry {
@@ -49,6 +48,7 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("round_rtt_ms", "ms", "RTT of the last decision"),
         Quantity::new("growing", "", "1 while the window grows by NewReno's rules"),
     ],
+    variants: VARIANTS,
     make: |given| Ok(Box::new(Vegas::new(Settings::read(given)?))),
 };
 
@@ -60,7 +60,7 @@ const LINUX: &[(&str, Literal)] =
     &[("alpha", Literal::Number(2.0)), ("beta", Literal::Number(4.0)), ("slow_start_exit", Literal::Word("linux"))];
 
 /// What stacks do otherwise.
-pub const VARIANTS: &[Variant] =
+const VARIANTS: &[Variant] =
     &[Variant { stack: "linux", values: LINUX }, Variant { stack: "linux-3.5", values: LINUX }];
 
 choices! {

@@ -4,8 +4,7 @@ use units::{Span, Time};
 
 use crate::parameters::choices;
 use crate::range::Literal;
-use crate::variants::Variant;
-use crate::{Ack, Counting, Loss, Reno};
+use crate::{Ack, Counting, Loss, Reno, Variant};
 
 choices! {
     /// How a controller computes.

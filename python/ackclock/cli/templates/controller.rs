@@ -21,6 +21,7 @@ pub const ENTRY: Entry = Entry {
     source: "name the paper",
     parameters: Settings::PARAMETERS,
     probes: &[],
+    variants: &[],
     make: |given| Ok(Box::new(Template::new(Settings::read(given)?))),
 };
 
