@@ -51,13 +51,11 @@ impl Sender {
 
         let entering = self.begins_loss_event(newly_lost);
         let held = !self.wants.governs_recovery && (self.recovery.is_reducing() || entering);
-        let ends = held && !entering && self.is_over();
-        let ends_recovery = ends && self.grows_at_end(now, journal);
-        let held = held && !ends_recovery;
+        let ends_recovery = held && !entering && self.is_over() && self.grows_at_end(now, journal);
         let echo = ack.congestion_echo || newly_marked > 0;
         // RFC 3168, section 6.1.2: no growth on an ACK with an echo.
         let marked = echo && !self.wants.governs_marks;
-        let grows = summary.acknowledged > 0 && !held && !marked;
+        let grows = summary.acknowledged > 0 && (!held || ends_recovery) && !marked;
         let unreported = if entering { 0 } else { std::mem::take(&mut self.unreported_losses) };
         let mut signal = Ack {
             rtt: sample,
