@@ -23,7 +23,6 @@ def script(name: str) -> ModuleType:
 script("beside")
 disciplines = script("disciplines")
 peers = script("discipline_peers")
-bbr = script("bbr")
 
 
 def test_marks_are_found_where_each_discipline_counts_them() -> None:
@@ -49,12 +48,6 @@ def test_the_kernel_tells_the_marks_of_dualpi2_in_the_seventh_word() -> None:
     assert peers.MARKED.unpack_from(found[4]) == (106,)
 
 
-def test_the_queue_of_a_path_of_bbr_is_in_whole_packets() -> None:
-    # Half of 10 Mbit/s over 20 ms are 12.5 kB, which hold eight packets.
-    assert [bbr.packets((10, 20, queue, 0)) for queue in (0.01, 0.5, 1, 5)] == [1, 9, 17, 84]
-    assert bbr.packets((50, 100, 2, 1)) == 834
-
-
 def test_a_simulated_queue_takes_as_many_of_a_burst_as_one_behind_a_token_bucket() -> None:
     # Linux 6.18, tbf with a burst of 1500 and pfifo with a limit of 8: 11 of 20 packets dropped.
     flow = {"cc": "newreno", "transport": {"initial_window": 20, "segmentation_offload": False}}
@@ -64,10 +57,6 @@ def test_a_simulated_queue_takes_as_many_of_a_burst_as_one_behind_a_token_bucket
     )
     [link] = run.links.to_pylist()
     assert link["dropped_packets"] == 11
-
-
-def test_a_queue_is_read_behind_its_first_packet() -> None:
-    assert bbr.behind_the_first([0, 1, 2, 6]) == 1.5
 
 
 def test_the_same_load_is_simulated() -> None:
