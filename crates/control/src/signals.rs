@@ -259,6 +259,11 @@ impl Ack {
         self.one_way_delay.or_else(|| self.undelayed_rtt())
     }
 
+    /// Whether segments above the cumulative point have arrived or are lost: in Linux the state is Disorder at least.
+    pub fn leaves_disorder(&self) -> bool {
+        self.sent_to.checked_sub(self.acknowledged_to) != Some(self.in_flight.into())
+    }
+
     /// Segments that this ACK covers. Where it ends a recovery these were counted when they were SACKed: what it
     /// delivers.
     pub fn covers(&self) -> u32 {

@@ -14,7 +14,7 @@
 //!
 //! With `arithmetic = "linux"` it is Linux's module, with rho in eighths and increases in 128ths, but for: the first
 //! window, which Linux sets to rho of the handshake, which the simulator does not have (one segment up to an RTT of 50
-//! ms, four at 100 ms); ACKs in disorder, which grow the window as Reno there; its largest window of 65535 segments.
+//! ms, four at 100 ms); its largest window of 65535 segments.
 
 use units::Span;
 
@@ -72,7 +72,7 @@ pub struct Hybla {
     rho: f64,
     /// rho in eighths.
     eighths: u64,
-    /// The connection is not in order: NewReno's growth, in Linux.
+    /// A timeout is being repaired: NewReno's growth, as in disorder, in Linux.
     disabled: bool,
     /// Parts of a segment.
     parts: u64,
@@ -159,7 +159,7 @@ impl Controller for Hybla {
             return;
         }
         if self.computes_as_linux() {
-            if self.disabled {
+            if self.disabled || ack.leaves_disorder() {
                 self.counter.grow_as_reno(&mut self.reno, ack);
             } else {
                 self.grow_by_whole_segments();
@@ -266,6 +266,17 @@ mod tests {
         assert_eq!(hybla.window(), 300.0);
         hybla.on_ack(&mut World::new().context(), &ack);
         assert_eq!(hybla.window(), 301.0);
+    }
+
+    #[test]
+    fn linux_grows_as_newreno_in_disorder() {
+        // In order an ACK adds 20 of 128 parts at 100 segments, 17 at 114.
+        for (in_flight, after) in [(9, 114.0), (8, 101.0)] {
+            let (mut hybla, ack) = at(100.0, 2.0, Arithmetic::Linux, 100);
+            let ack = Ack { in_flight, ..ack };
+            (0..100).for_each(|_| hybla.on_ack(&mut World::new().context(), &ack));
+            assert_eq!(hybla.window(), after, "{in_flight} of 9 in flight");
+        }
     }
 
     #[test]

@@ -15,8 +15,8 @@
 //!
 //! With `arithmetic = "linux"` it is Linux's module, in whole segments, microseconds and halves of segments: N is
 //! estimated at every ACK, from the samples since the last one, and a timeout keeps what a loss does. The window
-//! after a timeout is the transport's. Between a SACK and the end of disorder Linux grows as Reno, here only the repair
-//! of a timeout does.
+//! after a timeout is the transport's. In disorder and while a timeout is repaired it grows as Reno. After either, and
+//! after a loss, the first ACK finds no sample: its own came before the state of the connection changed.
 
 use units::Span;
 
@@ -65,6 +65,8 @@ parameters! {
 struct Whole {
     /// Not between a timeout and its repair.
     enabled: bool,
+    /// The last ACK left segments out of order, or losses.
+    disordered: bool,
     samples: u32,
     least: u64,
     base: u64,
@@ -75,7 +77,15 @@ struct Whole {
 
 impl Whole {
     const fn new() -> Self {
-        Self { enabled: true, samples: 0, least: NONE, base: NONE, due: true, counter: Counter::new() }
+        Self {
+            enabled: true,
+            disordered: false,
+            samples: 0,
+            least: NONE,
+            base: NONE,
+            due: true,
+            counter: Counter::new(),
+        }
     }
 }
 
@@ -128,8 +138,12 @@ impl Veno {
     }
 
     fn grow_by_whole_segments(&mut self, ack: &Ack) {
+        let disordered = ack.leaves_disorder();
+        if std::mem::replace(&mut self.whole.disordered, disordered) && !disordered {
+            self.whole.least = NONE;
+        }
         let Whole { enabled, samples, least, base, .. } = self.whole;
-        if !enabled {
+        if !enabled || disordered {
             self.whole.counter.grow_as_reno(&mut self.reno, ack);
             return;
         }
@@ -193,6 +207,7 @@ impl Controller for Veno {
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
+        self.whole.disordered = ack.leaves_disorder();
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
@@ -200,11 +215,12 @@ impl Controller for Veno {
         let threshold = self.kept();
         linux::reduce(&mut self.reno, threshold);
         self.whole.counter.clear();
+        self.whole.disordered = true;
     }
 
     fn on_recovered(&mut self, _cx: &mut Context<'_>) {
         self.meter.restart();
-        (self.whole.enabled, self.whole.least) = (true, NONE);
+        (self.whole.enabled, self.whole.disordered) = (true, true);
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
@@ -247,7 +263,7 @@ mod tests {
     /// A round trip of `millis` on a path of 100 ms, all in one ACK.
     fn round(veno: &mut Veno, millis: u64) {
         let (all, end) = (veno.window() as u32, veno.meter.end() + 1);
-        let of = Ack { rtt: rtt(millis), acknowledged_to: end, sent_to: end, ..ack() };
+        let of = Ack { rtt: rtt(millis), acknowledged_to: end, sent_to: end, in_flight: 0, ..ack() };
         (0..2).for_each(|_| veno.on_duplicate_ack(&mut World::new().context(), &of));
         veno.on_ack(&mut World::new().context(), &Ack { newly_acknowledged: all, newly_delivered: all, ..of });
     }
@@ -300,6 +316,21 @@ mod tests {
         assert_eq!(probed(&veno, "waiting"), 2.0);
         veno.on_ack(&mut World::new().context(), &ack());
         assert_eq!(probed(&veno, "waiting"), 50.0, "an ACK without sample finds no RTT at all");
+    }
+
+    #[test]
+    fn linux_grows_as_reno_in_disorder_and_forgets_the_sample_of_the_ack_that_ends_it() {
+        // Nine are outstanding; one of them was SACKed.
+        for (in_flight, after) in [(9, 50.0), (8, 51.0)] {
+            let mut veno = at(50.0, Arithmetic::Linux);
+            let ack = Ack { rtt: rtt(110), in_flight, ..ack() };
+            (0..50).for_each(|_| veno.on_ack(&mut World::new().context(), &ack));
+            assert_eq!(veno.window(), after, "{in_flight} in flight");
+        }
+        let mut veno = at(50.0, Arithmetic::Linux);
+        veno.on_duplicate_ack(&mut World::new().context(), &Ack { in_flight: 8, ..ack() });
+        veno.on_ack(&mut World::new().context(), &Ack { rtt: rtt(100), ..ack() });
+        assert_eq!(probed(&veno, "waiting"), 50.0);
     }
 
     #[test]

@@ -46,8 +46,7 @@ impl Disorder {
             self.repaired = !grows;
             return false;
         }
-        let outstanding = ack.sent_to.checked_sub(ack.acknowledged_to);
-        let before = std::mem::replace(&mut self.seen, outstanding != Some(ack.in_flight.into()));
+        let before = std::mem::replace(&mut self.seen, ack.leaves_disorder());
         before && !self.seen
     }
 }

@@ -55,6 +55,7 @@ pub fn ack() -> Ack {
         in_flight_before: 10,
         in_flight: 9,
         window_limited: true,
+        acknowledged_to: 1,
         sent_to: 10,
         ..Ack::EMPTY
     }
