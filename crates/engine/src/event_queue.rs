@@ -10,6 +10,8 @@ use units::Time;
 pub struct EventQueue {
     /// When the first slot is due; [`Time::NEVER`] if nothing is pending.
     next: Time,
+    /// Which slot that is; any, if nothing is pending.
+    first: u32,
     /// When each slot is due, if there are few.
     table: [Time; FEW],
     /// How many there are.
@@ -53,6 +55,7 @@ impl EventQueue {
         let many = if slots <= FEW { 0 } else { slots };
         Self {
             next: Time::NEVER,
+            first: 0,
             table: [Time::NEVER; FEW],
             slots,
             heap: Vec::with_capacity(many),
@@ -69,10 +72,7 @@ impl EventQueue {
     /// The slot that is due first. Nothing may be pending only where [`next`](Self::next) said so.
     #[inline]
     pub fn first_slot(&self) -> u32 {
-        if self.slots > FEW {
-            return self.heap.first().map_or(0, |entry| entry.slot());
-        }
-        self.table.iter().position(|&at| at == self.next).unwrap_or(0) as u32
+        self.first
     }
 
     /// `slot` wants to be looked at `at` that time, and at no other; [`Time::NEVER`]: not at all.
@@ -83,16 +83,17 @@ impl EventQueue {
         }
         self.table[slot as usize % FEW] = at;
         let [a, b, c, d, e, f, g, h] = self.table;
-        self.next = a.min(b).min(c.min(d));
+        let mut first = earlier(earlier((a, 0), (b, 1)), earlier((c, 2), (d, 3)));
         if self.slots > HALF {
-            self.next = self.next.min(e.min(f).min(g.min(h)));
+            first = earlier(first, earlier(earlier((e, 4), (f, 5)), earlier((g, 6), (h, 7))));
         }
+        (self.next, self.first) = first;
     }
 
     #[inline(never)]
     fn set_in_heap(&mut self, slot: u32, at: Time) {
         self.move_in_heap(slot, at);
-        self.next = self.heap.first().map_or(Time::NEVER, |entry| entry.at());
+        (self.next, self.first) = self.heap.first().map_or((Time::NEVER, 0), |entry| (entry.at(), entry.slot()));
     }
 
     fn move_in_heap(&mut self, slot: u32, at: Time) {
@@ -166,6 +167,14 @@ impl EventQueue {
         self.heap[position] = entry;
         self.position[entry.slot() as usize] = position as u32;
     }
+}
+
+/// The one of two slots that is due first; `a`, whose number is smaller, if both are at once. Without a branch: which
+/// it is can hardly be guessed.
+#[inline(always)]
+fn earlier(a: (Time, u32), b: (Time, u32)) -> (Time, u32) {
+    let sooner = b.0 < a.0;
+    (if sooner { b.0 } else { a.0 }, if sooner { b.1 } else { a.1 })
 }
 
 #[cfg(test)]

@@ -79,9 +79,12 @@ impl<P: Routed> Fabric<P> {
             self.advance_link(now, slot - wires, tap);
             return None;
         }
-        let link = self.beyond.routes.wire_link[slot as usize];
-        if (link as usize) < self.links.len() {
-            self.advance_link(now, link, tap);
+        // What waits at the link can wait for the next look at it, unless it may be what arrives next.
+        if !self.beyond.wires[slot as usize].is_followed(now) {
+            let link = self.beyond.routes.wire_link[slot as usize];
+            if (link as usize) < self.links.len() {
+                self.advance_link(now, link, tap);
+            }
         }
         Some(slot)
     }

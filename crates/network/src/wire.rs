@@ -111,6 +111,13 @@ impl<P> Wire<P> {
         later.filter(|&arrival| arrival != Time::NEVER)
     }
 
+    /// Whether a packet arrives behind the first, and that after `now`: then nothing that has yet to leave arrives by
+    /// `now`. Where packets may overtake, nobody knows.
+    #[inline]
+    pub fn is_followed(&self, now: Time) -> bool {
+        self.under_way.get(1).is_some_and(|&(arrival, _)| arrival > now)
+    }
+
     /// Takes the next packet off the wire, whenever it arrives.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {

@@ -296,6 +296,26 @@ impl LinkMeter {
     /// Counts delay and busy time up to `to`, and the departure of the packet in service if it finished by then.
     #[inline(always)]
     fn account(&mut self, to: Time) {
+        match self.in_service {
+            // Mostly the packet has left, and its service was counted by nobody yet.
+            Some(InService { finish, waited, size, others: 0, .. })
+                if finish <= to && finish >= self.accounted && matches!(self.sending, Sending::Steadily) =>
+            {
+                let served = finish.since(self.accounted);
+                self.busy += served;
+                self.waits.record_service(waited.as_nanos(), served.as_nanos(), to.since(finish).as_nanos());
+                self.counters.departed_packets += 1;
+                self.counters.departed_bytes += size.get();
+                self.in_service = None;
+                self.accounted = to;
+            }
+            _ => self.account_any(to),
+        }
+    }
+
+    /// As [`account`](Self::account), whatever is in service.
+    #[inline(never)]
+    fn account_any(&mut self, to: Time) {
         if let Some(InService { finish, mut waited, size, others, .. }) = self.in_service {
             let end = finish.min(to);
             let mut served = end.since(self.accounted);

@@ -29,6 +29,18 @@ impl Waits {
         }
     }
 
+    /// A packet that waited for `wait` was in service for `nanos`, and then nothing for `idle`.
+    #[inline(always)]
+    pub(crate) fn record_service(&mut self, wait: u64, nanos: u64, idle: u64) {
+        self.none[0] += idle;
+        if wait == 0 {
+            self.none[0] += nanos;
+            self.none[1] += 1;
+        } else {
+            self.record(wait, nanos, 1);
+        }
+    }
+
     /// `wait` held for `nanos`, and `packets` left that had waited that long.
     #[inline]
     pub(crate) fn record(&mut self, wait: u64, nanos: u64, packets: u64) {

@@ -42,7 +42,7 @@ impl Engine for Simulator {
         let mut world = World::new(plan, job.seed, &drawn, &make, capture)?;
         let end = Time::ZERO + plan.duration;
         let interrupted = run_to(end, &mut world, watch);
-        if let Some(capture) = world.capture.take() {
+        if let Some(capture) = world.take_capture() {
             capture.finish(end).map_err(Failure::Capture)?;
         }
         if let Some(failure) = world.failure.take() {

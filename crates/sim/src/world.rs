@@ -13,8 +13,8 @@ use crate::agenda::{Agenda, Planned};
 use crate::capture::Capture;
 use crate::delayed_ack_timers::DelayedAckTimers;
 use crate::flow::{Ends, Flow};
+use crate::hosts::Hosts;
 use crate::lines::Lines;
-use crate::observer::Observer;
 use crate::packet::{AckSlot, Acks, Body, Packet};
 use crate::pages::Pages;
 use crate::recorder::{NO_METER, Recorder};
@@ -37,7 +37,7 @@ pub(crate) struct World<'a> {
     seed: u64,
     drawn: &'a [DrawnFlow],
     make: Maker<'a>,
-    flows: Vec<Lines<Flow>>,
+    hosts: Hosts<'a>,
     /// More flows than a cache holds.
     many: bool,
     /// Until then nothing happens but that packets move; perhaps it is longer.
@@ -45,7 +45,6 @@ pub(crate) struct World<'a> {
     /// Flows that have started, among them such as have ended since the last row: in order when rows are due.
     active: Vec<u32>,
     fabric: Fabric<Packet>,
-    acks: Acks,
     /// Senders: looked at no later than needed, often for nothing.
     timers: EventQueue,
     /// Receivers.
@@ -55,13 +54,11 @@ pub(crate) struct World<'a> {
     agenda: Agenda,
     /// When the next rows are due.
     samples: Samples,
-    recorder: Recorder,
     /// What the subflows of each multipath flow know of each other.
     subflows: Vec<Subflows>,
     grants: quick_start::Grants,
     agents: snoop::Agents,
     proxies: relay::Proxies,
-    pub(crate) capture: Option<Capture>,
     pub(crate) events: u64,
     /// A controller could not be made.
     pub(crate) failure: Option<Failure>,
@@ -86,13 +83,17 @@ impl<'a> World<'a> {
             timers: EventQueue::new(drawn.len()),
             delayed_ack_timers: DelayedAckTimers::new(drawn.len()),
             samples: Samples::new(plan),
-            recorder: Recorder::new(plan, drawn),
+            hosts: Hosts {
+                flows: Vec::with_capacity(drawn.len()),
+                acks: Acks::default(),
+                recorder: Recorder::new(plan, drawn),
+                capture,
+                plan,
+            },
             subflows: subflows(plan),
             grants: quick_start::Grants::default(),
             agents: snoop::Agents::default(),
             proxies: relay::Proxies::new(plan, drawn),
-            acks: Acks::default(),
-            flows: Vec::with_capacity(drawn.len()),
             many: drawn.len() > FEW,
             quiet_until: Time::ZERO,
             active: Vec::new(),
@@ -104,12 +105,11 @@ impl<'a> World<'a> {
             seed,
             drawn,
             make,
-            capture,
         };
         for (index, flow) in (0..).zip(drawn) {
             plan_flow(&plan.flows[flow.of], index, flow, plan.duration, &mut planned);
             let flow = world.flow(flow)?;
-            world.flows.push(Lines::new(flow));
+            world.hosts.flows.push(Lines::new(flow));
         }
         world.open_proxies();
         world.agenda = Agenda::new(planned);
@@ -127,7 +127,7 @@ impl<'a> World<'a> {
             forward,
             reverse,
             look_at: Time::NEVER,
-            meter: if transient { NO_METER } else { self.recorder.meter() },
+            meter: if transient { NO_METER } else { self.hosts.recorder.meter() },
             start: flow.start,
             stop: flow.stop,
             running: false,
@@ -200,8 +200,7 @@ impl<'a> World<'a> {
 
     #[inline]
     fn move_traffic(&mut self, now: Time) {
-        let (fabric, mut observer) = self.observed();
-        let Some(wire) = fabric.begin(now, &mut observer) else { return };
+        let Some(wire) = self.fabric.begin(now, &mut self.hosts) else { return };
         while let Some(packet) = self.fabric.pop_due(wire, now) {
             if self.many {
                 self.expect(wire);
@@ -214,8 +213,7 @@ impl<'a> World<'a> {
     /// `packet` begins the step it is on.
     #[inline]
     fn forward(&mut self, now: Time, packet: Packet) {
-        let (fabric, mut observer) = self.observed();
-        fabric.forward(now, packet, &mut observer);
+        self.fabric.forward(now, packet, &mut self.hosts);
     }
 
     /// `packet`, which has crossed a wire, begins its next step.
@@ -227,19 +225,6 @@ impl<'a> World<'a> {
         self.forward(now, packet);
     }
 
-    /// The network, and what observes it.
-    #[inline]
-    fn observed(&mut self) -> (&mut Fabric<Packet>, Observer<'_>) {
-        let observer = Observer {
-            flows: &self.flows,
-            plan: self.plan,
-            recorder: &mut self.recorder,
-            capture: &mut self.capture,
-            acks: &mut self.acks,
-        };
-        (&mut self.fabric, observer)
-    }
-
     /// `packet` has crossed the wire of its step.
     #[inline]
     fn arrive(&mut self, now: Time, mut packet: Packet) {
@@ -247,27 +232,27 @@ impl<'a> World<'a> {
             packet.next_step();
             return self.pass_on(now, packet);
         }
-        if let Some(capture) = &mut self.capture {
-            capture.at_end(now, &packet, &self.acks);
+        if let Some(capture) = &mut self.hosts.capture {
+            capture.at_end(now, &packet, &self.hosts.acks);
         }
         match packet.body() {
             Body::Data(data) => self.data_arrives(now, &packet, &data),
             Body::Ack(slot) => {
-                let flow: &mut Flow = &mut self.flows[packet.flow as usize];
-                let ack = self.acks.take(slot);
+                let flow: &mut Flow = &mut self.hosts.flows[packet.flow as usize];
+                let ack = self.hosts.acks.take(slot);
                 if !flow.running {
                     return;
                 }
                 let Some(ends) = &mut flow.ends else { return };
-                let sample = ends.on_ack(now, ack, &mut self.recorder.journal(now, packet.flow));
+                let sample = ends.on_ack(now, ack, &mut self.hosts.recorder.journal(now, packet.flow));
                 if let Some(sample) = sample {
-                    self.recorder.rtt(now, packet.flow, flow, sample);
+                    self.hosts.recorder.rtt(now, packet.flow, flow, sample);
                 }
                 self.send(now, packet.flow);
                 if self.proxies.is_before(packet.flow) {
                     self.make_room(now, packet.flow);
                 }
-                let flow = &self.flows[packet.flow as usize];
+                let flow = &self.hosts.flows[packet.flow as usize];
                 if flow.transient && flow.completed.is_some() {
                     self.retire(packet.flow);
                 }
@@ -278,25 +263,25 @@ impl<'a> World<'a> {
     #[inline]
     fn data_arrives(&mut self, now: Time, packet: &Packet, data: &transport::Data) {
         let congestion = packet.ecn() == Ecn::Congestion;
-        let flow: &mut Flow = &mut self.flows[packet.flow as usize];
+        let flow: &mut Flow = &mut self.hosts.flows[packet.flow as usize];
         if now > flow.stop {
             return; // what was on the way when the flow stopped counts for nothing
         }
         let Some(ends) = &mut flow.ends else { return };
-        let counters = &mut self.recorder.flows[flow.meter as usize].counters;
+        let counters = &mut self.hosts.recorder.flows[flow.meter as usize].counters;
         counters.arrived_packets += 1;
         counters.marked_packets += u64::from(congestion);
         if flow.total.is_none() || flow.completed.is_none() {
             counters.arrived_bytes += u64::from(packet.size());
         }
-        let ack = ends.on_data(now, data, congestion, &mut self.acks);
+        let ack = ends.on_data(now, data, congestion, &mut self.hosts.acks);
         let deadline = or_never(ends.receiver_deadline());
         self.delayed_ack_timers.set(packet.flow, deadline);
         self.quiet_until = self.quiet_until.min(deadline);
         if flow.total.is_some() {
             self.note_completion(now, packet.flow);
         }
-        if self.recorder.datagrams {
+        if self.hosts.recorder.datagrams {
             self.note_datagram(now, packet.flow, data);
         }
         if let Some(ack) = ack {
@@ -310,20 +295,20 @@ impl<'a> World<'a> {
     /// Notes the arrival of `data`, if it is a datagram.
     #[inline(never)]
     fn note_datagram(&mut self, now: Time, flow: u32, data: &transport::Data) {
-        if matches!(self.flows[flow as usize].ends, Some(Ends::Datagram { .. } | Ends::Tfrc { .. })) {
+        if matches!(self.hosts.flows[flow as usize].ends, Some(Ends::Datagram { .. } | Ends::Tfrc { .. })) {
             let (sent_s, arrived_s, sequence) = (seconds(data.timestamp), seconds(now), data.sequence);
-            self.recorder.tables.datagrams.push(DatagramRow { sent_s, flow, sequence, arrived_s });
+            self.hosts.recorder.tables.datagrams.push(DatagramRow { sent_s, flow, sequence, arrived_s });
         }
     }
 
     /// Notes it if the last segment of `index` has arrived.
     #[inline(never)]
     fn note_completion(&mut self, now: Time, index: u32) {
-        let flow: &mut Flow = &mut self.flows[index as usize];
+        let flow: &mut Flow = &mut self.hosts.flows[index as usize];
         let delivered = flow.ends.as_ref().map(Ends::delivered_segments);
         if flow.completed.is_none() && delivered >= flow.total {
             flow.completed = Some(now);
-            self.recorder.event(now, EventKind::Complete, index, None, None, None);
+            self.hosts.recorder.event(now, EventKind::Complete, index, None, None, None);
             self.turn_page(now, index);
         }
     }
@@ -343,10 +328,10 @@ impl<'a> World<'a> {
 
     #[inline]
     fn acknowledge(&mut self, now: Time, flow: u32, (slot, size): (AckSlot, u32)) {
-        let step = self.flows[flow as usize].reverse;
+        let step = self.hosts.flows[flow as usize].reverse;
         let packet = Packet::of_ack(flow, step, size, slot);
-        if let Some(capture) = &mut self.capture {
-            capture.at_receiver(now, &packet, &self.acks);
+        if let Some(capture) = &mut self.hosts.capture {
+            capture.at_receiver(now, &packet, &self.hosts.acks);
         }
         self.forward(now, packet);
     }
@@ -355,17 +340,17 @@ impl<'a> World<'a> {
     #[inline]
     fn send(&mut self, now: Time, index: u32) {
         let deadline = loop {
-            let flow: &mut Flow = &mut self.flows[index as usize];
+            let flow: &mut Flow = &mut self.hosts.flows[index as usize];
             let Some(ends) = &mut flow.ends else { return };
-            let packet = ends.poll_transmit(now, index, flow.forward, &mut self.recorder.journal(now, index));
+            let packet = ends.poll_transmit(now, index, flow.forward, &mut self.hosts.recorder.journal(now, index));
             let Some(packet) = packet else { break ends.sender_deadline() };
-            if let Some(capture) = &mut self.capture {
-                capture.at_sender(now, &packet, &self.acks);
+            if let Some(capture) = &mut self.hosts.capture {
+                capture.at_sender(now, &packet, &self.hosts.acks);
             }
             self.forward(now, packet);
         };
         let deadline = or_never(deadline);
-        if self.flows[index as usize].look_at > deadline {
+        if self.hosts.flows[index as usize].look_at > deadline {
             self.look_at(index, deadline);
         }
     }
@@ -373,7 +358,7 @@ impl<'a> World<'a> {
     /// The sender of `index` is looked at then, and not before; [`Time::NEVER`]: not at all.
     #[inline]
     fn look_at(&mut self, index: u32, at: Time) {
-        self.flows[index as usize].look_at = at;
+        self.hosts.flows[index as usize].look_at = at;
         self.timers.set(index, at);
         self.quiet_until = self.quiet_until.min(at);
     }
@@ -381,19 +366,19 @@ impl<'a> World<'a> {
     /// The sender of `index` is looked at: perhaps nothing is due, as deadlines move without moving their slot.
     #[inline(never)]
     fn expire_sender(&mut self, now: Time, index: u32) {
-        let flow: &mut Flow = &mut self.flows[index as usize];
+        let flow: &mut Flow = &mut self.hosts.flows[index as usize];
         let Some(ends) = flow.ends.as_mut().filter(|_| flow.running) else {
             return self.look_at(index, Time::NEVER);
         };
         if ends.sender_deadline().is_some_and(|at| at <= now) {
-            ends.on_sender_timeout(now, &mut self.recorder.journal(now, index));
+            ends.on_sender_timeout(now, &mut self.hosts.recorder.journal(now, index));
             self.send(now, index);
         }
-        let deadline = self.flows[index as usize].ends.as_ref().and_then(Ends::sender_deadline);
+        let deadline = self.hosts.flows[index as usize].ends.as_ref().and_then(Ends::sender_deadline);
         self.look_at(index, or_never(deadline));
         if self.many && self.timers.next() != Time::NEVER {
             // Packets move meanwhile.
-            self.flows[self.timers.first_slot() as usize].ends.iter().for_each(Ends::prefetch_sender);
+            self.hosts.flows[self.timers.first_slot() as usize].ends.iter().for_each(Ends::prefetch_sender);
         }
     }
 
@@ -401,8 +386,8 @@ impl<'a> World<'a> {
     #[inline(never)]
     fn expire_receiver(&mut self, now: Time) {
         let Some(index) = self.delayed_ack_timers.due(now) else { return };
-        let Some(ends) = &mut self.flows[index as usize].ends else { return };
-        let ack = ends.on_receiver_timeout(now, &mut self.acks);
+        let Some(ends) = &mut self.hosts.flows[index as usize].ends else { return };
+        let ack = ends.on_receiver_timeout(now, &mut self.hosts.acks);
         self.delayed_ack_timers.set(index, or_never(ends.receiver_deadline()));
         if let Some(ack) = ack {
             self.acknowledge(now, index, ack);
@@ -411,17 +396,21 @@ impl<'a> World<'a> {
 
     /// Data packets that the flows have sent.
     pub(crate) fn data_packets(&self) -> u64 {
-        self.recorder.data_packets(&self.flows)
+        self.hosts.recorder.data_packets(&self.hosts.flows)
+    }
+
+    /// The capture, if there is one.
+    pub(crate) fn take_capture(&mut self) -> Option<Capture> {
+        self.hosts.capture.take()
     }
 
     /// Ends the run at `end`: brings everything up to date and gives the tables.
     #[inline(never)]
     pub(crate) fn finish(mut self, end: Time) -> record::Tables {
-        let (fabric, mut observer) = self.observed();
-        fabric.advance(end, &mut observer);
-        self.recorder.tables.links = self.fabric.rows(end, self.plan);
-        self.recorder.tables.stations = self.fabric.station_rows(end, self.plan);
-        self.recorder.finish(self.plan, self.drawn, &self.flows)
+        self.fabric.advance(end, &mut self.hosts);
+        self.hosts.recorder.tables.links = self.fabric.rows(end, self.plan);
+        self.hosts.recorder.tables.stations = self.fabric.station_rows(end, self.plan);
+        self.hosts.recorder.finish(self.plan, self.drawn, &self.hosts.flows)
     }
 }
 

@@ -23,15 +23,15 @@ impl World<'_> {
         self.fabric.prefetch(wire, PACKET_AHEAD);
         self.fabric.prefetch_passage(wire, PASSAGE_AHEAD);
         if let Some(packet) = self.fabric.ahead(wire, FLOW_AHEAD) {
-            self.flows[packet.flow as usize].prefetch_lines(0..1);
+            self.hosts.flows[packet.flow as usize].prefetch_lines(0..1);
             match packet.body() {
-                Body::Ack(slot) => self.acks.prefetch(slot),
+                Body::Ack(slot) => self.hosts.acks.prefetch(slot),
                 Body::Data(_) => self.delayed_ack_timers.prefetch(packet.flow),
             }
         }
         if let Some((packet, flow, ends)) = self.end_ahead(wire, END_AHEAD) {
             ends.prefetch(&packet.body());
-            self.recorder.flows[flow.meter as usize].prefetch_lines(match packet.body() {
+            self.hosts.recorder.flows[flow.meter as usize].prefetch_lines(match packet.body() {
                 Body::Ack(_) => 0..1,
                 Body::Data(_) => 1..2,
             });
@@ -39,13 +39,13 @@ impl World<'_> {
         if let Some((packet, flow, ends)) = self.end_ahead(wire, RING_AHEAD) {
             ends.prefetch_more(&packet.body());
             if let Body::Ack(_) = packet.body() {
-                self.recorder.flows[flow.meter as usize].prefetch_counted();
+                self.hosts.recorder.flows[flow.meter as usize].prefetch_counted();
             }
         }
         if let Some((packet, flow, ends)) = self.end_ahead(wire, HOLES_AHEAD) {
             ends.prefetch_holes(&packet.body());
             if let Body::Ack(_) = packet.body() {
-                self.recorder.flows[flow.meter as usize].prefetch_counts();
+                self.hosts.recorder.flows[flow.meter as usize].prefetch_counts();
             }
         }
     }
@@ -54,7 +54,7 @@ impl World<'_> {
     #[inline(always)]
     fn end_ahead(&self, wire: u32, others: usize) -> Option<(&Packet, &Lines<Flow>, &Ends)> {
         let packet = self.fabric.ahead(wire, others)?;
-        let flow = &self.flows[packet.flow as usize];
+        let flow = &self.hosts.flows[packet.flow as usize];
         Some((packet, flow, flow.ends.as_ref()?))
     }
 }

@@ -18,11 +18,11 @@ impl World<'_> {
             Some(Planned::Look(index)) => self.look_before_request(now, index),
             Some(Planned::LookAtAgent(index)) => self.look_at_agent(now, index),
             Some(Planned::Remind(index)) => self.remind(now, index),
-            Some(Planned::Start(index)) if now < self.flows[index as usize].stop => self.start(now, index),
+            Some(Planned::Start(index)) if now < self.hosts.flows[index as usize].stop => self.start(now, index),
             Some(Planned::Stop(index)) => {
-                let flow: &mut Flow = &mut self.flows[index as usize];
+                let flow: &mut Flow = &mut self.hosts.flows[index as usize];
                 if std::mem::take(&mut flow.running) && flow.completed.is_none() {
-                    self.recorder.event(now, EventKind::Stop, index, None, None, None);
+                    self.hosts.recorder.event(now, EventKind::Stop, index, None, None, None);
                 }
             }
             Some(Planned::Change(index, number)) => self.change(now, index, number),
@@ -33,7 +33,7 @@ impl World<'_> {
     /// Parameters of the controller of flow `index` change.
     fn change(&mut self, now: Time, index: u32, number: u32) {
         let change = &self.plan.flows[self.drawn[index as usize].of].changes[number as usize];
-        let flow: &mut Flow = &mut self.flows[index as usize];
+        let flow: &mut Flow = &mut self.hosts.flows[index as usize];
         let Some(ends) = flow.ends.as_mut().filter(|_| flow.running) else { return };
         match ends.set_parameters(now, &change.parameters) {
             Ok(()) => self.send(now, index),
@@ -44,25 +44,25 @@ impl World<'_> {
     /// Flow `index` starts.
     fn start(&mut self, now: Time, index: u32) {
         let i = index as usize;
-        if self.flows[i].ends.is_none() {
+        if self.hosts.flows[i].ends.is_none() {
             match self.ends(&self.drawn[i]) {
-                Ok(ends) => self.flows[i].ends = Some(ends),
+                Ok(ends) => self.hosts.flows[i].ends = Some(ends),
                 Err(failure) => return self.failure = Some(failure),
             }
-            self.flows[i].meter = self.recorder.meter();
+            self.hosts.flows[i].meter = self.hosts.recorder.meter();
         }
         let granted = self.grant(now, index);
-        let flow: &mut Flow = &mut self.flows[i];
+        let flow: &mut Flow = &mut self.hosts.flows[i];
         flow.running = true;
         flow.start = now;
-        if let Some(capture) = &mut self.capture {
+        if let Some(capture) = &mut self.hosts.capture {
             capture.starts(now, index);
         }
         if let Some(ends) = &mut flow.ends {
             ends.start(now, self.plan.flows[self.drawn[i].of].base_rtt, granted);
         }
         self.active.push(index);
-        self.recorder.event(now, EventKind::Start, index, None, None, None);
+        self.hosts.recorder.event(now, EventKind::Start, index, None, None, None);
         self.send(now, index);
     }
 
@@ -70,10 +70,10 @@ impl World<'_> {
     /// as a copy of a segment, finds nobody.
     #[inline(never)]
     pub(super) fn retire(&mut self, index: u32) {
-        let flow: &mut Flow = &mut self.flows[index as usize];
+        let flow: &mut Flow = &mut self.hosts.flows[index as usize];
         if flow.ends.as_ref().is_some_and(|ends| ends.in_flight() == 0 && ends.sender_deadline().is_none()) {
             flow.running = false;
-            self.recorder.retire(self.plan, index, &self.drawn[index as usize], flow);
+            self.hosts.recorder.retire(self.plan, index, &self.drawn[index as usize], flow);
             flow.ends = None;
             self.look_at(index, Time::NEVER);
             self.delayed_ack_timers.clear(index);
@@ -82,33 +82,31 @@ impl World<'_> {
 
     #[inline(never)]
     fn begin_measuring(&mut self, now: Time) {
-        let (fabric, mut observer) = self.observed();
-        fabric.advance(now, &mut observer);
-        fabric.restart(now);
-        self.recorder.restart(now, self.plan, self.drawn, &self.flows);
+        self.fabric.advance(now, &mut self.hosts);
+        self.fabric.restart(now);
+        self.hosts.recorder.restart(now, self.plan, self.drawn, &self.hosts.flows);
     }
 
     #[inline(never)]
     pub(super) fn sample(&mut self, now: Time) {
         if self.samples.take(LINKS, now) {
-            let (fabric, mut observer) = self.observed();
-            fabric.advance(now, &mut observer);
-            fabric.sample(now, &mut observer.recorder.tables.link_series);
+            self.fabric.advance(now, &mut self.hosts);
+            self.fabric.sample(now, &mut self.hosts.recorder.tables.link_series);
         }
         let (series, probes) = (self.samples.take(SERIES, now), self.samples.take(PROBES, now));
         if !series && !probes {
             return;
         }
         // Put in order here: a million flows that start in any order would move each other a million times.
-        self.active.retain(|&index| self.flows[index as usize].sends());
+        self.active.retain(|&index| self.hosts.flows[index as usize].sends());
         self.active.sort_unstable();
         for &index in &self.active {
-            let flow = &self.flows[index as usize];
+            let flow = &self.hosts.flows[index as usize];
             if series {
-                self.recorder.sample_flow(now, index, flow);
+                self.hosts.recorder.sample_flow(now, index, flow);
             }
             if probes {
-                self.recorder.sample_probes(now, index, flow);
+                self.hosts.recorder.sample_probes(now, index, flow);
             }
         }
     }

@@ -55,8 +55,7 @@ impl World<'_> {
     fn sent_by_links(&mut self, now: Time, index: u32) -> Vec<u64> {
         let plan = self.plan;
         let hops = &plan.flows[self.drawn[index as usize].of].forward;
-        let (fabric, mut observer) = self.observed();
-        fabric.advance(now, &mut observer);
-        hops.iter().filter_map(|hop| hop.link).map(|link| fabric.departed_bytes(now, link)).collect()
+        self.fabric.advance(now, &mut self.hosts);
+        hops.iter().filter_map(|hop| hop.link).map(|link| self.fabric.departed_bytes(now, link)).collect()
     }
 }

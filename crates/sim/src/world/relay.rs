@@ -80,7 +80,7 @@ impl World<'_> {
     /// The proxies hold nothing yet.
     pub(super) fn open_proxies(&mut self) {
         for proxy in &self.proxies.all {
-            if let Some(Ends::Tcp { sender, receiver }) = &mut self.flows[proxy.taken as usize].ends {
+            if let Some(Ends::Tcp { sender, receiver }) = &mut self.hosts.flows[proxy.taken as usize].ends {
                 receiver.open_to(proxy.segments);
                 // As its handshake says.
                 sender.note_receive_window(receiver.window());
@@ -93,9 +93,9 @@ impl World<'_> {
     pub(super) fn send_on(&mut self, now: Time, taken: u32) {
         let Some(proxy) = self.proxies.after[taken as usize].map(|index| &self.proxies.all[index]) else { return };
         let sent = proxy.sent;
-        let Some(ends) = &self.flows[taken as usize].ends else { return };
+        let Some(ends) = &self.hosts.flows[taken as usize].ends else { return };
         let delivered = ends.delivered_segments();
-        let onward = &mut self.flows[sent as usize];
+        let onward = &mut self.hosts.flows[sent as usize];
         if let Some(Ends::Tcp { sender, .. }) = &mut onward.ends {
             sender.note_written(delivered);
         }
@@ -109,9 +109,9 @@ impl World<'_> {
     pub(super) fn make_room(&mut self, now: Time, sent: u32) {
         let Some(index) = self.proxies.before[sent as usize] else { return };
         let proxy = &mut self.proxies.all[index];
-        let Some(Ends::Tcp { sender, .. }) = &self.flows[sent as usize].ends else { return };
+        let Some(Ends::Tcp { sender, .. }) = &self.hosts.flows[sent as usize].ends else { return };
         let edge = sender.acknowledged() + proxy.segments;
-        let Some(Ends::Tcp { receiver, .. }) = &mut self.flows[proxy.taken as usize].ends else { return };
+        let Some(Ends::Tcp { receiver, .. }) = &mut self.hosts.flows[proxy.taken as usize].ends else { return };
         let was_closed = receiver.is_closed();
         receiver.open_to(edge);
         if !was_closed || receiver.is_closed() {
@@ -135,7 +135,7 @@ impl World<'_> {
             return self.plan_reminder(index as usize, at);
         }
         proxy.remind_at = Time::NEVER;
-        let taken = &mut self.flows[proxy.taken as usize];
+        let taken = &mut self.hosts.flows[proxy.taken as usize];
         let waits = taken.sends() && proxy.reminders > 0;
         let Some(Ends::Tcp { receiver, .. }) = taken.ends.as_mut().filter(|_| waits) else { return };
         if receiver.delivered_segments() > proxy.arrived || receiver.is_closed() {
@@ -156,8 +156,8 @@ impl World<'_> {
 
     /// The ACK of `taken` that is due leaves the proxy.
     fn tell_window(&mut self, now: Time, taken: u32) {
-        let Some(ends) = &mut self.flows[taken as usize].ends else { return };
-        if let Some(ack) = ends.on_receiver_timeout(now, &mut self.acks) {
+        let Some(ends) = &mut self.hosts.flows[taken as usize].ends else { return };
+        if let Some(ack) = ends.on_receiver_timeout(now, &mut self.hosts.acks) {
             self.acknowledge(now, taken, ack);
         }
     }

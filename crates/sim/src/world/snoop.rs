@@ -74,7 +74,7 @@ impl World<'_> {
                 self.forward(now, packet);
             }
             Body::Ack(slot) => {
-                let ack = self.acks.get(slot);
+                let ack = self.hosts.acks.get(slot);
                 let verdict = agent.snoop.on_ack(now, ack.cumulative, ack.duplicate.is_some());
                 self.follow(now, packet, slot, verdict);
             }
@@ -87,14 +87,14 @@ impl World<'_> {
         match verdict {
             Verdict::Forward => self.forward(now, ack),
             Verdict::ForwardWithoutSack => {
-                self.acks.clear_sack(slot);
+                self.hosts.acks.clear_sack(slot);
                 self.forward(now, ack);
             }
             Verdict::Discard => {
-                self.acks.take(slot);
+                self.hosts.acks.take(slot);
             }
             Verdict::Retransmit(packet) => {
-                self.acks.take(slot);
+                self.hosts.acks.take(slot);
                 self.forward(now, packet);
             }
         }

@@ -1,4 +1,4 @@
-//! What the world makes of what happens to packets at links: events, counts of flows, the capture.
+//! What is outside the network: the flows, their acknowledgements, and what is written down of both. Links report to it.
 
 use engine::Tap;
 use network::Discard;
@@ -12,26 +12,26 @@ use crate::lines::Lines;
 use crate::packet::{Acks, Body, Packet};
 use crate::recorder::Recorder;
 
-/// The parts of the world that links report to.
-pub(crate) struct Observer<'a> {
-    pub(crate) flows: &'a [Lines<Flow>],
+/// The flows of a run with all that belongs to them. In one place, so that a link reports to it by one reference.
+pub(crate) struct Hosts<'a> {
+    pub(crate) flows: Vec<Lines<Flow>>,
+    pub(crate) acks: Acks,
+    pub(crate) recorder: Recorder,
+    pub(crate) capture: Option<Capture>,
     pub(crate) plan: &'a Plan,
-    pub(crate) recorder: &'a mut Recorder,
-    pub(crate) capture: &'a mut Option<Capture>,
-    pub(crate) acks: &'a mut Acks,
 }
 
-impl Tap<Packet> for Observer<'_> {
+impl Tap<Packet> for Hosts<'_> {
     #[inline]
     fn taken(&mut self, link: u32, packet: &Packet, at: Time, marked: bool) {
-        if let Some(capture) = self.capture {
-            capture.at_link(link, at, packet, self.acks, marked);
+        if let Some(capture) = &mut self.capture {
+            capture.at_link(link, at, packet, &self.acks, marked);
         }
     }
 
     fn discarded(&mut self, link: u32, packet: Packet, at: Time, why: Discard) {
-        if let Some(capture) = self.capture {
-            capture.at_discard(link, at, &packet, self.acks, why);
+        if let Some(capture) = &mut self.capture {
+            capture.at_discard(link, at, &packet, &self.acks, why);
         }
         match packet.body() {
             Body::Data(data) => {
