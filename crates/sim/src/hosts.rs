@@ -1,4 +1,4 @@
-//! What is outside the network: the flows, their acknowledgements, and what is written down of both. Links report to it.
+//! What is outside the network: the flows, their acknowledgements, and what is recorded of them. Links report to it.
 
 use engine::Tap;
 use network::Discard;

@@ -14,6 +14,7 @@ mod pages;
 mod recorder;
 mod run;
 mod samples;
+mod together;
 mod world;
 
 pub use run::{Factory, Simulator};

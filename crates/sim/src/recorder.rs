@@ -11,6 +11,7 @@ use crate::flow::Flow;
 use crate::lines::Lines;
 
 /// Everything a run records.
+#[derive(Clone)]
 pub(crate) struct Recorder {
     pub(crate) tables: Tables,
     /// Of the flows that have ends: [`Flow::meter`] is an index into it.

@@ -20,6 +20,7 @@ use crate::pages::Pages;
 use crate::recorder::{NO_METER, Recorder};
 use crate::samples::Samples;
 
+mod branch;
 mod expect;
 mod planned;
 mod quick_start;
@@ -179,14 +180,11 @@ impl<'a> World<'a> {
     #[inline(never)]
     fn do_otherwise(&mut self, end: Time) -> Option<Time> {
         let now = self.fabric.next().min(self.quiet_until);
-        if now >= end && self.samples.next != end {
+        if now >= end {
             return None;
         }
         self.events += 1;
-        if now == end {
-            // Rows are due at the very end; what happens at that instant is outside the run, recorded or not.
-            self.sample(now);
-        } else if now == self.timers.next() {
+        if now == self.timers.next() {
             self.expire_sender(now, self.timers.first_slot());
         } else if now == self.delayed_ack_timers.next() {
             self.expire_receiver(now);
@@ -402,6 +400,14 @@ impl<'a> World<'a> {
     /// The capture, if there is one.
     pub(crate) fn take_capture(&mut self) -> Option<Capture> {
         self.hosts.capture.take()
+    }
+
+    /// Takes the rows that are due at the very `end`. Whatever else happens at that instant is outside the run.
+    pub(crate) fn sample_at(&mut self, end: Time) {
+        if self.samples.next == end {
+            self.events += 1;
+            self.sample(end);
+        }
     }
 
     /// Ends the run at `end`: brings everything up to date and gives the tables.

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
 use crate::{
-    Ack, Context, Controller, Loss, Marks, ParameterError, Parameters, Probe, SegmentReport, Transmission, Wants,
+    Ack, Context, Controller, Duplicate, Loss, Marks, ParameterError, Parameters, Probe, SegmentReport, Transmission,
+    Wants,
 };
 
 /// One call of a controller.
@@ -108,6 +109,12 @@ impl Recorder {
         recording.segment_size = cx.segment_size;
         recording.initial_window = cx.initial_window;
         recording.events.push((cx.now, event));
+    }
+}
+
+impl Duplicate for Recorder {
+    fn duplicate(&self) -> Option<Box<dyn Controller>> {
+        None // two would write into one recording
     }
 }
 

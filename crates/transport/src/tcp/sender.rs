@@ -5,6 +5,7 @@
 
 mod acknowledge;
 mod congestion;
+mod duplicate;
 mod idle;
 #[cfg(test)]
 mod property;

@@ -39,6 +39,7 @@ struct Heard {
 }
 
 /// NewReno that may pace, and counts segments.
+#[derive(Clone)]
 struct Paced(NewReno, Option<Rate>, Arc<Mutex<Heard>>);
 
 impl Controller for Paced {
