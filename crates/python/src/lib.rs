@@ -25,6 +25,7 @@ mod sources;
 mod table;
 mod task;
 mod threads;
+mod together;
 
 /// What Python may ask of the engine. The documentation of its names is in `_engine.pyi`.
 #[pyo3::pymodule]
