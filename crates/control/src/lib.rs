@@ -186,6 +186,12 @@ pub trait Controller: Send + Duplicate {
         1
     }
 
+    /// [`window`](Controller::window), [`slow_start_threshold`](Controller::slow_start_threshold) and
+    /// [`pacing_rate`](Controller::pacing_rate) by one call: the transport reads them after every event.
+    fn decisions(&self) -> (f64, f64, Option<Rate>) {
+        (self.window(), self.slow_start_threshold(), self.pacing_rate())
+    }
+
     /// The codepoint of new segments where ECN is in use: [`Ecn::Ect1`] for a controller that answers marks as L4S
     /// asks for (RFC 9331). Read once.
     fn ecn_codepoint(&self) -> Ecn {

@@ -72,6 +72,9 @@ impl Value for u32 {
 /// Units of real numbers: halves of segments, nanoseconds of milliseconds and of seconds.
 const PER_ONE: [f64; 3] = [2.0, 1e6, 1e9];
 
+/// In place of a count where there is none: none is as large.
+const NONE: u64 = u64::MAX;
+
 /// Up to here every whole number is a double.
 const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0;
 
@@ -169,22 +172,25 @@ impl Block {
 impl Codes {
     /// `values` as counts of `unit`; `None` if they are too far apart, or more than one of them is none.
     fn of<V: Value>(values: &[V], unit: u8) -> Option<Self> {
-        let (mut lowest, mut highest, mut other) = (u64::MAX, 0, None);
+        let (mut lowest, mut highest, mut other) = (NONE, 0, None);
+        let mut counts = Vec::with_capacity(values.len());
         for value in values {
-            match value.count(unit) {
+            let count = value.count(unit);
+            match count {
                 Some(count) => (lowest, highest) = (lowest.min(count), highest.max(count)),
                 None if other.is_some_and(|other| other != value.bits()) => return None,
                 None => other = Some(value.bits()),
             }
+            counts.push(count.unwrap_or(NONE));
         }
         let range = highest.checked_sub(lowest)?;
         let other = other.unwrap_or(0);
         let differences = if range < u64::from(u8::MAX) {
-            Differences::Bytes(differences(values, unit, lowest, u8::MAX))
+            Differences::Bytes(differences(&counts, lowest, u8::MAX))
         } else if range < u64::from(u16::MAX) {
-            Differences::Halves(differences(values, unit, lowest, u16::MAX))
+            Differences::Halves(differences(&counts, lowest, u16::MAX))
         } else if range < u64::from(u32::MAX) {
-            Differences::Words(differences(values, unit, lowest, u32::MAX))
+            Differences::Words(differences(&counts, lowest, u32::MAX))
         } else {
             return None;
         };
@@ -203,10 +209,10 @@ impl Codes {
     }
 }
 
-/// How far each of `values` is above `lowest`, and `none` where it is no count of `unit`.
-fn differences<V: Value, C: Copy + TryFrom<u64>>(values: &[V], unit: u8, lowest: u64, none: C) -> Box<[C]> {
-    let code = |value: &V| value.count(unit).and_then(|count| C::try_from(count - lowest).ok()).unwrap_or(none);
-    values.iter().map(code).collect()
+/// How far each of `counts` is above `lowest`, and `none` for [`NONE`].
+fn differences<C: Copy + TryFrom<u64>>(counts: &[u64], lowest: u64, none: C) -> Box<[C]> {
+    let code = |&count: &u64| if count == NONE { none } else { C::try_from(count - lowest).unwrap_or(none) };
+    counts.iter().map(code).collect()
 }
 
 #[cfg(test)]

@@ -181,13 +181,13 @@ impl Recovery {
 
     /// The cumulative point advanced by an ACK that counts `credit` segments, which lets the flight grow towards
     /// `window`.
-    pub(super) fn on_progress(&mut self, credit: u32, window: impl FnOnce() -> f64) {
+    pub(super) fn on_progress(&mut self, credit: impl FnOnce() -> u32, window: f64) {
         if let Beginning::Timeout { answered } = &mut self.beginning {
             *answered = true;
         }
         if let Some(ramp) = self.ramp {
-            let ramp = ramp + credit;
-            self.ramp = (f64::from(ramp) < window()).then_some(ramp);
+            let ramp = ramp + credit();
+            self.ramp = (f64::from(ramp) < window).then_some(ramp);
         }
     }
 

@@ -261,14 +261,13 @@ impl Sender {
             random: &mut self.random,
         };
         event(self.controller.as_mut(), &mut cx);
-        let window = self.controller.window();
-        (self.exact_window, self.threshold) = (window, self.controller.slow_start_threshold());
+        let (window, threshold, rate) = self.controller.decisions();
+        (self.exact_window, self.threshold) = (window, threshold);
         self.train_is_ready = false;
         let before = std::mem::replace(&mut self.window, (window as u32).max(1));
         if self.window < before {
             self.usage.forget_largest();
         }
-        let rate = self.controller.pacing_rate();
         self.pacer.set_rate(rate);
         if rate.is_some() || self.wants.fractional_window || self.wants.timer {
             self.read_wishes(now, window, rate);

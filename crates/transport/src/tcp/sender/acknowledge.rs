@@ -451,8 +451,7 @@ impl Sender {
     /// point, and showed no loss.
     fn move_phase(&mut self, now: Time, signal: &Ack, entering: bool, progress: bool, journal: &mut dyn Journal) {
         if signal.newly_acknowledged > 0 {
-            let controller = &self.controller;
-            self.recovery.on_progress(signal.slow_start_credit() as u32, || controller.window());
+            self.recovery.on_progress(|| signal.slow_start_credit() as u32, self.exact_window);
         }
         if !self.recovery.is_open() && self.is_over() {
             self.complete_reduction(now, journal);
