@@ -149,8 +149,8 @@ impl Batch {
     fn progress(&self) -> f64 {
         let both = self.cancelling.0.tasks.iter().zip(&self.cancelling.0.finished);
         let (mut behind, mut all) = (0.0, 0.0);
-        for ((_, task), finished) in both {
-            let runs = task.runs() as f64;
+        for ((jobs, task), finished) in both {
+            let runs = jobs.len() as f64;
             behind += runs * if finished.load(Ordering::Relaxed) { 1.0 } else { task.progress() };
             all += runs;
         }

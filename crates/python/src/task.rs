@@ -17,10 +17,6 @@ pub(crate) type Answer = Result<Run, Failure>;
 
 /// One run that is asked for, or several that one thread does together.
 pub(crate) trait Task: Send + Sync {
-    /// How many runs it is.
-    fn runs(&self) -> usize {
-        1
-    }
     /// Does them, and gives what comes of each with its number, as it is known.
     fn run(&self, give: &mut dyn FnMut(usize, Answer));
     /// The share of its time that is behind.

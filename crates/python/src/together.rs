@@ -10,33 +10,31 @@ use crate::task::{Answer, EngineTask, Task};
 pub(crate) struct Together(pub(crate) Vec<EngineTask<Simulation>>);
 
 impl Task for Together {
-    fn runs(&self) -> usize {
-        self.0.len()
-    }
-
     fn run(&self, give: &mut dyn FnMut(usize, Answer)) {
-        let mut made = Vec::new();
+        let mut planned = Vec::new();
         for (number, task) in self.0.iter().enumerate() {
-            let ready = task.plan().and_then(|plan| {
-                let (engine, kept) = task.engine(&plan)?;
-                Ok((number, plan, engine, kept))
-            });
-            match ready {
-                Ok(ready) => made.push(ready),
+            match task.plan() {
+                Ok(plan) => planned.push((number, task, plan)),
                 Err(failure) => give(number, Err(failure)),
             }
         }
-        // What controllers from elsewhere do is kept apart.
-        if !made.iter().all(|(_, plan, ..)| has_registered(plan)) {
-            made.into_iter().for_each(|(number, plan, ..)| give(number, self.0[number].run_plan(&plan)));
+        // Controllers from elsewhere cannot be copied.
+        if !planned.iter().all(|(.., plan)| has_registered(plan)) {
+            planned.iter().for_each(|(number, task, plan)| give(*number, task.run_plan(plan)));
             return;
         }
-        let Some((.., simulator, _)) = made.first() else { return };
-        let jobs: Vec<_> =
-            made.iter().map(|(number, plan, ..)| (self.0[*number].job(plan), self.0[*number].watch())).collect();
+        let mut ready = Vec::new();
+        for (number, task, plan) in planned {
+            match task.engine(&plan) {
+                Ok((simulator, after)) => ready.push((number, task, plan, simulator, after)),
+                Err(failure) => give(number, Err(failure)),
+            }
+        }
+        let Some((.., simulator, _)) = ready.first() else { return };
+        let jobs: Vec<_> = ready.iter().map(|(_, task, plan, ..)| (task.job(plan), task.watch())).collect();
         simulator.run_together(&jobs, &mut |place, result| {
-            let (number, plan, _, kept) = &made[place];
-            give(*number, self.0[*number].answer(plan, kept, result));
+            let (number, task, plan, _, after) = &ready[place];
+            give(*number, task.answer(plan, after, result));
         });
     }
 
