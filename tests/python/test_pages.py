@@ -1,0 +1,121 @@
+"""Tables of the documentation: every marker becomes one, and every measurement is on a page."""
+
+import functools
+import json
+from pathlib import Path
+
+import pytest
+
+import pages
+from pages import measure, measurements
+from pages.measurements import MeasurementError
+from pages.tables import MAKERS
+
+DOCS = Path(__file__).parents[2] / "docs"
+MARKED = [page for page in sorted(DOCS.rglob("*.md")) if pages.MARKER.search(page.read_text())]
+
+
+@functools.cache
+def rendered(page):
+    return pages.render(page.read_text(), page.relative_to(DOCS).as_posix())
+
+
+@pytest.mark.parametrize("page", MARKED, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_every_marker_becomes_a_table(page):
+    text, used = rendered(page)
+    assert "<!-- table:" not in text
+    for measurement in used:
+        assert measurement.line() in text
+
+
+def test_every_measurement_is_on_a_page():
+    files = {
+        file.relative_to(pages.MEASUREMENTS).as_posix()
+        for file in pages.MEASUREMENTS.rglob("*")
+        if file.is_file()
+    }
+    assert files == {measurement.name for page in MARKED for measurement in rendered(page)[1]}
+
+
+@pytest.fixture
+def made(monkeypatch, tmp_path):
+    """A maker of one table from a measurement, which a test writes into the folder."""
+    monkeypatch.setattr(measurements, "MEASUREMENTS", tmp_path)
+
+    @pages.maker("made")
+    def made(file, cells="1"):
+        measured, loaded = pages.load(file)
+        return pages.Table(("a | b",), [[cells]] * len(loaded["result"]), [measured])
+
+    yield tmp_path
+    del MAKERS["made"]
+    measurements._text.cache_clear()
+
+
+HEAD = {"date": "2026-11-24", "commit": "773027bcc94e", "machine": "Linux 7.2", "command": "ackclock bench"}
+
+
+def test_a_table_is_followed_by_how_it_was_measured(made):
+    (made / "one.json").write_text(json.dumps(HEAD | {"result": [1, 2]}))
+    text, used = pages.render("Before.\n\n<!-- table: made one.json cells=2|3 -->\n\nAfter.\n")
+    assert text == (
+        "Before.\n\n| a \\| b |\n| --- |\n| 2\\|3 |\n| 2\\|3 |\n\n"
+        '<small markdown="span">Measured 2026-11-24, commit `773027b`, Linux 7.2: `ackclock bench`</small>\n'
+        "\n\nAfter.\n"
+    )
+    assert [one.name for one in used] == ["one.json"]
+
+
+@pytest.mark.parametrize(
+    ("marker", "sentence"),
+    [
+        ("unknown", "p.md:2: there is no table `unknown`; there are"),
+        ("made", "missing a required argument: 'file'"),
+        ("made one.json rows=2", "unexpected keyword argument 'rows'"),
+        ("made empty.json", "table `made empty.json` is empty"),
+        ("made none.json", "measurements/none.json: No such file"),
+        ("made headless.json", "measurements/headless.json: the head has no machine, command"),
+        ("made undated.json", "measurements/undated.json: date 'today' is no date"),
+        ("made uncommitted.json", "commit 'main' is no commit"),
+        ("made silent.json", "`machine` says nothing"),
+        ("parameters nosuch", "there is no controller `nosuch`"),
+    ],
+)
+def test_a_marker_that_cannot_become_a_table_is_refused(made, marker, sentence):
+    heads = {
+        "one": HEAD,
+        "empty": HEAD,
+        "headless": {"date": "2026-11-24", "commit": "773027bcc94e"},
+        "undated": HEAD | {"date": "today"},
+        "uncommitted": HEAD | {"commit": "main"},
+        "silent": HEAD | {"machine": " "},
+    }
+    for name, head in heads.items():
+        (made / f"{name}.json").write_text(json.dumps(head | {"result": []}))
+    with pytest.raises((pages.PageError, MeasurementError)) as refused:
+        pages.render(f"Text.\n<!-- table: {marker} -->\n", "p.md")
+    assert sentence in str(refused.value)
+
+
+def test_rows_of_a_csv_file_are_chosen_by_their_columns(made):
+    head = "".join(f"# {key}: {value}\n" for key, value in HEAD.items())
+    (made / "two.csv").write_text(f"{head}cc,loss,goodput\ncubic,0,9.6\nreno,0,9.5\nreno,1,3.1\n")
+    text, _ = pages.render("<!-- table: rows two.csv loss=0 -->\n")
+    assert text.startswith("| cc | goodput |\n| --- | --- |\n| cubic | 9.6 |\n| reno | 9.5 |\n")
+    with pytest.raises(pages.PageError, match="there is no column rtt"):
+        pages.render("<!-- table: rows two.csv rtt=1 -->\n")
+
+
+def test_the_parameters_of_a_controller_are_those_of_the_registry():
+    text, used = pages.render("<!-- table: parameters highspeed -->\n<!-- table: probes copa -->\n")
+    assert "| parameter | default | unit | allowed | meaning | source |" in text
+    assert "| probe | unit | meaning |" in text
+    assert used == []
+
+
+def test_a_command_is_measured_with_its_head(made, monkeypatch):
+    monkeypatch.setattr(measure, "MEASUREMENTS", made)
+    measure.write("deep/new.json", ["python3", "-c", "print([1])"])
+    measured, loaded = pages.load("deep/new.json")
+    assert measured.command == "python3 -c 'print([1])'"
+    assert loaded["result"] == [1]
