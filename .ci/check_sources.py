@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what formatters do not: how long lines, functions and files are, and the head of every file.
+"""Checks what formatters do not: how long lines, functions and files are, their heads, and their prose.
 
 `make lint` runs it over the files under version control. It prints one line for each fault, and ends with
 status 1 if there is any.
@@ -11,6 +11,8 @@ import ast
 import pathlib
 import subprocess
 import sys
+
+import prose
 
 LONGEST = {".rs": 120, ".c": 120, ".h": 120, ".py": 110, ".pyi": 110, ".md": 120}
 """The longest line of each kind of file, in characters."""
@@ -35,7 +37,8 @@ def too_long(path: str, text: str) -> list[str]:
     for number, line in enumerate(text.splitlines(), 1):
         if kind == ".md":
             in_code ^= line.lstrip().startswith("```")
-            if in_code or line.lstrip().startswith("|") or " " not in line[:most].strip():
+            no_prose = line.startswith(("    ", "<!--")) or line.lstrip().startswith("|")
+            if in_code or no_prose or " " not in line[:most].strip():
                 continue
         if len(line) > most and not line.lstrip().startswith(TABLES):
             faults.append(f"{path}:{number}: {len(line)} characters, at most {most} are allowed")
@@ -93,15 +96,20 @@ def faults(path: str, text: str) -> list[str]:
     return [fault for check in checks for fault in check(path, text)]
 
 
-def main() -> int:
-    """Prints the faults of all files under version control."""
+def texts() -> dict[str, str]:
+    """All files under version control that are checked, by path."""
     root = pathlib.Path(__file__).resolve().parent.parent
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True)
-    paths = [pathlib.PurePath(path) for path in listed.stdout.split("\0")]
-    # Pages of the documentation are left out: their lists and tables of links do not wrap.
-    paths = [path for path in paths if path.suffix in LONGEST and not path.is_relative_to("docs")]
-    present = [path for path in paths if (root / path).is_file()]
-    found = [fault for path in present for fault in faults(str(path), (root / path).read_text("utf-8"))]
+    paths = [path for path in listed.stdout.split("\0") if pathlib.PurePath(path).suffix in LONGEST]
+    present = [path for path in paths if (root / path).is_file() and not (root / path).is_symlink()]
+    return {path: (root / path).read_text("utf-8") for path in present}
+
+
+def main() -> int:
+    """Prints the faults of all files under version control."""
+    every, opened = texts(), prose.open_units()
+    found = [fault for path, text in every.items() if path not in opened for fault in faults(path, text)]
+    found += prose.faults(every)
     sys.stdout.writelines(f"{fault}\n" for fault in found)
     return 1 if found else 0
 

@@ -1,8 +1,8 @@
 """Tables of the documentation that programs write.
 
 A page holds a marker, ``<!-- table: NAME ARGUMENTS -->``, on a line of its own. The site is built with a
-table in its place: a maker of that name, in one of the modules of ``makers``, writes it from the program itself
-(the registry of controllers, a schema) or from a file in ``measurements/``.
+table in its place: a maker of that name, in one of the modules of ``makers``, writes it from the program
+itself (the registry of controllers, a schema) or from a file in ``measurements/``.
 """
 
 from pages.markers import MARKER, render

@@ -1,4 +1,4 @@
-"""What a maker gives, and the list of all makers."""
+"""The table that a maker gives, and the list of all makers."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pages.tables import PageError, Table, maker
 
 
 def _entry(name: str) -> dict[str, Any]:
-    """What the registry has of a controller."""
+    """The entry of a controller in the registry."""
     for entry in ackclock.controllers():
         if entry["name"] == name:
             return entry

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""Measures prose: pages each, and the comments of each crate and package as a whole.
+
+    .ci/prose.py             every unit with its measures, "open" where it need not pass yet
+    .ci/prose.py UNIT...     the faults of these units, open or not
+
+`make lint` asks for the faults of all units that `.ci/prose-open.txt` does not list.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import pathlib
+import re
+import sys
+import tokenize
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+OPEN = ROOT / ".ci/prose-open.txt"
+
+LONGEST_SENTENCE = 40
+"""Words of a sentence at most. A colon and a semicolon end one as well as a stop does."""
+
+NUMBERS_PER_HUNDRED_WORDS = 6.0
+"""At most, outside tables, code and citations."""
+
+WORKED_OUT = ("tests/python",)
+"""The units that may have more: tests work their numbers out by hand."""
+
+TURNED_SHARE = 0.03
+"""The share of sentences that may begin with a word of ``TURNED``; a single one always may."""
+
+TURNED = re.compile(r"(That|Whether|Of|What|Where)\b")
+"""The words that turn a sentence round: its subject comes after its verb."""
+
+CITATION = re.compile(
+    r"\b(RFCs?|[Ss]ections?|[Ff]igures?|[Tt]ables?|[Ee]quations?|[Cc]hapters?|[Aa]ppendix|[Pp]ages?"
+    r"|[Aa]lgorithm|[Vv]ersions?|Linux|FreeBSD|Python)(-\w+)* (?:\(?\d[\d.()a-z]*(?:, | and | to |-)?)+"
+    r"|\bdraft-[\w-]+|\b(?:19|20)\d\d(?:-\d\d-\d\d)?\b"
+)
+"""A place in a document, a version of a system, a year or a date."""
+
+NUMBER = re.compile(r"(?<![\w.])\d[\d.,]*")
+END_OF_SENTENCE = re.compile(r"(?<=[.!?:;])\s+")
+CODE = re.compile(r"``.+?``|`[^`]*`")
+LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+MARKDOWN_BULLET = re.compile(r"\s*(?:[-*+]|\d+\.)\s+")
+NOT_PROSE = ("|", "#", "![", "<", "--8<--", ":::", "===")
+"""How a line begins that is no prose: tables, headings, pictures, HTML, what is included."""
+
+RUST_COMMENT = re.compile(r"\s*(//[/!]?)(?!/)\s?(.*)$")
+C_COMMENT = re.compile(r"\s*(?://|/\*+|\*(?=[\s/]|$))\s?(.*?)\s*(?:\*/.*)?$")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence and where it begins."""
+
+    path: str
+    line: int
+    text: str
+
+    @property
+    def words(self) -> int:
+        """How many words it has."""
+        return len(self.text.split())
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers it has that cite nothing."""
+        return len(NUMBER.findall(CITATION.sub("", self.text)))
+
+    @property
+    def turned(self) -> bool:
+        """True if a word at its beginning turns it round."""
+        return TURNED.match(self.text) is not None
+
+
+Line = tuple[int, str]
+"""The number of a line and its text."""
+
+
+def blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    """Paragraphs and items of lists in Markdown, without code, tables and headings."""
+    block: list[Line] = []
+    fenced = False
+    after_blank = True
+    for number, line in lines:
+        stripped = line.strip()
+        fence = stripped.startswith("```")
+        fenced ^= fence
+        code = fence or fenced or (after_blank and line.startswith("    "))
+        if code or not stripped or stripped.startswith(NOT_PROSE) or MARKDOWN_BULLET.match(line):
+            if block:
+                yield block
+            block = []
+        # A line of indented code leaves the next one in the code.
+        after_blank = not stripped or (code and not fence and not fenced)
+        if stripped and not code and not stripped.startswith(NOT_PROSE):
+            block.append((number, MARKDOWN_BULLET.sub("", line, count=1)))
+    if block:
+        yield block
+
+
+def sentences(path: str, lines: Iterable[Line]) -> list[Sentence]:
+    """The sentences of Markdown; what has at most two words is none."""
+    found = []
+    for block in blocks(lines):
+        text = "\n".join(line.strip() for _, line in block)
+        # Lines stay apart until each sentence has its number.
+        text = CODE.sub(lambda code: "X" + "\n" * code[0].count("\n"), text)
+        text = LINK.sub(lambda link: link[1] + "\n" * (link[0].count("\n") - link[1].count("\n")), text)
+        begin = 0
+        for end in [*(match.end() for match in END_OF_SENTENCE.finditer(text)), len(text)]:
+            one = Sentence(path, block[text.count("\n", 0, begin)][0], " ".join(text[begin:end].split()))
+            if one.words > 2:
+                found.append(one)
+            begin = end
+    return found
+
+
+def commented(path: str, text: str) -> list[Line]:
+    """The lines of all comments and docstrings of a source file; the others are blank."""
+    lines = text.splitlines()
+    if path.endswith(".py"):
+        return _of_python(text, len(lines))
+    mark = RUST_COMMENT if path.endswith(".rs") else C_COMMENT
+    found, kind = [], None
+    for number, line in enumerate(lines, 1):
+        match = mark.match(line)
+        # A doc comment and a plain one below it are two paragraphs.
+        now = match[1] if match and match.lastindex == 2 else None
+        if now != kind:
+            found.append((number, ""))
+        kind = now
+        found.append((number, match[match.lastindex or 1] if match else ""))
+    return found
+
+
+def _of_python(text: str, count: int) -> list[Line]:
+    found = [""] * (count + 1)
+    for node in ast.walk(ast.parse(text)):
+        # Docstrings, also those below a name.
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            doc = ast.get_source_segment(text, node.value) or ""
+            for offset, line in enumerate(doc.splitlines()):
+                plain = line[node.col_offset :] if offset and not line[: node.col_offset].strip() else line
+                found[node.lineno + offset - 1] = plain.replace('"""', "").removeprefix("r")
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and not token.line[: token.start[1]].strip():
+            found[token.start[0] - 1] = token.string.lstrip("#:").removeprefix(" ")
+    return list(enumerate(found, 1))
+
+
+def unit(path: str) -> str | None:
+    """The page, crate or package that a file is measured with; nothing for what is no prose."""
+    parts = pathlib.PurePath(path).parts
+    if path.endswith(".md"):
+        return path
+    if not path.endswith((".rs", ".c", ".h", ".py")):
+        return None
+    if parts[0] == "crates":
+        return "/".join(parts[:2])
+    if parts[:2] == ("python", "ackclock"):
+        return "/".join(parts[: min(3, len(parts) - 1)])
+    return "/".join(parts[: min(2, len(parts) - 1)]) or None
+
+
+def units(texts: Mapping[str, str]) -> dict[str, list[Sentence]]:
+    """The sentences of each unit, of the texts of all files by path."""
+    found: dict[str, list[Sentence]] = {}
+    for path, text in texts.items():
+        if (of := unit(path)) is not None:
+            lines = list(enumerate(text.splitlines(), 1)) if path.endswith(".md") else commented(path, text)
+            found.setdefault(of, []).extend(sentences(path, lines))
+    return found
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The measures of a unit."""
+
+    sentences: list[Sentence]
+
+    @property
+    def words(self) -> int:
+        """All words."""
+        return sum(one.words for one in self.sentences)
+
+    @property
+    def numbers(self) -> float:
+        """Numbers per hundred words."""
+        return 100 * sum(one.numbers for one in self.sentences) / max(self.words, 1)
+
+    @property
+    def turned(self) -> list[Sentence]:
+        """The sentences that are turned round."""
+        return [one for one in self.sentences if one.turned]
+
+    @property
+    def long(self) -> list[Sentence]:
+        """The sentences that are too long."""
+        return [one for one in self.sentences if one.words > LONGEST_SENTENCE]
+
+    def faults(self, name: str) -> list[str]:
+        """A line for each fault."""
+        found = [
+            f"{one.path}:{one.line}: a sentence of {one.words} words: {one.text[:60]}" for one in self.long
+        ]
+        if self.numbers > NUMBERS_PER_HUNDRED_WORDS and name not in WORKED_OUT:
+            allowed = f"at most {NUMBERS_PER_HUNDRED_WORDS:g} are allowed"
+            found.append(f"{name}:1: {self.numbers:.1f} numbers per hundred words, {allowed}")
+        turned, all_of_them = self.turned, len(self.sentences)
+        if len(turned) > max(1, TURNED_SHARE * all_of_them):
+            share = f"{len(turned)} of {all_of_them} sentences begin with That, Whether, Of, What or Where"
+            found.append(f"{name}:1: {share}, at most {TURNED_SHARE:.0%} may: ")
+            found += [f"{one.path}:{one.line}: turned: {one.text[:60]}" for one in turned]
+        return found
+
+
+def open_units() -> set[str]:
+    """The units that need not pass yet."""
+    listed = OPEN.read_text("utf-8").splitlines() if OPEN.exists() else []
+    return {line for line in listed if line and not line.startswith("#")}
+
+
+def faults(texts: Mapping[str, str], asked: Iterable[str] = ()) -> list[str]:
+    """The faults of the units that are asked for, or of all that are not open."""
+    found = units(texts)
+    chosen = set(asked) or found.keys() - open_units()
+    return [fault for name in sorted(chosen) for fault in Measures(found.get(name, [])).faults(name)]
+
+
+def main() -> int:
+    """Prints measures, or faults."""
+    from check_sources import texts
+
+    if len(sys.argv) > 1:
+        found = faults(texts(), [name.rstrip("/") for name in sys.argv[1:]])
+        sys.stdout.writelines(f"{fault}\n" for fault in found)
+        return 1 if found else 0
+    opened = open_units()
+    lines = [f"{'unit':40} {'words':>6} {'numbers':>7} {'turned':>6} {'long':>5}"]
+    for name, of in sorted(units(texts()).items()):
+        one = Measures(of)
+        share = len(one.turned) / max(len(of), 1)
+        mark = "open" if name in opened else ""
+        lines.append(f"{name:40} {one.words:6} {one.numbers:7.1f} {share:6.1%} {len(one.long):5} {mark}")
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in lines)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
