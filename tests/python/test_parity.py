@@ -54,7 +54,6 @@ def test_an_interrupted_grid_goes_on_where_it_stopped(capsys, tmp_path, kernel):
         "index.html",
         "live",
         "parity.json",
-        "parity.md",
         "settings.json",
         "window-0.png",
         "window-1.png",
@@ -103,7 +102,7 @@ def test_two_at_once_in_one_folder_are_refused(capsys, tmp_path, force):
         assert "another ackclock is at work in it" in refused(capsys, "parity", *small, *force)
     finally:
         os.close(descriptor)
-    assert (tmp_path / "out" / "parity.md").exists()
+    assert (tmp_path / "out" / "index.html").exists()
 
 
 @pytest.mark.usefixtures("kernel")
@@ -389,7 +388,7 @@ def test_only_names_situations(capsys, tmp_path):
     assert [cell["situation"] for cell in document["cells"]] == ["first-loss", "last-loss"]
     # One simulator stands in for both engines, so nothing differs.
     assert (document["near"], document["valid"]) == (2, 2)
-    assert "2 of 2 cells are near." in (tmp_path / "out" / "parity.md").read_text()
+    assert "2 of 2 cells are near." in (tmp_path / "out" / "index.html").read_text()
     assert "--only bursting: there is no such situation; there are greedy, bu" in refused(
         capsys, "parity", "--only", "bursting"
     )

@@ -1,4 +1,4 @@
-"""The report of a comparison: tables, windows over time, the page, and Markdown for documentation."""
+"""The report of a comparison: tables, windows over time, and the page."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import itertools
 import json
 import math
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock import _engine, metrics, report
+from ackclock import _engine, metrics
 from ackclock.parity.comparison import (
     NEAR_POINTS,
     NEAR_SHARE,
@@ -24,7 +23,7 @@ from ackclock.parity.comparison import (
     Spread,
 )
 from ackclock.parity.situations import START_JITTER
-from ackclock.report import Page, host, number, write_json, write_whole
+from ackclock.report import Page, host, number, write_json
 from ackclock.scenario import display_name
 
 if TYPE_CHECKING:
@@ -202,8 +201,6 @@ def write(done: Sequence[Comparison], runs: int, folder: Path, finished: bool) -
     page.details("versions and host", json.dumps(host(), indent=2))
     page.write(folder / "index.html")
     write_json(folder / "parity.json", document(done))
-    if finished:
-        write_whole(folder / "parity.md", markdown(done))
 
 
 def trajectories(of_path: Sequence[Comparison]) -> Figure:
@@ -236,20 +233,6 @@ def trajectories(of_path: Sequence[Comparison]) -> Figure:
 
 def _first(of_path: Sequence[Comparison], cc: str) -> int:
     return next(index for index, comparison in enumerate(of_path) if comparison.cell.cc == cc)
-
-
-def markdown(done: Sequence[Comparison]) -> str:
-    """The comparison as Markdown: what ran, the summary, and a table for each path."""
-    kernel, today = done[0].live[0].engine["kernel"], datetime.now(UTC).date().isoformat()
-    parts = [
-        f"ackclock {_engine.version()}, Linux {kernel}, {today}. {tally(done)} {legend(done)}\n",
-        report.markdown(summary_headings(done), summary(done)),
-    ]
-    if far := far_rows(done):
-        parts += ["### What is far\n", report.markdown(FAR_HEADINGS, far)]
-    for path, of_path in by_path(done):
-        parts += [f"### {path}\n", report.markdown(HEADINGS, rows(of_path))]
-    return "\n".join(parts)
 
 
 def by_path(done: Sequence[Comparison]) -> Iterator[tuple[str, list[Comparison]]]:
