@@ -129,31 +129,6 @@ def test_a_batch_hands_out_every_run_and_the_same_seed_gives_the_same_tables() -
     assert engine["events"] > engine["data_packets"]
 
 
-LATE = """
-duration = "8s"
-path = { rate = "10mbit", rtt = "40ms", queue = "30p", loss = "0.2%" }
-flows = [{ cc = "cubic" }, { cc = "newreno" }]
-"""
-
-
-def late(start: str, *more: tuple[str, str]) -> tuple[str, int]:
-    return resolved(("flows.1.start", start), *more, text=LATE), 1
-
-
-def test_runs_that_begin_alike_give_what_each_gives_alone() -> None:
-    jobs = [late("2s"), late("6s"), late("4s", ("path.rtt", "50ms")), late("4s"), late("0s")]
-    batch = _engine.Batch(jobs, threads=1)
-    runs = delivered(batch)
-    assert sorted(runs) == [0, 1, 2, 3, 4]
-    assert batch.progress() == 1.0
-    counts = "events", "data_packets"
-    for index, job in enumerate(jobs):
-        alone = delivered(_engine.Batch([job]))[0]
-        assert [runs[index].engine[count] for count in counts] == [alone.engine[count] for count in counts]
-        for name in ("flows", "links", "flow_series", "link_series", "probes", "events"):
-            assert pa.table(runs[index].table(name)).equals(pa.table(alone.table(name))), name
-
-
 def test_a_cancelled_batch_ends_soon_and_keeps_what_was_done() -> None:
     short = resolved(("duration", "1s"))
     long = resolved(*ENDLESS)

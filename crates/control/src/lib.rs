@@ -11,7 +11,6 @@
 //! way.
 
 pub mod controllers;
-mod duplicate;
 mod entry;
 mod intern;
 mod nearest;
@@ -28,7 +27,6 @@ pub mod variants;
 
 pub use controllers::coupled::Subflows;
 pub use controllers::*;
-pub use duplicate::Duplicate;
 pub use entry::{Entry, Quantity};
 pub use intern::intern;
 pub use nearest::nearest;
@@ -70,7 +68,7 @@ pub struct Context<'a> {
 /// [`on_loss`]: Controller::on_loss
 /// [`on_ecn`]: Controller::on_ecn
 /// [`on_timeout`]: Controller::on_timeout
-pub trait Controller: Send + Duplicate {
+pub trait Controller: Send {
     /// What this controller asks for beyond the events that every controller gets.
     fn wants(&self) -> Wants {
         Wants::default()

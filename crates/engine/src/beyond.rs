@@ -46,7 +46,7 @@ pub trait Tap<P> {
 }
 
 /// What lies behind the links.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Beyond<P> {
     /// Of each link.
     pub(crate) sides: Vec<Side>,
@@ -57,7 +57,7 @@ pub(crate) struct Beyond<P> {
 }
 
 /// What belongs to a link.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Side {
     pub(crate) meter: LinkMeter,
     /// What the link could have sent, and that of it which was before the measured interval.

@@ -58,19 +58,6 @@ impl<P: Routed> Fabric<P> {
         Self { links, media, beyond: Beyond { sides, wires, routes, pending } }
     }
 
-    /// A network that goes on from the state of this one, and apart from it; `None` if it has wireless media, or queues
-    /// that are not first in, first out.
-    pub fn duplicate(&self) -> Option<Self>
-    where
-        P: Clone,
-    {
-        if !self.media.is_empty() {
-            return None;
-        }
-        let links = self.links.iter().map(Link::duplicate).collect::<Option<_>>()?;
-        Some(Self { links, media: Vec::new(), beyond: self.beyond.clone() })
-    }
-
     /// The first step of data and of ACKs of the plan's flow `flow`.
     pub fn first_steps(&self, flow: usize) -> (u32, u32) {
         self.beyond.routes.starts[flow]

@@ -22,7 +22,7 @@ pub(crate) struct Step {
 pub(crate) const NO_LINK: u32 = u32::MAX;
 
 /// What the routes of a plan make of it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Routes {
     /// All steps; those of one route follow each other.
     pub(crate) steps: Vec<Step>,

@@ -61,17 +61,6 @@ impl<P: Packet> Link<P> {
         Self { queue: Queue::managed(discipline, queue.clone()), ..Self::new(settings, losses, queue) }
     }
 
-    /// A link that goes on from the state of this one, and apart from it; `None` if its queue is not first in, first
-    /// out.
-    pub fn duplicate(&self) -> Option<Self>
-    where
-        P: Clone,
-    {
-        let Self { ref losses, ref queue, settings, ref server, free_at, in_service } = *self;
-        let (losses, queue, server) = (losses.clone(), queue.duplicate()?, server.clone());
-        Some(Self { losses, queue, settings, server, free_at, in_service })
-    }
-
     /// Offers a packet at `now`, after advancing to `now`: a packet that leaves at that instant frees its place first.
     ///
     /// Loss strikes first, then the limit of the queue is tested, then its discipline takes the packet, marks it by

@@ -16,24 +16,21 @@ use crate::failure::Failure;
 use crate::language::Planned;
 use crate::run::Run;
 use crate::simulation::{CustomControllers, Simulation};
-use crate::task::{Answer, EngineTask, Task};
+use crate::task::{EngineTask, Task};
 use crate::threads::PythonThreads;
-use crate::together::Together;
 
 /// How long a call waits before it looks for signals such as Ctrl-C.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What the threads share.
 struct Work {
-    /// Each with the indices of the jobs that its runs are.
-    tasks: Vec<(Vec<usize>, Box<dyn Task>)>,
+    tasks: Vec<Box<dyn Task>>,
     finished: Vec<AtomicBool>,
     /// The first task that no thread has taken.
     next: AtomicUsize,
 }
 
-/// What comes of a job, by its index.
-type Numbered = (usize, Answer);
+type Answer = (usize, Result<Run, Failure>);
 
 /// Runs that are being executed.
 #[pyclass(frozen, module = "ackclock._engine")]
@@ -45,9 +42,9 @@ pub(crate) struct Batch {
 }
 
 struct Inbox {
-    receiver: Receiver<Numbered>,
+    receiver: Receiver<Answer>,
     /// Taken from the receiver, not yet handed out.
-    waiting: VecDeque<Numbered>,
+    waiting: VecDeque<Answer>,
 }
 
 #[pymethods]
@@ -76,29 +73,13 @@ impl Batch {
         let custom = Arc::new(custom);
         // Repetitions of one scenario share its plan: no run reads its text or its traces again.
         let mut plans: HashMap<String, Arc<Planned>> = HashMap::new();
-        let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-        // A capture is of one run.
-        let most = if pcap.iter().all(Option::is_none) { jobs.len().div_ceil(threads) } else { 1 };
-        let groups = scenario::begin_alike(&jobs, most);
-        let mut tasks: Vec<_> = jobs
-            .into_iter()
-            .zip(pcap)
-            .map(|((resolved, seed), pcap)| {
-                let planned =
-                    plans.entry(resolved).or_insert_with_key(|text| Arc::new(Planned::new(text.clone(), false)));
-                let maker = Simulation { pcap, point, custom: custom.clone() };
-                Some(EngineTask::new(planned.clone(), seed, maker))
-            })
-            .collect();
-        let task = |group: Vec<usize>| {
-            let mut members: Vec<_> = group.iter().filter_map(|&index| tasks[index].take()).collect();
-            let task: Box<dyn Task> = match members.pop() {
-                Some(only) if members.is_empty() => Box::new(only),
-                last => Box::new(Together(members.into_iter().chain(last).collect())),
-            };
-            (group, task)
+        let task = |((resolved, seed), pcap): ((String, u64), _)| {
+            let planned = plans.entry(resolved).or_insert_with_key(|text| Arc::new(Planned::new(text.clone(), false)));
+            let maker = Simulation { pcap, point, custom: custom.clone() };
+            Box::new(EngineTask::new(planned.clone(), seed, maker)) as Box<dyn Task>
         };
-        let batch = Self::start(groups.into_iter().map(task).collect(), threads)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let batch = Self::start(jobs.into_iter().zip(pcap).map(task).collect(), threads.unwrap_or(cores))?;
         Ok(Self { threads: running, ..batch })
     }
 
@@ -148,13 +129,8 @@ impl Batch {
     /// The share of the time of all runs that is behind.
     fn progress(&self) -> f64 {
         let both = self.cancelling.0.tasks.iter().zip(&self.cancelling.0.finished);
-        let (mut behind, mut all) = (0.0, 0.0);
-        for ((jobs, task), finished) in both {
-            let runs = jobs.len() as f64;
-            behind += runs * if finished.load(Ordering::Relaxed) { 1.0 } else { task.progress() };
-            all += runs;
-        }
-        if all > 0.0 { behind / all } else { 0.0 }
+        let share = both.map(|(task, finished)| if finished.load(Ordering::Relaxed) { 1.0 } else { task.progress() });
+        share.sum::<f64>() / self.cancelling.0.tasks.len().max(1) as f64
     }
 
     /// Stops every run; those that have not finished are not handed out.
@@ -165,8 +141,8 @@ impl Batch {
 }
 
 impl Batch {
-    /// Starts `tasks`, each with the indices of its jobs, on at most so many threads.
-    pub(crate) fn start(tasks: Vec<(Vec<usize>, Box<dyn Task>)>, threads: usize) -> PyResult<Self> {
+    /// Starts `tasks` on at most so many threads.
+    pub(crate) fn start(tasks: Vec<Box<dyn Task>>, threads: usize) -> PyResult<Self> {
         let finished = tasks.iter().map(|_| AtomicBool::new(false)).collect();
         let work = Arc::new(Work { tasks, finished, next: AtomicUsize::new(0) });
         let (sender, receiver) = channel();
@@ -178,7 +154,7 @@ impl Batch {
         Ok(Self { cancelling: Cancelling(work), inbox, threads: Arc::default() })
     }
 
-    fn receive(&self, wait: Duration) -> Result<Numbered, RecvTimeoutError> {
+    fn receive(&self, wait: Duration) -> Result<Answer, RecvTimeoutError> {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         match inbox.waiting.pop_front() {
             Some(answer) => Ok(answer),
@@ -199,28 +175,18 @@ impl Drop for Cancelling {
 impl Work {
     fn cancel(&self) {
         self.next.store(self.tasks.len(), Ordering::Relaxed);
-        self.tasks.iter().for_each(|(_, task)| task.stop());
+        self.tasks.iter().for_each(|task| task.stop());
     }
 
     /// Takes one task after the other until there is none left.
-    fn execute(&self, sender: &Sender<Numbered>) {
+    fn execute(&self, sender: &Sender<Answer>) {
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some((jobs, task)) = self.tasks.get(index) else { return };
-            let mut left = jobs.clone();
-            let mut wanted = true;
-            let mut give = |number: usize, answer| {
-                left.retain(|job| *job != jobs[number]);
-                wanted &= sender.send((jobs[number], answer)).is_ok();
-            };
-            let panicked = catch_unwind(AssertUnwindSafe(|| task.run(&mut give))).err();
+            let Some(task) = self.tasks.get(index) else { return };
+            let answer = catch_unwind(AssertUnwindSafe(|| task.run()))
+                .unwrap_or_else(|panic| Err(Failure::Fault(panic_message(&*panic))));
             self.finished[index].store(true, Ordering::Relaxed);
-            if let Some(panic) = panicked {
-                for job in left {
-                    wanted &= sender.send((job, Err(Failure::Fault(panic_message(&*panic))))).is_ok();
-                }
-            }
-            if !wanted {
+            if sender.send((index, answer)).is_err() {
                 return;
             }
         }

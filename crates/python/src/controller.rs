@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use control::{Controller, Duplicate, Parameters, Probe, Wants};
+use control::{Controller, Parameters, Probe, Wants};
 use engine::Watch;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -254,12 +254,6 @@ impl Method {
 
 /// No argument beside the context.
 const NONE: Option<Loss> = None;
-
-impl Duplicate for PythonController {
-    fn duplicate(&self) -> Option<Box<dyn Controller>> {
-        None // its state is in Python
-    }
-}
 
 impl Controller for PythonController {
     fn on_start(&mut self, cx: &mut control::Context<'_>) {

@@ -25,7 +25,6 @@ mod sources;
 mod table;
 mod task;
 mod threads;
-mod together;
 
 /// What Python may ask of the engine. The documentation of its names is in `_engine.pyi`.
 #[pyo3::pymodule]

@@ -40,7 +40,7 @@ pub(crate) fn live_run(
 ) -> PyResult<Batch> {
     let capture = capture(pcap, pcap_at)?;
     let run = EngineTask::new(plan.0.clone(), seed, LiveRun { gso_max_segs, capture });
-    Batch::start(vec![(vec![0], Box::new(run))], 1)
+    Batch::start(vec![Box::new(run)], 1)
 }
 
 /// Refuses a resolved scenario that cannot run live on this machine, before anything is run or written.

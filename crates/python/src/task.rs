@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{Cost, Engine, Job, Outcome, Watch};
+use engine::{Cost, Engine, Job, Watch};
 use scenario::Plan;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,13 +12,10 @@ use crate::failure::Failure;
 use crate::language::Planned;
 use crate::run::Run;
 
-/// What comes of a run.
-pub(crate) type Answer = Result<Run, Failure>;
-
-/// One run that is asked for, or several that one thread does together.
+/// One run that is asked for.
 pub(crate) trait Task: Send + Sync {
-    /// Does them, and gives what comes of each with its number, as it is known.
-    fn run(&self, give: &mut dyn FnMut(usize, Answer));
+    /// Runs it to its end.
+    fn run(&self) -> Result<Run, Failure>;
     /// The share of its time that is behind.
     fn progress(&self) -> f64;
     /// Lets [`Task::run`] end soon.
@@ -69,55 +66,19 @@ impl<M: Maker> Task for EngineTask<M> {
         }
     }
 
-    fn run(&self, give: &mut dyn FnMut(usize, Answer)) {
-        give(0, self.plan().and_then(|plan| self.run_plan(&plan)));
-    }
-}
-
-impl<M: Maker> EngineTask<M> {
-    /// Its plan. It can be asked for once.
-    pub(crate) fn plan(&self) -> Result<Arc<Plan>, Failure> {
+    fn run(&self) -> Result<Run, Failure> {
         let planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner).take();
         let planned = planned.ok_or_else(|| Failure::Fault("a task runs only once".to_owned()))?;
         let plan = planned.get().map_err(Failure::Scenario)?;
+        drop(planned);
+        let (engine, kept) = self.maker.make(&plan, &self.watch)?;
         self.duration_nanos.store(plan.duration.as_nanos(), Ordering::Relaxed);
-        Ok(plan)
-    }
-
-    /// Runs `plan`, which is its own.
-    pub(crate) fn run_plan(&self, plan: &Arc<Plan>) -> Answer {
-        let (engine, kept) = self.engine(plan)?;
-        let result = engine.run(&self.job(plan), &self.watch);
-        self.answer(plan, &kept, result)
-    }
-
-    /// The engine for `plan`, which is its own, and what is needed again when the run is over.
-    pub(crate) fn engine(&self, plan: &Plan) -> Result<(M::Engine, M::Kept), Failure> {
-        self.maker.make(plan, &self.watch)
-    }
-
-    /// What to run, where its plan is `plan`.
-    pub(crate) fn job(&self, plan: &Arc<Plan>) -> Job {
-        Job { plan: plan.clone(), seed: self.seed }
-    }
-
-    /// By which its run is watched and stopped.
-    pub(crate) fn watch(&self) -> &Watch {
-        &self.watch
-    }
-
-    /// What to say of the run of `plan`.
-    pub(crate) fn answer(
-        &self,
-        plan: &Plan,
-        kept: &M::Kept,
-        result: Result<Outcome<<M::Engine as Engine>::Notes>, engine::Failure>,
-    ) -> Answer {
+        let result = engine.run(&Job { plan: plan.clone(), seed: self.seed }, &self.watch);
         let (outcome, failure) = match result {
             Ok(outcome) => (Some(outcome), None),
             Err(failure) => (None, Some(failure)),
         };
-        match (self.maker.fail(plan, kept, failure), outcome) {
+        match (self.maker.fail(&plan, &kept, failure), outcome) {
             (None, Some(outcome)) => {
                 Ok(Run::new(outcome.tables, engine_of(M::Engine::KIND, outcome.cost, &outcome.notes)?))
             }

@@ -17,7 +17,6 @@
 //! # Ok::<(), scenario::Error>(())
 //! ```
 
-mod alike;
 mod document;
 mod draw;
 mod error;
@@ -42,7 +41,6 @@ mod way;
 mod wireless;
 mod wlan;
 
-pub use alike::begin_alike;
 pub use document::{Document, from_json, from_path, from_toml};
 pub use draw::{DrawnFlow, Page};
 pub use error::Error;

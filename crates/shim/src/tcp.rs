@@ -31,7 +31,7 @@
 
 use std::sync::Arc;
 
-use control::{Ack, Context, Controller, Duplicate, Loss, Marks, Probe, Reports, Wants};
+use control::{Ack, Context, Controller, Loss, Marks, Probe, Reports, Wants};
 use units::{Rate, Span, Time};
 
 use crate::connection::{AckSample, ECHO, Event, INFINITE, RateSample, State};
@@ -218,12 +218,6 @@ impl Kernel {
 
 fn microseconds(span: Span) -> u32 {
     u32::try_from(span.as_nanos() / 1000).unwrap_or(u32::MAX)
-}
-
-impl Duplicate for Kernel {
-    fn duplicate(&self) -> Option<Box<dyn Controller>> {
-        None // its state is in a library
-    }
 }
 
 impl Controller for Kernel {

@@ -45,13 +45,6 @@ impl Agenda {
         Some(what)
     }
 
-    /// Whatever was to happen before `at` is done.
-    pub(crate) fn forget_before(&mut self, at: Time) {
-        while self.next < at {
-            self.pop();
-        }
-    }
-
     /// `what` is to happen at `at`.
     pub(crate) fn add(&mut self, at: Time, what: Planned) {
         let place = self.planned.partition_point(|later| *later > (at, what));

@@ -71,15 +71,6 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// A flow that goes on from the state of this one, and apart from it; `None` if its ends cannot be copied.
-    pub(crate) fn duplicate(&self) -> Option<Self> {
-        let ends = match &self.ends {
-            Some(ends) => Some(ends.duplicate()?),
-            None => None,
-        };
-        Some(Self { ends, ..*self })
-    }
-
     /// Whether it has started, and neither stopped nor come to its end.
     pub(crate) fn sends(&self) -> bool {
         self.running && self.completed.is_none()
@@ -132,13 +123,6 @@ impl Ends {
                 Self::Datagram { source: Box::new(source), sink: DatagramSink::default(), echo }
             }
         }
-    }
-
-    /// Ends that go on from the state of these; `None` but for those of TCP, and if the controller cannot be copied.
-    fn duplicate(&self) -> Option<Self> {
-        let Self::Tcp { sender, receiver } = self else { return None };
-        let sender = Box::new(Lines::new(sender.duplicate()?));
-        Some(Self::Tcp { sender, receiver: receiver.clone() })
     }
 
     /// The flow starts, with the rate that routers `granted`, if it asked for one.

@@ -14,7 +14,6 @@ mod pages;
 mod recorder;
 mod run;
 mod samples;
-mod together;
 mod world;
 
 pub use run::{Factory, Simulator};

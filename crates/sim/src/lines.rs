@@ -8,7 +8,7 @@ use prefetch_index::prefetch_index;
 const WORDS: usize = 8;
 
 /// A value that begins with a cache line.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Lines<T> {
     /// Takes no room, and says where the value is.

@@ -17,7 +17,7 @@ pub(crate) enum Body {
 pub(crate) struct AckSlot(u32);
 
 /// The acknowledgements under way.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Acks {
     slots: Vec<Lines<Acknowledgement>>,
     free: Vec<u32>,

@@ -11,7 +11,6 @@ use crate::flow::Flow;
 use crate::lines::Lines;
 
 /// Everything a run records.
-#[derive(Clone)]
 pub(crate) struct Recorder {
     pub(crate) tables: Tables,
     /// Of the flows that have ends: [`Flow::meter`] is an index into it.

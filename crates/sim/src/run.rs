@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use control::{Controller, ControllerRef, Parameters};
 use engine::{CaptureTo, Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
-use scenario::{Plan, PlannedFlow};
+use scenario::PlannedFlow;
 use units::Time;
 
 use crate::capture::Capture;
@@ -33,51 +33,34 @@ impl Engine for Simulator {
     type Notes = ();
 
     fn run(self, job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
-        let begin = read(self.stopwatch);
+        let read = |stopwatch: &Option<Stopwatch>| stopwatch.map_or([0.0; 2], |clocks| clocks.read());
+        let begin = read(&self.stopwatch);
         let plan = job.plan.as_ref();
         let drawn = plan.draw(job.seed).map_err(Failure::Scenario)?;
         let make = |flow: &PlannedFlow| controller(self.controllers.as_ref(), flow);
         let capture = self.capture.map(|to| Capture::new(to, plan, &drawn)).transpose()?;
-        let world = World::new(plan, job.seed, &drawn, &make, capture)?;
-        let cost_so_far = || {
-            let [cpu_s, wall_s] = read(self.stopwatch);
-            [cpu_s - begin[0], wall_s - begin[1]]
-        };
-        complete(world, plan, watch, cost_so_far)
+        let mut world = World::new(plan, job.seed, &drawn, &make, capture)?;
+        let end = Time::ZERO + plan.duration;
+        let interrupted = run_to(end, &mut world, watch);
+        if !interrupted {
+            world.sample_at(end);
+        }
+        if let Some(capture) = world.take_capture() {
+            capture.finish(end).map_err(Failure::Capture)?;
+        }
+        if let Some(failure) = world.failure.take() {
+            return Err(failure);
+        }
+        if interrupted {
+            return Err(Failure::Interrupted);
+        }
+        watch.elapsed_nanos.store(end.as_nanos(), Ordering::Relaxed);
+        let (events, data_packets) = (world.events, world.data_packets());
+        let tables = world.finish(end);
+        let [cpu_s, wall_s] = read(&self.stopwatch);
+        let cost = Cost { events, data_packets, cpu_s: cpu_s - begin[0], wall_s: wall_s - begin[1] };
+        Ok(Outcome { tables, cost, notes: () })
     }
-}
-
-/// What the clocks show; 0 where there are none.
-pub(crate) fn read(stopwatch: Option<Stopwatch>) -> [f64; 2] {
-    stopwatch.map_or([0.0; 2], |clocks| clocks.read())
-}
-
-/// Runs `world` to the end of `plan`: what comes of it, at the cost that is known then.
-pub(crate) fn complete(
-    mut world: World<'_>,
-    plan: &Plan,
-    watch: &Watch,
-    cost: impl FnOnce() -> [f64; 2],
-) -> Result<Outcome, Failure> {
-    let end = Time::ZERO + plan.duration;
-    let interrupted = run_to(end, &mut world, watch);
-    if !interrupted {
-        world.sample_at(end);
-    }
-    if let Some(capture) = world.take_capture() {
-        capture.finish(end).map_err(Failure::Capture)?;
-    }
-    if let Some(failure) = world.failure.take() {
-        return Err(failure);
-    }
-    if interrupted {
-        return Err(Failure::Interrupted);
-    }
-    watch.elapsed_nanos.store(end.as_nanos(), Ordering::Relaxed);
-    let (events, data_packets) = (world.events, world.data_packets());
-    let tables = world.finish(end);
-    let [cpu_s, wall_s] = cost();
-    Ok(Outcome { tables, cost: Cost { events, data_packets, cpu_s, wall_s }, notes: () })
 }
 
 /// Runs `world` to `end`, or until it is stopped or fails: whether that happened.
@@ -85,7 +68,7 @@ pub(crate) fn complete(
 /// Never inlined: addressed from the stack pointer and by reference in turn, the world would make the processor guess
 /// wrong which store a load depends on.
 #[inline(never)]
-pub(crate) fn run_to(end: Time, world: &mut World<'_>, watch: &Watch) -> bool {
+fn run_to(end: Time, world: &mut World<'_>, watch: &Watch) -> bool {
     while let Some(now) = world.step(end) {
         if world.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) {
             watch.elapsed_nanos.store(now.as_nanos(), Ordering::Relaxed);
@@ -98,7 +81,7 @@ pub(crate) fn run_to(end: Time, world: &mut World<'_>, watch: &Watch) -> bool {
 }
 
 /// The controller of `flow`.
-pub(crate) fn controller(factory: Option<&Factory>, flow: &PlannedFlow) -> Result<Box<dyn Controller>, Failure> {
+fn controller(factory: Option<&Factory>, flow: &PlannedFlow) -> Result<Box<dyn Controller>, Failure> {
     match factory.and_then(|make| make(&flow.cc, &flow.parameters)) {
         Some(controller) => Ok(controller),
         None => control::registry::build(&flow.cc.spelling(), &flow.parameters)

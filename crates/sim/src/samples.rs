@@ -4,7 +4,6 @@ use scenario::{Plan, Sampling};
 use units::{Span, Time};
 
 /// Rows that are due at multiples of a span.
-#[derive(Clone)]
 pub(crate) struct Samples {
     spans: [Option<Span>; 3],
     due: [Time; 3],

@@ -20,7 +20,6 @@ use crate::pages::Pages;
 use crate::recorder::{NO_METER, Recorder};
 use crate::samples::Samples;
 
-mod branch;
 mod expect;
 mod planned;
 mod quick_start;

@@ -103,7 +103,6 @@ fn a_capture_that_cannot_be_written_is_one_sentence() {
 }
 
 /// A window that never changes.
-#[derive(Clone)]
 struct Fixed(f64);
 
 impl Controller for Fixed {

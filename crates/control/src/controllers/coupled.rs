@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, parameters};
 use crate::range::from;
-use crate::{Ack, Context, Controller, Duplicate, Loss, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about coupled Reno.
 pub const ENTRY: Entry = Entry {
@@ -78,15 +78,6 @@ impl Subflows {
         self.0.iter().map(move |[window, rtt]| (read(window), read(rtt))).filter(|(window, _)| *window > 0.0)
     }
 
-    /// The same knowledge apart from this one; `None` if several have it, who could not follow.
-    fn duplicate(&self) -> Option<Self> {
-        if Arc::strong_count(&self.0) > 1 {
-            return None;
-        }
-        let copy = |value: &AtomicU64| AtomicU64::new(value.load(Ordering::Relaxed));
-        Some(Self(self.0.iter().map(|[window, rtt]| [copy(window), copy(rtt)]).collect()))
-    }
-
     fn set(&self, index: usize, window: f64, rtt: f64) {
         if let Some([of_window, of_rtt]) = self.0.get(index) {
             of_window.store(window.to_bits(), Ordering::Relaxed);
@@ -96,7 +87,7 @@ impl Subflows {
 }
 
 /// The controller of one subflow.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Coupled {
     settings: Settings,
     reno: Reno,
@@ -105,14 +96,6 @@ pub struct Coupled {
     rtt: f64,
     subflows: Subflows,
     index: usize,
-}
-
-impl Duplicate for Coupled {
-    fn duplicate(&self) -> Option<Box<dyn Controller>> {
-        let Self { settings, reno, undo, rtt, ref subflows, index } = *self;
-        let subflows = subflows.duplicate()?;
-        Some(Box::new(Self { settings, reno, undo, rtt, subflows, index }))
-    }
 }
 
 impl Coupled {
@@ -267,7 +250,7 @@ mod tests {
         let mut world = World::new();
         for (coupling, left) in [(Coupling::Fully, [10.0, 1.0]), (Coupling::Uncoupled, [15.0, 5.0])] {
             for (index, left) in left.into_iter().enumerate() {
-                let one = &mut pair(coupling)[index];
+                let mut one = pair(coupling)[index].clone();
                 one.on_loss(&mut world.context(), &loss());
                 assert_eq!(one.window(), left, "{coupling:?}");
             }
@@ -285,16 +268,6 @@ mod tests {
             one.on_loss(&mut world.context(), &loss());
             assert!((one.window() - 10.5).abs() < 1e-12, "{coupling:?}: {}", one.window());
         }
-    }
-
-    #[test]
-    fn one_alone_can_be_copied_and_several_cannot() {
-        let mut one = Coupled::new(Settings::default());
-        let copy = one.duplicate().expect("nobody else knows of it");
-        one.on_timeout(&mut World::new().context(), &loss());
-        one.publish();
-        assert_eq!(probed(copy.as_ref(), "total_window"), copy.window());
-        assert!(pair(Coupling::Fully)[0].duplicate().is_none());
     }
 
     #[test]

@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
 use crate::{
-    Ack, Context, Controller, Duplicate, Loss, Marks, ParameterError, Parameters, Probe, SegmentReport, Transmission,
-    Wants,
+    Ack, Context, Controller, Loss, Marks, ParameterError, Parameters, Probe, SegmentReport, Transmission, Wants,
 };
 
 /// One call of a controller.
@@ -109,12 +108,6 @@ impl Recorder {
         recording.segment_size = cx.segment_size;
         recording.initial_window = cx.initial_window;
         recording.events.push((cx.now, event));
-    }
-}
-
-impl Duplicate for Recorder {
-    fn duplicate(&self) -> Option<Box<dyn Controller>> {
-        None // two would write into one recording
     }
 }
 

@@ -10,7 +10,7 @@ use units::Time;
 use crate::ahead::prefetch_place;
 
 /// Packets in the order of their arrival, each with the time of it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Fifo<P> {
     waiting: VecDeque<(P, Time)>,
 }

@@ -212,15 +212,6 @@ impl<P: Packet> Queue<P> {
         Self { fifo: Fifo::new(), managed, count: Count::default() }
     }
 
-    /// A queue that goes on from the state of this one; `None` if it has a discipline of its own.
-    pub(crate) fn duplicate(&self) -> Option<Self>
-    where
-        P: Clone,
-    {
-        let Self { fifo, managed: None, count } = self else { return None };
-        Some(Self { fifo: fifo.clone(), managed: None, count: *count })
-    }
-
     /// Whether packets may be dropped when their turn comes.
     #[inline]
     pub(crate) const fn is_managed(&self) -> bool {

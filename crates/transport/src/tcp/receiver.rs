@@ -43,7 +43,6 @@ impl MarkCounter {
 }
 
 /// The receiver of one connection.
-#[derive(Clone)]
 pub struct Receiver {
     /// The next segment in order (RCV.NXT).
     next: u64,

@@ -5,7 +5,6 @@
 
 mod acknowledge;
 mod congestion;
-mod duplicate;
 mod idle;
 #[cfg(test)]
 mod property;

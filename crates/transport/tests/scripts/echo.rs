@@ -195,7 +195,6 @@ fn a_controller_that_governs_marks_hears_of_them_with_acks_alone() {
 
 #[test]
 fn the_controller_chooses_the_codepoint_of_new_segments() {
-    #[derive(Clone)]
     struct Scalable(control::newreno::NewReno);
     impl Controller for Scalable {
         fn ecn_codepoint(&self) -> Ecn {

@@ -6,7 +6,6 @@ use transport::{EcnMode, Event, Options, Phase, real_1992};
 use crate::harness::{Notice, SenderScript, ack};
 
 /// Slow start below half the window of the last loss, which begins again at one segment.
-#[derive(Clone)]
 struct Tahoe(Reno);
 
 impl Controller for Tahoe {

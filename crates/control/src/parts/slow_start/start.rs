@@ -9,7 +9,7 @@ use super::rapid_start::{Landing, RapidStart};
 use super::search::Search;
 use super::{Method, Settings, Step, limited};
 use crate::{
-    Ack, Context, Controller, Duplicate, Loss, Marks, ParameterError, Parameters, Probe, Reno, SegmentReport, Subflows,
+    Ack, Context, Controller, Loss, Marks, ParameterError, Parameters, Probe, Reno, SegmentReport, Subflows,
     Transmission, Wants,
 };
 
@@ -154,14 +154,6 @@ impl Start {
 
     fn retreats(&self) -> bool {
         self.landing.is_some() || matches!(&self.method, Finder::CarefulResume(resume) if resume.retreats())
-    }
-}
-
-impl Duplicate for Start {
-    fn duplicate(&self) -> Option<Box<dyn Controller>> {
-        let Self { ref inner, ref method, settings, landing, initial_window, segment, initial_rate } = *self;
-        let (inner, method) = (inner.duplicate()?, method.clone());
-        Some(Box::new(Self { settings, inner, method, landing, initial_window, segment, initial_rate }))
     }
 }
 

@@ -18,7 +18,7 @@ const MOST_COMPRESSED: u32 = 44;
 const EXPECTED_BLOCKS: usize = 2;
 
 /// What a receiver knows of segments out of order.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Holes {
     early: Ranges,
     /// A number in each of the ranges to report, most recent first (RFC 2018, section 4).

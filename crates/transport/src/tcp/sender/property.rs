@@ -39,7 +39,6 @@ struct Heard {
 }
 
 /// NewReno that may pace, and counts segments.
-#[derive(Clone)]
 struct Paced(NewReno, Option<Rate>, Arc<Mutex<Heard>>);
 
 impl Controller for Paced {

@@ -41,7 +41,6 @@ pub(super) struct Shared {
 }
 
 /// A controller whose window the script sets: it never grows, halves on loss and mark, is 1 after a timeout.
-#[derive(Clone)]
 pub(super) struct ProbeController(pub(super) Arc<Mutex<Shared>>);
 
 impl ProbeController {
