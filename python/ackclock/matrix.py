@@ -26,7 +26,7 @@ from ackclock.sweeps.plan import Plan
 from ackclock.sweeps.run import of_document
 
 if TYPE_CHECKING:
-    from ackclock.cli.contenders import Contender
+    from ackclock.contenders import Contender
 
 START_JITTER = "1s"
 """Flows start within this, as the seed draws: started together, all repetitions would be the same."""

@@ -6,8 +6,8 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from ackclock.cli.contenders import contenders
 from ackclock.cli.matrix import READ, _tables
+from ackclock.contenders import contenders
 from ackclock.matrix import Matrix, Row, Setting, every_pair, harm_of_less, harm_of_more, matrix, plan
 from ackclock.plots.matrix import draw_matrix
 from ackclock.plots.style import on_colour

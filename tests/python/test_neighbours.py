@@ -10,7 +10,7 @@ import pytest
 
 import ackclock
 from ackclock import repetitions
-from ackclock.cli.contenders import contenders
+from ackclock.contenders import contenders
 from ackclock.matrix import Setting, matrix, plan
 from ackclock.sweeps import executors
 from ackclock.sweeps.run import execute, finish

@@ -10,10 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-INVALID = 3
-"""Exit status of a command whose live run went past its error budget."""
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, SIGTERM or SIGHUP."""
+from ackclock.cli.status import INTERRUPTED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -27,7 +27,6 @@ from typer.core import TyperCommand, TyperGroup
 from ackclock import _engine
 from ackclock._engine import MachineError, ScenarioError
 from ackclock.cli import (
-    INTERRUPTED,
     bench,
     compare,
     completing,
@@ -50,7 +49,8 @@ from ackclock.cli import (
     slow_start,
     sweep,
 )
-from ackclock.cli.contenders import place_in
+from ackclock.cli.status import INTERRUPTED
+from ackclock.contenders import place_in
 from ackclock.errors import InputError
 
 BAD_INPUT = 2

@@ -10,8 +10,8 @@ import typer
 
 from ackclock import _engine
 from ackclock.cli import completing, output
-from ackclock.cli.contenders import Contender, contenders
 from ackclock.cli.home import Home, check_no_home
+from ackclock.contenders import Contender, contenders
 from ackclock.engines import Engine
 from ackclock.engines.live import Live, check_built_in
 from ackclock.engines.simulator import Simulator

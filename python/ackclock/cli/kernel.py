@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ackclock import _engine
-from ackclock.cli import completing, contenders, output
+from ackclock import _engine, contenders
+from ackclock.cli import completing, output
 from ackclock.engines.live import check_built_in
 
 app = typer.Typer(

@@ -15,10 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock import _engine, repetitions
-from ackclock.cli import INTERRUPTED, INVALID, output
-from ackclock.cli.contenders import contenders
+from ackclock.cli import output
 from ackclock.cli.output import notes
+from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.cli.sweep import growing_folder, run_plan
+from ackclock.contenders import contenders
 from ackclock.engines.live import Live, check_built_in
 from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError

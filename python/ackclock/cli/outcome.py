@@ -14,9 +14,9 @@ import typer
 from rich.table import Table
 
 from ackclock import repetitions, summary
-from ackclock.cli import INTERRUPTED, INVALID
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import Report, file_name, notes, print_json, run_all, same_repetitions, show
+from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.engines import Engine
 from ackclock.report import Page, calls, host, new_folder, notebook, number, write_json
 from ackclock.report.charts import as_json

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from ackclock.cli import INVALID, completing, output
+from ackclock.cli import completing, output
+from ackclock.cli.status import INVALID
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:

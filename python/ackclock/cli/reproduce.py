@@ -11,9 +11,10 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ackclock import repetitions
-from ackclock.cli import INTERRUPTED, completing, output
+from ackclock.cli import completing, output
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
+from ackclock.cli.status import INTERRUPTED
 from ackclock.engines import Engine
 from ackclock.engines.live import Live, check_built_in
 from ackclock.engines.simulator import Simulator

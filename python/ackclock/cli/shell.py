@@ -15,8 +15,9 @@ from typing import Annotated, Any
 import typer
 
 from ackclock import _engine, summary
-from ackclock.cli import INVALID, output
+from ackclock.cli import output
 from ackclock.cli.output import notes
+from ackclock.cli.status import INVALID
 from ackclock.engines.live import check_built_in
 from ackclock.errors import InputError
 from ackclock.result import Run

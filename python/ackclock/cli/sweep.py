@@ -17,10 +17,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock import _engine, repetitions
-from ackclock.cli import INTERRUPTED, completing, output
-from ackclock.cli.contenders import Contender, contenders
+from ackclock.cli import completing, output
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
+from ackclock.cli.status import INTERRUPTED
+from ackclock.contenders import Contender, contenders
 from ackclock.engines.live import Live, check_built_in
 from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
