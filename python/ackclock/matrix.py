@@ -20,6 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ackclock.figure import HeatMap
 from ackclock.sweeps import Sweep
 from ackclock.sweeps.axes import Design
 from ackclock.sweeps.plan import Plan
@@ -43,6 +44,11 @@ class Quantity(NamedTuple):
     factor: float
     """From the number in the row to that in tables."""
     digits: int
+    colours: str
+    """The colour map of its figure. Red is bad for the flow: a small share, or harm."""
+    low: float | None = None
+    high: float | None = None
+    """The values at the ends of the colour map; by default those of the grid."""
 
     @property
     def words(self) -> str:
@@ -51,10 +57,10 @@ class Quantity(NamedTuple):
 
 
 QUANTITIES: Mapping[str, Quantity] = {
-    "share": Quantity("share of the goodput", "%", 100.0, 0),
-    "rtt_mean_ms": Quantity("mean RTT", "ms", 1.0, 0),
-    "harm_goodput": Quantity("harm to its goodput", "", 1.0, 2),
-    "harm_rtt": Quantity("harm to its RTT", "", 1.0, 2),
+    "share": Quantity("share of the goodput", "%", 100.0, 0, "RdBu", 0.0, 100.0),
+    "rtt_mean_ms": Quantity("mean RTT", "ms", 1.0, 0, "cividis"),
+    "harm_goodput": Quantity("harm to its goodput", "", 1.0, 2, "RdBu_r", -1.0, 1.0),
+    "harm_rtt": Quantity("harm to its RTT", "", 1.0, 2, "RdBu_r", -1.0, 1.0),
 }
 """What tables and the figure show of a flow (its row) beside another (its column)."""
 
@@ -166,6 +172,21 @@ class Matrix:
             return "-"
         text = f"{value * QUANTITIES[quantity].factor:.{QUANTITIES[quantity].digits}f}"
         return text.removeprefix("-") if float(text) == 0.0 else text
+
+    def heat_maps(self) -> list[HeatMap]:
+        """A heat map for each of ``QUANTITIES``: a row for the flow, a column for the other."""
+        return [self._heat_map(name, quantity) for name, quantity in QUANTITIES.items()]
+
+    def _heat_map(self, name: str, quantity: Quantity) -> HeatMap:
+        import numpy as np
+
+        medians = [[self.median(name, one, other) for other in self.names] for one in self.names]
+        known = [[math.nan if v is None else v * quantity.factor for v in row] for row in medians]
+        texts = [[self.shown(name, one, other) for other in self.names] for one in self.names]
+        ends = quantity.low, quantity.high
+        return HeatMap(
+            quantity.words, self.names, self.names, np.array(known), texts, quantity.colours, *ends
+        )
 
     def write(self, folder: Path) -> None:
         """Writes the rows as ``matrix.parquet`` and ``matrix.csv``."""

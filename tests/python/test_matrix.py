@@ -86,7 +86,7 @@ def test_shares_of_a_run_add_up_and_harm_is_against_the_run_alone_of_its_seed(fo
 
 
 def test_the_figure_has_a_map_for_each_quantity(found):
-    figure = draw_matrix(found)
+    figure = draw_matrix(found.heat_maps())
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert [one for one in titles if one] == [
         "share of the goodput (%)",

@@ -7,13 +7,12 @@ import pytest
 from matplotlib.colors import to_hex
 
 import ackclock
-import ackclock.plots.overview
 import vision
 from ackclock import plots
-from ackclock.plots import Axis, Panel, Series
+from ackclock.figure import Axis, Panel, Plane, Series, Ticks
+from ackclock.overview import Overview, log_floor, over_time, overview
+from ackclock.plots.overview import stack
 from ackclock.plots.style import DASHES, dash_of, looks
-from ackclock.report import overview
-from ackclock.report.overview import Band
 from handmade import handmade
 
 RUNS = {"first": [handmade()], "second": [handmade(), handmade()]}
@@ -130,13 +129,14 @@ def test_colours_with_the_same_dashes_are_apart_for_readers_without_a_kind_of_co
 
 
 def test_a_logarithmic_axis_ends_a_thousandth_below_the_largest_value():
-    def panel(*values, log=True):
-        curves = [Band("one", "cdg", np.array(values))]
-        return overview.Panel("queue", "queue (ms)", np.arange(float(len(values))), curves, log=log)
+    def curve(*values):
+        return Series("one", "cdg", np.arange(float(len(values))), np.array(values))
 
-    assert panel(0.0, 4.0, 100.0).floor == 4.0
-    assert panel(0.0, 0.01, 500.0, np.nan).floor == 0.5
-    assert panel(0.0, 4.0, log=False).floor is None
+    assert log_floor([curve(0.0, 4.0, 100.0)]) == 4.0
+    assert log_floor([curve(0.0, 0.01, 500.0, np.nan)]) == 0.5
+    apart = over_time("queue", "queue (ms)", [curve(0.0, 4.0, 4.0), curve(50.0, 50.0, 50.0)])
+    assert (apart.y.scale, apart.y.low) == ("log", 4.0)
+    assert over_time("queue", "queue (ms)", [curve(0.0, 4.0)]).y == Axis("queue (ms)", low=0.0)
 
 
 def test_curves_of_several_flows_have_the_dashes_of_their_controllers():
@@ -175,17 +175,17 @@ def test_a_curve_that_is_no_controllers_is_grey_where_it_is_the_only_one():
 def test_the_plane_of_one_scenario_tells_its_flows_apart():
     path = ackclock.Path("10mbit", rtt="40ms", queue="1bdp")
     runs = list(ackclock.simulate(path, ["cdg", "newreno"], duration="5s", repeat=2))
-    shown = overview.overview({"both": runs})
-    assert [(name, cc, len(x)) for name, cc, x, _ in shown.plane.points] == [
+    shown = overview({"both": runs})
+    assert [(one.label, one.cc, len(one.x)) for one in shown.plane.points] == [
         ("cdg-0", "cdg", 2),
         ("newreno-1", "newreno", 2),
     ]
     (samples,) = shown.distributions
     assert [(band.label, band.cc) for band in samples.curves] == [("cdg-0", "cdg"), ("newreno-1", "newreno")]
     goodputs = [run.flows["goodput_bps"][1].as_py() / 1e6 for run in runs]
-    assert shown.plane.points[1][3].tolist() == goodputs
-    beside = overview.overview({"one": runs[:1], "other": runs[1:]})
-    assert [(name, cc, len(x)) for name, cc, x, _ in beside.plane.points] == [
+    assert shown.plane.points[1].y.tolist() == goodputs
+    beside = overview({"one": runs[:1], "other": runs[1:]})
+    assert [(one.label, one.cc, len(one.x)) for one in beside.plane.points] == [
         ("one", "", 2),
         ("other", "", 2),
     ]
@@ -193,11 +193,10 @@ def test_the_plane_of_one_scenario_tells_its_flows_apart():
 
 def test_lines_and_ticks_of_the_stack_say_what_they_are():
     x = np.arange(3.0)
-    level, drops = ("rate of the link", np.full(3, 5.0)), ("one", "cdg", np.array([1.0]))
-    curves = [Band("one", "cdg", np.array([1.0, 2.0, 3.0]))]
-    panel = overview.Panel("queue", "queue (ms)", x, curves, levels=[level], ticks=[drops])
-    shown = overview.Overview([], [panel], overview.Plane("", "", []))
-    (axes,) = plots.overview.stack(shown).axes
+    curves = [Series("one", "cdg", x, np.array([1.0, 2.0, 3.0]))]
+    levels = [Series("rate of the link", "", x, np.full(3, 5.0), look="level")]
+    panel = over_time("queue", "queue (ms)", curves, levels, [Ticks("one", "cdg", np.array([1.0]))])
+    (axes,) = stack(Overview([], [panel], Plane(Axis(), Axis(), []))).axes
     assert {text.get_text() for text in axes.texts} == {"rate of\nthe link", "drops"}
 
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from ackclock import papers
+from ackclock.figure import Series
 from ackclock.papers import reported
 from ackclock.papers.document import CatalogueError
 from ackclock.papers.figures import figures
 from ackclock.papers.measure import Samples
-from ackclock.plots.draw import Series, _colours
+from ackclock.plots.draw import _colours
 
 
 def shown(identity, number=0, panel=0):

@@ -156,7 +156,7 @@ def _page(found: Matrix, folder: Path, title: str) -> None:
     found.write(folder)
     page = Page(f"Beside each other: {title}")
     page.paragraph(f"{READ} Numbers are medians of the repetitions.")
-    page.draw(folder / "matrix.png", "Shares, RTTs and harm", partial(draw_matrix, found))
+    page.draw(folder / "matrix.png", "Shares, RTTs and harm", partial(draw_matrix, found.heat_maps()))
     for name, quantity in QUANTITIES.items():
         page.heading(quantity.words)
         rows = [[one, *(found.shown(name, one, other) for other in found.names)] for one in found.names]

@@ -18,9 +18,9 @@ from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import Report, file_name, notes, print_json, run_all, same_repetitions, show
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.engines import Engine
+from ackclock.overview import HIGH, LOW, Overview, overview
 from ackclock.report import Page, calls, host, new_folder, notebook, number, write_json
 from ackclock.report.charts import as_json
-from ackclock.report.overview import HIGH, LOW, Overview, overview
 from ackclock.result import Run
 
 PLANE = "Delay and throughput: a point for each flow and repetition"
@@ -172,7 +172,7 @@ def _places(shown: Overview) -> list[tuple[str, str]]:
     """The charts of the page, with their captions."""
     stack = [(f"stack/{panel.name}", STACK[panel.name]) for panel in shown.stack]
     distributions = [
-        (f"distributions/{panel.name}", panel.title[:1].upper() + panel.title[1:])
+        (f"distributions/{panel.name}", panel.y.label[:1].upper() + panel.y.label[1:])
         for panel in shown.distributions
     ]
     return [*stack, ("plane", PLANE), *distributions]

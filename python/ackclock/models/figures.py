@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from ackclock.figure import Axis, Panel, Series
 from ackclock.metrics.tables import Array
 from ackclock.models import responses
 from ackclock.models.allocation import alpha_fair, max_min
@@ -20,7 +21,7 @@ from ackclock.models.networks import Network
 from ackclock.models.rounds import Gentle, Rule, Yeah, course
 from ackclock.models.rules import RULES, vector_diagram
 from ackclock.models.stability import lemma_curve
-from ackclock.plots import Axis, Panel, Series, draw
+from ackclock.plots import draw
 
 LINEAR = ("aimd", "aiad", "mimd", "miad")
 BINOMIAL = ("aimd", "iiad", "sqrt")

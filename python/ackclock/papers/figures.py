@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
+from ackclock.figure import Axis, Panel, Series
 from ackclock.metrics import MODELS, Array, Curve
 from ackclock.papers import reported
 from ackclock.papers.catalogue import Experiment
@@ -29,7 +30,7 @@ from ackclock.papers.measure import (
     is_metric,
     quantity,
 )
-from ackclock.plots import Axis, Panel, Series, draw
+from ackclock.plots import draw
 
 PERCENTILES = (20, 50, 80)
 """Low end, marker and high end of percentile bars."""

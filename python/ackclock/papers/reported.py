@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ackclock.figure import Series
 from ackclock.papers.catalogue import Claim, Experiment
 from ackclock.papers.document import CatalogueError
 from ackclock.papers.measure import quantity
-from ackclock.plots import Series
 
 REPORTED = "reported, with the band"
 

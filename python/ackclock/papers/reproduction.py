@@ -12,13 +12,13 @@ import pyarrow as pa
 from ackclock import _engine, repetitions
 from ackclock.engines import Engine, Progress
 from ackclock.engines.simulator import Simulator
+from ackclock.figure import Panel
 from ackclock.papers import figures
 from ackclock.papers.catalogue import Claim, Experiment
 from ackclock.papers.document import as_mistakes
 from ackclock.papers.judgement import Count, Judgement, Measures, expressions, judge, members
 from ackclock.papers.measure import Condition, Samples
 from ackclock.papers.tables import PaperTable, tables
-from ackclock.plots import Panel
 
 
 @dataclass(frozen=True)

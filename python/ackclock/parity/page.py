@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock import _engine, metrics
+from ackclock.figure import Axis, Panel, Series
 from ackclock.parity.comparison import (
     NEAR_POINTS,
     NEAR_SHARE,
@@ -205,7 +206,7 @@ def write(done: Sequence[Comparison], runs: int, folder: Path, finished: bool) -
 
 def trajectories(of_path: Sequence[Comparison]) -> Figure:
     """Windows over time, a panel for each cell: live solid, simulated dashed in the same colour."""
-    from ackclock.plots import Axis, Panel, Series, draw
+    from ackclock.plots import draw
 
     panels = []
     columns = min(2, len(of_path))

@@ -4,7 +4,8 @@ Every controller has a fixed colour; flows of one controller differ in shade and
 legends stand beside the data.
 """
 
-from ackclock.plots.draw import LEGEND_LIMIT, Axis, Panel, Series, draw
+from ackclock.figure import Axis, Panel, Series
+from ackclock.plots.draw import LEGEND_LIMIT, draw
 from ackclock.plots.runs import (
     delay_throughput,
     goodput_over_time,
@@ -13,7 +14,6 @@ from ackclock.plots.runs import (
     window_over_time,
 )
 from ackclock.plots.style import colours, controller_colours, style
-from ackclock.plots.sweeps import draw_sweep
 
 __all__ = [
     "LEGEND_LIMIT",
@@ -24,7 +24,6 @@ __all__ = [
     "controller_colours",
     "delay_throughput",
     "draw",
-    "draw_sweep",
     "goodput_over_time",
     "queue_over_time",
     "rtt_over_time",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from matplotlib.colors import to_hex
 from matplotlib.container import ErrorbarContainer
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from ackclock.metrics import Array
+from ackclock.figure import Axis, Panel, Series
 from ackclock.plots.figure import Figure
 from ackclock.plots.style import NEUTRAL, colours, dashes_of, style
 
@@ -26,48 +25,6 @@ LEGEND_COLUMNS = 4
 HAIR_SPACE = "\u200a"
 LEGEND_ROW_POINTS = 13
 _OF_A_PAPER = ("reported", "across", "band")
-
-
-@dataclass(frozen=True)
-class Series:
-    """One curve as it is drawn."""
-
-    label: str
-    """Its text in the legend; empty for none."""
-    cc: str
-    """The controller, for the colour; empty for a curve that is none's."""
-    x: Array
-    y: Array
-    low: Array | None = None
-    high: Array | None = None
-    """Ends of the percentile bars."""
-    look: str = "line"
-    """"line", "dashed" (with the dashes of its controller, where a panel has several curves), "marked" (line
-    with a marker at each point), "points" (dots alone), "model" (dashed), "reported" (a star at each point,
-    with its bars), "across" (the same with bars to the sides, whose ends are of x), "band" (dashed, with the
-    area between the ends) or "background" (one of several thin grey lines, which share an entry of the
-    legend)."""
-    aside: float = 0.0
-    """How far from its x it is drawn, so that the bars of several curves do not hide each other."""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One set of axes."""
-
-    title: str
-    series: Sequence[Series]
-
-
-@dataclass(frozen=True)
-class Axis:
-    """How an axis is labelled and scaled."""
-
-    label: str
-    scale: str = "linear"
-    """"linear" or "log"."""
-    low: float | None = None
-    high: float | None = None
 
 
 def draw(

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from ackclock.figure import Panel
+from ackclock.overview import Overview
 from ackclock.plots.draw import in_legend
 from ackclock.plots.figure import Figure
 from ackclock.plots.style import NEUTRAL, looks, style
-
-if TYPE_CHECKING:
-    from ackclock.report.overview import Overview, Panel
 
 LEGEND_LIMIT = 12
 """A figure with more curves than this has no legend: it would be too long to read."""
@@ -33,9 +32,9 @@ def distributions(shown: Overview) -> Figure:
 def curve_looks(shown: Overview) -> Mapping[tuple[str, str], Mapping[str, Any]]:
     """The look of every curve of an overview: see ``style.looks``."""
     panels = [*shown.stack, *shown.distributions]
-    curves = [(band.label, band.cc) for panel in panels for band in panel.curves]
-    points = [(label, cc) for label, cc, _, _ in shown.plane.points]
-    ticks = [(label, cc) for panel in panels for label, cc, _ in panel.ticks]
+    curves = [(one.label, one.cc) for panel in panels for one in panel.curves]
+    points = [(one.label, one.cc) for one in shown.plane.points]
+    ticks = [(one.label, one.cc) for panel in panels for one in panel.ticks]
     return looks(list(dict.fromkeys([*curves, *points, *ticks])))
 
 
@@ -50,11 +49,11 @@ def _panels(shown: Overview, panels: Sequence[Panel], columns: int) -> Figure:
         for axes, panel in zip(grid.flat, panels, strict=False):
             _panel(axes, panel, of_curves)
             if columns > 1:
-                axes.set_xlabel(panel.x_label)
+                axes.set_xlabel(panel.x.label)
         for axes in grid.flat[len(panels) :]:
             axes.set_axis_off()
         if columns == 1:
-            grid[-1, 0].set_xlabel(panels[0].x_label)
+            grid[-1, 0].set_xlabel(panels[0].x.label)
         handles, labels = grid[0, 0].get_legend_handles_labels()
         if 1 < len(labels) <= LEGEND_LIMIT:
             figure.legend(handles, labels, loc="outside upper center", ncols=min(4, len(labels)))
@@ -66,40 +65,40 @@ def _panel(axes: Axes, panel: Panel, of_curves: Mapping[tuple[str, str], Mapping
         look = of_curves[band.label, band.cc]
         dash = (0, tuple(look["dash"])) if look["dash"] else "-"
         axes.plot(
-            panel.x,
-            band.median,
+            band.x,
+            band.y,
             color=look["colour"],
             linestyle=dash,
             linewidth=1.1,
             label=in_legend(band.label),
         )
         if band.low is not None and band.high is not None:
-            axes.fill_between(panel.x, band.low, band.high, color=look["colour"], alpha=0.18, linewidth=0)
-    for name, values in panel.levels:
-        axes.plot(panel.x, values, color=NEUTRAL, linestyle=":", linewidth=0.9)
-        known = values[np.isfinite(values)]
+            axes.fill_between(band.x, band.low, band.high, color=look["colour"], alpha=0.18, linewidth=0)
+    for level in panel.levels:
+        axes.plot(level.x, level.y, color=NEUTRAL, linestyle=":", linewidth=0.9)
+        known = level.y[np.isfinite(level.y)]
         if known.size:
-            _beside(axes, name, "data", float(known[-1]))
-    if any(times.size for _, _, times in panel.ticks):
-        _beside(axes, "drops", "axes fraction", 0.02 + 0.025 * len(panel.ticks))
-    for number, (label, cc, times) in enumerate(panel.ticks):
-        low, colour = 0.02 + 0.05 * number, of_curves[label, cc]["colour"]
+            _annotate(axes, level.label, "data", float(known[-1]))
+    if any(ticks.at.size for ticks in panel.ticks):
+        _annotate(axes, "drops", "axes fraction", 0.02 + 0.025 * len(panel.ticks))
+    for number, ticks in enumerate(panel.ticks):
+        low, colour = 0.02 + 0.05 * number, of_curves[ticks.label, ticks.cc]["colour"]
         across = axes.get_xaxis_transform()
-        axes.vlines(times, low, low + 0.04, transform=across, color=colour, linewidth=0.5)
-    if panel.log:
+        axes.vlines(ticks.at, low, low + 0.04, transform=across, color=colour, linewidth=0.5)
+    if panel.y.scale == "log":
         axes.set_yscale("log")
-        axes.set_ylim(bottom=panel.floor and panel.floor / 1.1)
+        axes.set_ylim(bottom=panel.y.low and panel.y.low / 1.1)
         axes.yaxis.set_major_formatter("{x:g}")
-    elif not np.any([values[:1] > 0 for _, values in panel.levels]) or panel.name != "rtt":
-        axes.set_ylim(bottom=0.0)
-    if panel.log_x:
+    elif panel.y.low is not None:
+        axes.set_ylim(bottom=panel.y.low)
+    if panel.x.scale == "log":
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
-    axes.set_ylabel(panel.title)
+    axes.set_ylabel(panel.y.label)
 
 
-def _beside(axes: Axes, name: str, of: str, y: float) -> None:
-    """What a line is, to the right of its end."""
+def _annotate(axes: Axes, name: str, of: str, y: float) -> None:
+    """Writes the name of a line to the right of its end."""
     axes.annotate(
         textwrap.fill(name, 9),
         (1.0, y),

@@ -13,9 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse
 
 from ackclock import metrics
+from ackclock.figure import Axis, Panel, Series
 from ackclock.groups import only_controller
 from ackclock.metrics import Array, Tables
-from ackclock.plots.draw import MARKERS, Axis, Panel, Series, draw, in_legend
+from ackclock.plots.draw import MARKERS, draw, in_legend
 from ackclock.plots.figure import Figure
 from ackclock.plots.style import colours, style
 from ackclock.scenario import Scenario

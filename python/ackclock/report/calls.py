@@ -14,9 +14,9 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.metrics import Array, column
+from ackclock.figure import Axis, Panel, Series
+from ackclock.metrics import Array, Recorded, column
 from ackclock.metrics.calls import call_best_rating, call_loss, mean_opinion_score, one_way_delays
-from ackclock.result import Run
 
 if TYPE_CHECKING:
     from ackclock.plots.figure import Figure
@@ -71,7 +71,7 @@ class Quality:
         }
 
 
-def quality(run: Run) -> Quality:
+def quality(run: Recorded) -> Quality:
     """The call of one run."""
     worse = worse_direction(run)
     delays = one_way_delays(run, worse)[1]
@@ -88,12 +88,12 @@ def quality(run: Run) -> Quality:
     )
 
 
-def worse_direction(run: Run) -> str:
+def worse_direction(run: Recorded) -> str:
     """The direction of the call with the lower R."""
     return min(DIRECTIONS, key=lambda flow: call_best_rating(run, flow))
 
 
-def repetitions_of(runs: Sequence[tuple[str, Run]]) -> dict[str, list[Quality]]:
+def repetitions_of(runs: Sequence[tuple[str, Recorded]]) -> dict[str, list[Quality]]:
     """The call of each run, by label."""
     found: dict[str, list[Quality]] = {}
     for label, run in runs:
@@ -101,7 +101,7 @@ def repetitions_of(runs: Sequence[tuple[str, Run]]) -> dict[str, list[Quality]]:
     return found
 
 
-def qualities(runs: Sequence[tuple[str, Run]]) -> dict[str, Quality]:
+def qualities(runs: Sequence[tuple[str, Recorded]]) -> dict[str, Quality]:
     """Medians over the repetitions of each label."""
     return {label: _each(of, np.median) for label, of in repetitions_of(runs).items()}
 
@@ -112,7 +112,7 @@ def _each(of: Sequence[Quality], statistic: Callable[[list[float]], Any]) -> Qua
     return Quality(**{name: float(statistic([getattr(one, name) for one in of])) for name in names})
 
 
-def as_json(runs: Sequence[tuple[str, Run]]) -> dict[str, Any]:
+def as_json(runs: Sequence[tuple[str, Recorded]]) -> dict[str, Any]:
     """The numbers of each label; of several repetitions medians, with the smallest and the largest."""
     found = {}
     for label, of in repetitions_of(runs).items():
@@ -124,7 +124,7 @@ def as_json(runs: Sequence[tuple[str, Run]]) -> dict[str, Any]:
     return found
 
 
-def sentence(runs: Sequence[tuple[str, Run]]) -> str:
+def sentence(runs: Sequence[tuple[str, Recorded]]) -> str:
     """What the call is worth beside each controller, in words; delays are those of what arrives."""
     parts = [
         f"{one.category} beside {label} (R {one.rating:.0f}; {100 * one.loss:.1f} % lost, "
@@ -134,7 +134,7 @@ def sentence(runs: Sequence[tuple[str, Run]]) -> str:
     return f"The call is {', '.join(parts)}."
 
 
-def table(runs: Sequence[tuple[str, Run]]) -> Table:
+def table(runs: Sequence[tuple[str, Recorded]]) -> Table:
     """A row for each controller: what the call is worth, and what the background gets.
 
     Of several repetitions the medians, and below them the smallest and the largest.
@@ -178,21 +178,21 @@ def _cells(of: Sequence[Quality]) -> list[str]:
     ]
 
 
-def figure(runs: Mapping[str, Sequence[Run]]) -> Figure:
+def figure(runs: Mapping[str, Sequence[Recorded]]) -> Figure:
     """The distribution of the delays of the call beside each controller, all repetitions together."""
-    from ackclock.plots import Axis, Panel, Series, draw
+    from ackclock.plots import draw
 
     series = [Series(label, _controller(of[0]), *_distribution(of)) for label, of in runs.items()]
     return draw([Panel("", series)], Axis("one-way delay of the call (ms)", "log"), Axis("datagrams (%)"))
 
 
-def _controller(run: Run) -> str:
+def _controller(run: Recorded) -> str:
     """That of the background; empty where there is none."""
     named = zip(run.flows["name"].to_pylist(), run.flows["cc"].to_pylist(), strict=True)
     return next((str(cc) for name, cc in named if name not in DIRECTIONS), "")
 
 
-def _distribution(runs: Sequence[Run]) -> tuple[Array, Array]:
+def _distribution(runs: Sequence[Recorded]) -> tuple[Array, Array]:
     """Delays (ms), and the percentage of all datagrams that took no longer."""
     delays, sent = [], 0.0
     for run in runs:

@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ackclock.figure import Panel, Series, Ticks
 from ackclock.metrics import Array
-from ackclock.report.overview import Band, Overview, Panel
+from ackclock.overview import Overview
 
 
 def as_json(shown: Overview, look: Callable[[str, str], Mapping[str, Any]]) -> str:
@@ -17,11 +18,11 @@ def as_json(shown: Overview, look: Callable[[str, str], Mapping[str, Any]]) -> s
         "stack": [_panel_json(panel, look) for panel in shown.stack],
         "distributions": [_panel_json(panel, look) for panel in shown.distributions],
         "plane": {
-            "x_label": shown.plane.x_label,
-            "y_label": shown.plane.y_label,
+            "x_label": shown.plane.x.label,
+            "y_label": shown.plane.y.label,
             "points": [
-                {"label": label, **look(label, cc), "x": _list(x), "y": _list(y)}
-                for label, cc, x, y in shown.plane.points
+                {"label": one.label, **look(one.label, one.cc), "x": _list(one.x), "y": _list(one.y)}
+                for one in shown.plane.points
             ],
         },
     }
@@ -29,27 +30,33 @@ def as_json(shown: Overview, look: Callable[[str, str], Mapping[str, Any]]) -> s
 
 
 def _panel_json(panel: Panel, look: Callable[[str, str], Mapping[str, Any]]) -> dict[str, Any]:
+    log = panel.y.scale == "log"
     return {
         "name": panel.name,
-        "title": panel.title,
-        "x_label": panel.x_label,
-        "log": panel.log,
-        "log_x": panel.log_x,
-        "floor": panel.floor,
-        "x": _list(panel.x),
-        "curves": [_band_json(band, look(band.label, band.cc)) for band in panel.curves],
-        "levels": [{"label": label, "values": _list(values)} for label, values in panel.levels],
-        "ticks": [{"label": label, **look(label, cc), "at": _list(at)} for label, cc, at in panel.ticks],
+        "title": panel.y.label,
+        "x_label": panel.x.label,
+        "log": log,
+        "log_x": panel.x.scale == "log",
+        "floor": panel.y.low if log else None,
+        # All curves of a panel have the same x.
+        "x": _list(panel.series[0].x) if panel.series else [],
+        "curves": [_curve_json(one, look(one.label, one.cc)) for one in panel.curves],
+        "levels": [{"label": one.label, "values": _list(one.y)} for one in panel.levels],
+        "ticks": [_ticks_json(one, look(one.label, one.cc)) for one in panel.ticks],
     }
 
 
-def _band_json(band: Band, look: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {"label": band.label, **look, "median": _list(band.median)}
-    if band.low is not None and band.high is not None:
-        found |= {"low": _list(band.low), "high": _list(band.high)}
+def _curve_json(curve: Series, look: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"label": curve.label, **look, "median": _list(curve.y)}
+    if curve.low is not None and curve.high is not None:
+        found |= {"low": _list(curve.low), "high": _list(curve.high)}
     return found
 
 
+def _ticks_json(ticks: Ticks, look: Mapping[str, Any]) -> dict[str, Any]:
+    return {"label": ticks.label, **look, "at": _list(ticks.at)}
+
+
 def _list(values: Array) -> list[float | None]:
-    """Numbers for JSON: five digits, and null for what is unknown."""
+    """Numbers for JSON: five digits, null for NaN."""
     return [float(f"{value:.5g}") if math.isfinite(value) else None for value in values.tolist()]

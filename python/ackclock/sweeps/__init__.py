@@ -1,11 +1,13 @@
 """Sweeps: a scenario over values of its keys, on the cores of this machine or on a cluster.
 
 ``axes`` reads what is swept, ``plan`` makes runs of it, ``executors`` sends them in chunks, ``work`` is
-what a worker does, ``folder`` stores the rows, and ``result`` says what they amount to.
+what a worker does, ``folder`` stores the rows, ``metrics`` makes numbers of them, ``result`` reads
+them back and ``drawing`` draws them.
 """
 
 from ackclock.sweeps.axes import Axis, Design
-from ackclock.sweeps.result import INTERVAL, METRICS, Interval, Metric, Place, Sweep
+from ackclock.sweeps.metrics import INTERVAL, METRICS, Interval, Metric, Place
+from ackclock.sweeps.result import Sweep
 from ackclock.sweeps.run import sweep
 
 __all__ = ["INTERVAL", "METRICS", "Axis", "Design", "Interval", "Metric", "Place", "Sweep", "sweep"]

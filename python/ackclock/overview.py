@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from ackclock import _engine, metrics
+from ackclock.figure import Axis, Panel, Plane, Points, Series, Ticks
 from ackclock.groups import only_controller
-from ackclock.metrics import Array, Curve, column
-from ackclock.result import Run
+from ackclock.metrics import Array, Curve, Tables, column
 
 LOW, HIGH = 20.0, 80.0
 """The percentiles of the band around a median."""
@@ -37,60 +39,33 @@ DEEPEST = 1000.0
 SIZES = ((0.0, "below 10 kB"), (1e4, "10 to 100 kB"), (1e5, "100 kB to 1 MB"), (1e6, "1 MB and more"))
 """Classes of the size of a transfer for completion times: from so many bytes on, and what they are called."""
 
-Labelled = Mapping[str, Sequence[Run]]
-"""Runs to compare: repetitions by label."""
 
-
-@dataclass(frozen=True)
-class Band:
-    """One curve: medians over repetitions, with the ends of the band, or a single run."""
-
-    label: str
-    cc: str
-    """The controller, for the colour; empty where there are several."""
-    median: Array
-    low: Array | None = None
-    high: Array | None = None
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Curves over one x, with levels and ticks."""
-
-    name: str
-    title: str
-    x: Array
-    curves: Sequence[Band]
-    x_label: str = "time (s)"
-    levels: Sequence[tuple[str, Array]] = ()
-    """Lines for comparison: name, and the value at each x."""
-    ticks: Sequence[tuple[str, str, Array]] = ()
-    """Instants at which packets were dropped: label, controller and times."""
-    log: bool = False
-    log_x: bool = False
+class Run(Tables, Protocol):
+    """A run as an overview reads it."""
 
     @property
-    def floor(self) -> float | None:
-        """The lower end of a logarithmic axis, on which everything below it lies; None of a linear one.
+    def scenario(self) -> Mapping[str, Any]:
+        """The resolved scenario."""
+        ...
 
-        A queue that empties would else go down without end at each moment at which it is empty.
-        """
-        if not self.log:
-            return None
-        every = [*(band.median for band in self.curves), *(values for _, values in self.levels)]
-        values = np.concatenate(every)
-        values = values[np.isfinite(values) & (values > 0.0)]
-        return float(max(values.min(), values.max() / DEEPEST))
+    @property
+    def stations(self) -> pa.Table:
+        """A row per station of a wireless network."""
+        ...
+
+    @property
+    def duration_s(self) -> float:
+        """Its length in simulated seconds."""
+        ...
+
+    @property
+    def fairness(self) -> float:
+        """Jain's index of the goodputs of the lasting flows."""
+        ...
 
 
-@dataclass(frozen=True)
-class Plane:
-    """The plane of delay and throughput: the points of each label."""
-
-    x_label: str
-    y_label: str
-    points: Sequence[tuple[str, str, Array, Array]]
-    """Label, controller, delays (ms), goodputs (Mbit/s)."""
+Labelled = Mapping[str, Sequence[Run]]
+"""Runs to compare: repetitions by label."""
 
 
 @dataclass(frozen=True)
@@ -196,21 +171,17 @@ def _stack(runs: Labelled) -> list[Panel]:
     grid: Array = np.linspace(0.0, duration, POINTS + 1)
     width = _width(next(iter(runs.values()))[0], duration)
     flows = len(runs) == 1
-    goodput = Panel(
-        "goodput", "goodput (Mbit/s)", grid, _bands(runs, lambda r: _goodput(r, width, grid, flows))
-    )
-    rtt = Panel("rtt", "RTT (ms)", grid, _bands(runs, lambda r: _signal(r, "rtt", grid, flows)))
-    queue = Panel("queue", "queue (ms)", grid, _bands(runs, lambda r: [_queue(r, grid)]))
-    window = Panel(
-        "window", "window (segments)", grid, _bands(runs, lambda r: _signal(r, "window", grid, flows))
-    )
+    goodput = _bands(runs, lambda r: _goodput(r, width, grid, flows))
+    rtt = _bands(runs, lambda r: _signal(r, "rtt", grid, flows))
+    queue = _bands(runs, lambda r: [_queue(r, grid)])
+    window = _bands(runs, lambda r: _signal(r, "window", grid, flows))
     first = next(iter(runs.values()))[0]
     rates, base, limit = _rate(first, grid), _base_rtt(first, grid), _limit(first, grid)
     return [
-        _scaled(goodput, rates),
-        _scaled(rtt, base),
-        _scaled(queue, limit, tuple(_drops(runs))),
-        _scaled(window, []),
+        over_time("goodput", "goodput (Mbit/s)", goodput, rates),
+        over_time("rtt", "RTT (ms)", rtt, base),
+        over_time("queue", "queue (ms)", queue, limit, tuple(_drops(runs))),
+        over_time("window", "window (segments)", window),
     ]
 
 
@@ -221,24 +192,47 @@ def _width(run: Run, duration: float) -> float:
     return max(1, round(duration / BINS / step)) * step
 
 
-def _scaled(
-    panel: Panel, levels: Sequence[tuple[str, Array]], ticks: Sequence[tuple[str, str, Array]] = ()
+def over_time(
+    name: str,
+    label: str,
+    curves: Sequence[Series],
+    levels: Sequence[Series] = (),
+    ticks: Sequence[Ticks] = (),
 ) -> Panel:
-    """The panel with its levels; its axis is logarithmic where its curves lie apart by more than tenfold."""
-    medians = [float(np.nanmedian(band.median)) for band in panel.curves if np.isfinite(band.median).any()]
+    """A panel over time; its axis is logarithmic where its curves lie apart by more than tenfold.
+
+    A linear axis begins at 0, except that of an RTT with a base.
+    """
+    medians = [float(np.nanmedian(one.y)) for one in curves if np.isfinite(one.y).any()]
     positive = [one for one in medians if one > 0.0]
-    log = len(positive) > 1 and max(positive) > TENFOLD * min(positive)
-    return Panel(panel.name, panel.title, panel.x, panel.curves, levels=levels, ticks=ticks, log=log)
+    every = [*curves, *levels]
+    if len(positive) > 1 and max(positive) > TENFOLD * min(positive):
+        y = Axis(label, "log", log_floor(every))
+    elif name == "rtt" and any(np.any(level.y[:1] > 0) for level in levels):
+        y = Axis(label)
+    else:
+        y = Axis(label, low=0.0)
+    return Panel("", every, name, Axis("time (s)"), y, ticks)
 
 
-def _bands(runs: Labelled, curves: Callable[[Run], list[Curve]]) -> list[Band]:
+def log_floor(series: Sequence[Series]) -> float:
+    """The lower end of a logarithmic axis, on which everything below it lies.
+
+    Without it a queue that empties would go down without end.
+    """
+    values = np.concatenate([one.y for one in series])
+    values = values[np.isfinite(values) & (values > 0.0)]
+    return float(max(values.min(), values.max() / DEEPEST))
+
+
+def _bands(runs: Labelled, curves: Callable[[Run], list[Curve]]) -> list[Series]:
     """The curves of each label, the repetitions of one together."""
-    bands: list[Band] = []
+    bands: list[Series] = []
     for label, repetitions in runs.items():
         of_runs = [curves(run) for run in repetitions]
         for number, first in enumerate(of_runs[0]):
             same = [one[number].values for one in of_runs if _has(one, number, first.name)]
-            bands.append(_band(label if len(of_runs[0]) == 1 else first.name, first.cc, same))
+            bands.append(_band(label if len(of_runs[0]) == 1 else first.name, first, same))
     return bands[:MOST_CURVES]
 
 
@@ -247,15 +241,16 @@ def _has(curves: Sequence[Curve], number: int, name: str) -> bool:
     return number < len(curves) and curves[number].name == name
 
 
-def _band(label: str, cc: str, repetitions: Sequence[Array]) -> Band:
+def _band(label: str, curve: Curve, repetitions: Sequence[Array]) -> Series:
+    """Medians over the repetitions of a curve, with the ends of the band; a single one as it is."""
     if len(repetitions) == 1:
-        return Band(label, cc, repetitions[0])
+        return Series(label, curve.cc, curve.times, repetitions[0])
     values = np.array(repetitions)
     known = np.isfinite(values).any(axis=0)
     low, median, high = np.full((3, values.shape[1]), np.nan)
     if known.any():
         low[known], median[known], high[known] = np.nanpercentile(values[:, known], (LOW, 50.0, HIGH), axis=0)
-    return Band(label, cc, median, low, high)
+    return Series(label, curve.cc, curve.times, median, low, high)
 
 
 def _goodput(run: Run, width: float, grid: Array, by_flow: bool) -> list[Curve]:
@@ -319,7 +314,11 @@ def _queue(run: Run, grid: Array) -> Curve:
     return curve._replace(values=_held(curve, grid, run.duration_s), times=grid)
 
 
-def _rate(run: Run, grid: Array) -> list[tuple[str, Array]]:
+def _level(label: str, grid: Array, values: Array) -> list[Series]:
+    return [Series(label, "", grid, values, look="level")]
+
+
+def _rate(run: Run, grid: Array) -> list[Series]:
     """The rate of the bottleneck over time."""
     times, columns = _link_samples(run)
     capacity = columns.get("capacity_bytes")
@@ -327,15 +326,15 @@ def _rate(run: Run, grid: Array) -> list[tuple[str, Array]]:
         return []
     rates = np.diff(capacity) * 8e-6 / np.diff(times)
     at = np.clip(np.searchsorted(times, grid, side="left") - 1, 0, rates.size - 1)
-    return [("rate of the link", rates[at])]
+    return _level("rate of the link", grid, rates[at])
 
 
-def _base_rtt(run: Run, grid: Array) -> list[tuple[str, Array]]:
+def _base_rtt(run: Run, grid: Array) -> list[Series]:
     base = {one for one in column(run.flows, "base_rtt_ms").tolist() if math.isfinite(one)}
-    return [("base RTT", np.full(grid.shape, base.pop()))] if len(base) == 1 else []
+    return _level("base RTT", grid, np.full(grid.shape, base.pop())) if len(base) == 1 else []
 
 
-def _limit(run: Run, grid: Array) -> list[tuple[str, Array]]:
+def _limit(run: Run, grid: Array) -> list[Series]:
     """The buffer of the path in time, where it has one rate and one limit."""
     path = run.scenario.get("path", {})
     queue, rate = path.get("queue"), _of_bottleneck(run, "rate_bps")
@@ -346,7 +345,7 @@ def _limit(run: Run, grid: Array) -> list[tuple[str, Array]]:
         waits = _limit_s(limit, rate, _engine.quantity(path["rtt"], "time"))
     except ValueError:
         return []
-    return [] if waits is None else [("buffer", np.full(grid.shape, waits * 1e3))]
+    return [] if waits is None else _level("buffer", grid, np.full(grid.shape, waits * 1e3))
 
 
 def _limit_s(limit: str, rate: float, rtt: float) -> float | None:
@@ -362,7 +361,7 @@ def _limit_s(limit: str, rate: float, rtt: float) -> float | None:
         return _engine.quantity(limit, "size") * 8.0 / rate
 
 
-def _drops(runs: Labelled) -> Iterable[tuple[str, str, Array]]:
+def _drops(runs: Labelled) -> Iterable[Ticks]:
     """When packets were dropped in the first repetition of each label."""
     for label, repetitions in runs.items():
         run = repetitions[0]
@@ -372,7 +371,7 @@ def _drops(runs: Labelled) -> Iterable[tuple[str, str, Array]]:
             # More would be one block: instants that a screen can tell apart are enough.
             places = np.unique(np.round(times / run.duration_s * MOST_TICKS)) / MOST_TICKS
             times = places * run.duration_s
-        yield label, only_controller(run.flows), times
+        yield Ticks(label, only_controller(run.flows), times)
 
 
 # Delay against throughput, and distributions.
@@ -398,8 +397,8 @@ def _plane(runs: Labelled) -> Plane:
         delay = np.concatenate([_delays(run)[of] for run, of in rows])
         rate = np.concatenate([column(run.flows, "goodput_bps")[of] / 1e6 for run, of in rows])
         known = np.isfinite(delay) & np.isfinite(rate)
-        points.append((name, cc, delay[known], rate[known]))
-    return Plane("median RTT above the base RTT (ms)", "goodput of a flow (Mbit/s)", points)
+        points.append(Points(name, cc, delay[known], rate[known]))
+    return Plane(Axis("median RTT above the base RTT (ms)"), Axis("goodput of a flow (Mbit/s)"), points)
 
 
 def _rtt_samples(run: Run, rows: Array) -> Array:
@@ -441,8 +440,8 @@ def _distribution(name: str, title: str, x_label: str, samples: Mapping[tuple[st
     log = low > 0.0 and high > TENFOLD * low
     grid = np.geomspace(low, high, POINTS) if log else np.linspace(low, high, POINTS)
     curves = [
-        Band(label, cc, np.searchsorted(np.sort(values), grid, side="right") / max(values.size, 1))
+        Series(label, cc, grid, np.searchsorted(np.sort(values), grid, side="right") / max(values.size, 1))
         for (label, cc), values in samples.items()
         if values.size
     ]
-    return Panel(name, title, grid, curves, x_label=x_label, log_x=log)
+    return Panel("", curves, name, Axis(x_label, "log" if log else "linear"), Axis(title, low=0.0))

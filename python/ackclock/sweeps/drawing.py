@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
-from matplotlib.image import AxesImage
 from matplotlib.ticker import NullFormatter, NullLocator, StrMethodFormatter
 
 from ackclock.errors import InputError
+from ackclock.figure import HeatMap
 from ackclock.metrics import Array
 from ackclock.plots.draw import MARKERS, in_legend
 from ackclock.plots.figure import Figure
-from ackclock.plots.style import colours, on_colour, style
-from ackclock.sweeps.axes import Axis, numbers
-
-if TYPE_CHECKING:
-    from ackclock.sweeps.result import Place, Sweep
+from ackclock.plots.heat_maps import heat_map
+from ackclock.plots.style import colours, style
+from ackclock.sweeps.axes import Axis, Design, numbers
+from ackclock.sweeps.metrics import Interval, Place
 
 LOG_FROM = 20.0
 """A swept key whose values cover this factor or more has a logarithmic axis."""
@@ -37,38 +36,39 @@ MOST_TICKS = 8
 """An axis of no more values has a tick at each of them."""
 
 
-def draw_sweep(sweep: Sweep, metric: str) -> Figure:
-    """The figure of a metric of a sweep: see ``Sweep.plot``. Raises InputError."""
-    axes = sweep.design.axes
-    if sweep.design.samples is not None:
-        return _samples(sweep, metric)
-    if len(axes) > 3:
-        raise InputError(f"a sweep over {len(axes)} axes: figures have at most 3; use the tables")
-    if len(axes) <= 1:
-        return _lines(sweep, metric)
-    return _heat_maps(sweep, metric)
+Intervals = Mapping[Place, Interval]
+"""The intervals of one metric, of the places with a value."""
 
 
-def _places(sweep: Sweep, fits: Callable[[Place], bool]) -> list[Place]:
-    return [place for place in sweep.values if fits(place)]
+def draw_sweep(design: Design, controllers: Sequence[str], label: str, found: Intervals) -> Figure:
+    """The figure of one metric: see ``Sweep.plot``. Raises InputError."""
+    if design.samples is not None:
+        return _samples(design, controllers, label, found)
+    if len(design.axes) > 3:
+        raise InputError(f"a sweep over {len(design.axes)} axes: figures have at most 3; use the tables")
+    if len(design.axes) <= 1:
+        return _lines(design, controllers, label, found)
+    return _heat_maps(design, controllers, label, found)
 
 
-def _lines(sweep: Sweep, metric: str) -> Figure:
+def _of(controller: str, found: Intervals) -> list[tuple[Place, Interval]]:
+    """The places of a controller."""
+    return [(place, interval) for place, interval in found.items() if place.controller == controller]
+
+
+def _lines(design: Design, controllers: Sequence[str], label: str, found: Intervals) -> Figure:
     """Median and interval of each controller over the values of the key."""
-    from ackclock.sweeps.result import METRICS
-
     with style():
         figure = Figure(figsize=(6.1, 3.4))
         axes = figure.subplots()
-        scale = _Scale(sweep.design.axes[0]) if sweep.design.axes else None
+        scale = _Scale(design.axes[0]) if design.axes else None
         shown: list[float] = []
-        for number, (cc, colour) in enumerate(zip(sweep.controllers, _colours(sweep), strict=True)):
-            places = _places(sweep, lambda place, cc=cc: place.controller == cc)  # type: ignore[misc]
-            found = [(place, interval) for place in places if (interval := sweep.interval(place, metric))]
-            if not found:
+        for number, (cc, colour) in enumerate(zip(controllers, colours(controllers), strict=True)):
+            own = _of(cc, found)
+            if not own:
                 continue
-            x = [float(number) if scale is None else scale.at(place.point[0][1]) for place, _ in found]
-            low, median, high = np.array([interval for _, interval in found]).T
+            x = [float(number) if scale is None else scale.at(place.point[0][1]) for place, _ in own]
+            low, median, high = np.array([interval for _, interval in own]).T
             shown += [*low, *median]
             axes.errorbar(
                 x,
@@ -82,10 +82,10 @@ def _lines(sweep: Sweep, metric: str) -> Figure:
                 label=in_legend(cc),
             )
         if scale is None:
-            axes.set_xticks(range(len(sweep.controllers)), [in_legend(cc) for cc in sweep.controllers])
+            axes.set_xticks(range(len(controllers)), [in_legend(cc) for cc in controllers])
         else:
             scale.apply(axes)
-        axes.set_ylabel(METRICS[metric].axis)
+        axes.set_ylabel(label)
         low_end, high_end = axes.get_ylim()
         if shown and min(shown) > 0.0 and max(shown) > TENFOLD * min(shown):
             axes.set_yscale("log")
@@ -96,80 +96,58 @@ def _lines(sweep: Sweep, metric: str) -> Figure:
     return figure
 
 
-def _heat_maps(sweep: Sweep, metric: str) -> Figure:
+def _heat_maps(design: Design, controllers: Sequence[str], label: str, found: Intervals) -> Figure:
     """A map for each controller, over the first two axes; a row of maps for each value of the third."""
-    from ackclock.sweeps.result import METRICS
-
-    first, second, *third = sweep.design.axes
+    first, second, *third = design.axes
     rows = third[0].values if third else [()]
-    if len(rows) * len(sweep.controllers) > MOST_PANELS:
-        raise InputError(
-            f"{len(rows) * len(sweep.controllers)} heat maps: a figure has at most {MOST_PANELS}"
-        )
-    grids = [[_grid(sweep, metric, cc, row, third) for cc in sweep.controllers] for row in rows]
-    known = np.concatenate([grid[np.isfinite(grid)] for line in grids for grid in line])
+    if len(rows) * len(controllers) > MOST_PANELS:
+        raise InputError(f"{len(rows) * len(controllers)} heat maps: a figure has at most {MOST_PANELS}")
+    maps = [[_map(design, cc, row, found) for cc in controllers] for row in rows]
+    known = np.concatenate([one.values[np.isfinite(one.values)] for line in maps for one in line])
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     norm = (LogNorm if low > 0.0 and high > TENFOLD * low else Normalize)(low, high)
     with style():
         wide, tall = 1.2 + 0.55 * len(first.values), 0.9 + 0.34 * len(second.values)
-        figure = Figure(
-            figsize=(max(6.1, 1.4 + wide * len(sweep.controllers)), max(LEAST_TALL, 0.5 + tall * len(rows)))
-        )
-        panels = figure.subplots(len(rows), len(sweep.controllers), squeeze=False, sharex=True, sharey=True)
+        size = max(6.1, 1.4 + wide * len(controllers)), max(LEAST_TALL, 0.5 + tall * len(rows))
+        figure = Figure(figsize=size)
+        panels = figure.subplots(len(rows), len(controllers), squeeze=False, sharex=True, sharey=True)
         image: Any = None
-        for line, row, line_of_grids in zip(panels, rows, grids, strict=True):
-            for axes, cc, grid in zip(line, sweep.controllers, line_of_grids, strict=True):
-                image = axes.imshow(grid, aspect="auto", origin="lower", norm=norm, cmap="cividis")
-                axes.grid(visible=False)
-                names = [_name(one) for one in first.values]
-                axes.set_xticks(
-                    range(len(names)), names, rotation=40 if max(map(len, names)) > MOST_LETTERS else 0
-                )
-                axes.set_yticks(range(len(second.values)), [_name(one) for one in second.values])
-                of_row = f", {_keys(third[0])} = {_name(row)}" if third else ""
-                axes.set_title(f"{cc}{of_row}")
-                if grid.size <= MOST_WRITTEN_CELLS:
-                    _write_cells(axes, grid, image)
+        for line, line_of_maps in zip(panels, maps, strict=True):
+            for axes, shown in zip(line, line_of_maps, strict=True):
+                written = shown.values.size <= MOST_WRITTEN_CELLS
+                image = heat_map(axes, shown, written, aspect="auto", origin="lower", norm=norm)
+                askew = max(map(len, shown.columns)) > MOST_LETTERS
+                axes.set_xticks(range(len(shown.columns)), shown.columns, rotation=40 if askew else 0)
+                axes.set_yticks(range(len(shown.rows)), shown.rows)
         for axes in panels[-1, :]:
             axes.set_xlabel(_keys(first))
         for axes in panels[:, 0]:
             axes.set_ylabel(_keys(second))
-        bar = figure.colorbar(
-            image, ax=panels, label=METRICS[metric].axis, format=StrMethodFormatter("{x:g}")
-        )
+        bar = figure.colorbar(image, ax=panels, label=label, format=StrMethodFormatter("{x:g}"))
         bar.ax.yaxis.set_minor_formatter(NullFormatter())
     return figure
 
 
-def _grid(sweep: Sweep, metric: str, cc: str, row: Sequence[str], third: Sequence[Axis]) -> Array:
+def _map(design: Design, cc: str, row: Sequence[str], found: Intervals) -> HeatMap:
     """The medians of a controller: a row for each value of the second axis, a column for one of the first."""
-    first, second = sweep.design.axes[:2]
+    first, second, *third = design.axes
     column = {values: number for number, values in enumerate(first.values)}
     line = {values: number for number, values in enumerate(second.values)}
-    grid = np.full((len(line), len(column)), np.nan)
-    for place in sweep.values:
+    grid: Array = np.full((len(line), len(column)), np.nan)
+    for place, interval in _of(cc, found):
         point = dict(place.point)
-        if place.controller != cc or (third and tuple(point[key] for key in third[0].keys) != tuple(row)):
+        if third and tuple(point[key] for key in third[0].keys) != tuple(row):
             continue
-        if (interval := sweep.interval(place, metric)) is not None:
-            at = line[tuple(point[k] for k in second.keys)], column[tuple(point[k] for k in first.keys)]
-            grid[at] = interval.median
-    return grid
+        grid[line[tuple(point[k] for k in second.keys)], column[tuple(point[k] for k in first.keys)]] = (
+            interval.median
+        )
+    title = f"{cc}, {_keys(third[0])} = {_name(row)}" if third else cc
+    columns, rows = ([_name(values) for values in axis.values] for axis in (first, second))
+    return HeatMap(title, columns, rows, grid, [[f"{value:.3g}" for value in cells] for cells in grid])
 
 
-def _write_cells(axes: Axes, grid: Array, image: AxesImage) -> None:
-    shades = image.to_rgba(grid)
-    for (y, x), value in np.ndenumerate(grid):
-        if math.isfinite(value):
-            colour = on_colour(shades[y, x])
-            axes.text(x, y, f"{value:.3g}", ha="center", va="center", fontsize=7, color=colour)
-
-
-def _samples(sweep: Sweep, metric: str) -> Figure:
+def _samples(design: Design, controllers: Sequence[str], label: str, found: Intervals) -> Figure:
     """The value of each drawn point over each key, a panel for each."""
-    from ackclock.sweeps.result import METRICS
-
-    design = sweep.design
     with style():
         columns = min(3, len(design.axes))
         rows = math.ceil(len(design.axes) / columns)
@@ -177,17 +155,16 @@ def _samples(sweep: Sweep, metric: str) -> Figure:
         panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
         for axes, axis in zip(panels.flat, design.axes, strict=False):
             scale = _Scale(axis)
-            for cc, colour in zip(sweep.controllers, _colours(sweep), strict=True):
-                places = _places(sweep, lambda place, cc=cc: place.controller == cc)  # type: ignore[misc]
-                found = [(place, interval) for place in places if (interval := sweep.interval(place, metric))]
-                x = [scale.at(dict(place.point)[axis.keys[0]]) for place, _ in found]
-                y = [interval.median for _, interval in found]
+            for cc, colour in zip(controllers, colours(controllers), strict=True):
+                own = _of(cc, found)
+                x = [scale.at(dict(place.point)[axis.keys[0]]) for place, _ in own]
+                y = [interval.median for _, interval in own]
                 axes.plot(x, y, ".", color=colour, markersize=3.0, alpha=0.7, label=in_legend(cc))
             scale.apply(axes)
         for axes in panels.flat[len(design.axes) :]:
             axes.set_axis_off()
         for axes in panels[:, 0]:
-            axes.set_ylabel(METRICS[metric].axis)
+            axes.set_ylabel(label)
         figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside right upper")
     return figure
 
@@ -227,10 +204,6 @@ class _Scale:
             axes.set_xticks(sorted(set(self.known)))
             axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel(f"{self.label} ({self.unit})" if self.unit else self.label)
-
-
-def _colours(sweep: Sweep) -> list[str]:
-    return colours(list(sweep.controllers))
 
 
 def _keys(axis: Axis) -> str:

@@ -1,0 +1,97 @@
+"""The numbers of a run that tables and figures of sweeps show, and their intervals over repetitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+LOW, HIGH = 20.0, 80.0
+"""The percentiles between which an interval lies."""
+
+INTERVAL = f"median [{LOW:.0f}th, {HIGH:.0f}th percentile] of the repetitions"
+
+
+class Metric(NamedTuple):
+    """One number of a run, for tables and figures."""
+
+    label: str
+    unit: str
+    of: Callable[[Mapping[str, Array], Array], Array]
+    """Its value for each run, from columns of flows and the places where the runs begin."""
+    columns: tuple[str, ...]
+    digits: int = 2
+
+    @property
+    def axis(self) -> str:
+        """What an axis of a figure is called."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+
+def _sum(column: str, factor: float = 1.0) -> Callable[[Mapping[str, Array], Array], Array]:
+    def of(columns: Mapping[str, Array], starts: Array) -> Array:
+        import numpy as np
+
+        return np.asarray(np.add.reduceat(columns[column], starts) * factor)
+
+    return of
+
+
+def _first(column: str) -> Callable[[Mapping[str, Array], Array], Array]:
+    return lambda columns, starts: columns[column][starts]
+
+
+def _loss(columns: Mapping[str, Array], starts: Array) -> Array:
+    import numpy as np
+
+    lost = np.add.reduceat(columns["lost_packets"], starts)
+    sent = np.add.reduceat(columns["data_packets"], starts)
+    return np.asarray(100.0 * np.divide(lost, sent, out=np.full(len(starts), np.nan), where=sent > 0))
+
+
+def _jain(columns: Mapping[str, Array], starts: Array) -> Array:
+    import numpy as np
+
+    rate = columns["goodput_bps"]
+    flows = np.diff(np.append(starts, len(rate)))
+    # Of several flows those that complete are not compared with those that last, as in `Run.fairness`.
+    lasts = ~np.isfinite(columns["completion_s"]) | (np.repeat(flows, flows) == 1)
+    rate, count = np.where(lasts, rate, 0.0), np.add.reduceat(lasts.astype(np.int64), starts)
+    total, squares = np.add.reduceat(rate, starts), np.add.reduceat(rate * rate, starts)
+    known = (squares > 0) & ((count > 1) | (flows == 1))
+    unknown = np.full(len(starts), np.nan)
+    return np.asarray(np.divide(total * total, count * squares, out=unknown, where=known))
+
+
+METRICS: Mapping[str, Metric] = {
+    "goodput": Metric("goodput of all flows", "Mbit/s", _sum("goodput_bps", 1e-6), ("goodput_bps",)),
+    "utilization": Metric("utilization", "", _first("link_utilization"), ("link_utilization",), 3),
+    "queue_delay": Metric(
+        "mean queueing delay", "ms", _first("link_queue_delay_mean_ms"), ("link_queue_delay_mean_ms",)
+    ),
+    "queue_delay_p95": Metric(
+        "p95 queueing delay", "ms", _first("link_queue_delay_p95_ms"), ("link_queue_delay_p95_ms",)
+    ),
+    "loss": Metric("lost packets", "%", _loss, ("lost_packets", "data_packets"), 3),
+    "jain": Metric("Jain's index of the goodputs", "", _jain, ("goodput_bps", "completion_s"), 3),
+}
+"""The numbers of a run that tables and figures of sweeps show, by name."""
+
+
+class Place(NamedTuple):
+    """A controller at a point: where repetitions belong together."""
+
+    controller: str
+    point: tuple[tuple[str, str], ...]
+
+
+class Interval(NamedTuple):
+    """What the repetitions of a place say of a metric."""
+
+    low: float
+    median: float
+    high: float
