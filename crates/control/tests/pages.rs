@@ -1,5 +1,6 @@
-//! Every controller has its page in the documentation, with the tables of its parameters and probes that the registry
-//! gives. `UPDATE_DOCS=1 cargo test -p ackclock-control --test pages` writes them.
+//! Every controller has a page in the documentation, with markers by which `make docs` writes its tables.
+//! `UPDATE_DOCS=1 cargo test -p ackclock-control --test pages` writes the one table that has no marker, on the page of
+//! slow start.
 
 #![expect(clippy::disallowed_methods, reason = "the tests read the pages of the documentation")]
 
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use control::registry::CONTROLLERS;
-use control::{Entry, Parameter, SLOW_START, Variant};
+use control::{Entry, Parameter, SLOW_START};
 
 const BEGIN: &str = "<!-- From the registry: UPDATE_DOCS=1 cargo test -p ackclock-control --test pages -->\n";
 const END: &str = "<!-- End of what is from the registry. -->\n";
@@ -23,9 +24,6 @@ fn read(path: &str) -> String {
 
 /// A row for each of `parameters`.
 fn table(parameters: &[Parameter]) -> String {
-    if parameters.is_empty() {
-        return String::from("None.\n");
-    }
     let mut text = String::from("| parameter | default | unit | allowed | meaning | source |\n");
     text.push_str("| --- | --- | --- | --- | --- | --- |\n");
     for p in parameters {
@@ -35,74 +33,27 @@ fn table(parameters: &[Parameter]) -> String {
     text
 }
 
-/// The table of the page of slow start.
-fn slow_start() -> String {
-    format!("{BEGIN}\n## Parameters\n\n{}\n{END}", table(SLOW_START))
-}
-
-/// The two tables of a page.
-fn tables(entry: &Entry) -> String {
-    let mut text = String::from(BEGIN);
-    text.push_str("\n## Parameters\n\n");
-    text.push_str(&table(entry.parameters));
-    text.push_str(&stacks(entry));
-    text.push_str("\n## Probes\n\n");
-    if entry.probes.is_empty() {
-        text.push_str("None.\n");
+#[test]
+fn the_page_of_slow_start_has_the_table_of_its_parameters() {
+    let path = "docs/slow-start.md";
+    let (page, tables) = (read(path), format!("{BEGIN}\n## Parameters\n\n{}\n{END}", table(SLOW_START)));
+    if env::var_os("UPDATE_DOCS").is_some() {
+        let (before, rest) = page.split_once(BEGIN).unwrap();
+        let (_, after) = rest.split_once(END).unwrap();
+        fs::write(root().join(path), format!("{before}{tables}{after}")).unwrap();
     } else {
-        text.push_str("| probe | unit | meaning |\n| --- | --- | --- |\n");
-    }
-    for probe in entry.probes {
-        writeln!(text, "| `{}` | {} | {} |", probe.name, probe.unit, probe.meaning).unwrap();
-    }
-    text.push('\n');
-    text.push_str(END);
-    text
-}
-
-/// What stacks do otherwise: a column for each, a row for each parameter that differs in one.
-fn stacks(entry: &Entry) -> String {
-    let variants = entry.variants;
-    if variants.is_empty() {
-        return String::new();
-    }
-    let mut text = String::from("\n## Variants\n\n");
-    text.push_str("With the profile of a stack it has the parameters of that stack, unless they are given. ");
-    text.push_str(
-        "`stack = \"...\"` among the\nparameters names another, or `\"standard\"`.\n\n| parameter | standard |",
-    );
-    variants.iter().for_each(|variant| write!(text, " {} |", variant.stack).unwrap());
-    text.push_str(&format!("\n| --- | --- |{}\n", " --- |".repeat(variants.len())));
-    for p in entry.parameters {
-        let of = |variant: &Variant| variant.values.iter().find(|(name, _)| *name == p.name).map(|(_, value)| *value);
-        if variants.iter().any(|variant| of(variant).is_some()) {
-            write!(text, "| `{}` | `{}` |", p.name, p.default).unwrap();
-            for variant in variants {
-                write!(text, " `{}` |", of(variant).unwrap_or(p.default)).unwrap();
-            }
-            text.push('\n');
-        }
-    }
-    text
-}
-
-/// `page` with `tables` in place of those that it has, or at its end.
-fn with_tables(page: &str, tables: &str) -> String {
-    match (page.find(BEGIN), page.find(END)) {
-        (Some(begin), Some(end)) => format!("{}{tables}{}", &page[..begin], &page[end + END.len()..]),
-        _ => format!("{}\n\n{tables}", page.trim_end()),
+        assert!(page.contains(&tables), "{path} does not have these tables:\n{tables}");
     }
 }
 
 #[test]
-fn every_page_has_the_tables_of_the_registry() {
-    let controllers = CONTROLLERS.iter().map(|entry| (format!("docs/controllers/{}.md", entry.name), tables(entry)));
-    for (path, tables) in controllers.chain([("docs/slow-start.md".to_owned(), slow_start())]) {
-        let page = read(&path);
-        if env::var_os("UPDATE_DOCS").is_some() {
-            fs::write(root().join(&path), with_tables(&page, &tables)).unwrap();
-        } else {
-            assert!(page.contains(&tables), "{path} does not have these tables:\n{tables}");
+fn every_page_has_the_markers_of_its_tables() {
+    for Entry { name, parameters, probes, .. } in CONTROLLERS {
+        let page = read(&format!("docs/controllers/{name}.md"));
+        let tables = [("neighbours", true), ("parameters", !parameters.is_empty()), ("probes", !probes.is_empty())];
+        for (table, expected) in tables {
+            let marker = format!("\n<!-- table: {table} {name} -->\n");
+            assert_eq!(page.contains(&marker), expected, "{name}.md: {}", marker.trim());
         }
     }
 }

@@ -32,3 +32,25 @@ def probes(controller: str) -> Table:
     """A row for each probe."""
     rows = [[f"`{one['name']}`", one["unit"], one["meaning"]] for one in _entry(controller)["probes"]]
     return Table(("probe", "unit", "meaning"), rows)
+
+
+@maker("variants")
+def variants(controller: str) -> Table:
+    """A column for each stack with parameters of its own, a row for each parameter that differs in one."""
+    entry = _entry(controller)
+    stacks = {variant["stack"]: variant["values"] for variant in entry["variants"]}
+    rows = [
+        [
+            f"`{name}`",
+            f"`{one['default']}`",
+            *(f"`{_shown(own.get(name, one['default']))}`" for own in stacks.values()),
+        ]
+        for one in entry["parameters"]
+        if any((name := one["name"]) in own for own in stacks.values())
+    ]
+    return Table(("parameter", "standard", *stacks), rows)
+
+
+def _shown(value: object) -> str:
+    """A value as scenarios spell it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
