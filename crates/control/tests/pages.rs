@@ -1,6 +1,6 @@
-//! Every controller has a page in the documentation, with markers by which `make docs` writes its tables.
-//! `UPDATE_DOCS=1 cargo test -p ackclock-control --test pages` writes the one table that has no marker, on the page of
-//! slow start.
+//! Every controller has a page in the documentation with the sections that readers look for, and markers by which
+//! `make docs` writes its tables. `UPDATE_DOCS=1 cargo test -p ackclock-control --test pages` writes the one table that
+//! has no marker, on the page of slow start.
 
 #![expect(clippy::disallowed_methods, reason = "the tests read the pages of the documentation")]
 
@@ -13,6 +13,18 @@ use control::{Entry, Parameter, SLOW_START};
 
 const BEGIN: &str = "<!-- From the registry: UPDATE_DOCS=1 cargo test -p ackclock-control --test pages -->\n";
 const END: &str = "<!-- End of what is from the registry. -->\n";
+
+/// How the sections of a page begin, in this order.
+const SECTIONS: [&str; 8] = [
+    "## Equations",
+    "## How it differs from ",
+    "## When it is good\n",
+    "## When it fails\n",
+    "## Source\n",
+    "## Beside others\n",
+    "## Parameters\n",
+    "## Probes\n",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -47,6 +59,20 @@ fn the_page_of_slow_start_has_the_table_of_its_parameters() {
 }
 
 #[test]
+fn every_page_has_its_sections_in_order() {
+    for Entry { name, .. } in CONTROLLERS {
+        let page = read(&format!("docs/controllers/{name}.md"));
+        let mut rest = page.as_str();
+        for section in SECTIONS {
+            let heading = format!("\n{section}");
+            let at =
+                rest.find(&heading).unwrap_or_else(|| panic!("{name}.md has no `{}` in its place", section.trim()));
+            rest = &rest[at + heading.len()..];
+        }
+    }
+}
+
+#[test]
 fn every_page_has_the_markers_of_its_tables() {
     for Entry { name, parameters, probes, .. } in CONTROLLERS {
         let page = read(&format!("docs/controllers/{name}.md"));
@@ -61,8 +87,13 @@ fn every_page_has_the_markers_of_its_tables() {
 #[test]
 fn every_page_is_listed_and_in_the_navigation() {
     let (index, navigation) = (read("docs/controllers/index.md"), read("mkdocs.yml"));
+    let listed: Vec<&str> = index
+        .lines()
+        .filter_map(|line| line.strip_prefix("<!-- table: controllers ")?.strip_suffix(" -->"))
+        .flat_map(str::split_whitespace)
+        .collect();
     for Entry { name, .. } in CONTROLLERS {
-        assert!(index.contains(&format!("- [{name}]({name}.md): ")), "docs/controllers/index.md does not list {name}");
+        assert_eq!(listed.iter().filter(|one| one == &name).count(), 1, "docs/controllers/index.md lists {name} once");
         assert!(navigation.contains(&format!(": controllers/{name}.md\n")), "mkdocs.yml does not list {name}");
     }
 }

@@ -34,6 +34,16 @@ def probes(controller: str) -> Table:
     return Table(("probe", "unit", "meaning"), rows)
 
 
+@maker("controllers")
+def controllers(*names: str) -> Table:
+    """A row for each of these controllers, with a link to its page."""
+    entries = [_entry(name) for name in names]
+    rows = [
+        [f"[{one['name']}]({one['name']}.md)", one["title"], one["summary"], one["source"]] for one in entries
+    ]
+    return Table(("name", "controller", "rule", "source"), rows)
+
+
 @maker("variants")
 def variants(controller: str) -> Table:
     """A column for each stack with parameters of its own, a row for each parameter that differs in one."""
