@@ -47,14 +47,14 @@ lint: build
 	cargo clippy $(WORKSPACE) $(NATIVE:%=--features ackclock-python/%) $(LIVE:%=--features ackclock-python/%) --all-targets --quiet \
 		-- -D warnings
 	cargo clippy --package ackclock-python --no-default-features --quiet -- -D warnings
-	$(BIN)/ruff check python tests papers suites tools .ci
-	$(BIN)/ruff format --check python tests papers suites tools .ci
+	$(BIN)/ruff check python tests papers suites tools witness .ci
+	$(BIN)/ruff format --check python tests papers suites tools witness .ci
 	$(BIN)/mypy
 
 format:
 	cargo fmt --all
-	$(BIN)/ruff format python tests papers suites tools .ci
-	$(BIN)/ruff check --fix python tests papers suites tools .ci
+	$(BIN)/ruff format python tests papers suites tools witness .ci
+	$(BIN)/ruff check --fix python tests papers suites tools witness .ci
 
 bench: build
 	$(BIN)/ackclock bench

@@ -1,4 +1,4 @@
-"""The two ends of a measurement of a queue discipline, for ``disciplines.py``. Needs nothing but Python.
+"""The two ends of a measurement of a queue discipline: a script that ``disciplines.py`` runs in namespaces.
 
 peers.py send|receive datagrams MBIT SECONDS SPREAD SEED
 peers.py send|receive flows NUMBER SECONDS SPREAD SEED
@@ -20,26 +20,26 @@ SIZE = 1500
 """IP size of a datagram."""
 STAMP = struct.Struct("!q")
 SETTLE = 1.0
-"""Nothing is sent in the first second of a queue: Linux's PIE sleeps for half of it."""
+"""The queue is empty for its first second: Linux's PIE sleeps for half of it."""
 
-# Of linux/netlink.h and linux/rtnetlink.h: struct nlmsghdr, struct tcmsg, struct nlattr, and the words.
+# struct nlmsghdr, struct tcmsg, struct nlattr and constants of linux/netlink.h and linux/rtnetlink.h.
 NETLINK, TCMSG, ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=BxxxiIII"), struct.Struct("=HH")
 GET_QDISC, NEW_QDISC, REQUEST, DUMP, STATS, XSTATS, HANDLE = 38, 36, 1, 0x300, 3, 4, 0x20000
 COUNTED, MARKED = struct.Struct("=8xII"), struct.Struct("=24xI")
-"""Of struct tc_stats packets and drops; of struct tc_dualpi2_xstats the seventh word, ecn_mark."""
+"""Packets and drops of struct tc_stats; ecn_mark, the seventh word of struct tc_dualpi2_xstats."""
 
 
-def say(word: object) -> None:
-    """Tells the caller."""
+def answer(word: object) -> None:
+    """Prints a line for the caller at once."""
     sys.stdout.write(f"{word}\n")
     sys.stdout.flush()
 
 
 def send_datagrams(mbit: float, seconds: float) -> None:
-    """Sends datagrams with the time of their sending at a constant rate."""
+    """Sends datagrams that carry their time of sending, at a constant rate."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.connect(RECEIVER)
-    # A backlog above it would hold back the sender, not the queue.
+    # A small buffer would hold back the sender before the queue does.
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 26)
     gap = SIZE * 8 * 1000 / mbit
     padding = bytes(SIZE - 28 - STAMP.size)
@@ -57,7 +57,7 @@ def receive_datagrams() -> None:
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 26)
     sock.bind(RECEIVER)
-    say("ready")
+    answer("ready")
     delays = []
     while True:
         try:
@@ -66,24 +66,24 @@ def receive_datagrams() -> None:
             break
         delays.append(time.monotonic_ns() - STAMP.unpack_from(data)[0])
         sock.settimeout(1.0)
-    say(sum(delays) / len(delays) / 1e6)
+    answer(sum(delays) / len(delays) / 1e6)
 
 
 def offsets(number: int, spread: float, seed: int) -> list[float]:
-    """When each begins, in seconds."""
+    """The start of each flow, in seconds."""
     drawn = random.Random(seed)
     return [drawn.uniform(0, spread) for _ in range(number)]
 
 
 def send_flows(seconds: float, starts: list[float]) -> None:
-    """Greedy flows of cubic, each from its start; prints the mean of their smoothed RTT in ms."""
+    """Runs greedy flows of cubic, each from its start; prints the mean of their smoothed RTT in ms."""
     chunk = bytes(1 << 16)
     socks = []
     for _ in starts:
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
         sock.connect(RECEIVER)
-        # What is not sent at the end is not sent later.
+        # Data left at the end is dropped.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 1, 0))
         socks.append(sock)
     stop = time.monotonic() + seconds
@@ -102,13 +102,13 @@ def send_flows(seconds: float, starts: list[float]) -> None:
             info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 72)
             rtts.append(struct.unpack_from("=I", info, 68)[0])
         time.sleep(0.02)
-    say(sum(rtts) / len(rtts) / 1000)
+    answer(sum(rtts) / len(rtts) / 1000)
 
 
 def receive_flows(number: int) -> None:
     """Reads until the flows end."""
     listener = socket.create_server(RECEIVER, backlog=number)
-    say("ready")
+    answer("ready")
 
     def read(sock: socket.socket) -> None:
         with suppress(ConnectionResetError):
@@ -120,11 +120,11 @@ def receive_flows(number: int) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    say(0)
+    answer(0)
 
 
 def counters(device: str) -> tuple[int, int, int]:
-    """Packets that DualPI2, with the handle 2:, sent, dropped and marked: older ``tc`` do not know it."""
+    """Packets sent, dropped and marked by DualPI2 with the handle 2:, which older ``tc`` cannot show."""
     ask = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
     index = socket.if_nametoindex(device)
     tcmsg = TCMSG.pack(0, index, 0, 0, 0)
@@ -138,7 +138,8 @@ def counters(device: str) -> tuple[int, int, int]:
             message, answer = answer[NETLINK.size : length], answer[length:]
             if TCMSG.unpack_from(message)[1:3] == (index, HANDLE):
                 found = attributes(message[TCMSG.size :])
-                return (*COUNTED.unpack_from(found[STATS]), *MARKED.unpack_from(found[XSTATS]))
+                packets, drops = COUNTED.unpack_from(found[STATS])
+                return packets, drops, MARKED.unpack_from(found[XSTATS])[0]
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
@@ -153,14 +154,14 @@ def attributes(data: bytes) -> dict[int, bytes]:
 def main() -> None:
     """The command."""
     if sys.argv[1] == "counters":
-        say(" ".join(map(str, counters(sys.argv[2]))))
+        answer(" ".join(map(str, counters(sys.argv[2]))))
         return
     _, side, kind, amount, seconds, spread, seed = sys.argv
     if side == "receive":
         receive_datagrams() if kind == "datagrams" else receive_flows(int(amount))
         return
     if kind == "flows":
-        # The first packet asks for addresses, which would take the first handshake another round trip.
+        # The first packet resolves addresses, which would cost the first handshake another round trip.
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"", RECEIVER)
     time.sleep(SETTLE)
     if kind == "datagrams":

@@ -1,28 +1,13 @@
-"""Queue disciplines beside those of the kernel: what is read of ``tc``, and what is simulated."""
+"""Linux as a witness: what is read of the kernel, what is simulated, and the tables of both."""
 
-import importlib.util
+import json
 import struct
-import sys
-from pathlib import Path
-from types import ModuleType
+
+import pytest
 
 import ackclock
-
-
-def script(name: str) -> ModuleType:
-    """A script beside the tests of a new machine."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[2] / ".ci" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-script("beside")
-disciplines = script("disciplines")
-peers = script("discipline_peers")
+from witness import disciplines, modules, peers
+from witness.__main__ import main
 
 
 def test_marks_are_found_where_each_discipline_counts_them() -> None:
@@ -94,3 +79,59 @@ def test_two_runs_with_one_seed_start_their_flows_alike() -> None:
     drawn = [peers.offsets(4, 0.02, seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert all(0 <= offset <= 0.02 for offset in drawn[0])
+
+
+def test_a_flow_is_measured_after_slow_start() -> None:
+    # From 5 s to 7 s 2.5 MB are acknowledged: 10 Mbit/s. The window of the first second does not count.
+    rows = [(0.0, 999.0, 999.0, 9.0, 0.0), (5.0, 30.0, 50.0, 10.0, 1e6), (7.0, 40.0, 60.0, 14.0, 3.5e6)]
+    assert modules.summary(rows) == {"goodput": 10.0, "rtt": 55.0, "window": 35.0, "retransmitted": 4.0}
+
+
+def test_modules_are_compared_from_a_file(tmp_path, capsys) -> None:
+    flow = {"goodput": 9.61, "rtt": 55.0, "window": 45.0, "retransmitted": 12.0}
+    survey = tmp_path / "modules.json"
+    survey.write_text(json.dumps({"kernel": "7.2", "seconds": 10.0, "loss": 0.0, "flows": {"reno": flow}}))
+    main(["modules", "--from", str(survey), "--seeds", "1"])
+    heading, _, *table = capsys.readouterr().out.splitlines()
+    assert heading == "Simulated (mean of 1 seeds) / Linux 7.2, 10 s"
+    _, controller, goodput, *_ = (cell.strip() for cell in table[2].split("|"))
+    assert controller == "`newreno`"
+    ours, theirs = goodput.split(" / ")
+    # 10 Mbit/s carry 9.65 Mbit/s of payload.
+    assert 9.0 < float(ours) < 9.66
+    assert theirs == "9.61"
+
+
+def test_disciplines_are_compared_from_a_file(tmp_path, capsys) -> None:
+    reading = {"sent": 1667, "dropped": 366, "marked": 0, "delay_ms": 59.0}
+    cells = [{"discipline": name, "load": "datagrams at 12.5mbit", **reading} for name in ("pfifo", "pie")]
+    survey = tmp_path / "kernel.json"
+    survey.write_text(json.dumps({"kernel": "7.2", "seconds": 2.0, "readings": cells}))
+    main(["disciplines", "--from", str(survey), "--only", "pfifo", "--seeds", "1"])
+    _, _, _, _, *rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 1
+    _, discipline, load, dropped, marked, _, _ = (cell.strip() for cell in rows[0].split("|"))
+    assert (discipline, load, marked) == ("`pfifo`", "datagrams at 12.5mbit", "0 / 0")
+    assert dropped.endswith(" / 366")
+
+
+def test_a_survey_is_written_after_each_measurement(tmp_path, capsys, monkeypatch) -> None:
+    file = tmp_path / "found.json"
+    written = []
+
+    def survey(chosen):
+        for number in (1, 2):
+            yield {"kernel": "7.2", "runs": chosen.runs, "measured": number}
+            written.append(json.loads(file.read_text())["measured"])
+
+    monkeypatch.setattr(modules, "survey", survey)
+    main(["modules", "--runs", "3", "--to", str(file)])
+    assert written == [1, 2]
+    assert json.loads(file.read_text())["runs"] == 3
+    assert capsys.readouterr().out == ""
+
+
+def test_a_survey_is_either_written_or_read(capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["modules", "--to", "a", "--from", "b"])
+    assert "not allowed with" in capsys.readouterr().err

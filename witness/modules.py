@@ -1,17 +1,13 @@
-#!/usr/bin/env python3
-"""Congestion controllers of this machine's kernel beside the simulated ones: a lone flow of each.
+"""Congestion controllers of this machine's kernel and the simulated ones: a lone flow of each.
 
-    .ci/modules.py [--seconds 60] [--loss 1] [--runs 8] [--linux FILE] [--beside FILE]
-
-It makes three network namespaces in a row, where netem in the middle is the bottleneck, another one delays
-the ACKs, and sends with each controller that the kernel offers, ``--runs`` times: the mean counts.
-``--loss`` is the percentage of the data that a third netem loses at random, before the bottleneck. It needs
-root, ``ip`` and ``tc``. With ``--linux`` it writes the kernel's numbers into a file and does not simulate:
-so another kernel, in a virtual machine, can measure what ``--beside`` lays beside the simulation.
+Three network namespaces stand in a row. netem in the middle is the bottleneck, another netem delays the ACKs,
+and a third loses ``--loss`` per cent of the data before the bottleneck. Each controller that the kernel
+offers sends ``--runs`` times; the means are compared.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
@@ -23,11 +19,12 @@ import threading
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from beside import call, child, enter, lay, parser
+from witness.namespaces import call, child, enter, remove
 
 SAME = "cubic bic westwood htcp highspeed hybla vegas scalable veno yeah illinois"
 NAMES: Mapping[str, str] = {"reno": "newreno", **{name: name for name in SAME.split()}}
@@ -35,19 +32,25 @@ NAMES: Mapping[str, str] = {"reno": "newreno", **{name: name for name in SAME.sp
 
 AT_ONCE = 4
 SETTLED_S = 5.0
-"""Before this nothing is measured: slow start, which differs by when the receiver begins to delay ACKs."""
+"""The measurement begins here, after slow start, which depends on when the receiver begins to delay ACKs."""
 
 RATE_MBIT, RTT_MS, QUEUE = 10, 40, 33
-"""Of the path, with a queue of one BDP. ``tc`` counts the packet that is being sent, too."""
+"""The path, with a queue of one BDP. ``tc`` counts the packet in service too."""
 
 NEAR, NEAR_GATEWAY, FAR, FAR_GATEWAY, PORT = "10.9.0.1", "10.9.0.254", "10.9.1.1", "10.9.1.254", 5000
-# Of struct tcp_info: the window, the smoothed RTT in microseconds, all retransmissions, bytes acknowledged.
+SAMPLE_S = 0.02
+# Offsets in struct tcp_info: the window, the smoothed RTT (us), all retransmissions, bytes acknowledged.
 INFO_BYTES = 136
 WINDOW, RTT, RETRANSMITTED, ACKNOWLEDGED = 80, 68, 100, 120
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of this survey alone."""
+    parser.add_argument("--loss", type=float, default=0.0, help="percentage of the data that is lost")
+
+
 def connect(name: str, loss: float) -> None:
-    """Three namespaces in a row, NAME-a to NAME-c: the bottleneck is not the sender's own queue."""
+    """Makes three namespaces in a row, NAME-a to NAME-c. The bottleneck is not the sender's own queue."""
     spaces = [f"{name}-{side}" for side in "abc"]
     near, router, far = spaces
     for space in spaces:
@@ -60,7 +63,7 @@ def connect(name: str, loss: float) -> None:
         call(f"ip -n {router} link set {link} up")
         call(f"ip -n {space} route add default via {gateway}")
     call(f"ip netns exec {router} sysctl -qw net.ipv4.ip_forward=1")
-    # Each packet takes its time from the end of the one before it on, so that late timers cost no rate; a
+    # netem counts the service of a packet from the end of the one before it, so late timers cost no rate. A
     # token bucket would let two pass at once after a pause. Lengths are without the header of Ethernet.
     call(f"tc -n {router} qdisc add dev far root netem limit {QUEUE + 1} rate {RATE_MBIT}mbit -14")
     call(f"tc -n {far} qdisc add dev end root netem limit 100000 delay {RTT_MS}ms")
@@ -77,9 +80,9 @@ def receive(name: str) -> None:
 
 
 def send(name: str, seconds: float) -> list[list[float]]:
-    """A greedy flow. Every 20 ms: the time, the window, the RTT, retransmissions, bytes acknowledged."""
+    """Runs a greedy flow; rows of time, window, RTT, retransmissions and bytes acknowledged."""
     enter(f"{name}-a")
-    # A connection that is refused, once the others are there: else the handshake's RTT has that of ARP in it.
+    # A refused connection resolves addresses first. Otherwise the RTT of the handshake would include ARP.
     with contextlib.suppress(OSError):
         socket.create_connection((FAR, PORT + 1), timeout=5)
     sock = socket.socket()
@@ -93,29 +96,33 @@ def send(name: str, seconds: float) -> list[list[float]]:
     start = time.monotonic()
     rows: list[list[float]] = []
 
-    def look() -> None:
+    def sample() -> None:
         while (now := time.monotonic() - start) < seconds:
             info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO_BYTES)
             window, rtt, again = (
                 struct.unpack_from("=I", info, at)[0] for at in (WINDOW, RTT, RETRANSMITTED)
             )
             rows.append([now, window, rtt / 1000, again, struct.unpack_from("=Q", info, ACKNOWLEDGED)[0]])
-            time.sleep(0.02)
+            time.sleep(SAMPLE_S)
 
-    looking = threading.Thread(target=look)
-    looking.start()
+    sampling = threading.Thread(target=sample)
+    sampling.start()
     sock.settimeout(0.5)
     while time.monotonic() - start < seconds:
         try:
             sock.send(bytes(1 << 16))
         except TimeoutError:
             continue
-    looking.join()
+    sampling.join()
     return rows
 
 
+def _send_into(file: Path, name: str, seconds: float) -> None:
+    file.write_text(json.dumps(send(name, seconds)))
+
+
 def survey(chosen: Namespace) -> Iterator[dict[str, Any]]:
-    """What each controller of this machine's kernel does."""
+    """Measures each controller of this machine's kernel."""
     offered = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     names = [name for name in NAMES if name in offered]
     found: dict[str, Any] = {"kernel": platform.release(), "seconds": chosen.seconds, "loss": chosen.loss}
@@ -123,28 +130,32 @@ def survey(chosen: Namespace) -> Iterator[dict[str, Any]]:
     readings: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     groups = [names[begin : begin + AT_ONCE] for begin in range(0, len(names), AT_ONCE)]
     for group in groups * chosen.runs:
-        for name in group:
-            connect(name, chosen.loss)
-            child(lambda name=name: receive(name))
-        with TemporaryDirectory() as folder:
-            files = {name: Path(folder, name) for name in group}
-            senders = [
-                child(lambda name=name, file=file: file.write_text(json.dumps(send(name, chosen.seconds))))
-                for name, file in files.items()
-            ]
-            for pid in senders:
-                os.waitpid(pid, 0)
-            for name, file in files.items():
-                readings[name].append(summary(json.loads(file.read_text())))
-                found["flows"][name] = mean(readings[name])
-        for name in group:
-            for side in "abc":
-                call(f"ip netns del {name}-{side}")
+        for name, reading in _measured(group, chosen.seconds, chosen.loss).items():
+            readings[name].append(reading)
+            found["flows"][name] = mean(readings[name])
         yield found
 
 
+def _measured(group: Sequence[str], seconds: float, loss: float) -> dict[str, dict[str, float]]:
+    """Runs a flow of each controller at the same time, on paths of their own."""
+    try:
+        for name in group:
+            connect(name, loss)
+            child(partial(receive, name))
+        with TemporaryDirectory() as folder:
+            files = {name: Path(folder, name) for name in group}
+            senders = [child(partial(_send_into, file, name, seconds)) for name, file in files.items()]
+            for pid in senders:
+                os.waitpid(pid, 0)
+            return {name: summary(json.loads(file.read_text())) for name, file in files.items()}
+    finally:
+        for name in group:
+            for side in "abc":
+                remove(f"{name}-{side}")
+
+
 def summary(rows: Sequence[Sequence[float]]) -> dict[str, float]:
-    """Goodput in Mbit/s, mean RTT in ms, mean window and retransmissions of a flow that has settled."""
+    """Goodput in Mbit/s, mean RTT in ms, mean window and retransmissions of a flow after slow start."""
     rows = [row for row in rows if row[0] >= SETTLED_S]
     first, last = rows[0], rows[-1]
     return {
@@ -156,12 +167,12 @@ def summary(rows: Sequence[Sequence[float]]) -> dict[str, float]:
 
 
 def mean(readings: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Of several runs."""
+    """The means over several runs."""
     return {key: statistics.fmean(reading[key] for reading in readings) for key in readings[0]}
 
 
 def simulated(name: str, seconds: float, loss: float, seeds: int) -> dict[str, float]:
-    """The mean of so many simulations."""
+    """The means over ``seeds`` simulations."""
     from ackclock import Scenario, simulate
 
     # The device of the sender takes segments one by one (gso_max_segs 1).
@@ -178,7 +189,7 @@ def simulated(name: str, seconds: float, loss: float, seeds: int) -> dict[str, f
 
 
 def table(found: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
-    """The kernel's figures beside the simulated ones, as a table of Markdown."""
+    """Simulated and measured numbers as a table of Markdown."""
     yield "| controller | goodput (Mbit/s) | mean RTT (ms) | mean window | retransmissions |"
     yield "| --- | --- | --- | --- | --- |"
     for name, kernel in found["flows"].items():
@@ -186,10 +197,3 @@ def table(found: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
         digits = {"goodput": 2, "rtt": 1, "window": 1, "retransmitted": 0}
         cells = (f"{ours[key]:.{places}f} / {kernel[key]:.{places}f}" for key, places in digits.items())
         yield f"| `{NAMES[name]}` | {' | '.join(cells)} |"
-
-
-if __name__ == "__main__":
-    arguments = parser(__doc__, seconds=60.0, seeds=10)
-    arguments.add_argument("--loss", type=float, default=0.0, help="percentage of the data that is lost")
-    arguments.add_argument("--runs", type=int, default=1, help="runs of Linux")
-    lay(arguments.parse_args(), survey, table)

@@ -1,17 +1,12 @@
-#!/usr/bin/env python3
-"""Queue disciplines of this machine's kernel beside the simulated ones: the same link, the same load.
+"""Queue disciplines of this machine's kernel and the simulated ones: the same link, the same load.
 
-    .ci/disciplines.py [--seconds 60] [--runs 1] [--only NAME ...] [--linux FILE] [--beside FILE]
-
-It makes a sender, a router and a receiver of network namespaces, where the kernel's token bucket is the
-bottleneck and the discipline its queue, and loads it with datagrams or with greedy TCP flows. It needs root,
-``ip`` and ``tc``, and of the disciplines it measures those that the kernel has. With ``--linux`` it writes
-the kernel's numbers into a file and does not simulate: so another kernel, in a virtual machine, can measure
-what ``--beside`` lays beside the simulation.
+Sender, router and receiver are network namespaces. The kernel's token bucket is the bottleneck and the
+discipline its queue, under datagrams or greedy TCP flows. Disciplines that the kernel lacks are left out.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -26,22 +21,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from beside import lay, parser
+from witness.namespaces import call, remove
 
-PEERS = Path(__file__).with_name("discipline_peers.py")
-"""Sends and receives in the namespaces: plain Python, as other machines have it."""
+PEERS = Path(__file__).with_name("peers.py")
+"""The script that sends and receives in the namespaces."""
 START_SPREAD_MS = 20
-"""Flows that start at one instant fill the queue in step: here each starts at random within this time."""
+"""Flows start at random within this time. From one instant they would fill the queue in step."""
 
 RECEIVE_BUFFER = "net.ipv4.tcp_rmem=4096 8388608 268435456"
-"""As in live runs: its window decides how many segments are acknowledged one by one at the start."""
+"""As in live runs: the window decides how many segments are acknowledged one by one at the start."""
 
 RATE, RTT_MS, SERVICE_MS = "10mbit", 40, 1.2
-"""Of the bottleneck; of the flows' path; of a full packet."""
+"""The rate of the bottleneck, the base RTT of the flows, the service time of a full packet."""
 PIE_PERIOD = "20ms"
-"""What 15 ms are to a timer of Linux at 250 Hz: four ticks, and one that no timer ends early."""
-LOOK = "20ms"
-"""So often the flows are asked for their smoothed RTT, as ``discipline_peers.py`` asks the kernel's."""
+"""PIE's 15 ms on a timer of Linux at 250 Hz: four ticks, and one more because no timer ends early."""
+SAMPLE_INTERVAL = "20ms"
+"""Of the smoothed RTT, as in ``peers.py``."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +46,12 @@ class Discipline:
     queue: Mapping[str, Any]
     tc: str
     shapes: bool = False
-    """It is its own shaper, which a packet leaves as its service begins, and a token bucket as that ends.
-    The path behind it has to make up for it."""
+    """It shapes by itself. A packet leaves it when its service begins, and leaves a token bucket when that
+    ends; the path behind it makes up for the difference."""
 
     @property
     def unserved_ms(self) -> float:
-        """What the kernel's packet lacks of its service."""
+        """The service time that the kernel's packet has not had when it leaves."""
         return SERVICE_MS if self.shapes else 0.0
 
 
@@ -76,13 +71,13 @@ DISCIPLINES: Mapping[str, Discipline] = {
     ),
     "dualpi2": Discipline({"discipline": "dualpi2"}, "dualpi2"),
 }
-"""Behind a token bucket of ``tc`` the packet that waits for tokens counts: in the limit of ``pfifo``, which
-is one more there, and in what ``red`` averages."""
+"""Behind a token bucket of ``tc`` the packet that waits for tokens counts. So the limit of ``pfifo`` is one
+more there, and ``red`` averages over it too."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """What is sent: datagrams at a rate, or greedy flows."""
+    """Datagrams at a rate, or greedy flows."""
 
     name: str
     datagrams: str | None = None
@@ -100,14 +95,21 @@ LOADS: Sequence[Load] = (
 
 @dataclass(frozen=True)
 class Reading:
-    """What a discipline did with a load."""
+    """The packets of a discipline under a load."""
 
     sent: float
     """Packets that left the queue."""
     dropped: float
     marked: float
     delay_ms: float
-    """Mean queueing delay: of the datagrams one by one, of flows the smoothed less the base RTT."""
+    """Mean queueing delay: that of the datagrams, or the smoothed RTT of flows less the base RTT."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of this survey alone."""
+    every = list(DISCIPLINES)
+    parser.add_argument("--at-once", type=int, default=4, help="measurements at a time (default 4)")
+    parser.add_argument("--only", nargs="+", choices=every, default=every, metavar="NAME")
 
 
 def scenario(discipline: Discipline, load: Load, seconds: float) -> dict[str, Any]:
@@ -123,12 +125,12 @@ def scenario(discipline: Discipline, load: Load, seconds: float) -> dict[str, An
             "start_jitter": f"{START_SPREAD_MS}ms",
         }
     flows = [dict(flow) for _ in range(max(load.flows, 1))]
-    record = {"flow_series": LOOK, "probes": "off", "events": False}
+    record = {"flow_series": SAMPLE_INTERVAL, "probes": "off", "events": False}
     return {"duration": f"{seconds:g}s", "path": path, "flows": flows, "record": record}
 
 
 def simulated(discipline: Discipline, load: Load, seconds: float, seeds: int) -> list[Reading]:
-    """So many simulations."""
+    """The readings of ``seeds`` simulations."""
     from ackclock import Scenario, simulate
 
     runs = simulate(Scenario.from_document(scenario(discipline, load, seconds)), repeat=seeds)
@@ -145,58 +147,52 @@ def simulated(discipline: Discipline, load: Load, seconds: float, seeds: int) ->
 
 
 def delay_of_flows(run: Any) -> float:
-    """The mean smoothed RTT beyond that of an empty path, in ms, as the kernel is asked for it.
+    """The mean smoothed RTT above that of an empty path, in ms.
 
-    It has what delayed ACKs wait; the RTTs of the table of flows are without.
+    It includes the wait for delayed ACKs, as the kernel's does; the RTTs in the table of flows exclude it.
     """
     rtts = run.flow_series.column("smoothed_rtt_ms").to_pylist()
     return statistics.fmean(rtt for rtt in rtts if rtt is not None) - RTT_MS - SERVICE_MS
 
 
-def call(*command: str) -> str:
-    """Runs a command; what it printed."""
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
 @contextmanager
-def cable(
+def network(
     name: str, discipline: Discipline, delay: bool = False, ecn: bool = False
 ) -> Iterator[tuple[str, str, str]]:
-    """Sender, router with the bottleneck, and receiver: the names of their namespaces.
+    """Makes sender, router with the bottleneck, and receiver; the names of their namespaces.
 
-    TCP keeps its own backlog in its own machine short, so the bottleneck is in another one.
+    TCP limits its backlog in its own machine, so the bottleneck is in another one.
     """
     spaces = near, middle, far = f"{name}-a", f"{name}-b", f"{name}-c"
     try:
         for space in spaces:
-            call("ip", "netns", "add", space)
-            call(
-                *f"ip netns exec {space} sysctl -qw net.ipv4.tcp_ecn={int(ecn)} net.ipv4.ip_forward=1".split()
-            )
-        call(*f"ip -n {near} link add end type veth peer name in netns {middle}".split())
-        call(*f"ip -n {middle} link add out type veth peer name end netns {far}".split())
-        call("ip", "netns", "exec", far, "sysctl", "-qw", RECEIVE_BUFFER)
+            call(f"ip netns add {space}")
+            settings = f"net.ipv4.tcp_ecn={int(ecn)} net.ipv4.ip_forward=1"
+            call(f"ip netns exec {space} sysctl -qw {settings}")
+        call(f"ip -n {near} link add end type veth peer name in netns {middle}")
+        call(f"ip -n {middle} link add out type veth peer name end netns {far}")
+        call(f"ip netns exec {far} sysctl -qw", RECEIVE_BUFFER)
         addresses = ((near, "end", "10.8.0.1"), (middle, "in", "10.8.0.9"), (middle, "out", "10.9.0.9"))
         for space, device, address in (*addresses, (far, "end", "10.9.0.2")):
-            call(*f"ip -n {space} address add {address}/24 dev {device}".split())
-            call(*f"ip -n {space} link set {device} gso_max_segs 1 up".split())
+            call(f"ip -n {space} address add {address}/24 dev {device}")
+            call(f"ip -n {space} link set {device} gso_max_segs 1 up")
         for space, router in ((near, "10.8.0.9"), (far, "10.9.0.9")):
-            call(*f"ip -n {space} route add default via {router}".split())
+            call(f"ip -n {space} route add default via {router}")
         add = f"tc -n {middle} qdisc add dev out"
         if discipline.shapes:
-            call(*f"{add} root handle 2: {discipline.tc}".split())
+            call(f"{add} root handle 2: {discipline.tc}")
         else:
             # Lengths are without the header of Ethernet. Tokens for two packets: late timers cost no rate.
             shaper = f"stab overhead -14 linklayer ethernet tbf rate {RATE} burst 3000 limit 10000000"
-            call(*f"{add} root handle 1: {shaper}".split())
-            call(*f"{add} parent 1: handle 2: {discipline.tc}".split())
+            call(f"{add} root handle 1: {shaper}")
+            call(f"{add} parent 1: handle 2: {discipline.tc}")
         if delay:
             rtt = f"{RTT_MS + discipline.unserved_ms}ms"
-            call(*f"tc -n {far} qdisc add dev end root netem limit 100000 delay {rtt}".split())
+            call(f"tc -n {far} qdisc add dev end root netem limit 100000 delay {rtt}")
         yield spaces
     finally:
         for space in spaces:
-            subprocess.run(["ip", "netns", "del", space], check=False, capture_output=True)
+            remove(space)
 
 
 def counters(report: Sequence[Mapping[str, Any]]) -> tuple[int, int, int]:
@@ -208,25 +204,24 @@ def counters(report: Sequence[Mapping[str, Any]]) -> tuple[int, int, int]:
 
 
 def measured(name: str, discipline: Discipline, load: Load, seconds: float, seed: int) -> Reading:
-    """What this machine's kernel does."""
-    with cable(name, discipline, not load.datagrams, load.ecn) as (near, middle, far):
-        within = ("ip", "netns", "exec")
+    """Measures a discipline of this machine's kernel under a load."""
+    with network(name, discipline, not load.datagrams, load.ecn) as (near, middle, far):
         kind = (
             ["datagrams", load.datagrams.removesuffix("mbit")]
             if load.datagrams
             else ["flows", str(load.flows)]
         )
         options = [*kind, str(seconds), str(START_SPREAD_MS / 1000), str(seed)]
-        receive = [*within, far, sys.executable, str(PEERS), "receive", *options]
+        receive = [*f"ip netns exec {far}".split(), sys.executable, str(PEERS), "receive", *options]
         receiver = subprocess.Popen(receive, stdout=subprocess.PIPE, text=True)
         assert receiver.stdout is not None
         receiver.stdout.readline()
-        sender = call(*within, near, sys.executable, str(PEERS), "send", *options)
+        sender = call(f"ip netns exec {near} {sys.executable}", PEERS, "send", *options)
         if discipline.tc == "dualpi2":
-            told = call(*within, middle, sys.executable, str(PEERS), "counters", "out")
-            sent, dropped, marked = map(int, told.split())
+            printed = call(f"ip netns exec {middle} {sys.executable}", PEERS, "counters", "out")
+            sent, dropped, marked = map(int, printed.split())
         else:
-            report = json.loads(call("tc", "-n", middle, "-s", "-j", "qdisc", "show", "dev", "out"))
+            report = json.loads(call(f"tc -n {middle} -s -j qdisc show dev out"))
             sent, dropped, marked = counters(report)
         received, _ = receiver.communicate(timeout=30)
         delay = float(received) + discipline.unserved_ms if load.datagrams else float(sender) - RTT_MS
@@ -234,16 +229,16 @@ def measured(name: str, discipline: Discipline, load: Load, seconds: float, seed
 
 
 def offered(discipline: Discipline) -> bool:
-    """Whether the kernel has it."""
+    """True if the kernel has the discipline."""
     try:
-        with cable("ack-try", discipline):
+        with network("ack-try", discipline):
             return True
     except subprocess.CalledProcessError:
         return False
 
 
 def survey(chosen: Namespace) -> Iterator[dict[str, Any]]:
-    """All loads behind the disciplines that this machine's kernel has: what is known, after each."""
+    """Measures all loads behind the disciplines of this machine's kernel."""
     names = [name for name in chosen.only if offered(DISCIPLINES[name])]
     cells = [(name, load, run) for run in range(chosen.runs) for load in LOADS for name in names]
 
@@ -265,7 +260,7 @@ def spread(values: Sequence[float], places: int) -> str:
 
 
 def table(survey: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
-    """The survey beside the simulation, as a table of Markdown."""
+    """Simulated and measured numbers as a table of Markdown."""
     yield "| discipline | load | drops | marks | delay (ms) |"
     yield "| --- | --- | --- | --- | --- |"
     loads = {load.name: load for load in LOADS}
@@ -283,17 +278,3 @@ def table(survey: Mapping[str, Any], chosen: Namespace) -> Iterator[str]:
             for key, places in (("dropped", 0), ("marked", 0), ("delay_ms", 1))
         ]
         yield f"| `{name}` | {load} | {' | '.join(pairs)} |"
-
-
-def main() -> None:
-    """The command."""
-    arguments = parser(__doc__, seconds=60.0, seeds=10)
-    arguments.add_argument("--at-once", type=int, default=4, help="measurements at a time")
-    arguments.add_argument("--runs", type=int, default=1, help="measurements of each")
-    every = list(DISCIPLINES)
-    arguments.add_argument("--only", nargs="+", choices=every, default=every, metavar="NAME")
-    lay(arguments.parse_args(), survey, table)
-
-
-if __name__ == "__main__":
-    main()
