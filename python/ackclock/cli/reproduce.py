@@ -62,6 +62,10 @@ def reproduce(
         Path | None,
         typer.Option(metavar="DIR", help="Folder of the report; default: reports/reproduce-TIME."),
     ] = None,
+    measurements: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write what the claims measure into FILE, as pages publish it."),
+    ] = None,
     force: output.ForceOption = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show the ids of the claims.")] = False,
     as_json: output.JsonOption = False,
@@ -101,6 +105,8 @@ def reproduce(
                 if interrupts.asked:
                     done.interrupted = True
                     _write(done, catalogue, work)
+    if measurements is not None and not any(one.interrupted for one in (done, *done.others.values())):
+        _publish(done, measurements, seed, quick, live, shake)
     if live or done.begun:
         notes.print(f"report: {folder / 'index.html'}", markup=False, soft_wrap=True)
     output.show(_table(done, verbose), as_json=as_json)
@@ -182,6 +188,15 @@ def _write(done: papers.Reproduction, catalogue: tuple[papers.Paper, ...], folde
 
     for sentence in page.write(done, catalogue, folder):
         notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+
+
+def _publish(
+    done: papers.Reproduction, file: Path, seed: int | None, quick: bool, live: bool, shake: int
+) -> None:
+    from ackclock.papers import published
+
+    flags = {"--quick": quick, "--live": live, f"--shake {shake}": shake, f"--seed {seed}": seed is not None}
+    published.write(file, done, [option for flag, given in flags.items() if given for option in flag.split()])
 
 
 def _simulated(chosen: list[papers.Experiment], seed: int | None, threads: int | None) -> papers.Reproduction:

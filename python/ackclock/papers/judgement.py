@@ -114,26 +114,39 @@ def judge(claim: Claim, measures: Measures, samples: Samples, of: Sequence[Membe
         return Judgement(claim, None, NOT_JUDGED, "only the whole form can judge it")
     if not measures:
         why = "the paper quotes it from elsewhere" if claim.cited else "the paper gives nothing to repeat"
-        return Judgement(claim, None, _verdict(claim, passed=False), why)
+        return Judgement(claim, None, verdict(claim, None), why)
     found = [_measured(claim, measures, member) for member in of if _begun(measures, member)]
     # A member without a value lies outside the band.
     holds = Count(sum(_in_band(claim, value) for value in found), len(found)) if found else None
     counted = _counted(measures, samples)
     if claim.over and holds is not None:
-        passed = holds.number >= claim.share * holds.of
         values = [value for value in found if isinstance(value, float)]
         middle = float(np.median(values)) if values else None
         why = "" if values else str(found[0])
-        return Judgement(claim, middle, _verdict(claim, passed=passed), why, holds, counted)
+        return Judgement(claim, middle, verdict(claim, middle, holds), why, holds, counted)
     measured = _measured(claim, measures, samples)
     if isinstance(measured, MetricError):
-        verdict = _verdict(claim, passed=False) if _begun(measures, samples) else NOT_JUDGED
-        return Judgement(claim, None, verdict, str(measured), holds, counted)
-    passed = _in_band(claim, measured)
-    return Judgement(claim, measured, _verdict(claim, passed=passed), "", holds, counted)
+        found_out = verdict(claim, None) if _begun(measures, samples) else NOT_JUDGED
+        return Judgement(claim, None, found_out, str(measured), holds, counted)
+    return Judgement(claim, measured, verdict(claim, measured), "", holds, counted)
 
 
-def _in_band(claim: Claim, value: float | MetricError) -> bool:
+def verdict(claim: Claim, measured: float | None, holds: Count | None = None) -> str:
+    """The verdict on a measured value; a claim judged over a set of runs goes by the share that ``holds``."""
+    if claim.over and holds is not None:
+        passed = holds.number >= claim.share * holds.of
+    else:
+        passed = _in_band(claim, measured)
+    if claim.cited:
+        return "cited"
+    if claim.informative:
+        return "informative"
+    if claim.trivial and passed:
+        return "trivial"
+    return "pass" if passed else "miss"
+
+
+def _in_band(claim: Claim, value: float | MetricError | None) -> bool:
     return isinstance(value, float) and claim.low <= value <= claim.high
 
 
@@ -162,13 +175,3 @@ def _counted(measures: Measures, samples: Samples) -> Count | None:
     counts = [Count(len(leaf.values(samples)), leaf.finished(samples)) for leaf in leaves]
     short = [count for count in counts if count.number < count.of]
     return min(short, key=lambda count: count.number / count.of, default=None)
-
-
-def _verdict(claim: Claim, passed: bool) -> str:
-    if claim.cited:
-        return "cited"
-    if claim.informative:
-        return "informative"
-    if claim.trivial and passed:
-        return "trivial"
-    return "pass" if passed else "miss"

@@ -1,0 +1,139 @@
+"""Published measurements: a run of a paper as a small file, which the documentation joins with the claims.
+
+``ackclock reproduce PAPER --measurements FILE`` writes the file. Its head has date, commit, machine and
+command; then come, by experiment, the measured value of every claim and the cells of every table. Text, band,
+source and cause of a claim stay in the paper's own files, and the verdict follows from value and band.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ackclock.errors import InputError
+from ackclock.papers.catalogue import Experiment
+from ackclock.papers.judgement import Count, Judgement, verdict
+from ackclock.papers.reproduction import Reproduction, Result
+
+COUNTS = ("holds", "counted", "shaken")
+"""The fields of a claim that count runs: a list of their number and of how many there are."""
+OWN = ("measured", "why", *COUNTS)
+"""The fields of a claim that are not values of another engine."""
+
+
+def write(path: Path, done: Reproduction, options: Sequence[str]) -> None:
+    """Writes the measurements of a reproduction; experiments of the file that did not run keep their values.
+
+    ``options`` are those of the command that change values, as ``--quick``. Raises InputError for a file of
+    other options.
+    """
+    date, commit = f"{datetime.now(UTC):%Y-%m-%d}", _commit()
+    experiments: dict[str, Any] = {}
+    if path.exists():
+        before = read(path)
+        if before["options"] != list(options):
+            asked = " ".join(before["options"]) or "no option"
+            raise InputError(f"{path}: was measured with {asked}; remove it to measure in another way")
+        experiments = before["experiments"]
+    for result in done.results:
+        experiments[result.experiment.id] = {"date": date, "commit": commit, **_experiment(result, done)}
+    papers = dict.fromkeys(result.experiment.paper for result in done.results)
+    command = shlex.join(["ackclock", "reproduce", *papers, *options, "--measurements", str(path)])
+    head = {"date": date, "commit": commit, "machine": _machine(), "command": command}
+    document = {**head, "options": list(options), "experiments": experiments}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_lines(document) + "\n", "utf-8")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The document of a file. Raises InputError for one that cannot be read."""
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"{path}: {error}") from error
+    if not isinstance(document, dict) or not {"options", "experiments"} <= set(document):
+        raise InputError(f"{path}: is no file of measurements")
+    return document
+
+
+def _experiment(result: Result, done: Reproduction) -> dict[str, Any]:
+    beside, steadiness = done.beside(), done.steadiness()
+    claims: dict[str, dict[str, Any]] = {}
+    for judgement in result.judgements:
+        name = judgement.claim.id
+        found: dict[str, Any] = {"measured": _value(judgement.measured)}
+        found |= {engine: _value(value) for engine, value in beside[name].items()}
+        counts = dict(zip(COUNTS, (judgement.holds, judgement.counted, steadiness.get(name)), strict=True))
+        found |= {key: [count.number, count.of] for key, count in counts.items() if count is not None}
+        if judgement.why:
+            found["why"] = judgement.why
+        claims[name] = found
+    cells = {filled.table.name: filled.rows for filled in result.tables}
+    return {"claims": claims} | ({"tables": cells} if cells else {})
+
+
+def _value(value: float | None) -> float | str | None:
+    """A number as JSON has it, which knows no infinity."""
+    return str(value) if value is not None and abs(value) == float("inf") else value
+
+
+def _lines(tree: Any, indent: str = "") -> str:
+    """JSON with a line for each claim, and for each row of a table."""
+    if _is_flat(tree):
+        return json.dumps(tree, ensure_ascii=False)
+    within = indent + " "
+    if isinstance(tree, dict):
+        parts = [f"{json.dumps(key)}: {_lines(one, within)}" for key, one in tree.items()]
+    else:
+        parts = [_lines(one, within) for one in tree]
+    first, last = "{}" if isinstance(tree, dict) else "[]"
+    return f"{first}\n{within}" + f",\n{within}".join(parts) + f"\n{indent}{last}"
+
+
+def _is_flat(tree: Any) -> bool:
+    """Whether a tree is a value, a list of values, or a mapping of these."""
+    if isinstance(tree, list):
+        return not any(isinstance(one, dict | list) for one in tree)
+    if isinstance(tree, dict):
+        return all(_is_flat(one) and not isinstance(one, dict) for one in tree.values())
+    return True
+
+
+def _commit() -> str:
+    """The commit of the source tree; the empty text outside of one."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def _machine() -> str:
+    """The processor and the number of cores."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{named[0] if named else platform.machine()}, {os.cpu_count()} cores"
+
+
+def judgements(experiments: Sequence[Experiment], document: Mapping[str, Any]) -> list[Judgement]:
+    """The claims of experiments that have a value in a document, judged by it."""
+    found = []
+    for experiment in experiments:
+        values = document["experiments"].get(experiment.id, {}).get("claims", {})
+        for claim in (one for one in experiment.claims if one.id in values):
+            value = values[claim.id]
+            measured = None if value["measured"] is None else float(value["measured"])
+            holds, counted = (Count(*value[key]) if key in value else None for key in ("holds", "counted"))
+            judged = verdict(claim, measured, holds)
+            found.append(Judgement(claim, measured, judged, value.get("why", ""), holds, counted))
+    return found

@@ -1,0 +1,73 @@
+"""Published measurements of papers: the file that a run writes, and what the documentation makes of it."""
+
+import json
+
+import pytest
+
+from ackclock import papers
+from ackclock.errors import InputError
+from ackclock.papers import published
+from calling import refused, run
+from experiments import EXPERIMENT, read
+
+
+def written(path, done, options=()):
+    published.write(path, done, list(options))
+    return json.loads(path.read_text())
+
+
+def test_a_file_has_its_head_and_the_value_of_every_claim(tmp_path):
+    experiment = read(tmp_path, EXPERIMENT)
+    done = papers.reproduce([experiment.reduced()])
+    document = written(tmp_path / "new" / "demo.json", done, ["--quick"])
+    assert document["command"].startswith("ackclock reproduce demo --quick --measurements ")
+    assert document["options"] == ["--quick"]
+    [(name, claims)] = [(one, found["claims"]) for one, found in document["experiments"].items()]
+    [judgement] = done.results[0].judgements
+    assert (name, claims) == ("demo-fig1", {judgement.claim.id: {"measured": judgement.measured}})
+    assert published.judgements([experiment], document) == [judgement]
+
+
+def test_what_did_not_run_again_keeps_its_values(tmp_path):
+    done = papers.reproduce([read(tmp_path, EXPERIMENT).reduced()])
+    file = tmp_path / "demo.json"
+    before = written(file, done)
+    before["experiments"] = {"demo-fig2": {"claims": {"demo-fig2-c1": {"measured": 3.0}}}}
+    file.write_text(json.dumps(before))
+    assert list(written(file, done)["experiments"]) == ["demo-fig2", "demo-fig1"]
+    with pytest.raises(InputError, match="was measured with no option; remove it"):
+        published.write(file, done, ["--quick"])
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [("", "Expecting value"), ("[]", "is no file of measurements"), ("{}", "is no file")],
+)
+def test_another_file_is_not_overwritten(tmp_path, text, sentence):
+    done = papers.reproduce([read(tmp_path, EXPERIMENT).reduced()])
+    file = tmp_path / "other.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match=sentence):
+        published.write(file, done, [])
+    assert file.read_text() == text
+
+
+def test_a_claim_of_infinity_and_one_over_a_set_are_judged_as_they_were(tmp_path):
+    chosen = papers.select(papers.catalogue(), ["da1992-table1", "da1992-fig9"])
+    done = papers.reproduce([experiment.reduced() for experiment in chosen])
+    document = written(tmp_path / "da1992.json", done)
+    table1 = document["experiments"]["da1992-table1"]
+    assert table1["claims"]["da1992-table1-c8"] == {"measured": "inf"}
+    assert table1["tables"][""][0][0] == "DA source"
+    judged = [judgement for result in done.results for judgement in result.judgements]
+    assert any(judgement.holds is not None for judgement in judged)
+    assert published.judgements(chosen, document) == judged
+
+
+def test_the_command_line_writes_the_file(capsys, tmp_path):
+    file = tmp_path / "claims.json"
+    command = ("reproduce", "da1992-table1", "--measurements", file, "--out")
+    assert run(capsys, *command, tmp_path / "report")[0] == 0
+    document = json.loads(file.read_text())
+    assert len(document["experiments"]["da1992-table1"]["claims"]) == 9
+    assert "was measured with no option" in refused(capsys, *command, tmp_path / "again", "--seed", 7)
