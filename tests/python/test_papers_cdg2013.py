@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +13,7 @@ import pytest
 from ackclock import papers
 from ackclock.papers.catalogue import DATA, measures_of
 from handmade import Handmade, handmade
+from pages import load_csv
 
 MEASURES = measures_of(DATA / "cdg2013")
 
@@ -96,3 +99,9 @@ def test_bars_stand_at_the_stations_of_a_controller():
     x, y = MEASURES["station_goodputs"](sixty_seconds(), "newreno")
     assert x == pytest.approx([0.7, 0.7, 1.3, 1.3])
     assert y == pytest.approx([0, 2 / 3, 2 / 3, 0])
+
+
+def test_the_conventions_of_the_medium_give_what_is_published():
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "wlan-conventions.py"))
+    _, published = load_csv("papers/cdg2013-conventions.csv")
+    assert list(example["rows"]()) == [list(row.values()) for row in published]

@@ -236,34 +236,3 @@ def test_a_reset_in_a_decongestion_is_seen_though_that_decongestion_counts() -> 
 
     # With a threshold of 0 every decongestion resets; with 1 those in a row, which a lone flow does not have.
     assert (is_reset(lone(0), 10.0, 20.0), is_reset(lone(1), 10.0, 20.0)) == (1.0, 0.0)
-
-
-def rows(page: str, heading: str) -> list[list[str]]:
-    """The cells of the first table under a heading."""
-    lines = page.split(f"## {heading}\n")[1].split("\n## ")[0].splitlines()
-    return [[cell.strip() for cell in line[1:-1].split(" | ")] for line in lines if line.startswith("| ")][1:]
-
-
-def test_the_page_has_every_claim_as_it_is_judged_and_a_cause_for_every_miss():
-    page = (Path(__file__).parents[2] / "docs" / "papers" / "edwan2010.md").read_text()
-    experiments = papers.select(papers.catalogue(), ["edwan2010"])
-    claims = {c.id.removeprefix("edwan2010-"): c for one in experiments for c in one.claims}
-    shown = [row for row in rows(page, "Reported and measured") if row[0] != "---"]
-    judged = [name for name, c in claims.items() if not (c.trivial or c.cited)]
-    assert [row[0] for row in shown] == judged
-    for name, text, _, measured, band, _, verdict in shown:
-        claim = claims[name]
-        assert text == claim.text
-        assert band == f"{number(claim.low)} … {number(claim.high)}", name
-        # At four digits a value at the edge of its band may look like one on the other side.
-        inside = measured != "-" and claim.low * (1 - 1e-3) <= float(measured) <= claim.high * (1 + 1e-3)
-        assert inside or verdict != "pass", name
-    verdicts = [row[-1] for row in shown]
-    passed, missed = verdicts.count("pass"), verdicts.count("miss")
-    share = round(100 * passed / (passed + missed))
-    assert f"Of {passed + missed} claims that were judged whole {passed} hold ({share} %)" in page
-    assert f"each of the {missed} others" in page
-    causes = [row[0].split(", ") for row in rows(page, "Why claims miss") if row[0] != "---"]
-    # A row may name several: `fig6.7-c1, c2`.
-    named = [one if "-" in one else f"{all_[0].split('-c')[0]}-{one}" for all_ in causes for one in all_]
-    assert sorted(named) == sorted(row[0] for row in shown if row[-1] == "miss")

@@ -1,0 +1,147 @@
+"""Tables of a paper: its claims and their verdicts, the causes of misses, and the tables of its experiments.
+
+The line that says how it was measured stands once a page, below the claims.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ackclock import papers
+from ackclock.papers import published
+from ackclock.papers.catalogue import SUITES, Experiment
+from ackclock.papers.judgement import VERDICTS, Count, Judgement
+from ackclock.papers.tables import tables
+from ackclock.report import number
+from pages.measurements import Measurement, load
+from pages.tables import PageError, Table, maker
+
+OUTSIDE = " (outside)"
+
+
+@maker("verdicts")
+def verdicts(paper: str) -> Table:
+    """The number of claims under each verdict."""
+    _, judged = _judged(paper)
+    counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in VERDICTS}
+    found = {verdict: str(count) for verdict, count in counts.items() if count}
+    return Table(list(found), [list(found.values())])
+
+
+@maker("claims")
+def claims(paper: str) -> Table:
+    """Every claim with its verdict, as it was measured last."""
+    measured, judged = _judged(paper)
+    headings = ["verdict", "claim", "reported", "measured", "band"]
+    counts = any(one.holds is not None for one in judged)
+    rows = []
+    for one in judged:
+        claim = f"{_claim(paper, one)} ({_text(one.claim.source)})"
+        cells = [one.verdict, claim, _reported(one), _measured(one), _band(one)]
+        rows.append([*cells, str(one.holds or "")] if counts else cells)
+    return Table([*headings, "holds in"] if counts else headings, rows, [measured])
+
+
+@maker("misses")
+def misses(paper: str) -> Table:
+    """The claims that miss their bands, each with its cause."""
+    _, judged = _judged(paper)
+    rows = [
+        [_claim(paper, one), _reported(one), _measured(one), _text(one.reason)]
+        for one in judged
+        if one.verdict == "miss"
+    ]
+    return Table(("claim", "reported", "measured", "cause"), rows)
+
+
+@maker("engines")
+def engines(paper: str) -> Table:
+    """The values of claims in the simulation and on other engines, with a mark on those outside the band."""
+    measured, document = load(f"papers/{paper}-live.json")
+    values = _values(document)
+    others = [name for name in next(iter(values.values())) if name not in published.OWN]
+    rows = []
+    for one in published.judgements(_experiments(paper), document):
+        cells = [_claim(paper, one), _reported(one), _measured(one)]
+        cells += [_beside(one, values[one.claim.id][name]) for name in others]
+        rows.append([*cells, _band(one)])
+    return Table(("claim", "reported", "simulated", *others, "band"), rows, [measured])
+
+
+@maker("shaken")
+def shaken(paper: str) -> Table:
+    """The claims that do not hold in every slightly changed repetition."""
+    measured, document = load(f"papers/{paper}-shaken.json")
+    texts = {claim.id: claim.text for one in _experiments(paper) for claim in one.claims}
+    counts = {name: Count(*value["shaken"]) for name, value in _values(document).items()}
+    shaky = sorted(
+        (name for name, of in counts.items() if of.number < of.of), key=lambda name: counts[name].number
+    )
+    rows = [[f"`{name.removeprefix(f'{paper}-')}` {_text(texts[name])}", str(counts[name])] for name in shaky]
+    steady = f"{len(counts) - len(shaky)} of {len(counts)} claims hold in every repetition. The others:"
+    return Table(("claim", "holds in"), rows, [measured], steady)
+
+
+@maker("cells")
+def cells(paper: str, experiment: str, table: str = "") -> Table:
+    """One of the tables of an experiment: measured values, and in brackets what the paper reports."""
+    _, document = load(f"papers/{paper}.json")
+    name = f"{paper}-{experiment}"
+    for one in _experiments(paper):
+        for shown in tables(one):
+            if (one.id, shown.name) == (name, table):
+                rows = document["experiments"][name]["tables"][table]
+                return Table(shown.headings, rows)
+    raise PageError(f"{name} has no table `{table}`")
+
+
+@cache
+def _experiments(paper: str) -> Sequence[Experiment]:
+    every = papers.catalogue() + papers.catalogue(Path(SUITES))
+    return papers.select(every, [paper])
+
+
+def _values(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The values of each claim in a document, by its id."""
+    return {name: value for one in document["experiments"].values() for name, value in one["claims"].items()}
+
+
+def _judged(paper: str) -> tuple[Measurement, list[Judgement]]:
+    measured, document = load(f"papers/{paper}.json")
+    return measured, published.judgements(_experiments(paper), document)
+
+
+def _claim(paper: str, judgement: Judgement) -> str:
+    return f"`{judgement.claim.id.removeprefix(f'{paper}-')}` {_text(judgement.claim.text)}"
+
+
+def _measured(judgement: Judgement) -> str:
+    unit = judgement.claim.unit
+    bare = unit == "-" or judgement.measured is None
+    return number(judgement.measured) + ("" if bare else f" {_text(unit)}")
+
+
+def _reported(judgement: Judgement) -> str:
+    reported = judgement.claim.reported
+    return _text(reported) if isinstance(reported, str) else number(float(reported))
+
+
+def _band(judgement: Judgement) -> str:
+    return f"{number(judgement.claim.low)} … {number(judgement.claim.high)}"
+
+
+def _beside(judgement: Judgement, value: Any) -> str:
+    if value is None:
+        return number(None)
+    inside = judgement.claim.low <= float(value) <= judgement.claim.high
+    return number(float(value)) + ("" if inside else OUTSIDE)
+
+
+def _text(text: str) -> str:
+    """Plain text as Markdown."""
+    return re.sub(r"([\\*_`\[\]])", r"\\\1", html.escape(text, quote=False))
