@@ -38,10 +38,8 @@ def probes(controller: str) -> Table:
 def controllers(*names: str) -> Table:
     """A row for each of these controllers, with a link to its page."""
     entries = [_entry(name) for name in names]
-    rows = [
-        [f"[{one['name']}]({one['name']}.md)", one["title"], one["summary"], one["source"]] for one in entries
-    ]
-    return Table(("name", "controller", "rule", "source"), rows)
+    rows = [[f"[{one['name']}]({one['name']}.md)", one["summary"], one["source"]] for one in entries]
+    return Table(("controller", "rule", "source"), rows)
 
 
 @maker("variants")
