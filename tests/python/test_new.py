@@ -1,5 +1,9 @@
 """`ackclock new` and `ackclock reproduce ./folder`: every template works as it is written."""
 
+import os
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -41,11 +45,17 @@ def test_a_new_controller_uses_the_link(capsys, language, controller):
     assert float(row.split("│")[3]) > 8.5
 
 
-def test_a_new_controller_in_python_is_typed(capsys, folder):
+def test_a_new_controller_in_python_passes_mypy_and_ruff(capsys, folder):
     run(capsys, "new", "controller", "my-own")
-    command = [sys.executable, "-m", "mypy", "--strict", str(folder / "my_own.py")]
-    checked = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-    assert "Success" in checked.stdout, checked.stdout
+    file = str(folder / "my_own.py")
+    for command in (
+        ["mypy", "--strict"],
+        ["ruff", "check", "--config", "pyproject.toml", "--ignore", "ARG002"],
+    ):
+        checked = subprocess.run(
+            [sys.executable, "-m", *command, file], capture_output=True, text=True, check=False, cwd=ROOT
+        )
+        assert checked.returncode == 0, checked.stdout
 
 
 def test_a_new_paper_passes_its_claim(capsys):
@@ -57,6 +67,41 @@ def test_a_new_paper_passes_its_claim(capsys):
     assert "mine-fig1-order" not in out
     assert Path("report/mine-fig1.png").exists()
     assert "mine-fig1-order" in run(capsys, "reproduce", "./mine/fig1.toml", "-v", "--out", "other")[1]
+
+
+@pytest.mark.parametrize(
+    "what", [["scenario"], ["controller"], ["controller", "--in", "c"], ["paper"]], ids=" ".join
+)
+def test_files_and_commands_that_are_printed_are_there_and_work(capsys, what):
+    kind, *options = what
+    status, _, err = run(capsys, "new", kind, "mine", *options)
+    assert status == 0
+    for file in re.findall(r"^(\S+): ", err, re.MULTILINE):
+        assert Path(file).exists() or file.endswith("measures.py") or file == "to ship it", file
+    commands = re.findall(r"`ackclock ([^`]*)`", err)
+    assert commands
+    for command in commands:
+        assert run(capsys, *shlex.split(command))[0] == 0, command
+
+
+def test_a_new_paper_ships_with_the_package(capsys, folder):
+    """In a copy of the package: it is reproduced by its name, and planned as all others."""
+    copied = folder / "copy"
+    shutil.copytree(ROOT / "python", copied / "python", symlinks=True, ignore=lambda *_: {"_engine.abi3.so"})
+    (copied / "python/ackclock/_engine.abi3.so").symlink_to(ROOT / "python/ackclock/_engine.abi3.so")
+    shutil.copytree(ROOT / "papers", copied / "papers")
+    shutil.copytree(ROOT / "suites", copied / "suites")
+    assert run(capsys, "new", "paper", "mine")[0] == 0
+    shutil.move("mine", copied / "papers" / "mine")
+    environment = os.environ | {"PYTHONPATH": str(copied / "python")}
+    for command in (
+        ["-m", "ackclock", "reproduce", "mine"],
+        ["-m", "pytest", "-q", str(ROOT / "tests/python/test_papers.py"), "-k", "ships"],
+    ):
+        done = subprocess.run(
+            [sys.executable, *command], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_folders_without_a_paper_are_refused(capsys):

@@ -133,7 +133,13 @@ def paper(name: NameArgument, force: ForceOption = False) -> None:
     folder = Path(_checked(name).text)
     files = {folder / file: f"paper/{file}" for file in ("paper.toml", "fig1.toml")}
     _write(files, name, force)
-    _next(f"{folder}: repeat it with `ackclock reproduce ./{folder}`")
+    _next(
+        f"{folder}/paper.toml: the paper, and the list of its experiments",
+        f"{folder}/fig1.toml: scenario, figure and claim of one, with the keys in CONTRIBUTING.md",
+        f"{folder}/measures.py: functions that claims and figures call, where you need some",
+        f"repeat it with `ackclock reproduce ./{folder}`",
+        f"to ship it: move {folder} into papers/, write docs/papers/{name}.md, and list it in mkdocs.yml",
+    )
 
 
 def _checked(name: str) -> _Name:
@@ -171,6 +177,7 @@ def _insert(file: Path, line: str, kind: str) -> None:
     file.write_text("".join(lines), "utf-8")
 
 
-def _next(sentence: str) -> None:
-    """What to do with it."""
-    output.notes.print(sentence, markup=False, soft_wrap=True)
+def _next(*sentences: str) -> None:
+    """Prints what to do next: every file to touch, and the commands."""
+    for sentence in sentences:
+        output.notes.print(sentence, markup=False, soft_wrap=True)
