@@ -44,17 +44,19 @@ def controllers(*names: str) -> Table:
 
 @maker("variants")
 def variants(controller: str) -> Table:
-    """A column for each stack with parameters of its own, a row for each parameter that differs in one."""
+    """A column for each stack with a form of its own, a row for each parameter that differs in one."""
     entry = _entry(controller)
-    stacks = {variant["stack"]: variant["values"] for variant in entry["variants"]}
+    defaults = {one["name"]: one["default"] for one in entry["parameters"]}
+    stacks = {form["stack"]: form["parameters"] for form in entry.get("forms", ())}
+    stacks |= {one["stack"]: defaults | one["values"] for one in entry.get("variants", ())}
     rows = [
         [
             f"`{name}`",
-            f"`{one['default']}`",
-            *(f"`{_shown(own.get(name, one['default']))}`" for own in stacks.values()),
+            f"`{default}`",
+            *(f"`{_shown(own[name])}`" if name in own else "" for own in stacks.values()),
         ]
-        for one in entry["parameters"]
-        if any((name := one["name"]) in own for own in stacks.values())
+        for name, default in defaults.items()
+        if any(_shown(own.get(name)) != default for own in stacks.values())
     ]
     return Table(("parameter", "standard", *stacks), rows)
 
