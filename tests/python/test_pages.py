@@ -113,6 +113,18 @@ def test_the_parameters_of_a_controller_are_those_of_the_registry():
     assert used == []
 
 
+OBJECTS = ("run", "Path", "Link", "Reverse", "Wlan", "Station", "ConventionsSpec", "Flow", "Record")
+
+
+def test_the_reference_has_every_object_of_the_language():
+    page = (DOCS / "scenario.md").read_text()
+    assert [name for name in OBJECTS if f"<!-- table: keys {name} -->" not in page] == []
+    link = pages.render("<!-- table: keys Link -->\n")[0].splitlines()
+    assert "| `from` | text | **required** | The node that sends into it. |" in link
+    settings = pages.render("<!-- table: settings -->\n")[0].splitlines()
+    assert '| `drr` | `quantum` | `"1500B"` | What a flow may send more at each turn. |' in settings
+
+
 def test_a_command_is_measured_with_its_head(made, monkeypatch):
     monkeypatch.setattr(measure, "MEASUREMENTS", made)
     measure.write("deep/new.json", ["python3", "-c", "print([1])"])
