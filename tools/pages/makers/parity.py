@@ -65,6 +65,13 @@ def _counted(cells: Sequence[Cell]) -> str:
     return f"{near}, {within} within spread" if within else near
 
 
+@maker("parity-situations")
+def situations() -> Table:
+    """A row for each situation beside the grid of greedy flows."""
+    rows = [[f"`{one.name}`", one.title, ", ".join(one.compare)] for one in parity.catalogue().values()]
+    return Table(("situation", "in words", "compares"), rows)
+
+
 @maker("parity-summary")
 def summary(*files: str) -> Table:
     """A row for each situation, a column for each controller, and below all of them."""
