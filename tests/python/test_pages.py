@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import pages
+from ackclock import metrics
 from pages import measure, measurements
 from pages.measurements import MeasurementError
 from pages.tables import MAKERS
@@ -123,6 +124,12 @@ def test_the_reference_has_every_object_of_the_language():
     assert "| `from` | text | **required** | The node that sends into it. |" in link
     settings = pages.render("<!-- table: settings -->\n")[0].splitlines()
     assert '| `drr` | `quantum` | `"1500B"` | What a flow may send more at each turn. |' in settings
+
+
+def test_every_metric_and_model_has_a_row():
+    rows = pages.render("<!-- table: metrics -->\n")[0].splitlines()[2:]
+    names = {row.split("|")[1].strip(" `") for row in rows if row}
+    assert names == {*metrics.METRICS, *metrics.MODELS}
 
 
 def test_a_command_is_measured_with_its_head(made, monkeypatch):
