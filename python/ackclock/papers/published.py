@@ -44,8 +44,10 @@ def write(path: Path, done: Reproduction, options: Sequence[str]) -> None:
         experiments = before["experiments"]
     for result in done.results:
         experiments[result.experiment.id] = {"date": date, "commit": commit, **_experiment(result, done)}
+    here, file = Path.cwd(), path.resolve()
+    shown = file.relative_to(here) if file.is_relative_to(here) else path
     papers = dict.fromkeys(result.experiment.paper for result in done.results)
-    command = shlex.join(["ackclock", "reproduce", *papers, *options, "--measurements", str(path)])
+    command = shlex.join(["ackclock", "reproduce", *papers, *options, "--measurements", str(shown)])
     head = {"date": date, "commit": commit, "machine": _machine(), "command": command}
     document = {**head, "options": list(options), "experiments": experiments}
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from ackclock import papers
 from ackclock.papers import published
-from ackclock.papers.catalogue import SUITES, Experiment
+from ackclock.papers.catalogue import DATA, SUITES, Experiment
 from ackclock.papers.judgement import VERDICTS, Count, Judgement
 from ackclock.papers.tables import tables
 from ackclock.report import number
@@ -62,7 +62,7 @@ def misses(paper: str) -> Table:
 @maker("engines")
 def engines(paper: str) -> Table:
     """The values of claims in the simulation and on other engines, with a mark on those outside the band."""
-    measured, document = load(f"papers/{paper}-live.json")
+    measured, document = load(_file(paper, "-live"))
     values = _values(document)
     others = [name for name in next(iter(values.values())) if name not in published.OWN]
     rows = []
@@ -76,7 +76,7 @@ def engines(paper: str) -> Table:
 @maker("shaken")
 def shaken(paper: str) -> Table:
     """The claims that do not hold in every slightly changed repetition."""
-    measured, document = load(f"papers/{paper}-shaken.json")
+    measured, document = load(_file(paper, "-shaken"))
     texts = {claim.id: claim.text for one in _experiments(paper) for claim in one.claims}
     counts = {name: Count(*value["shaken"]) for name, value in _values(document).items()}
     shaky = sorted(
@@ -90,7 +90,7 @@ def shaken(paper: str) -> Table:
 @maker("cells")
 def cells(paper: str, experiment: str, table: str = "") -> Table:
     """One of the tables of an experiment: measured values, and in brackets what the paper reports."""
-    _, document = load(f"papers/{paper}.json")
+    _, document = load(_file(paper))
     name = f"{paper}-{experiment}"
     for one in _experiments(paper):
         for shown in tables(one):
@@ -101,9 +101,18 @@ def cells(paper: str, experiment: str, table: str = "") -> Table:
 
 
 @cache
+def _catalogue(folder: Path) -> tuple[papers.Paper, ...]:
+    return papers.catalogue(folder)
+
+
 def _experiments(paper: str) -> Sequence[Experiment]:
-    every = papers.catalogue() + papers.catalogue(Path(SUITES))
-    return papers.select(every, [paper])
+    return papers.select(_catalogue(DATA) + _catalogue(SUITES), [paper])
+
+
+def _file(paper: str, kind: str = "") -> str:
+    """The measurements of a paper or suite, below ``measurements/``."""
+    folder = "suites" if paper in {suite.id for suite in _catalogue(SUITES)} else "papers"
+    return f"{folder}/{paper}{kind}.json"
 
 
 def _values(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -112,7 +121,7 @@ def _values(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _judged(paper: str) -> tuple[Measurement, list[Judgement]]:
-    measured, document = load(f"papers/{paper}.json")
+    measured, document = load(_file(paper))
     return measured, published.judgements(_experiments(paper), document)
 
 
