@@ -1,4 +1,4 @@
-"""What claims of Hayes and Armitage 2011 measure that the language of claims has no word for."""
+"""Measures of Hayes and Armitage 2011 for which the language of claims has no word."""
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ def _intervals(run: Tables, flow: str, start: float) -> tuple[Array, Array]:
 
 
 def _recovering(run: Tables, flow: str, begin: Array, end: Array) -> npt.NDArray[np.bool_]:
-    """Whether a loss recovery overlaps each of some intervals."""
+    """True for each interval that a loss recovery overlaps."""
     losses = event_times(run, ("loss-event", "timeout"), flow)
     recovered = np.append(event_times(run, "recovered", flow), np.inf)
     over = np.append(recovered[np.searchsorted(recovered, losses)], -np.inf)

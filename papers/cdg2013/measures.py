@@ -1,4 +1,4 @@
-"""What claims of Armitage and Khademi 2013 measure that the language of claims has no word for.
+"""Measures of Armitage and Khademi 2013 for which the language of claims has no word.
 
 The language has no 90th and no 10th percentile over pooled samples, which this paper reports throughout.
 Samples with as many zeros below them have as 95th percentile what they alone have as 90th, since no sample is

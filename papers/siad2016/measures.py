@@ -1,4 +1,4 @@
-"""What claims of Kühlewind 2016 measure that the language of claims has no word for."""
+"""Measures of Kühlewind 2016 for which the language of claims has no word."""
 
 from collections.abc import Sequence
 
@@ -75,7 +75,7 @@ def time_to_take_link(run: Tables, flow: str, rate: float, start: float) -> floa
 def first_to_wait(run: Tables) -> str:
     """The flow of which a packet is the first to wait at the bottleneck (figure 8).
 
-    That is the flow with the first RTT sample that is above its base RTT by half a packet time or more.
+    It is the flow with the first RTT sample that is above its base RTT by half a packet time or more.
     """
     half = PACKET * 8 / metrics.link_rate(run) / 2 * 1e3
     waited = []

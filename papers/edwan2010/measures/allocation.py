@@ -169,6 +169,6 @@ def power_beaten() -> float:
 
 
 def loss_in_window_off() -> float:
-    """How far the share of windows of 20 packets with a loss at 1 % is from 1 - (1 - p)^w: 10^6 windows."""
+    """How far the share of windows with a loss is from ``1 - (1 - p)^w``, over many random windows."""
     hit = np.random.default_rng(1).binomial(20, 0.01, 1_000_000) > 0
     return float(abs(hit.mean() - float(responses.loss_in_window(0.01, 20))))

@@ -19,7 +19,7 @@ UNIT = 8000 / 3e6
 WAY_BACK = 0.05
 """How long an ACK takes, in s."""
 RECEIVE_WINDOW = 40.0
-"""That of all TCP flows of table 8.2, in packets."""
+"""The receive window of all TCP flows of table 8.2, in packets."""
 SET_LOSS = (
     0.00465371, 0.00826583, 0.00911279, 0.0079264, 0.0080507,
     0.00379205, 0.0105028, 0.00541859, 0.00827519, 0.0104483,
@@ -175,7 +175,7 @@ def window_ratio(run: Tables, group: str) -> float:
 
 
 def wireless_window_ratio(run: Tables) -> float:
-    """That of the wireless runs, 0 if it is not above that of the runs with cross traffic."""
+    """The ratio of the wireless runs; 0 if it is not above that of the runs with cross traffic."""
     ratio = window_ratio(run, "wireless")
     return ratio if ratio > window_ratio(run, "cross") else 0.0
 
@@ -245,7 +245,7 @@ def gaps_at_multiples(run: Tables, rate: float) -> float:
 
 
 def largest_bin(run: Tables, rate: float) -> float:
-    """Where the histogram of the gaps has its largest bin, of width T_c/50, in units of T_c."""
+    """The largest bin in the histogram of the gaps, in bins of T_c/50 and units of T_c."""
     bins = np.round(_gaps(run, rate) * 50).astype(np.int64)
     return float(np.argmax(np.bincount(bins))) / 50
 

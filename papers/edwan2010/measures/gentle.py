@@ -95,7 +95,7 @@ def _misprinted(thrust: Thrust) -> float:
 
 
 def misprinted_rate(case: Sequence[float]) -> float:
-    """The rate of 7.17 as printed, in Mbit/s: 0 is the case of 100 Mbit/s, 1 that of 300, 2 half the pipe."""
+    """The rate of equation 7.17 as printed, in Mbit/s: the slow link, the fast one, and half the pipe."""
     half = Thrust(SMALL.pipe / 2, SMALL.rtt)
     thrust, bits = ((SMALL, 12e-3), (LARGE, 8e-3), (half, 12e-3))[int(case[0])]
     return _misprinted(thrust) * bits

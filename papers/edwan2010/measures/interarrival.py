@@ -31,7 +31,7 @@ def first_differences_off() -> float:
 def largest_does_not_shrink() -> float:
     """In how many of the example and 1000 random cases the largest sample does not shrink each iteration.
 
-    Random cases: 2 to 8 multiples of T from 1 to 6, each with noise below 0.01 T; three iterations.
+    Random cases have a few small multiples of T, each with noise, and three iterations.
     """
     random = np.random.default_rng(1)
     cases: list[Any] = [np.array(EXAMPLE)]

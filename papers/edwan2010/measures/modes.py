@@ -118,7 +118,7 @@ def time_to_alpha(run: Tables, alpha: float) -> float:
 
 
 def thrust_then_damping(run: Tables) -> float:
-    """Whether the flow begins in thrust, which ends within 2 rounds of the first queue of a packet.
+    """1 if the flow begins in thrust, which ends within 2 rounds of the first queue of a packet.
 
     Afterwards the increase is at most alpha_gh until the queue is empty again.
     """
@@ -160,10 +160,10 @@ def _jain_between(run: Tables, other: int, start: float, stop: float) -> float:
 
 
 def fair_after_entry(run: Tables) -> float:
-    """Whether two flows are fair soon after the second enters at 200 and at 600 s.
+    """1 if two flows are fair soon after the second enters at 200 and at 600 s.
 
-    A bin of 10 s with Jain's index above 0.95 ends at most 60 s after; above 0.95 over 260 to 400 and 660 to
-    900 s; NP and AG of the first flow are at their minima within 60 s.
+    Jain's index of a bin is above 0.95 within a minute, and stays there until the second leaves; NP and AG
+    of the first flow are at their minima within a minute.
     """
     held = True
     for other, entry, late in ((1, 200.0, 400.0), (2, 600.0, 900.0)):
@@ -175,7 +175,7 @@ def fair_after_entry(run: Tables) -> float:
 
 
 def is_reset(run: Tables, start: float, stop: float) -> float:
-    """Whether NP and AG are back at their minima at some time.
+    """1 if NP and AG are back at their minima at some time.
 
     The box resets them in a decongestion, which then counts: AG is 2 when the round is over.
     """
@@ -186,7 +186,7 @@ def is_reset(run: Tables, start: float, stop: float) -> float:
 
 
 def thrust_after_leave(run: Tables, capacity: float) -> float:
-    """Whether the first flow is in thrust within 2 rounds of an empty queue after 400 and after 900 s.
+    """1 if the first flow is in thrust within 2 rounds of an empty queue after 400 and after 900 s.
 
     It has 95 % of the capacity in a bin of 1 s within 10 s of both.
     """
@@ -204,7 +204,7 @@ def thrust_after_leave(run: Tables, capacity: float) -> float:
 
 
 def square_wave(run: Tables) -> float:
-    """Whether the window of the first flow over 260 to 400 s is 0.4 to 0.6 of that over 100 to 200 s.
+    """1 if the window of the first flow is about half as large while the second is there.
 
     After 400 s it is back at 95 % of the latter within 20 s.
     """
@@ -225,7 +225,7 @@ def recovery_time(run: Tables, capacity: float, leave: float = 200.0) -> float:
 
 
 def s_shape(run: Tables) -> float:
-    """Whether the increase after 200 s rises to its maximum and then is at most alpha_gh at once.
+    """1 if the increase after 200 s rises to its maximum and then is at most alpha_gh at once.
 
     It stays there until the next decongestion.
     """
@@ -264,7 +264,7 @@ def queue_means(run: Tables) -> tuple[Array, Array]:
 
 
 def reset_and_steady(run: Tables, pipe: float, allowed: float) -> float:
-    """Whether Gentle begins anew at 0, 100 and 935 s and is steady from 20 s after each (figure 7.14).
+    """1 if Gentle begins anew at the start and after each visit, and is steady 20 s later (figure 7.14).
 
     NP and AG are at their minima and thrust is seen within 5 s; the window lies between 0.9 of the pipe and
     20 packets above pipe and allowed queue from then to the next visit.
@@ -351,14 +351,14 @@ def as_expected(values: Sequence[float], expected: Sequence[float]) -> float:
 
 
 def modes_as_expected(during: Sequence[float], after: Sequence[float]) -> float:
-    """Whether at least half of the rounds are in reno mode during a visit, and at most a tenth after it."""
+    """1 if at least half of the rounds are in reno mode during a visit, and at most a tenth after it."""
     return float(during[0] >= 0.5 and after[0] <= 0.1)
 
 
 def grows_with_distance(ratios: Sequence[float]) -> float:
-    """Whether the unfairness over RTTs of 20, 25, 50, 100, 150 and 200 ms grows away from 100 ms.
+    """1 if the unfairness grows with the distance of the RTT from 100 ms.
 
-    At 20 and at 200 ms it is at least 1.1 times that at 100 ms.
+    At either end it is at least 1.1 times that in the middle.
     """
     down = all(a >= b for a, b in itertools.pairwise(ratios[:4]))
     up = all(a <= b for a, b in itertools.pairwise(ratios[3:]))

@@ -35,7 +35,7 @@ def loss_rate_ratio(run: Tables) -> float:
 
 
 def place_between(value_of: Sequence[float], ends: Sequence[float]) -> float:
-    """Where a value lies between two others: 0 at the smaller, 1 at the larger, beyond them outside."""
+    """The place of a value between two others: 0 at the smaller, 1 at the larger, beyond them outside."""
     low, high = min(ends), max(ends)
     if low == high:
         raise MetricError("both ends are the same")

@@ -69,7 +69,7 @@ def least_increase_ratio() -> float:
 def least_decrease_ratio() -> float:
     """The smallest ratio of the decreases of neighbouring orders over 50 increases (lemma 3).
 
-    Where a limit binds, equal decreases count as a ratio of infinity.
+    Equal decreases count as a ratio of infinity where a limit binds.
     """
     one, q, c = (model.beta_at_alpha(ALPHAS) for model in ORDERS)
     ratios = []
@@ -80,7 +80,7 @@ def least_decrease_ratio() -> float:
 
 
 def limits_off() -> float:
-    """How far increase and decrease of the orders are from (10, 0.125) at d_1 and (0.3, 0.5) at d_m."""
+    """How far increase and decrease of the orders are from their limits at d_1 and at d_m."""
     off = []
     for model in ORDERS:
         low, high = float(model.eta[0]), 1.0
@@ -90,7 +90,7 @@ def limits_off() -> float:
 
 
 def gap_share() -> float:
-    """At which share of 50 decreases the step from order 1 to 2 is smaller than that from 2 to 3."""
+    """The share of decreases at which the first step of the order is smaller than the second."""
     c, q, one = (model.alpha_at_beta(BETAS) for model in reversed(ORDERS))
     return float(np.mean(q - one < c - q))
 
@@ -102,7 +102,7 @@ def gap(beta: Sequence[float], order: Sequence[float]) -> float:
 
 
 def out_of_bounds() -> float:
-    """How many values of the orders 1, 2, 3, 5 and 10 lie outside [0.3, 10] or [0.125, 0.5]."""
+    """How many values of some orders lie outside the limits of increase or decrease."""
     bad = 0
     for n in (1, 2, 3, 5, 10):
         alpha, beta = Illinois(n).alpha(DELAYS), Illinois(n).beta(DELAYS)
@@ -114,7 +114,7 @@ def out_of_bounds() -> float:
 def limit_failures() -> float:
     """How many conditions on the limit of high orders fail, at a decrease of 0.3.
 
-    The increase rises over n = 1, 2, 3, 5, 10 and 20, is 8.518 within 0.1 % at 20, and above 9.99 at 100.
+    The increase rises with the order, has its printed value at order 20, and all but its limit at 100.
     """
     found = [float(Illinois(n).alpha_at_beta(0.3)) for n in (1, 2, 3, 5, 10, 20)]
     failed = sum(b <= a for a, b in itertools.pairwise(found))
@@ -152,6 +152,6 @@ def increase_ratio(delay: Sequence[float]) -> float:
 
 
 def response_ratio(delay: Sequence[float]) -> float:
-    """The smallest ratio of the responses of TCP-Q and Illinois at a delay, p = 1e-4 to 1e-7."""
+    """The smallest ratio of the responses of TCP-Q and Illinois at a delay, over four decades of loss."""
     p = 10.0 ** -np.arange(4, 8)
     return float(np.min(TCP_Q.response(p, delay[0]) / ILLINOIS.response(p, delay[0])))

@@ -42,7 +42,7 @@ def bic_of_both_regimes(regime: str) -> tuple[Any, Any]:
 
 
 def bic_asymptote() -> tuple[Any, Any]:
-    """What the additive regime tends to."""
+    """The limit of the additive regime."""
     loss = np.logspace(-8, -3, 101)
     return loss, Bic().asymptote(loss)
 
@@ -98,13 +98,13 @@ def bic_slope(decade: Sequence[float]) -> float:
 
 
 def bic_slopes_out_of_order() -> float:
-    """How many slopes of neighbouring decades from 1e-3 to 1e-8 are not in (0.5, 1) or do not fall."""
+    """How many slopes of decades are not between those of TCP and Scalable TCP, or do not fall."""
     slopes = np.diff(np.log10(Bic().mean_window(DECADES)))
     return float(np.sum((slopes <= 0.5) | (slopes >= 1)) + np.sum(np.diff(slopes) >= 0))
 
 
 def window_exponent_off() -> float:
-    """How far the exponent of RTT unfairness in windows is from d/(1 - d), for d = 0.5, 0.82 and 0.9."""
+    """How far the exponent of RTT unfairness in windows is from ``d/(1 - d)`` for three slopes."""
     return max(abs(responses.window_exponent(d) - d / (1 - d)) for d in (0.5, 0.82, 0.9))
 
 
@@ -163,7 +163,7 @@ def bic_full_over_asymptote(loss: Sequence[float]) -> float:
 def bic_asymptote_misses() -> float:
     """How many of five conditions on the asymptote fail.
 
-    Within 10 % at 1e-6, 3 % at 1e-7, 1 % at 1e-8; a change below 1 % at 1e-8 with s = 0.001 and with 0.1.
+    The difference shrinks with the loss; the smallest increment changes hardly anything at the lowest.
     """
     ratios = [bic_full_over_asymptote([p]) for p in (1e-6, 1e-7, 1e-8)]
     failed = sum(abs(r - 1) > most for r, most in zip(ratios, (0.1, 0.03, 0.01), strict=True))
@@ -192,10 +192,10 @@ def bic_binary_window_off() -> float:
 
 
 def bic_long_epoch_ratio() -> float:
-    """W1/W2 of two BIC flows with RTTs of 50 and 100 ms in the additive regime, epochs of 10^6 s."""
+    """W1/W2 of two BIC flows, one of twice the RTT, in the additive regime over long epochs."""
     return float(Bic().window_ratio((0.05, 0.1), 1e6))
 
 
 def bic_binary_ratio_off() -> float:
-    """How far the binary ratio of windows is from exp((1/R1 - 1/R2) t ln 2), R 50 and 100 ms, t = 0.5 s."""
+    """How far the binary ratio of windows of two RTTs is from ``exp((1/R1 - 1/R2) t ln 2)``."""
     return abs(Bic().window_ratio((0.05, 0.1), 0.5, "binary") / 2 ** (0.5 / 0.05 - 0.5 / 0.1) - 1)

@@ -25,12 +25,12 @@ def rates(rule: str, steps: int = 600) -> tuple[Any, Any]:
 
 
 def fairness_line() -> tuple[Any, Any]:
-    """Where both rates are equal."""
+    """The line on which both rates are equal."""
     return np.array([0.0, 1.0]), np.array([0.0, 1.0])
 
 
 def efficiency_line() -> tuple[Any, Any]:
-    """Where the sum of the rates is the capacity, 1."""
+    """The line on which the rates add up to the capacity, 1."""
     return np.array([0.0, 1.0]), np.array([1.0, 0.0])
 
 

@@ -15,7 +15,7 @@ from ackclock.models.checks import library
 
 PACKET = 1000.0
 LONGEST = 245.0
-"""What a convergence time counts as that is not reached within it (figure 6.9), in s."""
+"""The limit of figure 6.9 in s, as which a convergence time beyond it counts."""
 
 
 def _arrived(run: Tables, flow: str, start: float, stop: float) -> float:
@@ -35,7 +35,7 @@ def jain_of_arrivals(run: Tables, start: float, stop: float) -> float:
 
 
 def arrival_ratio(run: Tables, start: float, stop: float) -> float:
-    """What arrived of the first flow over what arrived of the second."""
+    """Data that arrived of the first flow over those of the second."""
     first, second = (_arrived(run, flow, start, stop) for flow in flow_names(run)[:2])
     return first / second
 
@@ -167,8 +167,8 @@ def farthest_time_ratio(
 ) -> float:
     """The ratio of mean convergence times that is farthest from ``middle``, over RTTs of ``starts`` entries.
 
-    An RTT at which no entry of either converges is left out. Where fewer than three quarters of either do, no
-    mean can be compared, and so there is no ratio.
+    An RTT at which no entry of either converges is left out. Means of fewer than three quarters of
+    either cannot be compared, so that there is no ratio then.
     """
     count = int(starts[0])
     ratios = []
@@ -272,7 +272,7 @@ def web_sources(run: Tables) -> float:
 
 
 def web_rate(run: Tables, start: float, stop: float) -> float:
-    """What the short connections that began between two times sent, headers included, in bit/s."""
+    """The rate of the short connections that began between two times, headers included, in bit/s."""
     begun = column(run.flows, "start_s")
     sent = column(run.flows, "data_packets") * 40 + column(run.flows, "delivered_bytes")
     web = np.array([_is_web(name) for name in flow_names(run)])

@@ -28,16 +28,16 @@ def bound_of_lemma() -> tuple[Any, Any]:
 
 
 def crossing(damping: Sequence[float]) -> float:
-    """Where that curve crosses the real axis furthest to the left."""
+    """The leftmost crossing of that curve with the real axis."""
     return stability.lemma_crossing(damping[0])
 
 
 @cache
 def _courses() -> tuple[Any, Any]:
-    """Times and rates of ten cases over 1000 s, in Euler steps of T/100, T = 0.1 s, beta = 0.5.
+    """Times and rates of ten cases, in Euler steps of a hundredth of T.
 
-    Each q of the list from twice and from half its closed form (8), then q_c = (x/1000)^10 with q_e = 0 and
-    with 0.001, from 600 packets/s. The loss is that of now (4.21) where it is constant.
+    Each q of the list begins at twice and at half its closed form; then comes the coupled model without and
+    with link errors. The loss is that of now (4.21) where it is constant.
     """
     form = drift.equilibrium_rate(LOSSES, RTT)
     start = np.concatenate((2 * form, form / 2, [600.0, 600.0]))
@@ -90,7 +90,7 @@ def equilibrium_curve() -> tuple[Any, Any]:
 
 
 def integrated_points() -> tuple[Any, Any]:
-    """What the integration comes to, from twice the closed form."""
+    """The end of the integration, from twice the closed form."""
     return np.array(LOSSES), _courses()[1][8000:, :4].mean(axis=0)
 
 
@@ -136,7 +136,7 @@ def recomputed_bound(beta: Sequence[float], recomputed: Sequence[float]) -> floa
 
 
 def _last_over_start(loop: stability.Loop, delay: float) -> float:
-    """The largest |x| over the last 5 of 60 delays, of dx/dt = -a x - K x(t - T) from 1, steps of T/400."""
+    """The largest ``|x|`` at the end of ``dx/dt = -a x - K x(t - T)`` from 1, over many delays."""
     step, past = delay / 400, [1.0] * 400
     for index in range(60 * 400):
         now = past[-1]

@@ -21,14 +21,14 @@ def _rounds(run: Tables, start: float, stop: float) -> Array:
 
 
 def growth_in_slow_start(run: Tables) -> float:
-    """Whether the window grows 1.8 to 2.2 times in each of the rounds 2 to 5."""
+    """1 if the window grows 1.8 to 2.2 times in each of the rounds 2 to 5."""
     windows = _rounds(run, 0.15, 0.7)[:5]
     growth = windows[1:] / windows[:-1]
     return float(np.all((growth >= 1.8) & (growth <= 2.2)))
 
 
 def growth_in_avoidance(run: Tables) -> float:
-    """Whether the window grows 0.9 to 1.1 packets in a round between the losses after the third.
+    """1 if the window grows 0.9 to 1.1 packets in a round between the losses after the third.
 
     Least squares over the rounds of each epoch.
     """
@@ -45,7 +45,7 @@ def growth_in_avoidance(run: Tables) -> float:
 
 
 def halvings(run: Tables) -> float:
-    """Whether each fast retransmit leaves 0.45 to 0.55 of the window."""
+    """1 if each fast retransmit leaves 0.45 to 0.55 of the window."""
     flow = flow_names(run)[0]
     times, windows = samples(run, flow, "window")
     ratios = []
@@ -59,7 +59,7 @@ def halvings(run: Tables) -> float:
 
 
 def restarts_from_one(run: Tables) -> float:
-    """Whether a timeout leaves a window of one packet."""
+    """1 if a timeout leaves a window of one packet."""
     flow = flow_names(run)[0]
     times, windows = samples(run, flow, "window")
     timeouts = event_times(run, "timeout", flow)
