@@ -37,7 +37,7 @@ def too_long(path: str, text: str) -> list[str]:
     for number, line in enumerate(text.splitlines(), 1):
         if kind == ".md":
             in_code ^= line.lstrip().startswith("```")
-            no_prose = line.startswith(("    ", "<!--")) or line.lstrip().startswith("|")
+            no_prose = line.startswith(("    ", "<!--", "![")) or line.lstrip().startswith("|")
             if in_code or no_prose or " " not in line[:most].strip():
                 continue
         if len(line) > most and not line.lstrip().startswith(TABLES):
