@@ -45,7 +45,7 @@ def throughput(conventions, size):
 
 
 def rows():
-    """A row for each convention: its name, and the throughput at either size with the difference to the default."""
+    """A row for each convention: its name, and the throughput at either size beside the default."""
     first = {size: throughput({}, size) for size in (1500, 200)}
     for name, conventions in CONVENTIONS.items():
         found = {size: throughput(conventions, size) for size in first}
