@@ -1,18 +1,13 @@
 //! Every controller has a page in the documentation with the sections that readers look for, and markers by which
-//! `make docs` writes its tables. `UPDATE_DOCS=1 cargo test -p ackclock-control --test pages` writes the one table that
-//! has no marker, on the page of slow start.
+//! `make docs` writes its tables.
 
 #![expect(clippy::disallowed_methods, reason = "the tests read the pages of the documentation")]
 
-use std::fmt::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
+use control::Entry;
 use control::registry::CONTROLLERS;
-use control::{Entry, Parameter, SLOW_START};
-
-const BEGIN: &str = "<!-- From the registry: UPDATE_DOCS=1 cargo test -p ackclock-control --test pages -->\n";
-const END: &str = "<!-- End of what is from the registry. -->\n";
 
 /// How the sections of a page begin, in this order.
 const SECTIONS: [&str; 8] = [
@@ -32,30 +27,6 @@ fn root() -> PathBuf {
 
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-/// A row for each of `parameters`.
-fn table(parameters: &[Parameter]) -> String {
-    let mut text = String::from("| parameter | default | unit | allowed | meaning | source |\n");
-    text.push_str("| --- | --- | --- | --- | --- | --- |\n");
-    for p in parameters {
-        let (name, default, range) = (p.name, p.default, p.range);
-        writeln!(text, "| `{name}` | `{default}` | {} | {range} | {} | {} |", p.unit, p.meaning, p.source).unwrap();
-    }
-    text
-}
-
-#[test]
-fn the_page_of_slow_start_has_the_table_of_its_parameters() {
-    let path = "docs/slow-start.md";
-    let (page, tables) = (read(path), format!("{BEGIN}\n## Parameters\n\n{}\n{END}", table(SLOW_START)));
-    if env::var_os("UPDATE_DOCS").is_some() {
-        let (before, rest) = page.split_once(BEGIN).unwrap();
-        let (_, after) = rest.split_once(END).unwrap();
-        fs::write(root().join(path), format!("{before}{tables}{after}")).unwrap();
-    } else {
-        assert!(page.contains(&tables), "{path} does not have these tables:\n{tables}");
-    }
 }
 
 #[test]
