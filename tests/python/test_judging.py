@@ -10,8 +10,8 @@ from ackclock.papers.catalogue import read_experiment
 from ackclock.papers.figures import figures
 from ackclock.papers.judgement import expressions, judge, members
 from ackclock.papers.measure import Samples
+from ackclock.papers.perturbation import perturbed
 from ackclock.papers.reproduction import Reproduction, Result
-from ackclock.papers.shaking import shaken
 from experiments import CELL, EXPERIMENT
 from handmade import handmade
 
@@ -228,7 +228,7 @@ def test_a_shake_changes_seeds_starts_and_delays_a_little(tmp_path):
         EXPERIMENT.replace('rtt = "40ms", queue', 'rtt = [["0s", "40ms"], ["5s", "80ms"]], queue')
     )
     experiment = read_experiment(path, "demo")
-    one, again, other = shaken(experiment, 1), shaken(experiment, 1), shaken(experiment, 2)
+    one, again, other = perturbed(experiment, 1), perturbed(experiment, 1), perturbed(experiment, 2)
     assert one.setups == again.setups != other.setups
     assert (one.seed, other.seed) == (experiment.seed + 1000, experiment.seed + 2000)
     (_, first), (at, second) = one.setup("one").scenario["path"]["rtt"]
@@ -249,7 +249,7 @@ def test_a_shaken_claim_says_how_often_it_holds(tmp_path):
         return [Reproduction([Result(experiment, [j], [], [], 1, 1, 1.0)], None, False) for j in judgements]
 
     [base] = done(4.0)
-    base.shaken = done(4.0, 9.0, 3.5)
+    base.perturbed = done(4.0, 9.0, 3.5)
     assert str(base.steadiness()["demo-c2"]) == "2 of 3"
     assert page.headings(base)[-2:] == ["shaken", "verdict"]
     assert page.rows(base.results[0], base)[0][-2:] == ["2 of 3", "pass"]

@@ -214,18 +214,18 @@ def _shake(
     shakes: int,
 ) -> None:
     """Repeats the experiments that often, slightly changed, beside ``done``."""
-    from ackclock.papers.shaking import SEEDS, shaken
+    from ackclock.papers.perturbation import SEEDS, perturbed
 
     for number in range(1, shakes + 1):
         if done.interrupted:
             return
         # A seed that is given replaces that of the file.
         first = None if seed is None else seed + SEEDS * number
-        one = _simulated([shaken(experiment, number) for experiment in chosen], first, threads)
+        one = _simulated([perturbed(experiment, number) for experiment in chosen], first, threads)
         if one.interrupted:
             done.interrupted = True
         else:
-            done.shaken.append(one)
+            done.perturbed.append(one)
 
 
 def _live(chosen: list[papers.Experiment], seed: int | None, engine: Engine) -> papers.Reproduction:

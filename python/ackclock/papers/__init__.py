@@ -1,10 +1,10 @@
 """The experiments of papers: read from data, run, measured, judged and drawn.
 
-``catalogue()`` gives every paper that ships with ackclock, ``catalogue(SUITES)`` the suites, ``own()`` those
-of a folder of yours, and ``reproduce`` runs some of their experiments.
-No module here knows an experiment: its scenario, measures, bands and figures are in
-``papers/<paper>/<experiment>.toml``, its odd measures in ``papers/<paper>/measures.py``,
-or in the files of ``papers/<paper>/measures``.
+``catalogue()`` reads every paper that ships with ackclock, ``catalogue(SUITES)`` the suites, ``own()`` the
+papers of any folder, and ``reproduce`` runs some of their experiments.
+No module here names an experiment. Its scenario, measures, bands and figures are in
+``papers/<paper>/<experiment>.toml``, its own functions in ``papers/<paper>/measures.py`` or the files of
+``papers/<paper>/measures``.
 """
 
 from ackclock.papers.catalogue import SUITES, Experiment, Paper, catalogue, own, select

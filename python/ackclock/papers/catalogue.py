@@ -20,19 +20,19 @@ from ackclock.papers.variations import REPETITIONS, Variation, variations
 from ackclock.repetitions import MOST_REPETITIONS
 
 DATA = Path(__file__).parent / "data"
-"""Where the papers' files are."""
+"""The folder of the papers."""
 
 SUITES = Path(__file__).parent / "suites"
-"""Where those of the suites are: test sets of working groups and others, in the form of papers."""
+"""The folder of the suites: test sets of working groups and others, in the form of papers."""
 
 Point = tuple[tuple[str, str], ...]
-"""One point of a sweep: scenario keys and the values they take, as they would be written after ``--set``."""
+"""One point of a sweep: scenario keys and their values, spelled as after ``--set``."""
 
 JUDGED_KINDS = ("reported-number", "ratio", "ordering", "shape")
 
 
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""What experiments, figures and tables are called: their files have these names."""
+"""The form of the ids of experiments and the names of figures and tables, which name files."""
 MOST_POINTS = 10_000
 """The largest number of points of a sweep."""
 _NO_WORD = "must be a word of letters, digits, `.`, `_`, `-`"
@@ -40,7 +40,7 @@ _NO_WORD = "must be a word of letters, digits, `.`, `_`, `-`"
 
 @dataclass(frozen=True)
 class Claim:
-    """One thing that a paper says about an experiment, and how it is measured here."""
+    """One statement of a paper about an experiment, and its measure."""
 
     id: str
     kind: str
@@ -52,7 +52,7 @@ class Claim:
     source: str
     tolerance: str
     measure: Any
-    """The expression that measures it (``ackclock.papers.expressions``); None where nothing is measured."""
+    """The expression that measures it (``ackclock.papers.expressions``), or None."""
     cited: bool = False
     informative: bool = False
     hard: bool = False
@@ -61,17 +61,17 @@ class Claim:
     trivial: bool = False
     """A restatement, or a band that no correct set-up can miss: checked and shown, counted as nothing."""
     fragile: bool = False
-    """It holds only in some realisations (seed, start, phase); in how many of them is shown."""
+    """It holds only in some realisations (seed, start, phase); their number is shown."""
     judged_over: str = ""
-    """In words, the set of runs that the verdict is about."""
+    """The set of runs of the verdict, in words."""
     over: str = ""
     """That set: the name of a variation, or ``repetitions``; empty where ``measure`` takes all runs."""
     share: float = 0.5
     """The smallest share of the set ``over`` that has to lie in the band."""
     measured_as: str = ""
-    """In words, what exactly ``measure`` computes, where ``text`` leaves that open."""
+    """The exact meaning of ``measure`` in words, where ``text`` leaves that open."""
     why: str = ""
-    """Why it misses its band, where that has been found out."""
+    """The reason for a miss, if it is known."""
     whole_only: bool = False
     """The reduced form cannot judge it: its path is another one, or it has too few runs."""
 
@@ -98,7 +98,7 @@ class Experiment:
     status: str
     shows: str
     assumed: tuple[str, ...]
-    """Scenario keys that the paper does not give, and whose values are therefore ours."""
+    """Scenario keys without a value in the paper."""
     setups: tuple[Setup, ...]
     sweep: Mapping[str, tuple[str, ...]]
     repetitions: int
@@ -109,13 +109,13 @@ class Experiment:
     quick_repetitions: int
     quick_sweep: Mapping[str, tuple[str, ...]]
     quick_scenario: Mapping[str, Any] = field(default_factory=dict)
-    """What ``--quick`` lays over the scenario of each run."""
+    """The scenario that ``--quick`` lays over that of each run."""
     quick_members: int = 0
-    """How many members of each variation ``--quick`` runs; 0 for all."""
+    """The number of members of each variation that ``--quick`` runs; 0 for all."""
     measures: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The functions of the paper's own ``measures.py``, by name."""
     variations: Mapping[str, Variation] = field(default_factory=dict)
-    """The sets of runs that claims are judged over, by name."""
+    """The sets of runs of claims, by name."""
 
     def setup(self, name: str) -> Setup:
         """The configuration of that name."""
@@ -238,7 +238,7 @@ def _claim(values: Mapping[str, Any], where: str) -> Claim:
 
 
 def _check_bounds(claim: Claim, where: str) -> None:
-    """Refuses numbers of a claim that are none, and bands and shares that nothing can lie in."""
+    """Refuses numbers of a claim that are not finite, and bands and shares that contain nothing."""
     for key in ("reported", "low", "high"):
         bound = getattr(claim, key)
         if isinstance(bound, float) and (math.isnan(bound) or (key == "reported" and math.isinf(bound))):
@@ -253,7 +253,7 @@ def filled(tree: Any, values: Mapping[str, Any], where: str) -> Any:
     """A tree of TOML values in which every ``{name}`` of a text has become the value of that name."""
     if isinstance(tree, str):
         try:
-            # A blank is a name alone: `{x.y}`, `{x[0]}` and `{x:>9}` mean more to Python.
+            # A blank is a name alone; Python gives `{x.y}`, `{x[0]}` and `{x:>9}` further meanings.
             blanks = [
                 f"{name}{form}{how or ''}"
                 for _, name, form, how in Formatter().parse(tree)
@@ -303,7 +303,7 @@ _KEYS_OF_A_CLAIM = frozenset(field.name for field in fields(Claim))
 
 
 def measures_of(folder: Path) -> dict[str, Callable[..., Any]]:
-    """The functions of a paper's own, by name: those of its ``measures.py``, or of the files in ``measures``.
+    """The functions of a paper by name, from its ``measures.py`` or the files in ``measures``.
 
     Two functions of one name are a ``CatalogueError``.
     """
@@ -388,11 +388,11 @@ def read_experiment(
 
 
 RUNS = ("scenario", "runs", "sweep", "repetitions", "seed", "variations", "quick")
-"""The keys of a file that say what is run."""
+"""The keys of a file that describe its runs."""
 
 
 def _with_runs_of_another(document: dict[str, Any], path: Path) -> dict[str, Any]:
-    """A file whose ``same_runs_as`` names another experiment of the paper has the runs of that."""
+    """Fills in the runs of the experiment that ``same_runs_as`` names."""
     if "same_runs_as" not in document:
         return document
     name = document.pop("same_runs_as")
@@ -407,7 +407,7 @@ def _with_runs_of_another(document: dict[str, Any], path: Path) -> dict[str, Any
 
 
 def _check_size(experiment: Experiment) -> None:
-    """Refuses fewer than one repetition, and more of them or of points than could ever be run."""
+    """Refuses fewer than one repetition, and more repetitions or points than could be run."""
     where = experiment.file.name
     for repetitions in (experiment.repetitions, experiment.quick_repetitions):
         if not 1 <= repetitions <= MOST_REPETITIONS:
@@ -420,7 +420,7 @@ def _check_size(experiment: Experiment) -> None:
 
 
 def _check_names(experiment: Experiment) -> None:
-    """Refuses a name used twice, and one that is no word: it could lead out of the folder of the report."""
+    """Refuses a name used twice, and one that is not a word: its file could leave the report's folder."""
     where = experiment.file.name
     if not WORD.fullmatch(experiment.id):
         raise CatalogueError(f"{where}: id = {experiment.id!r} {_NO_WORD}")
@@ -479,7 +479,7 @@ def own(place: Path) -> tuple[tuple[Paper, ...], list[Experiment]]:
 
 
 def select(papers: Sequence[Paper], wanted: Sequence[str]) -> list[Experiment]:
-    """The experiments that ``wanted`` names, by their id or all of a paper by its id; all when empty."""
+    """The experiments that ``wanted`` names by their ids or that of their paper; all if it is empty."""
     every = [experiment for paper in papers for experiment in paper.experiments]
     if not wanted:
         return every

@@ -11,16 +11,16 @@ from typing import Any
 from ackclock.errors import InputError, did_you_mean
 
 DEEPEST = 50
-"""How deep tables and lists of a file may be nested."""
+"""The deepest nesting of tables and lists in a file."""
 
 
 class CatalogueError(InputError):
-    """An experiment file says something that it may not, or an experiment was asked for that is not there."""
+    """A mistake in an experiment file, or an unknown experiment."""
 
 
 @contextmanager
 def as_mistakes(where: str) -> Iterator[None]:
-    """Raises CatalogueError for what reading a part of a file stumbles over: a missing key, a wrong type."""
+    """Raises CatalogueError for the errors of reading a part of a file: a missing key, a wrong type."""
     try:
         yield
     except CatalogueError:
@@ -81,7 +81,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _deeper_than(tree: Any, levels: int) -> bool:
-    """Whether more than ``levels`` tables and lists lie in each other."""
+    """True if tables and lists are nested more than ``levels`` deep."""
     inside = [tree]
     for _ in range(levels + 1):
         # Those one level further in.

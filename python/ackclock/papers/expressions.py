@@ -1,4 +1,4 @@
-"""Expressions: the small language in which experiment files say what is measured.
+"""Expressions: the small language of measures in experiment files.
 
 A leaf names a metric of ``ackclock.metrics`` with its arguments, the run (or runs, pooled) and the point of
 the sweep it is taken at, and the statistic over repetitions:
@@ -55,7 +55,7 @@ from ackclock.papers.measure import (
 
 
 class Expression(ABC):
-    """Something that has a value once the runs are done."""
+    """A term with a value once the runs are done."""
 
     def leaves(self) -> Iterator[Leaf]:
         """The metrics that it is made of."""
@@ -89,11 +89,11 @@ class Leaf(Expression):
         yield self
 
     def finished(self, samples: Samples) -> int:
-        """How many repetitions of all its conditions have finished."""
+        """The number of finished repetitions of all its conditions."""
         return sum(len(samples.found(condition, self.sample)) for condition in self.conditions)
 
     def values(self, samples: Samples) -> list[Any]:
-        """What every repetition of every condition yielded."""
+        """The samples of every repetition of every condition."""
         return [v for condition in self.conditions for v in samples.of(condition, self.sample)]
 
     def value(self, samples: Samples) -> float:
@@ -250,12 +250,12 @@ class Scope:
         return word
 
     def mistake(self, sentence: object) -> CatalogueError:
-        """What is wrong here."""
+        """An error at this place."""
         return CatalogueError(f"{self.where}: {sentence}")
 
 
 def parse(tree: Any, experiment: Experiment, where: str) -> Expression:
-    """Reads an expression of an experiment file; a mistake gives a ``CatalogueError`` that says where."""
+    """Reads an expression of an experiment file. Raises CatalogueError with the place of a mistake."""
     return _parse(tree, Scope(experiment, where))
 
 

@@ -1,7 +1,7 @@
 """Figures of papers: read from data, filled from samples, drawn and tabulated.
 
-What a figure file says under ``[[figures]]`` becomes panels of curves; the same curves go into the picture
-and into the Parquet file beside it.
+Tables under ``[[figures]]`` become panels of curves. The same curves go into the picture and into the
+Parquet file beside it.
 """
 
 from __future__ import annotations
@@ -90,18 +90,18 @@ class PaperFigure(ABC):
         """The curves of one panel."""
 
     def panels(self, samples: Samples) -> list[Panel]:
-        """The panels with their curves, none without finished runs, and what the paper reports."""
+        """The panels with their curves, none without finished runs, and the reported values."""
         return [Panel(str(p.get("title", "")), self._with_claims(p, samples)) for p in self.spec["panels"]]
 
     def _with_claims(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
-        """The curves of a panel, and what its ``claims`` report: see ``reported.series``."""
+        """The curves of a panel, and those of its ``claims``: see ``reported.series``."""
         drawn = self.series(panel, samples)
         labelled = any(one.label == reported.REPORTED for one in drawn)
         claims = panel.get("claims", [])
         return drawn + reported.series(claims, self.experiment, self.where, self.times, labelled)
 
     def check(self) -> None:
-        """Reads all of the file's figure; what is wrong in it is an error."""
+        """Reads the whole figure of the file. Raises CatalogueError for a mistake."""
         self.panels(Samples())
 
     def draw(self, panels: Sequence[Panel]) -> Figure:
@@ -126,7 +126,7 @@ def table(panels: Sequence[Panel]) -> pa.Table:
 
 
 ASIDE = 0.06
-"""How far the ranges of neighbouring curves are drawn from each other, in the least distance of points."""
+"""The shift between the ranges of neighbouring curves, as a share of the least distance of points."""
 
 
 class AgainstSweep(PaperFigure):
@@ -188,7 +188,7 @@ class AgainstSweep(PaperFigure):
         return drawn + [self._model(model, at) for model in panel.get("models", [])]
 
     def _reported(self, panel: Mapping[str, Any]) -> list[Series]:
-        """What the paper reports of a curve at a point of the sweep, with its band, if it is a number."""
+        """The reported numbers of a curve at the points of the sweep, with their bands."""
         found: list[tuple[float, float, float, float]] = []
         for curve in panel.get("curves", []):
             tree = curve["measure"]
@@ -294,7 +294,7 @@ class Traces(PaperFigure):
         return [(name, quantity(self.spec[key])) for key, name in ends if key in self.spec]
 
     def _extent(self) -> str:
-        """Over what a mean is taken, if it is not the whole run."""
+        """The interval of a mean in words, if it is not the whole run."""
         ends = dict(self._window())
         return f" of {ends['start']:g} to {ends['stop']:g} s" if len(ends) == 2 else ""
 

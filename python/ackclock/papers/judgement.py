@@ -19,13 +19,13 @@ from ackclock.papers.variations import REPETITIONS, Variation
 
 NOT_JUDGED = "not judged"
 VERDICTS = ("pass", "miss", "trivial", "cited", "informative", NOT_JUDGED)
-"""What a claim can come out as. "trivial" is one that cannot fail and did not; if it does, it is a miss. "not
-judged" is one that only the whole form can judge, in the reduced form."""
+"""The verdicts on claims. "trivial" is a claim that cannot fail and did not; if it does, it is a miss. "not
+judged" is a claim in the reduced form that only the whole form can judge."""
 
 
 @dataclass(frozen=True)
 class Count:
-    """How many of a number of runs."""
+    """A number of runs out of all."""
 
     number: int
     of: int
@@ -40,17 +40,17 @@ class Judgement:
 
     claim: Claim
     measured: float | None
-    """The value, None where there is none; of an ordering the ratio that misses, or else the smallest. Of a
-    claim that is judged over a variation, the median of its members."""
+    """The value, or None. An ordering has the ratio that misses, or else the smallest. A claim that is judged
+    over a variation has the median of its members."""
     verdict: str
     """One of ``VERDICTS``."""
     why: str = ""
     """Why there is no measured value."""
     holds: Count | None = None
-    """In how many members of the set that it is judged over, or of the single repetitions if it is fragile,
-    the value lies in the band; None for other claims."""
+    """The members of its set, or the single repetitions if it is fragile, whose value lies in the band; None
+    for other claims."""
     counted: Count | None = None
-    """How many repetitions have a value, where not all have."""
+    """The repetitions with a value, if not all have one."""
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``reproduce --json``; an open end of the band is null."""
@@ -75,12 +75,12 @@ class Judgement:
 
     @property
     def reason(self) -> str:
-        """Why the claim has no value or misses, as far as that is known; empty for one that holds."""
+        """The known reason for a missing value or a miss; empty for a claim that holds."""
         return self.why or (self.claim.why if self.verdict == "miss" else "")
 
 
 Measures = Sequence[tuple[Expression, ...]]
-"""What measures a claim: one expression, or an ordering's list of them, once or at each point."""
+"""The measure of a claim: one expression, or an ordering's list of them, once or at each point."""
 
 
 def expressions(claim: Claim, experiment: Experiment) -> Measures:
@@ -94,10 +94,10 @@ def expressions(claim: Claim, experiment: Experiment) -> Measures:
 
 
 def members(claim: Claim, experiment: Experiment, samples: Samples) -> list[Member]:
-    """The runs of which it is counted in how many the claim holds; none for most claims.
+    """The runs among which those are counted in which the claim holds; none for most claims.
 
-    They are the members of the variation that it is judged over. Without one they are, for a claim that is
-    fragile or judged over the repetitions, the single repetitions.
+    They are the members of the variation that it is judged over, or the single repetitions of a claim that is
+    fragile or judged over the repetitions.
     """
     if claim.over in experiment.variations:
         variation = experiment.variations[claim.over]
@@ -132,7 +132,7 @@ def judge(claim: Claim, measures: Measures, samples: Samples, of: Sequence[Membe
 
 
 def verdict(claim: Claim, measured: float | None, holds: Count | None = None) -> str:
-    """The verdict on a measured value; a claim judged over a set of runs goes by the share that ``holds``."""
+    """The verdict on a measured value, or by the share that ``holds`` for a claim over a set of runs."""
     if claim.over and holds is not None:
         passed = holds.number >= claim.share * holds.of
     else:
@@ -151,7 +151,7 @@ def _in_band(claim: Claim, value: float | MetricError | None) -> bool:
 
 
 def _measured(claim: Claim, measures: Measures, samples: Samples) -> float | MetricError:
-    """What a claim measures, or why it has no value."""
+    """The value of a claim, or the reason why it has none."""
     try:
         values = [[float(m.value(samples)) for m in group] for group in measures]
         if claim.kind != "ordering":
@@ -164,13 +164,13 @@ def _measured(claim: Claim, measures: Measures, samples: Samples) -> float | Met
 
 
 def _begun(measures: Measures, samples: Samples) -> bool:
-    """Whether a run has finished that the measures need; true for constants."""
+    """True if a run that the measures need has finished, and for constants."""
     leaves = [leaf for group in measures for measure in group for leaf in measure.leaves()]
     return not leaves or any(leaf.finished(samples) for leaf in leaves)
 
 
 def _counted(measures: Measures, samples: Samples) -> Count | None:
-    """How many repetitions have a value, of the metric that has the fewest; None if all have."""
+    """The repetitions with a value of the metric that has the fewest; None if all have one."""
     leaves = [leaf for group in measures for measure in group for leaf in measure.leaves()]
     counts = [Count(len(leaf.values(samples)), leaf.finished(samples)) for leaf in leaves]
     short = [count for count in counts if count.number < count.of]

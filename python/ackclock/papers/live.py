@@ -1,4 +1,4 @@
-"""Experiments on the kernel's TCP: what of a scenario has to be its own there."""
+"""Experiments on the kernel's TCP, with the endpoints of Linux."""
 
 from __future__ import annotations
 

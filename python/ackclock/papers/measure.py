@@ -37,7 +37,7 @@ STATISTICS: Mapping[str, Callable[[Array], Array]] = {
 """Statistics over repetitions."""
 
 COUNTED = ("bdp", "p")
-"""Units of queue limits: not quantities, but multiples of what the path gives them."""
+"""Units of queue limits, whose size the path decides."""
 
 
 def quantity(value: Any) -> float:
@@ -66,7 +66,7 @@ REFERENCES: Mapping[str, Callable[[Tables, Mapping[str, Any]], float]] = {
     "total": _total,
     "buffer": lambda run, _: metrics.buffer(run),
 }
-"""What a metric may be divided by in each repetition."""
+"""The divisors of a metric in each repetition."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,11 @@ class Samples:
         self._wanted: dict[Condition, dict[Sample, dict[int, Any]]] = {}
 
     def want(self, condition: Condition, sample: Sample) -> None:
-        """Asks for a sample of every repetition of a condition."""
+        """Requests a sample of every repetition of a condition."""
         self._wanted.setdefault(condition, {}).setdefault(sample, {})
 
     def conditions(self) -> list[Condition]:
-        """The conditions of which something is wanted."""
+        """The conditions with requested samples."""
         return list(self._wanted)
 
     def add(self, condition: Condition, repetition: int, run: Tables) -> None:
@@ -126,7 +126,7 @@ class Samples:
         return [] if value is None or isinstance(value, MetricError) else [value]
 
     def reason(self, condition: Condition, sample: Sample) -> str:
-        """Why a sample has no value."""
+        """The reason why a sample has no value."""
         found = self.found(condition, sample)
         errors = [str(value) for value in found.values() if isinstance(value, MetricError)]
         return errors[0] if errors else "no repetition has finished"
@@ -145,7 +145,7 @@ class Member(Samples):
         return run, point + self.at(run)
 
     def want(self, condition: Condition, sample: Sample) -> None:
-        """Asks for a sample of this member."""
+        """Requests a sample of this member."""
         self.whole.want(self.condition(condition), sample)
 
     def found(self, condition: Condition, sample: Sample) -> Mapping[int, Any]:
@@ -157,7 +157,7 @@ class Member(Samples):
 
 @functools.cache
 def is_metric(function: Callable[..., Any]) -> bool:
-    """Whether a function of a paper's ``measures.py`` measures a run: its first argument is ``run``."""
+    """True if a function of ``measures.py`` measures a run: its first argument is ``run``."""
     return next(iter(inspect.signature(function).parameters), None) == "run"
 
 

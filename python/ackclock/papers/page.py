@@ -12,8 +12,8 @@ from ackclock import report
 from ackclock.papers.catalogue import Paper
 from ackclock.papers.figures import table
 from ackclock.papers.judgement import VERDICTS, Judgement
+from ackclock.papers.perturbation import LATER_S, RTT_SHARE
 from ackclock.papers.reproduction import Reproduction, Result
-from ackclock.papers.shaking import LATER_S, RTT_SHARE
 from ackclock.report import Page, host, number, write_json
 
 HEADINGS = ("claim", "what the paper says", "reported", "measured", "band", "unit", "holds in", "verdict")
@@ -23,9 +23,9 @@ HOLDS = HEADINGS.index("holds in")
 
 
 def headings(reproduction: Reproduction) -> list[str]:
-    """``HEADINGS``, with a column for each of the others; "holds in" only where a claim says in how many."""
+    """``HEADINGS``, with a column for each of the others; "holds in" only where a claim counts runs."""
     named = list(HEADINGS)
-    if reproduction.shaken:
+    if reproduction.perturbed:
         named.insert(HOLDS + 1, "shaken")
     if not _counts(reproduction):
         named.pop(HOLDS)
@@ -45,7 +45,7 @@ def rows(result: Result, reproduction: Reproduction) -> list[list[str]]:
     found = []
     for judgement in result.judgements:
         cells = row(judgement)
-        if reproduction.shaken:
+        if reproduction.perturbed:
             cells.insert(HOLDS + 1, str(steadiness.get(judgement.claim.id, "")))
         if not counts:
             cells.pop(HOLDS)
@@ -65,7 +65,7 @@ def row(judgement: Judgement) -> list[str]:
 
 
 def _remarks(judgement: Judgement) -> list[str]:
-    """What there is to know about a judgement beside its numbers."""
+    """The remarks on a judgement, beside its numbers."""
     claim = judgement.claim
     found = []
     if claim.measured_as:
@@ -108,10 +108,10 @@ def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -
         )
     if reproduction.live is not None:
         _live(page, reproduction.live)
-    if reproduction.shaken:
+    if reproduction.perturbed:
         page.paragraph(
-            f"The column shaken says in how many of {len(reproduction.shaken)} repetitions of everything a "
-            f"claim holds, each with other seeds, flows that start up to {LATER_S * 1e3:g} ms later, and "
+            f"The column shaken says in how many of {len(reproduction.perturbed)} repetitions of everything "
+            f"a claim holds, each with other seeds, flows that start up to {LATER_S * 1e3:g} ms later, and "
             f"base RTTs longer or shorter by up to {RTT_SHARE:.0%}. Verdicts are about the experiment itself."
         )
     titles = {p.id: f"{p.authors}, “{p.title}”, {p.venue} {p.year}" for p in papers}

@@ -82,7 +82,7 @@ def _experiment(result: Result, done: Reproduction) -> dict[str, Any]:
 
 
 def _value(value: float | None) -> float | str | None:
-    """A number as JSON has it, which knows no infinity."""
+    """A number for JSON, which has no infinity."""
     return str(value) if value is not None and abs(value) == float("inf") else value
 
 
@@ -100,7 +100,7 @@ def _lines(tree: Any, indent: str = "") -> str:
 
 
 def _is_flat(tree: Any) -> bool:
-    """Whether a tree is a value, a list of values, or a mapping of these."""
+    """True if a tree is a value, a list of values, or a mapping of these."""
     if isinstance(tree, list):
         return not any(isinstance(one, dict | list) for one in tree)
     if isinstance(tree, dict):

@@ -1,4 +1,4 @@
-"""What a paper reports, in figures: points with their bands, and lines with the area of the band."""
+"""Reported values in figures: points with their bands, and lines with the area of the band."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEYS = frozenset({"id", "x", "y", "from", "to", "times", "cc"})
 def ends(claim: Claim, times: float) -> tuple[float, float, float] | None:
     """The reported value and the ends of the band, as a figure scales them; None where the value is in words.
 
-    An open end is where the value is.
+    An open end lies at the value.
     """
     if isinstance(claim.reported, str):
         return None
@@ -31,12 +31,12 @@ def ends(claim: Claim, times: float) -> tuple[float, float, float] | None:
 def series(
     entries: Sequence[Any], experiment: Experiment, where: str, times: float, labelled: bool = False
 ) -> list[Series]:
-    """What the ``claims`` of a panel report.
+    """The reported values of the ``claims`` of a panel.
 
     An entry is the id of a claim that is measured from a time to another, or a table with its ``id``: at
     ``x``, a point with its band upwards; at ``y``, where the claim is about the other axis, one with its band
     to the sides; ``from`` one x ``to`` another, a line. ``times`` makes the claim's unit that of the axis,
-    and ``cc`` says to whose curve it belongs. Raises CatalogueError for what is none of these.
+    and ``cc`` names the controller of its curve. Raises CatalogueError for other entries.
     """
     drawn: list[Series] = []
     for entry in entries:

@@ -65,16 +65,16 @@ class Reproduction:
     seed: int | None
     interrupted: bool
     scenarios: list[dict[str, Any]] = field(default_factory=list)
-    """What ran: experiment, run, point, seeds and the resolved scenario of each condition."""
+    """The runs: experiment, run, point, seeds and the resolved scenario of each condition."""
     refused: list[str] = field(default_factory=list)
-    """What the engine cannot run, one sentence for each run of an experiment."""
+    """The runs that the engine refuses, one sentence each."""
     invalid: list[str] = field(default_factory=list)
     """Live runs past their error budget, one sentence each."""
     linux: Self | None = None
     """The same experiments simulated with Linux's endpoints in place of the paper's."""
     live: Self | None = None
     """The same experiments on the kernel's TCP."""
-    shaken: list[Self] = field(default_factory=list)
+    perturbed: list[Self] = field(default_factory=list)
     """The same experiments with slightly different seeds, starts and base RTTs."""
 
     @property
@@ -84,21 +84,21 @@ class Reproduction:
         return {name: other for name, other in found.items() if other is not None}
 
     def steadiness(self) -> Mapping[str, Count]:
-        """Of each claim that is judged in how many of ``shaken`` it holds, by its id."""
+        """The number of ``perturbed`` in which each judged claim holds, by its id."""
         found: dict[str, list[bool]] = {}
-        for one in self.shaken:
+        for one in self.perturbed:
             for judgement in (j for result in one.results for j in result.judgements):
                 if judgement.verdict in ("pass", "miss", "trivial"):
                     found.setdefault(judgement.claim.id, []).append(judgement.verdict != "miss")
         return {identity: Count(sum(held), len(held)) for identity, held in found.items()}
 
     def measured(self) -> Mapping[str, float | None]:
-        """What each claim measures, by its id."""
+        """The value of each claim, by its id."""
         return {j.claim.id: j.as_json()["measured"] for result in self.results for j in result.judgements}
 
     @property
     def begun(self) -> bool:
-        """Whether any run has finished."""
+        """True if any run has finished."""
         return any(result.runs_done for result in self.results)
 
     @property
@@ -128,13 +128,13 @@ class Reproduction:
     def _claim(self, judgement: Judgement, beside: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """One claim of ``as_json``."""
         document = judgement.as_json() | dict(beside[judgement.claim.id])
-        if self.shaken:
+        if self.perturbed:
             count = self.steadiness().get(judgement.claim.id)
             document["shaken"] = None if count is None else {"holds": count.number, "of": count.of}
         return document
 
     def beside(self) -> Mapping[str, Mapping[str, float | None]]:
-        """What each claim measures in each of ``others``, by its id."""
+        """The value of each claim in each of ``others``, by its id."""
         others = {name: other.measured() for name, other in self.others.items()}
         return {
             identity: {name: measured.get(identity) for name, measured in others.items()}
@@ -203,7 +203,7 @@ class Work:
         return _engine.resolve_json(json.dumps(document), list(point))
 
     def points(self) -> Iterator[repetitions.Point[tuple[Self, Condition]]]:
-        """What is to be run."""
+        """The points to run."""
         seeds = repetitions.seeds(self.base, self.experiment.repetitions)
         for condition, resolved in self.resolved.items():
             yield repetitions.Point((self, condition), resolved, seeds)

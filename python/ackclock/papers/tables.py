@@ -1,7 +1,7 @@
 """Tables of papers: read from data, filled from samples.
 
-What an experiment file says under ``[[tables]]`` becomes a table of the report: rows and columns with labels,
-and in each cell what was measured of a claim beside what it reports, or the value of a measure:
+Entries under ``[[tables]]`` become tables of the report: rows and columns with labels, and in each cell the
+measured and the reported value of a claim, or the value of a measure:
 
     [[tables]]
     title = "Round-trip delays"
@@ -36,7 +36,7 @@ _KEYS = {"name", "title", "heading", "columns", "rows"}
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell of a table: how it is measured, and the claim that it belongs to, if any."""
+    """One cell of a table: its measure, and its claim, if any."""
 
     measures: Measures
     claim: Claim | None = None
@@ -44,7 +44,7 @@ class Entry:
     """The experiment of the claim."""
 
     def value(self, samples: Samples) -> float | None:
-        """What was measured; None where nothing could be."""
+        """The measured value, or None."""
         if self.claim is not None and self.experiment is not None:
             of = members(self.claim, self.experiment, samples)
             return judge(self.claim, self.measures, samples, of).measured
@@ -115,7 +115,7 @@ class PaperTable:
         ]
 
     def values(self, samples: Samples) -> pa.Table:
-        """The cells in long form: row, column, measured value, and what the paper reports (null without)."""
+        """The cells in long form: row, column, measured value and reported value (null without)."""
         found: list[dict[str, Any]] = [
             {
                 "row": label,

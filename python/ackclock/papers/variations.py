@@ -1,4 +1,4 @@
-"""Variations: the sets of runs over which a claim is judged, where one set-up could hold by luck.
+"""Variations: sets of runs over which a claim is judged, because one set-up could hold by luck.
 
 An experiment file lists them under ``[[variations]]``: keys of the scenario and the values that they take
 together, for all runs of the experiment or for those that ``runs`` names:
@@ -47,7 +47,7 @@ class Variation:
 
 
 def variations(table: Table, runs: Sequence[str]) -> dict[str, Variation]:
-    """The variations that a file lists for its ``runs``, by name. Raises CatalogueError for what is none."""
+    """The variations that a file lists for its ``runs``, by name. Raises CatalogueError for a mistake."""
     found: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {}
     for number, spec in enumerate(table.tables("variations")):
         where = f"{table.where}, variations.{number}"
@@ -83,7 +83,7 @@ def _changed(keys: Any, where: str) -> dict[str, tuple[str, ...]]:
 
 
 def _members(by_run: Mapping[str, Mapping[str, tuple[str, ...]]], where: str) -> int:
-    """How many values each key of a variation has."""
+    """The number of values of each key of a variation."""
     lengths = {len(values) for keys in by_run.values() for values in keys.values()}
     if len(lengths) > 1:
         raise CatalogueError(f"{where}: its lists have {min(lengths)} to {max(lengths)} values")

@@ -1,8 +1,8 @@
 """Packet scripts in the language of packetdrill, run against a TCP endpoint: simulated, or the kernel's.
 
-A script says what arrives at an endpoint and when, what its application does, what the endpoint has to send,
-and what has to hold of its state. ``replay`` runs one and gives the verdict, ``replay_live`` does so on the
-kernel's TCP.
+A script lists the packets that arrive at an endpoint, the calls of its application, the packets that the
+endpoint has to send, and assertions on its state. ``replay`` runs one and gives the verdict, ``replay_live``
+does so on the kernel's TCP.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ackclock.errors import InputError
-from ackclock.replay.arm import Arm
+from ackclock.replay.endpoint import Endpoint
 from ackclock.replay.kernel import Kernel, in_namespace
 from ackclock.replay.parser import parse
 from ackclock.replay.player import Player
@@ -22,26 +22,26 @@ from ackclock.replay.script import DivergenceError, ScriptError, UnsupportedErro
 __all__ = ["DivergenceError", "ScriptError", "UnsupportedError", "Verdict", "replay", "replay_live"]
 
 LATENESS_S = 0.001
-"""How late a run on the kernel's TCP may be for a divergence to count: well below the tolerance of times."""
+"""The lateness up to which a divergence on the kernel's TCP counts: well below the tolerance of times."""
 LARGEST_FILE = 256 << 10
-"""Bytes that a script may have."""
+"""The largest size of a script in bytes."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a script."""
+    """The result of a script."""
 
     file: str
     verdict: Literal["match", "divergence", "unsupported"]
     line: int | None = None
-    """Where it diverged, or what is not supported; None for a match."""
+    """The divergence, or the unsupported statement; None for a match."""
     why: str = ""
     late_s: float = 0.0
-    """How late packets and calls were at most, on the kernel's TCP."""
+    """The largest lateness of packets and calls on the kernel's TCP."""
 
     @property
     def is_valid(self) -> bool:
-        """Whether it says something of the endpoint, and not of a machine that was too late."""
+        """True if it is about the endpoint, and not about a machine that was too late."""
         return self.verdict != "divergence" or self.late_s <= LATENESS_S
 
     def as_dict(self) -> dict[str, Any]:
@@ -50,29 +50,29 @@ class Verdict:
         return {"file": self.file, "verdict": self.verdict, "line": self.line, "why": self.why + late}
 
 
-def replay(file: Path, make: Callable[[], Arm]) -> Verdict:
-    """Runs the script in ``file`` on the endpoint of ``make``. Raises InputError for what is no script."""
+def replay(file: Path, make: Callable[[], Endpoint]) -> Verdict:
+    """Runs a script on the endpoint of ``make``. Raises InputError for a file that is no script."""
     text = _read(file)
     try:
         script = parse(text, str(file))
     except UnsupportedError as error:
         return Verdict(str(file), "unsupported", error.line, error.why)
-    arm = make()
+    endpoint = make()
     try:
-        Player(script, arm, file.parent).play()
+        Player(script, endpoint, file.parent).play()
     except UnsupportedError as error:
         return Verdict(str(file), "unsupported", error.line, error.why)
     except DivergenceError as error:
-        return Verdict(str(file), "divergence", error.line, error.why, arm.late)
+        return Verdict(str(file), "divergence", error.line, error.why, endpoint.late)
     finally:
-        arm.close()
+        endpoint.close()
     return Verdict(str(file), "match")
 
 
 def replay_live(file: Path, controller: str | None = None, retries: int = 0) -> Verdict:
     """Runs the script in ``file`` on the kernel's TCP, again while it diverges and the machine was late.
 
-    Raises InputError for what is no script, and MachineError where there can be no namespace or device.
+    Raises InputError for a file that is no script, and MachineError without a namespace or device.
     """
     while True:
         verdict = in_namespace(lambda: replay(file, lambda: Kernel(controller)))

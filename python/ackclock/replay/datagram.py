@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ackclock.replay.script import Options, Packet
 
 HEADER = 10
-"""Bytes of the virtio header: what the device would have to do with checksums and trains."""
+"""The length of the virtio header, with the work on checksums and trains left to the device."""
 IP = struct.Struct("!BBHHHBBH4s4s")
 TCP = struct.Struct("!HHIIBBHHH")
 BITS = {"F": 0x01, "S": 0x02, "R": 0x04, "P": 0x08, ".": 0x10, "E": 0x40, "W": 0x80}
@@ -65,7 +65,7 @@ def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
 def write(packet: Packet, addresses: tuple[str, str], ports: tuple[int, int], base: int) -> bytes:
     """The bytes of ``packet`` from the first to the second address and port, with a payload of zeros.
 
-    ``base`` is where the numbers of the other side begin on the wire: acknowledgement and SACK blocks.
+    ``base`` is the first number of the other side on the wire, for acknowledgement and SACK blocks.
     """
     options = _written(packet.options or Options(), base)
     bits = sum(BITS[flag] for flag in packet.flags)

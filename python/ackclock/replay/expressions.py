@@ -1,7 +1,7 @@
 """Assertions of a script: a part of Python small enough to be safe, over the fields of ``TCP_INFO``.
 
 There are names, numbers, arithmetic, comparisons, ``and``, ``or``, ``not``, a choice with ``if``, and the
-functions below; as statements assertions, assignments to names, ``if`` and ``print``, which is left out. The
+functions below. Statements are assertions, assignments to names, ``if``, and ``print``, which is ignored. The
 text of an assertion is not computed: the values of its names say more.
 """
 
@@ -26,7 +26,7 @@ CONSTANTS: Mapping[str, int] = {
     "True": 1,
     "False": 0,
 }
-"""Names that every script knows."""
+"""Names that every script has."""
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -122,7 +122,7 @@ def names_of(node: ast.AST) -> Iterator[str]:
 
 
 class Assertions:
-    """Runs the blocks of a script. What one assigns the next ones know."""
+    """Runs the blocks of a script; assignments last to the next blocks."""
 
     def __init__(self) -> None:
         self._assigned: dict[str, Number] = {}

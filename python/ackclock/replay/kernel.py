@@ -1,7 +1,7 @@
 """The kernel's TCP as the endpoint: real sockets in a network namespace of their own, behind a TUN device.
 
-What arrives is written to the device, what leaves is read from it. Namespace and device belong to the thread
-that made them, and are gone with it.
+Packets that arrive are written to the device, packets that leave are read from it. Namespace and device
+belong to the thread that made them, and end with it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ LOCAL, REMOTE, MASK = "192.168.0.1", "192.168.1.1", "255.255.0.0"
 LOCAL_PORT, REMOTE_PORT = 8080, 40000
 LARGEST_PACKET = 1 << 17
 SLICE_S = 0.002
-"""How long a wait lasts at most before the clock is read again."""
+"""The longest wait before the clock is read again."""
 PRIORITY = 10
-"""Of real-time scheduling: above all that is not real-time."""
+"""The lowest priority of real-time scheduling, above all other threads."""
 CONTROLLERS = {"newreno": "reno"}
 """Controllers that have another name here."""
 
@@ -65,9 +65,9 @@ Result = TypeVar("Result")
 
 
 def in_namespace(work: Callable[[], Result]) -> Result:
-    """What ``work`` returns or raises, run in a thread with a network namespace of its own.
+    """Runs ``work`` in a thread with a network namespace of its own; its result.
 
-    Raises MachineError where there can be none.
+    Raises what ``work`` raises, and MachineError without a namespace.
     """
     outcome: list[Result] = []
     failure: list[BaseException] = []
@@ -76,7 +76,7 @@ def in_namespace(work: Callable[[], Result]) -> Result:
         try:
             _unshare()
             with contextlib.suppress(OSError):
-                # So that other programs do not make it late. It sleeps nearly all the time.
+                # Other programs must not delay it. It sleeps nearly all the time.
                 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
             outcome.append(work())
         except BaseException as error:
@@ -98,7 +98,7 @@ def _unshare() -> None:
 
 
 class Kernel:
-    """The kernel's TCP. To be made, used and closed in one thread of ``in_namespace``."""
+    """The kernel's TCP, made, used and closed in one thread of ``in_namespace``."""
 
     sees_windows = True
 
@@ -125,7 +125,7 @@ class Kernel:
 
     @property
     def late(self) -> float:
-        """How late it was at most, in seconds."""
+        """Its largest lateness in seconds."""
         return self._late
 
     def close(self) -> None:
@@ -152,7 +152,7 @@ class Kernel:
             raise UnsupportedError(f"the sysctl {setting.name} cannot be set: {error.strerror}") from None
 
     def wait_until(self, time_s: float) -> None:
-        """Waits, and takes what leaves meanwhile."""
+        """Waits, and takes the packets that leave meanwhile."""
         while (left := time_s - self.now) > 0:
             self._poll(left)
         if time_s > 0:
@@ -160,7 +160,7 @@ class Kernel:
         self._poll(0.0)
 
     def _poll(self, wait: float) -> None:
-        """Waits for at most a slice and takes what has left."""
+        """Waits for at most a slice and takes the packets that have left."""
         slept = min(wait, SLICE_S)
         before = self.now
         readable, _, _ = select.select([self._device], [], [], slept)
@@ -185,7 +185,7 @@ class Kernel:
             self._sent.append((at, packet.part(sequence, packet.payload)))
 
     def inject(self, packet: Packet) -> None:
-        """Lets a packet arrive."""
+        """Delivers a packet."""
         os.write(self._device, write(packet, (REMOTE, LOCAL), self._ports, self._base or 0))
         self._poll(0.0)
 
@@ -203,7 +203,7 @@ class Kernel:
         return dict(zip(NAMES, LAYOUT.unpack(data.ljust(LAYOUT.size, b"\0")), strict=True))
 
     def call(self, name: str, arguments: Sequence[Value], blocks: bool) -> tuple[int, str | None]:
-        """A system call. None of them blocks: what would wait is an error."""
+        """Makes a system call. None blocks: a call that would wait is an error."""
         handler = getattr(self, f"_call_{name}", None)
         if handler is None:
             raise UnsupportedError(f"the system call {name} is not modelled")

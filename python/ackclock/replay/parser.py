@@ -1,7 +1,7 @@
 """Reads packet scripts: the language of packetdrill, as far as a test of congestion control needs it.
 
-What begins like a statement and goes on in a way that is not known here is unsupported; what does not begin
-like one is no script.
+A line that begins like a statement and continues in an unknown way is unsupported. A line that does not begin
+like one is an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Plays a script: lets its events happen in time, and compares what the endpoint does with what is to be."""
+"""Plays a script: its events happen in time, and the packets of the endpoint are compared with it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import replace
 from pathlib import Path
 
-from ackclock.replay.arm import Arm
+from ackclock.replay.endpoint import Endpoint
 from ackclock.replay.expressions import Assertions
 from ackclock.replay.script import (
     Call,
@@ -25,11 +25,11 @@ from ackclock.replay.script import (
 from ackclock.replay.shell import Discipline, settings
 
 TOLERANCE_S = 0.004
-"""How far from its time an event may happen, by default."""
+"""The default tolerance of the time of an event."""
 TOLERANCE_SHARE = 0.125
 """Or this share of the time since the event before, if that is more."""
 WITHOUT_EFFECT = {"ip_version": "ipv4", "tcp_ts_tick_usecs": "1000", "mtu": "1500"}
-"""Options of a script of which this value is no change."""
+"""Options of a script whose value here is the default."""
 OPENING = ("socket", "accept", "accept4")
 """Calls that return a new descriptor."""
 
@@ -37,18 +37,18 @@ OPENING = ("socket", "accept", "accept4")
 class Player:
     """Plays one script on one endpoint."""
 
-    def __init__(self, script: Script, arm: Arm, folder: Path) -> None:
+    def __init__(self, script: Script, endpoint: Endpoint, folder: Path) -> None:
         self._script = script
-        self._arm = arm
+        self._endpoint = endpoint
         self._folder = folder
         self._assertions = Assertions()
         self._left: deque[tuple[float, Packet]] = deque()
         self._tolerance = TOLERANCE_S
         self._share = TOLERANCE_SHARE
         self._last = 0.0
-        """When the event before was to happen."""
+        """The due time of the event before."""
         self._anchor: float | None = None
-        """When a packet that arrived as the event before was to do so."""
+        """The due time of the event before, if it was the arrival of a packet."""
         self._stamps: dict[int, int] = {}
         """The timestamps of the endpoint by those of the script."""
         self._connected: int | None = None
@@ -84,24 +84,24 @@ class Player:
         anchored = isinstance(event.action, Inbound)
         base = 0.0
         if event.when.relative or event.when.any:
-            base = self._anchor if anchored and self._anchor is not None else self._arm.now
+            base = self._anchor if anchored and self._anchor is not None else self._endpoint.now
         due = base + event.when.start
         self._anchor = due if anchored else None
         match event.action:
             case Inbound(packet):
-                self._arm.wait_until(due)
-                self._arm.inject(self._to_endpoint(packet))
+                self._endpoint.wait_until(due)
+                self._endpoint.inject(self._to_endpoint(packet))
             case Outbound(packet):
                 end = due if event.when.end is None else base + event.when.end
                 self._expect(packet, event.when, due, end)
             case Call() as call:
-                self._arm.wait_until(due)
+                self._endpoint.wait_until(due)
                 self._call(call, event.when.finish is not None)
             case Code(text):
-                self._arm.wait_until(due)
-                self._assertions.run(text, self._arm.information())
+                self._endpoint.wait_until(due)
+                self._assertions.run(text, self._endpoint.information())
             case Shell(text):
-                self._arm.wait_until(due)
+                self._endpoint.wait_until(due)
                 self._configure(text)
         self._last = due
 
@@ -110,11 +110,11 @@ class Player:
         arguments = list(call.arguments)
         if arguments and isinstance(arguments[0], int):
             arguments[0] = self._descriptors.get(arguments[0], arguments[0])
-        result, errno = self._arm.call(call.name, arguments, blocks)
+        result, errno = self._endpoint.call(call.name, arguments, blocks)
         if blocks or call.result is ...:
             return
         if call.name in OPENING and errno is None and isinstance(call.result, int) and call.result >= 0:
-            # A script numbers its sockets as it likes.
+            # A script numbers its sockets freely.
             self._descriptors[call.result] = result
             return
         expected = (call.result, call.errno)
@@ -128,21 +128,21 @@ class Player:
     def _configure(self, text: str) -> None:
         for setting in settings(text, self._folder):
             if not isinstance(setting, Discipline):
-                self._arm.configure(setting)
+                self._endpoint.configure(setting)
             elif self._called:
                 raise UnsupportedError(f"`tc {setting.command}` while the script runs is not modelled")
             elif setting.paces:
                 raise UnsupportedError(f"`tc {setting.command}` paces what leaves, which is not modelled")
 
     def _expect(self, packet: Packet, when: When, due: float, end: float) -> None:
-        """The endpoint is to send ``packet``, in as many parts as it likes."""
+        """Expects ``packet`` from the endpoint, in any number of parts."""
         tolerance = max(self._tolerance, self._share * (due - self._last))
         latest = float("inf") if when.any else end + tolerance
         rest = packet
         while True:
-            found = self._next(min(latest, self._arm.now + 3600.0))
+            found = self._next(min(latest, self._endpoint.now + 3600.0))
             if found is None:
-                raise DivergenceError(f"nothing left until {self._arm.now:.3f} s; expected was {packet}")
+                raise DivergenceError(f"nothing left until {self._endpoint.now:.3f} s; expected was {packet}")
             at, sent = found
             if not when.any and not due - tolerance <= at <= latest:
                 raise DivergenceError(
@@ -154,10 +154,10 @@ class Player:
             rest = rest.part(rest.sequence + taken, rest.payload - taken)
 
     def _next(self, until: float) -> tuple[float, Packet] | None:
-        return self._left.popleft() if self._left else self._arm.receive(until)
+        return self._left.popleft() if self._left else self._endpoint.receive(until)
 
     def _compare(self, expected: Packet, sent: Packet, whole: bool) -> int:
-        """Compares what was sent with what is left of an expected packet; how much of its payload that is."""
+        """Compares a sent packet with the rest of an expected one; the length of its payload."""
         wrong = DivergenceError(f"`{sent}` left; expected was `{expected}`")
         if sent.sequence != expected.sequence or (sent.payload == 0) != (expected.payload == 0):
             raise wrong
@@ -176,13 +176,13 @@ class Player:
             self._compare_options(expected.options, sent)
         if sent.payload > taken:
             rest = sent.part(sent.sequence + taken, sent.payload - taken)
-            self._left.appendleft((self._arm.now, rest))
+            self._left.appendleft((self._endpoint.now, rest))
         return taken
 
     def _compare_window(self, expected: Packet, sent: Packet) -> None:
         if expected.window is None:
             return
-        if not self._arm.sees_windows:
+        if not self._endpoint.sees_windows:
             raise UnsupportedError("the window that the endpoint announces is not modelled")
         if expected.window != sent.window:
             raise DivergenceError(f"`{sent}` left with window {sent.window}, not {expected.window}")

@@ -11,7 +11,7 @@ NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)")
 NAME = re.compile(r"[A-Za-z_]\w*")
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 DEEPEST = 20
-"""How deep values may lie in one another."""
+"""The deepest nesting of values."""
 
 
 class Reader:
@@ -43,23 +43,23 @@ class Reader:
             self.at += 1
 
     def is_over(self) -> bool:
-        """Whether nothing is left."""
+        """True at the end of the text."""
         return self.at >= len(self.text)
 
     def rest_of_line(self) -> str:
-        """What is left of the line, at most 60 characters of it."""
+        """The rest of the line, at most 60 characters of it."""
         end = self.text.find("\n", self.at)
         return self.text[self.at : end if end >= 0 else None].strip()[:60]
 
     def take(self, text: str) -> bool:
-        """Whether ``text`` comes next; then it is passed."""
+        """True if ``text`` comes next, which is then passed."""
         found = self.text.startswith(text, self.at)
         if found:
             self.at += len(text)
         return found
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """What ``pattern`` matches here; it is passed."""
+        """The match of ``pattern`` here, which is passed."""
         found = pattern.match(self.text, self.at)
         if found:
             self.at = found.end()

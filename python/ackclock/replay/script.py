@@ -1,4 +1,4 @@
-"""What a packet script consists of: events, each at its time and in its line."""
+"""The parts of a packet script: events, each at its time and in its line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ScriptError(InputError):
 
 
 class UnsupportedError(Exception):
-    """Something that this language knows and that is not modelled, or not known."""
+    """A statement that is not modelled, or unknown."""
 
     def __init__(self, why: str, line: int = 0) -> None:
         super().__init__(why)
@@ -26,7 +26,7 @@ class UnsupportedError(Exception):
 
 
 class DivergenceError(Exception):
-    """The endpoint did something else than the script says."""
+    """The endpoint behaved otherwise than the script says."""
 
     def __init__(self, why: str, line: int = 0) -> None:
         super().__init__(why)
@@ -50,7 +50,7 @@ class When:
     any: bool = False
     """``*``: whenever it happens."""
     finish: float | None = None
-    """When a blocking call returns (``A...B``)."""
+    """The return of a blocking call (``A...B``)."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Packet:
     """A TCP packet; sequence numbers count from the SYN of their side."""
 
     flags: str
-    """Of ``SFRPEW.``, in this order; ``.`` is ACK, E is ECE, W is CWR."""
+    """Some of ``SFRPEW.``, in this order; ``.`` is ACK, E is ECE, W is CWR."""
     sequence: int
     payload: int
     acknowledged: int | None = None
@@ -125,7 +125,7 @@ class Outbound:
 
 @dataclass(frozen=True)
 class Call:
-    """A system call and what it returns."""
+    """A system call and its result."""
 
     name: str
     arguments: Sequence[Value]

@@ -1,4 +1,4 @@
-"""Blocks in backticks: which sysctls they set.
+"""Blocks in backticks: the sysctls that they set.
 
 A block is not run. Its commands are recognised: ``sysctl``, ``echo VALUE > /proc/sys/…``, shell files of such
 commands, and commands that change nothing for one flow on a device of its own (``tc``, ``ethtool``).
@@ -20,7 +20,7 @@ ARITHMETIC = re.compile(r"\$\(\(([^()]*)\)\)")
 RESTORE = re.compile(r"/tmp/sysctl_restore_\S*\.sh")
 NO_OPS = ("ethtool", "true", ":", "modprobe")
 DEEPEST = 5
-"""How deep shell files may call one another."""
+"""The deepest nesting of shell files."""
 QUIET = {"-q", "-w", "-e", "-n", "-qw", "-eq", "-qe"}
 
 
@@ -41,12 +41,12 @@ class Discipline:
 
     @property
     def paces(self) -> bool:
-        """Whether it lets segments leave at the pace that TCP asks for."""
+        """True if segments leave at the pacing rate of TCP."""
         return self.command.split()[-1:] == ["fq"] or " fq " in self.command
 
 
 def settings(text: str, folder: Path, depth: int = 0) -> Iterator[Setting | Discipline]:
-    """What the commands of a block set; shell files lie beside ``folder``. Raises UnsupportedError."""
+    """The sysctls of a block; its shell files lie beside ``folder``. Raises UnsupportedError."""
     for command in re.split(r"[;\n]|&&", text.replace("\\\n", " ")):
         try:
             words = shlex.split(_computed(command), comments=True)

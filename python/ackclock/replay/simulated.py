@@ -41,7 +41,7 @@ WITHOUT_EFFECT = {
     "net.ipv4.tcp_no_ssthresh_metrics_save",
     "net.ipv4.tcp_autocorking",
 }
-"""Sysctls that change nothing that a script of one connection can see here."""
+"""Sysctls without effect on a script of one connection here."""
 
 ONLY: Mapping[str, str] = {
     "net.ipv4.tcp_dsack": "1",
@@ -50,7 +50,7 @@ ONLY: Mapping[str, str] = {
     "net.ipv4.tcp_moderate_rcvbuf": "1",
     "tcp_cubic.hystart_detect": "3",
 }
-"""Sysctls of which one value is modelled."""
+"""Sysctls with one modelled value."""
 
 SWITCHES: Mapping[str, str] = {
     "net.ipv4.tcp_sack": "sack",
@@ -75,7 +75,7 @@ RENO: Mapping[str, Any] = {"cc": "newreno", "parameters": {"arithmetic": "linux"
 """The ``reno`` of Linux."""
 LARGEST_WINDOW_FIELD = 65535
 DEFAULT_SCALE = 7
-"""Of a receive buffer of at most 6 MiB, the default of Linux."""
+"""The window scale for a receive buffer of at most 6 MiB, the default of Linux."""
 
 
 class Simulated:
@@ -105,7 +105,7 @@ class Simulated:
         self._sockets: dict[int, str] = {}
         self._read = 0
         self._is_shut = False
-        self._built()  # an unknown profile or controller is known at once
+        self._built()  # refuses an unknown profile or controller at once
 
     @property
     def now(self) -> float:
@@ -142,7 +142,7 @@ class Simulated:
             raise UnsupportedError(f"the sysctl {name}={value} is not modelled")
 
     def _set_divisor(self, divisor: int) -> None:
-        """Segments wait for a train while they would be less than this part of the window."""
+        """Segments wait for a train while they are a smaller part of the window than this."""
         if divisor != 3 and divisor < 100:
             raise UnsupportedError(
                 f"tcp_tso_win_divisor={divisor} is not modelled; 3 is, and from 100 on no train waits"
@@ -169,7 +169,7 @@ class Simulated:
         return _engine.Endpoint(resolved, self._scale)
 
     def wait_until(self, time: float) -> None:
-        """Moves the clock; what is due happens on the way."""
+        """Moves the clock through all deadlines on the way."""
         to = max(self._nanos, round(time * NANOSECONDS))
         while self._step(to):
             pass
@@ -187,14 +187,14 @@ class Simulated:
         return True
 
     def _collect(self) -> None:
-        """Takes what leaves now."""
+        """Takes the packets that leave now."""
         if self._endpoint is None:
             return
         while (packet := self._endpoint.poll_transmit(self._nanos)) is not None:
             self._sent.append((self.now, _from_engine(json.loads(packet))))
 
     def inject(self, packet: Packet) -> None:
-        """Lets a packet arrive now."""
+        """Delivers a packet now."""
         if self._endpoint is None:
             raise UnsupportedError("a packet arrives before there is a socket")
         refusal = self._endpoint.inject(self._nanos, json.dumps(_to_engine(packet)))

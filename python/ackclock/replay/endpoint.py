@@ -1,4 +1,4 @@
-"""What runs scripts: the endpoint under test, behind one interface for the simulated one and the kernel's."""
+"""The endpoint under test: one interface for the simulated one and the kernel's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ackclock.replay.script import Packet, Value
 from ackclock.replay.shell import Setting
 
 
-class Arm(Protocol):
+class Endpoint(Protocol):
     """An endpoint. Times are seconds since its start."""
 
     @property
@@ -18,26 +18,26 @@ class Arm(Protocol):
 
     @property
     def sees_windows(self) -> bool:
-        """Whether the window fields of what it sends mean something."""
+        """True if the window fields of its packets mean something."""
 
     @property
     def late(self) -> float:
-        """How late it was at most, in seconds."""
+        """Its largest lateness in seconds."""
 
     def configure(self, setting: Setting) -> None:
         """Sets a sysctl before the first socket. Raises UnsupportedError."""
 
     def wait_until(self, time: float) -> None:
-        """Lets the time pass; what leaves meanwhile is kept for ``receive``."""
+        """Waits until a time; packets that leave meanwhile wait for ``receive``."""
 
     def inject(self, packet: Packet) -> None:
-        """Lets a packet arrive now. It echoes timestamps of the endpoint's clock. Raises UnsupportedError."""
+        """Delivers a packet now, with echoes of the endpoint's timestamps. Raises UnsupportedError."""
 
     def receive(self, until: float) -> tuple[float, Packet] | None:
-        """The next packet that left and when, waiting for it until then."""
+        """The next packet that leaves and its time, waiting until then at most."""
 
     def call(self, name: str, arguments: Sequence[Value], blocks: bool) -> tuple[int, str | None]:
-        """A system call: what it returns, and the name of the error. Raises UnsupportedError.
+        """Makes a system call: its result, and the name of the error. Raises UnsupportedError.
 
         One that ``blocks`` may go on after this; its result counts as the expected one.
         """
@@ -46,4 +46,4 @@ class Arm(Protocol):
         """The fields of ``TCP_INFO`` at this moment. Raises UnsupportedError."""
 
     def close(self) -> None:
-        """Gives everything back."""
+        """Releases everything."""

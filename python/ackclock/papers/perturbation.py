@@ -1,7 +1,7 @@
-"""Shaking: an experiment with slightly different seeds, starts and base RTTs.
+"""Perturbation (``reproduce --shake``): an experiment with slightly different seeds, starts and base RTTs.
 
-What holds only for one seed, one phase or one round number of an RTT flips its verdict here. The changes are
-drawn from the number of the shake alone, so that the same number gives the same experiment.
+A claim that holds only for one seed, one phase or one round number of an RTT flips its verdict here. The
+number of the perturbation alone decides the changes, so the same number gives the same experiment.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from ackclock import _engine
 from ackclock.papers.catalogue import Experiment, Setup
 
 SEEDS = 1000
-"""How far the seeds of one shake lie from those of the next."""
+"""The distance between the seeds of two perturbations."""
 LATER_S = 0.1
-"""A flow starts later by up to this, in seconds."""
+"""The largest delay of a start, in seconds."""
 RTT_SHARE = 0.01
-"""A base RTT, or the delay of a link, is longer or shorter by up to this share."""
+"""The largest change of a base RTT or of the delay of a link, as a share."""
 
 
-def shaken(experiment: Experiment, number: int) -> Experiment:
-    """The experiment in its shake of a number, counted from 1; swept keys keep their values."""
+def perturbed(experiment: Experiment, number: int) -> Experiment:
+    """The experiment with the perturbation of a number, counted from 1; swept keys keep their values."""
     draw = random.Random(number)
     # One factor for all delays: ratios between paths stay what they are.
     factor = 1.0 + draw.uniform(-RTT_SHARE, RTT_SHARE)
     later = [draw.uniform(0.0, LATER_S) for _ in range(len(_longest(experiment)))]
     setups = tuple(Setup(setup.name, _scenario(setup.scenario, factor, later)) for setup in experiment.setups)
-    # Only claims are of interest.
+    # Only claims are compared.
     return replace(experiment, setups=setups, seed=experiment.seed + SEEDS * number, figures=(), tables=())
 
 
