@@ -29,7 +29,7 @@ _ACK = 0b1_0000
 
 
 class _Segment(NamedTuple):
-    """What of a TCP segment is of interest."""
+    """The fields of a TCP segment that are read."""
 
     source: str
     destination: str
@@ -49,7 +49,7 @@ class Connection:
     """Address and port."""
     receiver: str
     packets: int = 0
-    """How many packets with data were seen."""
+    """The number of packets with data."""
     packet_bytes: int = 0
     """The largest of them, with its IP header."""
     seen: list[tuple[float, int]] = field(default_factory=list)

@@ -35,7 +35,7 @@ class Contender:
     factory: Callable[[], Any] | None = None
     """Makes it, if it is written in Python."""
     context: str = ""
-    """What of it is not in the scenario: a digest of its file in Python."""
+    """A digest of its file in Python, which no scenario holds."""
 
     def flow(self, count: int) -> dict[str, Any]:
         """The table ``flows`` of a scenario, of ``count`` flows."""
@@ -60,7 +60,7 @@ def contenders(texts: Sequence[str], live: bool) -> list[Contender]:
 
 
 def place_in(texts: Sequence[str], error: BaseException) -> str | None:
-    """Where in a file of a controller among ``texts`` an exception arose: ``mine.py, line 12``."""
+    """The line of a controller among ``texts`` at which an exception arose: ``mine.py, line 12``."""
     named = [
         _PYTHON.fullmatch(spelled["cc"].strip()) for text in texts if (spelled := _SPELLED.fullmatch(text))
     ]
@@ -68,7 +68,7 @@ def place_in(texts: Sequence[str], error: BaseException) -> str | None:
         files = {str(file.absolute()): file for one in named if one and (file := Path(one["file"]))}
     except FileNotFoundError:  # the current folder has been deleted
         return None
-    # That of a worker process comes as text.
+    # The traceback of a worker process comes as text.
     frames = re.findall(r'File "([^"]+)", line (\d+)', "".join(traceback.format_exception(error)))
     places = [f"{files[file]}, line {line}" for file, line in frames if file in files]
     return places[-1] if places else None
@@ -124,7 +124,7 @@ def _contender(text: str, number: int) -> Contender:
 def _class(file: Path, name: str | None) -> tuple[type[Controller], str]:
     """The controller ``name`` of a file in Python, or its only one, and a digest of the file.
 
-    The module is not known by its name, so that its classes travel to other processes with their code.
+    The module has no importable name, so its classes travel to other processes with their code.
     """
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None or not file.is_file():

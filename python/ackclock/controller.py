@@ -14,7 +14,7 @@ class Controller:
 
     The engine makes one object for each flow and calls a method for every event; afterwards it reads the
     attributes ``window``, ``slow_start_threshold`` and ``pacing_rate``. Every kind of event has its own
-    method. After ``on_loss``, ``on_ecn`` and ``on_timeout`` the window is already what the algorithm aims at:
+    method. After ``on_loss``, ``on_ecn`` and ``on_timeout`` the window is already the target:
     the transport brings the data in flight down to it. An exception ends the run and is
     raised by ``simulate``.
 
@@ -53,10 +53,10 @@ class Controller:
     """Segments that leave in one burst where there is a pacing rate, which holds from burst to burst."""
 
     wants: Collection[str] = ()
-    """What it asks for beyond the usual events; read when the flow is made.
+    """Requests beyond the usual events; read when the flow is made.
 
     ``sent``, ``transmit_start``, ``segments`` and ``timer`` ask for the events of these names below;
-    ``segments`` also for ``ack.rate.sent``. ``fractional_window``: a window below one segment is paced,
+    ``segments`` also fills ``ack.rate.sent``. ``fractional_window``: a window below one segment is paced,
     otherwise it is one. ``governs_marks``: there is no ``on_ecn``, and marks come with ACKs alone.
     ``governs_recovery``: the window is what may be in flight in recovery as well, and ACKs that advance there
     are ``on_ack``. ``exact_rtt``: RTT samples are exact where the clock of the stack is coarse.
@@ -100,7 +100,7 @@ class Controller:
     def on_idle_restart(self, cx: Context) -> None:
         """Sending again after idling: by default the window and threshold that the TCP options ask for.
 
-        That is the initial window (RFC 5681, section 4.1), or what Linux makes of the window.
+        The window becomes the initial window (RFC 5681, section 4.1), or Linux's restart window.
         """
         self.window = min(self.window, cx.restart_window)
         self.slow_start_threshold = max(self.slow_start_threshold, cx.restart_threshold)

@@ -39,11 +39,18 @@ class Series:
     high: Array | None = None
     """Ends of the percentile bars, or of the band around the curve."""
     look: str = "line"
-    """"line", "dashed" (with the dashes of its controller, where a panel has several curves), "marked" (line
-    with a marker at each point), "points" (dots alone), "model" (dashed), "reported" (a star at each point,
-    with its bars), "across" (the same with bars to the sides, whose ends are of x), "band" (dashed, with the
-    area between the ends), "background" (one of several thin grey lines, which share an entry of the
-    legend) or "level" (a dotted grey line for comparison)."""
+    """A line, unless it says one of these:
+
+    - "dashed": with the dashes of its controller, where a panel has several curves
+    - "marked": a line with a marker at each point
+    - "points": dots alone
+    - "model": dashed
+    - "reported": a star at each point, with its bars
+    - "across": the same with bars to the sides, whose ends are values of x
+    - "band": dashed, with the area between the ends
+    - "background": one of several thin grey lines, which share an entry of the legend
+    - "level": a dotted grey line for comparison
+    """
     aside: float = 0.0
     """Shift along x, so that the bars of several curves do not hide each other."""
 

@@ -1,4 +1,4 @@
-"""A step interface for people who learn congestion control: one flow as a Gymnasium environment.
+"""A step interface for learning agents: one flow as an environment of Gymnasium.
 
 The flow shares a simulated path with any others. Time stands still while the agent decides: each step is one
 round trip of the flow, or a fixed time. Needs the extra ``gym`` (``python -m pip install 'ackclock[gym]'``).
@@ -25,8 +25,8 @@ from ackclock.scenario import Flow
 OBSERVATION = ("rtt_ratio", "rtt_gradient", "delivered_ratio", "loss_share", "log_window", "log_rate")
 """The numbers of an observation, in order.
 
-The smoothed RTT over the smallest so far; the change of the RTT over the step per second; what was delivered
-in the step over what the window would allow in that time; lost segments over all of the step; the binary
+The smoothed RTT over the smallest so far; the change of the RTT over the step per second; the data delivered
+in the step over what the window allows in that time; lost segments over all of the step; the binary
 logarithm of the window in segments; the decimal logarithm of the delivery rate in Mbit/s.
 """
 
@@ -34,7 +34,7 @@ LARGEST = 1e4
 """No number of an observation is larger."""
 LARGEST_WINDOW = 1e6
 WAIT_S = 0.02
-"""How long the environment waits for the simulator before it looks whether the run is over."""
+"""The time after which a waiting environment checks if the run is over."""
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -48,7 +48,7 @@ class _OverError(Exception):
 
 @dataclass
 class _Step:
-    """What a step of the flow was."""
+    """The measurements of one step."""
 
     time: float = 0.0
     duration: float = 0.0
@@ -61,7 +61,7 @@ class _Step:
     segment_bytes: int = 0
 
     def numbers(self) -> dict[str, float]:
-        """The step in the units that people think in, for ``info`` and the reward."""
+        """The step in everyday units, for ``info`` and the reward."""
         rate = self.delivered * self.segment_bytes * 8e-6 / self.duration if self.duration > 0.0 else 0.0
         return {
             "time_s": self.time,
@@ -75,7 +75,7 @@ class _Step:
         }
 
     def observation(self) -> Vector:
-        """The step as the agent sees it: see ``OBSERVATION``."""
+        """The observation of the step: see ``OBSERVATION``."""
         numbers = self.numbers()
         allowed = self.window * self.duration / self.rtt if self.rtt > 0.0 else 0.0
         total = self.delivered + self.lost
@@ -91,7 +91,7 @@ class _Step:
 
 
 class _Channel:
-    """Where the flow, in the thread of the simulator, and the environment meet."""
+    """Connects the flow, in the thread of the simulator, with the environment."""
 
     def __init__(self, interval_s: float | None, rate: bool) -> None:
         self.interval_s = interval_s
@@ -130,7 +130,7 @@ class _Flow(Controller):
         self._count(cx, ack)
 
     def on_loss(self, _cx: Context, _loss: Loss) -> None:
-        """A loss is for the agent to answer."""
+        """Leaves the answer to the agent."""
 
     def on_timeout(self, cx: Context, _loss: Loss) -> None:
         self._step(cx, self._last.rtt, self._last.min_rtt)

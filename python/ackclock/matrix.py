@@ -3,8 +3,8 @@
 Harm is that of Ware, Mukerjee, Seshan and Sherry 2019, "Beyond Jain's Fairness Index: Setting the Bar For The
 Deployment of Congestion Control Algorithms" (HotNets). With x what a flow has alone on the path and y what it
 has beside another, it is (x - y) / x of what is better large (goodput), and (y - x) / y of what is better
-small (RTT). 0 is no harm, 1 all that can be done; below 0 the flow is better off than alone. Their bar for a
-controller is the harm that the controller beside it does to its own kind: no more than that may it do to it.
+small (RTT). 0 is no harm, 1 all that can be done; below 0 the flow is better off than alone. By their bar a
+controller should harm another flow no more than a second flow of that kind would.
 
 A pair is one run of two flows. Runs are those of a sweep without keys: they go on after an interruption.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ackclock.contenders import Contender
 
 START_JITTER = "1s"
-"""Flows start within this, as the seed draws: started together, all repetitions would be the same."""
+"""Flows start at random within this time. Started together, all repetitions would be the same."""
 
 TABLE = "matrix"
 """The name of the table of rows in a folder."""
@@ -42,7 +42,7 @@ class Quantity(NamedTuple):
     title: str
     unit: str
     factor: float
-    """From the number in the row to that in tables."""
+    """Converts the number of a row to the unit of tables."""
     digits: int
     colours: str
     """The colour map of its figure. Red is bad for the flow: a small share, or harm."""
@@ -62,7 +62,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "harm_goodput": Quantity("harm to its goodput", "", 1.0, 2, "RdBu_r", -1.0, 1.0),
     "harm_rtt": Quantity("harm to its RTT", "", 1.0, 2, "RdBu_r", -1.0, 1.0),
 }
-"""What tables and the figure show of a flow (its row) beside another (its column)."""
+"""The quantities that tables and the figure show of a flow (its row) beside another (its column)."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ class Row:
     seed: int
     goodput_bps: float
     share: float | None
-    """Of the goodput of both flows, 0 to 1; None where neither got anything through."""
+    """Its share of the goodput of both flows, 0 to 1; None where neither delivered anything."""
     rtt_mean_ms: float | None
     queue_delay_mean_ms: float | None
-    """Of the bottleneck, over time."""
+    """The mean over time at the bottleneck."""
     utilization: float | None
     loss_rate: float | None
     harm_goodput: float | None
-    """Beside the other; None where it is alone, or got nothing through alone."""
+    """Harm by the other flow; None where it is alone, or delivered nothing alone."""
     harm_rtt: float | None
     valid: bool
     """False for a live run past its error budget, or one that is compared with such a run alone."""
@@ -109,7 +109,7 @@ Runs = Mapping[str, tuple[str, ...]]
 
 
 def every_pair(names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Each controller alone, then each pair of them once, those of a controller with itself too."""
+    """Each controller alone, then each pair once, with pairs of one kind."""
     alone: list[tuple[str, ...]] = [(one,) for one in names]
     return alone + [(one, names[b]) for a, one in enumerate(names) for b in range(a, len(names))]
 
@@ -125,7 +125,7 @@ def plan(
 ) -> tuple[Plan, Runs]:
     """The sweep that runs the pairs ``wanted``, by default all, and the controllers of each of its runs.
 
-    Every controller of a pair has to be wanted alone too: harm is against that.
+    Every controller of a pair has to run alone too, because harm compares with that.
     """
     by_name = {one.name: one for one in compared}
     runs: dict[str, tuple[str, ...]] = {}

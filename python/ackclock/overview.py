@@ -1,4 +1,4 @@
-"""What the first page of a report shows, as numbers: a sentence per question, curves, and distributions.
+"""The first page of a report as numbers: a sentence per question, curves, and distributions.
 
 The interactive charts of the page and the figures for papers are drawn from the same values. With several
 labels a curve is a label (a controller of ``compare``): all flows of a run together, the median over the
@@ -24,9 +24,9 @@ from ackclock.metrics import Array, Curve, Tables, column
 LOW, HIGH = 20.0, 80.0
 """The percentiles of the band around a median."""
 POINTS = 400
-"""How many points a curve has over time."""
+"""The number of points of a curve over time."""
 BINS = 60
-"""How many bins of goodput a run has, about."""
+"""The approximate number of bins of goodput in a run."""
 MANY_FLOWS = 16
 """With more flows than this, those of one name and controller are one curve."""
 MOST_CURVES = 40
@@ -35,9 +35,9 @@ MOST_TICKS = 500
 TENFOLD = 10.0
 """Curves whose values differ by more than this factor have a logarithmic axis."""
 DEEPEST = 1000.0
-"""What is smaller than the largest value by more than this factor lies on the edge of a logarithmic axis."""
+"""A logarithmic axis ends this factor below the largest value; smaller values lie on its edge."""
 SIZES = ((0.0, "below 10 kB"), (1e4, "10 to 100 kB"), (1e5, "100 kB to 1 MB"), (1e6, "1 MB and more"))
-"""Classes of the size of a transfer for completion times: from so many bytes on, and what they are called."""
+"""Size classes of transfers for completion times: the least number of bytes, and the name."""
 
 
 class Run(Tables, Protocol):
@@ -80,7 +80,7 @@ class Overview:
 
 
 def overview(runs: Labelled) -> Overview:
-    """What the first page shows of ``runs``."""
+    """The first page of a report on ``runs``."""
     stack = []
     if all(of[0].flow_series.num_rows and of[0].link_series.num_rows for of in runs.values()):
         stack = _stack(runs)
@@ -131,7 +131,7 @@ def _of_rate(runs: Labelled) -> str:
 
 
 def _shares_a_channel(run: Run) -> bool:
-    """Whether the bottleneck is the queue of a station."""
+    """True if the bottleneck is the queue of a station."""
     return bool(run.scenario.get("wlans")) and _bottleneck(run) in run.stations["link"].to_pylist()
 
 
@@ -237,7 +237,7 @@ def _bands(runs: Labelled, curves: Callable[[Run], list[Curve]]) -> list[Series]
 
 
 def _has(curves: Sequence[Curve], number: int, name: str) -> bool:
-    """Whether a repetition has the same curve at the same place."""
+    """True if a repetition has a curve of that name at the same index."""
     return number < len(curves) and curves[number].name == name
 
 
@@ -299,7 +299,7 @@ def _link_samples(run: Run) -> tuple[Array, Mapping[str, Array]]:
 
 
 def _queue(run: Run, grid: Array) -> Curve:
-    """How long a packet that arrives now would wait: until the link has carried what is in the queue."""
+    """The waiting time of a packet that arrives now: until the link has carried the queue."""
     times, columns = _link_samples(run)
     bytes_waiting, capacity = columns["queue_bytes"], columns.get("capacity_bytes")
     rate = _of_bottleneck(run, "rate_bps")
@@ -362,13 +362,13 @@ def _limit_s(limit: str, rate: float, rtt: float) -> float | None:
 
 
 def _drops(runs: Labelled) -> Iterable[Ticks]:
-    """When packets were dropped in the first repetition of each label."""
+    """The drops in the first repetition of each label."""
     for label, repetitions in runs.items():
         run = repetitions[0]
         kinds = run.events["kind"].to_pylist()
         times = column(run.events, "time_s")[np.array([kind == "drop" for kind in kinds], bool)]
         if times.size > MOST_TICKS:
-            # More would be one block: instants that a screen can tell apart are enough.
+            # More ticks would merge into a block on a screen.
             places = np.unique(np.round(times / run.duration_s * MOST_TICKS)) / MOST_TICKS
             times = places * run.duration_s
         yield Ticks(label, only_controller(run.flows), times)
@@ -377,8 +377,8 @@ def _drops(runs: Labelled) -> Iterable[Ticks]:
 # Delay against throughput, and distributions.
 
 
-def _told_apart(runs: Labelled) -> Iterator[tuple[str, str, list[tuple[Run, Array]]]]:
-    """What has a colour of its own, a label or of one label a flow: name, controller, rows of ``flows``."""
+def _coloured(runs: Labelled) -> Iterator[tuple[str, str, list[tuple[Run, Array]]]]:
+    """The labels, or the flows of a single label: name, controller, rows of ``flows``."""
     for label, repetitions in runs.items():
         first = repetitions[0].flows
         if len(runs) > 1 or not 1 < first.num_rows <= MANY_FLOWS:
@@ -393,7 +393,7 @@ def _told_apart(runs: Labelled) -> Iterator[tuple[str, str, list[tuple[Run, Arra
 
 def _plane(runs: Labelled) -> Plane:
     points = []
-    for name, cc, rows in _told_apart(runs):
+    for name, cc, rows in _coloured(runs):
         delay = np.concatenate([_delays(run)[of] for run, of in rows])
         rate = np.concatenate([column(run.flows, "goodput_bps")[of] / 1e6 for run, of in rows])
         known = np.isfinite(delay) & np.isfinite(rate)
@@ -413,7 +413,7 @@ def _delays(run: Run) -> Array:
 def _distributions(runs: Labelled) -> Iterable[Panel]:
     """Distribution functions: of the RTT samples, and of completion times by size."""
     samples = {}
-    for name, cc, rows in _told_apart(runs):
+    for name, cc, rows in _coloured(runs):
         values = np.concatenate([_rtt_samples(run, of) for run, of in rows])
         samples[name, cc] = values[np.isfinite(values)]
     if any(values.size for values in samples.values()):

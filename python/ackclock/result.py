@@ -42,7 +42,7 @@ class ResultError(InputError):
 
 
 class Run:
-    """One run: its tables, and all that is needed to repeat it.
+    """One run: its tables, and everything needed to repeat it.
 
     Tables are Arrow tables that share the engine's memory; the unit of a column is in the metadata of its
     field. Times are in seconds since the start of the run. ``flows`` and ``links`` cover the measured
@@ -56,7 +56,7 @@ class Run:
         seed: int,
         engine: Mapping[str, Any],
     ) -> None:
-        """A run whose tables ``table`` gives by name, each when it is first asked for."""
+        """A run whose tables ``table`` gives by name, each at its first use."""
         self._table = table
         self._tables: dict[str, pa.Table] = {}
         self.scenario: dict[str, Any] = dict(scenario)
@@ -64,14 +64,14 @@ class Run:
         self.seed = seed
         """The seed of this run, which need not be that of the scenario."""
         self.engine: dict[str, Any] = dict(engine)
-        """What the run cost: ``kind``, ``events``, ``data_packets``, ``cpu_s``, ``wall_s``.
+        """The engine and the cost of the run: ``kind``, ``events``, ``data_packets``, ``cpu_s``, ``wall_s``.
 
-        Of a live run also how far it can be trusted: ``valid``, ``reasons``, ``lateness_us`` and more.
+        A live run also has its fidelity: ``valid``, ``reasons``, ``lateness_us`` and more.
         """
 
     @property
     def valid(self) -> bool:
-        """Whether the run stayed within its error budget. A simulation always does."""
+        """True if the run stayed within its error budget. A simulation always does."""
         return bool(self.engine.get("valid", True))
 
     @classmethod
@@ -119,7 +119,7 @@ class Run:
 
     @property
     def stations(self) -> pa.Table:
-        """What the stations of wireless networks did on the air, over the measured interval."""
+        """A row per station of a wireless network, over the measured interval."""
         return self.table("stations")
 
     @property
@@ -129,7 +129,7 @@ class Run:
 
     @property
     def table_names(self) -> tuple[str, ...]:
-        """The names of the tables that are saved: those of wireless networks only where there is one."""
+        """The names of the tables that are saved; wireless ones only where there is such a network."""
         wireless = WIRELESS_TABLES if self.scenario.get("wlans") else ()
         datagrams = DATAGRAM_TABLES if self.scenario.get("record", {}).get("datagrams") else ()
         return TABLES + wireless + datagrams
@@ -149,19 +149,19 @@ class Run:
 
     @property
     def duration_s(self) -> float:
-        """How long the run is, in simulated seconds."""
+        """The length of the run in simulated seconds."""
         return _seconds(self.scenario["duration"])
 
     @property
     def warmup_s(self) -> float:
-        """Where the measured interval starts, in seconds."""
+        """The start of the measured interval, in seconds."""
         return _seconds(self.scenario["warmup"])
 
     @property
     def fairness(self) -> float:
-        """Jain's index of the goodputs of the flows that last: those that complete are not compared.
+        """Jain's index of the goodputs of lasting flows; flows that complete are left out.
 
-        NaN if less than two of several flows last, or nothing was delivered.
+        NaN if fewer than two of several flows last, or nothing was delivered.
         """
         import numpy as np
 
@@ -172,7 +172,7 @@ class Run:
         return jain(rates[lasting]) if len(rates) == 1 or lasting.sum() > 1 else math.nan
 
     def summary(self, label: str | None = None) -> dict[str, Any]:
-        """The run in numbers: what the command line prints as one of ``runs`` with ``--json``.
+        """The run in numbers, as the command line prints it under ``runs`` with ``--json``.
 
         ``label`` is the name of the scenario if it is not given.
         """
@@ -216,7 +216,7 @@ class Run:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
-        """Reads what :meth:`save` wrote. A table is read when it is first asked for. Raises ResultError."""
+        """Reads a folder that :meth:`save` wrote, each table at its first use. Raises ResultError."""
         source = pathlib.Path(folder)
         try:
             described = json.loads((source / "run.json").read_text("utf-8"))
@@ -279,7 +279,7 @@ class Run:
 
 
 class Runs(list[Run]):
-    """Several runs: the repetitions of one scenario in the order of their seeds, or what a folder holds."""
+    """Several runs: the repetitions of one scenario in the order of their seeds, or those of a folder."""
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:

@@ -67,17 +67,17 @@ class Path:
     rtt: Delay | None = None
     """Base round-trip time, half of it each way. This or ``delay``."""
     queue: Queue | None = None
-    """The queue before the bottleneck. To be given unless the rate is unlimited."""
+    """The queue before the bottleneck; required unless the rate is unlimited."""
     loss: LossModel | None = None
     """Random loss before the queue."""
     delay: Delay | Mapping[str, Delay] | None = None
     """One-way propagation delay, or ``{"forward": "20ms", "reverse": "30ms"}``."""
     reverse: Reverse | None = None
-    """The way of the ACKs."""
+    """The direction of the ACKs."""
     jitter: Jitter | None = None
     """Random delay behind the bottleneck."""
     reorder: bool | None = None
-    """Whether packets overtake others when a delay becomes shorter, in both directions."""
+    """Packets overtake others when a delay becomes shorter, in both directions."""
 
 
 @dataclass(kw_only=True)
@@ -93,19 +93,19 @@ class Link:
     delay: Delay
     """Propagation delay, the same in both directions."""
     queue: Queue | None = None
-    """The queue before it. To be given unless the rate is unlimited."""
+    """The queue before it; required unless the rate is unlimited."""
     name: str | None = None
     """Its name in reports; by default ``<from>-<to>``. The other direction is ``<name>:reverse``."""
     loss: LossModel | None = None
     """Random loss before the queue."""
     duplex: bool | None = None
-    """Whether there is a reverse direction with the same rate, queue, loss and jitter."""
+    """There is a reverse direction with the same rate, queue, loss and jitter."""
     reverse: Reverse | None = None
     """The reverse direction, where it differs."""
     jitter: Jitter | None = None
     """Random delay behind it."""
     reorder: bool | None = None
-    """Whether packets overtake others when the delay becomes shorter, in both directions."""
+    """Packets overtake others when the delay becomes shorter, in both directions."""
     snoop: Mapping[str, str] | None = None
     """A Snoop agent before the link: ``{}``, or ``{"timeout_min": "100ms"}``."""
 
@@ -128,17 +128,17 @@ class Wlan:
     queue: Queue | None = None
     """The queue of each station and of the access point, by default ``"200p"``."""
     frame_errors: str | float | None = None
-    """The share of data frames that are not understood."""
+    """The share of data frames that are lost on the air."""
     distance: str | None = None
-    """How far stations are from the access point (``"20m"``), in place of ``frame_errors``."""
+    """The distance of stations from the access point (``"20m"``), in place of ``frame_errors``."""
     edca: bool | None = None
-    """Whether frames contend by access category; by default only in 802.11n."""
+    """Frames contend by access category; by default only in 802.11n."""
     retry_limit: int | None = None
-    """How often a frame is sent at most, or the RTS before it."""
+    """The most transmissions of a frame, or of the RTS before it."""
     long_retry_limit: int | None = None
-    """How often a frame behind an RTS is sent at most."""
+    """The most transmissions of a frame behind an RTS."""
     lifetime: str | None = None
-    """How long after they arrived packets are given up; by default never."""
+    """The age at which packets are given up; by default never."""
     beacon_interval: str | None = None
     """The time from one beacon of the access point to the next (``"102.4ms"``); by default it sends none."""
     rts_above: str | None = None
@@ -148,19 +148,19 @@ class Wlan:
     short_preamble: bool | None = None
     """DSSS frames above 1 Mbit/s have the short preamble."""
     txop: str | None = None
-    """How long a station sends when its turn comes: a time, or ``"standard"``; by default one frame."""
+    """The transmission opportunity of a station: a time, or ``"standard"``; by default one frame."""
     basic_rates: Sequence[str] | None = None
-    """The rates that every station understands, at which responses go."""
+    """The basic rates, at which responses go."""
     channel_width: str | None = None
     """``"20MHz"`` or ``"40MHz"``, of 802.11n."""
     short_guard_interval: bool | None = None
-    """Whether symbols of 802.11n take 3.6 us in place of 4 us."""
+    """Symbols of 802.11n take 3.6 us in place of 4 us."""
     streams: int | None = None
     """Spatial streams of 802.11n, 1 to 4."""
     hidden: str | Sequence[Sequence[str]] | None = None
     """Stations that do not hear each other: ``"all"``, or lists of names like ``[["laptop", "tv"]]``."""
     conventions: Mapping[str, Any] | None = None
-    """Where readings of the standard differ: ``after_collision``, ``countdown``, ``eifs_rate`` and others."""
+    """Readings of the standard: ``after_collision``, ``countdown``, ``eifs_rate`` and others."""
 
 
 @dataclass
@@ -182,13 +182,13 @@ class Flow:
     stop: str | None = None
     """When it stops, or the last of ``every`` has started; by default at the end of the run."""
     bytes: Distribution | None = None
-    """How much it sends; the flow ends when all is delivered. By default without end."""
+    """The amount that it sends; the flow ends when all is delivered. By default without end."""
     every: Distribution | None = None
     """The time from one connection of ``bytes`` to the next; their names get ``-0``, ``-1`` and so on."""
     think: Distribution | None = None
     """Pages of connections in place of ``every``: the pause from one complete page to the next request."""
     connections: Distribution | int | None = None
-    """How many connections a page has, at once; by default one."""
+    """The number of parallel connections of a page; by default one."""
     rtt: Delay | None = None
     """Base round-trip time of this flow in place of the path's."""
     from_: str | None = None
@@ -200,11 +200,11 @@ class Flow:
     extra_delay: str | None = None
     """Propagation delay each way on top of that of the links."""
     subflows: Sequence[Mapping[str, Any]] | None = None
-    """The ways of a multipath flow, each ``{"from": …, "to": …}`` or ``{"rtt": …}``, in place of one way."""
+    """The paths of a multipath flow, each ``{"from": …, "to": …}`` or ``{"rtt": …}``."""
     relays: Mapping[str, Any] | None = None
-    """``{"flow": …, "buffer": …}``: from a proxy, the flow above whose data it sends on."""
+    """``{"flow": …, "buffer": …}``: the flow whose data it sends on, as a proxy."""
     quick_start: str | None = None
-    """The rate that the SYN asks the routers for (Quick-Start)."""
+    """The rate that the SYN requests from the routers (Quick-Start)."""
     access_category: str | None = None
     """``"background"``, ``"best-effort"``, ``"video"`` or ``"voice"``, in wireless networks with EDCA."""
     profile: str | None = None
@@ -212,13 +212,13 @@ class Flow:
     transport: Mapping[str, Any] | None = None
     """Single TCP options in place of those of the profile."""
     kind: str | None = None
-    """``"tcp"``, or ``"datagram"``: datagrams at the rate of the source, the controller only watches."""
+    """``"tcp"``, or ``"datagram"``: datagrams at the rate of the source, whatever the controller says."""
     echo: bool | None = None
-    """Whether each datagram is echoed; by default it is."""
+    """Each datagram is echoed; by default it is."""
     packet_size: str | None = None
     """IP size of a datagram."""
     source: Mapping[str, Any] | str | Sequence[Sequence[str]] | None = None
-    """What the application offers; by default as much as the flow can send. Of datagrams also a recording:
+    """The data of the application; by default as much as the flow can send. Datagrams may follow a recording:
     ``{"trace": "call.txt"}``."""
     changes: Sequence[Mapping[str, Any]] | None = None
     """``{"at": "10s", "parameters": {…}}``: parameters that change while the flow runs."""
@@ -226,7 +226,7 @@ class Flow:
 
 @dataclass(kw_only=True)
 class Record:
-    """What a run records; a sampling is ``"100ms"``, ``"20acks"`` or ``"off"``."""
+    """The samples and events of a run to record; a sampling is ``"100ms"``, ``"20acks"`` or ``"off"``."""
 
     flow_series: str | None = None
     """Window, round-trip time and rates of every flow."""
@@ -253,7 +253,7 @@ class Scenario:
     links: Sequence[Link] = field(default_factory=list)
     """Links between named nodes, in place of ``path``."""
     wlans: Sequence[Wlan] = field(default_factory=list)
-    """Wireless networks, whose access points and stations are nodes as those of ``links`` are."""
+    """Wireless networks; their access points and stations are nodes like those of ``links``."""
     flows: Sequence[Flow] = field(default_factory=list)
     """The senders."""
     duration: str = "60s"
@@ -265,7 +265,7 @@ class Scenario:
     profile: str | None = None
     """The TCP options of flows that name no profile."""
     record: Record | None = None
-    """What is recorded."""
+    """The samples and events to record."""
 
     @classmethod
     def load(
@@ -313,7 +313,7 @@ class Scenario:
     def compiled(
         self, overrides: Mapping[str, Any] | None = None, *, any_controller: bool = False
     ) -> tuple[str, list[Factory]]:
-        """What the engine takes: the resolved document as JSON, and makers of its controllers in Python.
+        """The resolved document as JSON, and makers of its controllers in Python, as engines take them.
 
         ``any_controller``: see :meth:`load`. Raises ScenarioError.
         """
@@ -335,7 +335,7 @@ class Scenario:
                         f"flows.{_index_of(self.flows, flow)}.cc is {flow.cc!r}: it must be the name of a "
                         "controller, or a class written in Python"
                     )
-                if not any_controller:  # the kernel takes none in Python at all
+                if not any_controller:  # the kernel runs no controllers in Python
                     check_controller(flow.cc)
                 described["cc"] = f"python:{len(factories)}:{flow.cc.__name__}"
                 if flow.name is None and flow.count is None:
@@ -350,7 +350,7 @@ def display_name(cc: str) -> str:
 
 
 def in_file(cc: str) -> str:
-    """``cc`` as a resolved scenario has it: the path of a file in C from the root."""
+    """``cc`` in a resolved scenario: a file in C by its absolute path."""
     file = _engine.controller_file(cc)
     return cc if file is None else str(pathlib.Path(file).absolute())
 
@@ -397,7 +397,7 @@ def _document(part: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any, key: str) -> Any:
-    """A value as JSON has it: NumPy's numbers become Python's. Raises ScenarioError for what it has not."""
+    """A value for JSON: NumPy's numbers become Python's. Raises ScenarioError for other types."""
     match value:
         case str():
             if any("\ud800" <= character <= "\udfff" for character in value):
@@ -427,7 +427,7 @@ def _with_reverse(kind: type[Part], table: Mapping[str, Any]) -> Part:
 
 
 def _index_of(flows: Sequence[Flow], wanted: Flow) -> int:
-    """How many flows there are before ``wanted``, copies counted."""
+    """The number of flows before ``wanted``, copies counted."""
     index = 0
     for flow in flows:
         if flow is wanted:

@@ -13,7 +13,7 @@ from ackclock import _engine
 from ackclock.groups import grouped
 
 Summary = Mapping[str, Any]
-"""One object of the ``runs`` list: what ``Run.summary()`` gives."""
+"""One object of the ``runs`` list, from ``Run.summary()``."""
 
 MANY_FLOWS = 16
 """With more flows than this in a run, the table shows those of one name and controller together."""
@@ -111,7 +111,7 @@ def links_table(summaries: Sequence[Summary]) -> Table:
 def fairness(summaries: Sequence[Summary]) -> dict[str, float]:
     """Jain's index of the goodputs by label, the median over its repetitions.
 
-    Runs of a single flow have none, and neither have those of which less than two flows last.
+    Runs of a single flow have none, nor have runs in which fewer than two flows last.
     """
     found: dict[str, list[float]] = {}
     for s in summaries:
@@ -121,7 +121,7 @@ def fairness(summaries: Sequence[Summary]) -> dict[str, float]:
 
 
 def engine_line(summaries: Sequence[Summary]) -> str:
-    """How much was run, and how fast; where there are live runs, of them alone and how punctually."""
+    """Packets and their cost; with live runs theirs alone, and the lateness of deliveries."""
     live = [s["engine"] for s in summaries if s["engine"]["kind"] == "live"]
     engines = live or [s["engine"] for s in summaries]
     packets = sum(engine["data_packets"] for engine in engines)

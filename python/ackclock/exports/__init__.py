@@ -14,7 +14,7 @@ class Format(NamedTuple):
     """A format that runs can be written in."""
 
     suffix: str
-    """How its files end."""
+    """The ending of its files."""
     write: Callable[[Run, Path], None]
     """Writes a run into a file; csv into a new or empty folder."""
 

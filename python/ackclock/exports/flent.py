@@ -22,7 +22,7 @@ from ackclock.result import Run
 STEP_S = 0.2
 """The interval of Flent's samples."""
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-"""The time that a simulation begins at, for tools that want one."""
+"""The wall-clock time at which a simulation begins, for tools that need one."""
 
 
 def write(run: Run, path: Path) -> None:

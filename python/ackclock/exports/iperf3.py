@@ -81,7 +81,7 @@ def _intervals(run: Run, row: dict[str, Any], number: int, edges: Array) -> list
 
 
 def _counted(times: Array, total: Array, edges: Array) -> Array:
-    """What a counter rose by between the edges."""
+    """The rise of a counter between the edges."""
     return np.asarray(np.diff(np.interp(edges, times, np.nan_to_num(total), left=0.0)))
 
 

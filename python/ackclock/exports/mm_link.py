@@ -1,7 +1,7 @@
 """mm-link: the log of the bottleneck in the format of Mahimahi, for its plots of throughput and delay.
 
-A run has samples, not packets: each line stands for all bytes since the sample before it. ``#`` is what the
-link could carry, ``+`` what arrived, ``-`` what left with the delay in ms, ``d`` what was dropped.
+A run has samples, not packets: each line stands for all bytes since the sample before it. ``#`` is the
+capacity of the link, ``+`` arrivals, ``-`` departures with the delay in ms, ``d`` drops.
 """
 
 from __future__ import annotations
@@ -47,5 +47,5 @@ def lines(run: Run) -> list[str]:
 
 
 def _each(total: Array) -> Array:
-    """What a count, or a time, rose by since the sample before."""
+    """The rise of a count or a time since the sample before."""
     return np.asarray(np.diff(np.nan_to_num(total), prepend=0.0))

@@ -17,7 +17,7 @@ from ackclock.result import Run
 
 SEGMENT_BYTES = 1448
 STATES = {"recovered": "congestion_avoidance", "loss-event": "recovery", "timeout": "slow_start"}
-"""What an event of a run says of the state that a controller is in from then on."""
+"""The state of a controller after an event of a run."""
 
 
 def write(run: Run, path: Path) -> None:

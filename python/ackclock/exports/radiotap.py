@@ -3,7 +3,7 @@
 From the table ``frames``: for each attempt the RTS, the data frames and the ACK or block ACK. Headers are
 whole, bodies are left out: frames are cut, and have their true lengths. Addresses are
 02:00:00:<network>:<station>, with the access point as station 0 and BSSID. A frame has the time at which its
-exchange began, a response that at which it ended. Frames that collided or were not understood have a bad FCS.
+exchange began, a response that at which it ended. Frames that collided or were lost have a bad FCS.
 The format is that of https://www.radiotap.org.
 """
 
@@ -34,7 +34,7 @@ TO_DS, FROM_DS, RETRY = 0x01, 0x02, 0x08
 """Frame control, the second byte."""
 
 CATEGORIES = (":background", ":video", ":voice")
-"""What the name of a queue of an access category ends in."""
+"""The ending of the name of a queue, by access category."""
 
 CODED = (26, 52, 78, 104, 156, 208, 234, 260)
 WIDE = (54, 108, 162, 216, 324, 432, 486, 540)
@@ -43,7 +43,7 @@ WIDE = (54, 108, 162, 216, 324, 432, 486, 540)
 
 @dataclass
 class _Network:
-    """One wireless network: its rates, and who its stations are."""
+    """One wireless network: its rates and its stations."""
 
     number: int
     standard: str
@@ -51,7 +51,7 @@ class _Network:
     short: bool
     qos: bool
     stations: dict[int, int] = field(default_factory=dict)
-    """Of each queue, a row in ``links``, the number of its station."""
+    """The number of the station of each queue, by the row of the queue in ``links``."""
     sequence: dict[int, int] = field(default_factory=dict)
 
     def address(self, station: int) -> bytes:
@@ -65,7 +65,7 @@ class _Network:
         symbol = 3.6e-6 if self.short else 4e-6
         bits = round(rate_bps * symbol)
         table = WIDE if self.wide else CODED
-        # Of equal rates the one with fewer streams.
+        # Among equal rates the scheme with fewer streams is meant.
         schemes = (8 * (streams - 1) + one for streams in range(1, 5) for one in range(8))
         return next((mcs for mcs in schemes if abs((mcs // 8 + 1) * table[mcs % 8] - bits) <= 1), None)
 
@@ -143,7 +143,7 @@ def _attempt(network: _Network, row: Mapping[str, Any], number: int) -> Iterator
         if collided:
             return
     direction = FROM_DS if sender == 0 else TO_DS
-    # Via the access point: receiver, sender, and where it goes or comes from.
+    # Via the access point: receiver, transmitter, and destination or source.
     addresses = back + there + network.address(0)
     kind = bytes((QOS_DATA if network.qos else DATA, direction | (RETRY if row["is_retry"] else 0)))
     several = row["frames"] > 1
@@ -160,7 +160,7 @@ def _attempt(network: _Network, row: Mapping[str, Any], number: int) -> Iterator
 
 
 def _record(at_s: float, tap: bytes, frame: bytes, length: int) -> bytes:
-    """A record of the capture: what is kept of a frame of ``length`` bytes."""
+    """A record of the capture: the headers of a frame of ``length`` bytes."""
     seconds, nanoseconds = divmod(round(at_s * 1e9), 10**9)
     kept = tap + frame[:length]
     return struct.pack("<IIII", seconds, nanoseconds, len(kept), len(tap) + length) + kept

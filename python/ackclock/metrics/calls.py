@@ -20,7 +20,7 @@ R_DEFAULT = 93.2
 
 
 def one_way_delays(run: Recorded, flow: str) -> tuple[Array, Array]:
-    """When the datagrams of a flow that arrived were sent (s), and how long each took (ms).
+    """The times of sending (s) and the one-way delays (ms) of the datagrams of a flow that arrived.
 
     Raises MetricError if none arrived, or none is recorded.
     """
@@ -34,11 +34,12 @@ def one_way_delays(run: Recorded, flow: str) -> tuple[Array, Array]:
 
 
 def call_rtts(run: Recorded, forward: str, reverse: str) -> tuple[Array, Array]:
-    """When datagrams of ``forward`` were sent (s), and the RTT (ms) of each by synthetic packet pairs.
+    """The times of sending (s) of datagrams of ``forward``, and their RTTs (ms) by synthetic packet pairs.
 
-    A datagram is paired with the next one that the other end sends after it arrived; the time between is
-    taken off, so the RTT is the sum of both one-way delays (Zander and Armitage 2013, "Minimally-intrusive
-    frequent round trip time measurements using Synthetic Packet-Pairs", LCN). Those without are left out.
+    A datagram is paired with the next one that the other end sends after its arrival. The time between is
+    subtracted, so the RTT is the sum of both one-way delays (Zander and Armitage 2013, "Minimally-intrusive
+    frequent round trip time measurements using Synthetic Packet-Pairs", LCN). Datagrams without a partner are
+    left out.
     """
     sent, there = one_way_delays(run, forward)
     answered, back = one_way_delays(run, reverse)
@@ -70,20 +71,20 @@ def delay_percentile(run: Recorded, percentile: float, flow: str) -> float:
 
 @metric
 def playout_delay(run: Recorded, flow: str, buffer_ms: float = 60.0) -> float:
-    """How long after it was sent a datagram is played (ms).
+    """The time from sending to playing a datagram (ms).
 
     The first datagram waits in the jitter buffer for ``buffer_ms``, and every other one is played at the same
-    distance from its sending: what arrives later is lost (a fixed jitter buffer).
+    distance from its sending. Later arrivals are lost (a fixed jitter buffer).
     """
     return float(one_way_delays(run, flow)[1][0]) + buffer_ms
 
 
 @metric
 def playout_loss(run: Recorded, flow: str, buffer_ms: float = 60.0) -> float:
-    """The share of the datagrams of a flow that are lost, or come after they are to be played."""
+    """The share of the datagrams of a flow that are lost or come too late to be played."""
     delays = one_way_delays(run, flow)[1]
     table = run.table("datagrams")
-    # What was sent after the last one that arrived is not known to be lost.
+    # Datagrams sent after the last one that arrived may still be on their way.
     sent = column(table, "sequence")[of_flow(run, table, flow)].max() + 1
     in_time = np.count_nonzero(delays <= playout_delay(run, flow, buffer_ms) + 1e-9)
     return 1.0 - float(in_time) / float(sent)
@@ -98,7 +99,7 @@ def call_rating(
     impairment: float = 0.0,
     robustness: float = 25.1,
 ) -> float:
-    """The rating R of the E-model for what the receiver of a flow hears.
+    """The rating R of the E-model at the receiver of a flow.
 
     The delay is that of the playout and ``coding_ms``, in which the sender collects a packet. ``impairment``
     (Ie) and ``robustness`` (Bpl) are those of the codec: 0 and 25.1 for G.711 with packet loss concealment
@@ -110,7 +111,7 @@ def call_rating(
 
 @metric
 def call_mos(run: Recorded, flow: str, buffer_ms: float = 60.0, coding_ms: float = 20.0) -> float:
-    """The mean opinion score, from 1 to 4.5, that the E-model gives for what the receiver of a flow hears."""
+    """The mean opinion score of the E-model at the receiver of a flow, from 1 to 4.5."""
     return mean_opinion_score(call_rating(run, flow, buffer_ms, coding_ms))
 
 
@@ -118,7 +119,7 @@ def call_mos(run: Recorded, flow: str, buffer_ms: float = 60.0, coding_ms: float
 def call_loss(run: Recorded, flow: str) -> float:
     """The share of the datagrams of a flow that did not arrive, up to the last that did.
 
-    What was sent after that one is not known to be lost: a call that ends early is rated by what came before.
+    Later ones may still be on their way, so a call that ends early is rated by the datagrams before its end.
     """
     arrived = one_way_delays(run, flow)[1].size
     table = run.table("datagrams")

@@ -118,7 +118,7 @@ def growth_per_rtt(run: Tables, flow: str, start: float | None = None, stop: flo
 
 
 def _rtts_passed(run: Tables, flow: str, times: npt.NDArray[np.float64]) -> Array:
-    """How many round trips fit between the first of some times and each of them."""
+    """The number of round trips from the first of some times to each of them."""
     at, rtt = samples(run, flow, "smoothed_rtt")
     known = np.isfinite(rtt)
     now = np.interp(times, at[known], rtt[known]) / 1e3

@@ -56,9 +56,9 @@ def delta_fair_time(
 ) -> float:
     """The delta-fair convergence time (s) of a flow ``second`` that joins ``first``; NaN if not reached.
 
-    From the start of ``second`` to the first sample at which the smoothed throughput of ``first`` is at most
-    (1 + delta)/2, and that of ``second`` at least (1 - delta)/2, of the rate of the link, or with ``of =
-    "sum"`` of both together. With ``hold`` above 0 that must last for so many seconds.
+    It ends at the first sample at which the smoothed throughput of ``first`` is at most (1 + delta)/2, and
+    that of ``second`` at least (1 - delta)/2, of the rate of the link. With ``of = "sum"`` the throughput of
+    both takes the place of that rate. With ``hold`` above 0 the state must last for so many seconds.
     """
     if of not in ("link", "sum"):
         raise MetricError(f'of = "{of}": must be "link" or "sum"')

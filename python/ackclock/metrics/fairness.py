@@ -89,7 +89,7 @@ def time_to_share(run: Tables, flow: str, share: float, start: float, stop: floa
     """Convergence time (s): until the flow's binned goodput stays at or above ``share`` of the total.
 
     Counted from ``start`` to the end of the bin in which it gets there, so never less than one bin; ``stop -
-    start`` if it does not. Of a bin in which nothing was delivered it has no share.
+    start`` if it does not. In a bin without deliveries its share is 0.
     """
     own = goodput_windows(run, flow, width, start, stop)
     total = np.sum([goodput_windows(run, f, width, start, stop) for f in flow_names(run)], axis=0)

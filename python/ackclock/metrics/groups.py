@@ -16,7 +16,7 @@ def _groups(run: Tables) -> list[Group]:
 def goodput_by_group(run: Tables, width: float) -> list[Curve]:
     """Binned goodput (bit/s at the bin's centre) of all flows of a group together.
 
-    What a flow delivers between its last sample and its end counts where it ends, if it began after the
+    Data delivered between the last sample of a flow and its end count at the end, if the flow began after the
     warm-up.
     """
     table, rows = run.flow_series, run.flows

@@ -37,7 +37,7 @@ def event_count(
     start: float | None = None,
     stop: float | None = None,
 ) -> float:
-    """How many events of a kind there are."""
+    """The number of events of a kind."""
     return float(event_times(run, kind, flow, start, stop).size)
 
 
@@ -50,7 +50,7 @@ def event_value(
     start: float | None = None,
     stop: float | None = None,
 ) -> float:
-    """A percentile of what events of a kind carry (deemed-lost: RTT in ms; drop: packets waiting)."""
+    """A percentile of the values of events of a kind (deemed-lost: RTT in ms; drop: packets waiting)."""
     values = events_of(run, kind, flow, start, stop)[1]
     values = values[np.isfinite(values)]
     if not values.size:

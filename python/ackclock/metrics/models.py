@@ -1,4 +1,4 @@
-"""Models that measurements are laid beside."""
+"""Models to compare with measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packets at the receiver, counted as the tables of older papers count them."""
+"""Packets at the receiver, as the tables of older papers count them."""
 
 from __future__ import annotations
 

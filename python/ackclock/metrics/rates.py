@@ -142,11 +142,10 @@ def link_rate(run: Tables, link: str | None = None) -> float:
 def utilization(
     run: Tables, link: str | None = None, start: float | None = None, stop: float | None = None
 ) -> float:
-    """What left a link as a share of what could have left it.
+    """The bytes that left a link as a share of its capacity.
 
-    Over an explicit interval both are taken from ``link_series``, interpolated between samples; where
-    nothing could leave, it is 0. Raises MetricError where the samples, of an earlier version, do not say
-    what could have left.
+    Over an explicit interval both are taken from ``link_series``, interpolated between samples; without
+    capacity it is 0. Raises MetricError for samples of an earlier version, which lack the capacity.
     """
     row = link_row(run, link)
     if start is None and stop is None:

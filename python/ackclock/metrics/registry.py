@@ -1,4 +1,4 @@
-"""The registry of metrics and models: what figures and claims of papers can name.
+"""The registry of metrics and models that figures and claims of papers can name.
 
 A function enters it by its decorator, under its own name.
 """

@@ -23,7 +23,7 @@ def signal_when(
 ) -> float:
     """The value of a signal when ``probe`` first equals a value.
 
-    Recorded at every ACK, it is the value that the ACK left behind which made ``probe`` so.
+    Recorded at every ACK, it is the value after the ACK that set ``probe``.
     """
     times, values = samples(run, flow, probe)
     there = np.flatnonzero(within(times, start, stop) & (values == equals))
@@ -39,7 +39,7 @@ def rise_until(
     """By how much ``counter`` rises until the counter ``until`` rises for the first time after ``start``.
 
     It is counted from ``start``; with ``row``, a probe that counts in a row and begins again at 0, from where
-    that row began, which may be before. What both counters do at the same sample is included.
+    that row began, which may be before. Rises of both counters at the same sample are included.
     """
     times, values = samples(run, flow, until)
     after = np.flatnonzero((np.diff(values) > 0) & (times[1:] >= start)) + 1

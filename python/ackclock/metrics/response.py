@@ -24,7 +24,7 @@ from ackclock.metrics.tables import Array, MetricError, Tables, column, flow_row
 def smoothness(
     run: Tables, flow: str, start: float | None = None, stop: float | None = None, rtt: float | None = None
 ) -> float:
-    """The largest share of its window that a flow gives up within one RTT; of AIMD its beta.
+    """The largest share of its window that a flow gives up within one RTT: beta for AIMD.
 
     Small is smooth.
     """
@@ -37,7 +37,7 @@ def smoothness(
 def aggressiveness(
     run: Tables, flow: str, start: float | None = None, stop: float | None = None, rtt: float | None = None
 ) -> float:
-    """The largest increase of the rate within one RTT, in packets per second; of AIMD alpha/RTT.
+    """The largest increase of the rate within one RTT, in packets per second: alpha/RTT for AIMD.
 
     The interval should hold no slow start.
     """
@@ -50,9 +50,9 @@ def aggressiveness(
 def responsiveness(
     run: Tables, flow: str, start: float, share: float = 0.5, rtt: float | None = None
 ) -> float:
-    """How many RTTs of sustained congestion from ``start`` on bring the window to half (``share``).
+    """The number of RTTs of sustained congestion from ``start`` on bring the window to half (``share``).
 
-    Of AIMD that is ln(share)/ln(1 - beta), rounded up. NaN if it never falls so far.
+    AIMD needs ln(share)/ln(1 - beta), rounded up. NaN if it never falls so far.
     """
     times, windows, rtts = _window(run, flow, start, None, rtt)
     low = np.flatnonzero(windows <= share * float(latest(run, flow, "window", np.array([start]))[0]))

@@ -68,7 +68,7 @@ def friendliness(
 ) -> float:
     """The mean goodput of ``flows``, by default all others, over that of the ``reno`` flows beside them.
 
-    1 is friendly to TCP. The thesis asks it for loss rates from 1e-4 to 1e-2.
+    1 is friendly to TCP. The thesis requires it for loss rates from 1e-4 to 1e-2.
     """
     others = [f for f in flow_names(run) if f not in reno] if flows is None else flows
     if not reno or not others:
@@ -78,7 +78,7 @@ def friendliness(
 
 
 class Congestion(NamedTuple):
-    """How much congestion a set of flows causes: what TCP fairness compares (Edwan 2010, section 5.6)."""
+    """The congestion that a set of flows causes, for TCP fairness (Edwan 2010, section 5.6)."""
 
     queue_delay_ms: float
     """The mean queueing delay."""

@@ -50,7 +50,7 @@ def change_at(
     stop: float | None = None,
     percentile: float = 50.0,
 ) -> float:
-    """What a step of a counter does to a signal, as a percentile over the steps.
+    """The change of a signal at the steps of a counter, as a percentile over the steps.
 
     Each time ``counter`` rises, the new value of the signal ``after`` is compared with the previous sample of
     ``before`` (the largest of them where several are named): their "ratio" or "difference". ``only =

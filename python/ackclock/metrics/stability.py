@@ -1,4 +1,4 @@
-"""Stability: oscillation, synchronised losses, and what transmissions cost (RFC 5166, section 2.2.2).
+"""Stability: oscillation, synchronised losses, and the cost of transmissions (RFC 5166, section 2.2.2).
 
 The definitions are those of Edwan 2010, sections 5.8 to 5.10.
 """
@@ -90,6 +90,6 @@ def goodput_ratio(run: Tables, flow: str, segment: float = 1448.0) -> float:
 
 @metric
 def cost(run: Tables, flow: str, segment: float = 1448.0) -> float:
-    """Bytes sent for each useful byte, 1 over ``goodput_ratio``: what transmissions cost in energy."""
+    """Bytes sent for each useful byte, 1 over ``goodput_ratio``: the cost of transmissions in energy."""
     ratio = goodput_ratio(run, flow, segment)
     return 1 / ratio if ratio > 0 else math.inf

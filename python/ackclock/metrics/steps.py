@@ -23,7 +23,7 @@ def _steps(
 def signal_increase(
     run: Tables, flow: str, signal: str, start: float | None = None, stop: float | None = None
 ) -> float:
-    """By how much a signal rises from ``start`` to ``stop``: of a counter, how often it counted."""
+    """The rise of a signal from ``start`` to ``stop``; for a counter the number of its steps."""
     times = samples(run, flow, signal)[0]
     ends = np.array([times[0] if start is None else start, times[-1] if stop is None else stop])
     first, last = latest(run, flow, signal, ends)
@@ -59,7 +59,7 @@ def steps_until(
     start: float,
     stop: float | None = None,
 ) -> float:
-    """How often a counter rises from ``start`` until a signal first lies from ``low`` to ``high``."""
+    """The number of steps of a counter from ``start`` until a signal first lies from ``low`` to ``high``."""
     times, values = samples(run, flow, signal)
     met = times[within(times, start, stop) & (values >= low) & (values <= high)]
     if not met.size:

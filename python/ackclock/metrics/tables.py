@@ -1,4 +1,4 @@
-"""What metrics read: the tables of a run, their columns, flows, links, signals and events."""
+"""The input of metrics: the tables of a run, their columns, flows, links, signals and events."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class PerEvent:
 
 
 class MetricError(InputError):
-    """A metric was asked of a flow, link, signal or interval that the run does not have."""
+    """The run lacks the flow, link, signal or interval of a metric."""
 
 
 def column(table: pa.Table, name: str) -> Array:
@@ -96,7 +96,7 @@ def column(table: pa.Table, name: str) -> Array:
 
 
 def is_one_of(table: pa.Table, name: str, wanted: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Where a string column, dictionary-coded or not, holds one of ``wanted``."""
+    """A mask of the rows in which a string column, dictionary-coded or not, holds one of ``wanted``."""
     values = table[name].combine_chunks()
     if not pa.types.is_dictionary(values.type):
         values = values.dictionary_encode()
@@ -161,14 +161,14 @@ def statistic(table: pa.Table, name: str, of: str, row: int) -> float:
 
 
 def within(times: Array, start: float | None, stop: float | None) -> npt.NDArray[np.bool_]:
-    """Which times lie in an interval, ends included."""
+    """A mask of the times in an interval, ends included."""
     low = -math.inf if start is None else start
     high = math.inf if stop is None else stop
     return (times >= low) & (times <= high)
 
 
 def of_flow(run: Tables | Recorded, table: pa.Table, flow: str) -> npt.NDArray[np.bool_]:
-    """Which rows of a table are those of a flow."""
+    """A mask of the rows of a flow in a table."""
     number = column(run.flows, "flow")[flow_row(run, flow)]
     return np.asarray(column(table, "flow") == number)
 

@@ -9,7 +9,7 @@
 | ``networks``, ``allocation`` | alpha-fair and max-min fair rates, the test of proportional fairness |
 | ``dynamics`` | primal, exact primal, dual and primal-dual algorithms as differential equations |
 | ``drift``, ``stability`` | the drift model of TCP with link errors: equilibrium, course, delay margins |
-| ``interarrival`` | what caused a loss, from the times between duplicate ACKs |
+| ``interarrival`` | the cause of a loss, from the times between duplicate ACKs |
 | ``figures`` | the figures of the thesis that need no run |
 
 The main source is T. A. Edwan, "Improved Algorithms for TCP Congestion Control", PhD thesis, Loughborough

@@ -21,7 +21,7 @@ from ackclock.models.networks import Network
 ALMOST = 1e-5
 """A link that is full but for this share of its capacity counts as binding."""
 PRECISION = 1e-9
-"""How far, as a share of its capacity, a link may be from full where its price is not 0."""
+"""The largest spare share of the capacity of a link whose price is not 0."""
 
 Mask = npt.NDArray[np.bool_]
 
@@ -141,7 +141,7 @@ def _solve_cones(network: Network, alpha: float, weights: Array, scale: Array) -
 
 
 def _cone_rows(alpha: float, n: int, clarabel: Any) -> tuple[Array, Array, Any]:
-    """The rows -(what stands in the cones), three for each source, their constants, and the cone."""
+    """The rows of the cones with the opposite sign, three for each source, their constants, and the cone."""
     if alpha == 1:
         order, cone = ("t", "1", "x"), clarabel.ExponentialConeT()
     elif alpha < 1:

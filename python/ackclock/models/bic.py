@@ -92,7 +92,7 @@ class Bic:
         return binary if regime == "binary" else np.where(self._searches(window), binary, additive)
 
     def asymptote(self, loss: npt.ArrayLike) -> Array:
-        """What the additive regime tends to, sqrt(S (2 - beta)/(2 beta p)): it does not depend on s."""
+        """The limit of the additive regime, sqrt(S (2 - beta)/(2 beta p)), which does not depend on s."""
         p = probabilities("loss", loss)
         return np.sqrt(self.largest * (2 - self.beta) / (2 * self.beta * p))
 

@@ -1,4 +1,4 @@
-"""What all models share: checks of their input, and libraries that are loaded only where they are used.
+"""Checks of the input of models, and libraries that are loaded at their first use.
 
 A value that is not allowed is an ``InputError``: one sentence with its name, the value, and what is allowed.
 """

@@ -56,7 +56,7 @@ class PowerPrice:
 
 @dataclass(frozen=True)
 class OverflowPrice:
-    """f(x) = max(0, 1 - C/x): what a link without a queue loses of a steady stream."""
+    """f(x) = max(0, 1 - C/x): the loss of a steady stream at a link without a queue."""
 
     capacity: float
 

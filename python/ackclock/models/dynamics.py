@@ -106,7 +106,7 @@ class Dynamics:
         return Course(times, np.array([x for x, _ in seen]), np.array([p for _, p in seen]))
 
     def objective(self, rates: npt.ArrayLike) -> float:
-        """What the primal algorithm maximises: the sum of U(x) less the integral of p over each load."""
+        """The objective of the primal algorithm: the sum of U(x) less the integral of p over each load."""
         x = vector("rates", rates, len(self.network.sources))
         c = self.network.capacities
         cost = c / (self.exponent + 1) * (self.network.load(x) / c) ** (self.exponent + 1)

@@ -1,4 +1,4 @@
-"""What caused a loss, from the times between duplicate ACKs (thesis, chapter 8).
+"""The cause of a loss, from the times between duplicate ACKs (thesis, chapter 8).
 
 After a loss on a wireless last link the gaps between packets are multiples of T, the time that one packet
 takes on the slowest link: a large span, a clear pattern. After congestion they are all about T (a small
@@ -25,13 +25,13 @@ GUARD = 1e-3
 LARGEST_SET = 5000
 """The canceller stops before a set of differences would have more elements."""
 DEFINITIONS = ("A", "B", "C")
-"""The ways to count what the canceller leaves."""
+"""The ways to count the output of the canceller."""
 DUPLICATES = 3
 """With fewer duplicate ACKs there is no fast retransmit, hence nothing to decide."""
 
 
 class Cancelled(NamedTuple):
-    """What the canceller makes of some gaps."""
+    """The output of the canceller for some gaps."""
 
     remaining: Array
     """The differences that hold a multiple of T after the last iteration, in increasing order."""
@@ -143,7 +143,7 @@ def decrease(
 
 
 class Differentiated(NamedTuple):
-    """What the gaps of one loss say."""
+    """The span and noise of the gaps of one loss."""
 
     span: float
     rho: Mapping[str, float]
@@ -153,7 +153,7 @@ class Differentiated(NamedTuple):
     decrease: float
     """Beta'."""
     wireless: bool
-    """Whether less than half of the usual decrease is left: a large span with little noise (table 8.1)."""
+    """True if less than half of the usual decrease is left: a large span with little noise (table 8.1)."""
 
     def as_json(self) -> dict[str, Any]:
         """The same as plain values; ``cause`` is "wireless" or "congestion"."""

@@ -19,7 +19,7 @@ class Network:
     links: tuple[str, ...]
     sources: tuple[str, ...]
     capacities: Array
-    """Of each link, in any unit of rate."""
+    """The capacity of each link, in any unit of rate."""
     routing: Array
     """links x sources: 1 where a source uses a link, else 0."""
 

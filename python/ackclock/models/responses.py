@@ -28,7 +28,7 @@ HIGH_WINDOW = 83000.0
 
 
 def reno(loss: npt.ArrayLike, per_ack: float = 1.0) -> Array:
-    """Reno, sqrt(3/(2 b p)), where b = ``per_ack`` is how many packets an ACK covers."""
+    """Reno, sqrt(3/(2 b p)), where b = ``per_ack`` is the number of packets that an ACK covers."""
     return np.sqrt(1.5 / (positive("per_ack", per_ack) * probabilities("loss", loss)))
 
 
@@ -54,9 +54,10 @@ def aimd_random(loss: npt.ArrayLike, alpha: float, remaining: float, per_ack: fl
 def power_increase(loss: npt.ArrayLike, alpha: float, beta: float, k: float) -> Array:
     """A window that grows by alpha / w^k in each RTT and loses the share ``beta`` every 1/p packets.
 
-    k = 0 is AIMD, k = -1 is Scalable TCP, k = -0.75 the delay window of Compound TCP. From the peak W the
-    integrals of dw and of w dw over the growth give, with f = 1 - beta, the packets of an epoch,
-    1/p = (1 - f^(2+k)) W^(2+k) / (alpha (2+k)), and its RTTs, (1 - f^(1+k)) W^(1+k) / (alpha (1+k)).
+    k = 0 is AIMD, k = -1 is Scalable TCP, k = -0.75 the delay window of Compound TCP. Let W be the peak and
+    f = 1 - beta. The integral of w dw over the growth gives the packets of an epoch,
+    1/p = (1 - f^(2+k)) W^(2+k) / (alpha (2+k)). That of dw gives its RTTs,
+    (1 - f^(1+k)) W^(1+k) / (alpha (1+k)).
     """
     positive("alpha", alpha)
     remaining = 1 - share("beta", beta)

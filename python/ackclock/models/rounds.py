@@ -34,7 +34,7 @@ class Rounds(NamedTuple):
 
 
 class Rule(Protocol):
-    """What an algorithm does in congestion avoidance."""
+    """The rule of an algorithm in congestion avoidance."""
 
     def increase(self, window: float) -> float:
         """By how much an ACK raises the window."""
@@ -64,7 +64,7 @@ class Gentle:
     exponent: float = 2.0
     """v."""
     age_restarts: bool = False
-    """Whether AG starts again whenever NP grows, as the text may be read; the boxes do not say so."""
+    """AG starts again whenever NP grows, as the text may be read; the boxes do not say so."""
     empty: float = 0.5
     """A queue up to this many packets counts as empty; 0.5 stands for TPQ = 0."""
     ratio: float = 0.125

@@ -42,7 +42,7 @@ class Rule:
 
     @property
     def is_tcp_friendly(self) -> bool:
-        """Whether k + l = 1 with l <= 1: then the rate is proportional to 1/sqrt(p), as that of TCP."""
+        """True if k + l = 1 with l <= 1: then the rate is proportional to 1/sqrt(p), as that of TCP."""
         return bool(np.isclose(self.k + self.ell, 1.0)) and self.ell <= 1
 
     @property

@@ -59,7 +59,7 @@ def lemma_curve(frequency: npt.ArrayLike, damping: float, delay: float = 1.0) ->
 
 
 def lemma_crossing(damping: float) -> float:
-    """Where h crosses the real axis furthest to the left: -1/sqrt(A^2 + u^2), u + arctan(u/A) = pi."""
+    """The leftmost crossing of h and the real axis: -1/sqrt(A^2 + u^2), u + arctan(u/A) = pi."""
     if not damping >= 0:
         raise InputError(f"damping = {damping:g}: must be at least 0")
     u = library("scipy.optimize").brentq(

@@ -102,7 +102,8 @@ def in_legend(label: str) -> str:
 def _colours(series: Sequence[Series]) -> list[str]:
     """The colour of each curve.
 
-    A model of a controller follows the curve before it, and what is reported of one the first curve of it.
+    A model of a controller has the colour of the curve before it, a reported value that of the first curve of
+    its controller.
     """
     first = {s.cc: number for number, s in reversed(list(enumerate(series))) if s.look not in _OF_A_PAPER}
     follows = [

@@ -29,7 +29,7 @@ Runs = Tables | Sequence[Tables] | Mapping[str, Tables | Sequence[Tables]]
 
 
 def _by_label(runs: Runs) -> dict[str, Sequence[Tables]]:
-    """The repetitions by label: of runs without one, the name of their scenario."""
+    """The repetitions by label; runs without one have the name of their scenario."""
     if isinstance(runs, Mapping):
         return {label: of if isinstance(of, Sequence) else [of] for label, of in runs.items()}
     found: dict[str, list[Tables]] = {}
@@ -55,7 +55,7 @@ def _over_time(
 def goodput_over_time(runs: Runs, width: float = 1.0) -> Figure:
     """Goodput of every flow in bins of ``width`` seconds, a panel for each label.
 
-    Of many flows those of one name together.
+    Many flows are drawn by name.
     """
 
     def curves(run: Tables) -> list[metrics.Curve]:
@@ -65,12 +65,12 @@ def goodput_over_time(runs: Runs, width: float = 1.0) -> Figure:
 
 
 def rtt_over_time(runs: Runs) -> Figure:
-    """RTT samples of every flow, a panel for each label; of many flows the mean by name."""
+    """RTT samples of every flow, a panel for each label; many flows as the mean by name."""
     return _over_time(runs, lambda run: _signal(run, "rtt"), Axis("RTT (ms)"))
 
 
 def window_over_time(runs: Runs) -> Figure:
-    """Congestion window of every flow, a panel for each label; of many flows the mean by name."""
+    """Congestion window of every flow, a panel for each label; many flows as the mean by name."""
     return _over_time(runs, lambda run: _signal(run, "window"), Axis("window (segments)", low=0.0))
 
 

@@ -1,4 +1,4 @@
-"""Plots by name: what ``run.plot`` and ``runs.plot`` offer."""
+"""Plots by name, for ``run.plot`` and ``runs.plot``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ackclock.plots.overview import distributions, stack
 
 
 class Plots:
-    """The figures of some runs: ``run.plot()`` for all at a glance, ``run.plot.window()`` for one of them."""
+    """The figures of runs: ``run.plot()`` for all at a glance, ``run.plot.window()`` for one of them."""
 
     def __init__(self, labelled: Labelled) -> None:
         """The figures of repetitions by label."""
@@ -24,19 +24,19 @@ class Plots:
         return distributions(overview(self._runs))
 
     def goodput(self, width: float = 1.0) -> Figure:
-        """Goodput of every flow in bins of ``width`` seconds; of several repetitions the first."""
+        """Goodput of every flow in bins of ``width`` seconds; the first of several repetitions."""
         return runs.goodput_over_time(self._runs, width)
 
     def rtt(self) -> Figure:
-        """RTT samples of every flow; of several repetitions the first."""
+        """RTT samples of every flow; the first of several repetitions."""
         return runs.rtt_over_time(self._runs)
 
     def window(self) -> Figure:
-        """Congestion window of every flow; of several repetitions the first."""
+        """Congestion window of every flow; the first of several repetitions."""
         return runs.window_over_time(self._runs)
 
     def queue(self) -> Figure:
-        """Waiting packets of the bottleneck; of several repetitions the first."""
+        """Waiting packets of the bottleneck; the first of several repetitions."""
         return runs.queue_over_time(self._runs)
 
     def delay_throughput(self) -> Figure:

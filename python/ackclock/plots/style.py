@@ -26,7 +26,7 @@ PALETTE = (
 DASHES: Sequence[tuple[int, ...]] = ((6, 2), (2, 2), (7, 2, 2, 2), (10, 2), (3, 1), (7, 2, 2, 2, 2, 2), ())
 """Dash patterns, in points on and off: curves can be told apart without their colours.
 
-Gaps are short: what lies between two of them must show the peaks of a curve.
+Gaps are short, so that the dashes between them show the peaks of a curve.
 """
 
 LOOKS = {
@@ -45,8 +45,8 @@ LOOKS = {
 }  # fmt: skip
 """The colour of each controller, and its place in ``DASHES``.
 
-Those that are compared most have dashes of their own. Of any two with the same dashes, readers who lack a
-kind of cones can tell the colours apart: a test holds them to that.
+The most compared controllers have dashes of their own. Two controllers with the same dashes have colours
+that readers without one kind of cones can distinguish, which a test checks.
 """
 
 NEUTRAL = "#444444"
@@ -78,7 +78,7 @@ STYLE: Any = {
 
 
 def style() -> AbstractContextManager[None]:
-    """The style of the house, to be used as a context."""
+    """The style of all figures, as a context."""
     return mpl.rc_context(STYLE)
 
 

@@ -1,7 +1,7 @@
-"""What background flows do to a call: a table, a figure, and numbers of the runs of ``compare --wlan``.
+"""The quality of a call beside background flows: table, figure and numbers of ``compare --wlan``.
 
-Of the two directions of a call the worse one counts. Delay and losses are those of the network; R and MOS are
-what is left of the call at the best fixed playout (metric ``call_best_rating``).
+The worse direction of a call counts. Delay and losses are those of the network; R and MOS are rated at the
+best fixed playout (metric ``call_best_rating``).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ CATEGORIES = ((90, "best"), (80, "high"), (70, "medium"), (60, "low"), (50, "poo
 
 @dataclass(frozen=True)
 class Quality:
-    """What became of a call, and of the flows beside it."""
+    """The quality of a call, and the goodput of the flows beside it."""
 
     goodput_mbps: float
-    """Of all background flows together."""
+    """The goodput of all background flows together."""
     delay_p50_ms: float
     delay_p90_ms: float
     delay_p95_ms: float
@@ -113,7 +113,7 @@ def _each(of: Sequence[Quality], statistic: Callable[[list[float]], Any]) -> Qua
 
 
 def as_json(runs: Sequence[tuple[str, Recorded]]) -> dict[str, Any]:
-    """The numbers of each label; of several repetitions medians, with the smallest and the largest."""
+    """The numbers of each label; medians over several repetitions, with the smallest and the largest."""
     found = {}
     for label, of in repetitions_of(runs).items():
         found[label] = _each(of, np.median).as_json()
@@ -125,7 +125,7 @@ def as_json(runs: Sequence[tuple[str, Recorded]]) -> dict[str, Any]:
 
 
 def sentence(runs: Sequence[tuple[str, Recorded]]) -> str:
-    """What the call is worth beside each controller, in words; delays are those of what arrives."""
+    """The quality of the call beside each controller in words; delays are those of packets that arrive."""
     parts = [
         f"{one.category} beside {label} (R {one.rating:.0f}; {100 * one.loss:.1f} % lost, "
         f"95 % of the rest within {one.delay_p95_ms:.0f} ms)"
@@ -135,9 +135,9 @@ def sentence(runs: Sequence[tuple[str, Recorded]]) -> str:
 
 
 def table(runs: Sequence[tuple[str, Recorded]]) -> Table:
-    """A row for each controller: what the call is worth, and what the background gets.
+    """A row for each controller: the quality of the call, and the goodput of the background.
 
-    Of several repetitions the medians, and below them the smallest and the largest.
+    With several repetitions a cell has the median, and below it the smallest and the largest value.
     """
     found = repetitions_of(runs)
     most = max((len(of) for of in found.values()), default=1)
@@ -161,7 +161,7 @@ def _cells(of: Sequence[Quality]) -> list[str]:
         median = f"{number(one):.{digits}f}"
         if len(of) == 1:
             return median
-        # The range has a digit less.
+        # The range has one digit fewer.
         low, high = (
             f"{of_all([number(each) for each in of]):.{max(digits - 1, 0)}f}" for of_all in (min, max)
         )
@@ -187,7 +187,7 @@ def figure(runs: Mapping[str, Sequence[Recorded]]) -> Figure:
 
 
 def _controller(run: Recorded) -> str:
-    """That of the background; empty where there is none."""
+    """The controller of the background; empty where there is none."""
     named = zip(run.flows["name"].to_pylist(), run.flows["cc"].to_pylist(), strict=True)
     return next((str(cc) for name, cc in named if name not in DIRECTIONS), "")
 

@@ -13,7 +13,7 @@ from ackclock.overview import Overview
 
 
 def as_json(shown: Overview, look: Callable[[str, str], Mapping[str, Any]]) -> str:
-    """What the charts of the page read; ``look`` gives colours and dashes of a label and controller."""
+    """The document of the charts; ``look`` gives colours and dashes of a label and controller."""
     document = {
         "stack": [_panel_json(panel, look) for panel in shown.stack],
         "distributions": [_panel_json(panel, look) for panel in shown.distributions],

@@ -61,7 +61,7 @@ def check_folder(folder: Path, force: bool) -> None:
                 )
         here = Path(os.path.realpath(os.curdir))
         if target.exists() and (here == target or target in here.parents):
-            # It would be replaced by another of its name, and whoever stands in it would be in none.
+            # A new folder would take its name, and a shell that stands in it would be in a deleted one.
             raise FolderError(f"--out {folder}: the current folder cannot be replaced: name a folder in it")
         if os.path.ismount(target):
             raise FolderError(f"--out {folder}: is the root of a file system: name a folder in it")
@@ -89,7 +89,7 @@ def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
         lock = os.open(work, os.O_RDONLY)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # After its own lock: of two that begin at once, one at least sees the other.
+            # After its own lock, so that of two processes that begin at once at least one sees the other.
             if any(_is_locked(other) for other in _unfinished(target.parent, prefix) if other != work):
                 raise FolderError(f"--out {folder}: another ackclock is at work on it")
             yield work
@@ -203,7 +203,7 @@ def _unfinished(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def _is_locked(folder: Path) -> bool:
-    """Whether a process has locked a folder."""
+    """True if a process has locked the folder."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:

@@ -1,4 +1,4 @@
-"""What a result was made with: versions and machine."""
+"""Versions and machine of a result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ackclock import _engine
 
 
 def host() -> dict[str, Any]:
-    """What a result was made with."""
+    """Versions and machine, for the files of a result."""
     return {
         "ackclock": _engine.version(),
         "python": platform.python_version(),

@@ -1,4 +1,4 @@
-"""What notebooks show of runs: their two tables, as HTML."""
+"""The two tables of runs as HTML, for notebooks."""
 
 from __future__ import annotations
 

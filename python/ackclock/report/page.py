@@ -1,6 +1,6 @@
 """The page of a report: HTML that needs no other file.
 
-The text is put together by Jinja2, which escapes what comes from scenarios and files. Charts are drawn in the
+Jinja2 renders the text, and escapes names from scenarios and files. Charts are drawn in the
 browser by uPlot, which lies beside this module (MIT licence) and is written into the page.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Drawn = TypeVar("Drawn")
 
 GENERATOR = '<meta name="generator" content="ackclock">'
-"""The mark of a page of ackclock: ``--force`` replaces nothing else."""
+"""The mark of a page of ackclock; ``--force`` replaces only such pages."""
 
 UPLOT = "uPlot-1.6.32"
 
@@ -93,7 +93,7 @@ class Page:
     def draw(self, file: Path, caption: str, figure: Callable[[], Figure]) -> None:
         """Draws a figure into a PNG file and the page.
 
-        One that cannot be drawn is a sentence there and in ``undrawn``: no table must be lost with it.
+        If it fails, a sentence stands there and in ``undrawn``, and the page goes on.
         """
         if (picture := self.save(file, figure)) is not None:
             self.figure(picture, caption)
@@ -115,7 +115,7 @@ class Page:
         return None if files is None else files[file]
 
     def attempt(self, what: str, draw: Callable[[], Drawn]) -> Drawn | None:
-        """What ``draw`` gives; if it fails, None, and a sentence in the page and in ``undrawn``."""
+        """The result of ``draw``; if it fails None, with a sentence in the page and in ``undrawn``."""
         try:
             return draw()
         except Exception as error:
