@@ -1,4 +1,4 @@
-"""What holds for all tests, and what several files of them use."""
+"""Settings of all tests, and fixtures that several files share."""
 
 import signal
 from itertools import islice
@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Where several processes run the tests, each takes whole files: their fixtures are made once.
+    """Several processes take whole files each, so fixtures are made once.
 
     Not by marks of groups, which pytest-xdist 3.8 puts where pytest 9.2 does not read them.
     """

@@ -1,4 +1,4 @@
-"""An experiment for tests, and what a measure makes of hand-made runs of it."""
+"""An experiment for tests, and measures on hand-made runs of it."""
 
 from ackclock.papers.catalogue import read_experiment
 from ackclock.papers.expressions import parse
@@ -81,7 +81,7 @@ def read(folder, text, measures=None):
 
 
 def value(experiment, tree):
-    """What an expression makes of three repetitions of the hand-made run."""
+    """The value of an expression over three repetitions of the hand-made run."""
     expression = parse(tree, experiment, "here")
     samples = Samples()
     for condition, sample in expression.demands():

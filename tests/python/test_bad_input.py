@@ -154,7 +154,7 @@ def test_a_command_that_cannot_be_carried_out(capsys, arguments, sentence):
     assert sentence in refused(capsys, *arguments)
 
 
-def test_a_missing_file_is_named_without_the_number_of_the_error(capsys):
+def test_a_missing_file_is_named_without_an_error_number(capsys):
     sentence = "scenario: flows.0.cc: `./nothere.bpf.c` cannot be read: No such file or directory"
     assert refused(capsys, "compare", "./nothere.bpf.c") == sentence
 
@@ -169,7 +169,7 @@ def test_a_missing_file_is_named_without_the_number_of_the_error(capsys):
         (["slow-start", "--cross", "nan"], "--cross nan: must be at most 0.95"),
     ],
 )
-def test_a_number_that_is_not_allowed_is_named_with_its_option(capsys, arguments, sentence):
+def test_a_forbidden_number_is_named_with_its_option(capsys, arguments, sentence):
     assert refused(capsys, *arguments) == sentence
 
 
@@ -228,7 +228,7 @@ def test_names_of_any_shape_are_shown_and_lead_nowhere(capsys, scenario, tmp_pat
     assert {p.name for p in tmp_path.iterdir()} == {"in", "a"}
 
 
-def test_long_names_that_differ_at_their_end_get_folders_of_their_own(capsys, tmp_path):
+def test_long_names_that_differ_at_their_end_get_own_folders(capsys, tmp_path):
     given = "alpha=1.000000000000000001, beta=0.500000000000000001"
     names = [f"aimd({given}, k={k})" for k in (0, 1)]
     assert run(capsys, "compare", *names, "--duration", "1s", "--out", tmp_path / "out")[0] == 0

@@ -103,9 +103,7 @@ def test_hovering_shows_the_values(opened):
     assert 10.0 < float(value.inner_text()) < 30.0
 
 
-def test_the_plane_has_a_point_for_each_flow_and_repetition_also_where_their_delays_are_equal(
-    browser, capsys, tmp_path
-):
+def test_the_plane_has_a_point_for_each_flow_and_repetition(browser, capsys, tmp_path):
     # Two repetitions without anything random are alike, so every delay is there twice.
     path = ["--duration", "2s", "--flows", "3", "--repeat", "2", "--out", tmp_path / "out"]
     assert run(capsys, "compare", "newreno", "vegas", *path)[0] == 0
@@ -117,7 +115,7 @@ def test_the_plane_has_a_point_for_each_flow_and_repetition_also_where_their_del
     assert page.complaints == []
 
 
-def test_a_logarithmic_axis_ends_near_its_values_and_has_round_ticks(opened):
+def test_a_logarithmic_axis_fits_its_values_with_round_ticks(opened):
     # CUBIC waits half a second, CDG a few milliseconds; an empty queue lies on the edge.
     queue = "ackclock.charts[2].scales.y"
     assert opened.evaluate(f"{queue}.distr") == 3

@@ -1,4 +1,4 @@
-"""What `make` builds again, and what `make lint` finds that formatters do not."""
+"""`make` builds again after changes, and `make lint` finds faults that formatters miss."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_tool_that_vanishes_builds_the_extension_again(tmp_path: Path) -> None
     assert "maturin develop --release --quiet --no-default-features --features native" in planned("")
 
 
-def test_lines_that_are_too_long_are_found_and_tables_are_not(check_sources: ModuleType) -> None:
+def test_long_lines_are_found_but_not_in_tables(check_sources: ModuleType) -> None:
     # 3 characters before the rest: 117 more are 120.
     assert check_sources.faults("a.rs", "//! a\n// " + "b" * 117) == []
     assert check_sources.faults("a.rs", "//! a\n// " + "b" * 118) == [
@@ -59,7 +59,7 @@ def test_a_source_file_of_more_than_500_lines_is_found(check_sources: ModuleType
     assert check_sources.faults("a.md", "a\n" * 501) == []
 
 
-def test_a_function_of_more_than_60_lines_of_code_is_found(check_sources: ModuleType) -> None:
+def test_a_function_above_60_lines_of_code_is_found(check_sources: ModuleType) -> None:
     # Neither the declaration of three lines, nor the docstring, the comment and the blank line count.
     head = '"""It."""\n\n\ndef of(\n    a: int,\n) -> int:\n    """It.\n\n    More.\n    """\n    # Why.\n\n'
     assert check_sources.faults("a.py", head + "    a += 1\n" * 59 + "    return a\n") == []

@@ -37,7 +37,7 @@ loss = "LOSS"
 reverse = {}
 """
 T = 8000 / 3e6
-"""What a packet of 1000 bytes takes on the slow link, in s."""
+"""The service time of a packet of 1000 bytes on the slow link, in s."""
 
 
 def capture(folder, capsys, queue="infinite", loss="0%", window=40, place="sender"):
@@ -95,7 +95,7 @@ def test_a_capture_has_the_acks_that_the_sender_saw(tmp_path, capsys):
     assert other.acks()[1][-1] >= acknowledged[-1]
 
 
-def test_the_three_definitions_of_rho_are_worked_out_side_by_side():
+def test_the_three_definitions_of_rho_are_worked_out_together():
     # Gaps T, 2 T, 2.5 T and 4 T: the differences below T are 0.5 T alone, one of six.
     found = interarrival.differentiate([1.0, 2.0, 2.5, 4.0], 1.0)
     assert found.rho == {"A": 1.0, "B": 0.5, "C": pytest.approx(1 / 6)}

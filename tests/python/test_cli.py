@@ -56,14 +56,14 @@ def test_json_is_the_only_thing_on_standard_output(capsys, scenario):
     assert "newreno-0" in err
 
 
-def test_a_discipline_is_set_for_a_queue_that_is_given_as_a_limit(capsys, scenario):
+def test_set_adds_a_discipline_to_a_queue_given_as_limit(capsys, scenario):
     status, out, _ = run(capsys, "run", scenario, "--set", "path.queue.discipline=codel", "--json")
     assert status == 0
     queue = json.loads(out)["runs"][0]["scenario"]["path"]["queue"]
     assert (queue["limit"], queue["discipline"]) == ("30p", "codel")
 
 
-def test_the_application_of_a_line_has_the_command_that_it_calls():
+def test_the_application_of_a_line_is_its_command():
     assert [one.name for one in app._wanted(["compare", "cubic"]).registered_commands] == ["compare"]
     assert [one.typer_instance.info.name for one in app._wanted(["new"]).registered_groups] == ["new"]
     assert app._wanted(["-V"]).registered_commands == []
@@ -349,7 +349,7 @@ def test_finished_runs_survive_a_closed_terminal(scenario, tmp_path):
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["runs"]
 
 
-def test_ctrl_c_saves_finished_runs_and_ends_before_the_others_are_done(scenario, tmp_path):
+def test_ctrl_c_saves_finished_runs_and_ends_at_once(scenario, tmp_path):
     out_folder = tmp_path / "out"
     command = [
         sys.executable,

@@ -1,4 +1,4 @@
-"""What the shell completes, and the manual page."""
+"""Completions of the shell, and the manual page."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ from calling import run
 
 
 def completed(*words):
-    """What bash would offer for the last of the words behind `ackclock`, as it breaks them itself."""
+    """The offers of bash for the last of the words behind `ackclock`, as it breaks them itself."""
     program = "import sys; sys.argv = ['ackclock']; from ackclock.cli import main; main()"
     variables = {
         "_ACKCLOCK_COMPLETE": "complete_bash",

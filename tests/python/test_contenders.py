@@ -45,7 +45,7 @@ def test_controllers_are_compared_with_their_parameters(capsys):
     assert [one["label"] for one in runs] == ["cdg(G=10ms, beta_d=0.5)", "cdg", "Fixed", "Fixed(window=4)"]
     assert runs[0]["flows"][0]["goodput_bps"] != runs[1]["flows"][0]["goodput_bps"]
     # A window of 10 segments of 1448 bytes a round trip: 40 ms, and 1.2 ms for each of two packets that an
-    # ACK acknowledges. That is 2.73 Mbit/s; the handshake takes 40 ms of the first of five seconds.
+    # ACK acknowledges: 2.73 Mbit/s. The handshake takes 40 ms of the first of five seconds.
     ten, four = (one["flows"][0]["goodput_bps"] for one in runs[2:])
     assert ten == pytest.approx(10 * 1448 * 8 / 0.0424, rel=0.02)
     assert four == pytest.approx(0.4 * ten, rel=0.03)
@@ -62,7 +62,7 @@ def test_what_a_controller_raises_is_no_fault_of_ackclock(capsys, folder, comman
     assert sentence == f"fixed.py, line {line}: {what}"
 
 
-def test_a_file_that_ends_python_and_a_scenario_are_no_controllers(capsys, folder):
+def test_exiting_files_and_scenarios_are_no_controllers(capsys, folder):
     (folder / "ends.py").write_text("raise SystemExit('no')\n")
     assert refused(capsys, "compare", "./ends.py") == "ends.py: SystemExit: no"
     sentence = "a.toml: must be a controller; `ackclock run a.toml` runs a scenario"

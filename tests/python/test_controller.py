@@ -86,7 +86,7 @@ def simulated(
 
 
 @pytest.mark.parametrize("profile", ["linux", "freebsd-9"])
-def test_newreno_in_python_goes_the_way_of_the_engine_segment_for_segment(profile: str) -> None:
+def test_newreno_in_python_equals_the_engine_segment_for_segment(profile: str) -> None:
     engine, python = simulated("newreno", profile=profile), simulated(NewReno, profile=profile)
     kinds = engine.events["kind"].to_pylist()
     assert kinds.count("loss-event") > 20
@@ -96,7 +96,7 @@ def test_newreno_in_python_goes_the_way_of_the_engine_segment_for_segment(profil
     assert python.events.equals(engine.events)
 
 
-def test_parameters_are_given_by_name_and_copies_have_objects_of_their_own() -> None:
+def test_parameters_go_by_name_and_copies_have_own_objects() -> None:
     path = ackclock.Path("10mbit", "40ms", "84p")
     run = simulated(Fixed, path, parameters={"segments": 4.0}, count=2)
     # 8 segments in all in a round trip of 40 ms and a delayed ACK or none: never a queue of more than 8.
@@ -206,7 +206,7 @@ def test_marks_are_counted_for_a_controller_that_governs_them() -> None:
         def on_ack(self, cx: ackclock.Context, ack: ackclock.Ack) -> None:
             marked.append(ack.newly_marked)
 
-    # Of 30 segments 17 are on the way (10 Mbit/s, 20 ms) and 13 wait: all but the first are marked.
+    # 17 of 30 segments are on the way (10 Mbit/s, 20 ms) and 13 wait: all but the first are marked.
     path = ackclock.Path("10mbit", "20ms", {"limit": "84p", "mark_above": "5p"})
     run = simulated(Scalable, path, parameters={"segments": 30.0}, transport={"ecn": "accurate"})
     assert sum(marked) == pytest.approx(run.flows["marked_packets"][0].as_py(), abs=10)
@@ -229,7 +229,7 @@ def test_a_codepoint_that_there_is_not_is_refused() -> None:
         simulated(Wrong)
 
 
-def test_an_exception_ends_the_run_and_is_raised_with_its_traceback() -> None:
+def test_an_exception_ends_the_run_and_keeps_its_traceback() -> None:
     class Broken(Fixed):
         def on_loss(self, cx: ackclock.Context, loss: ackclock.Loss) -> None:
             raise ZeroDivisionError(f"at {cx.now:.3f}")

@@ -53,7 +53,7 @@ def save(block):
 
 
 def shown(printed):
-    """What a page shows of an output: no trailing blanks, and no CPU times, which differ from run to run."""
+    """An output as a page shows it: no trailing blanks, no CPU times, which differ from run to run."""
     lines = [line.rstrip() for line in printed.splitlines() if "CPU second" not in line]
     return "\n".join(lines).strip("\n") + "\n"
 

@@ -74,7 +74,7 @@ def test_resolving_fills_in_defaults_and_sets_overrides() -> None:
     assert again == document
 
 
-def test_a_bad_key_raises_one_sentence_with_file_line_and_key() -> None:
+def test_a_bad_key_is_named_with_file_and_line() -> None:
     with pytest.raises(_engine.ScenarioError, match="rate") as caught:
         resolved(text=DUMBBELL.replace("10mbit", "10"))
     error = caught.value
@@ -112,7 +112,7 @@ def test_inspecting_tells_what_a_run_would_be() -> None:
     assert 0 < seen["estimated_memory_bytes"] < 100e6
 
 
-def test_a_batch_hands_out_every_run_and_the_same_seed_gives_the_same_tables() -> None:
+def test_a_batch_gives_every_run_the_tables_of_its_seed() -> None:
     text = resolved(("path.loss", "1%"))
     batch = _engine.Batch([(text, seed) for seed in (1, 2, 1)], threads=2)
     runs = delivered(batch)
@@ -256,7 +256,7 @@ def put(root: Path, files: dict[str, str]) -> None:
         file.write_text(text)
 
 
-def test_available_memory_is_the_least_that_machine_groups_and_address_space_leave(tmp_path: Path) -> None:
+def test_available_memory_is_the_least_limit_of_machine_and_groups(tmp_path: Path) -> None:
     left = partial(_engine.available_memory, str(tmp_path))
     assert left() is None
     put(tmp_path, {"proc/meminfo": "MemTotal: 9000000 kB\nMemAvailable:    8000000 kB\n"})

@@ -85,7 +85,7 @@ def test_qlog_follows_its_schema(capsys, results, tmp_path):
             jsonschema.validate(one["data"], METRICS)
 
 
-def test_a_log_of_mm_link_has_the_bytes_of_the_link(capsys, results, tmp_path):
+def test_an_mm_link_log_has_the_bytes_of_the_link(capsys, results, tmp_path):
     cdg, _ = exported(capsys, results, tmp_path, "mm-link")
     rows = [line.split() for line in cdg.read_text().splitlines() if not line.startswith("#")]
     link = Run.load(results / "cdg-seed-1").links.to_pylist()[0]

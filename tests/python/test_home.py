@@ -13,7 +13,7 @@ from ackclock.report.calls import Quality
 from calling import refused, run
 
 
-def test_an_upload_of_newreno_spoils_a_call_and_none_does_not(capsys, tmp_path):
+def test_an_upload_of_newreno_alone_spoils_a_call(capsys, tmp_path):
     arguments = ("--wlan", "802.11g", "--stations", "2", "--up", "--duration", "8s", "--json")
     status, out, shown = run(capsys, "compare", "newreno", "cdg", *arguments, "--out", tmp_path / "out")
     found = json.loads(out)["calls"]
@@ -115,7 +115,7 @@ def test_a_home_that_cannot_be(capsys, arguments, sentence):
     assert sentence in refused(capsys, "compare", "cdg", *arguments)
 
 
-def test_a_call_of_which_nothing_arrives_is_no_matter_of_recording(capsys):
+def test_a_call_without_arrivals_is_refused(capsys):
     arguments = ("--wlan", "802.11g", "--stations", "1", "--up", "--duration", "1s", "--loss", "100%")
     said = refused(capsys, "compare", "newreno", *arguments)
     assert "no datagram of `call-up` arrived, or `record.datagrams = true` is missing" in said

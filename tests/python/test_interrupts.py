@@ -87,7 +87,7 @@ def test_an_interruption_while_options_are_read_is_reported(capsys, scenario, mo
     assert run(capsys, "run", scenario) == (130, "", "ackclock: interrupted\n")
 
 
-def test_a_controller_in_an_endless_loop_does_not_bring_the_program_down():
+def test_an_endless_loop_in_a_controller_can_be_interrupted():
     program = (
         "import os, signal, threading, ackclock\n"
         "class Endless(ackclock.Controller):\n"
@@ -126,7 +126,7 @@ sys.exit(main())
 """
 
 
-def test_sigterm_while_the_command_is_still_importing_ends_it_as_ctrl_c_does():
+def test_sigterm_during_imports_ends_the_command_as_ctrl_c_does():
     ran = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (130, "ackclock: interrupted\n")
 
@@ -147,7 +147,7 @@ import ackclock
 """
 
 
-def test_ctrl_c_while_the_package_is_importing_ends_the_command_in_one_line():
+def test_ctrl_c_during_imports_ends_the_command_in_one_line():
     command, program = (
         subprocess.run([sys.executable, "-c", FIRST, name], capture_output=True, text=True, check=False)
         for name in ("/usr/bin/ackclock", "mine.py")
@@ -156,7 +156,7 @@ def test_ctrl_c_while_the_package_is_importing_ends_the_command_in_one_line():
     assert program.stderr.endswith("KeyboardInterrupt\n")
 
 
-def test_ctrl_c_while_the_workers_of_a_sweep_start_is_a_matter_of_the_sweep_alone(tmp_path):
+def test_ctrl_c_while_workers_start_reaches_the_sweep_alone(tmp_path):
     command = [
         *COMMAND,
         "sweep",

@@ -1,4 +1,4 @@
-"""What `--json` prints has the structure that the documentation promises."""
+"""The output of `--json` has the structure that the documentation promises."""
 
 import json
 

@@ -47,7 +47,7 @@ REPEATED = CLAIM + "fragile = true\n"
 
 
 def itself(run):
-    """What stands for the run in these tests: a number, or None for a run without a value."""
+    """The stand-in for a run in these tests: a number, or None for a run without a value."""
     if run is None:
         raise MetricError("there is no value")
     return run
@@ -136,7 +136,7 @@ def test_values_of_less_than_half_the_repetitions_are_a_miss(tmp_path):
     assert found.why == "only 1 of 3 repetitions have a value"
 
 
-def test_a_figure_draws_the_repetition_asked_for_if_it_has_run(tmp_path):
+def test_a_figure_draws_the_chosen_repetition_if_it_has_run(tmp_path):
     experiment, samples = read(tmp_path, TRACES), Samples()
     [figure] = [one for one in figures(experiment) if one.name == "second"]
     for demand in figure.demands():
@@ -162,7 +162,7 @@ def test_a_figure_shows_what_is_reported_with_its_band(tmp_path):
     assert [float(end[0]) for end in ends] == [1.0, 3.0, 4.0, 5.0]
 
 
-def test_a_trace_shows_the_band_of_a_claim_where_it_is_measured(tmp_path):
+def test_a_trace_shows_the_band_where_a_claim_is_measured(tmp_path):
     measured = CLAIM.replace('metric = "itself"', 'metric = "itself", from = "2s", to = "6s"')
     experiment = read(tmp_path, TRACES + 'claims = ["demo-c2"]\n' + measured)
     [figure] = [one for one in figures(experiment) if one.name == "second"]
@@ -173,7 +173,7 @@ def test_a_trace_shows_the_band_of_a_claim_where_it_is_measured(tmp_path):
         figures(read(tmp_path, TRACES + 'claims = ["demo-c3"]\n' + measured))[-1].panels(Samples())
 
 
-def test_a_trivial_claim_is_no_hit_and_can_be_a_miss(tmp_path):
+def test_a_trivial_claim_can_miss_but_never_hit(tmp_path):
     experiment = read(tmp_path, CLAIM + "trivial = true\n")
     assert judged(experiment, {(): [4.0]}).verdict == "trivial"
     assert judged(experiment, {(): [9.0]}).verdict == "miss"

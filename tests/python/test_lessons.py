@@ -35,7 +35,7 @@ assert shares["cdg", "4bdp"] < 0.1 and shares["vegas", "4bdp"] < 0.15 < shares["
 assert lossy["cdg"] > 1.8 * max(lossy[cc] for cc in ["newreno", "cubic", "vegas"]), lossy
 """,
 }
-"""What has to hold after the last cell of each lesson, from its own variables."""
+"""Conditions on the variables of each lesson after its last cell."""
 
 
 @pytest.mark.parametrize("lesson", sorted(ANSWERS))

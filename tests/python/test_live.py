@@ -78,7 +78,7 @@ def bpf(live):  # noqa: ARG001
 
 
 def holds_devices(process):
-    """Whether a process has TUN devices open: it runs live."""
+    """True if a process has TUN devices open: it runs live."""
     try:
         descriptors = list(Path(f"/proc/{process.pid}/fd").iterdir())
         return any(d.readlink() == Path("/dev/net/tun") for d in descriptors)
@@ -418,7 +418,7 @@ def test_an_experiment_goes_live_with_the_endpoints_of_the_kernel(tmp_path):
     assert "it cannot run live" in text
 
 
-def test_what_the_machine_refuses_is_found_before_anything_is_run_or_written(tmp_path):
+def test_machine_limits_are_found_before_anything_is_run_or_written(tmp_path):
     without = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--"]
     if os.geteuid() != 0 or shutil.which(without[0]) is None:
         pytest.skip("giving a capability up needs root and setpriv")

@@ -18,7 +18,7 @@ from calling import refused, run
 SHORT = ("--duration", "4s", "--warmup", "1s", "--rate", "5mbit")
 
 
-def test_harm_is_the_share_of_what_a_flow_has_alone_that_the_other_takes():
+def test_harm_is_the_share_that_the_other_flow_takes():
     # 8 of 10 Mbit/s are left: a fifth is lost. An RTT of 80 ms in place of 40: half of it is the other's.
     assert harm_of_more(10e6, 8e6) == pytest.approx(0.2)
     assert harm_of_less(40.0, 80.0) == pytest.approx(0.5)
@@ -43,7 +43,7 @@ def row(controller, beside, seed, **values):
     return Row(**(dict.fromkeys(names) | {"controller": controller, "beside": beside, "seed": seed} | values))
 
 
-def test_the_median_is_over_repetitions_and_both_flows_of_one_kind():
+def test_the_median_covers_repetitions_and_both_flows_of_a_kind():
     rows = [row("a", "a", 1, share=0.4), row("a", "a", 1, share=0.6), row("a", "a", 2, share=0.55)]
     rows += [row("a", "b", 1, share=0.9), row("b", "a", 1, share=0.1)]
     found = Matrix(["a", "b"], rows)
@@ -71,7 +71,7 @@ def test_every_pair_has_a_row_for_each_flow_and_seed(found):
         assert places.count((one, None, 2)) == 1
 
 
-def test_shares_of_a_run_add_up_and_harm_is_against_the_run_alone_of_its_seed(found):
+def test_harm_compares_with_the_lone_run_of_the_same_seed(found):
     rows = {(one.controller, one.beside, one.seed): one for one in found.rows}
     for seed in (1, 2):
         one, other = rows["newreno", "vegas", seed], rows["vegas", "newreno", seed]
@@ -96,14 +96,14 @@ def test_the_figure_has_a_map_for_each_quantity(found):
     ]
 
 
-def test_numbers_are_black_on_light_colours_and_white_on_dark_ones():
+def test_numbers_contrast_with_the_colour_below_them():
     # Luminance 1, 0, and 0.2126 of pure red: (0.2126 + 0.05) / 0.05 = 5.3 against 1.05 / 0.2626 = 4.0.
     assert [on_colour(one) for one in ("#ffffff", "#000000", "#ff0000")] == ["black", "white", "black"]
     # 0.5776 of full red is 0.2917 in linear light: 0.0620 of luminance, 2.2 against 9.4.
     assert on_colour("#930000") == "white"
 
 
-def test_the_command_writes_its_rows_and_goes_on_in_its_folder(tmp_path, capsys):
+def test_the_command_writes_its_rows_and_resumes_its_folder(tmp_path, capsys):
     command = ("matrix", "newreno", "vegas", *SHORT, "--json", "--out", tmp_path / "out")
     status, out, _ = run(capsys, *command)
     document = json.loads(out)["matrix"]

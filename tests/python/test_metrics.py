@@ -252,8 +252,8 @@ def test_goodput_of_a_group_includes_bytes_after_the_last_sample():
     (curve,) = metrics.goodput_by_group(short_flows(), 1.0)
     assert (curve.name, curve.cc) == ("3 x web", "cubic")
     assert curve.times.tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
-    # From 3 s to 4 s: 500 sampled at 3 s, and 400 that the second delivered by its end at 3.5 s. What the
-    # first did after 2 s is not known: its row is of the measured interval. 4 s and 5 s share the last bin.
+    # From 3 s to 4 s: 500 sampled at 3 s, and 400 that the second delivered by its end at 3.5 s. Deliveries
+    # of the first after 2 s are unknown: its row is of the measured interval. 4 s and 5 s share the last bin.
     assert (curve.values / 8).tolist() == [0, 300, 600, 900, 400]
 
 
@@ -381,7 +381,7 @@ def test_linear_growth_takes_the_difference_of_windows_in_round_trips():
 
 
 def test_arrivals_are_counted_between_the_last_samples_before_the_ends():
-    # Of b 0, 250, 500 and 1000 packets have arrived at 4, 5, 6 and 7 s; of a 500 more each second.
+    # b has 0, 250, 500 and 1000 packets at 4, 5, 6 and 7 s; a has 500 more each second.
     assert metrics.packets_arrived(RUN, "b", 4.0, 6.0) == 500.0
     assert metrics.packets_arrived(RUN, "b", 4.0, 6.0, offset=0.5) == 500.0
     assert metrics.packets_arrived(RUN, "b", 4.0, 6.0, offset=1.0) == 750.0

@@ -163,7 +163,7 @@ def test_network_power_is_largest_for_equal_rates():
     assert metrics.network_power(RUN) == pytest.approx(math.log(8e12))
 
 
-def test_equal_users_among_idle_ones_have_an_index_of_their_share():
+def test_jain_of_equal_users_among_idle_ones_is_their_share():
     assert metrics.jain([5.0, 5.0, 5.0, 0.0]) == pytest.approx(3 / 4)
 
 

@@ -25,7 +25,7 @@ CANDIDATE = [0.485, 1.515, 0.515]
         ((20, 10), 1, (4.226497, 15.773503, 5.773503), (0.063397, 0.173205)),
     ],
 )
-def test_rates_and_prices_are_those_of_tables_4_1_and_4_2(capacities, alpha, rates, prices):
+def test_rates_and_prices_match_tables_4_1_and_4_2(capacities, alpha, rates, prices):
     found = allocation.alpha_fair(two_links(*capacities), alpha)
     assert found.rates == pytest.approx(rates, rel=8e-6)
     assert found.prices == pytest.approx(prices, rel=8e-6)
@@ -80,7 +80,7 @@ def test_progressive_filling_gives_table_5_2():
     assert network.load(rates)[0] == pytest.approx(2.3434, abs=1e-4)
 
 
-def test_every_source_has_one_bottleneck_where_rates_are_max_min_fair():
+def test_every_source_has_one_bottleneck_at_max_min_fair_rates():
     network = nine_links()
     rates = allocation.max_min(network).rates
     assert allocation.bottlenecks(network, rates).sum(axis=0).tolist() == [1] * 48

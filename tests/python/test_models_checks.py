@@ -1,4 +1,4 @@
-"""What models need, and when they say so."""
+"""The libraries that models need, and their errors."""
 
 import subprocess
 import sys

@@ -121,7 +121,7 @@ def test_the_method_of_steps_solves_a_delayed_integral():
 @pytest.mark.parametrize(
     ("damping", "crossing"), [(0, -2 / math.pi), (1, -0.4421), (2, -0.3290), (5, -0.1767)]
 )
-def test_the_curve_of_the_lemma_crosses_right_of_minus_two_over_pi(damping, crossing):
+def test_the_lemma_curve_crosses_right_of_minus_two_over_pi(damping, crossing):
     assert stability.lemma_crossing(damping) == pytest.approx(crossing, abs=5e-5)
 
 

@@ -39,7 +39,7 @@ def test_the_equilibrium_does_not_depend_on_the_start():
     assert ends[2] == pytest.approx(ends[0], rel=1e-4)
 
 
-def test_the_primal_algorithm_ends_where_its_price_is_the_marginal_utility():
+def test_the_primal_algorithm_ends_with_price_equal_to_marginal_utility():
     # 1/x = (x/4)^10 at x = 4^(10/11) = 3.52637, not at the capacity of 4.
     course = Dynamics(ONE_LINK, "primal").run(500, steady=1e-8)
     assert course.rates[-1] == pytest.approx([3.52637], rel=1e-5)

@@ -45,7 +45,7 @@ def test_fs_and_fq_increase_as_illinois_does():
     assert TCP_FQ.beta(DELAYS).tolist() == TCP_Q.beta(DELAYS).tolist()
 
 
-def test_a_higher_order_is_more_aggressive_on_the_alpha_beta_plane():
+def test_a_higher_order_is_more_aggressive_on_the_plane():
     alphas = [float(Illinois(n).alpha_at_beta(0.3)) for n in (1, 2, 3, 4)]
     assert alphas == pytest.approx([0.685, 0.924, 1.144, 1.392], abs=7e-4)
     betas = [float(Illinois(n).beta_at_alpha(1.0)) for n in (1, 2, 3)]
@@ -55,7 +55,7 @@ def test_a_higher_order_is_more_aggressive_on_the_alpha_beta_plane():
 @pytest.mark.parametrize(
     ("beta", "first", "second"), [(0.2, 0.68, 0.45), (0.3, 0.239, 0.220)], ids=["0.2", "0.3"]
 )
-def test_the_gap_of_orders_falls_where_the_thesis_says_it_grows(beta, first, second):
+def test_the_gap_of_orders_falls_against_the_thesis_text(beta, first, second):
     one, two, three = (float(Illinois(n).alpha_at_beta(beta)) for n in (1, 2, 3))
     assert (two - one, three - two) == pytest.approx((first, second), abs=0.005)
 
@@ -101,7 +101,7 @@ def test_the_response_follows_reno_below_fifteen_packets():
     assert TCP_Q.response(1e-6, 0.05) > ILLINOIS.response(1e-6, 0.05)
 
 
-def test_what_is_not_a_delay_or_not_on_the_plane_is_refused():
+def test_values_outside_the_delays_and_the_plane_are_refused():
     with pytest.raises(InputError, match=r"delay = 1.5: must be from 0 to 1"):
         ILLINOIS.alpha(1.5)
     with pytest.raises(InputError, match=r"beta = 0.5: must be above 0.125 and below 0.5"):

@@ -9,9 +9,9 @@ from ackclock.models import interarrival
 T = 8000 / 3e6
 
 
-def test_the_example_of_figure_8_6_has_four_terms_without_t():
-    # T, 2T, 3T, 4T give T three times, 2T twice and 3T once. Of the 15 differences of these the pairs of
-    # equal terms hold no T: 3 of T and 1 of 2T.
+def test_figure_8_6_has_four_terms_without_t():
+    # T, 2T, 3T, 4T give T three times, 2T twice and 3T once. Four of the 15 differences of these, the pairs
+    # of equal terms, hold no T: 3 of T and 1 of 2T.
     first = interarrival.differences([1, 2, 3, 4])
     assert first.tolist() == [1, 1, 1, 2, 2, 3]
     second = interarrival.differences(first)
@@ -45,13 +45,13 @@ def test_the_largest_term_shrinks_in_every_iteration():
         assert np.all(np.diff(largest) < 0)
 
 
-def test_exact_multiples_of_t_leave_no_noise_in_spite_of_rounding():
+def test_exact_multiples_of_t_leave_no_noise_despite_rounding():
     gaps = np.arange(1, 8) * T + 0.1 - 0.1
     assert interarrival.residual_noise(gaps, T, 3) == 0.0
 
 
 def test_the_three_definitions_of_rho():
-    # Of the six differences of 1, 1.25, 2 and 5 T those below T are 0.25 and 0.75; 1 T is none.
+    # Two of the six differences of 1, 1.25, 2 and 5 T are below T: 0.25 and 0.75. 1 T is not.
     gaps = np.array([1.0, 1.25, 2.0, 5.0]) * T
     assert interarrival.residual_noise(gaps, T) == 2.0
     assert interarrival.residual_noise(gaps, T, definition="B") == pytest.approx(1.0)
@@ -121,7 +121,7 @@ def test_what_cannot_be_estimated_is_refused():
         interarrival.transmission_time([])
 
 
-def test_a_replayed_trace_falls_less_and_meets_reno_at_a_timeout():
+def test_a_replayed_trace_meets_reno_at_a_timeout():
     # Reno: 20, 21, halved, 11.5, timeout, 2. With beta' = 0.1 the 21 become 18.9, then 19.9; 1 and 2 as Reno.
     reno = [20, 21, 10.5, 11.5, 1, 2]
     assert interarrival.replayed_windows(reno, {2: 0.1}, {4}) == pytest.approx([20, 21, 18.9, 19.9, 1, 2])
@@ -129,12 +129,12 @@ def test_a_replayed_trace_falls_less_and_meets_reno_at_a_timeout():
     assert interarrival.replayed_windows([3, 1.5], {1: 0.5}).tolist() == [3, 2]
 
 
-def test_a_replayed_window_does_not_grow_past_what_the_receiver_lets_the_sender_fill():
+def test_a_replayed_window_stays_within_the_receiver_s_window():
     # Reno: 36, halved, one more each time. With beta' = 0.1 the 36 become 32.4, 33.4, 34.4 and stay at 35.
     reno = [36, 18, 19, 20, 21, 22, 11]
     replayed = interarrival.replayed_windows(reno, {1: 0.1, 6: 0.2}, receive_window=35)
     assert replayed == pytest.approx([36, 32.4, 33.4, 34.4, 35, 35, 28])
-    # Slow start takes Reno itself past it: the same until a cut, then 42.4 stays. What Reno loses it loses.
+    # Slow start takes Reno itself past it: the same until a cut, then 42.4 stays. It has Reno's losses.
     reno = [30, 53, 26.5, 27.5, 20]
     replayed = interarrival.replayed_windows(reno, {2: 0.2}, receive_window=40)
     assert replayed == pytest.approx([30, 53, 42.4, 42.4, 34.9])

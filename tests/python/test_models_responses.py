@@ -21,7 +21,7 @@ def test_the_three_forms_of_reno_agree():
     assert responses.aimd_random(LOSSES, 1.0, 0.5) == pytest.approx(expected, rel=1e-5)
 
 
-def test_an_ack_for_two_packets_divides_the_window_by_the_root_of_two():
+def test_delayed_acks_divide_the_window_by_sqrt_two():
     assert responses.reno(0.01, per_ack=2.0) == pytest.approx(8.66025, rel=1e-5)
     assert responses.aimd_random(0.01, 1.0, 0.5, per_ack=2.0) == pytest.approx(8.66025, rel=1e-5)
 
@@ -37,7 +37,7 @@ def test_scalable_is_drawn_at_its_peak():
     assert responses.scalable(1e-3) == pytest.approx(80.0)
 
 
-def test_the_fluid_model_of_aimd_has_the_constant_of_the_drift_model():
+def test_aimd_has_one_constant_in_fluid_and_drift_models():
     # sqrt(1/(0.5 * 0.0002)) = 100, not the 1.2247/sqrt(p) of the saw-tooth.
     assert responses.binomial(0.0002, 1.0, 0.5, 0.0, 1.0) == pytest.approx(100.0)
 

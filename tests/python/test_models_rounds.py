@@ -22,7 +22,7 @@ def test_the_decongestions_of_the_reference_run_come_when_they_should():
     assert found.windows[first] == pytest.approx(838, abs=3)
 
 
-def test_an_epoch_at_np_of_four_takes_what_the_closed_form_says():
+def test_an_epoch_at_np_of_four_matches_the_closed_form():
     epochs = np.diff(reference().decongestions)
     # R Q_max/(2 A) = 0.1 * 50 * 16/(2 * 2) = 20 s, measured 20.3.
     assert epochs[9] == pytest.approx(20.3, rel=0.02)

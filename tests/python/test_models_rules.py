@@ -53,7 +53,7 @@ def test_binomial_rules_converge_to_equal_rates(name):
     assert rates.min() / rates.max() > 0.999
 
 
-def test_rules_with_k_plus_l_of_one_are_friendly_to_tcp():
+def test_rules_with_k_plus_l_one_are_tcp_friendly():
     friendly = {name for name, rule in RULES.items() if rule.is_tcp_friendly}
     assert friendly == {"aimd", "iiad", "sqrt"}
     assert all(RULES[name].loss_exponent == 0.5 for name in friendly)

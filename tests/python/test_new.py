@@ -154,7 +154,7 @@ def test_what_cannot_be_written_is_refused(capsys):
 
 
 @pytest.mark.parametrize("group", ["new", "kernel"])
-def test_a_group_of_commands_alone_shows_its_help_and_no_empty_sentence(capsys, group):
+def test_a_group_without_a_command_shows_its_help_alone(capsys, group):
     status, out, err = run(capsys, group)
     assert (status, err) == (2, "")
     assert f"ackclock {group}" in out

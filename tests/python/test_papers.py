@@ -325,7 +325,7 @@ def test_the_experiments_of_da1992_come_out_to_the_packet():
     judged = [j for result in done.results for j in result.judgements]
     assert [j.claim.id for j in judged if j.verdict == "miss"] == ["da1992-fig10-ratio"]
     assert [sum(j.verdict == v for j in judged) for v in ("pass", "trivial")] == [132, 16]
-    # What the first two rows of table 2 print of DA: 976, 965, 996 and 1004.
+    # The first two rows of table 2 for DA: 976, 965, 996 and 1004.
     [table2] = [result for result in done.results if result.experiment.id == "da1992-table2"]
     [readings] = [one for one in table2.tables if one.table.name == "readings"]
     assert readings.rows[0][:5] == ["DA as decided", "975", "965", "996", "1004"]

@@ -58,7 +58,7 @@ def sixty_seconds() -> Handmade:
     return replace(run, flows=flows)
 
 
-def test_a_call_has_no_rtt_where_one_of_the_pair_is_lost(call):
+def test_a_call_has_no_rtt_for_a_half_lost_pair(call):
     # Up arrives at 10, 32, 53, 71 and 100 ms; the next down leave at 25, 45 (lost), 65, 85 and 105 ms.
     assert MEASURES["call_rtts_pooled"](call).values == pytest.approx([20, 23, 21, 36])
     assert MEASURES["without_rtt"](call) == pytest.approx(0.2)
@@ -77,14 +77,14 @@ def test_padded_samples_have_the_90th_and_the_10th_percentile(call):
     assert np.percentile(low, 5) == pytest.approx(20.35)
 
 
-def test_a_fall_is_one_to_two_thirds_of_a_local_maximum():
+def test_a_fall_ends_below_two_thirds_of_a_maximum():
     # 90 to 60 is one; then 60 is the start of the next rise, and 80 to 54 is above two thirds of 80.
     assert MEASURES["falls"]([50, 90, 61, 60, 80, 54]) == 1.0
     assert MEASURES["falls"]([90, 30, 60, 20]) == 2.0
 
 
 def test_the_variation_comes_from_mean_and_mean_square():
-    # Of 1 and 3: mean 2, mean square 5, deviation 1.
+    # 1 and 3 have mean 2, mean square 5, deviation 1.
     assert MEASURES["variation"]([2.0], [5.0]) == 0.5
 
 

@@ -51,14 +51,14 @@ def test_the_experiments_without_runs_miss_what_the_thesis_has_wrong():
     assert all(j.measured is not None for j in judged if not j.claim.cited)
 
 
-def test_a_misprinted_row_stands_beside_the_corrected_and_the_recomputed_one():
+def test_a_misprinted_row_stands_beside_its_corrections():
     chosen = papers.select(papers.catalogue(), ["edwan2010-table4.2"])
     (filled,) = [t for t in papers.reproduce(chosen).results[0].tables if t.table.name == "misprints"]
     assert filled.rows[0] == ["x1, alpha = 1", "4.226", "2.257", "2.257"]
 
 
 @pytest.mark.parametrize(("delay", "rtt"), [("5ms", 42), ("16ms", 64), ("30ms", 92), ("300ms", 632)])
-def test_the_flows_of_figure_6_5_have_access_links_of_their_own(delay: str, rtt: int):
+def test_flows_of_figure_6_5_have_their_own_access_links(delay: str, rtt: int):
     (chosen,) = papers.select(papers.catalogue(), ["edwan2010-fig6.5"])
     scenario = dict(chosen.setup("illinois").scenario)
     bottleneck, first, second = scenario["links"]
@@ -87,7 +87,7 @@ def test_the_flows_of_figure_6_5_have_access_links_of_their_own(delay: str, rtt:
         ("fig7.8", {92}),
     ],
 )
-def test_the_flows_of_the_dumb_bells_have_access_links_of_1_gbit(name: str, rtts: set[int]):
+def test_flows_of_the_dumbbells_have_access_links_of_1_gbit(name: str, rtts: set[int]):
     (chosen,) = papers.select(papers.catalogue(), [f"edwan2010-{name}"])
     for setup in chosen.setups:
         links = {link["from"]: link for link in setup.scenario["links"]}
@@ -215,13 +215,13 @@ def test_shares_and_loss_rates_are_those_of_the_two_subflows() -> None:
     times, shares = own["share_of_first_path"](Two())
     assert list(times) == [1.0, 2.0, 3.0]
     assert list(shares) == [0.25, 0.75, 0.5]
-    # Of 1/4 and 3/4 the mean is 1/2, and both are 1/4 off it.
+    # 1/4 and 3/4 have the mean 1/2, and both are 1/4 off it.
     assert own["share_deviation"](Two(), 0.0, 2.5) == 0.25
     assert own["loss_rate_ratio"](Two()) == pytest.approx(3.0)
     assert own["place_between"]([2.0], [5.0, 1.0]) == 0.25
 
 
-def test_a_reset_in_a_decongestion_is_seen_though_that_decongestion_counts() -> None:
+def test_a_reset_within_a_counted_decongestion_is_seen() -> None:
     is_reset = measures_of(Path(__file__).parents[2] / "papers" / "edwan2010")["is_reset"]
 
     def lone(threshold: int) -> ackclock.Run:

@@ -1,4 +1,4 @@
-"""What an experiment file may not say: one sentence for each mistake, never an error of ackclock."""
+"""Mistakes in experiment files: one sentence for each, never an error of ackclock."""
 
 import math
 

@@ -161,7 +161,7 @@ def test_runs_past_their_budget_are_left_out_beside_valid_ones():
     assert parity.tally([mixed, alone]) == "1 of 1 cells are near; 1 cell is invalid."
 
 
-def test_the_summary_has_a_row_a_situation_and_names_what_is_far():
+def test_the_summary_has_a_row_a_situation_with_far_values():
     simulated = [of(queue=9.9), of(queue=10.1)]
     done = [
         comparison(simulated, [of(queue=10.1)]),
@@ -285,7 +285,7 @@ def test_a_completion_time_is_near_within_a_tenth(live, near):
 
 @pytest.mark.parametrize(("windows", "near"), [((22, 44), True), ((23, 44), True), ((22, 45), False)])
 def test_a_window_is_near_within_a_tenth_or_a_segment(windows, near):
-    # Of 40 segments a tenth is 4; of 22 it is 2.2, of 5 a whole segment is more.
+    # A tenth is 4 of 40 segments and 2.2 of 22; with 5 a whole segment is more.
     watched = situation(compare=("windows",), windows_at_s=(1.0, 3.0))
     live = SERIES | {"window_segments": [10.0, float(windows[1]), 20.0, float(windows[0])]}
     assert against(watched, transfer(), transfer(live)).near == near
@@ -300,7 +300,7 @@ def against(situation, simulated, live):
     return parity.Comparison(cell, Simulated(simulated, [found]), [live])
 
 
-def test_losses_of_one_seed_are_compared_with_those_of_the_same():
+def test_losses_are_compared_within_one_seed():
     # Seeds 1 and 2; the live run has seed 1. The mean of both, 0.8, is far from 0.9, that of seed 1 is not.
     quantities = [measured(of(0.9)), measured(of(0.7))]
     for paired in (False, True):

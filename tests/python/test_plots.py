@@ -102,7 +102,7 @@ def test_the_distance_of_colours_is_the_published_one(one, other, published):
     assert vision.difference(one, other) == pytest.approx(published, abs=5e-5)
 
 
-def test_readers_without_a_kind_of_cones_see_greys_as_all_do_and_lose_a_direction_of_colours():
+def test_colour_blindness_keeps_greys_and_loses_a_direction_of_colours():
     for kind in vision.CONES:
         assert vision.lab("#808080", kind) == pytest.approx(vision.lab("#808080"), abs=0.01)
     # The luminance of red is 0.2127, and without long cones 0.2127 * 0.1523 + 0.7152 * 0.1145 = 0.1143. L* is
@@ -115,7 +115,7 @@ def test_readers_without_a_kind_of_cones_see_greys_as_all_do_and_lose_a_directio
 
 
 @pytest.mark.parametrize(("page", "least"), [("colour", 8.0), ("dark", 6.0)])
-def test_colours_with_the_same_dashes_are_apart_for_readers_without_a_kind_of_cones(page, least):
+def test_colour_blind_readers_distinguish_colours_with_the_same_dashes(page, least):
     # 1 is just seen of areas that touch; dark pages lighten all colours, so less is left there.
     names = [controller["name"] for controller in ackclock.controllers()]
     seen = {name: look for (name, _), look in looks([(name, name) for name in names]).items()}
@@ -165,7 +165,7 @@ def test_points_of_several_controllers_have_the_colour_of_none():
         assert to_hex(points.get_facecolor()[0][:3]) == colour
 
 
-def test_a_curve_that_is_no_controllers_is_grey_where_it_is_the_only_one():
+def test_a_lone_curve_without_a_controller_is_grey():
     one = looks([("flow", "cdg"), ("queue", "")])["queue", ""]
     assert (one["colour"], one["dash"]) == ("#444444", [])
     two = looks([("simulated", ""), ("live", "")])
@@ -200,7 +200,7 @@ def test_lines_and_ticks_of_the_stack_say_what_they_are():
     assert {text.get_text() for text in axes.texts} == {"rate of\nthe link", "drops"}
 
 
-def test_a_name_that_begins_with_an_underscore_is_in_the_legend():
+def test_a_name_beginning_with_an_underscore_is_in_the_legend():
     curves = [Series(name, "cdg", np.arange(2.0), np.arange(2.0)) for name in ("_x", "y", "")]
     figure = plots.draw([Panel("", curves)], Axis("x"), Axis("y"))
     assert [text.get_text().strip() for text in figure.legends[0].get_texts()] == ["_x", "y"]

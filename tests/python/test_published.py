@@ -20,7 +20,7 @@ def written(path, done, options=()):
     return json.loads(path.read_text())
 
 
-def test_a_file_has_its_head_and_the_value_of_every_claim(tmp_path):
+def test_a_file_has_a_head_and_every_claim_s_value(tmp_path):
     experiment = read(tmp_path, EXPERIMENT)
     done = papers.reproduce([experiment.reduced()])
     document = written(tmp_path / "new" / "demo.json", done, ["--quick"])
@@ -56,7 +56,7 @@ def test_another_file_is_not_overwritten(tmp_path, text, sentence):
     assert file.read_text() == text
 
 
-def test_a_claim_of_infinity_and_one_over_a_set_are_judged_as_they_were(tmp_path):
+def test_claims_of_infinity_and_over_sets_are_judged_as_before(tmp_path):
     chosen = papers.select(papers.catalogue(), ["da1992-table1", "da1992-fig9"])
     done = papers.reproduce([experiment.reduced() for experiment in chosen])
     document = written(tmp_path / "da1992.json", done)
@@ -78,7 +78,7 @@ def test_the_command_line_writes_the_file(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_every_claim_of_a_paper_has_its_published_value_and_every_miss_its_cause(paper):
+def test_claims_have_published_values_and_misses_have_causes(paper):
     _, document = pages.load(f"papers/{paper}.json")
     experiments = papers.select(papers.catalogue(), [paper])
     claims = {claim.id: claim for experiment in experiments for claim in experiment.claims}

@@ -52,7 +52,7 @@ def action(text: str) -> Any:
 
 
 def verdict(tmp_path: Path, text: str, **options: Any) -> Verdict:
-    """What comes of ``text`` after a handshake of 100 ms."""
+    """The verdict on ``text`` after a handshake of 100 ms."""
     file = tmp_path / "script.pkt"
     file.write_text(OPENING + text, encoding="utf-8")
     return replay(file, lambda: Simulated(**options))

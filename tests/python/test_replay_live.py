@@ -29,7 +29,7 @@ def test_a_packet_survives_the_wire() -> None:
     packet = Packet("SP.", 7, 3, 40, 512, options, 2)
     data = write(packet, ("192.0.2.1", "192.0.2.2"), (1, 2), base=1000)
     assert read(data) == (
-        # What the other side counts is on the wire from its base on.
+        # Numbers of the other side begin at its base on the wire.
         Packet("SP.", 0, 3, 1040, 512, Options(1000, 7, True, (100, 200), ((1005, 1009),)), 2),
         (1, 2),
         7,

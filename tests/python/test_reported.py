@@ -1,4 +1,4 @@
-"""What papers report, in their figures: each number where it belongs, by hand from the claims."""
+"""Reported values in figures: each number at its place, worked out by hand from the claims."""
 
 import re
 
@@ -15,7 +15,7 @@ from ackclock.plots.draw import _colours
 
 
 def shown(identity, number=0, panel=0):
-    """What the paper reports in a panel of a figure, before anything has run."""
+    """The reported values in a panel of a figure, before anything has run."""
     [experiment] = papers.select(papers.catalogue(), [identity])
     drawn = figures(experiment)[number].panels(Samples())[panel].series
     return [one for one in drawn if one.look in ("reported", "across", "band")]
@@ -25,7 +25,7 @@ def values(series):
     return [np.asarray(one).tolist() for one in (series.x, series.y, series.low, series.high)]
 
 
-def test_a_share_of_the_link_stands_at_its_loss_probability_in_mbit_per_second():
+def test_a_share_of_the_link_stands_at_its_loss_probability():
     newreno, cdg = shown("cdg2011-fig4")
     assert [one.cc for one in (newreno, cdg)] == ["newreno", "cdg"]
     np.testing.assert_allclose(np.ravel(values(newreno))[:2], [1.0, 3.5])
@@ -34,7 +34,7 @@ def test_a_share_of_the_link_stands_at_its_loss_probability_in_mbit_per_second()
     assert [newreno.label, cdg.label] == [reported.REPORTED, ""]
 
 
-def test_a_percentile_stands_on_its_share_with_the_band_to_the_sides():
+def test_a_percentile_stands_on_its_share_with_a_horizontal_band():
     cdg, newreno, _ = shown("cdg2013-fig4", panel=1)
     assert (cdg.look, cdg.x.tolist(), cdg.y.tolist()) == ("across", [60.0], [90.0])
     assert newreno.x.tolist() == [600.0]

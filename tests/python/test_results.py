@@ -48,7 +48,7 @@ def test_the_numbers_of_a_run_hang_together(run: ackclock.Run) -> None:
     assert abs(link["arrived_packets"] - arrived) <= 85
     assert 0.5 < link["utilization"] <= 1.0
     throughput = sum(run.flows["throughput_bps"].to_pylist())
-    # What is on the wire at either end of the interval is all that may differ: 20 ms of 8 s.
+    # Only packets on the wire at either end of the interval may differ: 20 ms of 8 s.
     assert throughput == pytest.approx(link["throughput_bps"], rel=0.003)
     # The first sample of a flow has no round-trip time yet, and the threshold is infinite.
     first = run.flow_series.slice(0, 1).to_pylist()[0]
@@ -100,7 +100,7 @@ def test_what_is_saved_is_loaded_again(run: ackclock.Run, tmp_path: Path) -> Non
     assert set(described) == {"version", "schema_version", "seed", "scenario", "engine", "host"}
 
 
-def test_metrics_and_parity_take_the_slowest_link_of_a_parking_lot() -> None:
+def test_metrics_and_parity_take_a_parking_lot_s_slowest_link() -> None:
     links = [
         ackclock.Link(from_="a", to="b", rate="10mbit", delay="5ms", queue="50p", name="west"),
         ackclock.Link(from_="b", to="c", rate="8mbit", delay="5ms", queue="30p", name="east"),
@@ -119,7 +119,7 @@ def test_metrics_and_parity_take_the_slowest_link_of_a_parking_lot() -> None:
 
 def test_the_summary_has_every_column_of_flows_and_links(run: ackclock.Run) -> None:
     def columns(of: dict[str, Any]) -> set[str]:
-        """What it gathers in objects (``queue_delay_ms``: ``p95`` and so on) by the names of the columns."""
+        """Nested objects (``queue_delay_ms``: ``p95`` and so on) by the names of the columns."""
         found = set()
         for name, value in of.items():
             base, ms, _ = name.partition("_ms")

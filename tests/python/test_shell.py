@@ -101,7 +101,7 @@ def test_what_is_lost_at_random_never_reaches_the_queue(tmp_path):
     assert count["d"] == 0
 
 
-def test_a_log_that_cannot_be_written_is_told_in_one_sentence(capfd, tmp_path):
+def test_a_log_that_cannot_be_written_is_one_sentence(capfd, tmp_path):
     assert "missing" in refused(capfd, "shell", "--log", tmp_path / "missing" / "log", "--", "true")
     # The command runs on, and its status is kept unless it is 0.
     for command, status in (("true", 2), ("exit 7", 7)):
@@ -137,7 +137,7 @@ def test_a_server_at_the_far_end_is_waited_for(capfd):
     pytest.skip("on this machine a server does not start within two seconds")
 
 
-def test_a_command_that_fails_as_nobody_answers_is_told_how_to_have_a_server(capfd):
+def test_a_failed_connection_prints_how_to_start_a_server(capfd):
     hint = "nobody answered at the far end"
     client = f"{sys.executable} -c \"import socket; socket.create_connection(('10.0.0.2', 80))\""
     assert main(["shell", "--", "sh", "-c", f"{client} 2>/dev/null"]) == 1
@@ -182,7 +182,7 @@ def test_both_ends_have_names_that_nobody_else_sees(tmp_path):
     assert Path("/etc/hosts").read_text() == hosts
 
 
-def test_a_user_who_is_not_root_has_a_shell_as_well():
+def test_users_without_root_have_a_shell_as_well():
     for tool in ("setpriv", "unshare", "mount", "mknod"):
         if os.geteuid() != 0 or shutil.which(tool) is None:
             pytest.skip(f"becoming nobody needs root and {tool}")
@@ -221,7 +221,7 @@ class Terminal:
         os.write(self.descriptor, text.encode())
 
     def read_until(self, text):
-        """What it shows until `text` is among it."""
+        """The output up to the first `text`."""
         shown, end = "", time.monotonic() + PATIENCE
         while text not in shown:
             assert select.select([self.descriptor], [], [], max(0, end - time.monotonic()))[0], shown
@@ -268,7 +268,7 @@ def test_an_interactive_shell_has_the_terminal_and_gives_it_back():
 
 
 @pytest.mark.skipif(shutil.which("ip") is None, reason="needs `ip` to remove the device")
-def test_a_device_that_the_command_removes_spoils_the_run_and_takes_no_cpu():
+def test_a_removed_device_spoils_the_run_and_takes_no_cpu():
     scenario = resolved()
     command = ["sh", "-c", "ip link del path && sleep 2"]
     status, ran, _ = _engine.shell(scenario, 1, command, [], None)

@@ -41,7 +41,7 @@ def test_a_classic_start_ends_where_path_and_queue_are_full():
     start = measure("classic", path, result)
     assert path.bdp == 100.0
     assert 2.0 <= start.exit_bdp <= 4.0
-    # What is lost is what was sent beyond 200 packets.
+    # The packets beyond 200 are lost.
     assert start.lost_bdp == pytest.approx(start.exit_bdp - 2.0, abs=0.35)
     # 10 kB are 7 segments: handshake and one round trip. 100 kB are 70, by 10 20 40: in the third.
     assert start.times_s[0] == pytest.approx(0.2, abs=0.06)
@@ -72,7 +72,7 @@ def test_what_others_take_is_not_there_for_the_flow():
     assert 1.3 <= start.times_s[2] <= 1.8
 
 
-def test_a_cellular_rate_moves_around_its_median_and_is_the_same_for_every_method():
+def test_cellular_rates_vary_around_a_median_alike_for_every_method():
     path, document = documents(network="cellular")
     steps = document["path"]["rate"]
     rates = [float(rate.removesuffix("bit")) for _, rate in steps]
@@ -87,7 +87,7 @@ def test_a_cellular_rate_moves_around_its_median_and_is_the_same_for_every_metho
     assert started(path).exit_bdp is not None
 
 
-def test_a_path_over_wifi_has_a_wired_link_and_a_channel_that_others_use():
+def test_a_wifi_path_has_a_wired_link_and_a_channel():
     path, document = documents(network="wifi")
     assert document["links"][0]["queue"] == "100p"
     assert [flow["to"] for flow in document["flows"]] == ["laptop", "ap", "ap"]
@@ -118,7 +118,7 @@ def of(method, exit_bdp, lost_bdp, times):
     return Start(method, 1e7, 0.1, 1.0, 83.3, ended, exit_bdp, lost_bdp, times)
 
 
-def test_a_summary_compares_times_with_those_of_the_first_method_where_both_have_them():
+def test_a_summary_compares_times_with_those_of_the_first_method():
     none = (None,) * 4
     starts = [
         of("classic", 2.0, 1.0, (0.2, 1.0, *none)),

@@ -28,7 +28,7 @@ def judgements(done):
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_the_published_values_of_a_suite_are_those_that_come_out(suite):
+def test_the_published_values_of_a_suite_come_out_again(suite):
     done = papers.reproduce([experiment.reduced() for experiment in of(suite)])
     file = MEASUREMENTS / f"{suite}.json"
     if UPDATE:

@@ -27,7 +27,7 @@ PATH = ackclock.Path("10mbit", rtt="20ms", queue="1bdp")
 SHORT = {"duration": "1s"}
 
 
-def test_an_axis_is_a_list_a_range_or_keys_that_change_together():
+def test_an_axis_is_a_list_a_range_or_joined_keys():
     assert parse("queue=0.1bdp,1bdp").values == (("0.1bdp",), ("1bdp",))
     assert parse("queue=0.1bdp,1bdp").keys == ("path.queue",)
     assert parse("flows.0.count=1..10*4").values == (("1",), ("4",), ("7",), ("10",))
@@ -215,9 +215,7 @@ def test_a_run_that_is_there_is_not_repeated(tmp_path):
     assert outcome.done == len(plan)
 
 
-def test_the_files_of_a_scenario_are_read_once_for_all_its_seeds_and_change_what_its_runs_are_known_by(
-    tmp_path, monkeypatch
-):
+def test_scenario_files_are_read_once_and_identify_runs(tmp_path, monkeypatch):
     trace = tmp_path / "link.trace"
     trace.write_text("1\n")
     resolved = json.dumps({"path": {"trace": str(trace)}})
@@ -334,7 +332,7 @@ def test_bad_input_is_refused_before_anything_runs(arguments, words, capsys, tmp
         ("", "must be dask://HOST:PORT"),
     ],
 )
-def test_a_scheduler_that_cannot_be_reached_is_refused_and_leaves_no_folder(address, words, tmp_path):
+def test_an_unreachable_scheduler_is_refused_and_leaves_no_folder(address, words, tmp_path):
     out = tmp_path / "new"
     command = [sys.executable, "-m", "ackclock.cli", "sweep", "cdg", "--executor", f"dask://{address}"]
     done = subprocess.run([*command, "--out", out], capture_output=True, text=True, check=False)

@@ -24,19 +24,19 @@ print([run.seed for run in ackclock.live(path, ["cdg"], repeat=repeated)])
 WRONG = "ackclock.simulate(path, repeet=5)\n"
 
 READERS = ("--allow-untyped-defs", "--allow-untyped-calls", "--allow-redefinition")
-"""What examples may do: functions without annotations, and a name for one thing after another."""
+"""Freedoms of examples: functions without annotations, and a name for one thing after another."""
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def mypy(*arguments):
-    """What mypy prints."""
+    """The output of mypy."""
     command = [sys.executable, "-m", "mypy", "--strict", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT).stdout
 
 
 def checked(folder, program):
-    """What mypy prints of a program."""
+    """The output of mypy on a program."""
     file = folder / "program.py"
     file.write_text(program)
     return mypy(file)

@@ -1,4 +1,4 @@
-"""What compiles for web pages: crates that do no input or output of their own."""
+"""Crates without input or output of their own compile for web pages."""
 
 from __future__ import annotations
 

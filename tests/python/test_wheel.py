@@ -38,7 +38,7 @@ def wheel(tmp_path_factory):
     return file
 
 
-def test_the_wheel_is_for_any_linux_and_has_what_the_command_reads(wheel):
+def test_the_wheel_fits_any_linux_and_has_all_data_files(wheel):
     assert re.fullmatch(r"ackclock-[\d.]+-cp311-abi3-.*manylinux_2_17_\w+\.whl", wheel.name), wheel.name
     names = zipfile.ZipFile(wheel).namelist()
     for file in (

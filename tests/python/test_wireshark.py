@@ -25,7 +25,7 @@ TRUE_OF_ANY = (
     "TCP keep-alive",
     "TCP window specified by the receiver is now completely full",
 )
-"""What the expert may say of any sender that loses packets. That it saw no segment is not among it."""
+"""Remarks of the expert on any sender that loses packets, without those on segments that it never saw."""
 
 SENDER = """
 import socket
@@ -45,7 +45,7 @@ with socket.create_server(("10.0.0.2", 5001)) as server:
 
 
 def tshark(file, *arguments):
-    """What tshark prints of a capture, line by line."""
+    """The output of tshark on a capture, line by line."""
     done = subprocess.run(["tshark", "-r", str(file), *arguments], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 
@@ -91,7 +91,7 @@ def test_a_place_is_chosen(capsys, scenario, tmp_path):
         assert run(capsys, "run", scenario, *LOSSY, "--pcap", file, "--pcap-at", place)[0] == 0
         counts[place] = len(tshark(file))
     assert "lost: impairment" in "\n".join(tshark(tmp_path / "bottleneck.pcapng", "-V"))
-    # What is lost never reaches the receiver; the links of `scenario` are the bottleneck and its reverse.
+    # Lost packets never reach the receiver; the links of `scenario` are the bottleneck and its reverse.
     assert counts["receiver"] < counts["sender"]
     assert counts["all"] == counts["sender"] + counts["receiver"] + counts["bottleneck"]
     assert "--pcap-at: is for packet captures" in refused(capsys, "run", scenario, "--pcap-at", "all")

@@ -21,7 +21,7 @@ def test_marks_are_found_where_each_discipline_counts_them() -> None:
     assert disciplines.counters([cake]) == (7, 2, 5)
 
 
-def test_the_kernel_tells_the_marks_of_dualpi2_in_the_seventh_word() -> None:
+def test_the_marks_of_dualpi2_are_in_the_seventh_word() -> None:
     # TCA_KIND (1) is 8 bytes with its zero and the head of 4, so 12; TCA_XSTATS (4) has twelve words.
     kind = struct.pack("=HH8s", 12, 1, b"dualpi2")
     counted = struct.pack("=HH12I", 52, 4, *range(100, 112))
@@ -33,7 +33,7 @@ def test_the_kernel_tells_the_marks_of_dualpi2_in_the_seventh_word() -> None:
     assert peers.MARKED.unpack_from(found[4]) == (106,)
 
 
-def test_a_simulated_queue_takes_as_many_of_a_burst_as_one_behind_a_token_bucket() -> None:
+def test_simulated_queues_drop_bursts_as_behind_a_token_bucket() -> None:
     # Linux 6.18, tbf with a burst of 1500 and pfifo with a limit of 8: 11 of 20 packets dropped.
     flow = {"cc": "newreno", "transport": {"initial_window": 20, "segmentation_offload": False}}
     path = {"rate": "10mbit", "rtt": "20ms", "queue": "8p"}

@@ -1,7 +1,7 @@
 """How far apart two colours are for readers with and without all three kinds of cones.
 
-What is left of a colour follows Machado, Oliveira and Fernandes, "A Physiologically-based Model for
-Simulation of Color Vision Deficiency" (2009), at full severity, in linear RGB. How far two are apart is
+Colours as seen follow Machado, Oliveira and Fernandes, "A Physiologically-based Model for
+Simulation of Color Vision Deficiency" (2009), at full severity, in linear RGB. Their distance is
 CIEDE2000 (Sharma, Wu and Dalal, "The CIEDE2000 Color-Difference Formula", 2005): 1 is just seen of areas that
 touch, black is 100 from white.
 """
@@ -27,7 +27,7 @@ CONES: dict[str, tuple[Triple, Triple, Triple]] = {
         (1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900),
     ),
 }  # fmt: skip
-"""What each kind of reader sees of linear red, green and blue."""
+"""Linear red, green and blue as each kind of reader sees them."""
 
 XYZ = (
     (0.4124564, 0.3575761, 0.1804375),
