@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ackclock import parity
-from ackclock.parity.comparison import QUANTITIES
+from ackclock.parity.comparison import OF_THE_LINK, QUANTITIES
 from ackclock.report import number
 from ackclock.scenario import display_name
 from pages.measurements import Measurement, load
@@ -103,12 +103,21 @@ def far(*files: str) -> Table:
 def every_cell(*files: str) -> Table:
     """A row for each cell, simulated beside live."""
     measured, cells = _cells(files)
-    headings = ["situation", "flows", *(quantity.heading for quantity in QUANTITIES.values()), "verdict"]
+    headings = ["situation", "flows", "verdict", *(quantity.heading for quantity in QUANTITIES.values())]
     rows = [
-        [_path(cell), _flows(cell), *(_both(cell, key) for key in QUANTITIES), _verdict(cell)]
+        [_path(cell), _flows(cell), _verdict(cell), *(_both(cell, key) for key in QUANTITIES), _checks(cell)]
         for cell in cells
     ]
-    return Table(headings, rows, measured)
+    return Table([*headings, "windows, completion, share"], rows, measured)
+
+
+def _checks(cell: Cell) -> str:
+    """The quantities that a cell compares besides those of the link."""
+    return "; ".join(
+        f"{check['what']}: {number(check['simulated'])} / {number(check['live'])}"
+        for check in cell["checks"]
+        if check["what"] not in OF_THE_LINK
+    )
 
 
 def _both(cell: Cell, key: str) -> str:
