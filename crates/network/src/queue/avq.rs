@@ -13,8 +13,8 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Fraction, Rate, Time};
 
-use super::fifo::Fifo;
-use super::{Admission, Context, Discipline, Served, Settings};
+use super::metered::{Meter, Metered};
+use super::{Discipline, Settings};
 use crate::{Limit, Packet, Service};
 
 /// What a scenario says about AVQ, named as in the paper.
@@ -65,7 +65,7 @@ impl Settings for AvqSettings {
 
     fn build<P: Packet>(&self, limit: Limit, service: &Service) -> Box<dyn Discipline<P>> {
         let rate = self.bandwidth.or_else(|| service.nominal());
-        Box::new(AvqQueue { avq: rate.map(|rate| Avq::new(*self, limit, rate)), ecn: self.ecn, waiting: Fifo::new() })
+        Box::new(Metered::new(rate.map(|rate| Avq::new(*self, limit, rate)), self.ecn))
     }
 }
 
@@ -120,36 +120,17 @@ impl Avq {
     }
 }
 
-/// One queue, first in, first out, beside a virtual one; without it where the link has no rate.
-#[derive(Debug)]
-struct AvqQueue<P> {
-    avq: Option<Avq>,
-    ecn: bool,
-    waiting: Fifo<P>,
-}
-
-impl<P: Packet> Discipline<P> for AvqQueue<P> {
-    fn admit(&mut self, packet: &P, cx: &mut Context<'_, P>) -> Admission {
-        if !self.avq.as_mut().is_some_and(|avq| avq.overflows(cx.now, packet.size())) {
-            return Admission::Take;
-        }
-        Admission::strike(self.ecn && packet.ecn().is_capable())
-    }
-
-    fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
-        self.waiting.push(cx.now, packet);
-    }
-
-    fn pop(&mut self, _cx: &mut Context<'_, P>) -> Option<Served<P>> {
-        let (packet, arrived) = self.waiting.pop()?;
-        Some(Served { packet, arrived, marked: false })
+/// Without a rate of the link there is no virtual queue, and nothing exceeds it.
+impl Meter for Option<Avq> {
+    fn exceeds(&mut self, now: Time, size: Bytes) -> bool {
+        self.as_mut().is_some_and(|avq| avq.overflows(now, size))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Driven, Parcel, at};
+    use crate::testing::at;
 
     /// 8 Mbit/s are 1000 bytes a millisecond; room for two and a half packets of 1000 bytes.
     fn avq(alpha: f64) -> Avq {
@@ -179,19 +160,5 @@ mod tests {
         // 0.5 ms later 73.5 more, 150 less.
         avq.overflows(at(10_500), Bytes::new(1000));
         assert!((avq.virtual_capacity - 999_773.5).abs() < 1e-6, "{}", avq.virtual_capacity);
-    }
-
-    #[test]
-    fn capable_packets_are_marked_and_others_dropped() {
-        for (ecn, packet, expected) in [
-            (true, Parcel::full(0).capable(), Admission::Mark),
-            (true, Parcel::full(0), Admission::Drop),
-            (false, Parcel::full(0).capable(), Admission::Drop),
-        ] {
-            let mut tight = avq(0.15);
-            tight.limit = 1.0;
-            let mut queue = Driven::new(AvqQueue { avq: Some(tight), ecn, waiting: Fifo::new() });
-            assert_eq!(queue.admit(at(0), packet), expected);
-        }
     }
 }

@@ -12,6 +12,7 @@ mod fifo;
 mod fq;
 mod fq_codel;
 mod fq_pie;
+mod metered;
 mod pie;
 mod police;
 mod ranking;

@@ -7,8 +7,8 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Rate, Time};
 
-use super::fifo::Fifo;
-use super::{Admission, Context, Discipline, Served, Settings};
+use super::metered::{Meter, Metered};
+use super::{Discipline, Settings};
 use crate::{Limit, Packet, Service};
 
 /// What a scenario says about a policer, named as in `tc`.
@@ -36,13 +36,13 @@ impl Settings for PoliceSettings {
 
     fn build<P: Packet>(&self, _limit: Limit, _service: &Service) -> Box<dyn Discipline<P>> {
         let bucket = TokenBucket::new(self.rate.unwrap_or_default(), self.burst.unwrap_or_default());
-        Box::new(Police { bucket, ecn: self.ecn, waiting: Fifo::new() })
+        Box::new(Metered::new(bucket, self.ecn))
     }
 }
 
 /// Tokens in bits times 10^9, so that a rate in bits per second adds `rate` of them in a nanosecond: exact.
 #[derive(Clone, Debug)]
-pub(crate) struct TokenBucket {
+struct TokenBucket {
     rate: u64,
     depth: u128,
     tokens: u128,
@@ -51,7 +51,7 @@ pub(crate) struct TokenBucket {
 
 impl TokenBucket {
     /// A full bucket.
-    pub(crate) fn new(rate: Rate, burst: Bytes) -> Self {
+    fn new(rate: Rate, burst: Bytes) -> Self {
         let depth = u128::from(burst.get()) * 8_000_000_000;
         Self { rate: rate.bits_per_second(), depth, tokens: depth, filled: Time::ZERO }
     }
@@ -74,29 +74,9 @@ impl TokenBucket {
     }
 }
 
-/// A queue behind a policer.
-#[derive(Debug)]
-struct Police<P> {
-    bucket: TokenBucket,
-    ecn: bool,
-    waiting: Fifo<P>,
-}
-
-impl<P: Packet> Discipline<P> for Police<P> {
-    fn admit(&mut self, packet: &P, cx: &mut Context<'_, P>) -> Admission {
-        if self.bucket.take(cx.now, packet.size()) {
-            return Admission::Take;
-        }
-        Admission::strike(self.ecn && packet.ecn().is_capable())
-    }
-
-    fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
-        self.waiting.push(cx.now, packet);
-    }
-
-    fn pop(&mut self, _cx: &mut Context<'_, P>) -> Option<Served<P>> {
-        let (packet, arrived) = self.waiting.pop()?;
-        Some(Served { packet, arrived, marked: false })
+impl Meter for TokenBucket {
+    fn exceeds(&mut self, now: Time, size: Bytes) -> bool {
+        !self.take(now, size)
     }
 }
 
@@ -105,7 +85,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::{Driven, Parcel, at};
+    use crate::testing::at;
 
     #[test]
     fn what_exceeds_the_bucket_takes_no_tokens() {
@@ -123,19 +103,6 @@ mod tests {
     fn a_packet_above_the_burst_never_conforms() {
         let mut bucket = TokenBucket::new(Rate::from_mbit(8), Bytes::new(1000));
         assert!(!bucket.take(at(1_000_000), Bytes::new(1001)));
-    }
-
-    #[test]
-    fn capable_packets_may_be_marked_in_place_of_dropped() {
-        for (ecn, packet, expected) in [
-            (true, Parcel::full(0).capable(), Admission::Mark),
-            (true, Parcel::full(0), Admission::Drop),
-            (false, Parcel::full(0).capable(), Admission::Drop),
-        ] {
-            let bucket = TokenBucket::new(Rate::from_mbit(8), Bytes::new(1000));
-            let mut queue = Driven::new(Police { bucket, ecn, waiting: Fifo::new() });
-            assert_eq!(queue.admit(at(0), packet), expected);
-        }
     }
 
     proptest! {
