@@ -10,7 +10,7 @@ use units::{Bytes, Rate, Span, Time};
 
 use offers::{Arrival, Parcel, Verdict, run};
 use references::{busy_periods, capacity, finishes_bit_by_bit, finishes_by_opportunity};
-use strategies::{arrivals, discipline, early, managed, rate, settings, settings_of, several, steps, trace, wakes};
+use strategies::{any_discipline, arrivals, patient, rate, settings, settings_of, steps, trace, wakes};
 
 fn parcel(number: usize, flow: u32, size: u64) -> Parcel {
     Parcel { number, flow, size: Bytes::new(size), ecn: false, marked: false }
@@ -179,7 +179,7 @@ proptest! {
 
     #[test]
     fn what_is_dropped_is_neither_served_nor_waiting(
-        settings in settings_of(prop_oneof![managed(), early(), several()]),
+        settings in settings_of(any_discipline()),
         arrivals in arrivals(),
         seed: u64,
     ) {
@@ -207,7 +207,7 @@ proptest! {
 
     #[test]
     fn drops_do_not_depend_on_when_the_link_is_looked_at(
-        settings in settings_of(prop_oneof![managed(), early(), several()]),
+        settings in settings_of(any_discipline()),
         arrivals in arrivals(),
         wakes in wakes(),
         seed: u64,
@@ -219,7 +219,7 @@ proptest! {
     #[test]
     fn two_flows_that_always_wait_get_the_same_to_within_a_packet_or_a_quantum(
         sizes in prop::collection::vec((1u64..4000, 1u64..4000), 2..100),
-        discipline in discipline(),
+        discipline in patient(),
     ) {
         // A packet of a third flow holds the link while the two queues fill.
         let mut arrivals = vec![Arrival { at: Time::ZERO, parcel: parcel(0, 2, 1) }];

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use network::{
     AvqSettings, CakeSettings, CodelSettings, DisciplineSettings, DrrSettings, DualPi2Settings, FqCodelSettings,
-    FqPieSettings, FqSettings, Limit, LinkSettings, LossModel, PieSettings, PoliceSettings, QueueSettings, RedSettings,
-    Service, TokenBucket, Trace,
+    FqPieSettings, Limit, LinkSettings, LossModel, PieSettings, PoliceSettings, QueueSettings, RedSettings, Service,
+    TokenBucket, Trace,
 };
 use proptest::prelude::*;
 use units::{Bytes, Fraction, Rate, Span, Time};
@@ -82,38 +82,80 @@ pub(crate) fn loss() -> impl Strategy<Value = LossModel> {
     ]
 }
 
-pub(crate) fn discipline() -> impl Strategy<Value = DisciplineSettings> {
-    prop_oneof![
-        Just(DisciplineSettings::Fifo),
-        Just(DisciplineSettings::FairQueueing(FqSettings {})),
-        (1u64..3000)
-            .prop_map(|quantum| DisciplineSettings::DeficitRoundRobin(DrrSettings { quantum: Bytes::new(quantum) })),
-    ]
+/// Any discipline of the list.
+pub(crate) fn any_discipline() -> impl Strategy<Value = DisciplineSettings> {
+    prop::strategy::Union::new(DisciplineSettings::NAMES.iter().map(|name| discipline(name)))
 }
 
-/// Disciplines that drop or mark when the turn of a packet comes, so eager that a hundred packets show it.
-pub(crate) fn managed() -> impl Strategy<Value = DisciplineSettings> {
-    (span(0..5000), span(1..20_000), any::<bool>(), prop::option::of(span(0..5000)), 1u32..4, 1u64..3000).prop_map(
-        |(target, interval, ecn, ce_threshold, flows, quantum)| match flows {
-            1 => DisciplineSettings::Codel(CodelSettings { target, interval, ecn, ce_threshold }),
-            _ => DisciplineSettings::FqCodel(FqCodelSettings {
+/// Disciplines that drop only where a queue is full.
+pub(crate) fn patient() -> impl Strategy<Value = DisciplineSettings> {
+    prop::strategy::Union::new(["fifo", "fq", "drr"].map(discipline))
+}
+
+/// The discipline `name`, so eager that a hundred packets show it; with its defaults if no strategy is given here.
+fn discipline(name: &str) -> BoxedStrategy<DisciplineSettings> {
+    match name {
+        "drr" => drr().boxed(),
+        "codel" => codel().boxed(),
+        "fq_codel" => fq_codel().boxed(),
+        "red" => red().boxed(),
+        "avq" => avq().boxed(),
+        "pie" => pie().prop_map(DisciplineSettings::Pie).boxed(),
+        "fq_pie" => fq_pie().boxed(),
+        "dualpi2" => dualpi2().boxed(),
+        "cake" => cake().boxed(),
+        "police" => police().boxed(),
+        _ => Just(by_default(name)).boxed(),
+    }
+}
+
+fn by_default(name: &str) -> DisciplineSettings {
+    let settings: DisciplineSettings = serde_json::from_value(serde_json::json!({ "discipline": name })).unwrap();
+    if let Err((key, message)) = settings.check() {
+        panic!("`{name}` needs a strategy of its own: {key}: {message}");
+    }
+    settings
+}
+
+fn size() -> impl Strategy<Value = Bytes> {
+    (1u64..10_000).prop_map(Bytes::new)
+}
+
+fn quantum() -> impl Strategy<Value = Bytes> {
+    (1u64..3000).prop_map(Bytes::new)
+}
+
+fn drr() -> impl Strategy<Value = DisciplineSettings> {
+    quantum().prop_map(|quantum| DisciplineSettings::DeficitRoundRobin(DrrSettings { quantum }))
+}
+
+fn codel() -> impl Strategy<Value = DisciplineSettings> {
+    (span(0..5000), span(1..20_000), any::<bool>(), prop::option::of(span(0..5000))).prop_map(
+        |(target, interval, ecn, ce_threshold)| {
+            DisciplineSettings::Codel(CodelSettings { target, interval, ecn, ce_threshold })
+        },
+    )
+}
+
+fn fq_codel() -> impl Strategy<Value = DisciplineSettings> {
+    (span(0..5000), span(1..20_000), any::<bool>(), prop::option::of(span(0..5000)), 1u32..4, quantum()).prop_map(
+        |(target, interval, ecn, ce_threshold, flows, quantum)| {
+            DisciplineSettings::FqCodel(FqCodelSettings {
                 target,
                 interval,
                 ecn,
                 ce_threshold,
                 flows,
-                quantum: Bytes::new(quantum),
+                quantum,
                 drop_batch: flows,
-                memory_limit: Bytes::new(10 * quantum),
-            }),
+                memory_limit: quantum * 10,
+            })
         },
     )
 }
 
-/// Disciplines that drop or mark what arrives, with thresholds that a hundred packets pass.
-pub(crate) fn early() -> impl Strategy<Value = DisciplineSettings> {
-    let size = || (1u64..10_000).prop_map(Bytes::new);
-    let red = (size(), size(), 0.0..=1.0, any::<[bool; 5]>(), 1u32..50).prop_map(
+fn red() -> impl Strategy<Value = DisciplineSettings> {
+    (size(), size(), 0.0..=1.0, any::<[bool; 5]>(), 1u32..50).prop_map(
         |(min, above, probability, [ecn, harddrop, nodrop, adaptive, gentle], burst)| {
             DisciplineSettings::Red(RedSettings {
                 min: Some(min),
@@ -128,25 +170,32 @@ pub(crate) fn early() -> impl Strategy<Value = DisciplineSettings> {
                 ..RedSettings::default()
             })
         },
-    );
-    let avq = (size(), 0.01..=1.0, 0.01..100.0, any::<bool>()).prop_map(|(room, gamma, alpha, ecn)| {
-        let gamma = Fraction::new(gamma).unwrap();
-        DisciplineSettings::Avq(AvqSettings { gamma, alpha, ecn, virtual_limit: Some(room), bandwidth: None })
-    });
-    let police = (rate(), size(), any::<bool>()).prop_map(|(rate, burst, ecn)| {
-        DisciplineSettings::Police(PoliceSettings { rate: Some(rate), burst: Some(burst), ecn })
-    });
-    prop_oneof![red, avq, pie(), police]
+    )
 }
 
-/// PIE for one queue and for few.
-pub(crate) fn pie() -> impl Strategy<Value = DisciplineSettings> {
-    let keys = (span(1..5000), span(1..5000), 0u32..=32, 0u32..=32, any::<[bool; 2]>());
-    (keys, 0u32..4, 1u64..3000).prop_map(|((target, tupdate, alpha, beta, [ecn, bytemode]), flows, quantum)| {
-        let pie = PieSettings { target, tupdate, alpha, beta, ecn, bytemode };
-        if flows == 0 {
-            return DisciplineSettings::Pie(pie);
-        }
+fn avq() -> impl Strategy<Value = DisciplineSettings> {
+    (size(), 0.01..=1.0, 0.01..100.0, any::<bool>()).prop_map(|(room, gamma, alpha, ecn)| {
+        let gamma = Fraction::new(gamma).unwrap();
+        DisciplineSettings::Avq(AvqSettings { gamma, alpha, ecn, virtual_limit: Some(room), bandwidth: None })
+    })
+}
+
+fn police() -> impl Strategy<Value = DisciplineSettings> {
+    (1u64..100_000_000, size(), any::<bool>()).prop_map(|(rate, burst, ecn)| {
+        let rate = Some(Rate::from_bits_per_second(rate));
+        DisciplineSettings::Police(PoliceSettings { rate, burst: Some(burst), ecn })
+    })
+}
+
+fn pie() -> impl Strategy<Value = PieSettings> {
+    (span(1..5000), span(1..5000), 0u32..=32, 0u32..=32, any::<[bool; 2]>()).prop_map(
+        |(target, tupdate, alpha, beta, [ecn, bytemode])| PieSettings { target, tupdate, alpha, beta, ecn, bytemode },
+    )
+}
+
+fn fq_pie() -> impl Strategy<Value = DisciplineSettings> {
+    (pie(), 1u32..4, quantum()).prop_map(|(pie, flows, quantum)| {
+        let PieSettings { target, tupdate, alpha, beta, ecn, bytemode } = pie;
         DisciplineSettings::FqPie(FqPieSettings {
             target,
             tupdate,
@@ -156,18 +205,20 @@ pub(crate) fn pie() -> impl Strategy<Value = DisciplineSettings> {
             ecn_prob: 30 * flows,
             bytemode,
             flows,
-            quantum: Bytes::new(quantum),
-            memory_limit: Bytes::new(10 * quantum),
+            quantum,
+            memory_limit: quantum * 10,
         })
     })
 }
 
-/// Disciplines that strike what stands, in several queues.
-pub(crate) fn several() -> impl Strategy<Value = DisciplineSettings> {
-    let cake = (span(1..20_000), any::<bool>(), 1u64..30_000).prop_map(|(rtt, flowblind, memory)| {
+fn cake() -> impl Strategy<Value = DisciplineSettings> {
+    (span(1..20_000), any::<bool>(), 1u64..30_000).prop_map(|(rtt, flowblind, memory)| {
         DisciplineSettings::Cake(CakeSettings { rtt, flowblind, memlimit: Some(Bytes::new(memory)) })
-    });
-    let dual = (span(1..5000), span(1..5000), span(0..5000), 0u32..3, 1u32..10, any::<[bool; 2]>()).prop_map(
+    })
+}
+
+fn dualpi2() -> impl Strategy<Value = DisciplineSettings> {
+    (span(1..5000), span(1..5000), span(0..5000), 0u32..3, 1u32..10, any::<[bool; 2]>()).prop_map(
         |(target, tupdate, step_thresh, min_qlen_step, coupling_factor, [overflow, any_ect])| {
             DisciplineSettings::DualPi2(DualPi2Settings {
                 target,
@@ -182,12 +233,11 @@ pub(crate) fn several() -> impl Strategy<Value = DisciplineSettings> {
                 any_ect,
             })
         },
-    );
-    prop_oneof![cake, dual]
+    )
 }
 
 pub(crate) fn settings() -> impl Strategy<Value = LinkSettings> {
-    settings_of(discipline())
+    settings_of(patient())
 }
 
 pub(crate) fn settings_of(
