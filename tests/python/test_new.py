@@ -125,7 +125,7 @@ def test_a_new_queue_joins_the_list_once(capsys, folder):
     assert added == [
         "mod my_queue;",
         "pub use self::my_queue::MyQueueSettings;",
-        "    /// What it does, in one line.",
+        "    /// First in, first out: drops a packet that waited too long. A full queue drops the oldest.",
         '    "my-queue" => MyQueue(MyQueueSettings),',
     ]
     written = (queues / "my_queue.rs").read_text()

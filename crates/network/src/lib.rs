@@ -30,11 +30,7 @@ use std::fmt;
 pub use link::{Link, LinkSettings};
 pub use loss::LossModel;
 pub use propagation::Propagation;
-pub use queue::{
-    Admission, AvqSettings, CakeSettings, CodelSettings, Context, Count, Discipline, DisciplineSettings, DrrSettings,
-    DualPi2Settings, FqCodelSettings, FqPieSettings, FqSettings, Limit, PieSettings, PoliceSettings, QueueSettings,
-    RedSettings, Served, Settings,
-};
+pub use queue::*;
 pub use service::{Offered, Service};
 pub use shaper::TokenBucket;
 pub use trace::{OPPORTUNITY, Trace, TraceError};

@@ -28,6 +28,10 @@ LONGEST = 15
 LANGUAGES = {"python": ".py", "c": ".bpf.c", "rust": ".rs"}
 CONTROLLERS = Path("crates/control/src/controllers")
 QUEUES = Path("crates/network/src/queue")
+RULE_OF_TEMPLATE = """\
+    /// First in, first out: drops a packet that waited too long. A full queue drops the oldest.
+"""
+"""The description of the queue of the template: the documentation and the schema show it."""
 
 NameArgument = Annotated[
     str, typer.Argument(metavar="NAME", help="A word of small letters, digits, `-` and `_`.")
@@ -114,13 +118,13 @@ def queue(name: NameArgument, force: ForceOption = False) -> None:
     _write({file: "queue.rs"}, name, force)
     _insert(module, f"mod {spelled.snake};", "mod ")
     _insert(module, f"pub use self::{spelled.snake}::{spelled.camel}Settings;", "pub use self::")
-    entry = f'    /// What it does, in one line.\n    "{name}" => {spelled.camel}({spelled.camel}Settings),\n'
+    entry = f'{RULE_OF_TEMPLATE}    "{name}" => {spelled.camel}({spelled.camel}Settings),\n'
     text = module.read_text("utf-8")
     if entry not in text:
         module.write_text(text.replace("disciplines! {\n", f"disciplines! {{\n{entry}", 1), "utf-8")
     _next(
-        f"{file}: `make build`, then `ackclock compare cubic --queue 1bdp "
-        f"--set path.queue.discipline={name}`; its place in the documentation: CONTRIBUTING.md, Add a queue"
+        f"{file}: `INSTA_UPDATE=always cargo test -p ackclock-scenario --test language` adds it to the "
+        f"schema; `make build`, then `ackclock compare cubic --queue 1bdp --set path.queue.discipline={name}`"
     )
 
 

@@ -131,37 +131,38 @@ macro_rules! disciplines {
 }
 
 disciplines! {
-    /// Fair queueing: the packet that would be through first if the flows were served bit by bit in turn (Demers,
-    /// Keshav and Shenker 1990). A full queue drops the last packet of the flow with most waiting.
+    /// Fair queueing (Demers, Keshav and Shenker 1990): serves the packet that would finish first if the flows were
+    /// served bit by bit in turn. A full queue drops the last packet of the longest flow.
     "fq" => FairQueueing(FqSettings),
-    /// Deficit round robin: turns of so many bytes (Shreedhar and Varghese 1995). A full queue drops the last packet of
-    /// the flow with most waiting.
+    /// Deficit round robin (Shreedhar and Varghese 1995): flows take turns of `quantum` bytes and carry over what they
+    /// do not use. A full queue drops the last packet of the longest flow.
     "drr" => DeficitRoundRobin(DrrSettings),
-    /// Controlled delay (RFC 8289): drops or marks at the head while the wait stands above a target. A full queue drops
-    /// what arrives.
+    /// Controlled delay (RFC 8289): drops or marks at the head, more and more often, while every packet of an
+    /// `interval` waits longer than `target`. A full queue drops the arrival; 1000 packets by default.
     "codel" => Codel(CodelSettings),
     /// Flow queues by deficit round robin, new ones first, each under CoDel (RFC 8290). A full queue drops from the
-    /// head of the longest.
+    /// head of the longest; 10240 packets by default.
     "fq_codel" => FqCodel(FqCodelSettings),
-    /// Random early detection (Floyd and Jacobson 1993): drops or marks arrivals at random, the more the longer the
-    /// queue is on average. A full queue drops what arrives.
+    /// Random early detection (Floyd and Jacobson 1993): drops or marks arrivals at random, with a probability that
+    /// grows with the average length from `min` to `max`. A full queue drops the arrival.
     "red" => Red(RedSettings),
     /// Adaptive virtual queue (Kunniyur and Srikant 2001): marks or drops arrivals that overflow a slower queue, whose
-    /// capacity adapts. A full queue drops what arrives.
+    /// capacity adapts until the link is used to the share `gamma`. A full queue drops the arrival.
     "avq" => Avq(AvqSettings),
     /// Proportional integral controller enhanced (RFC 8033): drops or marks arrivals with a probability that follows
-    /// the queueing delay. A full queue drops what arrives.
+    /// the queueing delay every `tupdate`. A full queue drops the arrival; 1000 packets by default.
     "pie" => Pie(PieSettings),
-    /// Flow queues by deficit round robin, new ones first, each under PIE. A full queue drops what arrives.
+    /// Flow queues by deficit round robin, new ones first, each under PIE. A full queue drops the arrival; 10240
+    /// packets by default.
     "fq_pie" => FqPie(FqPieSettings),
     /// The coupled dual queue of L4S (RFC 9332): a low-latency queue for ECT(1), a classic queue for all others, one PI
-    /// controller for both. A full queue drops what arrives.
+    /// controller for both. A full queue drops the arrival; 10000 packets by default.
     "dualpi2" => DualPi2(DualPi2Settings),
-    /// CAKE's core: flow queues by deficit round robin, each under COBALT. A full queue drops from the head of the
-    /// longest.
+    /// The core of CAKE (Høiland-Jørgensen, Täht and Morton 2018): flow queues by deficit round robin, each under
+    /// COBALT. A full queue drops from the head of the longest; only `memlimit` bounds it by default.
     "cake" => Cake(CakeSettings),
-    /// First in, first out behind a policer: what exceeds a token bucket is dropped or marked as it arrives. A full
-    /// queue drops what arrives.
+    /// First in, first out behind a policer: drops or marks arrivals that exceed a token bucket. A full queue drops the
+    /// arrival.
     "police" => Police(PoliceSettings),
 }
 

@@ -1,5 +1,7 @@
 //! Keys of the network: `path`, `links`, and the nodes that flows name.
 
+use ::network::DisciplineSettings;
+
 use crate::{DUMBBELL, PARKING_LOT, disk, dumbbell, flow, parking_lot, sentence, with};
 
 #[test]
@@ -133,10 +135,10 @@ fn a_queue_of_nothing_without_unit_or_in_bdp_of_no_rate() {
 #[test]
 fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
     let queue = |keys: &str| dumbbell("\"84p\"", &format!("{{ limit = \"84p\", {keys} }}"));
+    let names = DisciplineSettings::NAMES.join("`, `");
     assert_eq!(
         queue("discipline = \"fair\""),
-        "demo.toml, line 6: path.queue.discipline: unknown variant `fair`, expected one of `fifo`, `fq`, `drr`, \
-         `codel`, `fq_codel`, `red`, `avq`, `pie`, `fq_pie`, `dualpi2`, `cake`, `police`"
+        format!("demo.toml, line 6: path.queue.discipline: unknown variant `fair`, expected one of `{names}`")
     );
     let stray = |name: &str| {
         format!(

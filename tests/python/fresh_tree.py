@@ -1,0 +1,57 @@
+"""A copy of the source tree, for tests that follow a walk-through of CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FAST = {"CARGO_PROFILE_TEST_OPT_LEVEL": "0", "CARGO_PROFILE_TEST_DEBUG": "none"}
+"""A profile that compiles fast."""
+
+
+class FreshTree:
+    """The files under version control, in a folder of its own below ``target``, with builds of its own.
+
+    In one target folder Cargo would take the crates of the copy for those of the original, and build both
+    again.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Restores the copy ``name``. It stays where it is: Cargo builds only the crates that changed."""
+        if shutil.which("cargo") is None or not (ROOT / ".git").exists():
+            pytest.skip("needs cargo and a checkout")
+        folder = ROOT / "target" / "fresh-trees" / name
+        self.root, self.builds = folder / "tree", folder / "target"
+        listed = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        wanted = {file for file in listed.stdout.split("\0") if file and (ROOT / file).is_file()}
+        for inside, _, files in os.walk(self.root):
+            for file in files:
+                path = Path(inside, file)
+                if str(path.relative_to(self.root)) not in wanted:
+                    path.unlink()
+        for file in wanted:
+            self._restore(ROOT / file, self.root / file)
+
+    @staticmethod
+    def _restore(source: Path, copy: Path) -> None:
+        """Writes the file if it differs: Cargo judges by its time, which is left alone otherwise."""
+        if copy.is_file() and copy.read_bytes() == source.read_bytes():
+            return
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, copy)
+
+    def run(self, *command: str, **variables: str) -> str:
+        """What ``command`` prints; the test fails if it does."""
+        env = {**os.environ, **FAST, "CARGO_TARGET_DIR": str(self.builds), **variables}
+        done = subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            pytest.fail(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}", pytrace=False)
+        return done.stdout
