@@ -108,6 +108,10 @@ class Link:
     """Packets overtake others when the delay becomes shorter, in both directions."""
     snoop: Mapping[str, str] | None = None
     """A Snoop agent before the link: ``{}``, or ``{"timeout_min": "100ms"}``."""
+    count: int | None = None
+    """Number of copies; ``{copy}`` in a text is the number of the copy, from 0."""
+    copies: Sequence[int | str] | None = None
+    """Copies with these numbers or names, for which ``{copy}`` stands. This or ``count``."""
 
 
 @dataclass(kw_only=True)
@@ -174,7 +178,10 @@ class Flow:
     name: str | None = None
     """Its name in reports; by default ``<cc>-<index among the flows>``."""
     count: int | None = None
-    """Number of copies; their names get ``-0``, ``-1`` and so on."""
+    """Number of copies; ``{copy}`` in a text is the number of the copy, from 0. Their names get ``-0``,
+    ``-1`` and so on."""
+    copies: Sequence[int | str] | None = None
+    """Copies with these numbers or names, for which ``{copy}`` stands. This or ``count``."""
     start: str | None = None
     """When it starts."""
     start_jitter: str | None = None

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
+use crate::copies::{Copied, copied};
 use crate::error::suggestion;
 use crate::{Error, Files, Scenario};
 
@@ -40,6 +41,8 @@ pub(crate) struct Origin {
     pub(crate) file: String,
     /// The line of every key in the file.
     lines: BTreeMap<String, usize>,
+    /// The keys at which entries were written that are copies, or come after some.
+    written: BTreeMap<String, String>,
 }
 
 impl Document {
@@ -51,7 +54,7 @@ impl Document {
             lines.insert(key.to_owned(), ends.line(span.start));
         });
         let table = text.parse().map_err(|error| syntax_error(&error, text, file))?;
-        Ok(Self { table, origin: Origin { file: file.to_owned(), lines } })
+        Ok(Self { table, origin: Origin { file: file.to_owned(), lines, ..Origin::default() } })
     }
 
     /// The document in the file at `path`, one of `files`.
@@ -67,7 +70,7 @@ impl Document {
 
     /// The document in a JSON object.
     pub fn from_json(value: &Json, file: &str) -> Result<Self, Error> {
-        let origin = Origin { file: file.to_owned(), lines: BTreeMap::new() };
+        let origin = Origin { file: file.to_owned(), ..Origin::default() };
         match to_toml(value, "").map_err(|(key, message)| origin.error(&key, message))? {
             Some(Value::Table(table)) => Ok(Self { table, origin }),
             _ => Err(origin.error("", "a scenario is an object of keys and values")),
@@ -129,17 +132,20 @@ impl Document {
 
     /// Reads the document as a scenario.
     pub fn scenario(&self) -> Result<Scenario, Error> {
-        let text = toml::to_string(&self.table).map_err(|error| self.origin.error("", error.to_string()))?;
+        let Copied { table, written } =
+            copied(&self.table).map_err(|(key, message)| self.origin.error(&key, message))?;
+        let origin = Origin { written, ..self.origin.clone() };
+        let text = toml::to_string(&table).map_err(|error| origin.error("", error.to_string()))?;
         let mut scenario: Scenario = toml::from_str(&text).map_err(|error| {
             let (key, message) = explain(&error, &text);
-            self.origin.error(&key, message)
+            origin.error(&key, message)
         })?;
         if let Ok(read) = Value::try_from(&scenario)
-            && let Some(key) = list_for_table("", &Value::Table(self.table.clone()), &read)
+            && let Some(key) = list_for_table("", &Value::Table(table), &read)
         {
-            return Err(self.origin.error(&key, "invalid type: list, expected a table"));
+            return Err(origin.error(&key, "invalid type: list, expected a table"));
         }
-        scenario.origin = self.origin.clone();
+        scenario.origin = origin;
         scenario.complete();
         Ok(scenario)
     }
@@ -170,7 +176,8 @@ fn list_for_table(name: &str, given: &Value, read: &Value) -> Option<String> {
 impl Origin {
     /// An error at `key`, with its line, or else the line of what `key` is in.
     pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> Error {
-        let mut at = key;
+        let key = &self.as_written(key);
+        let mut at = key.as_str();
         let line = loop {
             match (self.lines.get(at), at.rfind('.')) {
                 (Some(line), _) => break Some(*line),
@@ -178,7 +185,13 @@ impl Origin {
                 (None, None) => break None,
             }
         };
-        Error { file: self.file.clone(), line, key: key.to_owned(), message: message.into() }
+        Error { file: self.file.clone(), line, key: key.clone(), message: message.into() }
+    }
+
+    /// The key in the file of what is at `key` in the document with all copies written out.
+    fn as_written(&self, key: &str) -> String {
+        let entry = key.match_indices('.').nth(1).map_or(key.len(), |(end, _)| end);
+        self.written.get(&key[..entry]).map_or_else(|| key.to_owned(), |written| format!("{written}{}", &key[entry..]))
     }
 
     /// The place of a file that the scenario names.

@@ -154,7 +154,7 @@ pub struct Flow {
     /// What reports call it; by default `<cc>-<index among the flows>`, of a file the name before `.bpf.c`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Number of copies; their names get `-0`, `-1` and so on.
+    /// Number of copies; `{copy}` in a text is the number of the copy, from 0. Their names get `-0`, `-1` and so on.
     #[serde(default = "one_copy")]
     #[schemars(range(min = 1))]
     pub count: u32,

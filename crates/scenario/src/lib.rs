@@ -17,6 +17,7 @@
 //! # Ok::<(), scenario::Error>(())
 //! ```
 
+mod copies;
 mod document;
 mod draw;
 mod error;

@@ -12,6 +12,7 @@ use crate::Scenario;
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Scenario).to_value();
     join_lines(&mut schema);
+    add_copies(&mut schema);
     let flow = &mut schema["$defs"]["Flow"];
     let names = || CONTROLLERS.iter().map(|entry| entry.name).chain([tfrc::NAME]);
     flow["properties"]["cc"]["examples"] = names().collect();
@@ -29,6 +30,39 @@ pub fn schema() -> Value {
         "additionalProperties": false,
     });
     schema
+}
+
+/// Adds the keys of copies: they are written out before a document is read as a [`Scenario`], whose types have none.
+fn add_copies(schema: &mut Value) {
+    let count = json!({
+        "type": "integer", "minimum": 1,
+        "description": "Number of copies; `{copy}` in a text is the number of the copy, from 0",
+    });
+    let copies = json!({
+        "type": "array", "minItems": 1, "items": { "type": ["integer", "string"] },
+        "description": "Copies with these numbers or names, for which `{copy}` stands. This or `count`",
+    });
+    for (list, part) in [("flows", "Flow"), ("links", "Link")] {
+        let keys = &mut schema["$defs"][part]["properties"];
+        keys["copies"] = copies.clone();
+        if keys["count"].is_null() {
+            keys["count"] = count.clone();
+        }
+        let entry = schema["properties"][list]["items"].take();
+        let group = format!("{part}Group");
+        schema["properties"][list]["items"] = json!({ "anyOf": [entry, { "$ref": format!("#/$defs/{group}") }] });
+        schema["$defs"][group] = json!({
+            "type": "object",
+            "description": "Entries that are copied together: all of the first copy, then all of the next",
+            "properties": {
+                "count": count,
+                "copies": copies,
+                "each": { "type": "array", "items": entry, "description": "The entries" },
+            },
+            "required": ["each"],
+            "additionalProperties": false,
+        });
+    }
 }
 
 /// Makes each paragraph of a description one line: where a comment wraps in the code is no part of the language.

@@ -266,3 +266,44 @@ proptest! {
         prop_assert_eq!(resolved(&again), first);
     }
 }
+
+/// The resolved document of a star: `links` and `flows` between its nodes.
+fn star(links: &str, flows: &str) -> serde_json::Value {
+    resolved(&read(&format!("duration = '10s'\nlinks = [{links}]\nflows = [{flows}]")))
+}
+
+#[test]
+fn copies_are_what_one_would_write_out() {
+    let link =
+        |number: &str| format!("{{ from = 'n{number}', to = 'hub', rate = '1mbit', delay = '5ms', queue = '9p' }},");
+    let flow = |number: &str| {
+        format!("{{ name = 'f-{number}', cc = 'cdg', from = 'n{number}', to = 'hub', start = '{number}s' }},")
+    };
+    let (links, flows) = (["0", "1"].map(&link).concat(), ["0", "1"].map(&flow).concat());
+    let counted = |text: &str| text.replacen('{', "{ count = 2, ", 1);
+    assert_eq!(star(&counted(&link("{copy}")), &counted(&flow("{copy}"))), star(&links, &flows));
+    // A name that says nothing of the copy gets its number, as that of any flow with `count`.
+    assert_eq!(star(&links, &counted(&flow("{copy}")).replace("f-{copy}", "f")), star(&links, &flows));
+}
+
+#[test]
+fn copies_may_have_numbers_or_names_of_their_own() {
+    let ends = "name = 'n-{copy}', from = '{copy}', to = 'hub'";
+    let link = format!("{{ copies = [84, 'a'], {ends}, rate = '1mbit', delay = '5ms', queue = '9p' }}");
+    let star = star(&link, "{ cc = 'cdg', from = '84', to = 'hub' }");
+    let names: Vec<_> = star["links"].as_array().unwrap().iter().map(|link| (&link["name"], &link["from"])).collect();
+    assert_eq!(names, [(&json!("n-84"), &json!("84")), (&json!("n-a"), &json!("a"))]);
+}
+
+#[test]
+fn a_group_is_copied_as_a_whole() {
+    let link = |from: &str, to: &str| {
+        format!("{{ from = '{from}', to = '{to}', rate = '1mbit', delay = '5ms', queue = '9p' }},")
+    };
+    let chains = ["7", "8"].map(|chain| {
+        link(&format!("{chain}-1"), &format!("{chain}-2")) + &link(&format!("{chain}-2"), &format!("{chain}-3"))
+    });
+    let flow = "{ cc = 'cdg', from = '7-1', to = '7-3' }, { cc = 'cdg', count = 3, from = '8-1', to = '8-3' }";
+    let each = link("{copy}-1", "{copy}-2") + &link("{copy}-2", "{copy}-3");
+    assert_eq!(star(&format!("{{ copies = [7, 8], each = [{each}] }}"), flow), star(&chains.concat(), flow));
+}

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the tests write and read files of their own")]
 
+mod copies;
 mod flows;
 mod kinds;
 mod memory;
