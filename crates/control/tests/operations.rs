@@ -1,6 +1,5 @@
 //! Any sequence of events, sensible or not, against every controller: it must keep to what the transport relies on.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use common::{default_controller, one, probes, value};

@@ -1,6 +1,5 @@
 //! The registry and what it documents, for every controller in it.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use common::{default_controller, one, probes};

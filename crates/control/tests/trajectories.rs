@@ -5,7 +5,6 @@
 //! timer, so a trajectory shows the window rules alone. Of a change of behaviour the snapshots under `snapshots/`
 //! show exactly where it begins.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use std::fmt::Write;

@@ -2,7 +2,6 @@
 
 #![expect(clippy::disallowed_methods, reason = "the tests write and read files of their own")]
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use std::collections::BTreeMap;

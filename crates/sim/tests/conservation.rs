@@ -1,6 +1,5 @@
 //! What holds in every network, whatever is sent across it: no packet appears from nowhere or vanishes.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use std::fmt::Write;

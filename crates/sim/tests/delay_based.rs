@@ -1,6 +1,5 @@
 //! What the delay-based controllers promise: the queue that they keep among themselves, and what they leave to NewReno.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use common::{assert_near, run};

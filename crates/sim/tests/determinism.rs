@@ -1,6 +1,5 @@
 //! The same plan and seed give the same bytes, whatever else goes on; and they give today the bytes of yesterday.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use std::fmt::Write;

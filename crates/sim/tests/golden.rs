@@ -1,7 +1,6 @@
 //! The windows of the controllers as a reviewer sees them: whole segments at every second of a fixed path, what
 //! happened meanwhile, and a line that draws the first seconds.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use std::fmt::Write;

@@ -1,7 +1,6 @@
 //! L4S: Prague in the low-latency queue of DualPI2, alone and beside CUBIC in the classic queue (RFC 9332, section 2;
 //! draft-briscoe-iccrg-prague-congestion-control-04).
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use common::{assert_near, run};

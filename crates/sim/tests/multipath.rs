@@ -1,6 +1,5 @@
 //! Multipath flows on whole paths: what each coupling does with two links, and Quick-Start.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use common::{at, plan, run};

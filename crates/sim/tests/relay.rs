@@ -1,6 +1,5 @@
 //! Proxies that split a connection: what one flow delivers, another sends on.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use common::run;

@@ -1,7 +1,6 @@
 //! The loss-based rivals in the whole simulator, against the closed forms of their saw-teeth: when they fill a link,
 //! how long they take from loss to loss, what they leave in the queue, and what they pay for losses.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use common::{assert_near, events, run};

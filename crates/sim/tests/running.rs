@@ -1,6 +1,5 @@
 //! What a run takes and gives besides tables: who watches, who stops it, what can go wrong.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use std::io::{self, Write};

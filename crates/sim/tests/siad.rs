@@ -4,7 +4,6 @@
 //! trips, or in B + 1 where those are fewer, as it grows by one segment at least. The path is 100 ms, a packet has 1500
 //! bytes: 1 Mbit/s holds 8.33.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use common::{assert_near, events, run};

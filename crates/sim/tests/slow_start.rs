@@ -1,7 +1,6 @@
 //! Slow starts under NewReno in the whole simulator: how many round trips a transfer takes, where each leaves slow
 //! start, and what it loses on the way.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use common::{assert_near, run};

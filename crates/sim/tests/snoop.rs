@@ -1,6 +1,5 @@
 //! Snoop agents on whole paths: losses of the last link stay hidden from the sender.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use common::run;

@@ -1,6 +1,5 @@
 //! TFRC flows (RFC 5348) on whole paths: the rate under losses of a known rate, beside TCP, and when reports stop.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use common::{at, events, run};

@@ -1,6 +1,5 @@
 //! Flows over wireless networks: what TCP and datagrams get of the medium, and what the tables say of it.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use common::{assert_near, plan, run, run_plan};

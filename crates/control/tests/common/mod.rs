@@ -1,5 +1,7 @@
 //! What the tests over all controllers share.
 
+#![allow(dead_code, reason = "each test takes what it needs of the common part")]
+
 use std::collections::BTreeMap;
 
 use control::Entry;

@@ -2,7 +2,6 @@
 //! application that has little to send.
 
 #[path = "../common/mod.rs"]
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 mod model;
 

@@ -1,5 +1,7 @@
 //! What every test of the simulator needs: a scenario as text goes in, tables come out.
 
+#![allow(dead_code, reason = "each test takes what it needs of the common part")]
+
 use std::path::Path;
 use std::sync::Arc;
 

@@ -5,7 +5,6 @@
 //! to C and back that is 1 + 5 + 10 + 100 + 0.4 + 100 + 0.04 + 5 = 221.44 ms, and 22.144 packets fill the pipe.
 
 #[path = "../common/mod.rs"]
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 mod alone;
