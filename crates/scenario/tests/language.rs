@@ -234,7 +234,7 @@ const REFERENCE: &str = include_str!("../../../docs/scenario.md");
 fn the_scenarios_in_the_reference_run() {
     let blocks: Vec<&str> =
         REFERENCE.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert_eq!(blocks.len(), 7);
+    assert_eq!(blocks.len(), 8);
     for block in blocks {
         let plan = read(block).plan(&NoFiles).unwrap_or_else(|error| panic!("{error}"));
         assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);

@@ -47,7 +47,8 @@ fn copies_that_are_none_or_do_not_differ() {
     );
     assert_eq!(
         link(&LINK.replace("n{copy}", "n0")),
-        "demo.toml, line 2: links.0: its copies are all alike: write `{copy}` where they differ, like `to = \"n{copy}\"`"
+        "demo.toml, line 2: links.0: its copies are all alike: write `{copy}` where they differ, like \
+         `to = \"n{copy}\"`"
     );
 }
 
@@ -69,13 +70,13 @@ fn groups_that_are_none() {
 
 #[test]
 fn a_copy_is_named_by_what_is_written() {
-    // The copies of the group are flows 0 to 3; nodes n0 to n2 exist.
+    let entry = |node: &str| format!("{{ cc = 'cdg', from = '{node}{{copy}}', to = 'hub' }}");
     assert_eq!(
-        flow(
-            "count = 2, each = [{ cc = 'cdg', from = 'n{copy}', to = 'hub' }, { cc = 'cdg', from = 'm{copy}', to = 'hub' }]"
-        ),
-        "demo.toml, line 3: flows.0.each.1.from: there is no node `m0`; did you mean `n0`? (there are `hub`, `n0`, `n1`, `n2`)"
+        flow(&format!("count = 2, each = [{}, {}]", entry("n"), entry("m"))),
+        "demo.toml, line 3: flows.0.each.1.from: there is no node `m0`; did you mean `n0`? (there are `hub`, `n0`, \
+         `n1`, `n2`)"
     );
+    // The second flow is the third when copies are written out.
     assert_eq!(
         star(
             &format!("{{ {LINK} }}"),
