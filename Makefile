@@ -12,7 +12,7 @@ FEATURES := --no-default-features $(NATIVE:%=--features %) $(LIVE:%=--features %
 BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)
 WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel)
 
-.PHONY: build demo test test-rust test-python lint format bench papers docs sdist wheel clean
+.PHONY: build demo test test-rust test-python lint format mutants bench papers docs sdist wheel clean
 
 build: .venv/.built
 
@@ -55,6 +55,12 @@ format:
 	cargo fmt --all
 	$(BIN)/ruff format python tests papers suites tools witness .ci
 	$(BIN)/ruff check --fix python tests papers suites tools witness .ci
+
+# How many of a sample of broken versions the tests of a crate notice; hours, and no part of `make test`.
+SEED ?= 1
+CRATES ?= network transport control record
+mutants:
+	$(PYTHON) tools/mutants.py $(CRATES) --seed $(SEED)
 
 bench: build
 	$(BIN)/ackclock bench
