@@ -157,8 +157,9 @@ def test_runs_past_their_budget_are_left_out_beside_valid_ones():
     assert (mixed.valid, mixed.difference("queue_mean_packets")) == (True, 1.0)
     alone = comparison(simulated, [of(queue=99.0, valid=False)])
     assert (alone.valid, alone.difference("queue_mean_packets")) == (False, 89.0)
-    assert [parity.rows([one])[0][-1] for one in (mixed, alone)] == ["1 of 2 invalid", "invalid"]
-    assert parity.tally([mixed, alone]) == "1 of 1 cells are near; 1 cell is invalid."
+    cells = [mixed.as_json(), alone.as_json()]
+    assert [parity.row(cell)[-1] for cell in cells] == ["1 of 2 invalid", "invalid"]
+    assert parity.tally(cells) == "1 of 1 cells are near; 1 cell is invalid."
 
 
 def test_the_summary_has_a_row_a_situation_with_far_values():
@@ -169,15 +170,16 @@ def test_the_summary_has_a_row_a_situation_with_far_values():
         comparison(simulated, [of(queue=30.0, valid=False)], rate="90mbit"),
         comparison(simulated, [of(valid=False)], cc="siad"),
     ]
-    assert parity.summary_headings(done) == ["situation", "cdg", "siad"]
-    assert parity.summary(done) == [["greedy, 1 flow", "1 of 2", "invalid"]]
-    assert parity.summary(done[1:2]) == [["greedy, 1 flow", "far: utilization, mean queue"]]
-    assert parity.tally(done) == "1 of 2 cells are near; 2 cells are invalid."
-    assert parity.far_rows(done) == [
+    cells = [one.as_json() for one in done]
+    assert parity.summary_headings(cells) == ["situation", "cdg", "siad"]
+    assert parity.summary(cells) == [["greedy, 1 flow", "1 of 2", "invalid"]]
+    assert parity.summary(cells[1:2]) == [["greedy, 1 flow", "far: utilization, mean queue"]]
+    assert parity.tally(cells) == "1 of 2 cells are near; 2 cells are invalid."
+    assert parity.far_rows(cells) == [
         ["50mbit, 40ms, 1bdp", "1 x cdg", "utilization", "0.9", "0.92"],
         ["50mbit, 40ms, 1bdp", "1 x cdg", "mean queue", "10", "8"],
     ]
-    assert parity.rows(done[1:2])[0] == [
+    assert parity.row(cells[1]) == [
         "1 x cdg",
         "0.9 / 0.92 *",
         "10 (9.9 to 10.1) / 8 *",
@@ -188,7 +190,7 @@ def test_the_summary_has_a_row_a_situation_with_far_values():
         "far: utilization, mean queue",
         "",
     ]
-    cell = done[1].as_json()
+    cell = cells[1]
     assert (cell["differs"], cell["near"], cell["valid"]) == (
         ["utilization", "queue_mean_packets"],
         False,
@@ -208,9 +210,14 @@ def test_what_other_seeds_explain_is_counted_apart():
     # Three standard errors are 3 * sqrt(1/3 + 1) = 3.46 packets, and a tenth of the mean is one.
     simulated = [of(queue=9.0), of(queue=10.0), of(queue=11.0)]
     done = [comparison(simulated, [of(queue=queue)]) for queue in (10.5, 13.4, 13.5)]
-    assert [one.verdict for one in done] == ["near", "within spread: mean queue", "far: mean queue"]
-    assert parity.summary(done) == [["greedy, 1 flow", "1 of 3, 1 within spread"]]
-    assert parity.tally(done) == "1 of 3 cells are near, 1 more within the spread of the seeds."
+    cells = [one.as_json() for one in done]
+    assert [parity.verdict(cell) for cell in cells] == [
+        "near",
+        "within spread: mean queue",
+        "far: mean queue",
+    ]
+    assert parity.summary(cells) == [["greedy, 1 flow", "1 of 3, 1 within spread"]]
+    assert parity.tally(cells) == "1 of 3 cells are near, 1 more within the spread of the seeds."
 
 
 def test_a_grid_has_each_cell_once_ordered_by_situation():

@@ -214,12 +214,13 @@ def _numbers(text: str) -> list[int]:
 def _tables(done: list[Comparison]) -> tuple[Table | str, ...]:
     from ackclock import parity as both
 
-    cells = Table("situation", *both.HEADINGS, title="simulated / live", title_justify="left")
+    table = Table("situation", *both.HEADINGS, title="simulated / live", title_justify="left")
     for path, of_path in both.by_path(done):
-        for index, row in enumerate(both.rows(of_path, ranges=False)):
-            cells.add_row("" if index else path, *row)
-        cells.add_section()
-    summary = Table(*both.summary_headings(done))
-    for row in both.summary(done):
+        for index, one in enumerate(of_path):
+            table.add_row("" if index else path, *both.row(one.as_json(), ranges=False))
+        table.add_section()
+    cells = [one.as_json() for one in done]
+    summary = Table(*both.summary_headings(cells))
+    for row in both.summary(cells):
         summary.add_row(*row)
-    return cells, summary, both.tally(done), both.legend(done)
+    return table, summary, both.tally(cells), both.legend(done)

@@ -7,20 +7,19 @@ seeds, for the spread from run to run, and run live.
 
 from ackclock.parity.comparison import Comparison, compared, simulate
 from ackclock.parity.grid import Cell, Grid
-from ackclock.parity.page import (
+from ackclock.parity.page import by_path, document, legend, write
+from ackclock.parity.situations import GREEDY, GridPath, Situation, beside, catalogue, greedy, select
+from ackclock.parity.tables import (
     FAR_HEADINGS,
     HEADINGS,
-    by_path,
-    document,
     far_rows,
-    legend,
-    rows,
+    row,
     summary,
     summary_headings,
+    summary_row,
     tally,
-    write,
+    verdict,
 )
-from ackclock.parity.situations import GREEDY, GridPath, Situation, beside, catalogue, greedy, select
 
 __all__ = [
     "FAR_HEADINGS",
@@ -39,11 +38,13 @@ __all__ = [
     "far_rows",
     "greedy",
     "legend",
-    "rows",
+    "row",
     "select",
     "simulate",
     "summary",
     "summary_headings",
+    "summary_row",
     "tally",
+    "verdict",
     "write",
 ]

@@ -212,14 +212,6 @@ class Comparison:
         return [check for check in self.checks if not check.near]
 
     @property
-    def verdict(self) -> str:
-        """Near, or in what it is far, and whether the spread of the seeds explains that."""
-        if self.near:
-            return "near"
-        far = ", ".join(check.what for check in self.far)
-        return f"within spread: {far}" if self.within_spread else f"far: {far}"
-
-    @property
     def within_spread(self) -> bool:
         """Whether it is far in nothing that other seeds do not explain, see ``differs``."""
         return all(
@@ -232,6 +224,7 @@ class Comparison:
         cell = {key: path.get(key) for key in ("rate", "rtt", "queue")}
         cell |= {"loss": path.get("loss", "0%"), "beside": self.cell.situation.other or None}
         cell |= {"situation": self.cell.situation.name, "flows": self.cell.flows, "cc": self.cell.cc}
+        cell |= {"group": self.cell.situation.group, "path": self.cell.path, "name": self.cell.name}
         return cell | {
             "simulated": {key: simulated.as_json() for key, (simulated, _) in self.spreads.items()},
             "live": {key: live.as_json() for key, (_, live) in self.spreads.items()},
