@@ -34,10 +34,10 @@ def legend(done: Sequence[Comparison]) -> str:
     return (
         f"Simulated / live. Simulated is the mean (and range) of {simulations} seeds, live that of {live}; "
         f"greedy flows start within {START_JITTER}, as the seed draws. {tables.MARK.strip()} marks means "
-        f"that differ by more than {SPREAD_LIMIT:g} standard errors, which other seeds do not explain. Near is "
-        f"within {100 * NEAR_UTILIZATION:g} point of utilization and {100 * NEAR_SHARE:g} % of mean queue, "
-        f"completion time and window (or {NEAR_WINDOW:g} segment), and {100 * NEAR_POINTS:g} points of a "
-        "share, as far as the situation compares them."
+        f"that differ by more than {SPREAD_LIMIT:g} standard errors, which other seeds do not explain. Near "
+        f"is within {100 * NEAR_UTILIZATION:g} point of utilization and {100 * NEAR_SHARE:g} % of mean "
+        f"queue, completion time and window (or {NEAR_WINDOW:g} segment), and {100 * NEAR_POINTS:g} points "
+        "of a share, as far as the situation compares them."
     )
 
 
