@@ -56,7 +56,7 @@ def test_the_same_load_is_simulated() -> None:
 
 def test_the_delay_of_flows_is_that_of_the_smoothed_rtt() -> None:
     # An ACK covers two segments, of which the first arrived 1.2 ms earlier. It counts for the smoothed RTT,
-    # which is what the kernel is asked for, and the second for the mean of the RTTs. Ends of trains would be
+    # which is read from the kernel, and the second for the mean of the RTTs. Ends of trains would be
     # acknowledged at once, also alone: but segments leave one by one, as the kernel's device takes them.
     load, queue = disciplines.Load("1 flow", flows=1), disciplines.DISCIPLINES["pfifo"]
     document = disciplines.scenario(queue, load, 20.0)

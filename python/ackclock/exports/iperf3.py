@@ -60,8 +60,11 @@ def _intervals(run: Run, row: dict[str, Any], number: int, edges: Array) -> list
     times = one["time_s"]
     delivered = _counted(times, one["delivered_bytes"], edges)
     resent = _counted(times, one["retransmitted_packets"], edges)
-    place = np.maximum(np.searchsorted(times, edges[1:], side="right") - 1, 0)
-    windows, rtts = np.nan_to_num(one["window_segments"])[place], np.nan_to_num(one["smoothed_rtt_ms"])[place]
+    latest = np.maximum(np.searchsorted(times, edges[1:], side="right") - 1, 0)
+    windows, rtts = (
+        np.nan_to_num(one["window_segments"])[latest],
+        np.nan_to_num(one["smoothed_rtt_ms"])[latest],
+    )
     return [
         {
             "socket": FIRST_SOCKET + 2 * number,

@@ -43,7 +43,7 @@ LOOKS = {
     "tcp-fs": ("#6659A6", 5), "tcp-lp": ("#7399BF", 2), "tcp-q": ("#D98C99", 2), "tri-s": ("#4C9966", 5),
     "vegas": ("#EE6677", 1), "veno": ("#387597", 4), "westwood": ("#5B4714", 4), "yeah": ("#0B4D21", 6),
 }  # fmt: skip
-"""The colour of each controller, and its place in ``DASHES``.
+"""The colour of each controller, and its index in ``DASHES``.
 
 The most compared controllers have dashes of their own. Two controllers with the same dashes have colours
 that readers without one kind of cones can distinguish, which a test checks.
@@ -86,8 +86,8 @@ def style() -> AbstractContextManager[None]:
 def controller_colours() -> dict[str, str]:
     """The colour of each registered controller: the same in every figure.
 
-    One without a look has its place in the palette by its name; where that is taken, it takes the next colour
-    that is free. When the palette is used up, its darker shades follow, then its lighter ones.
+    The hash of its name chooses the colour of a controller without a look; if that is taken, the next free
+    one follows, then darker shades of the palette, then lighter ones.
     """
     chosen = {name: colour for name, (colour, _) in LOOKS.items()}
     for controller in _engine.controllers():
@@ -98,11 +98,11 @@ def controller_colours() -> dict[str, str]:
 
 
 def _colour(name: str, taken: Iterable[str]) -> str:
-    """The colour at the place of a name in the palette, or the next that is not taken."""
-    place, taken = zlib.crc32(name.encode()) % len(PALETTE), {one.lower() for one in taken}
-    order = [*PALETTE[place:], *PALETTE[:place]]
+    """The colour at the hash of a name in the palette, or the next free one."""
+    first, taken = zlib.crc32(name.encode()) % len(PALETTE), {one.lower() for one in taken}
+    order = [*PALETTE[first:], *PALETTE[:first]]
     shades = [_shade(colour, amount) for amount in (0.0, -0.35, 0.35) for colour in order]
-    return next((colour for colour in shades if colour not in taken), PALETTE[place])
+    return next((colour for colour in shades if colour not in taken), PALETTE[first])
 
 
 def colours(controllers: Sequence[str]) -> list[str]:
@@ -155,8 +155,8 @@ def looks(curves: Sequence[tuple[str, str]]) -> dict[tuple[str, str], dict[str, 
     """The look of each curve, by label and controller, in charts of a page.
 
     ``colour`` is for a light background, ``dark`` for a dark one. A controller has the same colour and
-    ``dash`` everywhere; further curves of one controller differ in both. A curve that is no controller's is
-    grey where it is the only one.
+    ``dash`` everywhere; further curves of one controller differ in both. A lone curve without
+    a controller is grey.
     """
     of_none = [label for label, cc in curves if not cc]
     known = [cc or ("" if len(of_none) == 1 else label) for label, cc in curves]
