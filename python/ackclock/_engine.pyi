@@ -4,7 +4,7 @@ Times are seconds, rates bits per second, windows segments, unless a name says o
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 class ScenarioError(ValueError):
@@ -24,8 +24,8 @@ class MachineError(RuntimeError):
 class Endpoint:
     """One TCP endpoint whose clock the caller moves. Times are nanoseconds, packets are objects in JSON."""
 
-    def __init__(self, resolved: str, window_scale: int) -> None:
-        """With the options and the controller of the first flow of a resolved scenario.
+    def __init__(self, plan: Plan, window_scale: int) -> None:
+        """With the options and the controller of the first flow of a plan.
 
         It announces windows that are to be shifted by ``window_scale``. Raises ScenarioError.
         """
@@ -94,19 +94,61 @@ def quantity(text: str, kind: str | None = None) -> float:
     number is a fraction. Raises ValueError, one sentence, for anything else.
     """
 
-def resolve(
-    text: str, file: str, overrides: Sequence[tuple[str, str]], *, any_controller: bool = False
-) -> str:
-    """Resolves a scenario in TOML: sets overrides, fills in defaults, checks everything.
+@final
+class Files:
+    """The files that scenarios name: each is opened once, however many scenarios name it."""
 
-    An override is a dotted key and a value as TOML writes it, or plain text. ``file`` names the scenario in
-    errors, and traces are looked up beside it. With ``any_controller`` flows may name controllers that are
-    not in the list: an engine that knows them runs it. Returns the complete scenario as JSON.
-    Raises ScenarioError.
+@final
+class Plan:
+    """A scenario, resolved and planned, with the files that it names.
+
+    It travels from the scenario to engines, caches, reports and other processes. Plans with the same text and
+    files are equal. ``Plan(resolved)`` is that of a text that is resolved already; it is planned when needed.
     """
 
-def resolve_json(document: str, overrides: Sequence[tuple[str, str]], *, any_controller: bool = False) -> str:
+    def __new__(cls, resolved: str, files: Mapping[str, bytes] | None = None) -> Plan: ...
+    @property
+    def resolved(self) -> str:
+        """The complete scenario as JSON."""
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The content of the files that the scenario names, by their absolute paths."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+
+    @property
+    def seed(self) -> int:
+        """Fixes every random draw."""
+
+    def inspect(self) -> dict[str, Any]:
+        """What the scenario amounts to.
+
+        ``warnings`` (sentences), ``estimated_memory_bytes``, ``available_memory_bytes`` (left for this
+        process, None if unknown), ``duration_s``, ``warmup_s``, ``bottleneck`` (name of the link that reports
+        look at first), ``flows`` (``name``, ``cc``, ``base_rtt_ms``, ``start_s``, ``stop_s``, and
+        ``connections``: how many it makes, on average) and ``links`` (``name``, ``rate_bps`` or None,
+        ``delay_ms``). Raises ScenarioError.
+        """
+
+def resolve(text: str, file: str, overrides: Sequence[tuple[str, str]], files: Files | None = None) -> Plan:
+    """Resolves and plans a scenario in TOML: sets overrides, fills in defaults, checks everything.
+
+    An override is a dotted key and a value as TOML writes it, or plain text. ``file`` names the scenario in
+    errors, and traces are looked up beside it. Names of controllers that are not in the list are left to the
+    engine. Raises ScenarioError.
+    """
+
+def resolve_json(document: str, overrides: Sequence[tuple[str, str]], files: Files | None = None) -> Plan:
     """The same for JSON of the shape of the TOML document; traces are relative to the current directory."""
+
+def engines() -> list[str]:
+    """The names of the engines that are built in, the default first."""
+
+def check(engine: str, plan: Plan) -> None:
+    """Refuses a plan that the engine cannot run on this machine. Raises ScenarioError or MachineError."""
 
 def controller_label(cc: str) -> str:
     """What tables and plots call the controller that scenarios spell ``cc``: of a file in C its name only."""
@@ -118,16 +160,6 @@ def available_memory(root: str) -> int | None:
     """Bytes that a run may take, by the files of ``/proc`` and ``/sys`` below ``root``; None if unknown.
 
     The least of what the machine, the control groups of the process and its address space have left.
-    """
-
-def inspect(resolved: str) -> dict[str, Any]:
-    """What a resolved scenario amounts to.
-
-    ``warnings`` (sentences), ``estimated_memory_bytes``, ``available_memory_bytes`` (left for this process,
-    None if unknown), ``duration_s``, ``warmup_s``, ``bottleneck`` (name
-    of the link that reports look at first), ``flows`` (``name``, ``cc``, ``base_rtt_ms``, ``start_s``,
-    ``stop_s``, and ``connections``: how many it makes, on average) and ``links`` (``name``, ``rate_bps`` or
-    None, ``delay_ms``). Raises ScenarioError.
     """
 
 @final
@@ -163,20 +195,20 @@ class Batch:
 
     def __new__(
         cls,
-        jobs: Sequence[tuple[str, int]],
+        jobs: Sequence[tuple[Plan, int]],
         *,
+        engine: str = "sim",
         threads: int | None = None,
-        controllers: Sequence[Callable[[], Any]] | None = None,
         pcap: Sequence[str | None] | None = None,
-        pcap_at: str = "sender",
+        **options: Any,
     ) -> Batch:
-        """Starts the jobs, each a resolved scenario and a seed, on ``threads`` threads (default: one a core).
+        """Starts the jobs, each a plan and a seed, on ``threads`` threads of an engine.
 
-        Jobs with the same scenario share its plan: it is read once, and so are its traces.
-
-        A flow whose ``cc`` is ``python:<n>`` or ``python:<n>:<label>`` gets what ``controllers[n]()``
-        returns. ``pcap`` names a packet capture to write for each job, or None, and ``pcap_at`` where all of
-        them are taken: ``sender``, ``receiver``, ``bottleneck`` or ``all``.
+        The default is one thread a core for ``sim``, and one for ``live``. ``pcap`` names a packet capture to
+        write for each job, or None. Options of both engines are ``pcap_at``, where all captures are taken
+        (``sender``, ``receiver``, ``bottleneck`` or ``all``); of ``sim`` ``controllers``: a flow whose ``cc``
+        is ``python:<n>`` or ``python:<n>:<label>`` gets what ``controllers[n]()`` returns; of ``live``
+        ``gso_max_segs``: TCP sends at most so many segments at once.
         """
 
     def next(self, timeout_s: float | None = None) -> tuple[int, Run] | None:
@@ -196,31 +228,6 @@ class Batch:
     def cancel(self) -> None:
         """Stops every run; ``next`` does not return those that have not finished."""
 
-@final
-class Plan:
-    """A resolved scenario for several runs: the first reads it and its traces, all of them share these.
-
-    ``any_controller`` as in ``resolve``. Like what follows, only where live runs are built in.
-    """
-
-    def __new__(cls, resolved: str, *, any_controller: bool = False) -> Plan: ...
-
-def live(
-    plan: Plan,
-    seed: int,
-    gso_max_segs: int | None = None,
-    pcap: str | None = None,
-    pcap_at: str = "sender",
-) -> Batch:
-    """Starts a live run, as a batch of one.
-
-    The plan must have been made with ``any_controller``. TCP sends at most ``gso_max_segs`` segments at once.
-    ``pcap`` and ``pcap_at`` as in ``Batch``.
-    """
-
-def live_check(resolved: str) -> None:
-    """Refuses a resolved scenario that cannot run live on this machine. Raises ScenarioError."""
-
 def become_root() -> None:
     """Moves the process into a user namespace in which ``shell`` works for those who are not root.
 
@@ -228,7 +235,7 @@ def become_root() -> None:
     """
 
 def shell(
-    resolved: str,
+    plan: Plan,
     seed: int,
     near: Sequence[str],
     far: Sequence[str],
@@ -238,7 +245,7 @@ def shell(
     pcap: str | os.PathLike[str] | None = None,
     pcap_at: str = "sender",
 ) -> tuple[int, Run, list[str | None]]:
-    """Runs the command ``near``, and ``far`` at the other end unless empty, across the path of a scenario.
+    """Runs the command ``near``, and ``far`` at the other end unless empty, across the path of a plan.
 
     What passes the queue from near to far is written to ``log``, as Mahimahi's mm-link does.
     ``meter`` is called once a second with the seconds since the start, the IP bytes delivered to the far and

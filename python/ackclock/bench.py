@@ -81,12 +81,15 @@ def chosen(names: list[str] | None) -> list[Case]:
     return [case for case in CASES if (case.name in names if names else not case.large)]
 
 
-def measure(case: Case, repeat: int = 1) -> dict[str, Any]:
-    """Runs a case ``repeat`` times and gives the fastest: counts, CPU seconds, speed and peak memory."""
+def measure(case: Case, repeat: int = 1, name: str = "sim") -> dict[str, Any]:
+    """Runs a case ``repeat`` times on the engine called ``name``, and gives the fastest.
+
+    That is counts, CPU seconds, speed and peak memory.
+    """
     engine = importlib.util.find_spec("ackclock._engine")
     if engine is None or engine.origin is None:
         raise RuntimeError("the engine of ackclock is not built")
-    command = [sys.executable, "-I", __file__, engine.origin, json.dumps(case.scenario())]
+    command = [sys.executable, "-I", __file__, engine.origin, json.dumps(case.scenario()), name]
     found = [
         json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(repeat)
     ]
@@ -103,14 +106,14 @@ def measure(case: Case, repeat: int = 1) -> dict[str, Any]:
     }
 
 
-def _run_alone(path: str, scenario: str) -> dict[str, Any]:
-    """Runs one scenario on one thread in this process."""
+def _run_alone(path: str, scenario: str, name: str) -> dict[str, Any]:
+    """Runs one scenario on one thread of an engine in this process."""
     loader = ExtensionFileLoader("ackclock._engine", path)
     spec = importlib.util.spec_from_loader("ackclock._engine", loader)
     assert spec is not None
     engine: Any = importlib.util.module_from_spec(spec)
     loader.exec_module(engine)
-    batch = engine.Batch([(engine.resolve_json(scenario, []), 1)], threads=1, controllers=[], pcap=None)
+    batch = engine.Batch([(engine.resolve_json(scenario, []), 1)], engine=name, threads=1)
     run = None
     while not batch.done:
         run = batch.next(1.0) or run
@@ -131,4 +134,4 @@ def _peak_rss() -> int:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(_run_alone(sys.argv[1], sys.argv[2])))
+    sys.stdout.write(json.dumps(_run_alone(*sys.argv[1:])))

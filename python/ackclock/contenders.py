@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.controller import Controller, check_controller
+from ackclock.engines import registry
 from ackclock.errors import InputError, did_you_mean
 from ackclock.scenario import display_name
 
@@ -45,16 +46,20 @@ class Contender:
         return flow | ({"parameters": dict(self.parameters)} if self.parameters else {})
 
 
-def contenders(texts: Sequence[str], live: bool) -> list[Contender]:
-    """The controllers of a command line. Raises InputError for one that is named twice, or cannot be read."""
+def contenders(texts: Sequence[str], engine: str = registry.DEFAULT) -> list[Contender]:
+    """The controllers of a command line, for an engine.
+
+    Raises InputError for one that is named twice or cannot be read, or that the engine does not take.
+    """
+    refusal = registry.ENGINES[engine].no_python
     found: list[Contender] = []
     for text in texts:
         number = sum(one.factory is not None for one in found)
         one = _contender(text.strip(), number)
         if one.name in (other.name for other in found):
             raise InputError(f"{' '.join(texts)}: a controller is named twice")
-        if live and one.factory is not None:
-            raise InputError(f"{text}: the kernel runs no controllers in Python; leave --live out")
+        if refusal is not None and one.factory is not None:
+            raise InputError(f"{text}: {refusal}; leave {registry.spelled(engine)} out")
         found.append(one)
     return found
 

@@ -219,12 +219,13 @@ class CongestionEnv(gymnasium.Env[Vector, Vector]):
         channel = self._channel = _Channel(self._interval, self._rate)
         agent = type("Agent", (_Flow,), {"channel": channel, "__doc__": _Flow.__doc__})
         flows = [Flow(agent, name="agent"), *self._beside]
-        resolved, factories = replace(self._scenario, flows=flows).compiled()
-        self._resolved, self._seed = (
-            resolved,
+        plan, factories = replace(self._scenario, flows=flows).compiled()
+        _engine.check("sim", plan)
+        self._plan, self._seed = (
+            plan,
             int(self.np_random.integers(1, 2**31)) if seed is None else seed,
         )
-        self._batch = _engine.Batch([(resolved, self._seed)], threads=1, controllers=factories)
+        self._batch = _engine.Batch([(plan, self._seed)], threads=1, controllers=factories)
         step = self._next_step()
         if step is None:
             raise RuntimeError("the flow never had an RTT sample: is the path broken?")
@@ -252,7 +253,7 @@ class CongestionEnv(gymnasium.Env[Vector, Vector]):
                 found = self._batch.next(0.0)
                 if found is None:
                     continue
-                self.run = Run.from_engine(found[1], self._resolved, self._seed)
+                self.run = Run.from_engine(found[1], self._plan, self._seed)
                 return None
             return self._last
 

@@ -20,6 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ackclock import _engine
 from ackclock.figure import HeatMap
 from ackclock.sweeps import Sweep
 from ackclock.sweeps.axes import Design
@@ -120,7 +121,6 @@ def plan(
     seeds: range,
     settings: Mapping[str, str],
     *,
-    live: bool = False,
     wanted: Iterable[tuple[str, ...]] | None = None,
 ) -> tuple[Plan, Runs]:
     """The sweep that runs the pairs ``wanted``, by default all, and the controllers of each of its runs.
@@ -129,13 +129,13 @@ def plan(
     """
     by_name = {one.name: one for one in compared}
     runs: dict[str, tuple[str, ...]] = {}
-    scenarios = {}
+    scenarios, files = {}, _engine.Files()
     for pair in every_pair(list(by_name)) if wanted is None else wanted:
         label = " | ".join(pair)
         kinds = [by_name[name] for name in dict.fromkeys(pair)]
         flows = [one.flow(pair.count(one.name)) for one in kinds]
         runs[label] = pair
-        scenarios[label] = of_document(setting.document(label, flows), live)
+        scenarios[label] = of_document(setting.document(label, flows), files)
     factories = [one.factory for one in compared if one.factory is not None]
     context = "\0".join(one.context for one in compared)
     return Plan(scenarios, Design(()), seeds, settings, factories, context), runs

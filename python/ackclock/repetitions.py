@@ -29,8 +29,8 @@ class Point(NamedTuple, Generic[Key]):
 
     key: Key
     """What it is to the caller: a label, a cell of a grid."""
-    resolved: str
-    """The resolved scenario as JSON."""
+    plan: _engine.Plan
+    """The scenario."""
     seeds: range
     """The seed of each repetition."""
     captures: Sequence[str | None] = ()
@@ -65,12 +65,12 @@ def seeds(first: int, repeat: int) -> range:
     return range(first, last + 1)
 
 
-def check_memory(resolved: Sequence[str], repeat: int) -> None:
-    """Raises InputError if all runs of the scenarios together would not fit into memory."""
-    seen = [_engine.inspect(one) for one in resolved]
+def check_memory(plans: Sequence[_engine.Plan], repeat: int) -> None:
+    """Raises InputError if all runs of the plans together would not fit into memory."""
+    seen = [plan.inspect() for plan in plans]
     needed = sum(one["estimated_memory_bytes"] for one in seen) * repeat
     available = seen[0]["available_memory_bytes"]
-    runs = len(resolved) * repeat
+    runs = len(plans) * repeat
     if runs > 1 and available is not None and needed > 0.8 * available:
         raise InputError(
             f"{runs} runs: they may take {needed / 1e9:.1f} GB of memory together, more than 80% of the "
@@ -111,7 +111,7 @@ def _batches(points: Iterable[Point[Key]], batch: int) -> Iterator[tuple[list[Jo
     uses: dict[Job, list[_Use[Key]]] = {}
     for point in points:
         for repetition, seed in enumerate(point.seeds):
-            job = Job(point.resolved, seed, point.captures[repetition] if point.captures else None)
+            job = Job(point.plan, seed, point.captures[repetition] if point.captures else None)
             if job not in uses and len(uses) == batch:
                 yield list(uses), list(uses.values())
                 uses = {}

@@ -75,11 +75,11 @@ class Run:
         return bool(self.engine.get("valid", True))
 
     @classmethod
-    def from_engine(cls, run: _engine.Run, resolved: str, seed: int) -> Self:
-        """The run that the engine made of the ``resolved`` scenario (JSON) with ``seed``."""
+    def from_engine(cls, run: _engine.Run, plan: _engine.Plan, seed: int) -> Self:
+        """The run that an engine made of ``plan`` with ``seed``."""
         import pyarrow as pa
 
-        return cls(lambda name: pa.table(run.table(name)), json.loads(resolved), seed, run.engine)
+        return cls(lambda name: pa.table(run.table(name)), json.loads(plan.resolved), seed, run.engine)
 
     def table(self, name: str) -> pa.Table:
         """The table called ``name``. Raises KeyError."""

@@ -1,21 +1,21 @@
-"""Running scenarios from Python: ``simulate`` in simulated time, ``live`` on this machine's kernel."""
+"""Running scenarios from Python, on any engine."""
 
 from __future__ import annotations
 
-import json
 import operator
 import os
+import pathlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
+from typing import Any, Literal, TypeAlias, Unpack, overload
 
-from ackclock import repetitions
+from ackclock import _engine, repetitions
 from ackclock.controller import Controller
-from ackclock.engines import Engine, Progress
-from ackclock.engines.live import Live, check_built_in
-from ackclock.engines.simulator import Simulator
+from ackclock.engines import Engine, Progress, registry
+from ackclock.engines.live import LiveOptions
+from ackclock.engines.simulator import SimulatorOptions
 from ackclock.result import Run, Runs
-from ackclock.scenario import Factory, Flow, Path, Scenario
+from ackclock.scenario import Factory, Flow, Path, Scenario, override_list, read
 
 Flows: TypeAlias = Sequence[Flow | str | type[Controller]]
 """Flows, or just their controllers."""
@@ -24,26 +24,14 @@ Described: TypeAlias = Scenario | Path | str | os.PathLike[str]
 """A scenario, a path that ``flows`` are put on, or a scenario file."""
 
 
-class Options(TypedDict, total=False):
-    """The keyword arguments of ``simulate`` and ``live`` alike, apart from ``repeat``."""
+class Options(SimulatorOptions, LiveOptions, total=False):
+    """The keyword arguments of ``simulate`` apart from ``repeat``, the options of all engines among them."""
 
+    engine: str
     duration: str | None
     warmup: str | None
     seed: int | None
     progress: Progress | None
-
-
-class SimulateOptions(Options, total=False):
-    """The keyword arguments of ``simulate``."""
-
-    threads: int | None
-
-
-class LiveOptions(Options, total=False):
-    """The keyword arguments of ``live``."""
-
-    retries: int
-    gso_max_segs: int | None
 
 
 # Only where ``repeat`` is written out as 1 can a type checker know that the result is a ``Run``. So the
@@ -54,13 +42,13 @@ def simulate(
     flows: Flows | None = None,
     *,
     repeat: Literal[1] = 1,
-    **options: Unpack[SimulateOptions],
+    **options: Unpack[Options],
 ) -> Run: ...
 
 
 @overload
 def simulate(
-    scenario: Described, flows: Flows | None = None, *, repeat: int, **options: Unpack[SimulateOptions]
+    scenario: Described, flows: Flows | None = None, *, repeat: int, **options: Unpack[Options]
 ) -> Runs | Any: ...
 
 
@@ -68,103 +56,74 @@ def simulate(
     scenario: Described,
     flows: Flows | None = None,
     *,
+    engine: str = registry.DEFAULT,
     duration: str | None = None,
     warmup: str | None = None,
     seed: int | None = None,
     repeat: int = 1,
-    threads: int | None = None,
     progress: Progress | None = None,
+    **options: Any,
 ) -> Run | Runs:
-    """Simulates a scenario, a scenario file, or ``flows`` on a path:
+    """Runs a scenario, a scenario file, or ``flows`` on a path:
 
         run = ackclock.simulate(ackclock.Path("10mbit", "40ms", "84p"), ["cdg", "newreno"], duration="60s")
         print(run.flows.select(["name", "goodput_bps"]))
 
     ``flows``, ``duration``, ``warmup`` and ``seed``, if given, replace those of the scenario. With
-    ``repeat`` above 1 the scenario is run with that many seeds, counted up from ``seed``, on ``threads``
-    threads (by default one a core), and the runs are returned in the order of their seeds. ``progress`` is
-    called with the fraction done, several times a second.
+    ``repeat`` above 1 the scenario is run with that many seeds, counted up from ``seed``, and the runs are
+    returned in the order of their seeds. ``progress`` is called with the fraction done, several times a
+    second. ``engine`` is ``"sim"``, which runs on ``threads`` threads (by default one a core), or ``"live"``,
+    this machine's own TCP: see :func:`ackclock.live`.
 
-    Raises ScenarioError for a scenario that cannot be run, and whatever a controller written in Python
-    raises.
+    Raises ScenarioError for a scenario that the engine cannot run, and whatever a controller written in
+    Python raises.
     """
+    kind = registry.find(engine)
     given = {"duration": duration, "warmup": warmup, "seed": _whole("seed", seed)}
-    resolved, factories = _compiled(scenario, flows, given)
-    return _in_order(resolved, repeat, Simulator(threads, factories), progress)
+    plan, factories = _compiled(scenario, flows, given)
+    if factories and kind.no_python is None:
+        options |= {"controllers": factories}
+    made = registry.make(engine, **options)
+    made.check(plan)
+    return _in_order(plan, repeat, made, progress)
 
 
-@overload
-def live(
-    scenario: Described,
-    flows: Flows | None = None,
-    *,
-    repeat: Literal[1] = 1,
-    **options: Unpack[LiveOptions],
-) -> Run: ...
-
-
-@overload
-def live(
-    scenario: Described, flows: Flows | None = None, *, repeat: int, **options: Unpack[LiveOptions]
-) -> Runs | Any: ...
-
-
-def live(
-    scenario: Described,
-    flows: Flows | None = None,
-    *,
-    duration: str | None = None,
-    warmup: str | None = None,
-    seed: int | None = None,
-    repeat: int = 1,
-    retries: int = 0,
-    gso_max_segs: int | None = None,
-    progress: Progress | None = None,
-) -> Run | Runs:
+def live(scenario: Described, flows: Flows | None = None, **options: Any) -> Any:
     """Runs on the TCP of this machine's kernel what :func:`ackclock.simulate` simulates, in real time:
 
         run = ackclock.live(ackclock.Path("10mbit", "40ms", "84p"), ["cdg", "bbr"], duration="20s", retries=2)
         print(run.valid, run.engine["lateness_us"])
 
-    Arguments and result are those of ``simulate``, without threads: repetitions run one after the other.
-    Flows may name any controller that the kernel has. A run that goes past its error budget is repeated up to
-    ``retries`` times; one that stays past it is returned all the same, with ``run.valid`` false and the
-    reasons in ``run.engine["reasons"]``. ``gso_max_segs`` bounds how many segments TCP sends at once.
+    Arguments and result are those of ``simulate(..., engine="live")``. Flows may name any controller that the
+    kernel has. A run that goes past its error budget is repeated up to ``retries`` times; one that stays past
+    it is returned all the same, with ``run.valid`` false and the reasons in ``run.engine["reasons"]``.
+    ``at_once`` repetitions go on at the same time. ``gso_max_segs`` bounds how many segments TCP sends at
+    once.
 
     Raises ScenarioError for a scenario that cannot run live, MachineError where this machine, or this build
     of ackclock, lacks something for it.
     """
-    check_built_in()
-    if retries < 0:
-        raise ValueError(f"retries is {retries}: must not be negative")
-    if gso_max_segs is not None and gso_max_segs < 1:
-        raise ValueError(f"gso_max_segs is {gso_max_segs}: must be at least 1")
-    engine = Live(retries, gso_max_segs=gso_max_segs)
-    given = {"duration": duration, "warmup": warmup, "seed": _whole("seed", seed)}
-    resolved, _ = _compiled(scenario, flows, given, any_controller=True)
-    engine.check(resolved)
-    return _in_order(resolved, repeat, engine, progress)
+    return simulate(scenario, flows, engine="live", **options)
 
 
 def _compiled(
-    scenario: Described,
-    flows: Flows | None,
-    given: Mapping[str, object],
-    *,
-    any_controller: bool = False,
-) -> tuple[str, list[Factory]]:
+    scenario: Described, flows: Flows | None, given: Mapping[str, object]
+) -> tuple[_engine.Plan, list[Factory]]:
     """See ``Scenario.compiled``; the values given that are not None replace those of the scenario."""
     overrides = {key: value for key, value in given.items() if value is not None}
-    built = described(scenario, flows, any_controller=any_controller)
-    return built.compiled(overrides, any_controller=any_controller)
+    files = _engine.Files()
+    if isinstance(scenario, str | os.PathLike) and flows is None:
+        text = read(pathlib.Path(scenario))
+        return _engine.resolve(text, os.fspath(scenario), override_list(overrides), files), []
+    return described(scenario, flows, files).compiled(overrides, files)
 
 
-def described(scenario: Described, flows: Flows | None, *, any_controller: bool = False) -> Scenario:
+def described(scenario: Described, flows: Flows | None, files: _engine.Files | None = None) -> Scenario:
     """The scenario that the first two arguments of :func:`simulate` describe. Raises ScenarioError."""
     if isinstance(scenario, Path):
         scenario = Scenario(path=scenario)
     elif not isinstance(scenario, Scenario):
-        scenario = Scenario.load(scenario, any_controller=any_controller)
+        scenario = Scenario.load(scenario, files=files)
     if flows is not None:
         if isinstance(flows, str | Flow | type):
             raise TypeError(f'flows is {flows!r}: it must be a list, as in ["cubic"]')
@@ -182,14 +141,14 @@ def _whole(name: str, number: object) -> int | None:
         raise TypeError(f"{name} is {number!r}: must be a whole number") from None
 
 
-def _in_order(resolved: str, repeat: int, engine: Engine, progress: Progress | None) -> Run | Runs:
+def _in_order(plan: _engine.Plan, repeat: int, engine: Engine, progress: Progress | None) -> Run | Runs:
     """Runs the repetitions and gives them in the order of their seeds, a single one by itself."""
     if (number := _whole("repeat", repeat)) is not None:
         repeat = number
     if not 1 <= repeat <= repetitions.MOST_REPETITIONS:
         raise ValueError(f"repeat is {repeat}: must be from 1 to {repetitions.MOST_REPETITIONS}")
-    repetitions.check_memory([resolved], repeat)
-    point = repetitions.Point(None, resolved, repetitions.seeds(json.loads(resolved)["seed"], repeat))
+    repetitions.check_memory([plan], repeat)
+    point = repetitions.Point(None, plan, repetitions.seeds(plan.seed, repeat))
     runs = {result.repetition: result.run for result in repetitions.results([point], engine, progress)}
     ordered = Runs(runs[repetition] for repetition in range(repeat))
     return ordered[0] if repeat == 1 else ordered

@@ -280,20 +280,16 @@ class Scenario:
         file: str | os.PathLike[str],
         overrides: Mapping[str, Any] | None = None,
         *,
-        any_controller: bool = False,
+        files: _engine.Files | None = None,
     ) -> Self:
         """Reads a scenario file, with the values at the dotted keys of ``overrides`` in place of its own.
 
-        With ``any_controller`` flows may name controllers that only the kernel has, for a live run. Raises
-        ScenarioError, or OSError if the file cannot be read.
+        ``files`` remembers the files that the scenario names. Raises ScenarioError, or OSError if the file
+        cannot be read.
         """
-        resolved = _engine.resolve(
-            read(pathlib.Path(file)),
-            os.fspath(file),
-            override_list(overrides),
-            any_controller=any_controller,
-        )
-        return cls.from_document(json.loads(resolved))
+        text = read(pathlib.Path(file))
+        plan = _engine.resolve(text, os.fspath(file), override_list(overrides), files)
+        return cls.from_document(json.loads(plan.resolved))
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
@@ -313,25 +309,24 @@ class Scenario:
 
     def resolved(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The complete document, all defaults filled in and everything checked. Raises ScenarioError."""
-        document, _ = self.compiled(overrides)
-        resolved: dict[str, Any] = json.loads(document)
+        plan, _ = self.compiled(overrides)
+        resolved: dict[str, Any] = json.loads(plan.resolved)
         return resolved
 
     def compiled(
-        self, overrides: Mapping[str, Any] | None = None, *, any_controller: bool = False
-    ) -> tuple[str, list[Factory]]:
-        """The resolved document as JSON, and makers of its controllers in Python, as engines take them.
+        self, overrides: Mapping[str, Any] | None = None, files: _engine.Files | None = None
+    ) -> tuple[_engine.Plan, list[Factory]]:
+        """What engines take: the plan, and makers of its controllers in Python.
 
-        ``any_controller``: see :meth:`load`. Raises ScenarioError.
+        ``files``: see :meth:`load`. Raises ScenarioError.
         """
-        text, factories = self.as_json(any_controller=any_controller)
-        resolved = _engine.resolve_json(text, override_list(overrides), any_controller=any_controller)
-        return resolved, factories
+        text, factories = self.as_json()
+        return _engine.resolve_json(text, override_list(overrides), files), factories
 
-    def as_json(self, *, any_controller: bool = False) -> tuple[str, list[Factory]]:
+    def as_json(self) -> tuple[str, list[Factory]]:
         """The document as JSON, not yet resolved, and makers of its controllers in Python.
 
-        ``any_controller``: see :meth:`load`. Raises ScenarioError.
+        Raises ScenarioError.
         """
         document = _document(self)
         factories: list[Factory] = []
@@ -342,8 +337,7 @@ class Scenario:
                         f"flows.{_index_of(self.flows, flow)}.cc is {flow.cc!r}: it must be the name of a "
                         "controller, or a class written in Python"
                     )
-                if not any_controller:  # the kernel runs no controllers in Python
-                    check_controller(flow.cc)
+                check_controller(flow.cc)
                 described["cc"] = f"python:{len(factories)}:{flow.cc.__name__}"
                 if flow.name is None and flow.count is None:
                     described["name"] = f"{flow.cc.__name__}-{_index_of(self.flows, flow)}"

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ackclock import _engine
+from ackclock.engines import registry
 from ackclock.engines.simulator import Simulator
 from calling import SCENARIO
 from experiments import EXPERIMENT, read
@@ -50,6 +52,7 @@ def kernel(monkeypatch):
     """A simulator in place of the kernel: ``started`` counts its runs; it is interrupted after ``left``."""
 
     class Kernel(Simulator):
+        name, stack = "live", "linux"
         started = 0
         left = 1000
 
@@ -65,9 +68,10 @@ def kernel(monkeypatch):
             if len(jobs) > Kernel.left:
                 raise KeyboardInterrupt
 
-    for command in ("parity", "reproduce", "run"):
-        monkeypatch.setattr(f"ackclock.cli.{command}.Live", Kernel)
-        monkeypatch.setattr(f"ackclock.cli.{command}.check_built_in", lambda: None)
+        def check(self, plan):
+            _engine.check("sim", plan)
+
+    monkeypatch.setitem(registry.ENGINES, "live", Kernel)
     return Kernel
 
 

@@ -10,6 +10,7 @@ import pytest
 import typer.main
 
 from ackclock import Run
+from ackclock.engines.live import Live
 from ackclock.report import FolderError, check_folder, new_folder
 from calling import PATIENCE, SCENARIO, refused, run
 
@@ -200,8 +201,7 @@ def test_the_current_folder_is_not_replaced(tmp_path, monkeypatch):
     ],
 )
 def test_a_current_folder_that_is_deleted_is_named(capsys, tmp_path, monkeypatch, command):
-    for module in ("shell", "parity"):
-        monkeypatch.setattr(f"ackclock.cli.{module}.check_built_in", lambda: None)
+    monkeypatch.setattr(Live, "require", lambda: None)
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()

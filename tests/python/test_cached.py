@@ -31,8 +31,8 @@ class Counting(Simulator):
 @pytest.fixture
 def jobs():
     Counting.ran = 0
-    scenarios = [_engine.resolve(DOCUMENT.format(name), "scenario", []) for name in "xy"]
-    return [Job(resolved, seed) for resolved in scenarios for seed in (1, 2)]
+    plans = [_engine.resolve(DOCUMENT.format(name), "scenario", []) for name in "xy"]
+    return [Job(plan, seed) for plan in plans for seed in (1, 2)]
 
 
 def test_a_cached_run_is_loaded_first_and_not_run_again(jobs, tmp_path):
@@ -55,7 +55,8 @@ def test_a_cached_run_is_loaded_first_and_not_run_again(jobs, tmp_path):
 def test_another_scenario_of_the_same_name_runs(jobs, tmp_path):
     engine = CachedEngine(Counting(), tmp_path)
     list(engine.run(jobs[:1]))
-    list(engine.run([jobs[0]._replace(resolved=jobs[0].resolved.replace("20ms", "21ms"))]))
+    other = _engine.Plan(jobs[0].plan.resolved.replace("20ms", "21ms"))
+    list(engine.run([jobs[0]._replace(plan=other)]))
     assert (Counting.ran, engine.count()) == (2, 2)
 
 

@@ -105,7 +105,7 @@ BESIDE = (("simulated", "sim"), ("live", "live"))
 
 @pytest.mark.usefixtures("kernel")
 def test_options_of_live_runs_alone_need_them(capsys, scenario):
-    assert "--retries: only live runs are repeated, with --beside live" in refused(
+    assert "--retries: only live runs are repeated, with --live" in refused(
         capsys, "run", scenario, "--retries", 1
     )
 

@@ -33,7 +33,7 @@ QUIET = [
 ENDLESS = [("duration", "1000000s"), *QUIET]
 
 
-def resolved(*overrides: tuple[str, str], text: str = DUMBBELL) -> str:
+def resolved(*overrides: tuple[str, str], text: str = DUMBBELL) -> _engine.Plan:
     return _engine.resolve(text, "demo.toml", list(overrides))
 
 
@@ -67,10 +67,10 @@ def test_the_catalogue_lists_controllers_with_parameters_and_profiles_with_optio
 
 
 def test_resolving_fills_in_defaults_and_sets_overrides() -> None:
-    document = json.loads(resolved(("path.queue", "1bdp"), ("seed", "7")))
+    document = json.loads(resolved(("path.queue", "1bdp"), ("seed", "7")).resolved)
     assert (document["path"]["queue"], document["seed"], document["profile"]) == ("1bdp", 7, "linux")
     assert document["flows"][0]["name"] == "newreno-0"
-    again = json.loads(_engine.resolve_json(json.dumps(document), []))
+    again = json.loads(_engine.resolve_json(json.dumps(document), []).resolved)
     assert again == document
 
 
@@ -88,14 +88,14 @@ def test_a_trace_is_found_beside_its_file_and_stays_found(tmp_path: Path) -> Non
     # One 1500-byte packet a millisecond is 12 Mbit/s.
     (tmp_path / "steady.down").write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
     text = DUMBBELL.replace('rate = "10mbit"', 'rate = { trace = "steady.down" }')
-    document = _engine.resolve(text, str(tmp_path / "demo.toml"), [])
-    assert json.loads(document)["path"]["rate"]["trace"] == str(tmp_path / "steady.down")
-    (runs,) = delivered(_engine.Batch([(document, 1)])).values()
+    plan = _engine.resolve(text, str(tmp_path / "demo.toml"), [])
+    assert json.loads(plan.resolved)["path"]["rate"]["trace"] == str(tmp_path / "steady.down")
+    (runs,) = delivered(_engine.Batch([(plan, 1)])).values()
     assert pa.table(runs.table("links"))["rate_bps"].to_pylist() == [12e6]
 
 
 def test_inspecting_tells_what_a_run_would_be() -> None:
-    seen = _engine.inspect(resolved(("warmup", "1s")))
+    seen = resolved(("warmup", "1s")).inspect()
     assert (seen["bottleneck"], seen["duration_s"], seen["warmup_s"]) == ("bottleneck", 5.0, 1.0)
     assert seen["flows"] == [
         {
@@ -228,7 +228,7 @@ def test_jobs_that_cannot_be_are_refused() -> None:
         _engine.Batch([], pcap=[None])
     assert _engine.Batch([]).done
     with pytest.raises(_engine.ScenarioError, match="not JSON"):
-        _engine.Batch([("{", 1)]).next(10.0)
+        _engine.Batch([(_engine.Plan("{"), 1)]).next(10.0)
     (run,) = delivered(_engine.Batch([(resolved(), 1)])).values()
     with pytest.raises(KeyError, match="there is no table `flow`"):
         run.table("flow")

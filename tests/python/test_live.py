@@ -14,11 +14,11 @@ import pytest
 import ackclock
 from ackclock import _engine, papers, summary
 from ackclock.cli import main
-from ackclock.engines import Job
+from ackclock.engines import Job, registry
 from ackclock.engines.live import Live
 from ackclock.engines.simulator import Simulator, drained
 from ackclock.papers import page
-from ackclock.papers.live import as_live
+from ackclock.papers.live import with_stack
 from ackclock.result import TABLES
 from calling import PATIENCE, refused, run, wait_until
 
@@ -54,16 +54,16 @@ def resolved(**flow):
         "path": {"rate": "10mbit", "rtt": "40ms", "queue": "1bdp"},
         "flows": [{"cc": "newreno"} | flow],
     }
-    return _engine.resolve_json(json.dumps(document), [], any_controller=True)
+    return _engine.resolve_json(json.dumps(document), [])
 
 
 @pytest.fixture(scope="session")
 def live():
     """Skips where this machine cannot run live."""
-    if not hasattr(_engine, "live"):
+    if "live" not in _engine.engines():
         pytest.skip("built without live runs")
     try:
-        list(drained(_engine.live(_engine.Plan(resolved(), any_controller=True), 1)))
+        list(drained(_engine.Batch([(resolved(), 1)], engine="live")))
     except _engine.MachineError as error:
         pytest.skip(str(error))
 
@@ -72,7 +72,7 @@ def live():
 def bpf(live):  # noqa: ARG001
     """Skips where no controller can be loaded into the kernel."""
     try:
-        _engine.live_check(resolved(cc="cdg"))
+        _engine.check("live", resolved(cc="cdg"))
     except _engine.ScenarioError as error:
         pytest.skip(str(error))
 
@@ -87,7 +87,7 @@ def holds_devices(process):
 
 
 def test_without_live_runs_it_says_what_to_install(capsys, scenario, monkeypatch):
-    monkeypatch.delattr(_engine, "live", raising=False)
+    monkeypatch.setattr(_engine, "engines", lambda: ["sim"])
     for command in (
         ["live", scenario],
         ["compare", "newreno", "--live"],
@@ -169,12 +169,13 @@ def test_a_run_past_its_budget_is_repeated_and_then_yielded(monkeypatch):
         def cancel(self):
             pass
 
-    def start(_resolved, seed, gso_max_segs, pcap, pcap_at):
-        assert (gso_max_segs, pcap, pcap_at) == (2, None, "sender")
-        starts.append(seed)
+    def start(jobs, **options):
+        assert options == {"engine": "live", "pcap": [None], "pcap_at": "sender", "gso_max_segs": 2}
+        starts.extend(seed for _, seed in jobs)
         return Batch()
 
-    monkeypatch.setattr(_engine, "live", start, raising=False)
+    monkeypatch.setattr(_engine, "engines", lambda: ["sim", "live"])
+    monkeypatch.setattr(_engine, "Batch", start)
     seen = []
     jobs = [Job(resolved(), 3), Job(resolved(), 4)]
     runs = dict(Live(retries=2, gso_max_segs=2).run(jobs, seen.append))
@@ -191,16 +192,16 @@ def test_a_run_past_its_budget_is_repeated_and_then_yielded(monkeypatch):
 @pytest.mark.usefixtures("live")
 def test_several_run_at_once(monkeypatch):
     batches, both = [], []
-    start = _engine.live
+    start = _engine.Batch
 
-    def started(*arguments):
-        batches.append(start(*arguments))
+    def started(*arguments, **options):
+        batches.append(start(*arguments, **options))
         return batches[-1]
 
     def look(_):
         both.append(len(batches) == 2 and all(0 < one.progress() < 1 for one in batches))
 
-    monkeypatch.setattr(_engine, "live", started)
+    monkeypatch.setattr(_engine, "Batch", started)
     for _ in range(ATTEMPTS):
         batches.clear()
         runs = dict(Live(at_once=2).run([Job(resolved(), 1), Job(resolved(), 2)], look))
@@ -232,6 +233,8 @@ def test_python_is_refused_what_cannot_run_live(scenario):
         def on_ack(self, context, ack):
             pass
 
+        on_loss = on_timeout = on_ack
+
     path = ackclock.Path("10mbit", rtt="20ms", queue="1bdp")
     with pytest.raises(ackclock.ScenarioError, match="the kernel has no congestion controller `vigas`"):
         ackclock.live(path, ["vigas"])
@@ -244,7 +247,7 @@ def test_python_is_refused_what_cannot_run_live(scenario):
 
 
 def test_python_is_told_what_live_runs_need(monkeypatch):
-    monkeypatch.delattr(_engine, "live", raising=False)
+    monkeypatch.setattr(_engine, "engines", lambda: ["sim"])
     with pytest.raises(ackclock.MachineError, match="libelf-dev"):
         ackclock.live(ackclock.Path("10mbit", rtt="20ms", queue="1bdp"), ["newreno"])
 
@@ -265,6 +268,14 @@ def test_invalid_runs_are_marked_where_they_are_shown():
 
 def test_an_invalid_run_is_marked_in_tables_and_report(capsys, scenario, tmp_path, monkeypatch):
     class Late(Simulator):
+        name = "live"
+
+        def __init__(self, **_):
+            super().__init__()
+
+        def check(self, plan):
+            _engine.check("sim", plan)
+
         def run(self, jobs, progress=None):
             for index, one in super().run(jobs, progress):
                 late = {"p50": 1.0, "p99": 2.0, "max": 20_000.0}
@@ -272,8 +283,7 @@ def test_an_invalid_run_is_marked_in_tables_and_report(capsys, scenario, tmp_pat
                 one.engine |= {"reasons": ["a delivery was 20.0 ms late"]}
                 yield index, one
 
-    monkeypatch.setattr("ackclock.cli.live.Live", lambda *_, **__: Late())
-    monkeypatch.setattr("ackclock.cli.live.check_built_in", lambda: None)
+    monkeypatch.setitem(registry.ENGINES, "live", Late)
     status, out, err = run(capsys, "live", scenario, "--out", tmp_path / "out")
     assert status == 3
     assert "small (invalid)" in out
@@ -394,23 +404,23 @@ def test_a_grid_ended_in_the_background_keeps_finished_runs(capsys, tmp_path, en
 
 def test_an_experiment_goes_live_with_the_endpoints_of_the_kernel(tmp_path):
     (experiment,) = papers.select(papers.catalogue(), ["cdg2011-fig7"])
-    changed = as_live(experiment)
+    changed = with_stack(experiment, "linux")
     assert {setup.scenario["profile"] for setup in changed.setups} == {"linux"}
     assert changed.claims == experiment.claims
 
     class Half(Simulator):
         """Refuses the first run."""
 
-        def check(self, resolved):
-            if json.loads(resolved)["name"] == f"cdg2011/{experiment.setups[0].name}":
+        def check(self, plan):
+            if plan.name == f"cdg2011/{experiment.setups[0].name}":
                 raise _engine.ScenarioError("it cannot run live")
 
     few = replace(experiment.reduced(), repetitions=1)
     done = papers.reproduce([few])
-    done.live = papers.reproduce([as_live(few)], engine=Half())
-    assert done.live.refused == ["it cannot run live"]
+    done.others["live"] = papers.reproduce([with_stack(few, "linux")], engine=Half())
+    assert done.others["live"].refused == ["it cannot run live"]
     claims = done.as_json()["experiments"][0]["claims"]
-    live = done.live.as_json()["experiments"][0]["claims"]
+    live = done.others["live"].as_json()["experiments"][0]["claims"]
     assert [c["live"] for c in claims] == [c["measured"] for c in live]
     page.write(done, papers.catalogue(), tmp_path)
     text = (tmp_path / "index.html").read_text()

@@ -56,7 +56,7 @@ def test_the_median_covers_repetitions_and_both_flows_of_a_kind():
 def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("matrix")
     setting = Setting({"rate": "5mbit", "rtt": "20ms", "queue": "1bdp"}, "4s", "1s", "linux")
-    planned, runs = plan(contenders(["newreno", "vegas"], live=False), setting, range(1, 3), {})
+    planned, runs = plan(contenders(["newreno", "vegas"]), setting, range(1, 3), {})
     for _ in execute(planned, folder, executors.workers("local", 1), None):
         pass
     return matrix(finish(planned, folder), runs, ["newreno", "vegas"])

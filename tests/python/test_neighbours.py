@@ -36,7 +36,7 @@ def run(folder, names):
     for one in names:
         for beside in neighbours(one):
             pairs |= {} if (beside, one) in pairs else {(one, beside): None}
-    planned, runs = plan(contenders(names, live=False), SETTING, SEEDS, {}, wanted=pairs)
+    planned, runs = plan(contenders(names), SETTING, SEEDS, {}, wanted=pairs)
     for _ in execute(planned, folder, executors.workers("local", None), None):
         pass
     return matrix(finish(planned, folder), runs, names)

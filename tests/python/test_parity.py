@@ -237,7 +237,7 @@ def test_a_grid_has_each_cell_once_ordered_by_situation():
 
 def test_newreno_is_simulated_in_the_whole_segments_of_the_kernel():
     cell = parity.Cell(parity.catalogue()["marks"], "newreno")
-    simulated, live = (json.loads(cell.resolved(which))["flows"][0] for which in (True, False))
+    simulated, live = (json.loads(cell.plan(which).resolved)["flows"][0] for which in (True, False))
     assert simulated["parameters"]["arithmetic"] == "linux"
     assert "parameters" not in live
 
@@ -350,7 +350,9 @@ def test_acks_of_a_grid_are_late_in_both_engines():
     times = ("30s", "5s")
     late = parity.greedy(parity.GridPath("10mbit", "40ms", "1bdp", *times, jitter="0.1ms"), 1)
     assert late.title == "10mbit, 40ms, 1bdp, jitter 0.1ms"
-    resolved = [json.loads(parity.Cell(late, "newreno").resolved(simulated)) for simulated in (False, True)]
+    resolved = [
+        json.loads(parity.Cell(late, "newreno").plan(simulated).resolved) for simulated in (False, True)
+    ]
     assert [one["path"]["reverse"]["jitter"] for one in resolved] == ["100us", "100us"]
     exact = parity.greedy(parity.GridPath("10mbit", "40ms", "1bdp", *times), 1)
     assert "reverse" not in exact.document()["path"]

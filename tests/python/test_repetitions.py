@@ -11,18 +11,16 @@ from ackclock.repetitions import Point
 class Recording:
     """An engine that answers each job with its name and seed, the last job first."""
 
-    any_controller = False
-
     def __init__(self):
         self.batches = []
 
-    def check(self, resolved):
+    def check(self, plan):
         pass
 
     def run(self, jobs, progress=None):
         self.batches.append(list(jobs))
         for done, index in enumerate(reversed(range(len(jobs))), start=1):
-            yield index, (jobs[index].resolved, jobs[index].seed)
+            yield index, (jobs[index].plan, jobs[index].seed)
             progress(done / len(jobs))
 
 

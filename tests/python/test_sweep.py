@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import ackclock
+from ackclock import _engine
 from ackclock.errors import InputError
 from ackclock.sweeps import METRICS, Place, executors, work
 from ackclock.sweeps.axes import Design, axis, numbers, parse
@@ -186,7 +187,7 @@ def document(cc):
 
 def plan_of(queues=6):
     design = Design((axis("queue", [f"{k}p" for k in range(2, 2 + queues)]),))
-    return Plan({"cdg": of_document(document("cdg"), False)}, design, range(1, 3))
+    return Plan({"cdg": of_document(document("cdg"))}, design, range(1, 3))
 
 
 def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path):
@@ -215,20 +216,23 @@ def test_a_run_that_is_there_is_not_repeated(tmp_path):
     assert outcome.done == len(plan)
 
 
-def test_scenario_files_are_read_once_and_identify_runs(tmp_path, monkeypatch):
+def test_scenario_files_identify_runs(tmp_path):
     trace = tmp_path / "link.trace"
+
+    def traced():
+        path = {"rate": {"trace": str(trace)}, "rtt": "20ms", "queue": "1bdp"}
+        scenario = {"duration": "1s", "flows": [{"cc": "cdg"}], "path": path}
+        return _engine.resolve_json(json.dumps(scenario), [])
+
     trace.write_text("1\n")
-    resolved = json.dumps({"path": {"trace": str(trace)}})
-    read = []
-    read_bytes = Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path) or read_bytes(path))
-    before = list(work.digests(resolved, range(1, 101)))
+    plan = traced()
+    before = list(work.digests(plan, range(1, 101)))
     assert len(set(before)) == 100
-    assert read == [trace]
-    text = f"{ackclock.__version__}\0\x003\0{resolved}1\n"
+    text = f"{ackclock.__version__}\0\x003\0{plan.resolved}1\n"
     assert before[2] == hashlib.sha256(text.encode()).hexdigest()[:32]
     trace.write_text("2\n")
-    assert not set(before) & set(work.digests(resolved, range(1, 101)))
+    assert list(work.digests(plan, range(1, 101))) == before
+    assert not set(before) & set(work.digests(traced(), range(1, 101)))
 
 
 def test_a_worker_that_is_killed_costs_its_chunk_only(tmp_path):

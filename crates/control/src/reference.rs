@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::registry;
+use crate::{ParameterError, registry, tfrc};
 
 /// The end of the name of a file that holds a controller in C.
 const SOURCE: &str = ".bpf.c";
@@ -51,6 +51,17 @@ impl ControllerRef {
         match self {
             Self::Source(path) => path.file_name().map_or_else(|| self.spelling(), |name| name.to_string_lossy()),
             _ => self.spelling(),
+        }
+    }
+
+    /// Refuses a name that is not in the registry. Files and classes are taken as they are.
+    ///
+    /// # Errors
+    /// A sentence with the nearest name.
+    pub fn check_registered(&self) -> Result<(), ParameterError> {
+        match self {
+            Self::Engine(name) if name != tfrc::NAME => registry::find(name).map(|_| ()),
+            _ => Ok(()),
         }
     }
 

@@ -36,7 +36,7 @@ impl Interfaces {
             Point::Receiver => (Self { receiver: Some(0), ..none }, vec!["receiver"]),
             Point::Bottleneck => {
                 let refusal = "no link has a rate, so there is no bottleneck to capture at";
-                let bottleneck = plan.bottleneck.ok_or_else(|| Failure::Refused(refusal.to_owned()))?;
+                let bottleneck = plan.bottleneck.ok_or_else(|| Failure::CapturePoint(refusal.to_owned()))?;
                 let name = plan.links[bottleneck].name.as_str();
                 // Both directions, as one machine there sees them.
                 let seen = |link: &str| link.strip_suffix(":reverse").unwrap_or(link) == name;

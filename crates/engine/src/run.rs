@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use control::ControllerRef;
 use record::Tables;
 use scenario::Plan;
 
@@ -16,13 +17,20 @@ pub trait Engine: Sized {
     /// What it says of a run beside its tables and its cost.
     type Notes;
 
-    /// Whether it can run `plan`.
+    /// Whether it can build the controller `cc`: by default those of the registry, in files, and in Python.
     ///
     /// # Errors
-    /// [`Failure::Refused`] or [`Failure::Machine`], about the first thing that it cannot do.
+    /// Why not: a sentence that begins with the name.
+    fn builds(&self, cc: &ControllerRef) -> Result<(), String> {
+        cc.check_registered().map_err(|error| error.to_string())
+    }
+
+    /// Whether it can run `plan`; by default wherever it builds the controllers.
+    ///
+    /// # Errors
+    /// [`Failure::Scenario`], [`Failure::Refused`] or [`Failure::Machine`], about the first thing that it cannot do.
     fn check(&self, plan: &Plan) -> Result<(), Failure> {
-        let _ = plan;
-        Ok(())
+        plan.check_controllers(|cc| self.builds(cc)).map_err(Failure::Scenario)
     }
 
     /// Runs `job` from start to end on the calling thread.
@@ -102,6 +110,8 @@ pub enum Failure {
     Refused(String),
     /// A controller could not be made.
     Controller(String),
+    /// The plan has no place where packets are to be captured.
+    CapturePoint(String),
     /// The capture that was asked for could not be written.
     Capture(io::Error),
     /// The machine does not do what is needed.
@@ -114,7 +124,10 @@ impl fmt::Display for Failure {
             Self::Interrupted => f.write_str("the run was interrupted"),
             Self::Scenario(error) => error.fmt(f),
             Self::Capture(error) => write!(f, "the capture cannot be written: {error}"),
-            Self::Refused(message) | Self::Controller(message) | Self::Machine(message) => f.write_str(message),
+            Self::Refused(message)
+            | Self::Controller(message)
+            | Self::CapturePoint(message)
+            | Self::Machine(message) => f.write_str(message),
         }
     }
 }

@@ -22,7 +22,7 @@ fn run() -> Result<(), String> {
     let file = arguments.next().ok_or("which scenario? live FILE.toml [SEED]")?;
     let files = |path: &Path| std::fs::read(path);
     let scenario = scenario::from_path(&file, &files).map_err(|error| error.to_string())?;
-    let plan = scenario.plan_live(&files).map_err(|error| error.to_string())?;
+    let plan = scenario.plan(&files).map_err(|error| error.to_string())?;
     let seed = arguments.next().map_or(Ok(plan.seed), |seed| seed.parse().map_err(|_| format!("`{seed}`: no seed")))?;
     let live = Live { algorithms: Arc::new(ProjectControllers), gso_max_segs: None, capture: None };
     let outcome =

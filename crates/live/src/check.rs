@@ -45,7 +45,7 @@ pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
     for flow in &plan.flows {
         let refuse = |message: String| Refusal(format!("flow `{}`: {message}", flow.name));
         check_flow(flow).map_err(refuse)?;
-        algorithms.check(&flow.cc, &flow.parameters).map_err(refuse)?;
+        algorithms.check(&flow.cc, &flow.given).map_err(refuse)?;
         let first = &plan.flows[0];
         if per_namespace(&flow.options) != per_namespace(&first.options) {
             return Err(refuse(format!(

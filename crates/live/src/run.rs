@@ -152,12 +152,12 @@ impl Loaded {
         let mut loaded = Self { algorithms: Vec::new(), of_flow: Vec::new() };
         let flows = &plan.flows;
         for (index, flow) in flows.iter().enumerate() {
-            let same = (0..index).find(|&i| (&flows[i].cc, &flows[i].parameters) == (&flow.cc, &flow.parameters));
+            let same = (0..index).find(|&i| (&flows[i].cc, &flows[i].given) == (&flow.cc, &flow.given));
             let algorithm = match same {
                 Some(other) => loaded.of_flow[other],
                 None => {
                     let refuse = |message| Failure::Machine(format!("flow `{}`: {message}", flow.name));
-                    loaded.algorithms.push(live.algorithms.load(&flow.cc, &flow.parameters).map_err(refuse)?);
+                    loaded.algorithms.push(live.algorithms.load(&flow.cc, &flow.given).map_err(refuse)?);
                     loaded.algorithms.len() - 1
                 }
             };

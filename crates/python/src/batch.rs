@@ -1,6 +1,6 @@
 //! Many runs at once, on threads of their own.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-use crate::controller::Factories;
+use crate::engines;
 use crate::failure::Failure;
-use crate::language::Planned;
+use crate::plan::SharedPlan;
 use crate::run::Run;
-use crate::simulation::{CustomControllers, Simulation};
-use crate::task::{EngineTask, Task};
+use crate::task::Task;
 use crate::threads::PythonThreads;
 
 /// How long a call waits before it looks for signals such as Ctrl-C.
@@ -50,13 +50,14 @@ struct Inbox {
 #[pymethods]
 impl Batch {
     #[new]
-    #[pyo3(signature = (jobs, *, threads=None, controllers=None, pcap=None, pcap_at="sender"))]
+    #[pyo3(signature = (jobs, *, engine="sim", threads=None, pcap=None, **options))]
     fn new(
-        jobs: Vec<(String, u64)>,
+        py: Python<'_>,
+        jobs: Vec<(Bound<'_, SharedPlan>, u64)>,
+        engine: &str,
         threads: Option<usize>,
-        controllers: Option<Factories>,
         pcap: Option<Vec<Option<PathBuf>>>,
-        pcap_at: &str,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         if threads == Some(0) {
             return Err(PyValueError::new_err("threads is 0: at least 1 is needed"));
@@ -66,21 +67,13 @@ impl Batch {
             let message = format!("pcap has {} entries for {} jobs: one each is needed", pcap.len(), jobs.len());
             return Err(PyValueError::new_err(message));
         }
-        let point = pcap_at.parse().map_err(PyValueError::new_err)?;
-        let factories = controllers.unwrap_or_default();
-        let running = Arc::<PythonThreads>::default();
-        let custom = CustomControllers { factories, compiled: Default::default(), threads: running.clone() };
-        let custom = Arc::new(custom);
-        // Repetitions of one scenario share its plan: no run reads its text or its traces again.
-        let mut plans: HashMap<String, Arc<Planned>> = HashMap::new();
-        let task = |((resolved, seed), pcap): ((String, u64), _)| {
-            let planned = plans.entry(resolved).or_insert_with_key(|text| Arc::new(Planned::new(text.clone(), false)));
-            let maker = Simulation { pcap, point, custom: custom.clone() };
-            Box::new(EngineTask::new(planned.clone(), seed, maker)) as Box<dyn Task>
+        let opened = engines::open(engine, options, py)?;
+        let task = |((plan, seed), pcap): (_, _)| -> Box<dyn Task> {
+            let plan: Bound<'_, SharedPlan> = plan;
+            opened.task(plan.get().planned(), seed, pcap)
         };
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let batch = Self::start(jobs.into_iter().zip(pcap).map(task).collect(), threads.unwrap_or(cores))?;
-        Ok(Self { threads: running, ..batch })
+        let tasks = jobs.into_iter().zip(pcap).map(task).collect();
+        Self::start(tasks, threads.unwrap_or_else(|| opened.threads()), opened.python_threads())
     }
 
     /// The next run that finishes, with the index of its job.
@@ -141,8 +134,8 @@ impl Batch {
 }
 
 impl Batch {
-    /// Starts `tasks` on at most so many threads.
-    pub(crate) fn start(tasks: Vec<Box<dyn Task>>, threads: usize) -> PyResult<Self> {
+    /// Starts `tasks` on at most so many threads, of which `python` may be in Python code.
+    fn start(tasks: Vec<Box<dyn Task>>, threads: usize, python: Arc<PythonThreads>) -> PyResult<Self> {
         let finished = tasks.iter().map(|_| AtomicBool::new(false)).collect();
         let work = Arc::new(Work { tasks, finished, next: AtomicUsize::new(0) });
         let (sender, receiver) = channel();
@@ -151,7 +144,7 @@ impl Batch {
             std::thread::Builder::new().name(format!("ackclock-{index}")).spawn(move || work.execute(&sender))?;
         }
         let inbox = Mutex::new(Inbox { receiver, waiting: VecDeque::new() });
-        Ok(Self { cancelling: Cancelling(work), inbox, threads: Arc::default() })
+        Ok(Self { cancelling: Cancelling(work), inbox, threads: python })
     }
 
     fn receive(&self, wait: Duration) -> Result<Answer, RecvTimeoutError> {

@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use scenario::Error;
 use units::Time;
 
-use crate::language::{exception, plan};
+use crate::language::exception;
+use crate::plan::SharedPlan;
 
 /// The endpoint. Times are nanoseconds of its clock, packets are objects in JSON.
 #[pyclass(module = "ackclock._engine")]
@@ -27,10 +28,12 @@ const fn at(nanos: u64) -> Time {
 
 #[pymethods]
 impl Endpoint {
-    /// With the options and the controller of the first flow of a resolved scenario.
+    /// With the options and the controller of the first flow of a plan.
     #[new]
-    fn new(py: Python<'_>, resolved: &str, window_scale: u8) -> PyResult<Self> {
-        let planned = plan(resolved, false).map_err(|error| exception(py, &error))?;
+    fn new(py: Python<'_>, plan: &SharedPlan, window_scale: u8) -> PyResult<Self> {
+        let planned = plan.get(py)?;
+        let registered = |cc: &ControllerRef| cc.check_registered().map_err(|error| error.to_string());
+        planned.check_controllers(registered).map_err(|error| exception(py, &error))?;
         let Some(flow) = planned.flows.first() else {
             return Err(PyValueError::new_err("the scenario has no flow"));
         };

@@ -1,11 +1,11 @@
 //! What can keep a run from giving tables, and the exceptions that come of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
-use scenario::Error;
+use scenario::{Error, Plan};
 
 use crate::language::exception;
 
@@ -20,13 +20,28 @@ pub(crate) enum Failure {
     /// A packet capture that cannot be written.
     Capture(PathBuf, std::io::Error),
     /// The machine cannot do it.
-    #[cfg_attr(not(feature = "live"), expect(dead_code, reason = "a simulation asks nothing of the machine"))]
     Machine(String),
     /// A fault of the engine.
     Fault(String),
 }
 
 impl Failure {
+    /// Why a run of `plan`, which was to write its packets to `pcap`, gave no tables.
+    pub(crate) fn of(failure: engine::Failure, plan: &Plan, pcap: Option<&Path>) -> Self {
+        match failure {
+            engine::Failure::Interrupted => Self::Interrupted,
+            engine::Failure::Scenario(error) => Self::Scenario(error),
+            engine::Failure::Refused(message) => Self::Scenario(refusal(plan, message)),
+            engine::Failure::CapturePoint(message) => {
+                let (file, key) = ("--pcap-at".to_owned(), "bottleneck".to_owned());
+                Self::Scenario(Error { file, line: None, key, message })
+            }
+            engine::Failure::Capture(error) => Self::Capture(pcap.unwrap_or(Path::new("")).to_owned(), error),
+            engine::Failure::Machine(message) => Self::Machine(message),
+            engine::Failure::Controller(message) => Self::Fault(message),
+        }
+    }
+
     pub(crate) fn into_exception(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Scenario(error) => exception(py, &error),
@@ -42,4 +57,9 @@ impl Failure {
             Self::Fault(message) => PyRuntimeError::new_err(message),
         }
     }
+}
+
+/// An engine refuses `plan` with `message`.
+pub(crate) fn refusal(plan: &Plan, message: String) -> Error {
+    Error { file: format!("scenario `{}`", plan.name), line: None, key: String::new(), message }
 }

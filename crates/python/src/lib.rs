@@ -7,19 +7,18 @@ mod batch;
 mod catalogue;
 mod controller;
 mod endpoint;
+mod engines;
 mod event;
 mod failure;
 mod language;
-#[cfg(feature = "live")]
-mod live;
 mod memory;
 #[cfg(feature = "live")]
 mod pinned;
+mod plan;
 mod quantity;
 mod run;
 #[cfg(feature = "live")]
 mod shell;
-mod simulation;
 #[cfg_attr(not(feature = "native"), path = "no_sources.rs")]
 mod sources;
 mod table;
@@ -36,19 +35,20 @@ mod _engine {
     #[pymodule_export]
     use crate::endpoint::Endpoint;
     #[pymodule_export]
+    use crate::engines::{check_plan, engines};
+    #[pymodule_export]
     use crate::event::{Ack, Context, Loss, Marks, RateSample, SegmentReport, SentState, Transmission};
     #[pymodule_export]
     use crate::failure::MachineError;
     #[pymodule_export]
-    use crate::language::{ScenarioError, controller_file, controller_label, inspect, resolve, resolve_json};
-    #[cfg(feature = "live")]
-    #[pymodule_export]
-    use crate::live::{SharedPlan, live_check, live_run};
+    use crate::language::{ScenarioError, controller_file, controller_label, resolve, resolve_json};
     #[pymodule_export]
     use crate::memory::available_memory;
     #[cfg(feature = "live")]
     #[pymodule_export]
     use crate::pinned::{kernel_list, kernel_load, kernel_set, kernel_unload};
+    #[pymodule_export]
+    use crate::plan::{Files, SharedPlan};
     #[pymodule_export]
     use crate::quantity::quantity;
     #[pymodule_export]

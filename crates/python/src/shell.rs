@@ -2,19 +2,18 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
 use engine::{Cost, Engine as _, Failure, Watch};
 use live::{Live, Shell, ShellOutcome};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use record::pcapng::Point;
 
 use crate::batch::PATIENCE;
-use crate::failure::MachineError;
-use crate::language::{exception, plan};
-use crate::live::{capture, refusal};
+use crate::failure::{Failure as Raised, MachineError};
+use crate::plan::SharedPlan;
 use crate::run::Run;
 use crate::task::engine_of;
 
@@ -24,16 +23,16 @@ pub(crate) fn become_root() -> PyResult<()> {
     live::become_root().map_err(|refusal| MachineError::new_err(refusal.to_string()))
 }
 
-/// Runs `near`, and `far` at the other end, across the path of a resolved scenario; returns the exit status of `near`,
+/// Runs `near`, and `far` at the other end, across the path of a plan; returns the exit status of `near`,
 /// the tables, and why the log is not whole.
 #[expect(clippy::too_many_arguments, reason = "in Python they have names")]
 #[pyfunction]
 #[pyo3(signature = (
-    resolved, seed, near, far, log=None, meter=None, gso_max_segs=None, pcap=None, pcap_at="sender"
+    plan, seed, near, far, log=None, meter=None, gso_max_segs=None, pcap=None, pcap_at="sender"
 ))]
 pub(crate) fn shell(
     py: Python<'_>,
-    resolved: &str,
+    plan: &SharedPlan,
     seed: u64,
     near: Vec<OsString>,
     far: Vec<OsString>,
@@ -43,8 +42,9 @@ pub(crate) fn shell(
     pcap: Option<PathBuf>,
     pcap_at: &str,
 ) -> PyResult<(i32, Run, [Option<String>; 2])> {
-    let plan = Arc::new(plan(resolved, true).map_err(|error| exception(py, &error))?);
-    let capture = capture(pcap, pcap_at)?;
+    let plan = plan.get(py)?;
+    let point: Point = pcap_at.parse().map_err(PyValueError::new_err)?;
+    let capture = pcap.map(|file| (file, point));
     let shell = Shell { plan: plan.clone(), seed, near, far, log, gso_max_segs, capture };
     let watch = Watch::default();
     let (sender, mut readings) = channel();
@@ -75,7 +75,7 @@ pub(crate) fn shell(
         interrupted.map(|()| outcome)
     })?;
     let failed = |failure| match failure {
-        Failure::Refused(why) => exception(py, &refusal(&plan, why)),
+        Failure::Refused(_) | Failure::CapturePoint(_) => Raised::of(failure, &plan, None).into_exception(py),
         other => MachineError::new_err(other.to_string()),
     };
     let outcome = outcome.map_err(|_| PyRuntimeError::new_err("the engine failed"))?.map_err(failed)?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::language::Planned;
+use crate::plan::Planned;
 use crate::run::Run;
 
 /// One run that is asked for.
@@ -22,38 +22,38 @@ pub(crate) trait Task: Send + Sync {
     fn stop(&self);
 }
 
-/// Makes the engine of one run, from what Python gave.
-pub(crate) trait Maker: Send + Sync {
+/// Sets up the engine of one run, from what Python gave.
+pub(crate) trait Setup: Send + Sync {
     type Engine: Engine<Notes: Serialize>;
-    /// What is needed again when the run is over.
-    type Kept;
+    /// State that is needed again when the run is over.
+    type State;
 
     /// The engine for `plan`; `watch` lets a controller stop the run.
-    fn make(&self, plan: &Plan, watch: &Arc<Watch>) -> Result<(Self::Engine, Self::Kept), Failure>;
+    fn engine(&self, plan: &Plan, watch: &Arc<Watch>) -> Result<(Self::Engine, Self::State), Failure>;
 
     /// The run of `plan` is over, with `failure` if it gave no tables: what to raise, if anything.
-    fn fail(&self, plan: &Plan, kept: &Self::Kept, failure: Option<engine::Failure>) -> Option<Failure>;
+    fn failure(&self, plan: &Plan, state: &Self::State, failure: Option<engine::Failure>) -> Option<Failure>;
 }
 
-/// A run of the engine that `M` makes.
-pub(crate) struct EngineTask<M> {
+/// A run of the engine that `S` sets up.
+pub(crate) struct EngineTask<S> {
     /// Taken by the run, so that it goes with the last run of its scenario.
     planned: Mutex<Option<Arc<Planned>>>,
     seed: u64,
-    maker: M,
+    setup: S,
     watch: Arc<Watch>,
     /// How long the run is in all, in nanoseconds of the scenario; 0 until it is planned.
     duration_nanos: AtomicU64,
 }
 
-impl<M: Maker> EngineTask<M> {
-    pub(crate) fn new(planned: Arc<Planned>, seed: u64, maker: M) -> Self {
+impl<S: Setup> EngineTask<S> {
+    pub(crate) fn new(planned: Arc<Planned>, seed: u64, setup: S) -> Self {
         let planned = Mutex::new(Some(planned));
-        Self { planned, seed, maker, watch: Arc::default(), duration_nanos: AtomicU64::new(0) }
+        Self { planned, seed, setup, watch: Arc::default(), duration_nanos: AtomicU64::new(0) }
     }
 }
 
-impl<M: Maker> Task for EngineTask<M> {
+impl<S: Setup> Task for EngineTask<S> {
     fn stop(&self) {
         self.watch.stop.store(true, Ordering::Relaxed);
     }
@@ -71,16 +71,16 @@ impl<M: Maker> Task for EngineTask<M> {
         let planned = planned.ok_or_else(|| Failure::Fault("a task runs only once".to_owned()))?;
         let plan = planned.get().map_err(Failure::Scenario)?;
         drop(planned);
-        let (engine, kept) = self.maker.make(&plan, &self.watch)?;
+        let (engine, state) = self.setup.engine(&plan, &self.watch)?;
         self.duration_nanos.store(plan.duration.as_nanos(), Ordering::Relaxed);
         let result = engine.run(&Job { plan: plan.clone(), seed: self.seed }, &self.watch);
         let (outcome, failure) = match result {
             Ok(outcome) => (Some(outcome), None),
             Err(failure) => (None, Some(failure)),
         };
-        match (self.maker.fail(&plan, &kept, failure), outcome) {
+        match (self.setup.failure(&plan, &state, failure), outcome) {
             (None, Some(outcome)) => {
-                Ok(Run::new(outcome.tables, engine_of(M::Engine::KIND, outcome.cost, &outcome.notes)?))
+                Ok(Run::new(outcome.tables, engine_of(S::Engine::KIND, outcome.cost, &outcome.notes)?))
             }
             (Some(failure), _) => Err(failure),
             (None, None) => Err(Failure::Fault("the run gave no tables".to_owned())),

@@ -348,6 +348,9 @@ impl Scenario {
             if let ControllerRef::Source(file) = &mut flow.cc {
                 *file = anchored(file);
             }
+            if let Source::Trace(file) = &mut flow.source {
+                *file = anchored(file.as_ref()).display().to_string();
+            }
         }
         self
     }

@@ -9,6 +9,8 @@ use network::{LinkSettings, Propagation};
 use transport::Datagrams;
 use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
+use crate::Error;
+use crate::document::Origin;
 use crate::language::{Change, Record};
 use crate::values::Source;
 use crate::wlan::AccessCategory;
@@ -37,6 +39,8 @@ pub struct Plan {
     pub bottleneck: Option<usize>,
     /// What is allowed but probably a mistake, one sentence each.
     pub warnings: Vec<String>,
+    /// What errors about it name.
+    pub(crate) origin: Origin,
 }
 
 /// One direction of a link.
@@ -70,6 +74,16 @@ pub struct PlannedMedium {
 }
 
 impl Plan {
+    /// Refuses the plan where `allowed` refuses the controller of a flow: at the line and key of the first such flow.
+    ///
+    /// # Errors
+    /// The sentence that `allowed` gave.
+    pub fn check_controllers(&self, allowed: impl Fn(&ControllerRef) -> Result<(), String>) -> Result<(), Error> {
+        let mut flows = self.flows.iter();
+        let refused = flows.find_map(|flow| Some((flow.entry, allowed(&flow.cc).err()?)));
+        refused.map_or(Ok(()), |(entry, message)| Err(self.origin.error(&format!("flows.{entry}.cc"), message)))
+    }
+
     /// How many of [`Plan::links`] are links by themselves; the rest are queues of [`Plan::media`].
     pub fn wired_links(&self) -> usize {
         self.media.first().map_or(self.links.len(), |medium| medium.first_link)
@@ -115,6 +129,8 @@ pub enum Kind {
 pub struct PlannedFlow {
     /// What reports call it; unique. Where there are several connections, with a number behind it.
     pub name: String,
+    /// The index of its table in the scenario, which its copies and subflows share.
+    pub entry: usize,
     /// Where it is one of several ways of a multipath flow.
     pub subflow: Option<PlannedSubflow>,
     /// Where it sends on, from a proxy, what another delivers.
@@ -175,8 +191,10 @@ pub struct Pages {
 pub struct FlowSettings {
     /// Its controller.
     pub cc: ControllerRef,
-    /// Parameters of the controller, which accepts them.
+    /// Parameters of the controller, which accepts them: those given, completed by those of the stack.
     pub parameters: control::Parameters,
+    /// Those given alone, for engines that bring a stack of their own.
+    pub given: control::Parameters,
     /// When which of these change, in the order of time; the controller accepts that.
     pub changes: Vec<Change>,
     /// Name of the profile that the options come from.

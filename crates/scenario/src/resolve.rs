@@ -31,39 +31,14 @@ const MOST_TURNS: u64 = 10_000_000;
 /// A datagram carries at least the headers of IP and UDP.
 const SMALLEST_DATAGRAM: u64 = IP_HEADER.get() + UDP_HEADER.get();
 
-/// What flows may have as controllers.
-#[derive(Clone, Copy)]
-struct Controllers<'a> {
-    names: Names,
-    /// Where those in C are.
-    files: &'a dyn Files,
-}
-
-/// Whether flows may have controllers that only an engine knows.
-#[derive(Clone, Copy, PartialEq)]
-enum Names {
-    /// The engine has no names of its own.
-    Registered,
-    /// It has some, and checks them itself.
-    Any,
-}
-
 impl Scenario {
-    /// Resolves and validates everything, traces included, which are read from `files`. A controller in Python is taken
-    /// as it is; of one in a file only whether it can be read is looked at.
+    /// Resolves and validates everything, traces included, which are read from `files`. Controllers that the registry
+    /// does not know are taken as they are: the engine builds or refuses them ([`Plan::check_controllers`]). A
+    /// controller in a file has to be readable.
     pub fn plan(&self, files: &dyn Files) -> Result<Plan, Error> {
-        self.plan_with(Controllers { names: Names::Registered, files })
-    }
-
-    /// The same for a live run: any name of a controller is taken as it is, as the kernel may know it.
-    pub fn plan_live(&self, files: &dyn Files) -> Result<Plan, Error> {
-        self.plan_with(Controllers { names: Names::Any, files })
-    }
-
-    fn plan_with(&self, controllers: Controllers<'_>) -> Result<Plan, Error> {
         self.check_run()?;
-        let network = Network::of(self, controllers.files)?;
-        let flows = self.plan_flows(&network, controllers)?;
+        let network = Network::of(self, files)?;
+        let flows = self.plan_flows(&network, files)?;
         let carries_data = |link: usize| flows.iter().any(|f| f.forward.iter().any(|hop| hop.link == Some(link)));
         let rates = network.links.iter().enumerate().filter_map(|(link, planned)| Some((link, planned.rate?)));
         let slowest = rates.filter(|&(link, _)| carries_data(link)).min_by_key(|&(_, rate)| rate);
@@ -80,6 +55,7 @@ impl Scenario {
             record: self.record,
             bottleneck,
             warnings,
+            origin: self.origin.clone(),
         })
     }
 
@@ -108,7 +84,7 @@ impl Scenario {
         Ok(())
     }
 
-    fn plan_flows(&self, network: &Network, controllers: Controllers<'_>) -> Result<Vec<PlannedFlow>, Error> {
+    fn plan_flows(&self, network: &Network, files: &dyn Files) -> Result<Vec<PlannedFlow>, Error> {
         let mut planned: Vec<PlannedFlow> = Vec::new();
         let mut names = BTreeSet::new();
         let mut connections = 0u64;
@@ -118,7 +94,7 @@ impl Scenario {
             let mut ways = Vec::new();
             for way in multipath::ways(flow).map_err(at)? {
                 let key = |key: String| if multipath::ROUTE.contains(&&*key) { way.key.clone() + &key } else { key };
-                let settings = self.plan_flow(&way.flow, network, controllers);
+                let settings = self.plan_flow(&way.flow, network, files);
                 let mut settings = settings.map_err(|(name, message)| at((key(name), message)))?;
                 // One place in the cache for all.
                 if let Some(last) = planned.last().filter(|last| last.options == settings.options) {
@@ -152,7 +128,7 @@ impl Scenario {
                     }
                     let subflow =
                         (!flow.subflows.is_empty()).then_some(PlannedSubflow { flow: multipath_flows, index, count });
-                    planned.push(PlannedFlow { name, subflow, relays, settings: Arc::clone(settings) });
+                    planned.push(PlannedFlow { name, entry: i, subflow, relays, settings: Arc::clone(settings) });
                 }
                 multipath_flows += usize::from(!flow.subflows.is_empty());
             }
@@ -173,16 +149,11 @@ impl Scenario {
     }
 
     /// What [`PlannedFlow::cc`] is for `flow` with its `parameters`.
-    fn controller(
-        &self,
-        flow: &Flow,
-        parameters: &Parameters,
-        allowed: Controllers<'_>,
-    ) -> Result<ControllerRef, FlowError> {
+    fn controller(&self, flow: &Flow, parameters: &Parameters, files: &dyn Files) -> Result<ControllerRef, FlowError> {
         match &flow.cc {
             ControllerRef::Source(file) => {
                 let (path, file) = (self.origin.beside(file), file.display());
-                match allowed.files.read(&path) {
+                match files.read(&path) {
                     Ok(_) => Ok(ControllerRef::Source(path)),
                     Err(error) => Err(flow_error("cc", format!("`{file}` cannot be read: {error}"))),
                 }
@@ -195,10 +166,6 @@ impl Scenario {
                 tfrc::Settings::of(parameters).map_err(|error| flow_error("parameters", plain(&error.to_string())))?;
                 Ok(flow.cc.clone())
             }
-            ControllerRef::Engine(name) if allowed.names == Names::Registered => match registry::find(name) {
-                Ok(entry) => Ok(ControllerRef::Registered(entry.name)),
-                Err(error) => Err(flow_error("cc", error.to_string())),
-            },
             ControllerRef::Engine(_) | ControllerRef::Python { .. } => Ok(flow.cc.clone()),
         }
     }
@@ -231,17 +198,12 @@ impl Scenario {
         Ok(changes)
     }
 
-    fn plan_flow(
-        &self,
-        flow: &Flow,
-        network: &Network,
-        controllers: Controllers<'_>,
-    ) -> Result<FlowSettings, FlowError> {
+    fn plan_flow(&self, flow: &Flow, network: &Network, files: &dyn Files) -> Result<FlowSettings, FlowError> {
         if flow.count == 0 {
             return Err(flow_error("count", "must be at least 1"));
         }
         let parameters = self.parameters(flow)?;
-        let cc = self.controller(flow, &parameters, controllers)?;
+        let cc = self.controller(flow, &parameters, files)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
         let mut options = options(profile(name).map_err(|message| flow_error("profile", message))?, &flow.transport)?;
         check_keeping(&cc, &parameters, &options)?;
@@ -257,7 +219,7 @@ impl Scenario {
         }
         check_amounts(flow, stop.min(end).since(flow.start))?;
         let kind = kind(flow)?;
-        let media = media(flow, kind, |path| controllers.files.read(&self.origin.beside(path)))?;
+        let media = media(flow, kind, |path| files.read(&self.origin.beside(path)))?;
         let quick_start = quick_start(flow, kind)?;
         // The request goes with the SYN.
         options.handshake |= quick_start.is_some();
@@ -271,8 +233,8 @@ impl Scenario {
         }
         Ok(FlowSettings {
             cc,
-            // In a live run the stack is the kernel itself.
-            parameters: if controllers.names == Names::Registered { parameters } else { flow.parameters.clone() },
+            parameters,
+            given: flow.parameters.clone(),
             changes,
             profile: name.clone(),
             options: Arc::new(options),

@@ -9,9 +9,12 @@ from rich.table import Table
 
 from ackclock import bench as benches
 from ackclock.cli import completing, output
+from ackclock.cli.choosing import Chosen, on_engine
+from ackclock.engines import registry
 from ackclock.errors import InputError
 
 
+@on_engine(without=tuple(registry.options()))
 def bench(
     only: Annotated[
         list[str] | None,
@@ -19,6 +22,8 @@ def bench(
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each case; the fastest counts.")] = 3,
     as_json: output.JsonOption = False,
+    *,
+    engine: Chosen,
 ) -> None:
     """Measure packets per CPU second on fixed scenarios, on one thread, each in its own process.
 
@@ -32,7 +37,7 @@ def bench(
     with output.progress("bench") as at:
         for number, case in enumerate(cases):
             at(number / len(cases))
-            results.append(benches.measure(case, repeat))
+            results.append(benches.measure(case, repeat, engine.name))
     table = Table(
         "case", "controller", "flows", "data packets", "CPU s", "million packets/CPU s", "peak RSS MB"
     )

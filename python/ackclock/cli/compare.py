@@ -10,14 +10,13 @@ import typer
 
 from ackclock import _engine
 from ackclock.cli import completing, output
+from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.home import Home, check_no_home
 from ackclock.contenders import Contender, contenders
-from ackclock.engines import Engine
-from ackclock.engines.live import Live, check_built_in
-from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
 
 
+@on_engine(without=("at_once",))
 def compare(
     controllers: output.ControllersArgument,
     rate: Annotated[
@@ -55,10 +54,6 @@ def compare(
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,
-    threads: output.ThreadsOption = None,
-    live: output.LiveOption = False,
-    retries: output.RetriesOption = 0,
-    gso_max_segs: output.GsoOption = None,
     out: output.OutOption = None,
     figures: output.FiguresOption = "",
     open_report: output.OpenOption = False,
@@ -67,6 +62,8 @@ def compare(
     pcap: output.PcapOption = None,
     pcap_at: output.PcapAtOption = None,
     as_json: output.JsonOption = False,
+    *,
+    engine: Chosen,
 ) -> None:
     """Compare controllers on one path, or beside a call in a home network.
 
@@ -74,13 +71,11 @@ def compare(
     `ackclock compare newreno cubic cdg --wlan 802.11g --stations 8 --up`
     """
     output.check_current_folder()
-    compared = contenders(controllers, live)
+    compared = contenders(controllers, engine.name)
     names = [one.name for one in compared]
     output.check_share("--loss", loss)
     factories = [one.factory for one in compared if one.factory is not None]
-    where = output.place(pcap, pcap_at)
-    simulator = Simulator(threads, factories, where)
-    engine = _engine_of(live, Live(retries, gso_max_segs=gso_max_segs, pcap_at=where), simulator)
+    runner = engine.make(pcap_at=output.place(pcap, pcap_at), **engine.with_python(factories))
     report = output.Report(out, force, csv, as_json, figures, open_report)
     report.check()
     set_keys = output.overrides(settings)
@@ -92,24 +87,25 @@ def compare(
         made = {one.name: {"flows": [one.flow(flows)], "path": path} for one in compared}
         title = f"{', '.join(names)}: {path['rate']}, {rtt}, queue {path['queue']}, loss {loss}"
     else:
-        if live:
+        if engine.kind.real_time:
             raise InputError(
-                "--wlan: cannot be combined with --live; the kernel's TCP has no wireless network"
+                f"--wlan: cannot be combined with {engine.spelled}; the kernel's TCP has no wireless network"
             )
         home = Home(wlan, stations or 8, up or not down, down, rate or "100mbit", rtt, queue or "200p", loss)
         made = _beside_a_call(home, compared, flows)
         title = f"A call beside {', '.join(names)}: {home.words()}"
     common = {"duration": duration, "warmup": warmup, "profile": profile}
-    scenarios = {}
-    for name, document in made.items():
-        text = json.dumps({"name": name, **document, **common})
-        scenarios[name] = _engine.resolve_json(text, set_keys, any_controller=engine.any_controller)
-    points = output.points(scenarios, seed, repeat, pcap)
-    output.preflight(list(scenarios.values()), repeat, engine)
+    files = _engine.Files()
+    plans = {
+        name: _engine.resolve_json(json.dumps({"name": name, **document, **common}), set_keys, files)
+        for name, document in made.items()
+    }
+    points = output.points(plans, seed, repeat, pcap)
+    output.preflight(list(plans.values()), repeat, runner)
     from ackclock.cli.outcome import Outcome
 
     outcome = Outcome(title, report, calls=wlan is not None)
-    outcome.run(points, engine)
+    outcome.run(points, runner)
 
 
 def _beside_a_call(home: Home, compared: Sequence[Contender], flows: int) -> dict[str, dict[str, Any]]:
@@ -117,17 +113,3 @@ def _beside_a_call(home: Home, compared: Sequence[Contender], flows: int) -> dic
     from ackclock.report.calls import ALONE
 
     return {ALONE: home.document()} | {one.name: home.document(one.flow(flows)) for one in compared}
-
-
-def _engine_of(live: bool, engine: Live, simulator: Simulator) -> Engine:
-    """The engine. Options of the other engine are refused."""
-    if not live:
-        if engine.retries:
-            raise InputError("--retries: only live runs are repeated, with --live")
-        if engine.gso_max_segs is not None:
-            raise InputError("--gso-max-segs: only live runs send in trains, with --live")
-        return simulator
-    check_built_in()
-    if simulator.threads is not None:
-        raise InputError("--threads: cannot be combined with --live")
-    return engine

@@ -44,6 +44,13 @@ def controller_list(incomplete: str) -> list[str]:
     return [f"{done}{comma}{name}" for name in _beginning(typed, _controllers())]
 
 
+def engines(incomplete: str) -> list[str]:
+    """Names of engines."""
+    from ackclock.engines.registry import ENGINES
+
+    return _beginning(incomplete, ENGINES)
+
+
 def profiles(incomplete: str) -> list[str]:
     """Names of stacks."""
     return _beginning(incomplete, [one["name"] for one in _engine.profiles()])

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from ackclock import _engine, contenders
 from ackclock.cli import completing, output
-from ackclock.engines.live import check_built_in
+from ackclock.cli.choosing import LIVE
+from ackclock.engines import registry
 
 app = typer.Typer(
     name="kernel",
@@ -40,7 +41,7 @@ def load(
 
     Prints its name for the socket option TCP_CONGESTION. Example: `ackclock kernel load cdg beta_d=0.8`
     """
-    check_built_in()
+    registry.find(LIVE)
     name = _engine.kernel_load(controller, json.dumps(_parameters(settings or [])))
     output.show(name, as_json=False)
 
@@ -48,14 +49,14 @@ def load(
 @app.command()
 def unload(name: NameArgument) -> None:
     """Unload a controller; connections that use it keep it until they are closed."""
-    check_built_in()
+    registry.find(LIVE)
     _engine.kernel_unload(name)
 
 
 @app.command("list")
 def list_(as_json: output.JsonOption = False) -> None:
     """List the controllers that ackclock has loaded into the kernel, with their parameters."""
-    check_built_in()
+    registry.find(LIVE)
     loaded = _engine.kernel_list()
     if as_json:
         output.print_json({"controllers": loaded})
@@ -73,7 +74,7 @@ def set_(name: NameArgument, settings: SettingsArgument) -> None:
 
     Example: `ackclock kernel set ack_cdg beta_d=0.8`
     """
-    check_built_in()
+    registry.find(LIVE)
     _engine.kernel_set(name, json.dumps(_parameters(settings)))
 
 

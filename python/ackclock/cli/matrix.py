@@ -16,12 +16,11 @@ from rich.text import Text
 
 from ackclock import _engine, repetitions
 from ackclock.cli import output
+from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.output import notes
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.cli.sweep import growing_folder, run_plan
 from ackclock.contenders import contenders
-from ackclock.engines.live import Live, check_built_in
-from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
 from ackclock.matrix import QUANTITIES, Matrix, Setting, plan
 from ackclock.matrix import matrix as of_runs
@@ -37,6 +36,7 @@ READ = (
 )
 
 
+@on_engine(without=("at_once", "threads"))
 def matrix(
     controllers: output.ControllersArgument,
     rate: output.RateOption = "10mbit",
@@ -50,36 +50,32 @@ def matrix(
     seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,
     processes: output.ProcessesOption = None,
-    live: output.LiveOption = False,
-    retries: output.RetriesOption = 0,
     out: output.GrowingOutOption = None,
     force: output.ForceOption = False,
     as_json: output.JsonOption = False,
+    *,
+    engine: Chosen,
 ) -> None:
     """Run every controller alone, beside itself and beside every other: shares, delays and harm.
 
     Example: `ackclock matrix newreno cubic bbr1 cdg --rate 50mbit --rtt 40ms --repeat 5 --out results`
     """
     output.check_current_folder()
-    if live:
-        check_built_in()
-        if processes is not None:
-            raise InputError("--live: runs on this machine, one at a time; leave --processes out")
-    elif retries:
-        raise InputError("--retries: only live runs are repeated, with --live")
+    if engine.kind.real_time and processes is not None:
+        raise InputError(f"{engine.spelled}: runs on this machine, one at a time; leave --processes out")
     output.check_share("--loss", loss)
     setting = Setting({"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}, duration, warmup, profile)
-    compared = contenders(controllers, live)
+    compared = contenders(controllers, engine.name)
     set_keys = dict(output.overrides(settings))
     output.check_arguments("matrix", set_keys)
     seeds = repetitions.seeds(1 if seed is None else seed, repeat)
-    planned, runs = plan(compared, setting, seeds, set_keys, live=live)
-    engine = Live(retries) if live else None
-    for warning in planned.check(engine or Simulator()):
+    planned, runs = plan(compared, setting, seeds, set_keys)
+    runner = engine.make(**engine.with_python(planned.controllers))
+    for warning in planned.check(runner):
         notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
-    workers = executors.one_thread() if live else executors.workers("local", processes)
+    workers = executors.one_thread() if runner.real_time else executors.workers("local", processes)
     with growing_folder(out, "matrix", force) as folder:
-        ended, swept = run_plan(planned, folder, workers, engine)
+        ended, swept = run_plan(planned, folder, workers, runner)
         if swept is None:
             ended.leave(out)
             raise typer.Exit(INTERRUPTED)
@@ -92,7 +88,7 @@ def matrix(
             notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
         output.show(*_tables(found, title, as_json), as_json=as_json)
         if as_json:
-            output.print_json(document(found, _path(planned.resolved())))
+            output.print_json(document(found, _path(planned.places())))
     ended.leave(out)
     if ended.of.invalid:
         raise typer.Exit(INVALID)
@@ -104,10 +100,10 @@ def document(found: Matrix, path: Any) -> dict[str, Any]:
     return {"version": _engine.version(), "matrix": {"path": path, "rows": rows}}
 
 
-def _path(resolved: Iterator[tuple[str, Any, str]]) -> Any:
+def _path(places: Iterator[tuple[str, Any, _engine.Plan]]) -> Any:
     """The path of the runs, with the keys that were set."""
-    _, _, scenario = next(resolved)
-    document = json.loads(scenario)
+    _, _, plan = next(places)
+    document = json.loads(plan.resolved)
     return {key: document.get(key) for key in ("links", "path") if document.get(key)}
 
 

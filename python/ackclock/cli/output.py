@@ -31,9 +31,6 @@ from ackclock.result import Run
 
 SHOW_PROGRESS_AFTER_S = 0.5
 MOST_THREADS = 1024
-MOST_RETRIES = 100
-MOST_AT_ONCE = 64
-MOST_SEGMENTS = 65_535
 
 LEAST = (
     "time-\nouts",
@@ -83,7 +80,6 @@ LossOption = Annotated[str, typer.Option(help="Random loss on the way of the dat
 FlowsOption = Annotated[int, typer.Option(min=1, help="Flows of the controller in each run.")]
 DurationOption = Annotated[str, typer.Option(help="Length of a run.")]
 WarmupOption = Annotated[str, typer.Option(help="Time at the start that the statistics leave out.")]
-LiveOption = Annotated[bool, typer.Option("--live", help="Run on the kernel's TCP, in real time.")]
 ProcessesOption = Annotated[
     int | None, typer.Option(min=1, max=MOST_THREADS, help="Local processes; default: one a core.")
 ]
@@ -109,9 +105,6 @@ SeedOption = Annotated[
 RepeatOption = Annotated[
     int, typer.Option(min=1, max=repetitions.MOST_REPETITIONS, help="Repetitions, each with its own seed.")
 ]
-ThreadsOption = Annotated[
-    int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads; default: one a core.")
-]
 OutOption = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write report, figures and tables into this folder.")
 ]
@@ -132,21 +125,6 @@ PcapPoint = Literal["sender", "receiver", "bottleneck", "all"]
 
 PcapAtOption = Annotated[
     PcapPoint | None, typer.Option(help="Where the packet capture is taken.  [default: sender]")
-]
-RetriesOption = Annotated[
-    int,
-    typer.Option(min=0, max=MOST_RETRIES, help="How often a live run past its error budget is repeated."),
-]
-AtOnceOption = Annotated[
-    int, typer.Option(min=1, max=MOST_AT_ONCE, help="Live runs at the same time; each wants a core.")
-]
-GsoOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=MOST_SEGMENTS,
-        help="How many segments TCP sends at once, at most, in a live run. Default: the kernel's choice.",
-    ),
 ]
 ProfileOption = Annotated[
     str,
@@ -311,18 +289,16 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
 
 
 def points(
-    scenarios: Mapping[str, str], seed: int | None, repeat: int, pcap: Path | None
+    plans: Mapping[str, _engine.Plan], seed: int | None, repeat: int, pcap: Path | None
 ) -> list[repetitions.Point[str]]:
-    """Labels and resolved scenarios as the points of a sweep; all have the seeds of the first."""
-    first = int(json.loads(next(iter(scenarios.values())))["seed"]) if seed is None else seed
+    """Labels and plans as the points of a sweep; all have the seeds of the first."""
+    first = next(iter(plans.values())).seed if seed is None else seed
     seeds = repetitions.seeds(first, repeat)
-    names = [
-        f"{label}-seed-{one}" if len(scenarios) > 1 else f"seed-{one}" for label in scenarios for one in seeds
-    ]
+    names = [f"{label}-seed-{one}" if len(plans) > 1 else f"seed-{one}" for label in plans for one in seeds]
     files = captures(pcap, names)
     return [
-        repetitions.Point(label, resolved, seeds, files[number * repeat : (number + 1) * repeat])
-        for number, (label, resolved) in enumerate(scenarios.items())
+        repetitions.Point(label, plan, seeds, files[number * repeat : (number + 1) * repeat])
+        for number, (label, plan) in enumerate(plans.items())
     ]
 
 
@@ -351,13 +327,13 @@ def run_all(
 
 @contextmanager
 def cached(
-    engine: Engine, out: Path, settings: Mapping[str, Any], force: bool
+    engine: Engine, out: Path, settings: Mapping[str, Any], force: bool, name: str
 ) -> Iterator[tuple[CachedEngine, Path]]:
-    """The engine with a cache of its runs in the folder of the report, and that folder."""
+    """The engine called ``name`` with a cache of its runs in the folder of the report, and that folder."""
     with resumable_folder(out, settings, force) as folder:
-        engine = CachedEngine(engine, folder / "live")
+        engine = CachedEngine(engine, folder / name)
         if count := engine.count():
-            notes.print(f"{count} live runs are taken from {out}", markup=False, soft_wrap=True)
+            notes.print(f"{count} {name} runs are taken from {out}", markup=False, soft_wrap=True)
         yield engine, folder
 
 
@@ -380,11 +356,10 @@ def captures(pcap: Path | None, names: Sequence[str]) -> list[str | None]:
     return [str(pcap.with_name(f"{pcap.stem}-{name}{pcap.suffix}")) for name in names]
 
 
-def preflight(scenarios: Sequence[str], repeat: int, engine: Engine) -> None:
-    """Prints the warnings about scenarios; refuses those that the engine cannot run or memory cannot hold."""
-    seen = [_engine.inspect(resolved) for resolved in scenarios]
-    for warning in dict.fromkeys(w for one in seen for w in one["warnings"]):
+def preflight(plans: Sequence[_engine.Plan], repeat: int, engine: Engine) -> None:
+    """Prints the warnings about plans; refuses those that the engine cannot run or memory cannot hold."""
+    for plan in plans:
+        engine.check(plan)
+    for warning in dict.fromkeys(w for plan in plans for w in plan.inspect()["warnings"]):
         notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
-    for resolved in scenarios:
-        engine.check(resolved)
-    repetitions.check_memory(scenarios, repeat)
+    repetitions.check_memory(plans, repeat)

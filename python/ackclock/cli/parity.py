@@ -14,12 +14,11 @@ from rich.table import Table
 
 from ackclock import _engine, repetitions
 from ackclock.cli import completing, output
+from ackclock.cli.choosing import LIVE, Chosen, on_engine
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
 from ackclock.cli.status import INTERRUPTED
 from ackclock.engines import Engine
-from ackclock.engines.live import Live, check_built_in
-from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
 from ackclock.result import Run
 
@@ -36,6 +35,7 @@ REPORT_S = 1.0
 """The report is written at most this often, in seconds."""
 
 
+@on_engine(default=LIVE, defaults={"retries": 1}, without=("gso_max_segs",), simulator=True)
 def parity(
     context: typer.Context,
     rates: Annotated[str, typer.Option(help="Rates of the bottleneck.")] = "10mbit,50mbit",
@@ -74,12 +74,12 @@ def parity(
         int,
         typer.Option(min=2, max=repetitions.MOST_REPETITIONS, help="Simulated runs of each, for the spread."),
     ] = 10,
-    threads: output.ThreadsOption = None,
-    at_once: output.AtOnceOption = 1,
-    retries: output.RetriesOption = 1,
     out: output.OutOption = None,
     force: output.ForceOption = False,
     as_json: output.JsonOption = False,
+    *,
+    engine: Chosen,
+    simulator: Chosen,
 ) -> None:
     """Run many situations simulated and live, and compare: greedy flows over a grid of paths, pauses, losses…
 
@@ -88,7 +88,6 @@ def parity(
     `--out`; after an interruption, the same command continues from there.
     Example: `ackclock parity --quick --controllers newreno,cdg --out results`
     """
-    check_built_in()
     given = {"rates": rates, "rtts": rtts, "queues": queues, "flows": flows}
     given |= {"losses": losses, "jitter": jitter, "beside": beside, "duration": duration, "warmup": warmup}
     if quick:
@@ -108,13 +107,13 @@ def parity(
     ]
     grid = both.Grid(situations, controller_list, first, repeat)
     settings = given | {"controllers": controller_list, "only": names, "seed": first, "repeat": repeat}
-    live = Live(retries, at_once)
-    output.preflight([cell.resolved() for cell in grid.cells()], 1, live)
+    runner, simulated = engine.make(), simulator.make()
+    output.preflight([cell.plan() for cell in grid.cells()], 1, runner)
     if out is None:
-        done, interrupted = _run(grid, simulations, Simulator(threads), live)
+        done, interrupted = _run(grid, simulations, simulated, runner)
     else:
-        with output.cached(live, out, settings, force) as (engine, folder):
-            done, interrupted = _run(grid, simulations, Simulator(threads), engine, folder)
+        with output.cached(runner, out, settings, force, runner.name) as (cached, folder):
+            done, interrupted = _run(grid, simulations, simulated, cached, folder)
         notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
     if done:
         output.show(*_tables(done), as_json=as_json)

@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from ackclock.cli import completing, output
+from ackclock.cli.choosing import LIVE, Chosen, on_engine
 from ackclock.cli.status import INVALID
 from ackclock.errors import InputError
 
@@ -28,17 +29,17 @@ ControllerOption = Annotated[
         autocompletion=completing.controllers,
     ),
 ]
-LiveOption = Annotated[bool, typer.Option("--live", help="Run them on this machine's own TCP. Needs root.")]
 
 
+@on_engine(without=("threads", "at_once", "gso_max_segs"), defaults={"retries": DEFAULT_RETRIES})
 def replay(
     files: FilesArgument,
     profile: ProfileOption = "linux",
     cc: ControllerOption = None,
     settings: output.SetOption = None,
-    live: LiveOption = False,
-    retries: output.RetriesOption = DEFAULT_RETRIES,
     as_json: output.JsonOption = False,
+    *,
+    engine: Chosen,
 ) -> int:
     """Run packet scripts (the language of packetdrill) against the simulated sender and receiver.
 
@@ -48,10 +49,12 @@ def replay(
     from ackclock.replay.simulated import Simulated
 
     overrides = output.overrides(settings)
-    if live:
+    if engine.name == LIVE:
         if profile != "linux" or overrides:
-            raise InputError("--live: takes neither --profile nor --set, which are of the simulator")
-        verdicts = [scripts.replay_live(file, cc, retries) for file in files]
+            raise InputError(
+                f"{engine.spelled}: takes neither --profile nor --set: these are the simulator's"
+            )
+        verdicts = [scripts.replay_live(file, cc, engine.given["retries"]) for file in files]
     else:
         verdicts = [scripts.replay(file, lambda: Simulated(profile, cc, overrides)) for file in files]
     if as_json:

@@ -12,12 +12,11 @@ from rich.text import Text
 
 from ackclock import repetitions
 from ackclock.cli import completing, output
+from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
 from ackclock.cli.status import INTERRUPTED
-from ackclock.engines import Engine
-from ackclock.engines.live import Live, check_built_in
-from ackclock.engines.simulator import Simulator
+from ackclock.engines import Engine, NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import check_folder, new_folder
 
@@ -28,6 +27,7 @@ CLAIM_FAILED = 1
 MOST_SHAKES = 100
 
 
+@on_engine(without=("gso_max_segs",), simulator=True)
 def reproduce(
     ids: Annotated[
         list[str] | None,
@@ -42,7 +42,6 @@ def reproduce(
         bool, typer.Option("--quick", help="Fewer repetitions and points; the same bands.")
     ] = False,
     seed: output.SeedOption = None,
-    threads: output.ThreadsOption = None,
     shake: Annotated[
         int,
         typer.Option(
@@ -53,11 +52,6 @@ def reproduce(
             "each claim holds.",
         ),
     ] = 0,
-    live: Annotated[
-        bool, typer.Option("--live", help="Run them on the kernel's TCP as well, in real time.")
-    ] = False,
-    at_once: output.AtOnceOption = 1,
-    retries: output.RetriesOption = 0,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder of the report; default: reports/reproduce-TIME."),
@@ -69,6 +63,9 @@ def reproduce(
     force: output.ForceOption = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show the ids of the claims.")] = False,
     as_json: output.JsonOption = False,
+    *,
+    engine: Chosen,
+    simulator: Chosen,
 ) -> None:
     """Repeat experiments of papers and suites: reported beside measured, with the figures.
 
@@ -76,10 +73,10 @@ def reproduce(
     A folder of your own is written `./my-paper`; `ackclock new paper` makes one. The exit status is 1 when a
     claim misses its band. Example: `ackclock reproduce cdg2011-fig4 --quick`
     """
-    if live:
-        check_built_in()
-        if shake:
-            raise InputError("--shake: cannot be combined with --live")
+    other = engine if engine.name != simulator.name else None
+    if other is not None and shake:
+        raise InputError(f"--shake: cannot be combined with {other.spelled}")
+    simulated = simulator.make()
     catalogue, chosen = _chosen(ids or [], suites=listing)
     if listing:
         _list(chosen, as_json)
@@ -89,14 +86,15 @@ def reproduce(
     for experiment in chosen:
         repetitions.seeds(experiment.seed if seed is None else seed, experiment.repetitions)
     folder = out or Path("reports") / f"reproduce-{datetime.now():%Y%m%d-%H%M%S}"
-    if live:
+    if other is not None:
         settings = {"experiments": [one.id for one in chosen], "quick": quick, "seed": seed}
-        with output.cached(Live(retries, at_once), folder, settings, force) as (engine, work):
-            done = _with_live(chosen, catalogue, seed, threads, engine, work)
+        runner = other.make()
+        with output.cached(runner, folder, settings, force, runner.name) as (cached, work):
+            done = _with_another(chosen, catalogue, seed, simulated, (runner, cached), work)
     else:
         check_folder(folder, force)
-        done = _simulated(chosen, seed, threads)
-        _shake(done, chosen, seed, threads, shake)
+        done = _simulated(chosen, seed, simulated)
+        _shake(done, chosen, seed, simulated, shake)
         if done.begun:
             with Interrupts() as interrupts, new_folder(folder, force) as work:
                 with interrupts.stoppable():
@@ -106,8 +104,8 @@ def reproduce(
                     done.interrupted = True
                     _write(done, catalogue, work)
     if measurements is not None and not any(one.interrupted for one in (done, *done.others.values())):
-        _publish(done, measurements, seed, quick, live, shake)
-    if live or done.begun:
+        _publish(done, measurements, seed, quick, other, shake)
+    if other is not None or done.begun:
         notes.print(f"report: {folder / 'index.html'}", markup=False, soft_wrap=True)
     output.show(_table(done, verbose), as_json=as_json)
     for judgement in done.missed:
@@ -117,7 +115,7 @@ def reproduce(
             notes.print(line, markup=False, highlight=False, soft_wrap=True)
     if as_json:
         output.print_json(done.as_json())
-    _end(done, folder if live and out else None)
+    _end(done, folder if other is not None and out else None)
 
 
 def _chosen(
@@ -159,26 +157,31 @@ def _end(done: papers.Reproduction, resumable: Path | None) -> None:
         raise typer.Exit(CLAIM_FAILED)
 
 
-def _with_live(
+def _with_another(
     chosen: list[papers.Experiment],
     catalogue: tuple[papers.Paper, ...],
     seed: int | None,
-    threads: int | None,
-    engine: Engine,
+    simulated: Engine,
+    another: tuple[NamedEngine, Engine],
     work: Path,
 ) -> papers.Reproduction:
-    """The experiments simulated, simulated with Linux's endpoints and live; the report grows meanwhile."""
-    from ackclock.papers.live import as_live
+    """The experiments simulated, simulated with the endpoints of another engine, and on that engine.
 
-    done = _simulated(chosen, seed, threads)
+    Its runs are cached by the second of ``another``. The report grows meanwhile.
+    """
+    from ackclock.papers.live import with_stack
+
+    engine, cached = another
+    done = _simulated(chosen, seed, simulated)
     if not (work / "index.html").exists():
         _write(done, catalogue, work)
     if done.interrupted:
         return done
-    alike = [as_live(one) for one in chosen]
-    done.linux = _simulated(alike, seed, threads)
-    if not done.linux.interrupted:
-        done.live = _live(alike, seed, engine)
+    if engine.stack is not None:
+        chosen = [with_stack(one, engine.stack) for one in chosen]
+        done.others[engine.stack] = _simulated(chosen, seed, simulated)
+    if not any(one.interrupted for one in done.others.values()):
+        done.others[engine.name] = _on_another(chosen, seed, engine.name, cached)
     _write(done, catalogue, work)
     return done
 
@@ -191,26 +194,27 @@ def _write(done: papers.Reproduction, catalogue: tuple[papers.Paper, ...], folde
 
 
 def _publish(
-    done: papers.Reproduction, file: Path, seed: int | None, quick: bool, live: bool, shake: int
+    done: papers.Reproduction, file: Path, seed: int | None, quick: bool, other: Chosen | None, shake: int
 ) -> None:
     from ackclock.papers import published
 
-    flags = {"--quick": quick, "--live": live, f"--shake {shake}": shake, f"--seed {seed}": seed is not None}
+    engine = {} if other is None else {other.spelled: True}
+    flags = {"--quick": quick} | engine | {f"--shake {shake}": shake, f"--seed {seed}": seed is not None}
     published.write(file, done, [option for flag, given in flags.items() if given for option in flag.split()])
 
 
-def _simulated(chosen: list[papers.Experiment], seed: int | None, threads: int | None) -> papers.Reproduction:
+def _simulated(chosen: list[papers.Experiment], seed: int | None, simulated: Engine) -> papers.Reproduction:
     from ackclock import papers
 
     with output.progress(f"{len(chosen)} experiments" if len(chosen) > 1 else chosen[0].id) as at:
-        return papers.reproduce(chosen, engine=Simulator(threads), seed=seed, progress=at)
+        return papers.reproduce(chosen, engine=simulated, seed=seed, progress=at)
 
 
 def _shake(
     done: papers.Reproduction,
     chosen: list[papers.Experiment],
     seed: int | None,
-    threads: int | None,
+    simulated: Engine,
     shakes: int,
 ) -> None:
     """Repeats the experiments that often, slightly changed, beside ``done``."""
@@ -221,23 +225,25 @@ def _shake(
             return
         # A seed that is given replaces that of the file.
         first = None if seed is None else seed + SEEDS * number
-        one = _simulated([perturbed(experiment, number) for experiment in chosen], first, threads)
+        one = _simulated([perturbed(experiment, number) for experiment in chosen], first, simulated)
         if one.interrupted:
             done.interrupted = True
         else:
             done.perturbed.append(one)
 
 
-def _live(chosen: list[papers.Experiment], seed: int | None, engine: Engine) -> papers.Reproduction:
-    """The experiments on the kernel's TCP, as far as they can run there."""
+def _on_another(
+    chosen: list[papers.Experiment], seed: int | None, name: str, engine: Engine
+) -> papers.Reproduction:
+    """The experiments on the engine called ``name``, as far as they can run there."""
     from ackclock import papers
 
-    with output.progress("live") as at:
+    with output.progress(name) as at:
         done = papers.reproduce(chosen, engine=engine, seed=seed, progress=at)
     for sentence in done.refused:
-        notes.print(f"not live: {sentence}", markup=False, soft_wrap=True)
+        notes.print(f"not {name}: {sentence}", markup=False, soft_wrap=True)
     for sentence in done.invalid:
-        notes.print(f"warning: live run past its error budget: {sentence}", markup=False, soft_wrap=True)
+        notes.print(f"warning: {name} run past its error budget: {sentence}", markup=False, soft_wrap=True)
     return done
 
 

@@ -5,32 +5,31 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from ackclock import _engine
 from ackclock.cli import output
-from ackclock.engines import Engine
+from ackclock.cli.choosing import Chosen, on_engine
+from ackclock.engines import Engine, registry
 from ackclock.engines.beside import Beside
-from ackclock.engines.live import Live, check_built_in
-from ackclock.engines.simulator import Simulator
 from ackclock.errors import InputError
 
 STANDARD_INPUT = Path("-")
 
+SIMULATED = "simulated"
+"""The label of the simulator beside another engine."""
 
+
+@on_engine(beside=True, without=("at_once",))
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The scenario; `-` is standard input.")],
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,
-    threads: output.ThreadsOption = None,
-    beside: Annotated[
-        Literal["live"] | None, typer.Option(help="Run on the kernel's TCP too, and report both.")
-    ] = None,
-    retries: output.RetriesOption = 0,
     out: output.OutOption = None,
     figures: output.FiguresOption = "",
     open_report: output.OpenOption = False,
@@ -39,48 +38,57 @@ def run(
     pcap: output.PcapOption = None,
     pcap_at: output.PcapAtOption = None,
     as_json: output.JsonOption = False,
+    *,
+    engine: Chosen,
+    beside: Chosen | None,
 ) -> None:
     """Run one scenario; with `--beside live` in real time on the kernel's TCP too.
 
     Example: `ackclock run examples/quickstart.toml --set path.queue=1bdp --repeat 5 --out results`
     """
     report = output.Report(out, force, csv, as_json, figures, open_report)
-    simulator = Simulator(threads, pcap_at=output.place(pcap, pcap_at))
-    if beside is None:
-        if retries:
-            raise InputError("--retries: only live runs are repeated, with --beside live")
-        return run_scenario(file, simulator, settings, seed, repeat, report, pcap)
-    check_built_in()
-    engine = Live(retries, pcap_at=simulator.pcap_at)
-    run_beside(file, simulator, engine, settings, seed, repeat, report, pcap)
-    return None
+    place = output.place(pcap, pcap_at)
+    chosen = [one for one in (engine, beside) if one is not None]
+    engines = {SIMULATED if one.name == registry.DEFAULT else one.name: one for one in chosen}
+    if len(engines) < len(chosen):
+        raise InputError(f"--beside {chosen[1].name}: is the engine that runs it already")
+    runners = {label: one.make(pcap_at=place) for label, one in engines.items()}
+    run_scenario(file, runners, settings, seed, repeat, report, pcap)
 
 
 def run_scenario(
     file: Path,
-    engine: Engine,
+    engines: Mapping[str, Engine],
     settings: list[str] | None,
     seed: int | None,
     repeat: int,
     report: output.Report,
     pcap: Path | None = None,
 ) -> None:
-    """Runs the scenario of a file with an engine, and ends the command."""
+    """Runs the scenario of a file with an engine, or with several under a name for each; ends the command."""
     report.check()
-    text = _read(file)
-    resolved = _engine.resolve(
-        text, str(file), output.overrides(settings), any_controller=engine.any_controller
-    )
+    text, files = _read(file), _engine.Files()
+    given = output.overrides(settings)
+    plan = _engine.resolve(text, str(file), given, files)
     for sentence in _bare_shares(text):
         output.notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
-    label = str(json.loads(resolved).get("name") or file.stem)
-    if not label.isprintable() or not label.strip():
-        raise InputError(f"{file}: name = {label!a}: must be text that can be printed, and not blank")
-    points = output.points({label: resolved}, seed, repeat, pcap)
-    output.preflight([resolved], repeat, engine)
+    title = str(plan.name or file.stem)
+    if not title.isprintable() or not title.strip():
+        raise InputError(f"{file}: name = {title!a}: must be text that can be printed, and not blank")
+    plans, engine = {title: plan}, next(iter(engines.values()))
+    if len(engines) > 1:
+        # Each under a name of its own.
+        named = {label: ("name", json.dumps(f"{title}, {label}")) for label in engines}
+        plans = {
+            label: _engine.resolve(text, str(file), [*given, name], files) for label, name in named.items()
+        }
+        title = f"{title}: {' and '.join(engines)}"
+        engine = Beside({plans[label]: one for label, one in engines.items()})
+    points = output.points(plans, seed, repeat, pcap)
+    output.preflight(list(plans.values()), repeat, engine)
     from ackclock.cli.outcome import Outcome
 
-    Outcome(label, report).run(points, engine)
+    Outcome(title, report).run(points, engine)
 
 
 def _bare_shares(text: str) -> list[str]:
@@ -93,36 +101,6 @@ def _bare_shares(text: str) -> list[str]:
         for name, path in paths
         if isinstance(loss := path.get("loss"), int | float) and loss > 0
     ]
-
-
-def run_beside(
-    file: Path,
-    simulator: Engine,
-    live: Engine,
-    settings: list[str] | None,
-    seed: int | None,
-    repeat: int,
-    report: output.Report,
-    pcap: Path | None,
-) -> None:
-    """Runs the scenario of a file simulated and live, each under a name of its own, and ends the command."""
-    report.check()
-    text = _read(file)
-    given = output.overrides(settings)
-    resolved = _engine.resolve(text, str(file), given)
-    for sentence in _bare_shares(text):
-        output.notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
-    title = str(json.loads(resolved).get("name") or file.stem)
-    scenarios = {}
-    for label in ("simulated", "live"):
-        named = [*given, ("name", json.dumps(f"{title}, {label}"))]
-        scenarios[label] = _engine.resolve(text, str(file), named)
-    engine = Beside({scenarios["simulated"]: simulator, scenarios["live"]: live})
-    points = output.points(scenarios, seed, repeat, pcap)
-    output.preflight(list(scenarios.values()), repeat, engine)
-    from ackclock.cli.outcome import Outcome
-
-    Outcome(f"{title}: simulated and live", report).run(points, engine)
 
 
 def _read(file: Path) -> str:

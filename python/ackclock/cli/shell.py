@@ -16,9 +16,9 @@ import typer
 
 from ackclock import _engine, summary
 from ackclock.cli import output
+from ackclock.cli.choosing import LIVE, Chosen, on_engine
 from ackclock.cli.output import notes
 from ackclock.cli.status import INVALID
-from ackclock.engines.live import check_built_in
 from ackclock.errors import InputError
 from ackclock.result import Run
 
@@ -26,6 +26,7 @@ CONTEXT = {"allow_interspersed_args": False}
 """Options after the command's name belong to the command."""
 
 
+@on_engine(default=LIVE, without=("threads", "at_once", "retries"), fixed=True)
 def shell(
     command: Annotated[
         list[str] | None,
@@ -52,7 +53,6 @@ def shell(
     ] = None,
     pcap: output.PcapOption = None,
     pcap_at: output.PcapAtOption = None,
-    gso_max_segs: output.GsoOption = None,
     meter: Annotated[bool, typer.Option("--meter", help="Print rates and queue once a second.")] = False,
     out: output.OutOption = None,
     figures: output.FiguresOption = "",
@@ -63,6 +63,8 @@ def shell(
         bool,
         typer.Option("--json", help="Print one JSON object; the output of COMMAND goes to standard error."),
     ] = False,
+    *,
+    engine: Chosen,
 ) -> None:
     """Run programs across an emulated path.
 
@@ -70,24 +72,23 @@ def shell(
     of the command; if that is 0, 3 for a run past its error budget. `--out` writes what the link did.
     Example: `ackclock shell --rate 10mbit --queue 50p --far "iperf3 -s" -- iperf3 -c server`
     """
-    check_built_in()
     output.check_current_folder()
     output.check_share("--loss", loss)
     report = output.Report(out, force, csv, as_json, figures, open_report)
     report.check()
-    resolved = _resolved(rate if trace is None else {"trace": str(trace)}, rtt, delay, queue, loss, settings)
+    plan = _plan(rate if trace is None else {"trace": str(trace)}, rtt, delay, queue, loss, settings)
     if os.geteuid() != 0:
         _engine.become_root()
     (capture,) = output.captures(pcap, ["session"])
     where = output.place(pcap, pcap_at)
     near = command or [os.environ.get("SHELL") or "/bin/sh"]
-    first = int(json.loads(resolved)["seed"]) if seed is None else seed
+    first = plan.seed if seed is None else seed
     with _lent_terminal(), _standard_output_for_json(as_json):
         told = _Meter() if meter else None
         status, ran, failed = _engine.shell(
-            resolved, first, near, _words(far), log, told, gso_max_segs, capture, where
+            plan, first, near, _words(far), log, told, engine.given["gso_max_segs"], capture, where
         )
-    run = _session(Run.from_engine(ran, resolved, first))
+    run = _session(Run.from_engine(ran, plan, first))
     whole = run.summary("shell")
     if out is not None:
         _write(run, f"shell: {' '.join(near)}", out, report)
@@ -109,10 +110,10 @@ def shell(
     raise typer.Exit(status)
 
 
-def _resolved(
+def _plan(
     service: Any, rtt: str | None, delay: str | None, queue: str, loss: str, settings: list[str] | None
-) -> str:
-    """The scenario of the path, resolved. Its one flow does not run: the language requires one."""
+) -> _engine.Plan:
+    """The scenario of the path. Its one flow does not run: the language requires one."""
     if rtt is not None and delay is not None:
         raise InputError("--rtt and --delay: only one of them can be given")
     path: dict[str, Any] = {"rate": service, "queue": queue, "loss": loss}

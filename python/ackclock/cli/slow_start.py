@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ackclock import _engine, repetitions, slow_start
 from ackclock.cli import completing, output
-from ackclock.engines.simulator import Simulator
+from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.errors import InputError, did_you_mean
 from ackclock.report.folders import check_folder, new_folder
 from ackclock.slow_start import METHODS, NETWORKS, POWERS, Conditions, Start, Summary
@@ -25,6 +25,7 @@ READ = (
 )
 
 
+@on_engine(without=("at_once",))
 def slow_starts(
     methods: Annotated[
         list[str] | None,
@@ -63,12 +64,13 @@ def slow_starts(
     ] = 0.0,
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
-    threads: output.ThreadsOption = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write a row for each method and path here.")
     ] = None,
     force: output.ForceOption = False,
     as_json: output.JsonOption = False,
+    *,
+    engine: Chosen,
 ) -> None:
     """Compare slow starts over drawn paths: where each ends, what it loses, how soon data arrives.
 
@@ -83,19 +85,22 @@ def slow_starts(
     drawn = _draw(conditions, paths, rate, rtt, buffer, first)
     overrides = output.overrides(settings)
     output.check_arguments("slow-start", dict(overrides), ("cc", "parameters", "parameters.slow_start"))
+    files, runner = _engine.Files(), engine.make()
     points = [
         repetitions.Point(
             (index, method),
-            _engine.resolve_json(path.document(cc, method), overrides),
+            _engine.resolve_json(path.document(cc, method), overrides, files),
             repetitions.seeds(first, 1),
         )
         for index, path in enumerate(drawn)
         for method in chosen
     ]
+    for point in points:
+        runner.check(point.plan)
     found: dict[tuple[int, str], Start] = {}
     with output.progress("slow starts") as report:
         # Few at a time: the series of a fast path are long, and only what is measured of them stays.
-        for result in repetitions.results(points, Simulator(threads), report, batch=8):
+        for result in repetitions.results(points, runner, report, batch=8):
             index, method = result.key
             found[result.key] = slow_start.measure(method, drawn[index], result.run)
     starts = [found[index, method] for index in range(len(drawn)) for method in chosen]

@@ -18,12 +18,12 @@ from rich.text import Text
 
 from ackclock import _engine, repetitions
 from ackclock.cli import completing, output
+from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
 from ackclock.cli.status import INTERRUPTED
 from ackclock.contenders import Contender, contenders
-from ackclock.engines.live import Live, check_built_in
-from ackclock.engines.simulator import Simulator
+from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import Page, resumable_folder
 from ackclock.sweeps import INTERVAL, METRICS, Place, Sweep, executors
@@ -63,6 +63,7 @@ class _Base:
         return json.dumps({"name": one.name, **vars(self), "flows": [one.flow(self.flows)]})
 
 
+@on_engine(without=("at_once", "threads"))
 def sweep(
     context: typer.Context,
     what: Annotated[
@@ -110,42 +111,40 @@ def sweep(
         ),
     ] = "local",
     processes: output.ProcessesOption = None,
-    live: output.LiveOption = False,
-    retries: output.RetriesOption = 0,
     out: output.GrowingOutOption = None,
     force: output.ForceOption = False,
     as_json: output.JsonOption = False,
+    *,
+    engine: Chosen,
 ) -> None:
     """Run controllers, or a scenario, over values of any keys.
 
     Example: `ackclock sweep newreno cubic cdg --over queue=0.1bdp,1bdp,5bdp --repeat 5 --out DIR`
     """
     output.check_current_folder()
-    if live:
-        check_built_in()
-    elif retries:
-        raise InputError("--retries: only live runs are repeated, with --live")
     output.check_share("--loss", loss)
     given = [option for option in OF_CONTROLLERS if output.on_command_line(context, option)]
     path = {"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}
     base = _Base(path, flows, duration, warmup, profile)
     design = Design(tuple(map(parse, over or [])), samples, draw, seed if seed is not None else 1)
     set_keys = dict(output.overrides(settings))
-    scenarios, compared = _scenarios(what, base, given, live)
+    scenarios, compared = _scenarios(what, base, given, engine.name)
     if compared:
         output.check_arguments("sweep", [*set_keys, *design.keys])
     seeds = repetitions.seeds(first_seed(scenarios, design, set_keys) if seed is None else seed, repeat)
     factories = [one.factory for one in compared if one.factory is not None]
     code = "\0".join(one.context for one in compared)
     plan = Plan(scenarios, design, seeds, set_keys, factories, code)
-    engine = Live(retries) if live else None
-    for warning in plan.check(engine or Simulator()):
+    runner = engine.make(**engine.with_python(factories))
+    for warning in plan.check(runner):
         notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
-    if live and (executor != "local" or processes is not None):
-        raise InputError("--live: runs on this machine, one at a time; leave --executor and --processes out")
-    workers = executors.one_thread() if live else executors.workers(executor, processes)
+    if runner.real_time and (executor != "local" or processes is not None):
+        raise InputError(
+            f"{engine.spelled}: runs on this machine, one at a time; leave --executor and --processes out"
+        )
+    workers = executors.one_thread() if runner.real_time else executors.workers(executor, processes)
     with growing_folder(out, "sweep", force) as folder:
-        outcome, swept = run_plan(plan, folder, workers, engine)
+        outcome, swept = run_plan(plan, folder, workers, runner)
         if swept is None:
             outcome.leave(out)
             raise typer.Exit(INTERRUPTED)
@@ -163,7 +162,7 @@ def sweep(
 
 
 def _scenarios(
-    what: Sequence[str], base: _Base, given: Sequence[str], live: bool
+    what: Sequence[str], base: _Base, given: Sequence[str], engine: str
 ) -> tuple[dict[str, Resolve], list[Contender]]:
     """The scenario of each label: of each controller, or the one file; and the controllers."""
     if any(one.endswith((".toml", ".json")) for one in what):
@@ -173,10 +172,11 @@ def _scenarios(
             raise InputError(
                 f"--{given[0]}: belongs to controllers; set a key of {what[0]} with --set or --over"
             )
-        label, resolve = of_file(Path(what[0]), live)
+        label, resolve = of_file(Path(what[0]))
         return {label: resolve}, []
-    compared = contenders(what, live)
-    scenarios = {one.name: of_document(base.document(one), live) for one in compared}
+    compared = contenders(what, engine)
+    files = _engine.Files()
+    scenarios = {one.name: of_document(base.document(one), files) for one in compared}
     return scenarios, compared
 
 
@@ -198,7 +198,7 @@ class Ended:
 
 
 def run_plan(
-    plan: Plan, folder: Path, workers: executors.Workers, engine: Live | None
+    plan: Plan, folder: Path, workers: executors.Workers, engine: NamedEngine
 ) -> tuple[Ended, Sweep | None]:
     """Runs the sweep until it is done or interrupted; gives what is in the folder then, if anything is."""
     outcome = Outcome(0, len(plan), [])

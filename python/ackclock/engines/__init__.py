@@ -5,9 +5,12 @@ An engine takes jobs and yields runs as they finish. Commands do not know which 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple, Protocol, Self
 
+from ackclock import _engine
 from ackclock.result import Run
 
 POLL_S = 0.1
@@ -23,8 +26,8 @@ Progress = Callable[[float], None]
 class Job(NamedTuple):
     """One run to do."""
 
-    resolved: str
-    """The resolved scenario as JSON, from ``_engine.resolve``."""
+    plan: _engine.Plan
+    """The scenario, from ``_engine.resolve``."""
     seed: int
     pcap: str | None = None
     """Where to write the packet capture, if anywhere."""
@@ -33,11 +36,8 @@ class Job(NamedTuple):
 class Engine(Protocol):
     """What runs jobs."""
 
-    any_controller: bool
-    """Whether flows may name controllers that ``ackclock controllers`` does not list."""
-
-    def check(self, resolved: str) -> None:
-        """Refuses a resolved scenario that it cannot run, before anything starts. Raises ScenarioError."""
+    def check(self, plan: _engine.Plan) -> None:
+        """Refuses a plan that it cannot run, before anything starts. Raises ScenarioError."""
 
     def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
         """Runs the jobs and yields (index of the job, run) as each one finishes.
@@ -45,3 +45,40 @@ class Engine(Protocol):
         Leaving the iterator early, as Ctrl-C does, stops the jobs that still run; the runs already yielded
         stay valid.
         """
+
+
+@dataclass(frozen=True)
+class NamedEngine(ABC):
+    """An engine that can be asked for by name. Its fields are its options."""
+
+    name: ClassVar[str]
+    """Its name in results, on the command line and in Python."""
+    words: ClassVar[str]
+    """What runs there, in words."""
+    real_time: ClassVar[bool] = False
+    """Whether its runs last as long as they are in the scenario, on this machine alone."""
+    stack: ClassVar[str | None] = None
+    """The profile of its endpoints, whatever the scenario says; None where it has any."""
+    no_python: ClassVar[str | None] = None
+    """Why flows cannot have controllers written in Python, if they cannot."""
+
+    pcap_at: str = field(default="sender", kw_only=True)
+    """Where packet captures are taken: ``sender``, ``receiver``, ``bottleneck`` or ``all``."""
+
+    @classmethod
+    def require(cls) -> None:
+        """Raises MachineError where it is not built in."""
+        if cls.name not in _engine.engines():
+            raise _engine.MachineError(f"this ackclock was built without the engine `{cls.name}`")
+
+    def check(self, plan: _engine.Plan) -> None:
+        """See ``Engine.check``."""
+        _engine.check(self.name, plan)
+
+    @abstractmethod
+    def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
+        """See ``Engine.run``."""
+
+    def alone(self) -> Self:
+        """The same for one run after the other, as in a worker of a sweep."""
+        return self

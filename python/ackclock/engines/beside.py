@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ackclock import _engine
 from ackclock.engines import Engine, Job, Progress
 from ackclock.result import Run
 
@@ -11,21 +12,19 @@ from ackclock.result import Run
 class Beside:
     """Runs each scenario on the engine that is given for it, one engine after the other."""
 
-    any_controller = False
-
-    def __init__(self, engines: Mapping[str, Engine]) -> None:
+    def __init__(self, engines: Mapping[_engine.Plan, Engine]) -> None:
         self._engines = engines
-        """By resolved scenario, which therefore must differ, at least in their names."""
+        """By plan; plans must differ, at least in their names."""
 
-    def check(self, resolved: str) -> None:
+    def check(self, plan: _engine.Plan) -> None:
         """See ``Engine.check``."""
-        self._engines[resolved].check(resolved)
+        self._engines[plan].check(plan)
 
     def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
         """See ``Engine.run``."""
         before = 0
-        for engine in dict.fromkeys(self._engines[job.resolved] for job in jobs):
-            chosen = [index for index, job in enumerate(jobs) if self._engines[job.resolved] is engine]
+        for engine in dict.fromkeys(self._engines[job.plan] for job in jobs):
+            chosen = [index for index, job in enumerate(jobs) if self._engines[job.plan] is engine]
 
             def at(fraction: float, before: int = before, share: int = len(chosen)) -> None:
                 if progress is not None:

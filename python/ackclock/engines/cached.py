@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,8 @@ from ackclock.report.files import sync
 from ackclock.result import Run
 
 LONGEST_NAME = 80
+CONTROLLER = ".bpf.c"
+"""The end of the name of a controller in C."""
 
 
 class CachedEngine:
@@ -27,11 +28,10 @@ class CachedEngine:
     def __init__(self, engine: Engine, folder: Path) -> None:
         self.engine = engine
         self.folder = folder
-        self.any_controller = engine.any_controller
 
-    def check(self, resolved: str) -> None:
+    def check(self, plan: _engine.Plan) -> None:
         """See ``Engine.check``."""
-        self.engine.check(resolved)
+        self.engine.check(plan)
 
     def count(self) -> int:
         """How many runs are in the folder."""
@@ -62,13 +62,11 @@ class CachedEngine:
             yield missing[number], Run.load(place)
 
     def _place(self, job: Job) -> Path:
-        scenario = json.loads(job.resolved)
-        name = re.sub(r"[^\w.]+", "-", scenario["name"])[:LONGEST_NAME].strip("-.")
-        digest = hashlib.sha256(job.resolved.encode())
-        for flow in scenario["flows"]:
-            file = _engine.controller_file(flow["cc"])
-            if file is not None:
-                digest.update(Path(file).read_bytes() if Path(file).is_file() else b"")
+        name = re.sub(r"[^\w.]+", "-", job.plan.name)[:LONGEST_NAME].strip("-.")
+        digest = hashlib.sha256(job.plan.resolved.encode())
+        for file, content in job.plan.files.items():
+            if file.endswith(CONTROLLER):
+                digest.update(content)
         return self.folder / f"{name}-seed-{job.seed}-{digest.hexdigest()[:8]}"
 
 

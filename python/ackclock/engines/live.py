@@ -5,45 +5,79 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, TypedDict
 
 from ackclock import _engine
-from ackclock.engines import POLL_S, Job, Progress
+from ackclock.engines import POLL_S, Job, NamedEngine, Progress
+from ackclock.engines.options import check, option
 from ackclock.result import Run
 
 
-def check_built_in() -> None:
-    """Raises MachineError where ackclock was built without live runs."""
-    if not hasattr(_engine, "live"):
-        raise _engine.MachineError(
-            "this ackclock was built without live runs: on Linux install clang, pkg-config, and libelf and "
-            "zlib with their headers (Debian: clang pkg-config libelf-dev zlib1g-dev), and run `make build`"
-        )
+class LiveOptions(TypedDict, total=False):
+    """The options of :class:`Live`."""
+
+    retries: int
+    at_once: int
+    gso_max_segs: int | None
 
 
 @dataclass(frozen=True)
-class Live:
+class Live(NamedEngine):
     """Runs jobs in real time."""
 
-    retries: int = 0
-    """How often a run that went past its error budget is repeated."""
-    at_once: int = 1
-    """How many run at the same time. They slow each other down, which shows in each run's lateness."""
-    gso_max_segs: int | None = None
-    """How many segments TCP sends at once, at most; none leaves it to the kernel."""
-    pcap_at: str = "sender"
-    """Where packet captures are taken: ``sender``, ``receiver``, ``bottleneck`` or ``all``."""
-    any_controller = True
+    name: ClassVar[str] = "live"
+    words: ClassVar[str] = "the kernel's TCP"
+    real_time: ClassVar[bool] = True
+    stack: ClassVar[str | None] = "linux"
+    no_python: ClassVar[str | None] = "the kernel runs no controllers in Python"
 
-    def check(self, resolved: str) -> None:
+    retries: int = option(
+        0,
+        "--retries",
+        "How often a live run past its error budget is repeated.",
+        low=0,
+        high=100,
+        why="only live runs are repeated",
+    )
+    at_once: int = option(
+        1,
+        "--at-once",
+        "Live runs at the same time; each wants a core.",
+        low=1,
+        high=64,
+        why="only live runs go on at the same time",
+    )
+    """How many run at the same time. They slow each other down, which shows in each run's lateness."""
+    gso_max_segs: int | None = option(
+        None,
+        "--gso-max-segs",
+        "How many segments TCP sends at once, at most, in a live run. Default: the kernel's choice.",
+        low=1,
+        high=65_535,
+        why="only live runs send in trains",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @classmethod
+    def require(cls) -> None:
+        """Raises MachineError where ackclock was built without live runs."""
+        if cls.name not in _engine.engines():
+            raise _engine.MachineError(
+                "this ackclock was built without live runs: on Linux install clang, pkg-config, and libelf "
+                "and zlib with their headers (Debian: clang pkg-config libelf-dev zlib1g-dev), and run "
+                "`make build`"
+            )
+
+    def check(self, plan: _engine.Plan) -> None:
         """Refuses what cannot run live here, by the name of the flow or key."""
-        check_built_in()
-        _engine.live_check(resolved)
+        self.require()
+        super().check(plan)
 
     def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
         """See ``Engine.run``. A run that stays past its budget is yielded, marked as invalid."""
-        check_built_in()
-        plans = {job.resolved: _engine.Plan(job.resolved, any_controller=True) for job in jobs}
+        self.require()
         waiting = deque((index, 1) for index in range(len(jobs)))
         running: dict[int, _Attempt] = {}
         done = 0
@@ -51,10 +85,7 @@ class Live:
             while waiting or running:
                 while waiting and len(running) < self.at_once:
                     index, number = waiting.popleft()
-                    job = jobs[index]
-                    plan = plans[job.resolved]
-                    batch = _engine.live(plan, job.seed, self.gso_max_segs, job.pcap, self.pcap_at)
-                    running[index] = _Attempt(number, batch)
+                    running[index] = _Attempt(number, self._start(jobs[index]))
                 for index, attempt in list(running.items()):
                     found = attempt.batch.next(POLL_S / len(running))
                     if progress is not None:
@@ -63,7 +94,7 @@ class Live:
                     if found is None:
                         continue
                     del running[index]
-                    run = Run.from_engine(found[1], jobs[index].resolved, jobs[index].seed)
+                    run = Run.from_engine(found[1], jobs[index].plan, jobs[index].seed)
                     run.engine["attempts"] = attempt.number
                     if not run.valid and attempt.number <= self.retries:
                         waiting.appendleft((index, attempt.number + 1))
@@ -73,6 +104,15 @@ class Live:
         finally:
             for attempt in running.values():
                 attempt.batch.cancel()
+
+    def _start(self, job: Job) -> _engine.Batch:
+        return _engine.Batch(
+            [(job.plan, job.seed)],
+            engine=self.name,
+            pcap=[job.pcap],
+            pcap_at=self.pcap_at,
+            gso_max_segs=self.gso_max_segs,
+        )
 
 
 class _Attempt(NamedTuple):

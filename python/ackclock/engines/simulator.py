@@ -3,40 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, TypedDict
 
 from ackclock import _engine
-from ackclock.engines import POLL_S, Job, Progress
+from ackclock.engines import POLL_S, Job, NamedEngine, Progress
+from ackclock.engines.options import option
 from ackclock.result import Run
 
 
+class SimulatorOptions(TypedDict, total=False):
+    """The options of :class:`Simulator`."""
+
+    threads: int | None
+
+
 @dataclass(frozen=True)
-class Simulator:
+class Simulator(NamedEngine):
     """Runs jobs in simulated time, many at once."""
 
-    threads: int | None = None
-    """One a core by default."""
+    name: ClassVar[str] = "sim"
+    words: ClassVar[str] = "the simulator"
+
+    threads: int | None = option(None, "--threads", "Threads; default: one a core.", low=1, high=1024)
     controllers: Sequence[Callable[[], Any]] = ()
     """Makers of the controllers that are written in Python."""
-    pcap_at: str = "sender"
-    """Where packet captures are taken: ``sender``, ``receiver``, ``bottleneck`` or ``all``."""
-    any_controller = False
 
-    def check(self, resolved: str) -> None:
-        """Everything that can be resolved can be simulated."""
+    def alone(self) -> Self:
+        """See ``NamedEngine.alone``."""
+        return replace(self, threads=1)
 
     def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
         """See ``Engine.run``."""
         batch = _engine.Batch(
-            [(job.resolved, job.seed) for job in jobs],
+            [(job.plan, job.seed) for job in jobs],
+            engine=Simulator.name,
             threads=self.threads,
             controllers=list(self.controllers),
             pcap=[job.pcap for job in jobs],
             pcap_at=self.pcap_at,
         )
         for index, run in drained(batch, progress):
-            yield index, Run.from_engine(run, jobs[index].resolved, jobs[index].seed)
+            yield index, Run.from_engine(run, jobs[index].plan, jobs[index].seed)
 
 
 def drained(batch: _engine.Batch, progress: Progress | None = None) -> Iterator[tuple[int, _engine.Run]]:

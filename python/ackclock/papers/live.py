@@ -1,4 +1,4 @@
-"""Experiments on the kernel's TCP, with the endpoints of Linux."""
+"""Experiments on an engine with a stack of its own, such as the kernel's."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from ackclock.papers.catalogue import Experiment, Setup
 
 
-def as_live(experiment: Experiment) -> Experiment:
-    """The experiment with the endpoints of the kernel in place of those of the paper."""
-    setups = tuple(Setup(setup.name, _scenario(setup.scenario)) for setup in experiment.setups)
+def with_stack(experiment: Experiment, profile: str) -> Experiment:
+    """The experiment with the endpoints of ``profile`` in place of those of the paper."""
+    setups = tuple(Setup(setup.name, _scenario(setup.scenario, profile)) for setup in experiment.setups)
     # One run an instant of real time: the set-up alone, without the variations around it.
     return replace(experiment, setups=setups, variations={})
 
 
-def _scenario(scenario: Mapping[str, Any]) -> dict[str, Any]:
+def _scenario(scenario: Mapping[str, Any], profile: str) -> dict[str, Any]:
     flows = [
         {key: value for key, value in flow.items() if key not in ("profile", "transport")}
         for flow in scenario.get("flows", [])
     ]
-    return {**scenario, "profile": "linux", "flows": flows}
+    return {**scenario, "profile": profile, "flows": flows}

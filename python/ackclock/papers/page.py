@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from ackclock import report
+from ackclock.engines import registry
 from ackclock.papers.catalogue import Paper
 from ackclock.papers.figures import table
 from ackclock.papers.judgement import VERDICTS, Judgement
@@ -106,8 +107,8 @@ def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -
             "Interrupted: claims rest on the repetitions that had finished, and figures are left as Parquet.",
             "miss",
         )
-    if reproduction.live is not None:
-        _live(page, reproduction.live)
+    for name, other in reproduction.engines.items():
+        _other(page, name, other)
     if reproduction.perturbed:
         page.paragraph(
             f"The column shaken says in how many of {len(reproduction.perturbed)} repetitions of everything "
@@ -139,10 +140,10 @@ def _experiment(page: Page, result: Result, reproduction: Reproduction, folder: 
         f"{result.runs_done} of {result.runs} runs, {number(result.seconds, 3)} s."
     )
     _figures(page, result, "", reproduction.interrupted, folder)
-    if (live := reproduction.live) is not None:
-        for other in live.results:
+    for name, done in reproduction.engines.items():
+        for other in done.results:
             if other.experiment.id == experiment.id and other.runs_done:
-                _figures(page, other, "live", live.interrupted, folder)
+                _figures(page, other, name, done.interrupted, folder)
     for shown in result.tables:
         name = f"{experiment.id}-{shown.table.name}".rstrip("-")
         pq.write_table(shown.values, folder / f"{name}.parquet")
@@ -168,14 +169,18 @@ def _figures(page: Page, result: Result, engine: str, interrupted: bool, folder:
         page.draw(folder / f"{name}.png", caption, partial(drawn.figure.draw, drawn.panels))
 
 
-def _live(page: Page, live: Reproduction) -> None:
-    """The facts to know about the live runs."""
-    done = sum(result.runs_done for result in live.results)
-    page.paragraph(
-        f"Live: {done} runs on the kernel's TCP, whose endpoints replace the paper's. The column "
-        "linux is simulated with such endpoints too. The band and the verdict are about the column simulated."
-    )
-    for sentence in live.invalid:
+def _other(page: Page, name: str, other: Reproduction) -> None:
+    """The facts to know about the runs of another engine."""
+    done = sum(result.runs_done for result in other.results)
+    kind = registry.ENGINES[name]
+    text = f"{name.capitalize()}: {done} runs on {kind.words}"
+    if kind.stack is not None:
+        text += (
+            f", whose endpoints replace the paper's. The column {kind.stack} is simulated with such "
+            "endpoints too"
+        )
+    page.paragraph(f"{text}. The band and the verdict are about the column simulated.")
+    for sentence in other.invalid:
         page.paragraph(f"Past its error budget: {sentence}.", "miss")
-    if live.refused:
-        page.details(f"not run live ({len(live.refused)})", "\n".join(live.refused))
+    if other.refused:
+        page.details(f"not run {name} ({len(other.refused)})", "\n".join(other.refused))

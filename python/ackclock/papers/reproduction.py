@@ -10,8 +10,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from ackclock import _engine, repetitions
-from ackclock.engines import Engine, Progress
-from ackclock.engines.simulator import Simulator
+from ackclock.engines import Engine, Progress, registry
 from ackclock.figure import Panel
 from ackclock.papers import figures
 from ackclock.papers.catalogue import Claim, Experiment
@@ -70,18 +69,18 @@ class Reproduction:
     """The runs that the engine refuses, one sentence each."""
     invalid: list[str] = field(default_factory=list)
     """Live runs past their error budget, one sentence each."""
-    linux: Self | None = None
-    """The same experiments simulated with Linux's endpoints in place of the paper's."""
-    live: Self | None = None
-    """The same experiments on the kernel's TCP."""
+    others: dict[str, Self] = field(default_factory=dict)
+    """The same experiments run otherwise, by the name of the engine.
+
+    An engine with a stack of its own comes after a simulation with that stack, by its profile.
+    """
     perturbed: list[Self] = field(default_factory=list)
     """The same experiments with slightly different seeds, starts and base RTTs."""
 
     @property
-    def others(self) -> Mapping[str, Self]:
-        """The other runs of the same experiments, by their names in results."""
-        found = {"linux": self.linux, "live": self.live}
-        return {name: other for name, other in found.items() if other is not None}
+    def engines(self) -> Mapping[str, Self]:
+        """Those of ``others`` that another engine ran."""
+        return {name: other for name, other in self.others.items() if name in registry.ENGINES}
 
     def steadiness(self) -> Mapping[str, Count]:
         """The number of ``perturbed`` in which each judged claim holds, by its id."""
@@ -121,8 +120,8 @@ class Reproduction:
                 for result in self.results
             ]
         }
-        if self.live is not None:
-            document["live"] = {"refused": self.live.refused, "invalid": self.live.invalid}
+        for name, other in self.engines.items():
+            document[name] = {"refused": other.refused, "invalid": other.invalid}
         return document
 
     def _claim(self, judgement: Judgement, beside: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -184,40 +183,41 @@ class Work:
         demands += [d for table in self.tables for d in table.demands()]
         for condition, sample in demands:
             self.samples.want(condition, sample)
-        self.resolved: dict[Condition, str] = {}
+        self.files = _engine.Files()
+        self.plans: dict[Condition, _engine.Plan] = {}
         self.refused: dict[str, None] = {}
         for condition in self.samples.conditions():
-            resolved = self._resolve(condition)
+            plan = self._plan(condition)
             try:
-                engine.check(resolved)
-                self.resolved[condition] = resolved
+                engine.check(plan)
+                self.plans[condition] = plan
             except _engine.ScenarioError as error:
                 self.refused[str(error)] = None
         self.done = 0
         self.seconds = 0.0
 
-    def _resolve(self, condition: Condition) -> str:
+    def _plan(self, condition: Condition) -> _engine.Plan:
         setup, point = condition
         # Named by paper and run alone, so that experiments with a run in common share it.
         document = {"name": f"{self.experiment.paper}/{setup}"} | dict(self.experiment.setup(setup).scenario)
-        return _engine.resolve_json(json.dumps(document), list(point))
+        return _engine.resolve_json(json.dumps(document), list(point), self.files)
 
     def points(self) -> Iterator[repetitions.Point[tuple[Self, Condition]]]:
         """The points to run."""
         seeds = repetitions.seeds(self.base, self.experiment.repetitions)
-        for condition, resolved in self.resolved.items():
-            yield repetitions.Point((self, condition), resolved, seeds)
+        for condition, plan in self.plans.items():
+            yield repetitions.Point((self, condition), plan, seeds)
 
     def result(self) -> Result:
         """The result so far; nothing is judged before the first run has finished, if there is any."""
-        begun = self.done > 0 or not self.resolved
+        begun = self.done > 0 or not self.plans
         return Result(
             self.experiment,
             self._judgements() if begun else [],
             [Drawn(f, f.panels(self.samples)) for f in self.figures] if begun else [],
             [Filled(t, t.rows(self.samples), t.values(self.samples)) for t in self.tables] if begun else [],
             self.done,
-            len(self.resolved) * self.experiment.repetitions,
+            len(self.plans) * self.experiment.repetitions,
             self.seconds,
         )
 
@@ -229,13 +229,13 @@ class Work:
 
     def scenarios(self) -> Iterator[dict[str, Any]]:
         """Each condition with its seeds and its resolved scenario."""
-        for (setup, point), resolved in self.resolved.items():
+        for (setup, point), plan in self.plans.items():
             yield {
                 "experiment": self.experiment.id,
                 "run": setup,
                 "point": dict(point),
                 "seeds": [self.base + r for r in range(self.experiment.repetitions)],
-                "scenario": json.loads(resolved),
+                "scenario": json.loads(plan.resolved),
             }
 
 
@@ -252,7 +252,7 @@ def reproduce(
     Ctrl-C, it judges what has finished. Runs that several experiments share are made once; those that the
     engine refuses are left out.
     """
-    engine = Simulator() if engine is None else engine
+    engine = registry.make(registry.DEFAULT) if engine is None else engine
     works = [Work(experiment, seed, engine) for experiment in experiments]
     points = [point for work in works for point in work.points()]
     interrupted = False

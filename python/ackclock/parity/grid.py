@@ -49,8 +49,8 @@ class Cell:
             return f"{display_name(self.cc)} beside {self.situation.other}"
         return f"{self.flows} x {display_name(self.cc)}"
 
-    def resolved(self, simulated: bool = False) -> str:
-        """Its scenario, resolved; simulated with profile `linux` its controller is the kernel's too."""
+    def plan(self, simulated: bool = False) -> _engine.Plan:
+        """Its scenario; simulated with profile `linux` its controller is the kernel's too."""
         document = self.situation.document()
         for flow in document["flows"]:
             cc = flow.setdefault("cc", self.cc)
@@ -81,6 +81,6 @@ class Grid:
         """The cells as points of a sweep, by their numbers: live, or simulated ``simulations`` times."""
         repetitions = seeds(self.seed, max(simulations, self.repeat))
         return [
-            Point(number, cell.resolved(simulated=simulations > 0), repetitions)
+            Point(number, cell.plan(simulated=simulations > 0), repetitions)
             for number, cell in enumerate(self.cells())
         ]

@@ -165,8 +165,7 @@ class Simulated:
             "path": {"rate": "unlimited", "rtt": "100ms"},
             "flows": [flow],
         }
-        resolved = _engine.resolve_json(json.dumps(document), self._overrides)
-        return _engine.Endpoint(resolved, self._scale)
+        return _engine.Endpoint(_engine.resolve_json(json.dumps(document), self._overrides), self._scale)
 
     def wait_until(self, time: float) -> None:
         """Moves the clock through all deadlines on the way."""

@@ -12,8 +12,8 @@ from ackclock.errors import InputError
 from ackclock.sweeps import work
 from ackclock.sweeps.axes import Design
 
-Resolve = Callable[[Sequence[tuple[str, str]]], str]
-"""The resolved scenario with overrides set: dotted keys, and values as the scenario language writes them."""
+Resolve = Callable[[Sequence[tuple[str, str]]], _engine.Plan]
+"""The plan of a scenario with overrides set: dotted keys, and values as the scenario language writes them."""
 
 ROWS_ONLY: Mapping[str, str] = {
     "record.events": "false",
@@ -42,8 +42,8 @@ class Plan:
     def __len__(self) -> int:
         return len(self.scenarios) * len(self.design) * len(self.seeds)
 
-    def resolved(self) -> Iterator[tuple[str, Mapping[str, str], str]]:
-        """Label, point and resolved scenario of each place. Raises ScenarioError."""
+    def places(self) -> Iterator[tuple[str, Mapping[str, str], _engine.Plan]]:
+        """Label, point and plan of each place. Raises ScenarioError."""
         for label, resolve in self.scenarios.items():
             for point in self.design.points():
                 overrides = {**ROWS_ONLY, **self.settings, **point}
@@ -51,10 +51,10 @@ class Plan:
 
     def items(self) -> Iterator[work.Item]:
         """The runs, the repetitions of a place one after the other."""
-        for label, point, resolved in self.resolved():
+        for label, point, plan in self.places():
             context = f"{self.context}\0{label}\0{sorted(point.items())}"
-            for seed, digest in zip(self.seeds, work.digests(resolved, self.seeds, context), strict=True):
-                yield work.Item(digest, label, point, resolved, seed)
+            for seed, digest in zip(self.seeds, work.digests(plan, self.seeds, context), strict=True):
+                yield work.Item(digest, label, point, plan, seed)
 
     def check(self, engine: Engine) -> list[str]:
         """Refuses what cannot run before anything starts; returns the warnings, each once with its points.
@@ -66,11 +66,11 @@ class Plan:
                 f"{sorted(both)[0]}: is swept, and set to {self.settings[sorted(both)[0]]} as well"
             )
         found: dict[str, dict[str, None]] = {}
-        for _, point, resolved in self.resolved():
-            engine.check(resolved)
-            repetitions.check_memory([resolved], 1)
+        for _, point, plan in self.places():
+            engine.check(plan)
+            repetitions.check_memory([plan], 1)
             where = ", ".join(f"{key}={value}" for key, value in point.items())
-            for warning in _engine.inspect(resolved)["warnings"]:
+            for warning in plan.inspect()["warnings"]:
                 found.setdefault(warning, {})[where] = None
         return [f"{warning}{_at(list(points))}" for warning, points in found.items()]
 

@@ -15,12 +15,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 from ackclock import _engine, repetitions
 from ackclock.controller import Controller
-from ackclock.engines import Progress
-from ackclock.engines.live import Live, check_built_in
-from ackclock.engines.simulator import Simulator
+from ackclock.engines import NamedEngine, Progress, registry
 from ackclock.errors import InputError
 from ackclock.report.files import write_json
 from ackclock.running import Described, described
@@ -86,9 +85,15 @@ class Outcome:
 
 
 def execute(
-    plan: Plan, folder: Path, workers: Workers, live: Live | None, progress: Progress | None = None
+    plan: Plan,
+    folder: Path,
+    workers: Workers,
+    engine: NamedEngine | None = None,
+    progress: Progress | None = None,
 ) -> Generator[Outcome, None, None]:
     """Runs what is missing in ``folder``, and yields how far it is each time that rows came back.
+
+    Without ``engine`` the runs are simulated.
 
     Leaving the iterator early, as Ctrl-C does, ends the work within a second; what had finished is in the
     folder. Raises what a run raises, and WorkersLost.
@@ -96,8 +101,9 @@ def execute(
     store = SweepFolder(folder)
     present = store.digests()
     outcome = Outcome(0, len(plan), [])
-    pace = Pace(1 if live is not None else MOST_IN_CHUNK)
-    factories = tuple(plan.controllers)
+    engine = engine or registry.make(registry.DEFAULT, controllers=tuple(plan.controllers))
+    alone = engine.alone()
+    pace = Pace(1 if engine.real_time else MOST_IN_CHUNK)
     left = len(plan)
 
     def missing() -> Iterator[work.Item]:
@@ -112,7 +118,7 @@ def execute(
     def chunks() -> Iterator[work.Chunk]:
         rest = missing()
         while items := tuple(itertools.islice(rest, pace.size(left, workers.in_flight))):
-            yield work.Chunk(items, folder.resolve(), factories, live)
+            yield work.Chunk(items, folder.resolve(), alone)
 
     with closing(executors.run(workers, chunks(), store.chunks / work.STOP)) as finished:
         for done in finished:
@@ -147,10 +153,10 @@ def sweep(
     warmup: str | None = None,
     executor: Executor | str | None = None,
     processes: int | None = None,
-    live: bool = False,
-    retries: int = 0,
+    engine: str = registry.DEFAULT,
     out: str | Path | None = None,
     progress: Progress | None = None,
+    **options: Any,
 ) -> Sweep:
     """Runs a scenario over values of its keys, and gives the table of all runs and its plots:
 
@@ -173,29 +179,30 @@ def sweep(
     ``"dask://HOST:PORT"``, or any ``concurrent.futures.Executor``, whose workers must reach the folder
     ``out`` under the same name. With ``out`` the tables stay there, and a sweep that was interrupted goes
     on: a run that is in the folder is not repeated. Without it they are in a temporary folder that goes
-    with the result.
+    with the result. ``engine`` runs it, with its options: see :func:`ackclock.simulate`.
 
     Raises ScenarioError or InputError for what cannot be run, and what a controller raises.
     """
     if repeat < 1:
         raise ValueError(f"repeat is {repeat}: must be at least 1")
-    if live:
-        check_built_in()
+    kind = registry.find(engine)
     design = Design(tuple(_axes(over)), samples, draw, 1 if seed is None else seed)
     given = {"duration": duration, "warmup": warmup, "seed": seed}
     set_keys = {key: str(value) for key, value in given.items() if value is not None}
-    scenarios, factories = _scenarios(scenario, controllers, live)
+    scenarios, factories = _scenarios(scenario, controllers)
     first = first_seed(scenarios, design, set_keys)
     # What a controller in Python does cannot be seen in a digest: its runs are never taken from a folder.
     context = uuid.uuid4().hex if factories else ""
-    engine = Live(retries) if live else None
+    if factories and kind.no_python is None:
+        options |= {"controllers": tuple(factories)}
+    runner = registry.make(engine, **options)
     plan = Plan(scenarios, design, repetitions.seeds(first, repeat), set_keys, factories, context)
-    plan.check(engine or Simulator())
-    where = executors.one_thread() if live else executors.workers(executor, processes)
+    plan.check(runner)
+    where = executors.one_thread() if runner.real_time else executors.workers(executor, processes)
     folder = Path(mkdtemp(prefix="ackclock-sweep-") if out is None else out)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        for _ in execute(plan, folder, where, engine, progress):
+        for _ in execute(plan, folder, where, runner, progress):
             pass
         result = finish(plan, folder)
     except BaseException:
@@ -210,7 +217,7 @@ def sweep(
 def first_seed(scenarios: Mapping[str, Resolve], design: Design, settings: Mapping[str, str]) -> int:
     """The seed of the first repetition: that of the scenario, with its overrides. Raises ScenarioError."""
     resolve, point = next(iter(scenarios.values())), next(design.points())
-    return int(json.loads(resolve(list({**settings, **point}.items())))["seed"])
+    return resolve(list({**settings, **point}.items())).seed
 
 
 def _axes(over: Mapping[str, str | Sequence[object]] | Sequence[str]) -> Iterator[Axis]:
@@ -225,25 +232,26 @@ def _axes(over: Mapping[str, str | Sequence[object]] | Sequence[str]) -> Iterato
 
 
 def _scenarios(
-    scenario: Described, controllers: Sequence[str | type[Controller]] | None, live: bool
+    scenario: Described, controllers: Sequence[str | type[Controller]] | None
 ) -> tuple[dict[str, Resolve], list[Factory]]:
     """The scenario of each label, and the makers of controllers written in Python."""
     if isinstance(controllers, str):
         raise TypeError(f'controllers is {controllers!r}: it must be a list, as in ["cubic"]')
     if controllers is None and isinstance(scenario, str | os.PathLike):
-        label, resolve = of_file(Path(scenario), live)
+        label, resolve = of_file(Path(scenario))
         return {label: resolve}, []
     lists: list[list[str | type[Controller]] | None] = [[cc] for cc in controllers or ()]
-    variants = [described(scenario, flows, any_controller=live) for flows in lists or [None]]
+    files = _engine.Files()
+    variants = [described(scenario, flows, files) for flows in lists or [None]]
     scenarios: dict[str, Resolve] = {}
     factories: list[Factory] = []
     for variant in variants:
         label = label_of(variant)
         if label in scenarios:
             raise InputError(f"{label}: is named twice")
-        text, own = variant.as_json(any_controller=live)
+        text, own = variant.as_json()
         # The makers of all scenarios are one list: each scenario counts its own from 0.
-        scenarios[label] = of_document(_counted_from(len(factories), text), live)
+        scenarios[label] = of_document(_counted_from(len(factories), text), files)
         factories += own
     return scenarios, factories
 
@@ -253,22 +261,23 @@ def _counted_from(first: int, text: str) -> str:
     return re.sub(r'"python:(\d+):', lambda found: f'"python:{int(found[1]) + first}:', text)
 
 
-def of_document(document: str, live: bool) -> Resolve:
-    """A scenario in JSON, to be resolved with overrides."""
-    return lambda overrides: _engine.resolve_json(document, overrides, any_controller=live)
+def of_document(document: str, files: _engine.Files | None = None) -> Resolve:
+    """A scenario in JSON, to be resolved with overrides. ``files`` remembers the files that it names."""
+    files = files or _engine.Files()
+    return lambda overrides: _engine.resolve_json(document, overrides, files)
 
 
-def of_file(file: Path, live: bool) -> tuple[str, Resolve]:
+def of_file(file: Path) -> tuple[str, Resolve]:
     """The label of a scenario file, and the scenario to be resolved with overrides.
 
     Raises ScenarioError, or OSError if it cannot be read.
     """
-    text = read(file)
+    text, files = read(file), _engine.Files()
 
-    def resolve(overrides: Sequence[tuple[str, str]]) -> str:
-        return _engine.resolve(text, os.fspath(file), overrides, any_controller=live)
+    def resolve(overrides: Sequence[tuple[str, str]]) -> _engine.Plan:
+        return _engine.resolve(text, os.fspath(file), overrides, files)
 
-    return label_of(Scenario.from_document(json.loads(resolve([])))), resolve
+    return label_of(Scenario.from_document(json.loads(resolve([]).resolved))), resolve
 
 
 def label_of(scenario: Scenario) -> str:

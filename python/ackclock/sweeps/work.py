@@ -7,18 +7,15 @@ in a process of this machine or on another machine that has the folder.
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ackclock import _engine
 from ackclock.engines import Engine, Job
-from ackclock.engines.live import Live
-from ackclock.engines.simulator import Simulator
 from ackclock.report.files import sync
 
 if TYPE_CHECKING:
@@ -43,8 +40,8 @@ class Item(NamedTuple):
     """What the run is known by: a digest of all that its result depends on."""
     controller: str
     point: Mapping[str, str]
-    resolved: str
-    """The resolved scenario as JSON."""
+    plan: _engine.Plan
+    """Its scenario."""
     seed: int
 
 
@@ -55,10 +52,8 @@ class Chunk:
     items: tuple[Item, ...]
     folder: Path
     """The folder of the sweep."""
-    controllers: Sequence[Callable[[], Any]] = ()
-    """Makers of the controllers that are written in Python."""
-    live: Live | None = None
-    """The kernel's TCP, in place of the simulator."""
+    engine: Engine
+    """What runs them."""
 
 
 class Done(NamedTuple):
@@ -73,35 +68,16 @@ class Done(NamedTuple):
     """Why live runs went past their error budget, a sentence each."""
 
 
-def digests(resolved: str, seeds: Iterable[int], context: str = "") -> Iterator[str]:
-    """What the runs of a scenario are known by, for each of ``seeds``.
+def digests(plan: _engine.Plan, seeds: Iterable[int], context: str = "") -> Iterator[str]:
+    """What the runs of a plan are known by, for each of ``seeds``.
 
-    A digest of the scenario, the content of the files named in it, the seed and our version. The files are
-    looked for and read once: beside a run of a millisecond that would take long.
+    A digest of the scenario, the content of the files named in it, the seed and our version.
     """
-    files = [Path(file) for file in sorted(_files(json.loads(resolved)))]
-    content = b"".join(file.read_bytes() for file in files if file.is_file())
+    content = b"".join(plan.files.values())
     version = _engine.version()
     for seed in seeds:
-        named = f"{version}\0{context}\0{seed}\0{resolved}".encode()
+        named = f"{version}\0{context}\0{seed}\0{plan.resolved}".encode()
         yield hashlib.sha256(named + content).hexdigest()[:32]
-
-
-def _files(part: Any) -> Iterable[str]:
-    """The files that a resolved scenario names: traces, and controllers in C."""
-    if isinstance(part, Mapping):
-        for key, value in part.items():
-            if key == "cc" and isinstance(value, str):
-                file = _engine.controller_file(value)
-                if file is not None:
-                    yield file
-            elif key == "trace" and isinstance(value, str):
-                yield value
-            else:
-                yield from _files(value)
-    elif isinstance(part, list):
-        for value in part:
-            yield from _files(value)
 
 
 class _StoppedError(Exception):
@@ -123,12 +99,11 @@ def run(chunk: Chunk) -> Done:
             if stop.exists():
                 raise _StoppedError
 
-    engine: Engine = chunk.live or Simulator(1, chunk.controllers)
-    jobs = [Job(item.resolved, item.seed) for item in chunk.items]
+    jobs = [Job(item.plan, item.seed) for item in chunk.items]
     rows = _Rows()
     invalid = []
     try:
-        for index, finished in engine.run(jobs, check):
+        for index, finished in chunk.engine.run(jobs, check):
             item = chunk.items[index]
             if not finished.valid:
                 reasons = "; ".join(finished.engine["reasons"])

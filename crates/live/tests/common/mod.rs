@@ -56,7 +56,7 @@ pub(crate) fn run_job(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
 }
 
 pub(crate) fn job(toml: &str) -> Job {
-    let plan = scenario::from_toml(toml, "test.toml").unwrap().plan_live(&|path: &Path| std::fs::read(path)).unwrap();
+    let plan = scenario::from_toml(toml, "test.toml").unwrap().plan(&|path: &Path| std::fs::read(path)).unwrap();
     Job { seed: plan.seed, plan: Arc::new(plan), algorithms: Arc::new(InKernel), gso_max_segs: None }
 }
 

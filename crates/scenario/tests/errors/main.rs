@@ -12,6 +12,7 @@ mod wlans;
 use std::io;
 use std::path::Path;
 
+use control::ControllerRef;
 use scenario::Document;
 
 const DUMBBELL: &str = r#"duration = "60s"
@@ -55,7 +56,9 @@ fn disk(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn sentence(text: &str) -> String {
-    match scenario::from_toml(text, "demo.toml").and_then(|scenario| scenario.plan(&disk)) {
+    let plan = scenario::from_toml(text, "demo.toml").and_then(|scenario| scenario.plan(&disk));
+    let registered = |cc: &ControllerRef| cc.check_registered().map_err(|error| error.to_string());
+    match plan.and_then(|plan| plan.check_controllers(registered).map(|()| plan)) {
         Ok(plan) => panic!("planned: {plan:?}"),
         Err(error) => error.to_string(),
     }

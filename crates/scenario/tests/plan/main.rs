@@ -172,13 +172,15 @@ fn memory_is_bounded_by_what_flows_send_links_serve_and_queues_hold() {
 }
 
 #[test]
-fn a_live_plan_takes_controllers_of_the_kernel_and_still_checks_those_of_the_registry() {
+fn a_plan_leaves_names_of_the_kernel_to_the_engine_and_checks_those_of_the_registry() {
     let scenario = |flow: &str| {
         let path = "path = { rate = \"10mbit\", rtt = \"40ms\", queue = \"84p\" }";
         scenario::from_toml(&format!("duration = \"1s\"\n{path}\nflows = [{{ {flow} }}]"), "test.toml").unwrap()
     };
     let foreign = scenario("cc = \"my_own\", parameters = { gain = 2 }");
-    assert_eq!(foreign.plan_live(&disk).unwrap().flows[0].cc, ControllerRef::Engine("my_own".to_owned()));
-    assert!(foreign.plan(&disk).is_err());
-    assert!(scenario("cc = \"newreno\", parameters = { gain = 2 }").plan_live(&disk).is_err());
+    let plan = foreign.plan(&disk).unwrap();
+    assert_eq!(plan.flows[0].cc, ControllerRef::Engine("my_own".to_owned()));
+    let refused = plan.check_controllers(|cc| Err(format!("no `{cc}` here"))).unwrap_err();
+    assert_eq!(refused.to_string(), "test.toml, line 3: flows.0.cc: no `my_own` here");
+    assert!(scenario("cc = \"newreno\", parameters = { gain = 2 }").plan(&disk).is_err());
 }

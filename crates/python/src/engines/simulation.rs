@@ -7,33 +7,71 @@ use std::time::Instant;
 
 use control::{ControllerRef, Parameters};
 use cpu_time::ThreadTime;
-use engine::{CaptureTo, Stopwatch, Watch};
+use engine::{CaptureTo, Engine as _, Stopwatch, Watch};
+use pyo3::prelude::*;
 use record::pcapng::Point;
 use scenario::{Error, Plan};
 use sim::Simulator;
 
 use crate::controller::{Factories, Guard, build};
+use crate::engines::{Opened, Options};
 use crate::failure::Failure;
 use crate::memory;
+use crate::plan::Planned;
 use crate::sources::Compiled;
-use crate::task::Maker;
+use crate::task::{EngineTask, Setup, Task};
 use crate::threads::PythonThreads;
 
 /// Controllers that are not in the registry, for all runs of a batch.
-pub(crate) struct CustomControllers {
+struct CustomControllers {
     /// Those written in Python.
-    pub(crate) factories: Factories,
+    factories: Factories,
     /// Those in C.
-    pub(crate) compiled: Compiled,
-    pub(crate) threads: Arc<PythonThreads>,
+    compiled: Compiled,
+    threads: Arc<PythonThreads>,
 }
 
-/// Makes the simulator of one run.
-pub(crate) struct Simulation {
-    pub(crate) pcap: Option<PathBuf>,
+/// The simulator with its options.
+struct Simulations {
+    /// Where packet captures are taken.
+    point: Point,
+    custom: Arc<CustomControllers>,
+}
+
+/// Reads the options `pcap_at` and `controllers`.
+pub(crate) fn open(options: Options<'_>) -> PyResult<Box<dyn Opened>> {
+    let (point, factories) = (options.point()?, options.take("controllers")?.unwrap_or_default());
+    options.finish()?;
+    let custom = CustomControllers { factories, compiled: Compiled::default(), threads: Arc::default() };
+    Ok(Box::new(Simulations { point, custom: Arc::new(custom) }))
+}
+
+impl Opened for Simulations {
+    fn task(&self, planned: Arc<Planned>, seed: u64, pcap: Option<PathBuf>) -> Box<dyn Task> {
+        let setup = Simulation { pcap, point: self.point, custom: self.custom.clone() };
+        Box::new(EngineTask::new(planned, seed, setup))
+    }
+
+    fn threads(&self) -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+
+    fn python_threads(&self) -> Arc<PythonThreads> {
+        self.custom.threads.clone()
+    }
+}
+
+/// Refuses controllers that the simulator cannot build.
+pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
+    Simulator::default().check(plan).map_err(|failure| Failure::of(failure, plan, None))
+}
+
+/// Sets up the simulator of one run.
+struct Simulation {
+    pcap: Option<PathBuf>,
     /// Where the packet capture is taken.
-    pub(crate) point: Point,
-    pub(crate) custom: Arc<CustomControllers>,
+    point: Point,
+    custom: Arc<CustomControllers>,
 }
 
 /// The clocks of the thread that simulates.
@@ -46,11 +84,11 @@ fn wall_s() -> f64 {
     FIRST.elapsed().as_secs_f64()
 }
 
-impl Maker for Simulation {
+impl Setup for Simulation {
     type Engine = Simulator;
-    type Kept = Arc<Guard>;
+    type State = Arc<Guard>;
 
-    fn make(&self, plan: &Plan, watch: &Arc<Watch>) -> Result<(Simulator, Arc<Guard>), Failure> {
+    fn engine(&self, plan: &Plan, watch: &Arc<Watch>) -> Result<(Simulator, Arc<Guard>), Failure> {
         if let Some(available) = memory::available(memory::MACHINE) {
             plan.check_memory(available).map_err(Failure::Scenario)?;
         }
@@ -84,7 +122,7 @@ impl Maker for Simulation {
         Ok((simulator, guard))
     }
 
-    fn fail(&self, _plan: &Plan, guard: &Arc<Guard>, failure: Option<engine::Failure>) -> Option<Failure> {
+    fn failure(&self, plan: &Plan, guard: &Arc<Guard>, failure: Option<engine::Failure>) -> Option<Failure> {
         self.custom.threads.leave();
         if let (Some(_), Some(path)) = (&failure, &self.pcap) {
             discard(path);
@@ -92,19 +130,7 @@ impl Maker for Simulation {
         if let Some(error) = guard.take() {
             return Some(Failure::Raised(error));
         }
-        Some(match failure? {
-            engine::Failure::Interrupted => Failure::Interrupted,
-            engine::Failure::Scenario(error) => Failure::Scenario(error),
-            // Of what a run is asked for, only its capture can be refused: the plan has been checked.
-            engine::Failure::Refused(message) => Failure::Scenario(Error {
-                file: "--pcap-at".to_owned(),
-                line: None,
-                key: "bottleneck".to_owned(),
-                message,
-            }),
-            engine::Failure::Capture(error) => Failure::Capture(self.pcap.clone().unwrap_or_default(), error),
-            other => Failure::Fault(other.to_string()),
-        })
+        failure.map(|failure| Failure::of(failure, plan, self.pcap.as_deref()))
     }
 }
 

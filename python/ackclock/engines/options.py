@@ -1,0 +1,48 @@
+"""The options of engines: each engine declares its own, and commands and Python take those of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+KEY = "option"
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option on the command line; in Python it is the field of the engine."""
+
+    flag: str
+    meaning: str
+    low: int | None = None
+    high: int | None = None
+    why: str = ""
+    """Why other engines do not take it, for their refusal."""
+
+
+def option(
+    default: int | None,
+    flag: str,
+    meaning: str,
+    *,
+    low: int | None = None,
+    high: int | None = None,
+    why: str = "",
+) -> Any:
+    """A field of an engine that is a whole number, and an option on the command line."""
+    return field(default=default, metadata={KEY: Option(flag, meaning, low, high, why)})
+
+
+def declared(kind: Any) -> Mapping[str, tuple[Field[Any], Option]]:
+    """The options that an engine declares, by the names of its fields."""
+    return {one.name: (one, one.metadata[KEY]) for one in fields(kind) if KEY in one.metadata}
+
+
+def check(engine: Any) -> None:
+    """Raises ValueError for a value that is too small."""
+    for name, (_, of) in declared(engine).items():
+        value = getattr(engine, name)
+        if value is not None and of.low is not None and value < of.low:
+            least = "must not be negative" if of.low == 0 else f"must be at least {of.low}"
+            raise ValueError(f"{name} is {value}: {least}")

@@ -1,0 +1,63 @@
+"""Engines by name: on the command line, in Python, and what each takes."""
+
+import json
+
+import pytest
+
+import ackclock
+from ackclock import _engine
+from ackclock.engines import registry
+from ackclock.errors import InputError
+from calling import refused, run
+
+PATH = ackclock.Path("10mbit", rtt="20ms", queue="1bdp")
+
+
+def test_the_registry_names_what_is_built_in():
+    assert _engine.engines()[0] == registry.DEFAULT == "sim"
+    assert set(_engine.engines()) <= set(registry.ENGINES)
+
+
+@pytest.mark.parametrize(
+    "command", ["run", "compare", "sweep", "matrix", "reproduce", "parity", "slow-start", "replay", "bench"]
+)
+def test_an_unknown_engine_is_one_sentence_with_the_known_ones(capsys, scenario, command):
+    arguments = {
+        "run": [scenario],
+        "replay": [scenario],
+        "compare": ["cdg"],
+        "sweep": ["cdg"],
+        "matrix": ["cdg"],
+    }
+    sentence = refused(capsys, command, *arguments.get(command, []), "--engine", "liev")
+    assert sentence == "there is no engine `liev`; did you mean `live`? (there are sim, live)"
+    with pytest.raises(InputError, match="there is no engine `liev`"):
+        ackclock.simulate(PATH, ["cdg"], engine="liev")
+
+
+def test_the_simulator_by_its_name(capsys, scenario):
+    status, out, _ = run(capsys, "run", scenario, "--engine", "sim", "--json")
+    assert (status, json.loads(out)["runs"][0]["engine"]["kind"]) == (0, "sim")
+
+
+def test_an_engine_refuses_the_options_of_others(capsys, scenario):
+    for option, why in (
+        ("--retries", "--retries: only live runs are repeated, with --live"),
+        ("--gso-max-segs", "--gso-max-segs: only live runs send in trains, with --live"),
+    ):
+        assert refused(capsys, "run", scenario, option, "1") == why
+    with pytest.raises(TypeError, match="the engine `sim` has no option `retries`"):
+        ackclock.simulate(PATH, ["cdg"], retries=1)
+    with pytest.raises(TypeError, match="the engine `sim` has no option `trains`"):
+        _engine.Batch([], trains=2)
+
+
+def test_an_engine_refuses_controllers_that_it_does_not_build(capsys, scenario):
+    path = {"rate": "1mbit", "rtt": "20ms", "queue": "9p"}
+    document = {"duration": "1s", "path": path, "flows": [{"cc": "my_own"}]}
+    plan = _engine.resolve_json(json.dumps(document), [])
+    with pytest.raises(ackclock.ScenarioError, match=r"flows\.0\.cc: there is no controller `my_own`"):
+        _engine.check("sim", plan)
+    text = scenario.read_text()
+    scenario.write_text(text.replace('cc = "newreno"', 'cc = "my_own"'))
+    assert ": flows.0.cc: there is no controller `my_own`" in refused(capsys, "run", scenario)
