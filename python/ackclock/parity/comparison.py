@@ -31,7 +31,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "rtt_mean_ms": Quantity("RTT mean (ms)", 1),
     "dropped_packets": Quantity("dropped", 0),
 }
-"""What the tables show of every cell."""
+"""The quantities that tables show of every cell."""
 
 SPREAD_LIMIT = 3.0
 """Standard errors by which the engines may differ before it is more than the spread from run to run."""
@@ -59,7 +59,7 @@ class Check(NamedTuple):
 
     @property
     def near(self) -> bool:
-        """Whether they are. What is not a number, as a transfer that did not complete, is near to nothing."""
+        """True if they are. A transfer that did not complete has no number, and is near to nothing."""
         return abs(self.live - self.simulated) <= self.allowed
 
     def as_json(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Simulated:
 
     run: Run
     quantities: Sequence[Mapping[str, float]]
-    """Of each run, in the order of the seeds: see ``readings.measured`` and ``readings.readings``."""
+    """By run, in the order of the seeds: see ``readings.measured`` and ``readings.readings``."""
 
     def of_seeds(self, seeds: Sequence[int]) -> Sequence[Mapping[str, float]]:
         """The quantities of the runs with these seeds."""
@@ -140,7 +140,7 @@ class Comparison:
 
     @property
     def valid(self) -> bool:
-        """Whether any live run stayed within its error budget."""
+        """True if any live run stayed within its error budget."""
         return self.trusted[0].valid
 
     @cached_property
@@ -161,7 +161,7 @@ class Comparison:
         return live.mean - simulated.mean
 
     def differs(self, key: str) -> bool:
-        """Whether the means lie further apart than the spread from run to run explains.
+        """True if the means lie further apart than the spread from run to run explains.
 
         A single live run is assumed to spread as the simulated ones do. A difference that rounds to 0 in
         the table does not count.
@@ -177,7 +177,7 @@ class Comparison:
 
     @cached_property
     def checks(self) -> list[Check]:
-        """What decides whether the engines are near: means over runs, medians of windows and transfers."""
+        """The checks that decide the verdict: means over runs, medians of windows and transfers."""
         live = [measured(run) | readings(run, self.cell) for run in self.trusted]
         simulated = self.simulated.quantities
         if self.cell.situation.paired:
@@ -203,17 +203,17 @@ class Comparison:
 
     @property
     def near(self) -> bool:
-        """Whether everything that the situation compares is near, see ``NEAR_UTILIZATION``."""
+        """True if everything that the situation compares is near, see ``NEAR_UTILIZATION``."""
         return all(check.near for check in self.checks)
 
     @property
     def far(self) -> list[Check]:
-        """What is not near."""
+        """The checks that are not near."""
         return [check for check in self.checks if not check.near]
 
     @property
     def within_spread(self) -> bool:
-        """Whether it is far in nothing that other seeds do not explain, see ``differs``."""
+        """True if other seeds explain all that is not near, see ``differs``."""
         return all(
             check.what in OF_THE_LINK and not self.differs(OF_THE_LINK[check.what]) for check in self.far
         )

@@ -13,7 +13,7 @@ from ackclock.repetitions import Point, seeds
 from ackclock.scenario import display_name
 
 SIMULATED_PARAMETERS: Mapping[str, Mapping[str, Any]] = {"newreno": {"arithmetic": "linux"}}
-"""What makes a simulated controller the one that its name is live: the kernel's reno has whole segments."""
+"""Parameters that make a simulated controller the live one: the kernel's reno has whole segments."""
 
 DRAWING = ("cdg",)
 """Controllers that back off at random: their windows at one instant differ from run to run."""
@@ -33,7 +33,7 @@ class Cell:
 
     @property
     def compare(self) -> tuple[str, ...]:
-        """What decides whether the engines are near in it."""
+        """The comparisons that decide if the engines are near in it."""
         left_out = ("windows",) if self.cc in DRAWING else ()
         return tuple(what for what in self.situation.compare if what not in left_out)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def legend(done: Sequence[Comparison]) -> str:
-    """What the tables mean, in words."""
+    """The meaning of the tables, in words."""
     simulations = len(done[0].simulated.quantities)
     live = max(len(comparison.live) for comparison in done)
     return (
@@ -55,7 +55,7 @@ def document(done: Sequence[Comparison]) -> dict[str, Any]:
 def write(done: Sequence[Comparison], runs: int, folder: Path, finished: bool) -> None:
     """Writes the report of a grid of ``runs`` live runs into ``folder``, over the one that is there.
 
-    That of an unfinished grid has no figures.
+    An unfinished grid has no figures.
     """
     page = Page("Simulated and live")
     if not finished:

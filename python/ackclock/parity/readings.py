@@ -1,4 +1,4 @@
-"""What is read from one run: the quantities of the tables, and what a situation compares besides."""
+"""The readings of one run: the quantities of the tables, and what a situation compares besides."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def measured(run: Run) -> dict[str, float]:
 
 
 def readings(run: Run, cell: Cell) -> dict[str, float]:
-    """What a cell compares besides, by name: windows in segments, completion times in seconds, shares.
+    """The other readings of a cell, by name: windows in segments, completion times in seconds, shares.
 
     A transfer that does not complete has none, which is not a number.
     """

@@ -36,11 +36,11 @@ class Situation:
     scenario: str
     """As JSON, without controllers."""
     compare: tuple[str, ...]
-    """What decides whether the engines are near: "utilization", "queue", "windows", "completion", "share"."""
+    """Those that decide the verdict, of "utilization", "queue", "windows", "completion" and "share"."""
     windows_at_s: tuple[float, ...] = ()
     """The instants at which "windows" compares them, in seconds."""
     paired: bool = False
-    """Whether live runs are compared with simulated runs of their own seeds, which draw the same losses."""
+    """True if live runs are compared with simulated runs of their own seeds, which draw the same losses."""
     other: str = ""
     """The controller of the flow beside, where there is one."""
 
@@ -70,17 +70,17 @@ class GridPath:
 
     @property
     def lossy(self) -> bool:
-        """Whether it loses packets at random."""
+        """True if it loses packets at random."""
         return _engine.quantity(self.loss, "fraction") > 0
 
     @property
     def jitters(self) -> bool:
-        """Whether its ACKs are late at random."""
+        """True if its ACKs are late at random."""
         return _engine.quantity(self.jitter, "time") > 0
 
     @property
     def words(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         more = [f"loss {self.loss}"] if self.lossy else []
         more += [f"jitter {self.jitter}"] if self.jitters else []
         return ", ".join((self.rate, self.rtt, self.queue, *more))

@@ -46,7 +46,7 @@ def verdict(cell: Cell) -> str:
 
 
 def summary_headings(cells: Sequence[Cell]) -> list[str]:
-    """Of the summary: a column for each controller."""
+    """The headings of the summary: a column for each controller."""
     return ["situation", *(display_name(cc) for cc in _controllers(cells))]
 
 
