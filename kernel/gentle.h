@@ -9,7 +9,7 @@
  * | decongestion, resets, AG and NP | decongest, count_epoch |
  * | growth by alpha segments a round trip (listing 7.1) | gentle_cong_avoid |
  *
- * Differences from crates/control/src/controllers/gentle_1.rs with arithmetic = "linux": none.
+ * Differences from crates/control/src/controllers/linux/gentle_1.rs: none.
  */
 #include "queue.h"
 

@@ -9,7 +9,7 @@
  * | beta = beta_min up to d_2, beta_max from d_3, rising between (6.4); TCP-Fs | next_beta |
  * | alpha_max again only after theta round trips with a short queue | next_alpha |
  *
- * Differences from crates/control/src/controllers/illinois.rs with arithmetic = "linux": none.
+ * Differences from crates/control/src/controllers/linux/illinois.rs: none.
  */
 #include "ack.h"
 

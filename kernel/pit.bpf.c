@@ -11,7 +11,7 @@
  * | mu = min(1, 1 - S_p + N_s), beta' = mu/2 | share_of_decrease, left_of |
  * | the ACK that ends recovery: w = ssthresh = (1 - beta') w at the loss | pit_cwnd_event |
  *
- * Differences from crates/control/src/controllers/pit.rs with arithmetic = "linux": none on the same events. What the
+ * Differences from crates/control/src/controllers/linux/pit.rs: none on the same events. What the
  * kernel does not have of these events:
  * - When an ACK came: the time is that at which the stack handles it. An interface that hands over its packets together
  *   makes gaps of next to nothing, and noise.

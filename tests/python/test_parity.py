@@ -238,7 +238,7 @@ def test_a_grid_has_each_cell_once_ordered_by_situation():
 def test_newreno_is_simulated_in_the_whole_segments_of_the_kernel():
     cell = parity.Cell(parity.catalogue()["marks"], "newreno")
     simulated, live = (json.loads(cell.plan(which).resolved)["flows"][0] for which in (True, False))
-    assert simulated["parameters"]["arithmetic"] == "linux"
+    assert simulated["parameters"]["stack"] == "linux"
     assert "parameters" not in live
 
 

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use crate::parameters::check;
 use crate::parts::slow_start::{self, Method, Start};
-use crate::{Controller, Parameter, ParameterError, Parameters, Variant};
+use crate::stacks::{self, STACK};
+use crate::{Controller, Parameter, ParameterError, Parameters};
 
 /// One controller as the registry knows it.
 #[derive(Clone, Copy)]
@@ -21,10 +22,23 @@ pub struct Entry {
     pub parameters: &'static [Parameter],
     /// What it shows in traces, in the order in which [`Controller::probe`] does.
     pub probes: &'static [Quantity],
-    /// What stacks made of it.
-    pub variants: &'static [Variant],
     /// Makes it with the given parameters, which were checked, and the rest at their defaults.
-    pub(crate) make: fn(&Parameters) -> Result<Box<dyn Controller>, ParameterError>,
+    pub(crate) make: Make,
+}
+
+/// Makes a controller with the given parameters, which were checked, and the rest at their defaults.
+pub(crate) type Make = fn(&Parameters) -> Result<Box<dyn Controller>, ParameterError>;
+
+/// A controller as one stack has it. That of the paper or the RFC is in its [`Entry`], others are in
+/// [`STACKS`](crate::stacks::STACKS).
+#[derive(Clone, Copy)]
+pub struct Form {
+    /// Its parameters, with the defaults of the stack.
+    pub parameters: &'static [Parameter],
+    /// The quantities that it shows in traces.
+    pub probes: &'static [Quantity],
+    /// Makes it.
+    pub(crate) make: Make,
 }
 
 /// A quantity that a controller shows in traces.
@@ -49,35 +63,94 @@ impl Quantity {
 const HYSTART: &str = "hystart";
 
 impl Entry {
-    /// Builds the controller with the given parameters, the rest at their defaults. The error says which parameter is
-    /// not known or out of its range.
+    /// Builds the controller with the given parameters, the rest at their defaults. `stack` among them names the form.
+    /// The error says which parameter is not known or out of its range.
     pub fn build(&self, given: &Parameters) -> Result<Box<dyn Controller>, ParameterError> {
-        if self.knows_all(given) {
-            check(self.name, self.parameters, given)?;
-            return (self.make)(given);
+        let (form, given) = self.chosen(given)?;
+        if form.knows_all(&given) {
+            check(self.name, form.parameters, &given)?;
+            return (form.make)(&given);
         }
-        let (start, mut own) = slow_start::split(self.name, self.parameters, given)?;
-        check(self.name, self.parameters, &own)?;
-        if !self.starts_slowly() {
+        let (start, mut own) = slow_start::split(self.name, form.parameters, &given)?;
+        check(self.name, form.parameters, &own).map_err(|error| self.hint(&own).unwrap_or(error))?;
+        if !form.starts_slowly() {
             let name = start.keys().next().map_or("", String::as_str);
             return Err(ParameterError(format!("`{}` has a start of its own: `{name}` cannot be set", self.name)));
         }
         let settings = slow_start::Settings::read(&start)?;
-        if settings.slow_start != Method::Own && self.parameters.iter().any(|p| p.name == HYSTART) {
+        if settings.slow_start != Method::Own && form.knows(HYSTART) {
             own.insert(HYSTART.to_owned(), json!(false));
         }
-        Ok(Box::new(Start::new(settings, (self.make)(&own)?)))
+        Ok(Box::new(Start::new(settings, (form.make)(&own)?)))
+    }
+
+    /// The form of the paper or the RFC.
+    pub fn standard(&self) -> Form {
+        Form { parameters: self.parameters, probes: self.probes, make: self.make }
     }
 
     /// Whether another slow start can take the place of its own: it then has the parameters of
     /// [`SLOW_START`](crate::SLOW_START), too.
     pub fn starts_slowly(&self) -> bool {
-        let keeps_name = |own: &Parameter| slow_start::PARAMETERS.iter().any(|p| p.name == own.name);
-        !self.parameters.iter().any(keeps_name)
-            && (self.make)(&Parameters::new()).is_ok_and(|mut controller| controller.reno().is_some())
+        self.standard().starts_slowly()
+    }
+
+    /// The form that `given` names, and the rest of `given`.
+    fn chosen(&self, given: &Parameters) -> Result<(Form, Parameters), ParameterError> {
+        let mut given = given.clone();
+        let form = match given.get(STACK).filter(|_| stacks::of(self.name).next().is_some()) {
+            Some(stack) => stacks::named(self.name, stack)?,
+            None => return Ok((self.standard(), given)),
+        };
+        given.remove(STACK);
+        Ok((form.unwrap_or_else(|| self.standard()), given))
+    }
+
+    /// The sentence for a parameter that only another form has.
+    fn hint(&self, given: &Parameters) -> Option<ParameterError> {
+        let forms = || [(stacks::STANDARD, self.standard())].into_iter().chain(stacks::of(self.name));
+        given.keys().find_map(|name| {
+            let (stack, _) =
+                forms().find(|(stack, form)| form.knows(name) || (name == OLD_KEY && *stack == "linux"))?;
+            let message = format!("`{}` has no parameter `{name}` in this form; `{STACK} = \"{stack}\"`", self.name);
+            Some(ParameterError(message + if name == OLD_KEY { " computes as Linux" } else { " has it" }))
+        })
+    }
+}
+
+/// The key that chose Linux's form before [`STACK`] did.
+const OLD_KEY: &str = "arithmetic";
+
+impl Form {
+    fn knows(&self, name: &str) -> bool {
+        self.parameters.iter().any(|p| p.name == name)
     }
 
     fn knows_all(&self, given: &Parameters) -> bool {
-        given.keys().all(|name| self.parameters.iter().any(|p| p.name == name.as_str()))
+        given.keys().all(|name| self.knows(name))
+    }
+
+    fn starts_slowly(&self) -> bool {
+        !slow_start::PARAMETERS.iter().any(|own| self.knows(own.name))
+            && (self.make)(&Parameters::new()).is_ok_and(|mut controller| controller.reno().is_some())
     }
 }
+
+/// The form of a controller that has other values of its parameters: `with_values!(Cubic, &[("beta", …)])`, beside the
+/// `Settings` and the `ENTRY` of that controller.
+macro_rules! with_values {
+    ($module:ident::$controller:ident, $values:expr) => {
+        $crate::entry::Form {
+            parameters: &$crate::parameters::with_defaults::<{ $module::Settings::PARAMETERS.len() }>(
+                $module::Settings::PARAMETERS,
+                $values,
+            ),
+            probes: $module::ENTRY.probes,
+            make: |given| {
+                let settings = $module::Settings::read(&$crate::parameters::over($values, given))?;
+                Ok(Box::new($module::$controller::new(settings)))
+            },
+        }
+    };
+}
+pub(crate) use with_values;

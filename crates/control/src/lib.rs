@@ -20,17 +20,17 @@ pub mod range;
 mod reference;
 pub mod registry;
 mod signals;
+pub mod stacks;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tfrc;
-pub mod variants;
 
 pub use controllers::coupled::Subflows;
 pub use controllers::*;
-pub use entry::{Entry, Quantity};
+pub use entry::{Entry, Form, Quantity};
 pub use intern::intern;
 pub use nearest::nearest;
-pub use parameters::{Literal, Parameter, ParameterError, Parameters, Range, Variant};
+pub use parameters::{Literal, Parameter, ParameterError, Parameters, Range};
 pub use parts::linux::Arithmetic;
 pub use parts::reno::Reno;
 pub use parts::slow_start::PARAMETERS as SLOW_START;

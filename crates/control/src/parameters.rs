@@ -45,15 +45,6 @@ impl Parameter {
     }
 }
 
-/// A controller as one stack has it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Variant {
-    /// The profile of the stack.
-    pub stack: &'static str,
-    /// The parameters that differ from their defaults.
-    pub values: &'static [(&'static str, Literal)],
-}
-
 /// The values given to a controller by name. Each controller reads them into its own struct.
 pub type Parameters = BTreeMap<String, Value>;
 

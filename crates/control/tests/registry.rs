@@ -2,19 +2,21 @@
 
 mod common;
 
-use common::{default_controller, one, probes};
+use common::{default_controller, forms, one, probes};
 use control::registry::{CONTROLLERS, build, find};
-use control::{Parameter, Parameters, Range};
+use control::{Entry, Parameter, Parameters, Range};
 use serde_json::{Value, json};
 
-/// A parameter of each controller, where it has any.
-fn parameters() -> impl Iterator<Item = (&'static str, &'static Parameter)> {
-    CONTROLLERS.iter().flat_map(|entry| entry.parameters.iter().map(|parameter| (entry.name, parameter)))
+/// The parameters of each form, with what chooses it.
+fn parameters() -> impl Iterator<Item = (&'static Entry, Parameters, &'static Parameter)> {
+    forms().flat_map(|(entry, _, given, form)| form.parameters.iter().map(move |p| (entry, given.clone(), p)))
 }
 
-/// Why `name` refuses `value` for `parameter`; `None` if it does not.
-fn refusal(name: &str, parameter: &Parameter, value: Value) -> Option<String> {
-    build(name, &one(parameter.name, value)).err().map(|error| error.to_string())
+/// Why `entry`, with what is `given`, refuses `value` for `parameter`; `None` if it does not.
+fn refusal(entry: &Entry, given: &Parameters, parameter: &Parameter, value: Value) -> Option<String> {
+    let mut given = given.clone();
+    given.insert(parameter.name.to_owned(), value);
+    entry.build(&given).err().map(|error| error.to_string())
 }
 
 #[test]
@@ -29,9 +31,9 @@ fn every_controller_and_parameter_is_described() {
             assert!(!text.is_empty() && !text.ends_with('.'), "{}: {text:?}", entry.name);
         }
     }
-    for (name, p) in parameters() {
+    for (entry, _, p) in parameters() {
         for text in [p.meaning, p.source] {
-            assert!(!text.is_empty() && !text.ends_with('.'), "{name}, {}: {text:?}", p.name);
+            assert!(!text.is_empty() && !text.ends_with('.'), "{}, {}: {text:?}", entry.name, p.name);
         }
     }
     for entry in CONTROLLERS {
@@ -47,22 +49,23 @@ fn every_controller_and_parameter_is_described() {
 
 #[test]
 fn every_probe_is_declared_and_every_declared_one_is_shown() {
-    for entry in CONTROLLERS {
-        let shown: Vec<_> = probes(&*default_controller(entry)).into_keys().collect();
-        let mut declared: Vec<_> = entry.probes.iter().map(|quantity| quantity.name).collect();
+    for (entry, name, given, form) in forms() {
+        let shown: Vec<_> = probes(&*entry.build(&given).unwrap()).into_keys().collect();
+        let mut declared: Vec<_> = form.probes.iter().map(|quantity| quantity.name).collect();
         declared.sort_unstable();
-        assert_eq!(shown, declared, "{}", entry.name);
+        assert_eq!(shown, declared, "{name}");
     }
 }
 
 #[test]
 fn every_controller_builds_with_its_documented_defaults() {
-    for entry in CONTROLLERS {
-        let documented: Parameters =
-            entry.parameters.iter().map(|p| (p.name.to_string(), p.default.to_json())).collect();
+    for (entry, name, given, form) in forms() {
+        let mut documented: Parameters =
+            form.parameters.iter().map(|p| (p.name.to_string(), p.default.to_json())).collect();
+        documented.extend(given.clone());
         let built = entry.build(&documented).unwrap();
-        let default = default_controller(entry);
-        assert_eq!(probes(&*built), probes(&*default), "{}", entry.name);
+        let default = entry.build(&given).unwrap();
+        assert_eq!(probes(&*built), probes(&*default), "{name}");
         assert_eq!(built.window(), default.window());
     }
 }
@@ -114,7 +117,8 @@ fn a_refusal_names_controller_parameter_value_and_range() {
 
 #[test]
 fn every_parameter_refuses_what_is_no_value_of_its_kind() {
-    for (name, p) in parameters() {
+    for (entry, given, p) in parameters() {
+        let name = entry.name;
         let wrong = match p.range {
             Range::Number(_) | Range::Integer(_) | Range::IntegerOr(..) => {
                 vec![json!(-2), json!(-1.5), json!(1e300), json!(u64::MAX), json!("1"), json!(true)]
@@ -124,7 +128,8 @@ fn every_parameter_refuses_what_is_no_value_of_its_kind() {
             Range::Switch | Range::Choice(_) => vec![json!(3), json!("maybe")],
         };
         for wrong in wrong.into_iter().chain([json!(null), json!([1])]) {
-            let why = refusal(name, p, wrong.clone()).unwrap_or_else(|| panic!("{name}, {} = {wrong}", p.name));
+            let why =
+                refusal(entry, &given, p, wrong.clone()).unwrap_or_else(|| panic!("{name}, {} = {wrong}", p.name));
             assert!(why.contains(&format!("`{name}`, parameter `{}`: ", p.name)), "{why}");
             assert!(why.ends_with(&format!(" (allowed: {})", p.range)), "{why}");
         }
@@ -133,7 +138,7 @@ fn every_parameter_refuses_what_is_no_value_of_its_kind() {
 
 #[test]
 fn every_choice_is_accepted() {
-    for (name, p) in parameters() {
+    for (entry, given, p) in parameters() {
         let choices = match p.range {
             Range::Switch => vec![json!(false), json!(true)],
             Range::Choice(choices) => choices.iter().map(|choice| choice.to_json()).collect(),
@@ -141,7 +146,7 @@ fn every_choice_is_accepted() {
             _ => continue,
         };
         for choice in choices {
-            assert_eq!(refusal(name, p, choice), None);
+            assert_eq!(refusal(entry, &given, p, choice), None);
         }
     }
 }
@@ -158,8 +163,9 @@ fn zero_is_refused_only_where_it_is_out_of_range() {
         ("cubic", "C", json!(0), false),
         ("jk", "initial_threshold", json!(0), false),
     ] {
-        let p = find(name).unwrap().parameters.iter().find(|p| p.name == parameter).unwrap();
-        assert_eq!(refusal(name, p, zero).is_none(), allowed, "{name}, {parameter}");
+        let entry = find(name).unwrap();
+        let p = entry.parameters.iter().find(|p| p.name == parameter).unwrap();
+        assert_eq!(refusal(entry, &Parameters::new(), p, zero).is_none(), allowed, "{name}, {parameter}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! What there is: version, language, controllers, profiles.
 
+use control::stacks;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -34,9 +35,13 @@ pub(crate) fn controllers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
             .probes
             .iter()
             .map(|probe| json!({ "name": probe.name, "unit": probe.unit, "meaning": probe.meaning }));
-        let variants = entry.variants.iter().map(|variant| {
-            let values = variant.values.iter().map(|(name, value)| ((*name).to_owned(), value.to_json()));
-            json!({ "stack": variant.stack, "values": values.collect::<serde_json::Map<_, _>>() })
+        let forms = stacks::of(entry.name).map(|(stack, form)| {
+            let parameters = form.parameters.iter().map(|p| (p.name.to_owned(), p.default.to_json()));
+            json!({
+                "stack": stack,
+                "default": stacks::is_default(entry.name, stack),
+                "parameters": parameters.collect::<serde_json::Map<_, _>>(),
+            })
         });
         json!({
             "name": entry.name,
@@ -44,7 +49,7 @@ pub(crate) fn controllers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
             "summary": entry.summary,
             "source": entry.source,
             "parameters": parameters.collect::<Value>(),
-            "variants": variants.collect::<Value>(),
+            "forms": forms.collect::<Value>(),
             "probes": probes.collect::<Value>(),
         })
     });

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use control::{ControllerRef, Parameters, registry, tfrc, variants};
+use control::{ControllerRef, Parameters, registry, stacks, tfrc};
 use network::Propagation;
 use transport::{Options, PROFILES};
 use units::packet::{IP_HEADER, MTU, UDP_HEADER};
@@ -137,12 +137,12 @@ impl Scenario {
         Ok(planned)
     }
 
-    /// The parameters of the controller of `flow`: those given, and for one of the registry those by which that of the
-    /// stack of the profile differs.
+    /// The parameters of the controller of `flow`: those given, and for one of the registry the form that the stack of
+    /// the profile has.
     fn parameters(&self, flow: &Flow) -> Result<Parameters, FlowError> {
         let stack = flow.profile.as_ref().unwrap_or(&self.profile);
         match &flow.cc {
-            ControllerRef::Registered(name) => variants::complete(name, stack, &flow.parameters)
+            ControllerRef::Registered(name) => stacks::complete(name, stack, &flow.parameters)
                 .map_err(|error| flow_error("parameters", error.to_string())),
             _ => Ok(flow.parameters.clone()),
         }

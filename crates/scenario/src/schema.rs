@@ -2,7 +2,7 @@
 //! registry of controllers.
 
 use control::registry::CONTROLLERS;
-use control::variants::{STACK, STANDARD};
+use control::stacks::{self, STACK, STANDARD};
 use control::{Entry, Parameter, SLOW_START, tfrc};
 use serde_json::{Map, Value, json};
 
@@ -109,7 +109,7 @@ fn properties(parameters: &[Parameter]) -> Map<String, Value> {
     parameters.iter().map(|p| (p.name.to_owned(), p.schema())).collect()
 }
 
-/// The parameters of `entry`, and no others.
+/// The parameters of `entry` in all of its forms, and no others.
 fn parameters(entry: &Entry) -> Value {
     let mut properties = properties(entry.parameters);
     if entry.starts_slowly() {
@@ -117,8 +117,12 @@ fn parameters(entry: &Entry) -> Value {
             properties.insert(p.name.to_owned(), json!({ "$ref": format!("#/$defs/{}", start_definition(p.name)) }));
         }
     }
-    if !entry.variants.is_empty() {
-        let words: Vec<&str> = entry.variants.iter().map(|variant| variant.stack).chain([STANDARD]).collect();
+    let of_others = stacks::of(entry.name).flat_map(|(_, form)| form.parameters);
+    for p in of_others.filter(|p| entry.parameters.iter().all(|own| own.name != p.name)) {
+        properties.insert(p.name.to_owned(), p.schema());
+    }
+    let words: Vec<&str> = stacks::of(entry.name).map(|(stack, _)| stack).chain([STANDARD]).collect();
+    if words.len() > 1 {
         let meaning = "The stack whose form it has, or the standard's; by default that of the profile";
         properties.insert(STACK.to_owned(), json!({ "enum": words, "description": meaning }));
     }

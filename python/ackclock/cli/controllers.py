@@ -49,13 +49,17 @@ def controllers(
             "`slow_start` among its parameters takes another slow start: see the page of slow start.",
             as_json=False,
         )
-    if chosen["variants"]:
+    if chosen["forms"]:
         output.show(
-            "A profile gives it the parameters of its stack; `stack` among its parameters names another.",
+            "A profile gives it the form of its stack; `stack` among its parameters names another.",
             as_json=False,
         )
-        rows = [{"name": one["stack"], "parameters": _values(one["values"])} for one in chosen["variants"]]
-        _show("variant", rows, ("parameters",))
+        standard = {one["name"]: one["schema"]["default"] for one in chosen["parameters"]}
+        rows = [
+            {"name": one["stack"], "parameters": _values(_differing(standard, one["parameters"]))}
+            for one in chosen["forms"]
+        ]
+        _show("form", rows, ("parameters",))
     _show("probe", chosen["probes"], ("unit", "meaning"))
 
 
@@ -63,6 +67,11 @@ def _starts_slowly(name: str) -> bool:
     """Whether controller ``name`` takes another slow start."""
     own = json.loads(_engine.schema())["$defs"][f"parameters-{name}"]["properties"]
     return "$ref" in own.get("slow_start", {})
+
+
+def _differing(standard: dict[str, Any], form: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of ``form`` that are not those of ``standard``."""
+    return {name: value for name, value in form.items() if standard.get(name) != value}
 
 
 def _values(values: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from ackclock.parity.situations import Situation
 from ackclock.repetitions import Point, seeds
 from ackclock.scenario import display_name
 
-SIMULATED_PARAMETERS: Mapping[str, Mapping[str, Any]] = {"newreno": {"arithmetic": "linux"}}
+SIMULATED_PARAMETERS: Mapping[str, Mapping[str, Any]] = {"newreno": {"stack": "linux"}}
 """Parameters that make a simulated controller the live one: the kernel's reno has whole segments."""
 
 DRAWING = ("cdg",)

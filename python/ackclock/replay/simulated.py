@@ -71,7 +71,7 @@ OPTIONS_WITHOUT_EFFECT = {
     "IP_MTU_DISCOVER",
     "TCP_NOTSENT_LOWAT",
 }
-RENO: Mapping[str, Any] = {"cc": "newreno", "parameters": {"arithmetic": "linux"}}
+RENO: Mapping[str, Any] = {"cc": "newreno", "parameters": {"stack": "linux"}}
 """The ``reno`` of Linux."""
 LARGEST_WINDOW_FIELD = 65535
 DEFAULT_SCALE = 7

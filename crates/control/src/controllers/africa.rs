@@ -34,7 +34,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("fast", "", "1 in fast mode"),
         Quantity::new("a", "segments per RTT", "What a round trip adds"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Africa::new(Settings::read(given)?))),
 };
 

@@ -29,7 +29,6 @@ pub const ENTRY: Entry = Entry {
     source: "Chiu and Jain 1989; Yang and Lam 2000",
     parameters: Settings::PARAMETERS,
     probes: &[],
-    variants: &[],
     make: |given| Ok(Box::new(Aimd::new(Settings::read(given)?))),
 };
 

@@ -64,7 +64,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("policed", "", "1 while the bandwidth is that of a policer"),
         Quantity::new("prior_window", "segments", "The window that recovery and ProbeRTT put back"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Bbr1::new(Settings::read(given)?))),
 };
 

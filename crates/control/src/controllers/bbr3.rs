@@ -59,7 +59,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("round", "round trips", "BBR.round_count"),
         Quantity::new("full_bw_reached", "", "1 once the pipe was full"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Bbr3::new(Settings::read(given)?))),
 };
 

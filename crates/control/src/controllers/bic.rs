@@ -27,7 +27,7 @@ use crate::parameters::parameters;
 use crate::parts::linux::{self, Arithmetic, Counter, avoidance};
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Variant};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about BIC.
 pub const ENTRY: Entry = Entry {
@@ -40,12 +40,8 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("w_max", "segments", "The window that the search aims at; 0 while no loss has shown one"),
         Quantity::new("increase", "segments per RTT", "Increase"),
     ],
-    variants: VARIANTS,
     make: |given| Ok(Box::new(Bic::new(Settings::read(given)?))),
 };
-
-/// What stacks do otherwise.
-const VARIANTS: &[Variant] = &[linux::VARIANT];
 
 parameters! {
     /// The parameters.

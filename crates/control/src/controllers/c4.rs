@@ -59,7 +59,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("loss_rate", "", "The smoothed loss rate"),
         Quantity::new("ecn_alpha", "", "The smoothed share of marked segments"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(C4::new(Settings::read(given)?))),
 };
 

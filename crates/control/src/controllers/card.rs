@@ -37,7 +37,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("gradient", "", "(tau_i - tau_{i-1})/(tau_i + tau_{i-1}) of the last decision"),
         Quantity::new("decreases", "decreases", "Decreases by delay since the start"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Card::new(Settings::read(given)?))),
 };
 

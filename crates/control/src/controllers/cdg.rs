@@ -58,7 +58,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("losses_congestion", "losses", "Losses since the start that were congestion"),
         Quantity::new("losses_full", "losses", "Losses since the start while the queue was full"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Cdg::new(Settings::read(given)?))),
 };
 

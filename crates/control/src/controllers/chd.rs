@@ -47,7 +47,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("backoffs", "back-offs", "Back-offs since the start"),
         Quantity::new("tolerated_losses", "losses", "Losses that were not taken for congestion"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Chd::new(Settings::read(given)?))),
 };
 

@@ -32,7 +32,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("delay_window", "segments", "dwnd"),
         Quantity::new("waiting", "segments", "diff, own segments in the queue"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Compound::new(Settings::read(given)?))),
 };
 

@@ -46,7 +46,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("delta", "", "delta of the present mode"),
         Quantity::new("competitive", "", "1 while it competes with loss-based flows"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Copa::new(Settings::read(given)?))),
 };
 

@@ -33,7 +33,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("total_window", "segments", "W, the windows of all subflows together"),
         Quantity::new("a", "", "Segments a round trip by which the windows grow together"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Coupled::new(Settings::read(given)?))),
 };
 

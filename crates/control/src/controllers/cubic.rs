@@ -29,8 +29,8 @@ use crate::parameters::{choices, parameters};
 use crate::parts::linux::Counter;
 use crate::parts::reno::delegate;
 use crate::parts::slow_start::hystart::HyStart;
-use crate::range::{Literal, above, from};
-use crate::{Ack, Context, Controller, Counting, Loss, Marks, Probe, Reno, Undo, Variant, Wants};
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Counting, Loss, Marks, Probe, Reno, Undo, Wants};
 
 /// What the registry tells about CUBIC.
 pub const ENTRY: Entry = Entry {
@@ -47,68 +47,8 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("cwnd_prior", "segments", "cwnd_prior, the window before the last loss"),
         Quantity::new("hystart_found", "", "What ended slow start: 0 nothing, 1 an ACK train, 2 delay"),
     ],
-    variants: VARIANTS,
     make: |given| Ok(Box::new(Cubic::new(Settings::read(given)?))),
 };
-
-/// CUBIC of Linux 3.5.
-const LINUX_3_5: &[(&str, Literal)] = &[
-    ("C", Literal::Number(0.4004)),
-    ("beta", Literal::Number(0.7002)),
-    ("reno_alpha_one", Literal::Switch(false)),
-    ("look_ahead", Literal::Word("minimum")),
-    ("growth_before_loss", Literal::Number(0.05)),
-    ("count_segments", Literal::Switch(true)),
-    ("hystart_delay_divisor", Literal::Integer(16)),
-    ("hystart_first_samples", Literal::Switch(true)),
-    ("stops_while", Literal::Word("never")),
-    ("keeps_epoch", Literal::Switch(true)),
-];
-
-/// What stacks do otherwise.
-const VARIANTS: &[Variant] = &[
-    Variant {
-        stack: "linux",
-        values: &[
-            ("C", Literal::Number(0.4004)),
-            ("beta", Literal::Number(0.7002)),
-            ("reno_alpha_one", Literal::Switch(false)),
-            ("look_ahead", Literal::Word("minimum")),
-            ("growth_before_loss", Literal::Number(0.05)),
-            ("whole_segments", Literal::Switch(true)),
-            ("stops_while", Literal::Word("idle")),
-            ("keeps_epoch", Literal::Switch(true)),
-            ("undo_restores_cubic", Literal::Switch(false)),
-        ],
-    },
-    Variant { stack: "linux-3.5", values: LINUX_3_5 },
-    // The same CUBIC, 2.3.
-    Variant { stack: "linux-2.6.33", values: LINUX_3_5 },
-    // Linux 2.6.22.
-    Variant {
-        stack: "ns2-linux",
-        values: &[
-            ("C", Literal::Number(0.4004)),
-            ("beta", Literal::Number(0.7998)),
-            ("reno_alpha_one", Literal::Switch(false)),
-            ("look_ahead", Literal::Word("minimum")),
-            ("growth_before_loss", Literal::Number(0.02)),
-            ("max_increment", Literal::Number(16.0)),
-            ("count_segments", Literal::Switch(true)),
-            ("hystart", Literal::Switch(false)),
-            ("stops_while", Literal::Word("never")),
-            ("keeps_epoch", Literal::Switch(true)),
-        ],
-    },
-    Variant {
-        stack: "freebsd-9",
-        values: &[
-            ("beta", Literal::Number(0.8)),
-            ("halve_first", Literal::Switch(true)),
-            ("hystart", Literal::Switch(false)),
-        ],
-    },
-];
 
 /// The smallest window after a mark (RFC 9438, section 4.6).
 const MINIMUM_AFTER_MARK: f64 = 1.0;

@@ -9,6 +9,5 @@ pub const ENTRY: Entry = Entry {
     title: "CUBIC of RFC 9438",
     summary: "Grows along a cubic of the time since the last loss, by the letter of the RFC on every profile",
     source: "RFC 9438",
-    variants: &[],
     ..cubic::ENTRY
 };

@@ -56,7 +56,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("decreases", "decreases", "Decreases by delay since the start"),
         Quantity::new("reference_renewals", "renewals", "How often MAX-REDUCE replaced the reference"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Da::new(Settings::read(given)?))),
 };
 

@@ -34,7 +34,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("marked_share", "", "M, the share of the last window of data"),
         Quantity::new("reductions", "reductions", "Reductions for marks since the start"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Dctcp::new(Settings::read(given)?))),
 };
 

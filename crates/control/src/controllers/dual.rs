@@ -38,7 +38,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("threshold_ms", "ms", "D_i; 0 before the first sample"),
         Quantity::new("decreases", "decreases", "Decreases by delay since the start"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Dual::new(Settings::read(given)?))),
 };
 

@@ -31,7 +31,6 @@ pub const ENTRY: Entry = Entry {
     source: "Gu, Towsley, Hollot and Zhang 2007",
     parameters: Settings::PARAMETERS,
     probes: &[],
-    variants: &[],
     make: |given| Ok(Box::new(ETcp::new(Settings::read(given)?))),
 };
 

@@ -40,7 +40,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("base_rtt_ms", "ms", "Base RTT"),
         Quantity::new("waiting", "segments", "w (1 - base RTT/RTT), own segments in the queues"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Fast::new(Settings::read(given)?))),
 };
 

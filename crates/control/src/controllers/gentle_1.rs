@@ -54,7 +54,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("reno_rounds", "round trips", "Round trips in reno mode in a row; 0 in gentle mode"),
         Quantity::new("decongestions", "reductions", "Reductions for a long queue since the start"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Gentle::new(Settings::read(given)?))),
 };
 

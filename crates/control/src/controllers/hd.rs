@@ -40,7 +40,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("backoff_probability", "", "p"),
         Quantity::new("backoffs", "back-offs", "Back-offs since the start"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Hd::new(Settings::read(given)?))),
 };
 

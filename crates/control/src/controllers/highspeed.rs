@@ -23,8 +23,7 @@ use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::linux::{self, Arithmetic};
 use crate::parts::reno::delegate;
-use crate::range::Literal;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Variant};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about HighSpeed TCP.
 pub const ENTRY: Entry = Entry {
@@ -37,15 +36,8 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("a", "segments per RTT", "a(w)"),
         Quantity::new("b", "", "b(w), the share that a loss would take"),
     ],
-    variants: VARIANTS,
     make: |given| Ok(Box::new(HighSpeed::new(Settings::read(given)?))),
 };
-
-/// What stacks do otherwise.
-const VARIANTS: &[Variant] = &[
-    Variant { stack: "linux", values: &[("table", Literal::Switch(true)), ("arithmetic", Literal::Word("linux"))] },
-    Variant { stack: "linux-3.5", values: &[("table", Literal::Switch(true))] },
-];
 
 /// Up to this window, standard TCP (section 5).
 const LOW_WINDOW: f64 = 38.0;

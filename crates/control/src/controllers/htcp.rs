@@ -35,8 +35,8 @@ use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::linux::{self, Arithmetic};
 use crate::parts::reno::delegate;
-use crate::range::{Literal, above, from};
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Variant};
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about H-TCP.
 pub const ENTRY: Entry = Entry {
@@ -51,27 +51,8 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("rtt_max_ms", "ms", "R_max"),
         Quantity::new("throughput", "segments/s", "Largest throughput of this epoch"),
     ],
-    variants: VARIANTS,
     make: |given| Ok(Box::new(HTcp::new(Settings::read(given)?))),
 };
-
-/// What Linux does otherwise, whatever its version.
-const LINUX: [(&str, Literal); 5] = [
-    ("beta_max", Literal::Number(0.797)),
-    ("stable_epochs", Literal::Integer(2)),
-    ("adapt_above", Literal::Time(Span::from_millis(10))),
-    ("whole_numbers", Literal::Switch(true)),
-    ("count_segments", Literal::Switch(true)),
-];
-
-/// What stacks do otherwise.
-const VARIANTS: &[Variant] = &[
-    Variant {
-        stack: "linux",
-        values: &[LINUX[0], LINUX[1], LINUX[2], LINUX[3], LINUX[4], ("arithmetic", Literal::Word("linux"))],
-    },
-    Variant { stack: "linux-3.5", values: &LINUX },
-];
 
 /// The RTT to which the increase is scaled, and how far the ratio may go.
 const RTT_REFERENCE: f64 = 0.1;

@@ -23,7 +23,7 @@ use crate::parameters::parameters;
 use crate::parts::linux::{self, Arithmetic, Counter, micros};
 use crate::parts::reno::delegate;
 use crate::range::from;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Variant};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
 /// What the registry tells about Hybla.
 pub const ENTRY: Entry = Entry {
@@ -33,12 +33,8 @@ pub const ENTRY: Entry = Entry {
     source: "Caini and Firrincieli 2004; Linux",
     parameters: Settings::PARAMETERS,
     probes: &[Quantity::new("rho", "", "RTT over the reference RTT, at least 1")],
-    variants: VARIANTS,
     make: |given| Ok(Box::new(Hybla::new(Settings::read(given)?))),
 };
-
-/// What stacks do otherwise.
-const VARIANTS: &[Variant] = &[linux::VARIANT];
 
 /// The share of the window kept on a loss.
 const BETA: f64 = 0.5;

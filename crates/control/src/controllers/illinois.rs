@@ -35,7 +35,7 @@ use crate::parameters::{choices, over, parameters, with_defaults};
 use crate::parts::linux::{self, Arithmetic};
 use crate::parts::reno::delegate;
 use crate::range::{Literal, above, from};
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Variant, Wants};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
 /// What the registry tells about TCP-Illinois.
 pub const ENTRY: Entry = Entry {
@@ -50,7 +50,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("delay_ms", "ms", "d_a, average queueing delay"),
         Quantity::new("delay_max_ms", "ms", "d_m, largest queueing delay"),
     ],
-    variants: VARIANTS,
     make: |given| Ok(Box::new(Illinois::new(Settings::read(given)?))),
 };
 
@@ -64,7 +63,6 @@ macro_rules! orders {
             summary: $summary,
             source: "Edwan 2010, section 6.2",
             parameters: &with_defaults::<{ Settings::PARAMETERS.len() }>(Settings::PARAMETERS, $others),
-            variants: &[],
             make: |given| Ok(Box::new(Illinois::new(Settings::read(&over($others, given))?))),
             ..ENTRY
         };
@@ -83,10 +81,6 @@ orders! {
     TCP_FS, "tcp-fs", "TCP-Fs", "TCP-Illinois with a decrease that stays small up to a longer queue",
         &[("form", Literal::Word("fs")), LINUX_THETA];
 }
-
-/// What stacks do otherwise.
-const VARIANTS: &[Variant] =
-    &[Variant { stack: "linux", values: &[LINUX_THETA, ("arithmetic", Literal::Word("linux"))] }];
 
 /// Standard TCP.
 const ALPHA_BASE: f64 = 1.0;

@@ -29,7 +29,6 @@ pub const ENTRY: Entry = Entry {
     source: "Jacobson 1988; Dabbous 1992, section 2",
     parameters: Settings::PARAMETERS,
     probes: &[],
-    variants: &[],
     make: |given| Ok(Box::new(Jk::new(Settings::read(given)?))),
 };
 

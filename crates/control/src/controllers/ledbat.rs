@@ -44,7 +44,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("queueing_delay_ms", "ms", "Current delay less base delay"),
         Quantity::new("off_target", "", "1 on an empty queue, 0 at the target"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Ledbat::new(Settings::read(given)?))),
 };
 

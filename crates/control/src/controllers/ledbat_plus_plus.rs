@@ -41,7 +41,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("slowdowns", "slowdowns", "Slowdowns since the start"),
         Quantity::new("slowing", "", "1 from the beginning of a slowdown until the window is what it was"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(LedbatPlusPlus::new(Settings::read(given)?))),
 };
 

@@ -1,5 +1,5 @@
 //! The controllers: one file each, with a folder beside it where one file is not enough. A line here lists a controller
-//! in the registry, too.
+//! in the registry, too. Those of Linux are in `linux/`.
 
 pub mod africa;
 pub mod aimd;
@@ -30,6 +30,7 @@ pub mod illinois;
 pub mod jk;
 pub mod ledbat;
 pub mod ledbat_plus_plus;
+pub(crate) mod linux;
 pub mod newreno;
 pub mod nice;
 pub mod pert;

@@ -2,8 +2,7 @@
 //!
 //! Differences from the RFCs: the window is a real number of segments, so congestion avoidance adds exactly one
 //! segment per window of counted segments instead of rounding each step; halving starts from the window, not from
-//! FlightSize, as Linux and FreeBSD do. With `arithmetic = "linux"` it is Linux's reno: whole segments, a counter
-//! between them, and half the window rounded down.
+//! FlightSize, as Linux and FreeBSD do. Linux's reno is `linux/reno.rs`.
 //!
 //! | equation | here |
 //! | --- | --- |
@@ -12,8 +11,6 @@
 //! | RFC 5681 (4), ssthresh = max(FlightSize/2, 2*SMSS) | [`Reno::multiplicative_decrease`] |
 
 use crate::entry::Entry;
-use crate::parameters::parameters;
-use crate::parts::linux::{self, Arithmetic, Counter};
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
@@ -23,19 +20,10 @@ pub const ENTRY: Entry = Entry {
     title: "NewReno",
     summary: "Additive increase, multiplicative decrease: one segment a round trip, half the window on a loss",
     source: "RFC 5681; RFC 6582",
-    parameters: Settings::PARAMETERS,
+    parameters: &[],
     probes: &[],
-    variants: &[],
-    make: |given| Ok(Box::new(NewReno::new(Settings::read(given)?))),
+    make: |_| Ok(Box::new(NewReno::default())),
 };
-
-parameters! {
-    /// The parameters.
-    pub struct Settings {
-        /// Real numbers, or the whole segments of Linux
-        arithmetic: Arithmetic = Arithmetic::Float, source "Linux, tcp_cong.c";
-    }
-}
 
 /// The share of the window kept on a loss.
 const BETA: f64 = 0.5;
@@ -43,59 +31,25 @@ const BETA: f64 = 0.5;
 /// The controller.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewReno {
-    settings: Settings,
     reno: Reno,
     undo: Undo,
-    /// In the arithmetic of Linux.
-    counter: Counter,
-}
-
-impl NewReno {
-    /// A controller with `settings`.
-    pub fn new(settings: Settings) -> Self {
-        Self { settings, ..Self::default() }
-    }
-
-    fn computes_as_linux(&self) -> bool {
-        self.settings.arithmetic == Arithmetic::Linux
-    }
-
-    /// The threshold after a loss in the arithmetic of Linux.
-    fn threshold_as_linux(&mut self) -> f64 {
-        self.counter.clear();
-        (self.reno.window * BETA).floor()
-    }
 }
 
 impl Controller for NewReno {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        if self.computes_as_linux() {
-            self.counter.grow_as_reno(&mut self.reno, ack);
-        } else {
-            self.reno.grow(ack);
-        }
+        self.reno.grow(ack);
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
-        if self.computes_as_linux() {
-            let threshold = self.threshold_as_linux();
-            linux::reduce(&mut self.reno, threshold);
-        } else {
-            self.reno.multiplicative_decrease(BETA);
-        }
+        self.reno.multiplicative_decrease(BETA);
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
-        if self.computes_as_linux() {
-            let threshold = self.threshold_as_linux();
-            linux::time_out(&mut self.reno, threshold, loss);
-        } else {
-            self.reno.timeout(BETA, loss.again);
-        }
+        self.reno.timeout(BETA, loss.again);
     }
 }
 
@@ -113,24 +67,6 @@ mod tests {
         }
         // Less than 11 by the growth of the divisor within the round: 10 + 1/10 + 1/10.1 + ... = 10.959.
         assert!((newreno.window() - 10.959).abs() < 0.001, "{}", newreno.window());
-    }
-
-    #[test]
-    fn as_in_linux_a_window_of_ten_takes_ten_segments_for_one_more() {
-        let mut world = World::new();
-        let settings = Settings { arithmetic: Arithmetic::Linux };
-        let mut newreno = NewReno { reno: Reno { window: 10.0, threshold: 10.0 }, ..NewReno::new(settings) };
-        for _ in 0..9 {
-            newreno.on_ack(&mut world.context(), &ack());
-            assert_eq!(newreno.window(), 10.0);
-        }
-        newreno.on_ack(&mut world.context(), &ack());
-        assert_eq!(newreno.window(), 11.0);
-        // Half of 11, rounded down.
-        newreno.on_loss(&mut world.context(), &loss());
-        assert_eq!((newreno.window(), newreno.slow_start_threshold()), (5.0, 5.0));
-        newreno.on_timeout(&mut world.context(), &loss());
-        assert_eq!((newreno.window(), newreno.slow_start_threshold()), (1.0, 2.0));
     }
 
     #[test]

@@ -45,7 +45,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("round_rtt_ms", "ms", "RTT of the last decision of Vegas"),
         Quantity::new("growing", "", "1 while the window grows by NewReno's rules"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Nice::new(Settings::read(given)?))),
 };
 

@@ -39,7 +39,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("response_probability", "", "p"),
         Quantity::new("early_responses", "responses", "Early responses since the start"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Pert::new(Settings::read(given)?))),
 };
 

@@ -52,7 +52,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("mu", "", "Share of the usual decrease that the last loss event took"),
         Quantity::new("window_at_loss", "segments", "The window at the last loss event"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Pit::new(Settings::read(given)?))),
 };
 

@@ -38,7 +38,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("virtual_rtt_ms", "ms", "rtt_virt; 0 before the first sample"),
         Quantity::new("reductions", "reductions", "Reductions for marks since the start"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Prague::new(Settings::read(given)?))),
 };
 

@@ -24,7 +24,6 @@ pub const ENTRY: Entry = Entry {
     source: "Mathis 2009",
     parameters: &[],
     probes: &[Quantity::new("lost", "segments", "Segments by which the last recovery lowered the window")],
-    variants: &[],
     make: |_| Ok(Box::new(Relentless::default())),
 };
 

@@ -18,8 +18,8 @@ use crate::entry::Entry;
 use crate::parameters::parameters;
 use crate::parts::linux::{self, Arithmetic, Counter};
 use crate::parts::reno::delegate;
-use crate::range::{Literal, above, from};
-use crate::{Ack, Context, Controller, Loss, Reno, Undo, Variant};
+use crate::range::{above, from};
+use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
 /// What the registry tells about Scalable TCP.
 pub const ENTRY: Entry = Entry {
@@ -29,25 +29,8 @@ pub const ENTRY: Entry = Entry {
     source: "Kelly 2003",
     parameters: Settings::PARAMETERS,
     probes: &[],
-    variants: VARIANTS,
     make: |given| Ok(Box::new(Scalable::new(Settings::read(given)?))),
 };
-
-/// What stacks do otherwise.
-const VARIANTS: &[Variant] = &[
-    Variant {
-        stack: "linux",
-        values: &[("legacy_halves", Literal::Switch(false)), ("arithmetic", Literal::Word("linux"))],
-    },
-    Variant {
-        stack: "linux-3.5",
-        values: &[
-            ("a", Literal::Number(0.02)),
-            ("legacy_window", Literal::Number(50.0)),
-            ("legacy_halves", Literal::Switch(false)),
-        ],
-    },
-];
 
 /// The share of the window that standard TCP keeps on a loss.
 const LEGACY_KEPT: f64 = 0.5;

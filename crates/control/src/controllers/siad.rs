@@ -65,7 +65,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("events", "events", "Regular decreases since the start"),
         Quantity::new("additional_decreases", "decreases", "Additional Decreases since the start"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(Siad::new(Settings::read(given)?))),
 };
 

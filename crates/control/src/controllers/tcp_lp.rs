@@ -40,7 +40,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("inferring", "", "1 in an inference phase"),
         Quantity::new("early_indications", "indications", "Early indications acted upon since the start"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(TcpLp::new(Settings::read(given)?))),
 };
 

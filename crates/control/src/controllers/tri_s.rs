@@ -36,7 +36,6 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("ntg", "", "The last normalized throughput gradient"),
         Quantity::new("mode", "", "1 start, 2 slow start after a loss, 3 search"),
     ],
-    variants: &[],
     make: |given| Ok(Box::new(TriS::new(Settings::read(given)?))),
 };
 

@@ -32,8 +32,8 @@ use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, parameters};
 use crate::parts::linux as whole;
 use crate::parts::reno::delegate;
-use crate::range::{Literal, above};
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Variant, Wants};
+use crate::range::above;
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
 /// What the registry tells about Vegas.
 pub const ENTRY: Entry = Entry {
@@ -48,20 +48,11 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("round_rtt_ms", "ms", "RTT of the last decision"),
         Quantity::new("growing", "", "1 while the window grows by NewReno's rules"),
     ],
-    variants: VARIANTS,
     make: |given| Ok(Box::new(Vegas::new(Settings::read(given)?))),
 };
 
 /// The share of the window kept on a loss.
 const BETA_LOSS: f64 = 0.5;
-
-/// What Linux does otherwise.
-const LINUX: &[(&str, Literal)] =
-    &[("alpha", Literal::Number(2.0)), ("beta", Literal::Number(4.0)), ("slow_start_exit", Literal::Word("linux"))];
-
-/// What stacks do otherwise.
-const VARIANTS: &[Variant] =
-    &[Variant { stack: "linux", values: LINUX }, Variant { stack: "linux-3.5", values: LINUX }];
 
 choices! {
     /// What ends slow start.

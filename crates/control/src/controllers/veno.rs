@@ -26,7 +26,7 @@ use crate::parts::linux::{self, Arithmetic, Counter, avoidance, micros};
 use crate::parts::queue_meter::QueueMeter;
 use crate::parts::reno::delegate;
 use crate::range::above;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Variant, Wants};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
 /// What the registry tells about Veno.
 pub const ENTRY: Entry = Entry {
@@ -36,12 +36,8 @@ pub const ENTRY: Entry = Entry {
     source: "Fu and Liew 2003; Linux",
     parameters: Settings::PARAMETERS,
     probes: &[Quantity::new("waiting", "segments", "N, own segments in the queue")],
-    variants: VARIANTS,
     make: |given| Ok(Box::new(Veno::new(Settings::read(given)?))),
 };
-
-/// What stacks do otherwise.
-const VARIANTS: &[Variant] = &[linux::VARIANT];
 
 const KEPT_BY_RANDOM_LOSS: f64 = 0.8;
 const KEPT_BY_CONGESTION: f64 = 0.5;

@@ -28,7 +28,7 @@ use crate::parameters::{choices, parameters};
 use crate::parts::linux::{self, Arithmetic, Counter};
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Variant, Wants};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
 /// What the registry tells about Westwood.
 pub const ENTRY: Entry = Entry {
@@ -41,12 +41,8 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("bandwidth", "segments/s", "BWE, the estimated rate of delivery"),
         Quantity::new("estimated_window", "segments", "BWE times the smallest RTT"),
     ],
-    variants: VARIANTS,
     make: |given| Ok(Box::new(Westwood::new(Settings::read(given)?))),
 };
-
-/// What stacks do otherwise.
-const VARIANTS: &[Variant] = &[linux::VARIANT];
 
 /// The shortest sample of Westwood+, and how many of it are a second.
 const SHORTEST: Span = Span::from_millis(50);

@@ -29,7 +29,7 @@ use crate::parts::queue_bounded::{QueueBounded, leave_to_bounded};
 use crate::parts::queue_meter::Estimate;
 use crate::parts::reno::delegate;
 use crate::range::from;
-use crate::{Ack, Context, Controller, Counting, Loss, Probe, Variant};
+use crate::{Ack, Context, Controller, Counting, Loss, Probe};
 
 /// What the registry tells about YeAH.
 pub const ENTRY: Entry = Entry {
@@ -45,12 +45,8 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("slow_rounds", "round trips", "Round trips in slow mode in a row; 0 in fast mode"),
         Quantity::new("decongestions", "reductions", "Reductions for a long queue since the start"),
     ],
-    variants: VARIANTS,
     make: |given| Ok(Box::new(Yeah::new(Settings::read(given)?))),
 };
-
-/// What stacks do otherwise.
-const VARIANTS: &[Variant] = &[linux::VARIANT];
 
 parameters! {
     /// The parameters.

@@ -3,8 +3,7 @@
 use units::{Span, Time};
 
 use crate::parameters::choices;
-use crate::range::Literal;
-use crate::{Ack, Counting, Loss, Reno, Variant};
+use crate::{Ack, Counting, Loss, Reno};
 
 choices! {
     /// How a controller computes.
@@ -15,9 +14,6 @@ choices! {
         Linux = Word("linux"),
     }
 }
-
-/// The variant of a controller whose module in Linux differs in its arithmetic alone.
-pub(crate) const VARIANT: Variant = Variant { stack: "linux", values: &[("arithmetic", Literal::Word("linux"))] };
 
 /// Ticks a second of a kernel's clock (CONFIG_HZ), where nothing else is said: those of the kernel that this project is
 /// compared with.
@@ -90,6 +86,11 @@ pub(crate) fn avoidance(reno: &mut Reno, ack: &Ack) -> Option<u32> {
 /// Segments that `ack` covers, for a controller that counts them where its stack counts ACKs.
 pub(crate) fn covered(ack: &Ack) -> f64 {
     if ack.counting == Counting::Segments { ack.avoidance_credit() } else { f64::from(ack.newly_acknowledged) }
+}
+
+/// Half the window, rounded down (`tcp_reno_ssthresh`).
+pub(crate) fn half(reno: &Reno) -> f64 {
+    (reno.window * 0.5).floor()
 }
 
 /// A loss takes the window to `threshold`, at least two segments; it does not raise it.

@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use control::Entry;
-use control::{Controller, Parameters, Probe};
-use serde_json::Value;
+use control::registry::CONTROLLERS;
+use control::stacks::{self, STACK};
+use control::{Controller, Entry, Form, Parameters, Probe};
+use serde_json::{Value, json};
 
 /// The value that a documented default writes: a number or a truth value where it reads as one, otherwise a string.
 pub(crate) fn value(text: &str) -> Value {
@@ -21,6 +22,15 @@ pub(crate) fn one(name: &str, value: Value) -> Parameters {
 /// `entry` at its defaults.
 pub(crate) fn default_controller(entry: &Entry) -> Box<dyn Controller> {
     entry.build(&Parameters::new()).unwrap()
+}
+
+/// Every form of every controller: its name with the stack, the parameters that choose it, and what is declared.
+pub(crate) fn forms() -> impl Iterator<Item = (&'static Entry, String, Parameters, Form)> {
+    CONTROLLERS.iter().flat_map(|entry| {
+        let of_stacks = stacks::of(entry.name)
+            .map(move |(stack, form)| (entry, format!("{}-{stack}", entry.name), one(STACK, json!(stack)), form));
+        [(entry, entry.name.to_owned(), Parameters::new(), entry.standard())].into_iter().chain(of_stacks)
+    })
 }
 
 /// All probes of `controller`.

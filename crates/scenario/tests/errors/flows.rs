@@ -32,7 +32,7 @@ fn an_unknown_controller_or_parameter() {
     );
     assert_eq!(
         flow("parameters = { beta = 0.7 }"),
-        "demo.toml, line 10: flows.0.parameters: `newreno` has no parameter `beta` (there are `arithmetic`)"
+        "demo.toml, line 10: flows.0.parameters: `newreno` has no parameters, so `beta` cannot be set"
     );
 }
 

@@ -121,7 +121,7 @@ fn a_controller_of_python_is_not_looked_up() {
 }
 
 #[test]
-fn a_profile_gives_a_controller_the_parameters_of_its_stack() {
+fn a_profile_gives_a_controller_the_form_of_its_stack() {
     let parameters = |profile: &str, flow: &str| {
         let text = format!(
             "duration = \"1s\"\nprofile = \"{profile}\"\nflows = [{flow}]\n\
@@ -130,10 +130,10 @@ fn a_profile_gives_a_controller_the_parameters_of_its_stack() {
         plan(&text).flows[0].parameters.clone()
     };
     let linux = parameters("linux", "{ cc = \"cubic\" }");
-    assert_eq!((&linux["C"], &linux["whole_segments"]), (&json!(0.4004), &json!(true)));
+    assert_eq!(linux["stack"], json!("linux"));
     // Of the flow before that of the run, and what is given before either.
     let freebsd = parameters("linux", "{ cc = \"cubic\", profile = \"freebsd-9\", parameters = { C = 0.5 } }");
-    assert_eq!((&freebsd["C"], &freebsd["beta"]), (&json!(0.5), &json!(0.8)));
+    assert_eq!((&freebsd["C"], &freebsd["stack"]), (&json!(0.5), &json!("freebsd-9")));
     assert!(parameters("linux", "{ cc = \"cubic-rfc\" }").is_empty());
     assert!(parameters("linux", "{ cc = \"cubic\", parameters = { stack = \"standard\" } }").is_empty());
 }

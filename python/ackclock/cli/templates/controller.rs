@@ -21,7 +21,6 @@ pub const ENTRY: Entry = Entry {
     source: "name the paper",
     parameters: Settings::PARAMETERS,
     probes: &[],
-    variants: &[],
     make: |given| Ok(Box::new(Template::new(Settings::read(given)?))),
 };
 

@@ -1,8 +1,8 @@
 //! What H-TCP does on single events, with numbers worked out by hand.
 
 use super::*;
+use crate::Counting;
 use crate::testing::{World, ack, loss, probed, rtt};
-use crate::{Counting, Parameters};
 
 fn at(window: f64, settings: Settings) -> HTcp {
     let mut htcp = HTcp::new(settings);
@@ -163,8 +163,9 @@ fn the_time_since_the_last_congestion_event_begins_when_recovery_ends() {
 
 /// In the arithmetic of Linux, with a clock of 1000 ticks a second.
 fn linux(window: f64) -> HTcp {
-    let values: Parameters = VARIANTS[0].values.iter().map(|(name, value)| ((*name).into(), value.to_json())).collect();
-    let mut htcp = HTcp::new(Settings { hz: 1000, ..Settings::read(&values).unwrap() });
+    let (beta_max, adapt_above) = (0.797, Span::from_millis(10));
+    let settings = Settings { beta_max, stable_epochs: 2, adapt_above, hz: 1000, ..Settings::default() };
+    let mut htcp = HTcp::new(Settings { arithmetic: Arithmetic::Linux, ..settings });
     htcp.state.reno = Reno { window, threshold: 2.0 };
     htcp
 }
