@@ -84,6 +84,20 @@ impl Entry {
         Ok(Box::new(Start::new(settings, (form.make)(&own)?)))
     }
 
+    /// As [`Entry::build`], in the form of `stack` where there is one.
+    pub fn build_for(&self, stack: &str, given: &Parameters) -> Result<Box<dyn Controller>, ParameterError> {
+        let mut given = given.clone();
+        if self.form(stack).is_some() {
+            given.insert(STACK.to_owned(), json!(stack));
+        }
+        self.build(&given)
+    }
+
+    /// The form of `stack`, if it has one of its own.
+    pub fn form(&self, stack: &str) -> Option<Form> {
+        stacks::of(self.name).find(|(name, _)| *name == stack).map(|(_, form)| form)
+    }
+
     /// The form of the paper or the RFC.
     pub fn standard(&self) -> Form {
         Form { parameters: self.parameters, probes: self.probes, make: self.make }
@@ -136,19 +150,19 @@ impl Form {
     }
 }
 
-/// The form of a controller that has other values of its parameters: `with_values!(Cubic, &[("beta", …)])`, beside the
-/// `Settings` and the `ENTRY` of that controller.
+/// The form with `$settings`, other values of them, and the probes of `$entry`: `with_values!(cubic::Settings,
+/// cubic::Cubic, cubic::ENTRY, &[("beta", Literal::Number(0.8))])`.
 macro_rules! with_values {
-    ($module:ident::$controller:ident, $values:expr) => {
+    ($settings:ty, $controller:ty, $entry:expr, $values:expr) => {
         $crate::entry::Form {
-            parameters: &$crate::parameters::with_defaults::<{ $module::Settings::PARAMETERS.len() }>(
-                $module::Settings::PARAMETERS,
+            parameters: &$crate::parameters::with_defaults::<{ <$settings>::PARAMETERS.len() }>(
+                <$settings>::PARAMETERS,
                 $values,
             ),
-            probes: $module::ENTRY.probes,
+            probes: $entry.probes,
             make: |given| {
-                let settings = $module::Settings::read(&$crate::parameters::over($values, given))?;
-                Ok(Box::new($module::$controller::new(settings)))
+                let settings = <$settings>::read(&$crate::parameters::over($values, given))?;
+                Ok(Box::new(<$controller>::new(settings)))
             },
         }
     };

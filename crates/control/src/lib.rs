@@ -31,7 +31,6 @@ pub use entry::{Entry, Form, Quantity};
 pub use intern::intern;
 pub use nearest::nearest;
 pub use parameters::{Literal, Parameter, ParameterError, Parameters, Range};
-pub use parts::linux::Arithmetic;
 pub use parts::reno::Reno;
 pub use parts::slow_start::PARAMETERS as SLOW_START;
 pub use parts::undo::Undo;

@@ -16,6 +16,9 @@ pub const STACK: &str = "stack";
 /// In place of a stack, the paper or the RFC.
 pub const STANDARD: &str = "standard";
 
+/// The stack of the Linux kernel of today, whose forms the programs in `kernel/` have, too.
+pub const LINUX: &str = "linux";
+
 /// The controllers of one stack that are not the paper's or the RFC's.
 pub struct Stack {
     /// The profile of its flows.
@@ -28,36 +31,38 @@ pub struct Stack {
 
 /// CUBIC of FreeBSD 9.
 const FREEBSD_9_CUBIC: Form = with_values!(
+    cubic::Settings,
     cubic::Cubic,
+    cubic::ENTRY,
     &[("beta", Literal::Number(0.8)), ("halve_first", Literal::Switch(true)), ("hystart", Literal::Switch(false))]
 );
 
 /// Every stack with forms of its own.
 pub const STACKS: &[Stack] = &[
     Stack {
-        name: "linux",
+        name: LINUX,
         forms: &[
-            ("bic", linux::todo::BIC),
-            ("cubic", linux::todo::CUBIC),
-            ("highspeed", linux::todo::HIGHSPEED),
-            ("htcp", linux::todo::HTCP),
-            ("hybla", linux::todo::HYBLA),
-            ("illinois", linux::todo::ILLINOIS),
-            ("scalable", linux::todo::SCALABLE),
-            ("vegas", linux::todo::VEGAS),
-            ("veno", linux::todo::VENO),
-            ("westwood", linux::todo::WESTWOOD),
-            ("yeah", linux::todo::YEAH),
+            ("bic", linux::bic::FORM),
+            ("cubic", linux::cubic::FORM),
+            ("highspeed", linux::highspeed::FORM),
+            ("htcp", linux::htcp::FORM),
+            ("hybla", linux::hybla::FORM),
+            ("illinois", linux::illinois::FORM),
+            ("scalable", linux::scalable::FORM),
+            ("vegas", linux::vegas::FORM),
+            ("veno", linux::veno::FORM),
+            ("westwood", linux::westwood::FORM),
+            ("yeah", linux::yeah::FORM),
         ],
         on_request: &[
-            ("gentle-1", linux::todo::GENTLE_1),
-            ("gentle-2", linux::todo::GENTLE_2),
+            ("gentle-1", linux::gentle_1::FORM),
+            ("gentle-2", linux::gentle_1::SECOND),
             ("newreno", linux::reno::FORM),
-            ("pit", linux::todo::PIT),
-            ("tcp-c", linux::todo::TCP_C),
-            ("tcp-fq", linux::todo::TCP_FQ),
-            ("tcp-fs", linux::todo::TCP_FS),
-            ("tcp-q", linux::todo::TCP_Q),
+            ("pit", linux::pit::FORM),
+            ("tcp-c", linux::illinois::TCP_C),
+            ("tcp-fq", linux::illinois::TCP_FQ),
+            ("tcp-fs", linux::illinois::TCP_FS),
+            ("tcp-q", linux::illinois::TCP_Q),
         ],
     },
     Stack {
@@ -67,7 +72,7 @@ pub const STACKS: &[Stack] = &[
             ("highspeed", linux::older::HIGHSPEED_3_5),
             ("htcp", linux::older::HTCP_3_5),
             ("scalable", linux::older::SCALABLE_3_5),
-            ("vegas", linux::todo::VEGAS),
+            ("vegas", linux::vegas::FORM),
         ],
         on_request: &[],
     },

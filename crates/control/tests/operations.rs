@@ -217,15 +217,15 @@ impl Connection {
     }
 }
 
-/// Each form at its defaults, and every parameter of the standard's at every value of a list that the controller
-/// accepts, the other parameters at their defaults.
+/// Each form of `entry` at its defaults, and every parameter of it at every value of a list that the controller accepts,
+/// the other parameters at their defaults.
 fn tried() -> Vec<(&'static Entry, Parameters)> {
     const TRIED: [&str; 13] =
         ["false", "true", "0", "1", "2", "64", "1000", "1e-6", "0.001", "0.999", "0s", "1us", "10s"];
     let mut all = Vec::new();
     for (entry, _, chosen, form) in forms() {
         all.push((entry, chosen.clone()));
-        for parameter in form.parameters.iter().filter(|_| chosen.is_empty()) {
+        for parameter in form.parameters {
             let choices = if let Range::Choice(choices) = parameter.range { choices } else { &[] };
             let choices = choices.iter().map(|choice| choice.to_json());
             let values = TRIED.into_iter().map(value).chain(choices);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use control::stacks::LINUX;
 use control::{ControllerRef, LONGEST_NAME, Parameters, declared_name, registry};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{MemberAttr, Struct};
@@ -38,7 +39,7 @@ impl Congestion {
         requirements::check()?;
         // Where the simulator has it, its ranges hold.
         if let ControllerRef::Registered(name) = controller {
-            registry::build(name, parameters)?;
+            registry::find(name)?.build_for(LINUX, parameters)?;
         }
         messages::keep();
         let taken = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
@@ -240,7 +241,7 @@ impl Loaded {
     pub fn set(&self, name: &str, value: &Value) -> Result<(), LoadError> {
         let given = Parameters::from([(name.to_string(), value.clone())]);
         if let Ok(entry) = registry::find(&self.controller) {
-            entry.build(&given)?;
+            entry.build_for(LINUX, &given)?;
         }
         set_in(&self.map(".data", is_parameters)?, &self.controller, &self.slots, &given)
     }

@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use control::stacks::LINUX;
 use control::{ControllerRef, Parameters, registry};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::{MapCore, MapHandle, ProgramHandle};
@@ -178,7 +179,7 @@ pub fn set(name: &str, parameters: &Parameters) -> Result<(), LoadError> {
     // `ack_cdg_2` is cdg: where the simulator has it, its ranges hold.
     let plain = name.trim_start_matches("ack_").trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
     if let Ok(entry) = registry::find(plain) {
-        entry.build(parameters)?;
+        entry.build_for(LINUX, parameters)?;
     }
     let Some(first) = parameters.keys().next() else { return Ok(()) };
     match open(name)? {

@@ -9,6 +9,7 @@ use std::os::fd::AsRawFd;
 use std::ptr::{NonNull, from_mut, from_ref, null_mut};
 use std::sync::Arc;
 
+use control::stacks::LINUX;
 use control::{Parameters, declared_name, registry};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde_json::Value;
@@ -215,15 +216,16 @@ fn set(controller: &str, known: &[&RawParameter], given: &Parameters) -> Result<
 /// ranges hold.
 fn check_ranges(name: &str, called: &str, given: &Parameters) -> Result<(), Error> {
     let Some(entry) = called.strip_prefix("ack_").and_then(|plain| registry::find(plain).ok()) else { return Ok(()) };
+    let known = entry.form(LINUX).unwrap_or_else(|| entry.standard()).parameters;
     let shared: Parameters = given
         .iter()
-        .filter(|(key, _)| entry.parameters.iter().any(|parameter| parameter.name == key.as_str()))
+        .filter(|(key, _)| known.iter().any(|parameter| parameter.name == key.as_str()))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
     let wrong = |error: control::ParameterError| {
         Error::Parameter(error.to_string().replacen(&format!("`{}`", entry.name), &format!("`{name}`"), 1))
     };
-    entry.build(&shared).map(drop).map_err(wrong)
+    entry.build_for(LINUX, &shared).map(drop).map_err(wrong)
 }
 
 /// `value`, as a scenario writes it, in the units of type `kind` of ack.h; or what is allowed.

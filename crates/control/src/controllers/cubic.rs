@@ -19,18 +19,17 @@
 //! - A window that comes out of slow start above W_max starts a new plateau there: K = 0 and W_max = cwnd, as after
 //!   a timeout.
 //!
-//! What implementations do otherwise is a parameter, by default as in the RFC; `VARIANTS` has those of Linux 6, Linux
-//! 3.5 and FreeBSD 9. `cubic` is that of the stack, `cubic-rfc` the RFC's.
+//! Constants and choices of FreeBSD 9 and of older kernels (`linux/older.rs`) are parameters, by default as in the RFC.
+//! Linux's module of today is `linux/cubic.rs`. `cubic` is the stack's, `cubic-rfc` the RFC's.
 
 use units::{Span, Time};
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, parameters};
-use crate::parts::linux::Counter;
 use crate::parts::reno::delegate;
 use crate::parts::slow_start::hystart::HyStart;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Counting, Loss, Marks, Probe, Reno, Undo, Wants};
+use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo, Wants};
 
 /// What the registry tells about CUBIC.
 pub const ENTRY: Entry = Entry {
@@ -68,8 +67,6 @@ choices! {
     pub enum StopsWhile {
         /// While the window is not fully used.
         Unused = Word("unused"),
-        /// From the last segment before an idle time to the first after it.
-        Idle = Word("idle"),
         /// Never.
         Never = Word("never"),
     }
@@ -99,16 +96,10 @@ parameters! {
         /// The cubic counts the segments that an ACK covers, however the stack counts ACKs
         count_segments: bool = false,
             source "true in Linux 3.5, which divides by the measured number of segments per ACK";
-        /// Windows and targets are whole segments, and the window grows by one for the fewest counted that the
-        /// cubic, Reno or growth_before_loss ask for
-        whole_segments: bool = false, source "true in Linux 6";
-        /// When time does not move the cubic on: while the application leaves part of the window unused, or only while
-        /// nothing is outstanding
-        stops_while: StopsWhile = StopsWhile::Unused, source "section 5.8; idle in Linux since 4.3";
+        /// When time does not move the cubic on: while the application leaves part of the window unused, or never
+        stops_while: StopsWhile = StopsWhile::Unused, source "section 5.8; never in Linux before 4.3";
         /// A slow start after an idle time does not end the epoch
         keeps_epoch: bool = false, source "true in Linux";
-        /// What proves spurious gives back the cubic as well as window and threshold
-        undo_restores_cubic: bool = true, source "section 4.9; false in Linux 6";
         /// The first loss of a connection halves the window
         halve_first: bool = false, source "true in FreeBSD 9";
         /// Slow start ends before a loss where HyStart sees the pipe full
@@ -159,17 +150,6 @@ struct State {
     reduced: bool,
 }
 
-/// In whole segments: for how many counted the window grows by one, and for which window and when that was computed.
-#[derive(Clone, Copy, Debug, Default)]
-struct Growth {
-    window: f64,
-    at: Time,
-    count: u32,
-}
-
-/// How long that stays valid while the window does (in Linux a 32nd of a second: the cubic costs a division or two).
-const GROWTH_LASTS: Span = Span::from_micros(31_250);
-
 /// The controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Cubic {
@@ -177,9 +157,6 @@ pub struct Cubic {
     state: State,
     undo: Undo<State>,
     hystart: HyStart,
-    /// Towards the next whole segment.
-    counter: Counter,
-    growth: Growth,
     last_ack: Time,
 }
 
@@ -204,8 +181,6 @@ impl Cubic {
                 settings.hystart_delay_divisor,
                 settings.hystart_first_samples,
             ),
-            counter: Counter::default(),
-            growth: Growth::default(),
             last_ack: Time::ZERO,
         }
     }
@@ -218,7 +193,7 @@ impl Cubic {
 
     /// Congestion avoidance begins.
     fn begin_epoch(&mut self, now: Time) -> Epoch {
-        let cwnd_epoch = self.counted(self.state.reno.window);
+        let cwnd_epoch = self.state.reno.window;
         self.state.w_est = cwnd_epoch;
         let k = if self.state.w_max > cwnd_epoch {
             libm::cbrt((self.state.w_max - cwnd_epoch) / self.settings.c)
@@ -250,10 +225,7 @@ impl Cubic {
             LookAhead::Minimum => ack.min_rtt.min(ack.smoothed_rtt),
         };
         let most = self.most_growth(t + ahead.as_secs_f64() >= epoch.k, ack.min_rtt);
-        if self.settings.whole_segments {
-            let target = self.w_cubic(epoch, t + ahead.as_secs_f64()).min(cwnd + most);
-            self.grow_by_whole_segments(now, target, credit);
-        } else if self.settings.reno_friendly && self.w_cubic(epoch, t) < self.state.w_est {
+        if self.settings.reno_friendly && self.w_cubic(epoch, t) < self.state.w_est {
             self.state.reno.window = cwnd.max(self.state.w_est);
         } else {
             let target = self.w_cubic(epoch, t + ahead.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
@@ -270,38 +242,6 @@ impl Cubic {
             return f64::INFINITY;
         }
         max_increment * min_rtt.as_secs_f64() / 0.1
-    }
-
-    /// One segment for each so many counted, as Linux does it: Reno's window is approached over a round trip, not
-    /// taken.
-    fn grow_by_whole_segments(&mut self, now: Time, target: f64, credit: f64) {
-        let cwnd = self.state.reno.window.floor();
-        if self.growth.window != cwnd || now.since(self.growth.at) > GROWTH_LASTS {
-            let count = self.segments_for_one(cwnd, target);
-            self.growth = Growth { window: cwnd, at: now, count };
-        }
-        let count = self.growth.count;
-        self.counter.grow(&mut self.state.reno, count, credit as u32, Counting::Segments);
-    }
-
-    /// For how many segments counted the window grows by one.
-    fn segments_for_one(&self, cwnd: f64, target: f64) -> u32 {
-        // What lies between the target and W_max is rounded down.
-        let target = if target < self.state.w_max { target.ceil() } else { target.floor() };
-        let per_segment = |rise: f64| if rise > 0.0 { (cwnd / rise).floor() } else { f64::INFINITY };
-        let mut count = per_segment(target - cwnd).min(100.0 * cwnd);
-        if !self.state.loss_seen {
-            count = count.min(1.0 / self.settings.growth_before_loss);
-        }
-        if self.settings.reno_friendly {
-            count = count.min(per_segment(self.state.w_est.floor() - cwnd));
-        }
-        count.max(2.0) as u32
-    }
-
-    /// A number of segments in the unit in which this CUBIC counts them.
-    fn counted(&self, segments: f64) -> f64 {
-        if self.settings.whole_segments { segments.floor() } else { segments }
     }
 
     /// Slow start. Returns the credit left for congestion avoidance.
@@ -337,15 +277,13 @@ impl Cubic {
     /// Multiplicative decrease, to no window below `minimum`.
     fn reduce(&mut self, minimum: f64) {
         let Settings { beta, fast_convergence, .. } = self.settings;
-        let cwnd = self.counted(self.state.reno.window);
+        let cwnd = self.state.reno.window;
         let converges = fast_convergence && cwnd < self.state.w_max;
-        self.state.w_max = if converges { self.counted(cwnd * (1.0 + beta) / 2.0) } else { cwnd };
+        self.state.w_max = if converges { cwnd * (1.0 + beta) / 2.0 } else { cwnd };
         self.state.cwnd_prior = cwnd;
         self.state.epoch = None;
-        let share = self.kept();
-        let kept = self.counted(cwnd * share);
+        let kept = cwnd * self.kept();
         self.state.loss_seen = true;
-        self.counter.clear();
         self.state.reno = Reno { window: kept.max(minimum).min(cwnd), threshold: kept.max(Reno::MINIMUM) };
     }
 }
@@ -391,9 +329,7 @@ impl Controller for Cubic {
             self.state.cwnd_prior = self.state.reno.window;
         }
         let kept = self.kept();
-        self.counter.clear();
         self.state.reno.timeout(kept, loss.again);
-        self.state.reno.threshold = self.counted(self.state.reno.threshold);
         self.state.loss_seen = false;
         // The stage of congestion avoidance after the coming slow start has its plateau where it begins.
         self.state.w_max = 0.0;
@@ -405,11 +341,7 @@ impl Controller for Cubic {
         if let Some(before) = self.undo.take()
             && self.state.reno.window < before.reno.window
         {
-            if self.settings.undo_restores_cubic {
-                self.state = before;
-            } else {
-                self.state.reno.restore(before.reno);
-            }
+            self.state = before;
         }
     }
 
@@ -421,7 +353,6 @@ impl Controller for Cubic {
         match self.settings.stops_while {
             // What came back after the last segment left is discounted already.
             StopsWhile::Unused => self.discount_unused_time(cx.now, idle.min(cx.now.since(self.last_ack))),
-            StopsWhile::Idle => self.discount_unused_time(cx.now, idle),
             StopsWhile::Never => {}
         }
     }

@@ -24,13 +24,15 @@
 //! - In version 2 rounds with a long queue in which the window is above the virtual one do not count as Reno's, and
 //!   thrust goes on in them.
 //!
-//! With `arithmetic = "linux"` windows are whole segments, which grow once the segments counted, times alpha, make a
-//! window (listing 7.1), RTTs whole microseconds, and alpha a number of 65536ths.
+//! The form in whole numbers, which `kernel/gentle.h` has as well, is `linux/gentle_1.rs`.
+
+use std::fmt::Debug;
+use std::marker::PhantomData;
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, over, parameters, with_defaults};
 use crate::parts::decongestion::Limits;
-use crate::parts::linux::{self, Arithmetic};
+use crate::parts::linux::covered;
 use crate::parts::queue_bounded::{QueueBounded, leave_to_bounded};
 use crate::parts::queue_meter::Estimate;
 use crate::parts::reno::delegate;
@@ -54,10 +56,10 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("reno_rounds", "round trips", "Round trips in reno mode in a row; 0 in gentle mode"),
         Quantity::new("decongestions", "reductions", "Reductions for a long queue since the start"),
     ],
-    make: |given| Ok(Box::new(Gentle::new(Settings::read(given)?))),
+    make: |given| Ok(Box::new(Gentle::<Real>::new(Settings::read(given)?))),
 };
 
-const VERSION_2: &[(&str, Literal)] = &[("version", Literal::Integer(2))];
+pub(super) const VERSION_2: &[(&str, Literal)] = &[("version", Literal::Integer(2))];
 
 /// What the registry tells about TCP-Gentle-2.
 pub const SECOND: Entry = Entry {
@@ -65,7 +67,7 @@ pub const SECOND: Entry = Entry {
     title: "TCP-Gentle-2",
     summary: "TCP-Gentle that damps its growth only once the queue was too long several times",
     parameters: &with_defaults::<{ Settings::PARAMETERS.len() }>(Settings::PARAMETERS, VERSION_2),
-    make: |given| Ok(Box::new(Gentle::new(Settings::read(&over(VERSION_2, given))?))),
+    make: |given| Ok(Box::new(Gentle::<Real>::new(Settings::read(&over(VERSION_2, given))?))),
     ..ENTRY
 };
 
@@ -126,18 +128,49 @@ parameters! {
         reset_threshold: u32 = 3, range from(0).up_to(1_000_000), source "RESET_THRESHOLD, not given; version 1";
         /// Slow start below the threshold
         slow_start: bool = false, source "true in the box of version 1";
-        /// Real numbers, or whole ones as in Linux
-        arithmetic: Arithmetic = Arithmetic::Float, source "listing 7.1";
     }
 }
 
-/// Of a segment, in the arithmetic of Linux, an increase is a number of such parts.
-const PARTS: f64 = 65536.0;
+/// The numbers that it computes with: the equations that differ between real and whole ones.
+pub(crate) trait Numbers: Copy + Debug + Send + 'static {
+    /// Windows are whole segments, and RTTs whole microseconds.
+    const WHOLE: bool;
+
+    /// `alpha` as it is stored.
+    fn increase(alpha: f64) -> f64;
+
+    /// The increase with `queue` segments waiting of `q_max`, where damping divides by `strength`.
+    fn damped(most: f64, strength: f64, q_max: u32, queue: f64) -> f64;
+
+    /// `credit` segments counted at an increase of `alpha`.
+    fn grow(bounded: &mut QueueBounded, credit: f64, alpha: f64);
+}
+
+/// Real numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Real;
+
+impl Numbers for Real {
+    const WHOLE: bool = false;
+
+    fn increase(alpha: f64) -> f64 {
+        alpha
+    }
+
+    fn damped(most: f64, strength: f64, q_max: u32, queue: f64) -> f64 {
+        most / strength * (f64::from(q_max) / queue)
+    }
+
+    fn grow(bounded: &mut QueueBounded, credit: f64, alpha: f64) {
+        bounded.reno.additive_increase(credit, alpha);
+    }
+}
 
 /// The controller.
 #[derive(Clone, Copy, Debug)]
-pub struct Gentle {
+pub(crate) struct Gentle<N = Real> {
     settings: Settings,
+    numbers: PhantomData<N>,
     bounded: QueueBounded,
     alpha: f64,
     np: u32,
@@ -150,14 +183,15 @@ pub struct Gentle {
     largest_window: f64,
 }
 
-impl Gentle {
+impl<N: Numbers> Gentle<N> {
     /// A controller with `settings`.
-    pub fn new(settings: Settings) -> Self {
-        let Settings { q_max: queue, phi, gamma, epsilon, delta, rho, zeta, arithmetic, .. } = settings;
-        let whole = arithmetic == Arithmetic::Linux;
+    pub(crate) fn new(settings: Settings) -> Self {
+        let Settings { q_max: queue, phi, gamma, epsilon, delta, rho, zeta, .. } = settings;
+        let limits = Limits { queue, phi, gamma, epsilon, delta, rho, whole: N::WHOLE };
         let mut gentle = Self {
             settings,
-            bounded: QueueBounded::new(Limits { queue, phi, gamma, epsilon, delta, rho, whole }, zeta),
+            numbers: PhantomData,
+            bounded: QueueBounded::new(limits, zeta),
             alpha: 0.0,
             np: 0,
             ag: 0,
@@ -178,34 +212,19 @@ impl Gentle {
         (self.np, self.ag) = (self.settings.np_min, self.settings.ag_min);
         if self.is_second() {
             (self.fuel, self.largest_window) = (0, 2.0);
-            self.alpha = self.increase(self.settings.alpha_rocket);
+            self.alpha = N::increase(self.settings.alpha_rocket);
         } else {
-            self.alpha = self.increase(self.settings.alpha_gh);
+            self.alpha = N::increase(self.settings.alpha_gh);
         }
-    }
-
-    /// `alpha` as it is kept.
-    fn increase(&self, alpha: f64) -> f64 {
-        if self.bounded.limits.whole { (alpha * PARTS).floor() / PARTS } else { alpha }
     }
 
     /// An ACK on a fully used window.
     fn grow(&mut self, ack: &Ack) {
-        let QueueBounded { reno, counter, limits, .. } = &mut self.bounded;
+        let reno = &mut self.bounded.reno;
         let exponential = self.settings.slow_start && reno.grows_exponentially(ack);
-        let credit = if exponential { reno.slow_start(ack) } else { linux::covered(ack) };
-        if credit <= 0.0 {
-            return;
-        }
-        if !limits.whole {
-            reno.additive_increase(credit, self.alpha);
-            return;
-        }
-        let (counted, window) = (u64::from(counter.add(credit as u32)), reno.window as u64);
-        let grown = counted * (self.alpha * PARTS) as u64 / PARTS as u64;
-        if grown >= window {
-            reno.window += (grown / window) as f64;
-            counter.clear();
+        let credit = if exponential { reno.slow_start(ack) } else { covered(ack) };
+        if credit > 0.0 {
+            N::grow(&mut self.bounded, credit, self.alpha);
         }
     }
 
@@ -246,23 +265,18 @@ impl Gentle {
 
     fn thrust(&mut self) {
         self.fuel = self.fuel.saturating_add(1);
-        let alpha = f64::from(self.fuel) * self.increase(self.settings.alpha_rocket);
-        self.alpha = alpha.min(self.increase(self.settings.alpha_max));
+        let alpha = f64::from(self.fuel) * N::increase(self.settings.alpha_rocket);
+        self.alpha = alpha.min(N::increase(self.settings.alpha_max));
     }
 
     /// The increase with a queue up to Q_max; a longer one leaves it.
     fn damp(&mut self) {
         let Settings { alpha_gh, alpha_gl, alpha_floor, v, q_max, .. } = self.settings;
         if !self.bounded.limits.exceeds_queue(&self.bounded.last) {
-            let damped = (0..v).fold(1.0, |product, _| product * f64::from(self.np));
-            let most = self.increase(alpha_gh);
-            let alpha = if self.bounded.limits.whole {
-                let divisor = (damped * self.bounded.last.queue) as u64;
-                ((most * PARTS) as u64 * u64::from(q_max) / divisor.max(1)) as f64 / PARTS
-            } else {
-                alpha_gh / damped * (f64::from(q_max) / self.bounded.last.queue)
-            };
-            self.alpha = alpha.min(most).max(if alpha_floor { self.increase(alpha_gl) } else { 0.0 });
+            let strength = (0..v).fold(1.0, |product, _| product * f64::from(self.np));
+            let most = N::increase(alpha_gh);
+            let alpha = N::damped(most, strength, q_max, self.bounded.last.queue);
+            self.alpha = alpha.min(most).max(if alpha_floor { N::increase(alpha_gl) } else { 0.0 });
             self.fuel = 0;
         } else if !self.is_second() {
             self.fuel = 0;
@@ -300,7 +314,7 @@ impl Gentle {
     }
 }
 
-impl Controller for Gentle {
+impl<N: Numbers> Controller for Gentle<N> {
     delegate!(bounded.reno: on_start, window, slow_start_threshold);
     leave_to_bounded!(bounded);
 

@@ -15,13 +15,11 @@
 //! - a(w) is that of the whole segments of w, and at least 1. Above 89053, the last row of the table, a and b stay what
 //!   they are there.
 //! - After a timeout the threshold is (1 - b(w)) w, as after a loss, which the RFC leaves open.
-//! - Linux takes a and b from the next row of the table, b in 256ths rounded down: `table = true`. Its module also adds
-//!   a(w)/w for each ACK, however many segments it covers, looks for the row only on ACKs in congestion avoidance, so
-//!   that the loss that ends slow start halves at every window, and keeps whole segments: `arithmetic = "linux"`.
+//! - Linux takes a and b from the next row of the table, b in 256ths rounded down: `table = true`. Its module
+//!   is `linux/highspeed.rs`.
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
-use crate::parts::linux::{self, Arithmetic};
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
@@ -60,8 +58,14 @@ pub const TABLE: [u32; 72] = [
 
 const LAST_ROW: f64 = TABLE[TABLE.len() - 1] as f64;
 
+/// The row of the table for a window of `w` segments: the first not below it.
+pub(super) fn row(w: f64) -> usize {
+    let whole = w as u32;
+    TABLE.partition_point(|&window| window < whole).min(TABLE.len() - 1)
+}
+
 /// b(w): the share given up on a loss at window `w`.
-fn decrease(w: f64) -> f64 {
+pub(super) fn decrease(w: f64) -> f64 {
     LOW_DECREASE + (HIGH_DECREASE - LOW_DECREASE) * libm::log(w / LOW_WINDOW) / libm::log(HIGH_WINDOW / LOW_WINDOW)
 }
 
@@ -87,8 +91,6 @@ parameters! {
     pub struct Settings {
         /// a(w) and b(w) are those of the next row of the RFC's table, as in Linux, instead of the formulas
         table: bool = false, source "section 5; appendix B";
-        /// Real numbers, or Linux's whole ones, with its count of ACKs and its row of the last increase
-        arithmetic: Arithmetic = Arithmetic::Float, source "Linux, tcp_highspeed.c";
     }
 }
 
@@ -101,50 +103,12 @@ pub struct HighSpeed {
     /// a(w), and the whole segments it was worked out for.
     a: f64,
     a_at: f64,
-    /// In the arithmetic of Linux: the row of the last increase, and what counts towards the next segment.
-    row: usize,
-    counted: u32,
 }
 
 impl HighSpeed {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, reno: Reno::new(), undo: Undo::default(), a: 1.0, a_at: 0.0, row: 0, counted: 0 }
-    }
-
-    fn computes_as_linux(&self) -> bool {
-        self.settings.arithmetic == Arithmetic::Linux
-    }
-
-    /// An ACK in the arithmetic of Linux. What slow start leaves of it does not count.
-    fn grow_as_linux(&mut self, ack: &Ack) {
-        if !ack.window_limited {
-            return;
-        }
-        if self.reno.grows_exponentially(ack) {
-            self.reno.slow_start(ack);
-            return;
-        }
-        self.row = self.row();
-        self.a = (self.row + 1) as f64;
-        self.counted += self.row as u32 + 1;
-        if f64::from(self.counted) >= self.reno.window {
-            self.counted -= self.reno.window as u32;
-            self.reno.window += 1.0;
-        }
-    }
-
-    /// The threshold after a loss in the arithmetic of Linux.
-    fn threshold_as_linux(&mut self) -> f64 {
-        self.counted = 0;
-        let parts = (decrease(f64::from(TABLE[self.row])) * 256.0).floor();
-        self.reno.window - (self.reno.window * parts / 256.0).floor()
-    }
-
-    /// The row of the table for the present window: the first not below it.
-    fn row(&self) -> usize {
-        let whole = self.reno.window as u32;
-        TABLE.partition_point(|&window| window < whole).min(TABLE.len() - 1)
+        Self { settings, reno: Reno::new(), undo: Undo::default(), a: 1.0, a_at: 0.0 }
     }
 
     /// a(w) of the present window.
@@ -152,17 +116,15 @@ impl HighSpeed {
         let whole = self.reno.window.floor();
         if whole != self.a_at {
             self.a_at = whole;
-            self.a = if self.settings.table { (self.row() + 1) as f64 } else { increase_at(whole) };
+            self.a = if self.settings.table { (row(self.reno.window) + 1) as f64 } else { increase_at(whole) };
         }
         self.a
     }
 
     /// b(w) of the present window.
     fn b(&self) -> f64 {
-        if self.computes_as_linux() {
-            (decrease(f64::from(TABLE[self.row])) * 256.0).floor() / 256.0
-        } else if self.settings.table {
-            (decrease(f64::from(TABLE[self.row()])) * 256.0).floor() / 256.0
+        if self.settings.table {
+            (decrease(f64::from(TABLE[row(self.reno.window)])) * 256.0).floor() / 256.0
         } else {
             decrease_at(self.reno.window)
         }
@@ -173,32 +135,18 @@ impl Controller for HighSpeed {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        if self.computes_as_linux() {
-            self.grow_as_linux(ack);
-            return;
-        }
         let a = if self.reno.in_slow_start() { 1.0 } else { self.a() };
         self.reno.grow_by(ack, a);
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
-        if self.computes_as_linux() {
-            let threshold = self.threshold_as_linux();
-            linux::reduce(&mut self.reno, threshold);
-        } else {
-            self.reno.multiplicative_decrease(1.0 - self.b());
-        }
+        self.reno.multiplicative_decrease(1.0 - self.b());
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
-        if self.computes_as_linux() {
-            let threshold = self.threshold_as_linux();
-            linux::time_out(&mut self.reno, threshold, loss);
-        } else {
-            self.reno.timeout(1.0 - self.b(), loss.again);
-        }
+        self.reno.timeout(1.0 - self.b(), loss.again);
     }
 
     fn probe(&self, out: &mut dyn Probe) {
@@ -213,7 +161,7 @@ mod tests {
     use crate::testing::{World, ack, loss, probed};
 
     fn at(window: f64, table: bool) -> HighSpeed {
-        HighSpeed { reno: Reno { window, threshold: 2.0 }, ..HighSpeed::new(Settings { table, ..Settings::default() }) }
+        HighSpeed { reno: Reno { window, threshold: 2.0 }, ..HighSpeed::new(Settings { table }) }
     }
 
     #[test]
@@ -289,40 +237,5 @@ mod tests {
         let mut controller = at(1058.0, false);
         controller.on_loss(&mut world.context(), &loss());
         assert!((controller.window() - 712.09).abs() < 0.02, "{}", controller.window());
-    }
-
-    /// As Linux computes, in congestion avoidance.
-    fn linux(window: f64) -> HighSpeed {
-        let settings = Settings { table: true, arithmetic: Arithmetic::Linux };
-        HighSpeed { reno: Reno { window, threshold: 2.0 }, ..HighSpeed::new(settings) }
-    }
-
-    #[test]
-    fn linux_counts_acks_and_not_the_segments_that_they_cover() {
-        let mut world = World::new();
-        let mut controller = linux(50.0);
-        let two = Ack { newly_acknowledged: 2, newly_delivered: 2, ..ack() };
-        // From 39 to 118 segments a is 2: 25 ACKs make the 50 of a segment.
-        for _ in 0..24 {
-            controller.on_ack(&mut world.context(), &two);
-        }
-        assert_eq!(controller.window(), 50.0);
-        controller.on_ack(&mut world.context(), &two);
-        assert_eq!(controller.window(), 51.0);
-    }
-
-    #[test]
-    fn in_linux_the_loss_that_ends_slow_start_halves_and_later_ones_go_by_the_row() {
-        let mut world = World::new();
-        let mut controller = linux(1001.0);
-        controller.reno.threshold = f64::INFINITY;
-        controller.on_ack(&mut world.context(), &ack());
-        controller.on_loss(&mut world.context(), &loss());
-        assert_eq!((controller.window(), controller.slow_start_threshold()), (501.0, 501.0));
-        // 501 is in the row of 663, whose b is 89/256: 501 * 89/256 = 174.2.
-        controller.on_ack(&mut world.context(), &ack());
-        assert_eq!(probed(&controller, "a"), 6.0);
-        controller.on_loss(&mut world.context(), &loss());
-        assert_eq!(controller.window(), 501.0 - 174.0);
     }
 }

@@ -21,19 +21,12 @@
 //!   `count_segments = true`. It also computes f in whole numbers (`whole_numbers`), waits for a second epoch without
 //!   change of throughput (`stable_epochs = 2`) and for an R_min above 10 ms (`adapt_above`), and its cap is 102/128
 //!   (`beta_max = 0.797`).
-//! - `arithmetic = "linux"` is its module, `htcp/whole.rs`: alpha and beta in 128ths, alpha renewed when the window
-//!   grows, an increase on the ACK after the one that completes the count (with windows of ten segments a sixth less),
-//!   and RTTs and throughputs in ticks of the kernel's clock, `hz`. Ratios of RTTs are so coarse there that a path of
-//!   41 ms is one of 44.
-
-mod whole;
+//!   The module of today is `linux/htcp.rs`.
 
 use units::{Span, Time};
 
-use self::whole::Whole;
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
-use crate::parts::linux::{self, Arithmetic};
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
@@ -90,10 +83,6 @@ parameters! {
         whole_numbers: bool = false, source "true in Linux";
         /// The increase counts the segments that an ACK covers, however the stack counts ACKs
         count_segments: bool = false, source "true in Linux";
-        /// Real numbers, or the whole ones of the module in Linux
-        arithmetic: Arithmetic = Arithmetic::Float, source "Linux, tcp_htcp.c";
-        /// Ticks of the kernel's clock, in the arithmetic of Linux
-        hz: u32 = linux::HZ, unit "ticks per second", range from(100).up_to(1000), source "CONFIG_HZ";
     }
 }
 
@@ -156,8 +145,6 @@ pub struct HTcp {
     in_recovery: bool,
     rtt_min: Span,
     alpha: f64,
-    /// What it computes with in the arithmetic of Linux.
-    whole: Whole,
 }
 
 impl HTcp {
@@ -171,8 +158,7 @@ impl HTcp {
             rtt_max: Span::ZERO,
             throughput: Throughput::default(),
         };
-        let (undo, whole) = (Undo::default(), Whole::new(&settings));
-        Self { settings, state, undo, in_recovery: false, rtt_min: Span::ZERO, alpha: 1.0, whole }
+        Self { settings, state, undo: Undo::default(), in_recovery: false, rtt_min: Span::ZERO, alpha: 1.0 }
     }
 
     /// The increase function, `since` seconds after the last congestion event.
@@ -191,10 +177,6 @@ impl HTcp {
     /// Segments a round trip, `since` seconds after the last congestion event.
     fn alpha(&self, since: f64) -> f64 {
         2.0 * (1.0 - self.state.beta) * self.f(since)
-    }
-
-    fn computes_as_linux(&self) -> bool {
-        self.settings.arithmetic == Arithmetic::Linux
     }
 
     fn observe(&mut self, ack: &Ack) {
@@ -240,14 +222,9 @@ impl Controller for HTcp {
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.state.reno.start(cx);
         self.restart(cx.now);
-        self.whole.start(cx.now);
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        if self.computes_as_linux() {
-            self.whole.on_ack(&self.settings, &mut self.state.reno, cx.now, ack);
-            return;
-        }
         self.observe(ack);
         let since = cx.now.since(self.state.epoch).as_secs_f64();
         self.state.throughput.delivered += ack.newly_delivered;
@@ -266,10 +243,6 @@ impl Controller for HTcp {
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        if self.computes_as_linux() {
-            self.whole.on_duplicate_ack(&self.state.reno, cx.now, ack);
-            return;
-        }
         if self.in_recovery {
             return;
         }
@@ -282,13 +255,6 @@ impl Controller for HTcp {
     }
 
     fn on_loss(&mut self, cx: &mut Context<'_>, _loss: &Loss) {
-        if self.computes_as_linux() {
-            self.undo.remember(self.state);
-            let threshold = self.whole.reduced(&self.settings, cx.now, self.state.reno.window);
-            linux::reduce(&mut self.state.reno, threshold);
-            self.whole.enter(cx.now);
-            return;
-        }
         self.adapt(cx.now);
         self.in_recovery = true;
         self.state.reno.multiplicative_decrease(self.state.beta);
@@ -297,18 +263,9 @@ impl Controller for HTcp {
     fn on_recovered(&mut self, cx: &mut Context<'_>) {
         self.in_recovery = false;
         self.restart(cx.now);
-        self.whole.leave(cx.now);
     }
 
     fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
-        if self.computes_as_linux() {
-            self.undo.remember_first(loss, self.state);
-            let window = self.state.reno.window;
-            let threshold = if loss.again { window } else { self.whole.reduced(&self.settings, cx.now, window) };
-            linux::time_out(&mut self.state.reno, threshold, loss);
-            self.whole.enter(cx.now);
-            return;
-        }
         if !loss.again {
             self.adapt(cx.now);
         }
@@ -319,7 +276,6 @@ impl Controller for HTcp {
 
     fn on_spurious(&mut self, cx: &mut Context<'_>) {
         self.in_recovery = false;
-        self.whole.undo();
         if let Some(before) = self.undo.take() {
             let mut reno = self.state.reno;
             reno.restore(before.reno);
@@ -329,9 +285,6 @@ impl Controller for HTcp {
     }
 
     fn probe(&self, out: &mut dyn Probe) {
-        if self.computes_as_linux() {
-            return self.whole.probe(out);
-        }
         out.value("alpha", self.alpha);
         out.value("beta", self.state.beta);
         out.value("rtt_max_ms", self.state.rtt_max.as_millis_f64());

@@ -12,7 +12,6 @@
 //! | TCP-Fs: beta = beta_min up to d_4, half way to beta_max at d_5 (section 6.2) | `Settings::smoothed_beta_at` |
 //! | alpha_max again only after theta round trips in a row below d_1 | `Illinois::alpha` |
 //! | standard TCP below the window threshold | `Illinois::decide` |
-//! | the same in whole numbers, as in Linux | `Whole` in `illinois/whole.rs` |
 //!
 //! Notable differences from the paper: the constants that it leaves to the implementation are those of Linux. The
 //! extremes of the RTT are those of single samples, or of the means of round trips (`extrema`); the largest one is of
@@ -21,18 +20,12 @@
 //!
 //! Notable differences from the thesis: eta_3 goes up to 1, where (6.2) prints at most 0.5.
 //!
-//! With `arithmetic = "linux"` and `theta_in_a_row = false` it is Linux's module but for: constants that are parameters
-//! here; powers above the first, which Linux does not have; the window after a timeout, which is the transport's.
-//! `legacy_beta_bug` has the module of before 2.6.23, whose threshold after a loss is what should have been given up.
-
-mod whole;
+//! Linux's module is `linux/illinois.rs`.
 
 use units::Span;
 
-use self::whole::Whole;
 use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, over, parameters, with_defaults};
-use crate::parts::linux::{self, Arithmetic};
 use crate::parts::reno::delegate;
 use crate::range::{Literal, above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
@@ -69,17 +62,21 @@ macro_rules! orders {
     )+};
 }
 
-const LINUX_THETA: (&str, Literal) = ("theta_in_a_row", Literal::Switch(false));
+/// As Linux and the thesis count theta.
+pub(super) const LINUX_THETA: (&str, Literal) = ("theta_in_a_row", Literal::Switch(false));
+
+/// The parameters of the orders.
+pub(super) const TCP_Q_VALUES: &[(&str, Literal)] = &[("order", Literal::Integer(2)), LINUX_THETA];
+pub(super) const TCP_C_VALUES: &[(&str, Literal)] = &[("order", Literal::Integer(3)), LINUX_THETA];
+pub(super) const TCP_FQ_VALUES: &[(&str, Literal)] = &[("form", Literal::Word("fq")), LINUX_THETA];
+pub(super) const TCP_FS_VALUES: &[(&str, Literal)] = &[("form", Literal::Word("fs")), LINUX_THETA];
 
 orders! {
     TCP_Q, "tcp-q", "TCP-Q", "TCP-Illinois with the square of the delay: more aggressive while the queue is not full",
-        &[("order", Literal::Integer(2)), LINUX_THETA];
-    TCP_C, "tcp-c", "TCP-C", "TCP-Illinois with the third power of the delay",
-        &[("order", Literal::Integer(3)), LINUX_THETA];
-    TCP_FQ, "tcp-fq", "TCP-Fq", "TCP-Illinois with the square of the delay in the decrease alone",
-        &[("form", Literal::Word("fq")), LINUX_THETA];
-    TCP_FS, "tcp-fs", "TCP-Fs", "TCP-Illinois with a decrease that stays small up to a longer queue",
-        &[("form", Literal::Word("fs")), LINUX_THETA];
+        TCP_Q_VALUES;
+    TCP_C, "tcp-c", "TCP-C", "TCP-Illinois with the third power of the delay", TCP_C_VALUES;
+    TCP_FQ, "tcp-fq", "TCP-Fq", "TCP-Illinois with the square of the delay in the decrease alone", TCP_FQ_VALUES;
+    TCP_FS, "tcp-fs", "TCP-Fs", "TCP-Illinois with a decrease that stays small up to a longer queue", TCP_FS_VALUES;
 }
 
 /// Standard TCP.
@@ -141,14 +138,12 @@ parameters! {
         extrema: Extrema = Extrema::Sample, source "Edwan 2010, section 6.1";
         /// After a loss the threshold is what should have been given up
         legacy_beta_bug: bool = false, source "true in Linux before 2.6.23";
-        /// Real numbers, or the whole numbers of the module in Linux, which takes all RTT samples
-        arithmetic: Arithmetic = Arithmetic::Float, source "Linux, tcp_illinois.c";
     }
 }
 
 impl Settings {
     /// The orders of increase and decrease.
-    fn orders(&self) -> (u32, u32) {
+    pub(super) fn orders(&self) -> (u32, u32) {
         match self.form {
             Form::Power => (self.order, self.order),
             Form::Fq => (1, 2),
@@ -158,13 +153,13 @@ impl Settings {
 
     /// The increase at delay `da` above d_1 of at most `dm`: k1/(k2 + da), with k1 and k2 such that it goes from
     /// alpha_max at d_1 to alpha_min at dm; (6.3) of the thesis.
-    fn alpha_at(&self, da: f64, dm: f64) -> f64 {
+    pub(super) fn alpha_at(&self, da: f64, dm: f64) -> f64 {
         let share = share_of_powers(da, self.eta_1 * dm, dm, self.orders().0).min(1.0);
         self.alpha_max / (1.0 + share * (self.alpha_max / self.alpha_min - 1.0))
     }
 
     /// The decrease at delay `da` of at most `dm`; (6.4) of the thesis.
-    fn beta_at(&self, da: f64, dm: f64) -> f64 {
+    pub(super) fn beta_at(&self, da: f64, dm: f64) -> f64 {
         if self.form == Form::Fs {
             return self.smoothed_beta_at(da, dm);
         }
@@ -232,8 +227,6 @@ pub struct Illinois {
     /// d_a and d_m of the last round trip, seconds.
     delay: f64,
     delay_max: f64,
-    /// What it computes with in the arithmetic of Linux.
-    whole: Whole,
 }
 
 impl Illinois {
@@ -252,18 +245,11 @@ impl Illinois {
             samples: Samples::default(),
             delay: 0.0,
             delay_max: 0.0,
-            whole: Whole::new(&settings),
         }
     }
 
-    fn computes_as_linux(&self) -> bool {
-        self.settings.arithmetic == Arithmetic::Linux
-    }
-
     fn observe(&mut self, ack: &Ack) {
-        if self.computes_as_linux() {
-            self.whole.observe(&self.settings, ack);
-        } else if let Some(rtt) = ack.undelayed_rtt() {
+        if let Some(rtt) = ack.undelayed_rtt() {
             if self.settings.extrema == Extrema::Sample {
                 self.rtt_max = self.rtt_max.max(rtt);
             }
@@ -331,10 +317,6 @@ impl Controller for Illinois {
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
-        if self.computes_as_linux() {
-            self.whole.on_ack(&self.settings, &mut self.reno, ack);
-            return;
-        }
         if ack.round_start {
             self.decide(ack.min_rtt);
         }
@@ -347,23 +329,11 @@ impl Controller for Illinois {
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
-        if self.computes_as_linux() {
-            let threshold = self.whole.threshold(&self.settings, &self.reno);
-            self.whole.clear_counter();
-            linux::reduce(&mut self.reno, threshold);
-        } else {
-            self.reno.multiplicative_decrease(self.kept());
-        }
+        self.reno.multiplicative_decrease(self.kept());
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
-        if self.computes_as_linux() {
-            let threshold = self.whole.threshold(&self.settings, &self.reno);
-            self.whole.time_out(loss);
-            linux::time_out(&mut self.reno, threshold, loss);
-            return;
-        }
         self.reno.timeout(self.kept(), loss.again);
         (self.alpha, self.beta) = (ALPHA_BASE, BETA_BASE);
         (self.low, self.above) = (0, false);
@@ -371,9 +341,6 @@ impl Controller for Illinois {
     }
 
     fn probe(&self, out: &mut dyn Probe) {
-        if self.computes_as_linux() {
-            return self.whole.probe(out);
-        }
         out.value("alpha", self.alpha);
         out.value("beta", self.beta);
         out.value("delay_ms", self.delay * 1e3);

@@ -9,8 +9,8 @@
 //! | --- | --- |
 //! | section 8.2: gaps from the ACK before the first duplicate to the last duplicate | `Capture` |
 //! | section 8.3: all differences, K times, those below T taken out; rho counts these | `pit/canceller.rs` |
-//! | N_s = 2/(1 + exp(-a rho)) - 1, S_p = 1 - S_min/S_max | `Pit::decrease` |
-//! | mu = min(1, 1 - S_p + N_s), beta' = mu/2 | `Pit::decrease` |
+//! | N_s = 2/(1 + exp(-a rho)) - 1, S_p = 1 - S_min/S_max | `Numbers::left` |
+//! | mu = min(1, 1 - S_p + N_s), beta' = mu/2 | `Numbers::left` |
 //! | the ACK that ends recovery: w = ssthresh = (1 - beta') w at the loss | `Controller::on_recovered` |
 //!
 //! What the thesis leaves open, and how it is read here:
@@ -22,17 +22,17 @@
 //! - Of a loss event the first hundred gaps count, of an iteration at most 5000 differences.
 //! - The capture ends with the first ACK of new data, also where more segments were lost.
 //!
-//! `arithmetic = "linux"` computes in whole segments, and in whole numbers of 2^-32: what `kernel/pit.bpf.c` does.
+//! The form in whole numbers, which `kernel/pit.bpf.c` has as well, is `linux/pit.rs`.
 
-mod canceller;
-mod whole;
+pub(super) mod canceller;
+
+use std::fmt::Debug;
 
 use units::{Span, Time};
 
 use self::canceller::{Cancelled, Gaps};
 use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, parameters};
-use crate::parts::linux::{self, Arithmetic, Counter};
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
@@ -52,7 +52,7 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("mu", "", "Share of the usual decrease that the last loss event took"),
         Quantity::new("window_at_loss", "segments", "The window at the last loss event"),
     ],
-    make: |given| Ok(Box::new(Pit::new(Settings::read(given)?))),
+    make: |given| Ok(Box::new(Pit::<Real>::new(Settings::read(given)?))),
 };
 
 /// The share of the window that a loss takes from NewReno.
@@ -100,8 +100,6 @@ parameters! {
         /// T; 0 if it is to be measured
         packet_time: Span = Span::ZERO,
             unit "time", range from(Span::ZERO).up_to(Span::from_secs(10)), source "section 8.3, T";
-        /// Real numbers, or the whole numbers of the program for Linux
-        arithmetic: Arithmetic = Arithmetic::Float, source "kernel/pit.bpf.c";
     }
 }
 
@@ -115,23 +113,79 @@ struct Capture {
     open: bool,
 }
 
-/// What the last loss event showed.
+/// The noise, span and share of the last loss event.
 #[derive(Clone, Copy, Debug, Default)]
-struct Shown {
-    rho: f64,
-    noise: f64,
-    span: f64,
-    mu: f64,
+pub(crate) struct Shown {
+    pub(super) rho: f64,
+    pub(super) noise: f64,
+    pub(super) span: f64,
+    pub(super) mu: f64,
+}
+
+/// A loss event, for the share of the usual decrease that it takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence {
+    pub(super) cancelled: Cancelled,
+    /// The smallest and the largest gap, nanoseconds.
+    pub(super) extremes: (u32, u32),
+    /// T, nanoseconds.
+    pub(super) packet_time: u64,
+}
+
+/// The numbers that it computes with: the equations that differ between real and whole ones.
+pub(crate) trait Numbers: Copy + Debug + Default + Send + 'static {
+    /// An ACK that may grow the window.
+    fn grow(&mut self, reno: &mut Reno, ack: &Ack);
+
+    /// A congestion event takes back the growth that was counted.
+    fn reduce(&mut self);
+
+    /// Half of `window`.
+    fn half(window: f64) -> f64;
+
+    /// The shares that `evidence` shows, and the part of `window` that they leave.
+    fn left(settings: &Settings, evidence: &Evidence, window: f64) -> (Shown, f64);
+}
+
+/// Real numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Real;
+
+impl Numbers for Real {
+    fn grow(&mut self, reno: &mut Reno, ack: &Ack) {
+        reno.grow(ack);
+    }
+
+    fn reduce(&mut self) {}
+
+    fn half(window: f64) -> f64 {
+        window * (1.0 - BETA)
+    }
+
+    fn left(settings: &Settings, evidence: &Evidence, window: f64) -> (Shown, f64) {
+        let Evidence { cancelled, extremes: (least, most), packet_time } = evidence;
+        let rho = match settings.definition {
+            Definition::Count => f64::from(cancelled.count),
+            Definition::Sum => cancelled.sum as f64 / *packet_time as f64,
+            Definition::Share => f64::from(cancelled.count) / f64::from(cancelled.first.max(1)),
+        };
+        let noise = 2.0 / (1.0 + libm::exp(-settings.a * rho)) - 1.0;
+        let span = 1.0 - f64::from(*least) / f64::from(*most);
+        let mu = match settings.combine {
+            Combine::Sum => (1.0 - span + noise).min(1.0),
+            Combine::Product => 1.0 - span * (1.0 - noise),
+        };
+        (Shown { rho, noise, span, mu }, window * (1.0 - mu * BETA))
+    }
 }
 
 /// The controller.
 #[derive(Clone, Copy, Debug)]
-pub struct Pit {
+pub(crate) struct Pit<N = Real> {
     settings: Settings,
     reno: Reno,
     undo: Undo,
-    /// In the arithmetic of Linux.
-    counter: Counter,
+    numbers: N,
     /// When the last ACK came, new or duplicate; `None` before the first.
     last_ack: Option<Time>,
     capture: Capture,
@@ -146,15 +200,15 @@ pub struct Pit {
     shown: Shown,
 }
 
-impl Pit {
+impl<N: Numbers> Pit<N> {
     /// A controller with `settings`.
-    pub fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: Settings) -> Self {
         let given = settings.packet_time;
         Self {
             settings,
             reno: Reno::new(),
             undo: Undo::default(),
-            counter: Counter::default(),
+            numbers: N::default(),
             last_ack: None,
             capture: Capture { gaps: Gaps::new(), duplicates: 0, open: false },
             window_at_loss: None,
@@ -194,51 +248,25 @@ impl Pit {
         }
     }
 
-    fn computes_as_linux(&self) -> bool {
-        self.settings.arithmetic == Arithmetic::Linux
-    }
-
-    /// What NewReno leaves of the window as threshold.
-    fn halved(&self) -> f64 {
-        let half = self.reno.window * (1.0 - BETA);
-        if self.computes_as_linux() { half.floor() } else { half }
-    }
-
-    /// What the loss event that was captured leaves of `window`.
+    /// The window that is left of `window` by the loss event that was captured.
     fn left_of(&mut self, window: f64) -> f64 {
-        let usual = if self.computes_as_linux() { (window / 2.0).floor() } else { window * (1.0 - BETA) };
-        let (Some(unit), true) = (self.packet_time, self.capture.duplicates >= ENOUGH) else { return usual };
+        let usual = N::half(window);
+        let (Some(packet_time), true) = (self.packet_time, self.capture.duplicates >= ENOUGH) else { return usual };
         let Some(extremes) = self.capture.gaps.extremes() else { return usual };
-        let cancelled = self.capture.gaps.cancel(unit, self.settings.iterations);
-        if self.computes_as_linux() {
-            let shares = whole::shares(&self.settings, &cancelled, extremes, unit);
-            let real = |share: u64| share as f64 / whole::ONE as f64;
-            let [rho, noise, span, mu] = [shares.rho, shares.noise, shares.span, shares.mu].map(real);
-            self.shown = Shown { rho, noise, span, mu };
-            return whole::left(window as u64, shares.mu) as f64;
-        }
-        self.shown = self.show(&cancelled, extremes, unit);
-        window * (1.0 - self.shown.mu * BETA)
+        let cancelled = self.capture.gaps.cancel(packet_time, self.settings.iterations);
+        let left;
+        (self.shown, left) = N::left(&self.settings, &Evidence { cancelled, extremes, packet_time }, window);
+        left
     }
 
-    /// What `cancelled` and the extremes of the gaps show, with the packet time `unit`, nanoseconds.
-    fn show(&self, cancelled: &Cancelled, (least, most): (u32, u32), unit: u64) -> Shown {
-        let rho = match self.settings.definition {
-            Definition::Count => f64::from(cancelled.count),
-            Definition::Sum => cancelled.sum as f64 / unit as f64,
-            Definition::Share => f64::from(cancelled.count) / f64::from(cancelled.first.max(1)),
-        };
-        let noise = 2.0 / (1.0 + libm::exp(-self.settings.a * rho)) - 1.0;
-        let span = 1.0 - f64::from(least) / f64::from(most);
-        let mu = match self.settings.combine {
-            Combine::Sum => (1.0 - span + noise).min(1.0),
-            Combine::Product => 1.0 - span * (1.0 - noise),
-        };
-        Shown { rho, noise, span, mu }
+    /// A congestion event halves the window, for now.
+    fn halve(&mut self) {
+        self.numbers.reduce();
+        self.reno.reduce_to(N::half(self.reno.window));
     }
 }
 
-impl Controller for Pit {
+impl<N: Numbers> Controller for Pit<N> {
     delegate!(reno: on_start, on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
@@ -248,11 +276,7 @@ impl Controller for Pit {
         }
         self.last_ack = Some(cx.now);
         self.capture.open = false;
-        if self.computes_as_linux() {
-            self.counter.grow_as_reno(&mut self.reno, ack);
-        } else {
-            self.reno.grow(ack);
-        }
+        self.numbers.grow(&mut self.reno, ack);
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
@@ -268,17 +292,13 @@ impl Controller for Pit {
         self.undo.remember(self.reno);
         self.last_loss = self.reno.window;
         self.window_at_loss = self.capture.open.then_some(self.reno.window);
-        self.counter.clear();
-        let threshold = self.halved();
-        linux::reduce(&mut self.reno, threshold);
+        self.halve();
     }
 
     fn on_ecn(&mut self, _cx: &mut Context<'_>, _marks: &Marks) {
         self.undo.forget();
         self.window_at_loss = None;
-        self.counter.clear();
-        let threshold = self.halved();
-        linux::reduce(&mut self.reno, threshold);
+        self.halve();
     }
 
     fn on_recovered(&mut self, _cx: &mut Context<'_>) {
@@ -291,9 +311,8 @@ impl Controller for Pit {
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
         self.window_at_loss = None;
-        self.counter.clear();
-        let threshold = self.halved();
-        linux::time_out(&mut self.reno, threshold, loss);
+        self.numbers.reduce();
+        self.reno.time_out_to(N::half(self.reno.window), loss);
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {
@@ -377,7 +396,7 @@ mod tests {
     #[test]
     fn the_packet_time_is_the_smallest_gap_of_half_the_median_or_more() {
         let mut world = World::new();
-        let mut pit = Pit::new(Settings::default());
+        let mut pit = Pit::<Real>::new(Settings::default());
         // Two segments in 6 ms are 3 ms each; 1 ms is a compressed ACK; the median is 4.
         for (millis, newly_acknowledged) in [(0, 1), (4, 1), (5, 1), (4, 1), (6, 2), (1, 1), (4, 1)] {
             world.pass(Span::from_millis(millis));
@@ -394,35 +413,23 @@ mod tests {
     #[test]
     fn a_mark_is_answered_as_by_newreno() {
         // Also among duplicate ACKs that a loss of the last link would explain.
-        for arithmetic in [Arithmetic::Float, Arithmetic::Linux] {
-            let mut world = World::new();
-            let packet_time = Span::from_nanos(T);
-            let mut pit = Pit::new(Settings { packet_time, arithmetic, ..Settings::default() });
-            pit.reno = Reno { window: 40.0, threshold: 2.0 };
-            let mut gaps = Gaps::new();
-            [4 * T, T, T, T].iter().for_each(|gap| gaps.push(*gap));
-            pit.capture = Capture { gaps, duplicates: 4, open: true };
-            let marks = Marks { in_flight: 10, acknowledged_to: 5, sent_to: 45, at: world.now };
-            pit.on_ecn(&mut world.context(), &marks);
-            pit.on_recovered(&mut world.context());
-            assert_eq!((pit.window(), pit.slow_start_threshold()), (20.0, 20.0), "{arithmetic:?}");
-        }
-    }
-
-    #[test]
-    fn whole_numbers_leave_whole_segments() {
-        // As above, of 40 an eighth goes; for gaps of T, 2 T and 3 T half a third: 33 1/3 segments stay, rounded down.
-        let settings = Settings { arithmetic: Arithmetic::Linux, ..Settings::default() };
-        assert_eq!(after(settings, &[4.0, 1.0, 1.0, 1.0]).window(), 35.0);
-        let pit = after(settings, &[1.0, 2.0, 3.0]);
-        assert_eq!((pit.window(), probed(&pit, "rho")), (33.0, 0.0));
-        assert_eq!(after(settings, &[4.0, 1.25, 1.0, 1.5]).window(), 20.0);
+        let mut world = World::new();
+        let packet_time = Span::from_nanos(T);
+        let mut pit = Pit::<Real>::new(Settings { packet_time, ..Settings::default() });
+        pit.reno = Reno { window: 40.0, threshold: 2.0 };
+        let mut gaps = Gaps::new();
+        [4 * T, T, T, T].iter().for_each(|gap| gaps.push(*gap));
+        pit.capture = Capture { gaps, duplicates: 4, open: true };
+        let marks = Marks { in_flight: 10, acknowledged_to: 5, sent_to: 45, at: world.now };
+        pit.on_ecn(&mut world.context(), &marks);
+        pit.on_recovered(&mut world.context());
+        assert_eq!((pit.window(), pit.slow_start_threshold()), (20.0, 20.0));
     }
 
     #[test]
     fn a_timeout_or_an_undone_loss_ends_the_differentiation() {
         let mut world = World::new();
-        let mut pit = Pit::new(Settings { packet_time: Span::from_nanos(T), ..Settings::default() });
+        let mut pit = Pit::<Real>::new(Settings { packet_time: Span::from_nanos(T), ..Settings::default() });
         pit.reno = Reno { window: 40.0, threshold: 2.0 };
         for timeout in [false, true] {
             pit.capture = Capture { gaps: Gaps::new(), duplicates: 3, open: true };

@@ -11,12 +11,11 @@
 //!
 //! Notable differences from the paper: none in the defaults. Linux keeps seven eighths at every window and is standard
 //! TCP in its increase up to 1/a segments; with 1 % of loss, where windows are small, that is twice the window of the
-//! paper's form. Since 5.6 it counts min(cwnd, 100) segments for one more, in whole segments (`arithmetic = "linux"`);
-//! Linux 3.5 counted min(cwnd, 50) ACKs, as most ACKs cover two.
+//! paper's form. Linux 3.5 counted min(cwnd, 50) ACKs, as most ACKs cover two. The module since 5.6 is
+//! `linux/scalable.rs`.
 
 use crate::entry::Entry;
 use crate::parameters::parameters;
-use crate::parts::linux::{self, Arithmetic, Counter};
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Reno, Undo};
@@ -46,8 +45,6 @@ parameters! {
         legacy_window: f64 = 16.0, unit "segments", range from(0.0).up_to(1_000_000.0), source "section 2, lwnd";
         /// Up to the legacy window a loss halves, too, as in standard TCP
         legacy_halves: bool = true, source "section 2; false in Linux";
-        /// Real numbers, or Linux's whole segments, of which 1/a rounded down count for one more
-        arithmetic: Arithmetic = Arithmetic::Float, source "Linux, tcp_scalable.c";
     }
 }
 
@@ -57,25 +54,12 @@ pub struct Scalable {
     settings: Settings,
     reno: Reno,
     undo: Undo,
-    /// In the arithmetic of Linux.
-    counter: Counter,
 }
 
 impl Scalable {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, reno: Reno::new(), undo: Undo::default(), counter: Counter::default() }
-    }
-
-    fn computes_as_linux(&self) -> bool {
-        self.settings.arithmetic == Arithmetic::Linux
-    }
-
-    /// The threshold after a loss in the arithmetic of Linux.
-    fn threshold_as_linux(&mut self) -> f64 {
-        self.counter.clear();
-        let w = self.reno.window;
-        w - (w * (1.0 - self.kept())).floor()
+        Self { settings, reno: Reno::new(), undo: Undo::default() }
     }
 
     fn is_legacy(&self) -> bool {
@@ -97,32 +81,17 @@ impl Controller for Scalable {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        if !self.computes_as_linux() {
-            self.reno.grow_by(ack, self.increase());
-        } else if let Some(credit) = linux::avoidance(&mut self.reno, ack) {
-            let every = self.reno.window.min(1.0 / self.settings.a) as u32;
-            self.counter.grow(&mut self.reno, every, credit, ack.counting);
-        }
+        self.reno.grow_by(ack, self.increase());
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
-        if self.computes_as_linux() {
-            let threshold = self.threshold_as_linux();
-            linux::reduce(&mut self.reno, threshold);
-        } else {
-            self.reno.multiplicative_decrease(self.kept());
-        }
+        self.reno.multiplicative_decrease(self.kept());
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
-        if self.computes_as_linux() {
-            let threshold = self.threshold_as_linux();
-            linux::time_out(&mut self.reno, threshold, loss);
-        } else {
-            self.reno.timeout(self.kept(), loss.again);
-        }
+        self.reno.timeout(self.kept(), loss.again);
     }
 }
 
@@ -190,26 +159,5 @@ mod tests {
         let mut scalable = at(8.0, linux);
         scalable.on_loss(&mut world.context(), &loss());
         assert_eq!(scalable.window(), 7.0);
-    }
-
-    #[test]
-    fn in_linux_a_hundred_segments_open_the_window_by_one_and_a_loss_takes_an_eighth_in_whole_segments() {
-        let settings = Settings { legacy_halves: false, arithmetic: Arithmetic::Linux, ..Settings::default() };
-        let mut world = World::new();
-        // One segment for each 10 at a window of 10, and for each 100 at one of 250.
-        for (window, every) in [(10.0, 10), (250.0, 100)] {
-            let mut scalable = at(window, settings);
-            let counts = |n| Ack { newly_acknowledged: n, newly_delivered: n, ..ack() };
-            scalable.on_ack(&mut world.context(), &counts(every - 1));
-            assert_eq!(scalable.window(), window);
-            scalable.on_ack(&mut world.context(), &counts(1));
-            assert_eq!(scalable.window(), window + 1.0);
-        }
-        // 15 - 1, 14 - 1 and 7 - 0: an eighth rounded down.
-        for (window, after) in [(15.0, 14.0), (14.0, 13.0), (7.0, 7.0)] {
-            let mut scalable = at(window, settings);
-            scalable.on_loss(&mut world.context(), &loss());
-            assert_eq!(scalable.window(), after);
-        }
     }
 }

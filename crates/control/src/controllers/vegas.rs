@@ -14,7 +14,6 @@
 //! - Slow start ends when diff exceeds beta, with the window one segment smaller; the window grows in the next round
 //!   trip only if diff is below alpha. `slow_start_exit = "gamma"` is the paper's: when diff exceeds the threshold
 //!   gamma. The paper does not say with which window; here it stays.
-//! - `slow_start_exit = "linux"` is the module of Linux 6 as a whole, `vegas/linux.rs`.
 //! - Losses are handled as NewReno does; the finer retransmission timer of the paper is the business of the transport.
 //! - w in diff is the window when the measured segment was sent: what stood in the queue before it came from that
 //!   window. The actual rate is taken as w / RTT; the paper counts the bytes sent, which is less only where the
@@ -22,15 +21,13 @@
 //! - RTT is that of the ACK which ends the round trip, or, if that gave no usable sample, the last usable one in
 //!   it. A round trip without any leaves nothing to decide on: the window then grows as NewReno's for one round
 //!   trip.
-
-mod linux;
+//!
+//! Linux's module is `linux/vegas.rs`.
 
 use units::Span;
 
-use self::linux::Round;
 use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, parameters};
-use crate::parts::linux as whole;
 use crate::parts::reno::delegate;
 use crate::range::above;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
@@ -61,8 +58,6 @@ choices! {
         Beta = Word("beta"),
         /// More than gamma, as in the paper.
         Gamma = Word("gamma"),
-        /// The rules of Linux, for slow start and all else.
-        Linux = Word("linux"),
     }
 }
 
@@ -76,9 +71,8 @@ parameters! {
             unit "segments", range above(0.0).up_to(10_000.0).not_below("alpha"), source "section IV-B";
         /// With more own segments waiting in the queue slow start ends, where slow_start_exit says so
         gamma: f64 = 1.0, unit "segments", range above(0.0).up_to(10_000.0), source "section IV-C";
-        /// What ends slow start: beta with the window a segment smaller, gamma, or gamma with the window that the path
-        /// holds, and all other rules of Linux
-        slow_start_exit: SlowStartExit = SlowStartExit::Beta, source "section IV-C; FreeBSD; Linux";
+        /// What ends slow start: beta with the window a segment smaller, or gamma
+        slow_start_exit: SlowStartExit = SlowStartExit::Beta, source "section IV-C; FreeBSD";
     }
 }
 
@@ -97,8 +91,6 @@ pub struct Vegas {
     base_rtt: Span,
     round_rtt: Span,
     waiting: f64,
-    /// What Linux keeps besides.
-    linux: Round,
 }
 
 impl Vegas {
@@ -114,12 +106,7 @@ impl Vegas {
             base_rtt: Span::ZERO,
             round_rtt: Span::ZERO,
             waiting: 0.0,
-            linux: Round::default(),
         }
-    }
-
-    fn is_linux(&self) -> bool {
-        self.settings.slow_start_exit == SlowStartExit::Linux
     }
 
     fn observe(&mut self, ack: &Ack) {
@@ -188,10 +175,10 @@ impl Vegas {
 }
 
 impl Controller for Vegas {
-    delegate!(reno: on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn wants(&self) -> Wants {
-        Wants { transmit_start: self.is_linux(), exact_rtt: true, ..Wants::default() }
+        Wants { exact_rtt: true, ..Wants::default() }
     }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
@@ -199,15 +186,7 @@ impl Controller for Vegas {
         self.begin_round();
     }
 
-    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _idle: Span) {
-        self.linux.forget();
-    }
-
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        if self.is_linux() {
-            self.on_ack_as_linux(ack);
-            return;
-        }
         self.observe(ack);
         if ack.round_start {
             match self.rtt {
@@ -225,10 +204,6 @@ impl Controller for Vegas {
     }
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        if self.is_linux() {
-            self.linux.observe_disorder(ack);
-            return;
-        }
         self.observe(ack);
         if ack.round_start {
             self.begin_round();
@@ -237,35 +212,14 @@ impl Controller for Vegas {
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
-        self.linux.interrupt();
-        if self.is_linux() {
-            let half = (BETA_LOSS * self.reno.window).floor();
-            whole::reduce(&mut self.reno, half);
-        } else {
-            self.reno.multiplicative_decrease(BETA_LOSS);
-            self.growing = self.reno.in_slow_start();
-        }
-    }
-
-    fn on_recovered(&mut self, _cx: &mut Context<'_>) {
-        self.linux.resume();
-    }
-
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        self.undo.restore(&mut self.reno);
-        self.linux.resume();
+        self.reno.multiplicative_decrease(BETA_LOSS);
+        self.growing = self.reno.in_slow_start();
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
-        self.linux.interrupt();
-        if self.is_linux() {
-            let half = (BETA_LOSS * self.reno.window).floor();
-            whole::time_out(&mut self.reno, half, loss);
-        } else {
-            self.reno.timeout(BETA_LOSS, loss.again);
-            self.growing = true;
-        }
+        self.reno.timeout(BETA_LOSS, loss.again);
+        self.growing = true;
     }
 
     fn probe(&self, out: &mut dyn Probe) {

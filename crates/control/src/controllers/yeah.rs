@@ -9,27 +9,23 @@
 //! | Q = w (R_min - R_base)/R_min, L = (R_min - R_base)/R_base | `parts/queue_meter.rs` |
 //! | slow mode if Q > Q_max or L > 1/phi | `Limits::is_long`, `parts/decongestion.rs` |
 //! | fast mode: w += 1/min(w, 100) for each segment | `Yeah::grow` |
-//! | slow mode: w += 1/w; once a round trip w -= min(Q/gamma, w/2^epsilon) if Q > Q_max | `Yeah::decide` |
-//! | the window of a virtual Reno flow, below which w gives up nothing | `Yeah::decide` |
+//! | slow mode: w += 1/w; once a round trip w -= min(Q/gamma, w/2^epsilon) if Q > Q_max | `QueueBounded::decide` |
+//! | the window of a virtual Reno flow, below which w gives up nothing | `QueueBounded::decide` |
 //! | loss: w -= max(min(Q, w/2), w/2^delta), after rho round trips in slow mode w/2 | `Limits::cut` |
 //!
 //! Notable differences from the paper: epsilon and delta are logarithms, as in Linux. A round trip with fewer than
 //! three RTT samples decides nothing.
 //!
-//! With `arithmetic = "linux"` it is Linux's module, in whole segments and microseconds, but for: the window after a
-//! timeout, which is the transport's; a timeout, which begins a round trip of measurement here and in Linux leaves the
-//! one under way. Where disorder ends without a loss, measurement begins anew as there. A stack that counts ACKs has
-//! the module of that time: in fast mode it counts the segments that an ACK covers, in slow mode ACKs.
+//! Linux's module is `linux/yeah.rs`.
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::decongestion::Limits;
-use crate::parts::linux::{self, Arithmetic};
+use crate::parts::linux::covered;
 use crate::parts::queue_bounded::{QueueBounded, leave_to_bounded};
-use crate::parts::queue_meter::Estimate;
 use crate::parts::reno::delegate;
 use crate::range::from;
-use crate::{Ack, Context, Controller, Counting, Loss, Probe};
+use crate::{Ack, Context, Controller, Loss, Probe};
 
 /// What the registry tells about YeAH.
 pub const ENTRY: Entry = Entry {
@@ -69,8 +65,6 @@ parameters! {
         scalable: u32 = 100, unit "segments", range from(1).up_to(1_000_000), source "TCP_SCALABLE_AI_CNT in Linux";
         /// Slow start below the threshold; without it the window grows by the rule of fast mode from the beginning
         slow_start: bool = true, source "Edwan 2010, section 7.4, has none";
-        /// Real numbers, or the whole numbers of the module in Linux
-        arithmetic: Arithmetic = Arithmetic::Float, source "Linux, tcp_yeah.c";
     }
 }
 
@@ -81,13 +75,18 @@ pub struct Yeah {
     bounded: QueueBounded,
 }
 
+impl Settings {
+    /// The state that these settings bound, in whole segments or real numbers.
+    pub(super) fn bounded(&self, whole: bool) -> QueueBounded {
+        let Self { q_max: queue, phi, gamma, epsilon, delta, rho, zeta, .. } = *self;
+        QueueBounded::new(Limits { queue, phi, gamma, epsilon, delta, rho, whole }, zeta)
+    }
+}
+
 impl Yeah {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        let Settings { q_max: queue, phi, gamma, epsilon, delta, rho, zeta, arithmetic, .. } = settings;
-        let whole = arithmetic == Arithmetic::Linux;
-        let limits = Limits { queue, phi, gamma, epsilon, delta, rho, whole };
-        Self { settings, bounded: QueueBounded::new(limits, zeta) }
+        Self { settings, bounded: settings.bounded(false) }
     }
 
     /// An ACK on a fully used window.
@@ -98,46 +97,22 @@ impl Yeah {
         if credit <= 0.0 {
             return;
         }
-        let fast = self.bounded.long_rounds == 0;
-        let covered = if exponential { credit } else { linux::covered(ack) };
-        if self.bounded.limits.whole {
-            self.grow_by_whole_segments(ack.counting, if fast { covered } else { credit } as u32);
-        } else if fast {
+        if self.bounded.long_rounds == 0 {
             let every = reno.window.min(f64::from(self.settings.scalable));
-            reno.additive_increase(covered, reno.window / every);
+            reno.additive_increase(if exponential { credit } else { covered(ack) }, reno.window / every);
         } else {
             reno.additive_increase(credit, 1.0);
         }
     }
+}
 
-    fn grow_by_whole_segments(&mut self, counting: Counting, credit: u32) {
-        let QueueBounded { reno, counter, long_rounds, .. } = &mut self.bounded;
-        let window = reno.window as u32;
-        let every = if *long_rounds == 0 { window.min(self.settings.scalable) } else { window };
-        if *long_rounds == 0 && counting == Counting::PerAck {
-            if counter.add(credit) > every {
-                reno.window += 1.0;
-                counter.clear();
-            }
-        } else {
-            counter.grow(reno, every, credit, counting);
-        }
-    }
-
-    /// A round trip ends.
-    fn decide(&mut self, estimate: Estimate) {
-        let bounded = &mut self.bounded;
-        bounded.last = estimate;
-        if !bounded.limits.is_long(&estimate) {
-            bounded.count_short_round();
-            return;
-        }
-        if bounded.has_to_decongest() {
-            bounded.decongest();
-        }
-        bounded.grow_virtual_window();
-        bounded.count_long_round();
-    }
+/// The probes, in both forms.
+pub(super) fn show(bounded: &QueueBounded, out: &mut dyn Probe) {
+    out.value("waiting", bounded.last.queue);
+    out.value("delay_ratio", bounded.last.ratio());
+    out.value("virtual_window", bounded.virtual_window);
+    out.value("slow_rounds", f64::from(bounded.long_rounds));
+    out.value("decongestions", f64::from(bounded.decongestions));
 }
 
 impl Controller for Yeah {
@@ -146,12 +121,9 @@ impl Controller for Yeah {
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.bounded.observe(ack, true);
-        if !ack.window_limited {
-            return;
-        }
-        self.grow(ack);
-        if let Some(estimate) = self.bounded.meter.close(ack, self.bounded.reno.window) {
-            self.decide(estimate);
+        if ack.window_limited {
+            self.grow(ack);
+            self.bounded.end_round(ack);
         }
     }
 
@@ -164,11 +136,7 @@ impl Controller for Yeah {
     }
 
     fn probe(&self, out: &mut dyn Probe) {
-        out.value("waiting", self.bounded.last.queue);
-        out.value("delay_ratio", self.bounded.last.ratio());
-        out.value("virtual_window", self.bounded.virtual_window);
-        out.value("slow_rounds", f64::from(self.bounded.long_rounds));
-        out.value("decongestions", f64::from(self.bounded.decongestions));
+        show(&self.bounded, out);
     }
 }
 
@@ -176,10 +144,10 @@ impl Controller for Yeah {
 mod tests {
     use super::*;
     use crate::Reno;
-    use crate::testing::{World, ack, loss, probed, rtt};
+    use crate::testing::{World, ack, probed, rtt};
 
-    fn at(window: f64, arithmetic: Arithmetic) -> Yeah {
-        let mut yeah = Yeah::new(Settings { arithmetic, ..Settings::default() });
+    fn at(window: f64) -> Yeah {
+        let mut yeah = Yeah::new(Settings::default());
         yeah.bounded.reno = Reno { window, threshold: 2.0 };
         yeah.bounded.meter.observe(&Ack { rtt: rtt(100), ..ack() });
         yeah.bounded.meter.restart();
@@ -192,20 +160,17 @@ mod tests {
         let end = of(yeah.bounded.meter.end() + 1);
         (0..2).for_each(|_| yeah.on_duplicate_ack(&mut World::new().context(), &end));
         yeah.bounded.meter.observe(&end);
-        let estimate = yeah.bounded.meter.close(&end, yeah.bounded.reno.window).unwrap();
-        yeah.decide(estimate);
+        yeah.bounded.end_round(&end);
     }
 
     #[test]
     fn a_short_queue_adds_a_segment_for_a_hundred_or_a_window_of_them() {
-        for arithmetic in [Arithmetic::Float, Arithmetic::Linux] {
-            for (window, acks) in [(1000.0, 100), (50.0, 50)] {
-                let mut yeah = at(window, arithmetic);
-                for _ in 0..acks {
-                    yeah.on_ack(&mut World::new().context(), &ack());
-                }
-                assert!((yeah.window() - window - 1.0).abs() < 0.01, "{arithmetic:?}: {}", yeah.window());
+        for (window, acks) in [(1000.0, 100), (50.0, 50)] {
+            let mut yeah = at(window);
+            for _ in 0..acks {
+                yeah.on_ack(&mut World::new().context(), &ack());
             }
+            assert!((yeah.window() - window - 1.0).abs() < 0.01, "{}", yeah.window());
         }
     }
 
@@ -213,23 +178,17 @@ mod tests {
     fn a_queue_above_q_max_is_given_up_once() {
         // 1000 segments at 110 ms: 1000 * 10/110 = 90.9 wait, above 80. They go; then half the window is the virtual
         // one.
-        let mut yeah = at(1000.0, Arithmetic::Float);
+        let mut yeah = at(1000.0);
         round(&mut yeah, 110);
         assert!((yeah.window() - 909.0909).abs() < 1e-3, "{}", yeah.window());
         assert_eq!(yeah.slow_start_threshold(), yeah.window());
         assert!((probed(&yeah, "virtual_window") - 454.545).abs() < 1e-2);
-        // In whole numbers 1000 * 10000/110001 = 90.
-        let mut yeah = at(1000.0, Arithmetic::Linux);
-        round(&mut yeah, 110);
-        assert_eq!((yeah.window(), probed(&yeah, "virtual_window")), (910.0, 455.0));
-        round(&mut yeah, 100);
-        assert_eq!((yeah.window(), probed(&yeah, "slow_rounds")), (910.0, 0.0));
     }
 
     #[test]
     fn a_queue_of_more_than_an_eighth_of_the_rtt_alone_makes_it_reno() {
         // 100 segments at 113 ms: 11.5 wait, but 13 of 100 ms are more than an eighth.
-        let mut yeah = at(100.0, Arithmetic::Float);
+        let mut yeah = at(100.0);
         round(&mut yeah, 113);
         assert_eq!((yeah.window(), probed(&yeah, "slow_rounds")), (100.0, 1.0));
         yeah.on_ack(&mut World::new().context(), &ack());
@@ -237,54 +196,21 @@ mod tests {
     }
 
     #[test]
-    fn the_virtual_reno_flow_grows_with_long_queues_and_is_forgotten_after_fifty_short_ones() {
-        let mut yeah = at(100.0, Arithmetic::Linux);
-        (0..3).for_each(|_| round(&mut yeah, 113));
-        assert_eq!(probed(&yeah, "virtual_window"), 52.0);
-        (0..50).for_each(|_| round(&mut yeah, 100));
-        assert_eq!(probed(&yeah, "virtual_window"), 52.0);
-        round(&mut yeah, 100);
-        assert_eq!(probed(&yeah, "virtual_window"), 2.0);
-    }
-
-    #[test]
-    fn a_loss_takes_the_queue_and_after_sixteen_long_ones_a_half() {
+    fn a_round_trip_goes_on_where_disorder_ends_without_a_loss() {
         let mut world = World::new();
-        let mut yeah = at(200.0, Arithmetic::Linux);
-        // 200 * 25/125 = 40 less the microsecond: 39.
-        (0..15).for_each(|_| round(&mut yeah, 125));
-        yeah.on_loss(&mut world.context(), &loss());
-        assert_eq!((yeah.window(), yeah.slow_start_threshold()), (161.0, 161.0));
-        (0..1).for_each(|_| round(&mut yeah, 125));
-        yeah.on_loss(&mut world.context(), &loss());
-        assert_eq!(yeah.window(), 81.0);
-        yeah.on_timeout(&mut world.context(), &loss());
-        assert_eq!((yeah.window(), yeah.slow_start_threshold()), (1.0, 41.0));
-    }
-
-    #[test]
-    fn as_in_linux_a_round_trip_begins_where_disorder_ends_without_a_loss() {
-        for (arithmetic, rounds) in [(Arithmetic::Float, 1.0), (Arithmetic::Linux, 0.0)] {
-            let mut world = World::new();
-            let mut yeah = at(1000.0, arithmetic);
-            let of = |acknowledged_to, sent_to, in_flight| Ack {
-                rtt: rtt(110),
-                acknowledged_to,
-                sent_to,
-                in_flight,
-                ..ack()
-            };
-            yeah.on_ack(&mut world.context(), &of(5, 1005, 1000));
-            // Two arrive above a hole, which the next fills: beyond the end of the round trip.
-            yeah.on_duplicate_ack(&mut world.context(), &of(5, 1006, 1000));
-            yeah.on_duplicate_ack(&mut world.context(), &of(5, 1007, 1000));
-            yeah.on_ack(&mut world.context(), &of(11, 1011, 1000));
-            assert_eq!(probed(&yeah, "slow_rounds"), rounds, "{arithmetic:?}");
-            for to in [12, 13, 1013] {
-                yeah.on_ack(&mut world.context(), &of(to, to + 1000, 1000));
-            }
-            assert_eq!(probed(&yeah, "slow_rounds"), rounds + 1.0, "{arithmetic:?}");
+        let mut yeah = at(1000.0);
+        let of =
+            |acknowledged_to, sent_to, in_flight| Ack { rtt: rtt(110), acknowledged_to, sent_to, in_flight, ..ack() };
+        yeah.on_ack(&mut world.context(), &of(5, 1005, 1000));
+        // Two arrive above a hole, which the next fills: beyond the end of the round trip.
+        yeah.on_duplicate_ack(&mut world.context(), &of(5, 1006, 1000));
+        yeah.on_duplicate_ack(&mut world.context(), &of(5, 1007, 1000));
+        yeah.on_ack(&mut world.context(), &of(11, 1011, 1000));
+        assert_eq!(probed(&yeah, "slow_rounds"), 1.0);
+        for to in [12, 13, 1013] {
+            yeah.on_ack(&mut world.context(), &of(to, to + 1000, 1000));
         }
+        assert_eq!(probed(&yeah, "slow_rounds"), 2.0);
     }
 
     #[test]
@@ -293,16 +219,5 @@ mod tests {
         yeah.on_start(&mut World::new().context());
         yeah.on_ack(&mut World::new().context(), &Ack { newly_acknowledged: 10, newly_delivered: 10, ..ack() });
         assert_eq!(yeah.window(), 11.0);
-    }
-
-    #[test]
-    fn a_stack_that_counts_acks_takes_more_than_a_hundred_segments_of_them() {
-        // 51 ACKs of two: 102 segments are more than 100, 50 ACKs are not.
-        let mut yeah = at(1000.0, Arithmetic::Linux);
-        let two = Ack { newly_acknowledged: 2, newly_delivered: 2, counting: Counting::PerAck, ..ack() };
-        (0..50).for_each(|_| yeah.on_ack(&mut World::new().context(), &two));
-        assert_eq!(yeah.window(), 1000.0);
-        yeah.on_ack(&mut World::new().context(), &two);
-        assert_eq!(yeah.window(), 1001.0);
     }
 }

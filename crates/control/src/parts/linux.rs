@@ -1,19 +1,8 @@
-//! The arithmetic of Linux: windows in whole segments, and a counter of what was acknowledged between them.
+//! What modules of Linux share: windows in whole segments, a counter of segments acknowledged between them, and ticks.
 
 use units::{Span, Time};
 
-use crate::parameters::choices;
-use crate::{Ack, Counting, Loss, Reno};
-
-choices! {
-    /// How a controller computes.
-    pub enum Arithmetic {
-        /// With real numbers, as its paper.
-        Float = Word("float"),
-        /// With the whole numbers of its module in Linux.
-        Linux = Word("linux"),
-    }
-}
+use crate::{Ack, Counting, Reno};
 
 /// Ticks a second of a kernel's clock (CONFIG_HZ), where nothing else is said: those of the kernel that this project is
 /// compared with.
@@ -91,20 +80,6 @@ pub(crate) fn covered(ack: &Ack) -> f64 {
 /// Half the window, rounded down (`tcp_reno_ssthresh`).
 pub(crate) fn half(reno: &Reno) -> f64 {
     (reno.window * 0.5).floor()
-}
-
-/// A loss takes the window to `threshold`, at least two segments; it does not raise it.
-pub(crate) fn reduce(reno: &mut Reno, threshold: f64) {
-    reno.threshold = threshold.max(Reno::MINIMUM);
-    reno.window = reno.window.min(reno.threshold);
-}
-
-/// A timeout: as [`reduce`] on the first of a row, and the window is one segment.
-pub(crate) fn time_out(reno: &mut Reno, threshold: f64, loss: &Loss) {
-    if !loss.again {
-        reno.threshold = threshold.max(Reno::MINIMUM);
-    }
-    reno.window = 1.0;
 }
 
 /// `rtt` in whole microseconds, in which Linux measures.

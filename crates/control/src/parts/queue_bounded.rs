@@ -3,7 +3,7 @@
 //! flow might have. How they grow is their own.
 
 use crate::parts::decongestion::Limits;
-use crate::parts::linux::{self, Counter};
+use crate::parts::linux::Counter;
 use crate::parts::queue_meter::{Estimate, QueueMeter};
 use crate::{Ack, Context, Loss, Reno, Undo, Wants};
 
@@ -79,6 +79,27 @@ impl QueueBounded {
         }
     }
 
+    /// YeAH: the end of a round trip, if `ack`, which was observed, is one.
+    pub(crate) fn end_round(&mut self, ack: &Ack) {
+        if let Some(estimate) = self.meter.close(ack, self.reno.window) {
+            self.decide(estimate);
+        }
+    }
+
+    /// YeAH: a queue that is too long is given up, and makes the next round trip one of slow mode.
+    fn decide(&mut self, estimate: Estimate) {
+        self.last = estimate;
+        if !self.limits.is_long(&estimate) {
+            self.count_short_round();
+            return;
+        }
+        if self.has_to_decongest() {
+            self.decongest();
+        }
+        self.grow_virtual_window();
+        self.count_long_round();
+    }
+
     /// The last round trip had a queue that is long enough to be given up, and the window is above the virtual one.
     pub(crate) fn has_to_decongest(&self) -> bool {
         self.limits.exceeds_queue(&self.last) && self.reno.window > self.virtual_window
@@ -127,7 +148,7 @@ impl QueueBounded {
         self.disorder = Disorder { seen: false, repaired: true };
         self.undo.remember(self.reno);
         let threshold = self.reduced();
-        linux::reduce(&mut self.reno, threshold);
+        self.reno.reduce_to(threshold);
     }
 
     pub(crate) fn on_recovered(&mut self) {
@@ -139,7 +160,7 @@ impl QueueBounded {
         self.disorder = Disorder::default();
         self.undo.remember_first(loss, self.reno);
         let threshold = if loss.again { self.reno.threshold } else { self.reduced() };
-        linux::time_out(&mut self.reno, threshold, loss);
+        self.reno.time_out_to(threshold, loss);
         self.counter.clear();
         self.meter.time_out(loss.sent_to);
     }

@@ -1,6 +1,6 @@
 //! Window and threshold of NewReno, and the rules of it that most controllers share.
 
-use crate::{Ack, Context};
+use crate::{Ack, Context, Loss};
 
 /// Window and threshold of a Reno-like controller, and the rules that most controllers share (RFC 5681, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,8 +78,21 @@ impl Reno {
 
     /// Keeps `beta` of the window, as threshold at least [`Self::MINIMUM`]; never raises the window.
     pub fn multiplicative_decrease(&mut self, beta: f64) {
-        self.threshold = (self.window * beta).max(Self::MINIMUM);
+        self.reduce_to(self.window * beta);
+    }
+
+    /// A loss takes the window to `threshold`, at least two segments; it does not raise it.
+    pub fn reduce_to(&mut self, threshold: f64) {
+        self.threshold = threshold.max(Self::MINIMUM);
         self.window = self.window.min(self.threshold);
+    }
+
+    /// A timeout: the first of a row sets the threshold, to at least two segments; the window is one segment.
+    pub fn time_out_to(&mut self, threshold: f64, loss: &Loss) {
+        if !loss.again {
+            self.threshold = threshold.max(Self::MINIMUM);
+        }
+        self.window = 1.0;
     }
 
     /// A mark leaves at least `window` (RFC 8511, section 3).
@@ -178,7 +191,7 @@ impl Default for Reno {
 mod tests {
     use super::*;
     use crate::testing::{World, ack};
-    use crate::{Ack, Counting, Restart};
+    use crate::{Counting, Restart};
 
     #[test]
     fn a_window_at_the_threshold_grows_by_slow_start_once_where_the_stack_says_so() {

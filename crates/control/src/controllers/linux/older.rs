@@ -7,7 +7,9 @@ use units::Span;
 
 /// CUBIC 2.3, of Linux 2.6.33 and 3.5.
 pub(crate) const CUBIC_2_3: Form = with_values!(
+    cubic::Settings,
     cubic::Cubic,
+    cubic::ENTRY,
     &[
         ("C", Literal::Number(0.4004)),
         ("beta", Literal::Number(0.7002)),
@@ -24,7 +26,9 @@ pub(crate) const CUBIC_2_3: Form = with_values!(
 
 /// CUBIC of Linux 2.6.22, which ns-2 has.
 pub(crate) const CUBIC_2_6_22: Form = with_values!(
+    cubic::Settings,
     cubic::Cubic,
+    cubic::ENTRY,
     &[
         ("C", Literal::Number(0.4004)),
         ("beta", Literal::Number(0.7998)),
@@ -41,7 +45,9 @@ pub(crate) const CUBIC_2_6_22: Form = with_values!(
 
 /// H-TCP of Linux 3.5.
 pub(crate) const HTCP_3_5: Form = with_values!(
+    htcp::Settings,
     htcp::HTcp,
+    htcp::ENTRY,
     &[
         ("beta_max", Literal::Number(0.797)),
         ("stable_epochs", Literal::Integer(2)),
@@ -52,11 +58,14 @@ pub(crate) const HTCP_3_5: Form = with_values!(
 );
 
 /// HighSpeed TCP of Linux 3.5.
-pub(crate) const HIGHSPEED_3_5: Form = with_values!(highspeed::HighSpeed, &[("table", Literal::Switch(true))]);
+pub(crate) const HIGHSPEED_3_5: Form =
+    with_values!(highspeed::Settings, highspeed::HighSpeed, highspeed::ENTRY, &[("table", Literal::Switch(true))]);
 
 /// Scalable TCP of Linux 3.5.
 pub(crate) const SCALABLE_3_5: Form = with_values!(
+    scalable::Settings,
     scalable::Scalable,
+    scalable::ENTRY,
     &[
         ("a", Literal::Number(0.02)),
         ("legacy_window", Literal::Number(50.0)),

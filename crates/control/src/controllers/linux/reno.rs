@@ -37,13 +37,13 @@ impl Controller for LinuxReno {
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
         let threshold = self.threshold();
-        linux::reduce(&mut self.reno, threshold);
+        self.reno.reduce_to(threshold);
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
         let threshold = self.threshold();
-        linux::time_out(&mut self.reno, threshold, loss);
+        self.reno.time_out_to(threshold, loss);
     }
 }
 

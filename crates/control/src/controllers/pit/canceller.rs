@@ -17,13 +17,13 @@ pub(super) struct Gaps {
 
 /// What the canceller leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cancelled {
+pub(crate) struct Cancelled {
     /// Differences below the packet time, of all iterations.
-    pub(super) count: u32,
+    pub(crate) count: u32,
     /// Their sum, nanoseconds.
-    pub(super) sum: u64,
+    pub(crate) sum: u64,
     /// All differences of the first iteration.
-    pub(super) first: u32,
+    pub(crate) first: u32,
 }
 
 impl Gaps {

@@ -1,23 +1,57 @@
-//! How much of the usual decrease a loss event takes, in whole numbers, as `kernel/pit.bpf.c` computes it: the kernel
-//! has no floating point. Shares are in units of 2^-32, and rounded down.
+//! Reno with loss differentiation in whole numbers, as `kernel/pit.bpf.c` computes it: the kernel has no floating point.
+//! Shares are in units of 2^-32, and rounded down; windows are whole segments. The rules are those of
+//! `controllers/pit.rs`.
 
-use super::canceller::Cancelled;
-use super::{Combine, Definition, Settings};
+use crate::controllers::pit::{self, Combine, Definition, Evidence, Numbers, Pit, Settings, Shown};
+use crate::entry::{Form, with_values};
+use crate::parts::linux::Counter;
+use crate::{Ack, Reno};
 
-/// One, in units of 2^-32.
-pub(super) const ONE: u64 = 1 << 32;
+/// The form of Reno with loss differentiation.
+pub(crate) const FORM: Form = with_values!(Settings, Pit::<Whole>, pit::ENTRY, &[]);
 
-/// What a loss event showed, in units of 2^-32.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shares {
-    pub(super) rho: u64,
-    pub(super) noise: u64,
-    pub(super) span: u64,
-    pub(super) mu: u64,
+/// Whole numbers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Whole {
+    counter: Counter,
 }
 
-/// What `cancelled` and the extremes of the gaps show, with the packet time `unit`, nanoseconds.
-pub(super) fn shares(settings: &Settings, cancelled: &Cancelled, (least, most): (u32, u32), unit: u64) -> Shares {
+impl Numbers for Whole {
+    fn grow(&mut self, reno: &mut Reno, ack: &Ack) {
+        self.counter.grow_as_reno(reno, ack);
+    }
+
+    fn reduce(&mut self) {
+        self.counter.clear();
+    }
+
+    fn half(window: f64) -> f64 {
+        (window / 2.0).floor()
+    }
+
+    fn left(settings: &Settings, evidence: &Evidence, window: f64) -> (Shown, f64) {
+        let shares = shares(settings, evidence);
+        let real = |share: u64| share as f64 / ONE as f64;
+        let [rho, noise, span, mu] = [shares.rho, shares.noise, shares.span, shares.mu].map(real);
+        (Shown { rho, noise, span, mu }, left(window as u64, shares.mu) as f64)
+    }
+}
+
+/// One, in units of 2^-32.
+const ONE: u64 = 1 << 32;
+
+/// The noise, span and share of a loss event, in units of 2^-32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shares {
+    rho: u64,
+    noise: u64,
+    span: u64,
+    mu: u64,
+}
+
+/// The shares that `evidence` shows.
+fn shares(settings: &Settings, evidence: &Evidence) -> Shares {
+    let Evidence { cancelled, extremes: (least, most), packet_time: unit } = *evidence;
     let rho = match settings.definition {
         Definition::Count => u64::from(cancelled.count) << 32,
         Definition::Sum => ((cancelled.sum << 16) / unit.max(1)) << 16,
@@ -35,7 +69,7 @@ pub(super) fn shares(settings: &Settings, cancelled: &Cancelled, (least, most): 
 }
 
 /// The window that `mu` of a halving leaves of `window`, whole segments.
-pub(super) fn left(window: u64, mu: u64) -> u64 {
+fn left(window: u64, mu: u64) -> u64 {
     (window * (2 * ONE - mu)) >> 33
 }
 
@@ -61,6 +95,7 @@ fn exponential(x: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controllers::pit::canceller::Cancelled;
 
     #[test]
     fn the_exponential_is_that_of_real_numbers_but_for_a_millionth() {
@@ -82,7 +117,8 @@ mod tests {
         let cancelled = Cancelled { count: 3, sum: 2_000_000, first: 6 };
         let of = |definition, combine| {
             let settings = Settings { definition, combine, ..Settings::default() };
-            shares(&settings, &cancelled, (1_000_000, 4_000_000), 2_000_000)
+            let evidence = Evidence { cancelled, extremes: (1_000_000, 4_000_000), packet_time: 2_000_000 };
+            shares(&settings, &evidence)
         };
         let near = |share: u64, expected: f64| assert!((share as f64 / ONE as f64 - expected).abs() < 1e-6);
         let count = of(Definition::Count, Combine::Sum);
@@ -90,5 +126,17 @@ mod tests {
         near(count.noise, 0.905_148);
         near(of(Definition::Sum, Combine::Sum).mu, 0.712_117);
         near(of(Definition::Share, Combine::Product).mu, 0.433_689);
+    }
+
+    #[test]
+    fn a_loss_event_leaves_whole_segments() {
+        // Gaps of T and 4 T, without noise: an eighth of 40 goes. Gaps from T to 3 T: half a third, 33 1/3 segments
+        // stay, rounded down.
+        let left = |most| {
+            let cancelled = Cancelled { count: 0, sum: 0, first: 6 };
+            let evidence = Evidence { cancelled, extremes: (2_000_000, most), packet_time: 2_000_000 };
+            Whole::left(&Settings::default(), &evidence, 40.0).1
+        };
+        assert_eq!((left(8_000_000), left(6_000_000), Whole::half(41.0)), (35.0, 33.0, 20.0));
     }
 }

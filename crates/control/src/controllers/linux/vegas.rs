@@ -1,28 +1,56 @@
-//! Vegas as the module of Linux 6 has it: whole segments, the smallest RTT of a round trip, and diff over the base RTT.
+//! Vegas of Linux 6 (`tcp_vegas.c`): whole segments, the smallest RTT of a round trip, and diff over the base RTT. The
+//! paper's is `controllers/vegas.rs`.
 //!
 //! | rule of tcp_vegas.c | here |
 //! | --- | --- |
-//! | diff = cwnd * (minRTT - baseRTT) / baseRTT, rounded down | `Vegas::decide_as_linux` |
+//! | diff = cwnd * (minRTT - baseRTT) / baseRTT, rounded down | `Vegas::decide` |
 //! | slow start, in every round trip, until diff > gamma; then cwnd = min(cwnd, cwnd * baseRTT / minRTT + 1) | the same |
-//! | a round trip with two samples or fewer is one of NewReno | `Vegas::on_ack_as_linux` |
-//! | measurement begins anew after disorder and recovery, with the base RTT after idle | `Round::resume`, `Round::forget` |
+//! | a round trip with two samples or fewer is one of Reno | `Controller::on_ack` |
+//! | measurement begins anew after disorder and recovery, with the base RTT after idle | `Vegas::resume`, `Controller::on_transmit_start` |
 //!
 //! Differences from Linux: the microsecond by which it raises each RTT is left out, and a window of which the
 //! application uses only a part does not grow.
 
 use units::Span;
 
-use super::Vegas;
-use crate::parts::linux::{Counter, avoidance, micros};
-use crate::{Ack, Reno};
+use crate::controllers::vegas;
+use crate::entry::Form;
+use crate::parameters::parameters;
+use crate::parts::linux::{self, Counter, micros};
+use crate::parts::reno::delegate;
+use crate::range::above;
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
+
+/// The form of Vegas.
+pub(crate) const FORM: Form = Form {
+    parameters: Settings::PARAMETERS,
+    probes: vegas::ENTRY.probes,
+    make: |given| Ok(Box::new(Vegas::new(Settings::read(given)?))),
+};
+
+parameters! {
+    /// The parameters of the module.
+    pub(crate) struct Settings {
+        /// With fewer own segments waiting in the queue the window grows
+        alpha: f64 = 2.0, unit "segments", range above(0.0).up_to(10_000.0), source "alpha";
+        /// With more own segments waiting in the queue the window shrinks
+        beta: f64 = 4.0, unit "segments", range above(0.0).up_to(10_000.0).not_below("alpha"), source "beta";
+        /// With more own segments waiting in the queue slow start ends
+        gamma: f64 = 1.0, unit "segments", range above(0.0).up_to(10_000.0), source "gamma";
+    }
+}
 
 /// Round trips with so many samples or fewer decide nothing.
 const FEW_SAMPLES: u32 = 2;
 
-/// What Linux measures in one round trip.
+/// The controller.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Round {
-    /// It ends with the ACK of a segment above this.
+struct Vegas {
+    settings: Settings,
+    reno: Reno,
+    undo: Undo,
+    counter: Counter,
+    /// The round trip ends with the ACK of a segment above this.
     end: u64,
     /// Everything below was sent when the last ACK came.
     sent_to: u64,
@@ -30,16 +58,25 @@ pub(super) struct Round {
     /// The smallest RTT of the round trip, and of the flow since it last was idle.
     least: Span,
     base: Span,
-    /// Loss, or disorder: NewReno until it is over.
+    /// A loss or disorder: Reno until it is over.
     interrupted: bool,
     /// The next ACK begins a measurement.
     begins: bool,
-    counter: Counter,
+    /// diff, and the RTTs, of the last decision.
+    waiting: f64,
+    round_rtt: Span,
+    base_rtt: Span,
+    /// In slow start after the last decision.
+    growing: bool,
 }
 
-impl Default for Round {
-    fn default() -> Self {
+impl Vegas {
+    fn new(settings: Settings) -> Self {
         Self {
+            settings,
+            reno: Reno::new(),
+            undo: Undo::default(),
+            counter: Counter::new(),
             end: 0,
             sent_to: 0,
             samples: 0,
@@ -47,34 +84,11 @@ impl Default for Round {
             base: Span::MAX,
             interrupted: false,
             begins: false,
-            counter: Counter::default(),
+            waiting: 0.0,
+            round_rtt: Span::ZERO,
+            base_rtt: Span::ZERO,
+            growing: true,
         }
-    }
-}
-
-impl Round {
-    /// A loss or a timeout.
-    pub(super) fn interrupt(&mut self) {
-        self.interrupted = true;
-        self.counter.clear();
-    }
-
-    /// Repair is over.
-    pub(super) fn resume(&mut self) {
-        self.interrupted = false;
-        self.begins = true;
-    }
-
-    /// The flow sends again after idle: its path may be another.
-    pub(super) fn forget(&mut self) {
-        self.base = Span::MAX;
-        self.begin(self.sent_to);
-    }
-
-    /// An ACK that does not advance the cumulative point, or comes while losses are repaired.
-    pub(super) fn observe_disorder(&mut self, ack: &Ack) {
-        self.observe(ack);
-        self.begins = true;
     }
 
     fn observe(&mut self, ack: &Ack) {
@@ -89,40 +103,24 @@ impl Round {
     fn begin(&mut self, end: u64) {
         (self.end, self.samples, self.least) = (end, 0, Span::MAX);
     }
-}
 
-impl Vegas {
-    /// An ACK that may grow the window.
-    pub(super) fn on_ack_as_linux(&mut self, ack: &Ack) {
-        self.linux.observe(ack);
-        if std::mem::take(&mut self.linux.begins) {
-            self.linux.begin(ack.sent_to);
-        }
-        if self.linux.interrupted {
-            self.grow_as_reno(ack);
-        } else if ack.acknowledged_to > self.linux.end {
-            if self.linux.samples > FEW_SAMPLES {
-                self.decide_as_linux(ack);
-            } else {
-                self.grow_as_reno(ack);
-            }
-            self.linux.begin(ack.sent_to);
-        } else if self.reno.in_slow_start() && ack.window_limited {
-            self.reno.slow_start(ack);
-        }
+    /// Repair is over (`vegas_enable`).
+    fn resume(&mut self) {
+        self.interrupted = false;
+        self.begins = true;
     }
 
-    fn grow_as_reno(&mut self, ack: &Ack) {
-        if let Some(credit) = avoidance(&mut self.reno, ack) {
-            let every = self.reno.window as u32;
-            self.linux.counter.grow(&mut self.reno, every, credit, ack.counting);
-        }
+    /// A congestion event: the threshold that it leaves.
+    fn interrupt(&mut self) -> f64 {
+        self.interrupted = true;
+        self.counter.clear();
+        linux::half(&self.reno)
     }
 
     /// The end of a round trip with enough samples.
-    fn decide_as_linux(&mut self, ack: &Ack) {
-        let (least, base) = (micros(self.linux.least).max(1), micros(self.linux.base).max(1));
-        (self.round_rtt, self.base_rtt) = (self.linux.least, self.linux.base);
+    fn decide(&mut self, ack: &Ack) {
+        let (least, base) = (micros(self.least).max(1), micros(self.base).max(1));
+        (self.round_rtt, self.base_rtt) = (self.least, self.base);
         let window = self.reno.window as u64;
         self.waiting = (window * (least - base) / base) as f64;
         let settings = self.settings;
@@ -148,24 +146,84 @@ impl Vegas {
     }
 }
 
+impl Controller for Vegas {
+    delegate!(reno: on_start, on_idle_restart, window, slow_start_threshold);
+
+    fn wants(&self) -> Wants {
+        Wants { transmit_start: true, exact_rtt: true, ..Wants::default() }
+    }
+
+    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _idle: Span) {
+        // The path may be another after idle.
+        self.base = Span::MAX;
+        self.begin(self.sent_to);
+    }
+
+    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(ack);
+        if std::mem::take(&mut self.begins) {
+            self.begin(ack.sent_to);
+        }
+        if self.interrupted {
+            self.counter.grow_as_reno(&mut self.reno, ack);
+        } else if ack.acknowledged_to > self.end {
+            if self.samples > FEW_SAMPLES {
+                self.decide(ack);
+            } else {
+                self.counter.grow_as_reno(&mut self.reno, ack);
+            }
+            self.begin(ack.sent_to);
+        } else if self.reno.in_slow_start() && ack.window_limited {
+            self.reno.slow_start(ack);
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(ack);
+        self.begins = true;
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.undo.remember(self.reno);
+        let threshold = self.interrupt();
+        self.reno.reduce_to(threshold);
+    }
+
+    fn on_recovered(&mut self, _cx: &mut Context<'_>) {
+        self.resume();
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        self.undo.restore(&mut self.reno);
+        self.resume();
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        self.undo.remember_first(loss, self.reno);
+        let threshold = self.interrupt();
+        self.reno.time_out_to(threshold, loss);
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        out.value("waiting", self.waiting);
+        out.value("base_rtt_ms", self.base_rtt.as_millis_f64());
+        out.value("round_rtt_ms", self.round_rtt.as_millis_f64());
+        out.value("growing", f64::from(u8::from(self.growing)));
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{Settings, SlowStartExit};
     use super::*;
-    use crate::Controller;
     use crate::testing::{World, ack, loss, rtt};
 
     fn at(window: f64, threshold: f64) -> Vegas {
-        let settings = Settings { alpha: 2.0, beta: 4.0, slow_start_exit: SlowStartExit::Linux, ..Settings::default() };
-        let mut vegas = Vegas::new(settings);
-        vegas.reno = Reno { window, threshold };
-        vegas.linux.base = Span::from_millis(40);
-        vegas
+        Vegas { reno: Reno { window, threshold }, base: Span::from_millis(40), ..Vegas::new(Settings::default()) }
     }
 
     /// Three ACKs with RTTs of `millis`, of which the last ends the round trip.
     fn round(vegas: &mut Vegas, millis: u64) {
-        let end = vegas.linux.end;
+        let end = vegas.end;
         for above in [0, 0, 1] {
             let ack = Ack { rtt: rtt(millis), acknowledged_to: end + above, sent_to: end + 10, ..ack() };
             vegas.on_ack(&mut World::new().context(), &ack);
@@ -223,16 +281,16 @@ mod tests {
         let mut vegas = at(50.0, 2.0);
         vegas.on_transmit_start(&mut world.context(), Span::from_secs(1));
         round(&mut vegas, 80);
-        assert_eq!((vegas.window(), vegas.linux.base), (51.0, Span::from_millis(80)));
+        assert_eq!((vegas.window(), vegas.base), (51.0, Span::from_millis(80)));
     }
 
     #[test]
     fn the_threshold_is_never_below_two_segments() {
         let mut vegas = at(2.0, 100.0);
-        vegas.linux.base = Span::from_millis(1);
-        vegas.linux.least = Span::from_millis(1000);
+        vegas.base = Span::from_millis(1);
+        vegas.least = Span::from_millis(1000);
         // Of two segments 2 * 1 / 1000 are held by the path: the window would be 1, and the threshold with it.
-        vegas.decide_as_linux(&ack());
+        vegas.decide(&ack());
         assert_eq!((vegas.window(), vegas.slow_start_threshold()), (2.0, 2.0));
     }
 }

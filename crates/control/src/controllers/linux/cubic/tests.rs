@@ -1,0 +1,119 @@
+//! Tests of `cubic.rs`, with numbers worked out by hand.
+
+use super::*;
+use crate::testing::{World, ack, loss, probed};
+
+/// An ACK of so many segments.
+fn segments(count: u32) -> Ack {
+    Ack { newly_acknowledged: count, newly_delivered: count, ..ack() }
+}
+
+#[test]
+fn an_idle_time_does_not_move_the_cubic_on_and_a_slow_start_does_not_end_the_epoch() {
+    let mut world = World::new();
+    let mut cubic = Cubic { reno: Reno { window: 1000.0, threshold: 2.0 }, ..Cubic::new(Settings::default()) };
+    cubic.on_loss(&mut world.context(), &loss());
+    cubic.on_ack(&mut world.context(), &segments(1));
+    world.pass(Span::from_secs(11));
+    // The last segment left 100 ms before the last ACK: 10.1 s idle, 0.9 s of the cubic.
+    cubic.on_transmit_start(&mut world.context(), Span::from_millis(10_100));
+    let start = cubic.epoch.unwrap().start;
+    assert_eq!(world.now.since(start), Span::from_millis(900));
+    cubic.on_idle_restart(&mut world.context());
+    cubic.on_ack(&mut world.context(), &segments(2));
+    assert_eq!((cubic.window(), cubic.epoch.unwrap().start), (12.0, start));
+    // Longer than the epoch: it begins now.
+    cubic.on_transmit_start(&mut world.context(), Span::from_secs(100));
+    assert_eq!(cubic.epoch.unwrap().start, world.now);
+}
+
+#[test]
+fn begins_a_new_cubic_after_a_spurious_timeout() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(Settings::default());
+    cubic.reno = Reno { window: 50.0, threshold: 40.0 };
+    cubic.w_max = 60.0;
+    cubic.on_ack(&mut world.context(), &segments(1));
+    world.pass(Span::from_secs(10));
+    cubic.on_timeout(&mut world.context(), &loss());
+    cubic.on_spurious(&mut world.context());
+    assert_eq!((cubic.window(), cubic.slow_start_threshold()), (50.0, 40.0));
+    // Ten seconds up the old cubic every second ACK would add a segment. The new one has its plateau here, and of
+    // the twenty segments of growth_before_loss ten are not enough.
+    cubic.on_ack(&mut world.context(), &segments(10));
+    assert_eq!((cubic.window(), cubic.w_max, probed(&cubic, "k_s")), (50.0, 50.0, 0.0));
+}
+
+#[test]
+fn keeps_whole_segments_after_a_loss() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(Settings::default());
+    cubic.reno = Reno { window: 126.9, threshold: 2.0 };
+    cubic.on_loss(&mut world.context(), &loss());
+    // 126 * 0.7002 = 88.2.
+    assert_eq!((cubic.window(), cubic.slow_start_threshold(), cubic.w_max), (88.0, 88.0, 126.0));
+    cubic.on_loss(&mut world.context(), &loss());
+    // Fast convergence: 88 * 1.7002/2 = 74.8.
+    assert_eq!(cubic.w_max, 74.0);
+}
+
+#[test]
+fn grows_by_a_twentieth_before_the_first_loss_even_where_reno_would_be_faster_than_the_cubic() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(Settings::default());
+    cubic.reno = Reno { window: 100.0, threshold: 50.0 };
+    cubic.on_ack(&mut world.context(), &segments(10));
+    world.pass(Span::from_millis(40));
+    // The cubic rises by 0.4004 * 0.08^3 segments and Reno by 0.05: one segment for every 20 remains, 40/20 in all.
+    cubic.on_ack(&mut world.context(), &segments(30));
+    assert_eq!(cubic.window(), 102.0);
+}
+
+#[test]
+fn computes_its_growth_anew_after_a_thirty_second_of_a_second() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(Settings::default());
+    cubic.reno = Reno { window: 10.0, threshold: 2.0 };
+    // One segment for every 20: the rule before the first loss.
+    cubic.on_ack(&mut world.context(), &segments(1));
+    cubic.w_est = 20.0;
+    world.pass(Span::from_millis(31));
+    cubic.on_ack(&mut world.context(), &segments(2));
+    assert_eq!(cubic.window(), 10.0, "3 of 20 were counted");
+    // Reno's window lies 10 above: one segment for every 2 from now on.
+    world.pass(Span::from_millis(1));
+    cubic.on_ack(&mut world.context(), &segments(1));
+    assert_eq!(cubic.window(), 11.0);
+}
+
+#[test]
+fn rounds_the_target_towards_the_plateau_and_the_count_down() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(Settings::default());
+    cubic.reno = Reno { window: 1000.0, threshold: 2.0 };
+    cubic.on_loss(&mut world.context(), &loss());
+    cubic.on_ack(&mut world.context(), &Ack { window_limited: false, ..segments(1) });
+    // From 700 on, K = cbrt(300/0.4004) = 9.0826; the target 40 ms ahead is 1000 - floor(0.4004 * 9.0426^3 = 296.05) =
+    // 704, so a segment for every 700/4 = 175 counted.
+    cubic.on_ack(&mut world.context(), &segments(174));
+    assert_eq!(cubic.window(), 700.0);
+    cubic.on_ack(&mut world.context(), &segments(1));
+    assert_eq!(cubic.window(), 701.0);
+}
+
+#[test]
+fn approaches_the_window_of_reno_over_a_round_trip() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(Settings::default());
+    (cubic.w_max, cubic.loss_seen) = (20.0, true);
+    cubic.reno = Reno { window: 20.0, threshold: 2.0 };
+    cubic.on_ack(&mut world.context(), &segments(1));
+    // On the plateau the cubic asks for a segment in 100 windows. Reno is four ahead, and a bit: a segment for every
+    // 20/4 = 5.
+    cubic.reno.window = 20.0;
+    cubic.w_est = 24.0;
+    world.pass(Span::from_millis(32));
+    // With the one counted before, ten make two segments.
+    cubic.on_ack(&mut world.context(), &segments(9));
+    assert_eq!(cubic.window(), 22.0);
+}

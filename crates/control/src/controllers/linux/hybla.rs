@@ -1,0 +1,212 @@
+//! Hybla of Linux (`tcp_hybla.c`): rho in eighths, growth in 128ths of a segment. The paper's is `controllers/hybla.rs`.
+//!
+//! | rule of tcp_hybla.c | here |
+//! | --- | --- |
+//! | rho of the smallest smoothed RTT | `Hybla::observe` |
+//! | slow start: 2^rho - 1 an ACK, the fraction from a table; not beyond the threshold | `Hybla::grow` |
+//! | congestion avoidance: rho^2/w an ACK; below a part, one segment a window | `Hybla::grow` |
+//! | Reno's growth in disorder and while a timeout is repaired | `Controller::on_ack` |
+//!
+//! Differences from Linux: the first window, which Linux sets to rho of the handshake (one segment up to an RTT of 50
+//! ms, four at 100 ms); its largest window of 65535 segments.
+
+use units::Span;
+
+use crate::controllers::hybla::{self, Settings};
+use crate::entry::{Form, with_values};
+use crate::parts::linux::{self, Counter, micros};
+use crate::parts::reno::delegate;
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+
+/// The form of Hybla.
+pub(crate) const FORM: Form = with_values!(Settings, Hybla, hybla::ENTRY, &[]);
+
+/// Units of rho and of growth.
+const EIGHTHS: u64 = 8;
+const PARTS: u64 = 128;
+/// 2 to the power of eighths, in 128ths, as the table of Linux.
+const POWERS: [u64; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
+/// The largest exponent.
+const LARGEST_EXPONENT: u64 = 16;
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+struct Hybla {
+    settings: Settings,
+    reno: Reno,
+    undo: Undo,
+    counter: Counter,
+    /// The smallest smoothed RTT.
+    least: Span,
+    /// rho in eighths.
+    eighths: u64,
+    /// Parts of a segment (`snd_cwnd_cents`).
+    parts: u64,
+    /// Not while a timeout is repaired (`hybla_en`).
+    enabled: bool,
+}
+
+impl Hybla {
+    fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            reno: Reno::new(),
+            undo: Undo::default(),
+            counter: Counter::new(),
+            least: Span::MAX,
+            eighths: EIGHTHS,
+            parts: 0,
+            enabled: true,
+        }
+    }
+
+    fn observe(&mut self, ack: &Ack) {
+        if ack.smoothed_rtt.is_zero() || ack.smoothed_rtt >= self.least {
+            return;
+        }
+        self.least = ack.smoothed_rtt;
+        self.eighths = (EIGHTHS * micros(self.least) / micros(self.settings.rtt_0).max(1)).max(EIGHTHS);
+    }
+
+    /// An ACK in order on a fully used window (`hybla_cong_avoid`).
+    fn grow(&mut self) {
+        let exponential = self.reno.in_slow_start();
+        let window = self.reno.window as u64;
+        let increment = if exponential {
+            let whole = (self.eighths / EIGHTHS).min(LARGEST_EXPONENT);
+            (1 << whole) * POWERS[(self.eighths % EIGHTHS) as usize] - PARTS
+        } else {
+            2 * self.eighths * self.eighths / window
+        };
+        let waited = if exponential || increment >= PARTS { 0 } else { self.counter.add(1) };
+        self.parts += increment % PARTS;
+        let segments = increment / PARTS + self.parts / PARTS;
+        if self.parts >= PARTS {
+            self.counter.clear();
+        }
+        self.parts %= PARTS;
+        self.reno.window += segments as f64;
+        if increment == 0 && u64::from(waited) >= window {
+            self.reno.window += 1.0;
+            self.counter.clear();
+        }
+        if exponential {
+            self.reno.window = self.reno.window.min(self.reno.threshold);
+        }
+    }
+}
+
+impl Controller for Hybla {
+    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
+
+    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.observe(ack);
+        if !ack.window_limited {
+            return;
+        }
+        if self.enabled && !ack.leaves_disorder() {
+            self.grow();
+        } else {
+            self.counter.grow_as_reno(&mut self.reno, ack);
+        }
+    }
+
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
+        self.undo.remember(self.reno);
+        self.reno.reduce_to(linux::half(&self.reno));
+        self.counter.clear();
+    }
+
+    fn on_recovered(&mut self, _cx: &mut Context<'_>) {
+        self.enabled = true;
+    }
+
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        self.undo.remember_first(loss, self.reno);
+        self.reno.time_out_to(linux::half(&self.reno), loss);
+        self.counter.clear();
+        self.enabled = false;
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        out.value("rho", self.eighths as f64 / EIGHTHS as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, ack, loss, probed};
+
+    fn at(window: f64, threshold: f64, millis: u64) -> (Hybla, Ack) {
+        let hybla = Hybla { reno: Reno { window, threshold }, ..Hybla::new(Settings::default()) };
+        (hybla, Ack { smoothed_rtt: Span::from_millis(millis), ..ack() })
+    }
+
+    fn acks(hybla: &mut Hybla, ack: &Ack, count: u32) {
+        (0..count).for_each(|_| hybla.on_ack(&mut World::new().context(), ack));
+    }
+
+    #[test]
+    fn four_times_the_reference_rtt_adds_fifteen_whole_segments_a_round_trip() {
+        // In 128ths 2048/1000 are 2 of them: 15.6 segments.
+        let (mut hybla, ack) = at(1000.0, 2.0, 100);
+        acks(&mut hybla, &ack, 1000);
+        assert_eq!(hybla.window(), 1015.0);
+    }
+
+    #[test]
+    fn slow_start_adds_two_to_the_rho_less_one_for_each_ack() {
+        // rho = 4 and 1.5: 15 segments; in 128ths 2 * 181 - 128 = 234, one segment and 106 parts.
+        for (millis, after) in [(100, 25.0), (38, 11.0)] {
+            let (mut hybla, ack) = at(10.0, f64::INFINITY, millis);
+            acks(&mut hybla, &ack, 1);
+            assert_eq!(hybla.window(), after, "{millis} ms");
+        }
+        let (mut hybla, ack) = at(10.0, 20.0, 100);
+        acks(&mut hybla, &ack, 1);
+        assert_eq!(hybla.window(), 20.0, "not beyond the threshold");
+    }
+
+    #[test]
+    fn a_short_path_is_reno() {
+        // 2 * 64/100 are one of 128 parts.
+        let (mut hybla, ack) = at(100.0, 2.0, 10);
+        acks(&mut hybla, &ack, 128);
+        assert_eq!((hybla.window(), probed(&hybla, "rho")), (101.0, 1.0));
+    }
+
+    #[test]
+    fn a_window_that_adds_less_than_a_part_grows_by_reno() {
+        // 2 * 64/300 is no part: a segment after 300 ACKs.
+        let (mut hybla, ack) = at(300.0, 2.0, 10);
+        acks(&mut hybla, &ack, 299);
+        assert_eq!(hybla.window(), 300.0);
+        acks(&mut hybla, &ack, 1);
+        assert_eq!(hybla.window(), 301.0);
+    }
+
+    #[test]
+    fn disorder_grows_as_reno() {
+        // In order an ACK adds 20 of 128 parts at 100 segments, 17 at 114.
+        for (in_flight, after) in [(9, 114.0), (8, 101.0)] {
+            let (mut hybla, ack) = at(100.0, 2.0, 100);
+            acks(&mut hybla, &Ack { in_flight, ..ack }, 100);
+            assert_eq!(hybla.window(), after, "{in_flight} of 9 in flight");
+        }
+    }
+
+    #[test]
+    fn a_loss_keeps_half_rounded_down_and_a_timeout_makes_it_reno_until_it_is_repaired() {
+        let mut world = World::new();
+        let (mut hybla, ack) = at(25.0, 2.0, 100);
+        hybla.on_loss(&mut world.context(), &loss());
+        assert_eq!(hybla.window(), 12.0);
+        hybla.on_timeout(&mut world.context(), &loss());
+        acks(&mut hybla, &ack, 1);
+        assert_eq!((hybla.window(), hybla.slow_start_threshold()), (2.0, 6.0));
+        hybla.on_recovered(&mut world.context());
+        acks(&mut hybla, &ack, 1);
+        assert_eq!(hybla.window(), 6.0);
+    }
+}
