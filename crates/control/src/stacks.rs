@@ -105,8 +105,8 @@ pub(crate) fn named(name: &str, stack: &Value) -> Result<Option<Form>, Parameter
     }
 }
 
-/// The parameters that are `given` to controller `name` in a flow of the profile `stack`, and the name of its form. A form
-/// that is named in `given` goes first.
+/// The parameters that are `given` to controller `name` in a flow of the profile `stack`, and the name of its form. A
+/// form that is named in `given` goes first.
 pub fn complete(name: &str, stack: &str, given: &Parameters) -> Result<Parameters, ParameterError> {
     let mut given = given.clone();
     if of(name).next().is_none() {

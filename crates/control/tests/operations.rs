@@ -217,8 +217,8 @@ impl Connection {
     }
 }
 
-/// Each form of `entry` at its defaults, and every parameter of it at every value of a list that the controller accepts,
-/// the other parameters at their defaults.
+/// Each form at its defaults, and every parameter of it at every value of a list that the controller accepts, the other
+/// parameters at their defaults.
 fn tried() -> Vec<(&'static Entry, Parameters)> {
     const TRIED: [&str; 13] =
         ["false", "true", "0", "1", "2", "64", "1000", "1e-6", "0.001", "0.999", "0s", "1us", "10s"];

@@ -1,6 +1,6 @@
 //! What there is: version, language, controllers, profiles.
 
-use control::stacks;
+use control::{Parameter, stacks};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -20,27 +20,19 @@ pub(crate) fn schema() -> String {
 #[pyfunction]
 pub(crate) fn controllers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let list = control::registry::CONTROLLERS.iter().map(|entry| {
-        let parameters = entry.parameters.iter().map(|parameter| {
-            json!({
-                "name": parameter.name,
-                "default": parameter.default.to_string(),
-                "unit": parameter.unit,
-                "range": parameter.range.to_string(),
-                "meaning": parameter.meaning,
-                "source": parameter.source,
-                "schema": parameter.schema(),
-            })
-        });
+        let parameters = entry.parameters.iter().map(declared);
         let probes = entry
             .probes
             .iter()
             .map(|probe| json!({ "name": probe.name, "unit": probe.unit, "meaning": probe.meaning }));
         let forms = stacks::of(entry.name).map(|(stack, form)| {
             let parameters = form.parameters.iter().map(|p| (p.name.to_owned(), p.default.to_json()));
+            let others = form.parameters.iter().filter(|p| entry.parameters.iter().all(|own| own.name != p.name));
             json!({
                 "stack": stack,
                 "default": stacks::is_default(entry.name, stack),
                 "parameters": parameters.collect::<serde_json::Map<_, _>>(),
+                "others": others.map(declared).collect::<Value>(),
             })
         });
         json!({
@@ -54,6 +46,19 @@ pub(crate) fn controllers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         })
     });
     to_python(py, &list.collect())
+}
+
+/// The declaration of a parameter.
+fn declared(parameter: &Parameter) -> Value {
+    json!({
+        "name": parameter.name,
+        "default": parameter.default.to_string(),
+        "unit": parameter.unit,
+        "range": parameter.range.to_string(),
+        "meaning": parameter.meaning,
+        "source": parameter.source,
+        "schema": parameter.schema(),
+    })
 }
 
 /// Every profile with its options.

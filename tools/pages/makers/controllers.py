@@ -18,13 +18,21 @@ def _entry(name: str) -> dict[str, Any]:
 
 @maker("parameters")
 def parameters(controller: str) -> Table:
-    """A row for each parameter."""
+    """A row for each parameter, and for each that only the form of a stack has."""
     headings = ("parameter", "default", "unit", "allowed", "meaning", "source")
-    rows = [
-        [f"`{one['name']}`", f"`{one['default']}`", one["unit"], one["range"], one["meaning"], one["source"]]
-        for one in _entry(controller)["parameters"]
+    entry = _entry(controller)
+    rows = [_row(one, one["meaning"]) for one in entry["parameters"]]
+    rows += [
+        _row(one, f'{one["meaning"]} (`stack = "{form["stack"]}"`)')
+        for form in entry["forms"]
+        for one in form["others"]
     ]
     return Table(headings, rows)
+
+
+def _row(one: dict[str, Any], meaning: str) -> list[str]:
+    """The row of a parameter."""
+    return [f"`{one['name']}`", f"`{one['default']}`", one["unit"], one["range"], meaning, one["source"]]
 
 
 @maker("probes")
@@ -47,8 +55,7 @@ def variants(controller: str) -> Table:
     """A column for each stack with a form of its own, a row for each parameter that differs in one."""
     entry = _entry(controller)
     defaults = {one["name"]: one["default"] for one in entry["parameters"]}
-    stacks = {form["stack"]: form["parameters"] for form in entry.get("forms", ())}
-    stacks |= {one["stack"]: defaults | one["values"] for one in entry.get("variants", ())}
+    stacks = {form["stack"]: form["parameters"] for form in entry["forms"]}
     rows = [
         [
             f"`{name}`",

@@ -243,7 +243,7 @@ mod tests {
             let (mut westwood, mut world) = at(100.0, settings);
             acks(&mut westwood, &mut world, 5000);
             let window = probed(&westwood, "estimated_window");
-            assert!(window >= 39.0 && window <= 40.0 + 1e-9, "{settings:?}: {window}");
+            assert!((39.0..=40.0 + 1e-9).contains(&window), "{settings:?}: {window}");
         }
     }
 

@@ -1,5 +1,5 @@
-//! H-TCP of Linux (`tcp_htcp.c`): times in ticks of the kernel's clock, rates in segments a second, the increase and the
-//! share kept in 128ths. The paper's is `controllers/htcp.rs`.
+//! H-TCP of Linux (`tcp_htcp.c`): times in ticks of the kernel's clock, rates in segments a second, the increase and
+//! the share kept in 128ths. The paper's is `controllers/htcp.rs`.
 //!
 //! | rule of tcp_htcp.c | here |
 //! | --- | --- |

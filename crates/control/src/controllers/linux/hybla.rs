@@ -1,4 +1,5 @@
-//! Hybla of Linux (`tcp_hybla.c`): rho in eighths, growth in 128ths of a segment. The paper's is `controllers/hybla.rs`.
+//! Hybla of Linux (`tcp_hybla.c`): rho in eighths, growth in 128ths of a segment. The paper's is
+//! `controllers/hybla.rs`.
 //!
 //! | rule of tcp_hybla.c | here |
 //! | --- | --- |

@@ -1,6 +1,6 @@
-//! TCP-Illinois of Linux (`tcp_illinois.c`), and the orders of Edwan's thesis in its whole numbers: RTTs in microseconds,
-//! the increase in 128ths, the decrease in 64ths. The paper's is `controllers/illinois.rs`; `kernel/illinois.bpf.c`
-//! does the same as this file.
+//! TCP-Illinois of Linux (`tcp_illinois.c`), and the orders of Edwan's thesis in its whole numbers: RTTs in
+//! microseconds, the increase in 128ths, the decrease in 64ths. The paper's is `controllers/illinois.rs`;
+//! `kernel/illinois.bpf.c` does the same as this file.
 //!
 //! | rule of tcp_illinois.c | here |
 //! | --- | --- |
@@ -10,8 +10,8 @@
 //! | the window grows once the segments counted times alpha make a window | `Illinois::grow` |
 //!
 //! Differences from Linux: its constants are parameters; powers above the first, which Linux does not have; the window
-//! after a timeout, which is the transport's. `legacy_beta_bug` has the module of before 2.6.23, whose threshold after a
-//! loss is the part that should have been given up.
+//! after a timeout, which is the transport's. `legacy_beta_bug` has the module of before 2.6.23, whose threshold after
+//! a loss is the part that should have been given up.
 
 use crate::controllers::illinois::{self, Extrema, Form as Curves, LINUX_THETA, Settings};
 use crate::entry::Form;

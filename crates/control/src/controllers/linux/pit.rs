@@ -1,5 +1,5 @@
-//! Reno with loss differentiation in whole numbers, as `kernel/pit.bpf.c` computes it: the kernel has no floating point.
-//! Shares are in units of 2^-32, and rounded down; windows are whole segments. The rules are those of
+//! Reno with loss differentiation in whole numbers, as `kernel/pit.bpf.c` computes it, because the kernel has no
+//! floating point. Shares are in units of 2^-32, and rounded down; windows are whole segments. The rules are those of
 //! `controllers/pit.rs`.
 
 use crate::controllers::pit::{self, Combine, Definition, Evidence, Numbers, Pit, Settings, Shown};

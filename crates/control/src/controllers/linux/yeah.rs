@@ -1,9 +1,9 @@
 //! YeAH-TCP of Linux (`tcp_yeah.c`), in whole segments and microseconds. The paper's is `controllers/yeah.rs`;
 //! `kernel/yeah.bpf.c` does the same as this file.
 //!
-//! Differences from Linux: the window after a timeout, which is the transport's; a timeout, which begins a round trip of
-//! measurement here and in Linux leaves the one under way. A stack that counts ACKs has the module of that time: in fast
-//! mode it counts the segments that an ACK covers, in slow mode ACKs.
+//! Differences from Linux: the window after a timeout, which is the transport's; a timeout, which begins a round trip
+//! of measurement here and in Linux leaves the one under way. A stack that counts ACKs has the module of that time: in
+//! fast mode it counts the segments that an ACK covers, in slow mode ACKs.
 
 use crate::controllers::yeah::{self, Settings};
 use crate::entry::{Form, with_values};
