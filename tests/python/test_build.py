@@ -56,7 +56,9 @@ def test_long_lines_are_found_but_not_in_tables(check_sources: ModuleType) -> No
 def test_a_source_file_of_more_than_500_lines_is_found(check_sources: ModuleType) -> None:
     assert check_sources.faults("a.rs", "//! a\n" * 500) == []
     assert check_sources.faults("a.rs", "//! a\n" * 501) == ["a.rs:501: 501 lines, at most 500 are allowed"]
-    assert check_sources.faults("a.md", "a\n" * 501) == []
+    assert check_sources.faults("a.md", "a\n" * 400) == []
+    assert check_sources.faults("a.md", "a\n" * 401) == ["a.md:401: 401 lines, at most 400 are allowed"]
+    assert check_sources.faults("a.pyi", '"""It."""\n' * 501) == []
 
 
 def test_a_function_above_60_lines_of_code_is_found(check_sources: ModuleType) -> None:
