@@ -1,8 +1,14 @@
 """The application: its commands and exit statuses.
 
-Exit status: 0 done, 1 a claim or check failed, 2 bad input or output that cannot be written (one sentence on
-standard error), 3 a live run past its error budget, 70 an error in ackclock itself, 130 interrupted, 141 the
-reader of standard output closed it.
+| exit status | meaning |
+| --- | --- |
+| 0 | done |
+| 1 | a claim or check failed |
+| 2 | bad input, or output that cannot be written: one sentence on standard error |
+| 3 | a live run past its error budget |
+| 70 | an error in ackclock itself |
+| 130 | interrupted |
+| 141 | the reader of standard output closed it |
 """
 
 from __future__ import annotations
@@ -71,7 +77,7 @@ def _aborting() -> Iterator[None]:
 
 
 class _Commands(TyperGroup):
-    """The commands. An interruption that none of them takes reaches ``main``, which says so."""
+    """The commands. An interruption that no command handles reaches ``main``, which reports it."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         with _aborting():
@@ -83,7 +89,7 @@ class _Commands(TyperGroup):
 
 
 class _Command(TyperCommand):
-    """A command. It refuses an empty value where that would stand for all, for none or for this folder.
+    """A command. It refuses an empty value that would stand for all, for none or for this folder.
 
     Such a value comes from a variable of the shell that is not set. Others have sentences of their own.
     """
@@ -93,7 +99,7 @@ class _Command(TyperCommand):
         for parameter in self.params:
             value = given.get(parameter.name)
             has_default = isinstance(parameter.default, str) and parameter.default
-            # Arguments after which there are no options are those of another program.
+            # Arguments without options behind them are those of another program.
             own = ctx.allow_interspersed_args
             texts = value if own and isinstance(value, (list, tuple)) else [value]
             empty = [text for text in texts if isinstance(text, str) and not text.strip()]
@@ -248,7 +254,7 @@ def _missing_folder(why: str) -> str | None:
 def _wanted(arguments: Sequence[str]) -> typer.Typer:
     """The application, with the one command that is called where its name comes first.
 
-    To read the options of all the others takes Typer longer than many a command.
+    Typer needs longer for the options of all the others than many a command runs.
     """
     first = arguments[0] if arguments else ""
     commands = [one for one in app.registered_commands if one.name == first]
@@ -270,7 +276,7 @@ def _prepare_process() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # Otherwise the next file to be opened would get the number of the closed stream.
+            # Otherwise the next opened file would get the number of the closed stream.
             os.open(os.devnull, os.O_RDWR)
             setattr(sys, name, open(descriptor, mode, closefd=False, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -306,7 +312,7 @@ def _end(status: int, sentence: str) -> int:
     if not sentence:
         # `ackclock new` alone: its help has been printed.
         return status
-    # Rust adds the number of an error of the system, which says nothing more.
+    # Rust adds the number of an error of the system, which adds nothing.
     sentence = re.sub(r" \(os error \d+\)", "", " ".join(sentence.split()))
     try:
         sys.stderr.write(f"ackclock: {sentence}\n")

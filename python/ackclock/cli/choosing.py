@@ -35,7 +35,7 @@ class Chosen:
 
     @property
     def spelled(self) -> str:
-        """How the command line asks for it."""
+        """The option with which the command line chooses it."""
         return registry.spelled(self.name)
 
     def make(self, **more: Any) -> NamedEngine:

@@ -1,4 +1,4 @@
-"""What the shell completes besides commands and options: controllers, experiments, profiles, keys.
+"""Completions of the shell besides commands and options: controllers, experiments, profiles, keys.
 
 ``ackclock --install-completion`` switches completion on. Each function takes what is typed so far and returns
 the words that begin with it; the shell itself completes files.
@@ -22,10 +22,10 @@ IN_KERNEL = ("newreno", "cdg", "siad", "da", "yeah", "illinois", "gentle-1", "ge
 """The controllers with a file in ``kernel/``."""
 
 DEEPEST = 5
-"""How many names a completed key has."""
+"""The number of names in a completed key."""
 
 BREAKS = ("=", ":")
-"""Where bash breaks words besides at blanks."""
+"""The characters besides blanks at which bash breaks words."""
 
 
 def controllers(incomplete: str) -> list[str]:
@@ -98,14 +98,14 @@ def wlans(incomplete: str) -> list[str]:
 
 
 def draws(incomplete: str) -> list[str]:
-    """How the points of a sweep are drawn."""
+    """The draws of the points of a sweep."""
     from ackclock.sweeps.axes import DRAWS
 
     return _beginning(incomplete, DRAWS)
 
 
 def executors(incomplete: str) -> list[str]:
-    """Where the runs of a sweep go."""
+    """The executors of a sweep."""
     return _beginning(incomplete, ["local", "dask", "dask://"])
 
 
@@ -118,7 +118,7 @@ def figures(incomplete: str) -> list[str]:
 
 
 def networks(incomplete: str) -> list[str]:
-    """What the paths of ``slow-start`` lead over."""
+    """The networks of ``slow-start``."""
     from ackclock.slow_start import NETWORKS
 
     return _beginning(incomplete, NETWORKS)
@@ -254,7 +254,7 @@ def _beginning(typed: str, words: Iterable[str]) -> list[str]:
 def for_bash(environment: MutableMapping[str, str], complete: Callable[[], object]) -> None:
     """Completes for bash, which breaks words at ``=`` and ``:``, and keeps what is before these itself.
 
-    ``complete`` reads the words from the environment and prints what the last can become.
+    ``complete`` reads the words from the environment and prints the completions of the last.
     """
     words = environment["COMP_WORDS"].split("\n")[: int(environment["COMP_CWORD"]) + 1]
     whole: list[str] = []

@@ -1,4 +1,4 @@
-"""``ackclock controllers``: what there is."""
+"""``ackclock controllers``: the controllers, their parameters and probes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def controllers(
 
 
 def _starts_slowly(name: str) -> bool:
-    """Whether controller ``name`` takes another slow start."""
+    """True if controller ``name`` takes another slow start."""
     own = json.loads(_engine.schema())["$defs"][f"parameters-{name}"]["properties"]
     return "$ref" in own.get("slow_start", {})
 

@@ -1,4 +1,4 @@
-"""``ackclock doctor``: what this machine has for live runs, kernel controllers, captures and the rest."""
+"""``ackclock doctor``: the state of this machine for live runs, kernel controllers and captures."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from ackclock.cli import output
 
 CAP_SYS_ADMIN, CAP_SYS_NICE = 21, 23
 CAPABILITIES = (("CAP_BPF", 39), ("CAP_PERFMON", 38), ("CAP_NET_ADMIN", 12))
-"""What loading a controller takes, with the number of each capability."""
+"""The capabilities for loading a controller, with their numbers."""
 SINCE = (6, 4)
 """The first Linux on which our controllers load into the kernel."""
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """One requirement and its state."""
 
     purpose: str
     what: str
     there: bool
     remedy: str
-    """What to do where it is not there."""
+    """The remedy where it is missing."""
 
 
 def doctor(as_json: output.JsonOption = False) -> None:
@@ -56,7 +56,7 @@ def doctor(as_json: output.JsonOption = False) -> None:
 
 
 def findings() -> Iterator[Finding]:
-    """What was looked at, in the order in which it is shown."""
+    """All requirements, in the order in which they are shown."""
     yield Finding("simulation", "nothing besides ackclock", True, "")
     yield from _live()
     yield from _kernel()
@@ -74,7 +74,7 @@ def findings() -> Iterator[Finding]:
 
 
 def _live() -> Iterator[Finding]:
-    """What live runs need."""
+    """The requirements of live runs."""
     cores = len(os.sched_getaffinity(0))
     spaces = _may(CAP_SYS_ADMIN) or _users_may_make_namespaces()
     looked = (
@@ -89,7 +89,7 @@ def _live() -> Iterator[Finding]:
 
 
 def _kernel() -> Iterator[Finding]:
-    """What controllers in the kernel need."""
+    """The requirements of controllers in the kernel."""
     release = platform.release()
     version = tuple(int(part) for part in release.split("-")[0].split(".")[:2] if part.isdigit())
     types = Path("/sys/kernel/btf/vmlinux").exists()
@@ -102,7 +102,7 @@ def _kernel() -> Iterator[Finding]:
 
 
 def _may(capability: int) -> bool:
-    """Whether this process has a capability."""
+    """True if this process has a capability."""
     return _field("/proc/self/status", "CapEff:", lambda text: bool(int(text, 16) >> capability & 1))
 
 

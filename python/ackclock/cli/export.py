@@ -55,12 +55,12 @@ def export(
 
 
 def _holds_tables_alone(folder: Path) -> bool:
-    """Whether nothing else would be lost with a folder. A link may lead to anything."""
+    """True if a folder holds nothing else. A link may lead to anything."""
     return not folder.is_symlink() and all(one.is_file() and one.suffix == ".csv" for one in folder.iterdir())
 
 
 def _write_all(write: Callable[[Run, Path], None], runs: Sequence[Run], places: Sequence[Path]) -> None:
-    """Writes each run to its place, all or none: beside them first, as a table may turn out to be broken."""
+    """Writes each run to its place, all or none: first to temporary names, as a table may be broken."""
     folder = places[0].absolute().parent
     beside = next(parent for parent in (folder, *folder.parents) if parent.exists())
     with TemporaryDirectory(prefix=".ackclock-", dir=beside) as work:

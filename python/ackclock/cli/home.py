@@ -29,15 +29,15 @@ class Home:
     up: bool
     down: bool
     rate: str
-    """Of the wire."""
+    """The rate of the wire."""
     rtt: str
     queue: str
-    """Of each station and of the access point."""
+    """The queue of each station and of the access point."""
     loss: str
-    """On the wire."""
+    """The random loss on the wire."""
 
     def words(self) -> str:
-        """What runs, in words."""
+        """The runs in words."""
         sends = " and ".join([word for word, on in (("send", self.up), ("receive", self.down)) if on])
         ends = f"{self.standard}, {self.stations} stations that {sends}"
         return f"{ends}, wire {self.rate}, {self.rtt}, queue {self.queue}, loss {self.loss}"

@@ -1,4 +1,4 @@
-"""Ctrl-C and its like, which stop the work at hand but never the saving of what is done."""
+"""Ctrl-C and its like, which stop the work at hand but never the saving of finished runs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """The signals to end, while it is entered: they end a ``stoppable`` block, and are only noted elsewhere.
+    """Handles the signals to end: they end a ``stoppable`` block, and are only noted elsewhere.
 
-    What is elsewhere must therefore be short. A signal that is ignored, or that ends the process at once,
+    Code elsewhere must therefore be short. A signal that is ignored, or that ends the process at once,
     stays as it is.
     """
 
     def __init__(self) -> None:
         self.asked = False
-        """Whether there was such a signal."""
+        """True after such a signal."""
         self._stoppable = False
         self._before: dict[signal.Signals, Any] = {}
 
@@ -40,7 +40,7 @@ class Interrupts:
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.asked = True
         try:
-            # What else the signal means is done as well: a terminal that hung up takes no more output.
+            # The old handler runs as well: a terminal that hung up takes no more output.
             self._before[signal.Signals(number)](number, frame)
         except KeyboardInterrupt:
             if self._stoppable:
@@ -63,7 +63,7 @@ class Interrupts:
 
     @contextmanager
     def saving(self) -> Iterator[None]:
-        """A part of a ``stoppable`` block that is done to its end before a signal ends that block."""
+        """A part of a ``stoppable`` block that a signal does not cut short."""
         self._stoppable = False
         try:
             yield

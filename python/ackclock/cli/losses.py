@@ -1,4 +1,4 @@
-"""``ackclock losses``: what caused the losses of a recorded connection, wireless errors or congestion."""
+"""``ackclock losses``: the causes of the losses of a recorded connection, errors or congestion."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _connection(
 
 
 def _sentence(number: int, one: dict[str, Any]) -> str:
-    """What a connection is, and how many losses of each cause it has."""
+    """The connection in words, and its losses of each cause."""
     unit = one["transmission_time_s"]
     known = "too few ACKs to estimate T" if unit is None else f"T = {unit * 1e3:.4f} ms"
     wireless = sum(loss["cause"] == "wireless" for loss in one["losses"])

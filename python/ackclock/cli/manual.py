@@ -1,4 +1,4 @@
-"""``ackclock --man``: the manual page, made from what ``--help`` of each command says."""
+"""``ackclock --man``: the manual page, made from the ``--help`` of each command."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def matrix(
 
 
 def document(found: Matrix, path: Any) -> dict[str, Any]:
-    """What ``--json`` prints."""
+    """The object of ``--json``."""
     rows = [asdict(row) for row in found.rows]
     return {"version": _engine.version(), "matrix": {"path": path, "rows": rows}}
 

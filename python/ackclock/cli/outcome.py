@@ -1,4 +1,4 @@
-"""How ``run``, ``compare`` and ``live`` end: tables on the terminal, JSON, report folder."""
+"""The end of ``run``, ``compare`` and ``live``: tables on the terminal, JSON, report folder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Outcome:
     title: str
     report: Report
     calls: bool = False
-    """The runs have a call (``compare --wlan``), which is what they are compared by."""
+    """The runs have a call (``compare --wlan``), by which they are compared."""
 
     def run(self, points: Sequence[repetitions.Point[str]], engine: Engine) -> None:
         """Runs the points and ends the command; leaves with the status of an interrupted one if it was."""
@@ -59,7 +59,7 @@ class Outcome:
             notes.print(f"interrupted{saved}", markup=False, soft_wrap=True)
             raise typer.Exit(INTERRUPTED)
         summaries = _summaries(runs)
-        # Of a home the report has the flows and links: they are too many for the terminal.
+        # The flows and links of a home are in the report alone: they are too many for the terminal.
         tables = (calls.table(runs),) if self.calls else _tables(summaries)
         show(*tables, summary.engine_line(summaries), as_json=self.report.as_json)
         for sentence in summary.invalid_reasons(summaries):
@@ -146,7 +146,7 @@ def _summaries(runs: Sequence[tuple[str, Run]]) -> list[summary.Summary]:
 
 def _draw(page: Page, by_label: Mapping[str, list[Run]], folder: Path, formats: Sequence[str]) -> None:
     """The first page: sentences, the charts with their numbers, and the same figures as files."""
-    # Without a home folder it would print the place of its cache on standard error.
+    # Without a home folder it would print the folder of its cache on standard error.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     from ackclock import plots
     from ackclock.plots import overview as drawn

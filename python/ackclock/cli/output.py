@@ -1,4 +1,4 @@
-"""What commands share: options, standard output and error, progress, and runs that Ctrl-C can stop."""
+"""Common parts of commands: options, standard output and error, progress, runs that Ctrl-C can stop."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 
 
 def on_command_line(context: typer.Context, option: str) -> bool:
-    """Whether an option was given, and not left at its default."""
+    """True if an option was given."""
     source = context.get_parameter_source(option)
     return source is not None and source.name == "COMMANDLINE"
 
@@ -161,7 +161,7 @@ def check_arguments(command: str, keys: Iterable[str], taken: Sequence[str] = ("
 
 
 def check_share(option: str, value: str, between: str = " ") -> None:
-    """Refuses a bare number above 0 where a share of 1 is asked for: 1 may mean all or one percent."""
+    """Refuses a bare number above 0 for a share of 1, because 1 may mean all or one percent."""
     try:
         number = float(value)
     except ValueError:
@@ -175,7 +175,7 @@ def check_share(option: str, value: str, between: str = " ") -> None:
 
 @dataclass(frozen=True)
 class Report:
-    """What a command writes besides its tables on the terminal."""
+    """The files of a command besides its tables on the terminal."""
 
     out: Path | None
     force: bool
@@ -184,7 +184,7 @@ class Report:
     figures: str = ""
     """Formats of figures besides PNG, as ``--figures`` names them."""
     open: bool = False
-    """Whether the report is opened in the browser."""
+    """The report is opened in the browser."""
 
     @property
     def formats(self) -> list[str]:
@@ -215,7 +215,7 @@ def same_repetitions(labels: Sequence[str]) -> list[str]:
 
 
 def file_name(label: str) -> str:
-    """A label as part of a file name: what could lead elsewhere is taken out, and a long one cut."""
+    """A label as part of a file name: without separators of folders, and cut if it is long."""
     name = re.sub(r"[^\w .+-]", "_", label).strip(" .") or "run"
     return (
         name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 9]}-{zlib.crc32(label.encode()):08x}"
@@ -338,7 +338,7 @@ def cached(
 
 
 def place(pcap: Path | None, pcap_at: PcapPoint | None) -> PcapPoint:
-    """Where packets are captured. Refused where nothing is written."""
+    """The place at which packets are captured. Refused where nothing is written."""
     if pcap is None and pcap_at is not None:
         raise InputError("--pcap-at: is for packet captures; --pcap FILE writes one")
     return pcap_at or "sender"

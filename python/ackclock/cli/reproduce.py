@@ -261,7 +261,7 @@ def _list(chosen: list[papers.Experiment], as_json: bool) -> None:
 
 
 COLOUR = {"pass": "green", "miss": "bold red"}
-"""Of the verdicts that count; the others are dim."""
+"""The colours of the verdicts that count; the others are dim."""
 
 
 def _table(done: papers.Reproduction, verbose: bool) -> Table:

@@ -92,7 +92,7 @@ def run_scenario(
 
 
 def _bare_shares(text: str) -> list[str]:
-    """What bare numbers of losses in a scenario mean, a sentence each: 1 is all packets, not one percent."""
+    """Warnings on bare numbers of losses in a scenario: 1 is all packets, not one percent."""
     document = tomllib.loads(text.removeprefix("\ufeff"))
     paths = [("path", document.get("path", {}))]
     paths += [(f"links.{number}", link) for number, link in enumerate(document.get("links", ()))]

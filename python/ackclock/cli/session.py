@@ -1,4 +1,4 @@
-"""The page of a ``shell`` session: what it did to the link. The flows are the programs' own."""
+"""The page of a ``shell`` session: its traffic on the link. The flows are the programs' own."""
 
 from __future__ import annotations
 

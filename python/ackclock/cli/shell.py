@@ -113,7 +113,7 @@ def shell(
 def _plan(
     service: Any, rtt: str | None, delay: str | None, queue: str, loss: str, settings: list[str] | None
 ) -> _engine.Plan:
-    """The scenario of the path. Its one flow does not run: the language requires one."""
+    """The scenario of the path. Its one flow does not run; the language requires one."""
     if rtt is not None and delay is not None:
         raise InputError("--rtt and --delay: only one of them can be given")
     path: dict[str, Any] = {"rate": service, "queue": queue, "loss": loss}
@@ -124,7 +124,7 @@ def _plan(
 
 
 def _session(run: Run) -> Run:
-    """The run of a session: as long as it took, without the flow that the scenario had to have."""
+    """The run of a session: as long as it lasted, without the flow that the scenario requires."""
     times = run.link_series["time_s"].to_pylist()
     run.scenario |= {"duration": f"{max([0.001, *times]):.3f}s", "flows": []}
     return run

@@ -99,7 +99,7 @@ def slow_starts(
         runner.check(point.plan)
     found: dict[tuple[int, str], Start] = {}
     with output.progress("slow starts") as report:
-        # Few at a time: the series of a fast path are long, and only what is measured of them stays.
+        # Few at a time: the series of a fast path are long, and only measured numbers of them stay.
         for result in repetitions.results(points, runner, report, batch=8):
             index, method = result.key
             found[result.key] = slow_start.measure(method, drawn[index], result.run)
@@ -125,7 +125,7 @@ def _methods(names: list[str] | None) -> list[str]:
 
 
 def _conditions(network: str, cross: float, application: float, traces: list[Path]) -> Conditions:
-    """What the paths are like. Raises InputError for what there is not."""
+    """The conditions of the paths. Raises InputError for unknown ones."""
     if network not in NETWORKS:
         near = did_you_mean(network, list(NETWORKS))
         raise InputError(f"--network {network}: must be one of {', '.join(NETWORKS)}{near}")
@@ -137,7 +137,7 @@ def _conditions(network: str, cross: float, application: float, traces: list[Pat
 def _draw(
     conditions: Conditions, count: int, rate: str, rtt: str, buffer: str, seed: int
 ) -> list[slow_start.Path]:
-    """The paths, out of the ranges that are given as text. Raises InputError for what is no range."""
+    """The paths, drawn from ranges in text. Raises InputError for other text."""
     try:
         ranges = (
             slow_start.span(rate, "rate", "--rate"),
@@ -150,7 +150,7 @@ def _draw(
 
 
 def _words(of: Conditions) -> str:
-    """What a title says of paths that are not clean."""
+    """The words of a title for paths that are not clean."""
     said = [] if of.network == "wired" else [of.network]
     said += [f"{len(of.traces)} recorded"] if of.traces else []
     said += [f"{100 * of.cross:.0f} % taken by others"] if of.cross else []

@@ -182,14 +182,14 @@ def _scenarios(
 
 @dataclass
 class Ended:
-    """How the runs of a plan ended."""
+    """The end of the runs of a plan."""
 
     of: Outcome
     stopped: bool
-    """Whether they were interrupted."""
+    """True if they were interrupted."""
 
     def leave(self, out: Path | None) -> None:
-        """Says so and ends the command if they were interrupted."""
+        """Prints a sentence and ends the command if they were interrupted."""
         if self.stopped:
             count = f"interrupted after {self.of.done} of {self.of.total} runs"
             where = f"; the same command continues with those in {out}" if out is not None else ""
@@ -200,7 +200,7 @@ class Ended:
 def run_plan(
     plan: Plan, folder: Path, workers: executors.Workers, engine: NamedEngine
 ) -> tuple[Ended, Sweep | None]:
-    """Runs the sweep until it is done or interrupted; gives what is in the folder then, if anything is."""
+    """Runs the sweep until it is done or interrupted; the sweep in the folder then, if there is one."""
     outcome = Outcome(0, len(plan), [])
     with Interrupts() as interrupts:
         with interrupts.stoppable():

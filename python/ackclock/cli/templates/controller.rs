@@ -13,7 +13,7 @@ use crate::parts::reno::delegate;
 use crate::range::above;
 use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
-/// What the registry says about it.
+/// Registry entry.
 pub const ENTRY: Entry = Entry {
     name: "template",
     title: "Template",

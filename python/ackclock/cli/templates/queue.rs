@@ -10,7 +10,7 @@ use super::fifo::Fifo;
 use super::{Context, Discipline, Served, Settings};
 use crate::{Limit, Packet, Service};
 
-/// What a scenario says about it: each key with its default.
+/// Its keys in a scenario, each with its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TemplateSettings {
