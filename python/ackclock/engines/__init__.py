@@ -1,6 +1,6 @@
-"""Engines: what runs scenarios. The simulator, the kernel's TCP, and either with its runs cached in a folder.
+"""Engines run scenarios: the simulator, the kernel's TCP, and either with its runs cached in a folder.
 
-An engine takes jobs and yields runs as they finish. Commands do not know which engine they use.
+An engine takes jobs and yields runs as they finish. Commands work with any engine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ POLL_S = 0.1
 """The longest wait for a finished run: progress and Ctrl-C are late by this much at most."""
 
 LARGEST_SEED = 2**63 - 1
-"""What a scenario file can hold."""
+"""A value of a scenario file."""
 
 Progress = Callable[[float], None]
 """Called with the fraction done, several times a second."""
@@ -30,11 +30,11 @@ class Job(NamedTuple):
     """The scenario, from ``_engine.resolve``."""
     seed: int
     pcap: str | None = None
-    """Where to write the packet capture, if anywhere."""
+    """The file of the packet capture, if there is one."""
 
 
 class Engine(Protocol):
-    """What runs jobs."""
+    """Runs jobs."""
 
     def check(self, plan: _engine.Plan) -> None:
         """Refuses a plan that it cannot run, before anything starts. Raises ScenarioError."""
@@ -54,16 +54,16 @@ class NamedEngine(ABC):
     name: ClassVar[str]
     """Its name in results, on the command line and in Python."""
     words: ClassVar[str]
-    """What runs there, in words."""
+    """Its runs in words."""
     real_time: ClassVar[bool] = False
-    """Whether its runs last as long as they are in the scenario, on this machine alone."""
+    """Its runs take the time of the scenario, on this machine alone."""
     stack: ClassVar[str | None] = None
     """The profile of its endpoints, whatever the scenario says; None where it has any."""
     no_python: ClassVar[str | None] = None
-    """Why flows cannot have controllers written in Python, if they cannot."""
+    """The reason why it refuses controllers written in Python, if it does."""
 
     pcap_at: str = field(default="sender", kw_only=True)
-    """Where packet captures are taken: ``sender``, ``receiver``, ``bottleneck`` or ``all``."""
+    """The place of packet captures: ``sender``, ``receiver``, ``bottleneck`` or ``all``."""
 
     @classmethod
     def require(cls) -> None:

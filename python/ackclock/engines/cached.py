@@ -1,4 +1,4 @@
-"""A cache of runs: hours of them can be interrupted, by a power failure too, and go on later."""
+"""A cache of runs: an interruption of hours of work, even by a power failure, loses none that finished."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CachedEngine:
         self.engine.check(plan)
 
     def count(self) -> int:
-        """How many runs are in the folder."""
+        """The number of runs in the folder."""
         return sum(not place.name.startswith(".") for place in self.folder.glob("*"))
 
     def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
@@ -58,7 +58,7 @@ class CachedEngine:
         for number, run in self.engine.run([jobs[index] for index in missing], at):
             place = self._place(jobs[missing[number]])
             _save(run, place)
-            # Loaded runs read their tables when asked, so hours of runs do not fill the memory.
+            # Loaded runs read their tables at first use, so hours of runs do not fill the memory.
             yield missing[number], Run.load(place)
 
     def _place(self, job: Job) -> Path:

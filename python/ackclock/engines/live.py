@@ -47,7 +47,7 @@ class Live(NamedEngine):
         high=64,
         why="only live runs go on at the same time",
     )
-    """How many run at the same time. They slow each other down, which shows in each run's lateness."""
+    """The number of parallel runs. They slow each other down, which shows in each run's lateness."""
     gso_max_segs: int | None = option(
         None,
         "--gso-max-segs",

@@ -18,7 +18,7 @@ class Option:
     low: int | None = None
     high: int | None = None
     why: str = ""
-    """Why other engines do not take it, for their refusal."""
+    """The reason why other engines refuse it."""
 
 
 def option(

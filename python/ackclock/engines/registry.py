@@ -1,4 +1,4 @@
-"""The engines by name: commands and Python ask here, and know no engine themselves.
+"""The engines by name, for commands and Python.
 
 An engine is a class with a line in :data:`ENGINES`.
 """
@@ -50,5 +50,5 @@ def options() -> Mapping[str, tuple[str, Field[Any], Option]]:
 
 
 def spelled(name: str) -> str:
-    """How a command line asks for an engine."""
+    """The option of an engine on a command line."""
     return "--live" if name == Live.name else f"--engine {name}"
