@@ -1,8 +1,8 @@
 """Sweeps: a scenario over values of its keys, on the cores of this machine or on a cluster.
 
-``axes`` reads what is swept, ``plan`` makes runs of it, ``executors`` sends them in chunks, ``work`` is
-what a worker does, ``folder`` stores the rows, ``metrics`` makes numbers of them, ``result`` reads
-them back and ``drawing`` draws them.
+``axes`` reads the swept values, ``plan`` makes runs of them, ``executors`` sends these in chunks, ``work``
+runs in the workers, ``folder`` stores the rows, ``metrics`` makes numbers of them, ``result`` reads them back
+and ``drawing`` draws them.
 """
 
 from ackclock.sweeps.axes import Axis, Design

@@ -1,4 +1,4 @@
-"""What a sweep varies: axes of lists and ranges, their grid, or points drawn from them.
+"""The variation of a sweep: axes of lists and ranges, their grid, or points drawn from them.
 
 An axis is written ``KEY=VALUES``: a list (``0.1bdp,1bdp,5bdp``), a range with a number of values
 (``1mbit..1gbit*10log``, ``0..100ms*11``), or with several keys the lists of values that go together
@@ -49,7 +49,7 @@ class Range:
     unit: str
     log: bool
     count: int | None
-    """How many values a grid takes; None where only samples are drawn."""
+    """The number of values of a grid; None where only samples are drawn."""
 
     def at(self, share: float) -> str:
         """The value at a share of the way, 0 to 1, as the scenario language spells it."""
@@ -71,11 +71,11 @@ class Axis:
 
     keys: tuple[str, ...]
     values: tuple[tuple[str, ...], ...] = ()
-    """The values of the keys, place by place; empty for a range without a count."""
+    """The values of the keys at each place of the axis; empty for a range without a count."""
     range: Range | None = None
 
     def at(self, share: float) -> Point:
-        """What a draw of ``share``, 0 to 1, means here."""
+        """The values of the keys at ``share``, 0 to 1."""
         if self.range is not None:
             return {self.keys[0]: self.range.at(share)}
         place = min(int(share * len(self.values)), len(self.values) - 1)
@@ -201,7 +201,7 @@ def axis(key: str, values: str | Sequence[object]) -> Axis:
 
 
 def _check_shares(key: str, keys: Sequence[str], listed: Sequence[tuple[str, ...]]) -> None:
-    """Refuses a bare number above 0 where a share of 1 is asked for: 1 may mean all or one percent."""
+    """Refuses a bare number above 0 for a share of 1, because 1 may mean all or one percent."""
     for number, one in enumerate(keys):
         if one.rpartition(".")[2] != "loss":
             continue
@@ -261,7 +261,7 @@ def _range(key: str, text: str, found: re.Match[str]) -> Range:
     log = found["log"] is not None
     if log and not (first > 0.0 and last > 0.0):
         raise InputError(f"{where}: a logarithmic range must begin and end above zero")
-    # Beyond so many digits it is too large in any case.
+    # A number with more digits is too large in any case.
     count = int(found["count"][:20]) if found["count"] else None
     if count is not None and count > MOST_POINTS:
         raise InputError(f"{where}: a range of so many values: at most {MOST_POINTS} are allowed")

@@ -170,7 +170,7 @@ def _samples(design: Design, controllers: Sequence[str], label: str, found: Inte
 
 
 class _Scale:
-    """Where the values of a swept key lie on an axis: at their numbers, or one after the other."""
+    """The positions of the values of a swept key: at their numbers, or one after the other."""
 
     def __init__(self, axis: Axis) -> None:
         self.label = _keys(axis)
@@ -187,7 +187,7 @@ class _Scale:
         self.convert = len({text.lstrip("+-.0123456789eE") for text in texts}) > 1
 
     def at(self, text: str) -> float:
-        """Where a value lies."""
+        """The position of a value."""
         if not self.ordered:
             return float(self.places[text])
         number = numbers([text, "0"] if self.convert else [text])[0][0]

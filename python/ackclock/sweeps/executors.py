@@ -1,4 +1,4 @@
-"""Where the chunks of a sweep run: processes of this machine, a dask cluster, or any executor.
+"""Executors of the chunks of a sweep: processes of this machine, a dask cluster, or any other.
 
 ``loky`` gives the local processes: a crash of its workers is noticed, and they need no guard around the main
 module of a script, as those of the standard library do.
@@ -22,7 +22,7 @@ from ackclock.errors import InputError
 from ackclock.sweeps import work
 
 CONNECT_S = 5
-"""How long a scheduler of dask has to answer."""
+"""The time in which a scheduler of dask has to answer."""
 
 LENGTH_BYTES = 8
 """A scheduler greets with a message; this many bytes before it are its length."""
@@ -31,7 +31,7 @@ LONGEST_GREETING = 1 << 20
 """It takes less than 200 bytes; the first words of any other service are a much larger number."""
 
 MOST_ATTEMPTS = 3
-"""How often a chunk is sent before the sweep gives up: each time it was lost with its worker."""
+"""The attempts at a chunk before the sweep gives up; a chunk can be lost with its worker."""
 
 IDLE_S = 30
 """After this time without work a local worker ends, and so also after its parent was killed."""
@@ -49,7 +49,7 @@ class Workers:
 
     make: Make
     in_flight: int
-    """How many chunks are under way at most: enough that no worker waits for the next."""
+    """The most chunks under way: enough that no worker waits for the next."""
 
 
 def workers(executor: Executor | str | None, count: int | None = None) -> Workers:
@@ -83,7 +83,7 @@ def one_thread() -> Workers:
 
 
 def run(workers: Workers, chunks: Iterable[work.Chunk], stop: Path) -> Generator[work.Done, None, None]:
-    """Sends the chunks and yields what comes back, as it comes.
+    """Sends the chunks and yields their results as they come.
 
     A chunk that was lost with its worker is sent again. When the iterator is left early, the file ``stop`` is
     made, which ends the workers' chunks. Raises what a run raises, and WorkersLostError.
@@ -149,14 +149,14 @@ def _next(chunk: work.Chunk, attempt: int, error: BaseException) -> int:
 
 
 def _quiet() -> None:
-    """A worker leaves Ctrl-C to its parent, which tells it to stop and keeps what is done."""
+    """Ignores Ctrl-C in a worker: the parent stops it, and keeps finished runs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Blocks Ctrl-C: a process that is made here has it blocked until it ignores it, all its imports long."""
+    """Blocks Ctrl-C: a process that is made here blocks it during its imports, until it ignores it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -212,7 +212,7 @@ def _dask(address: str, processes: int) -> Iterator[Executor]:
 def _check_scheduler(address: str) -> None:
     """Raises InputError unless something at ``HOST:PORT`` answers as a scheduler does.
 
-    A client of dask tries for half a minute where nothing listens, and for ever where nothing is said.
+    A client of dask tries for half a minute where nothing listens, and for ever where nothing answers.
     """
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SLICE = 5000
-"""How many runs are put in order at a time."""
+"""The number of runs that are put in order at a time."""
 
 RUNS = "runs"
-"""The table of flows under the name that users know it by."""
+"""The name of the table of flows for users."""
 
 
 class SweepFolder:
@@ -45,7 +45,7 @@ class SweepFolder:
         import pyarrow as pa
 
         place = {digest: number for number, digest in enumerate(order)}
-        # Which files have rows of a slice; mostly a file has those of one or two.
+        # The files with rows of each slice; mostly a file has those of one or two.
         of_slice: dict[int, list[Path]] = {}
         for file in self._files(kind):
             for number in sorted({place[one] // SLICE for one in _runs_of(file) if one in place}):

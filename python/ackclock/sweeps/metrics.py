@@ -22,13 +22,13 @@ class Metric(NamedTuple):
     label: str
     unit: str
     of: Callable[[Mapping[str, Array], Array], Array]
-    """Its value for each run, from columns of flows and the places where the runs begin."""
+    """Its value for each run, from columns of flows and the rows at which the runs begin."""
     columns: tuple[str, ...]
     digits: int = 2
 
     @property
     def axis(self) -> str:
-        """What an axis of a figure is called."""
+        """The label of an axis."""
         return f"{self.label} ({self.unit})" if self.unit else self.label
 
 
@@ -58,7 +58,7 @@ def _jain(columns: Mapping[str, Array], starts: Array) -> Array:
 
     rate = columns["goodput_bps"]
     flows = np.diff(np.append(starts, len(rate)))
-    # Of several flows those that complete are not compared with those that last, as in `Run.fairness`.
+    # Flows that complete are not compared with lasting ones, as in `Run.fairness`.
     lasts = ~np.isfinite(columns["completion_s"]) | (np.repeat(flows, flows) == 1)
     rate, count = np.where(lasts, rate, 0.0), np.add.reduceat(lasts.astype(np.int64), starts)
     total, squares = np.add.reduceat(rate, starts), np.add.reduceat(rate * rate, starts)
@@ -83,14 +83,14 @@ METRICS: Mapping[str, Metric] = {
 
 
 class Place(NamedTuple):
-    """A controller at a point: where repetitions belong together."""
+    """A controller at a point, whose repetitions belong together."""
 
     controller: str
     point: tuple[tuple[str, str], ...]
 
 
 class Interval(NamedTuple):
-    """What the repetitions of a place say of a metric."""
+    """A metric over the repetitions of a place."""
 
     low: float
     median: float

@@ -1,4 +1,4 @@
-"""A sweep before it runs: its controllers, its design, and the run that each of its places is."""
+"""A sweep before it runs: its controllers, its design, and the run at each of its places."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROWS_ONLY: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep runs: every controller at every point, ``repeat`` times."""
+    """The runs of a sweep: every controller at every point, ``repeat`` times."""
 
     scenarios: Mapping[str, Resolve]
     """The scenario of each label; a label is the controller, as tables call it."""
@@ -37,7 +37,7 @@ class Plan:
     controllers: Sequence[Callable[[], Any]] = ()
     """Makers of the controllers that are written in Python."""
     context: str = ""
-    """What else the results depend on, in digests."""
+    """Further inputs of the results, in digests."""
 
     def __len__(self) -> int:
         return len(self.scenarios) * len(self.design) * len(self.seeds)
@@ -76,6 +76,6 @@ class Plan:
 
 
 def _at(points: Sequence[str]) -> str:
-    """Where a warning holds: the first point, and how many more."""
+    """The points of a warning in words: the first, and the number of the others."""
     more = f" and at {len(points) - 1} more" if len(points) > 1 else ""
     return f", at {points[0]}{more}" if points[0] else ""

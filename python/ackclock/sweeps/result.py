@@ -1,4 +1,4 @@
-"""The result of a sweep: its tables, what they say in numbers with intervals, and its figures."""
+"""The result of a sweep: its tables, its metrics with intervals, and its figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DESCRIPTION = "sweep.json"
 
 @dataclass
 class Sweep:
-    """A finished sweep, or what an interrupted one had finished, in a folder."""
+    """A finished sweep, or the finished runs of an interrupted one, in a folder."""
 
     folder: Path
     design: Design
@@ -53,7 +53,7 @@ class Sweep:
     def runs(self) -> pa.Table:
         """A row for each flow of each run: controller, swept keys, seed, and the columns of the flow.
 
-        Those of its bottleneck follow, with ``link_`` before their names.
+        The columns of its bottleneck follow, with ``link_`` before their names.
         """
         return self._read(RUNS)
 
@@ -153,7 +153,7 @@ class Sweep:
                 }
 
     def described(self) -> dict[str, Any]:
-        """What was swept, for ``sweep.json``."""
+        """The design of the sweep, for ``sweep.json``."""
         return {
             "controllers": list(self.controllers),
             "over": self.design.described(),
@@ -169,7 +169,7 @@ class Sweep:
 
 
 def _starts(rows: pa.Table) -> Array:
-    """Where the runs begin in rows of flows: flows count from 0 in each."""
+    """The rows of flows at which the runs begin: flows count from 0 in each."""
     import numpy as np
 
     return np.flatnonzero(rows["flow"].to_numpy() == 0)

@@ -32,23 +32,23 @@ from ackclock.sweeps.plan import Plan, Resolve
 from ackclock.sweeps.result import DESCRIPTION, Sweep
 
 CHUNK_S = 1.5
-"""The work that a chunk is to hold, in seconds: much more than sending it costs."""
+"""The work of a chunk in seconds: much more than sending it costs."""
 
 LAST_CHUNK_S = 0.1
-"""What it holds at least near the end, where all workers are to have something to do."""
+"""The least work of a chunk near the end, when all workers should stay busy."""
 
 WORK_PER_WRITING = 10.0
-"""How much longer a chunk is to run than its rows take to be written."""
+"""The least ratio of the time of a chunk to that of writing its rows."""
 
 FIRST_CHUNK = 4
-"""The runs of a chunk before it is known how long one takes."""
+"""The runs of the first chunk, before the time of a run is known."""
 
 MOST_IN_CHUNK = 2000
 
 
 @dataclass
 class Pace:
-    """How many runs make a chunk, from the time that the chunks before it took."""
+    """The number of runs in a chunk, from the time that the chunks before it took."""
 
     most: int = MOST_IN_CHUNK
     runs: int = 0
@@ -75,13 +75,13 @@ class Pace:
 
 @dataclass
 class Outcome:
-    """How a sweep went."""
+    """The outcome of a sweep."""
 
     done: int
     """The runs that are in the folder, of ``total``."""
     total: int
     invalid: list[str]
-    """Why live runs went past their error budget, a sentence each."""
+    """The reasons why live runs went past their error budget, a sentence each."""
 
 
 def execute(
@@ -91,11 +91,11 @@ def execute(
     engine: NamedEngine | None = None,
     progress: Progress | None = None,
 ) -> Generator[Outcome, None, None]:
-    """Runs what is missing in ``folder``, and yields how far it is each time that rows came back.
+    """Makes the runs that ``folder`` lacks, and yields the outcome so far each time that rows come back.
 
     Without ``engine`` the runs are simulated.
 
-    Leaving the iterator early, as Ctrl-C does, ends the work within a second; what had finished is in the
+    Leaving the iterator early, as Ctrl-C does, ends the work within a second; finished runs are in the
     folder. Raises what a run raises, and WorkersLost.
     """
     store = SweepFolder(folder)
@@ -181,7 +181,7 @@ def sweep(
     on: a run that is in the folder is not repeated. Without it they are in a temporary folder that goes
     with the result. ``engine`` runs it, with its options: see :func:`ackclock.simulate`.
 
-    Raises ScenarioError or InputError for what cannot be run, and what a controller raises.
+    Raises ScenarioError or InputError for a sweep that cannot be run, and the errors of controllers.
     """
     if repeat < 1:
         raise ValueError(f"repeat is {repeat}: must be at least 1")
@@ -191,7 +191,7 @@ def sweep(
     set_keys = {key: str(value) for key, value in given.items() if value is not None}
     scenarios, factories = _scenarios(scenario, controllers)
     first = first_seed(scenarios, design, set_keys)
-    # What a controller in Python does cannot be seen in a digest: its runs are never taken from a folder.
+    # No digest covers a controller in Python, so its runs are never taken from a folder.
     context = uuid.uuid4().hex if factories else ""
     if factories and kind.no_python is None:
         options |= {"controllers": tuple(factories)}
@@ -281,7 +281,7 @@ def of_file(file: Path) -> tuple[str, Resolve]:
 
 
 def label_of(scenario: Scenario) -> str:
-    """What the rows of a scenario with flows of its own are called: its controllers, each once."""
+    """The label of a scenario with flows of its own: its controllers, each once."""
     names = dict.fromkeys(
         display_name(flow.cc) if isinstance(flow.cc, str) else flow.cc.__name__ for flow in scenario.flows
     )

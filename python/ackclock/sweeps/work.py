@@ -1,4 +1,4 @@
-"""What a worker of a sweep does: runs a chunk of runs, and writes their rows into the folder of the sweep.
+"""The work in the workers of a sweep: makes a chunk of runs, and writes their rows into the folder.
 
 A chunk travels to the worker as one value and needs nothing but ackclock and the folder, so that it can run
 in a process of this machine or on another machine that has the folder.
@@ -37,7 +37,7 @@ class Item(NamedTuple):
     """One run of a sweep."""
 
     digest: str
-    """What the run is known by: a digest of all that its result depends on."""
+    """Its identity: a digest of everything that its result depends on."""
     controller: str
     point: Mapping[str, str]
     plan: _engine.Plan
@@ -47,29 +47,29 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Chunk:
-    """Runs that a worker does in one go."""
+    """Runs that a worker makes at once."""
 
     items: tuple[Item, ...]
     folder: Path
     """The folder of the sweep."""
     engine: Engine
-    """What runs them."""
+    """The engine that makes them."""
 
 
 class Done(NamedTuple):
-    """What a worker says of a chunk."""
+    """The report of a worker on a chunk."""
 
     runs: int
     seconds: float
-    """What the runs took."""
+    """The time of the runs, in seconds."""
     writing: float
-    """What writing their rows took, in seconds: on a busy or distant file system more than short runs."""
+    """The time of writing their rows: on a busy or distant file system more than that of short runs."""
     invalid: tuple[str, ...]
-    """Why live runs went past their error budget, a sentence each."""
+    """The reasons why live runs went past their error budget, a sentence each."""
 
 
 def digests(plan: _engine.Plan, seeds: Iterable[int], context: str = "") -> Iterator[str]:
-    """What the runs of a plan are known by, for each of ``seeds``.
+    """The identities of the runs of a plan, for each of ``seeds``.
 
     A digest of the scenario, the content of the files named in it, the seed and our version.
     """
@@ -108,7 +108,7 @@ def run(chunk: Chunk) -> Done:
             if not finished.valid:
                 reasons = "; ".join(finished.engine["reasons"])
                 invalid.append(f"{item.controller}, {_point(item)}, seed {item.seed}: {reasons}")
-            # The rest of the run, series if they were asked for, is not kept.
+            # The rest of the run, such as its series, is dropped.
             rows.add(_Finished(item, finished.flows, finished.links, finished.valid))
     except _StoppedError:
         pass
@@ -124,7 +124,7 @@ def _point(item: Item) -> str:
 
 
 class _Finished(NamedTuple):
-    """What is written of a run."""
+    """The rows of a run."""
 
     item: Item
     flows: pa.Table
@@ -207,7 +207,7 @@ def _plain(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _labelled(table: pa.Table, items: Sequence[Item], rows: Sequence[int]) -> pa.Table:
-    """The table with the columns that say which run its rows are of: so many of each item."""
+    """The table with the columns of its runs: so many rows of each item."""
     import numpy as np
     import pyarrow as pa
 
