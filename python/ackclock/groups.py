@@ -1,4 +1,4 @@
-"""Groups of flows that a table or plot shows as one, and what they have in common."""
+"""Groups of flows that a table or plot shows as one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Group(NamedTuple):
     """Copies of a flow, or the connections that it makes one after the other."""
 
     name: str
-    """The name without a number, and how many there are: ``240 x web``."""
+    """The name without a number, and the number of flows: ``240 x web``."""
     cc: str
     flows: list[int]
     """Indices of the flows."""

@@ -1,8 +1,8 @@
 """Points times repetitions, run on any engine, with the results as they finish.
 
 A point is one scenario under a key of the caller's choice; its repetitions differ only in the seed. The
-caller decides what to keep of each run: a sweep of 100,000 runs holds in memory its points, one batch of
-jobs, and what the caller keeps.
+caller decides which tables of a run to keep: a sweep of 100,000 runs holds in memory its points, one batch of
+jobs, and these tables.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ackclock.errors import InputError
 from ackclock.result import Run
 
 BATCH = 10_000
-"""The largest number of different jobs that an engine is given at once."""
+"""The largest number of different jobs in a batch."""
 
 MOST_REPETITIONS = 100_000
 """The largest number of repetitions of a scenario."""
@@ -28,13 +28,13 @@ class Point(NamedTuple, Generic[Key]):
     """One scenario, to be run with several seeds."""
 
     key: Key
-    """What it is to the caller: a label, a cell of a grid."""
+    """The caller's name for it: a label, a cell of a grid."""
     plan: _engine.Plan
     """The scenario."""
     seeds: range
     """The seed of each repetition."""
     captures: Sequence[str | None] = ()
-    """Where to write the packet capture of each repetition; empty for no captures."""
+    """The file of the packet capture of each repetition; empty for no captures."""
 
 
 class Result(NamedTuple, Generic[Key]):
@@ -48,7 +48,7 @@ class Result(NamedTuple, Generic[Key]):
 
 
 class _Use(NamedTuple, Generic[Key]):
-    """One repetition of one point: what a job is run for."""
+    """One repetition of one point, for which a job is run."""
 
     key: Key
     repetition: int
@@ -80,7 +80,7 @@ def check_memory(plans: Sequence[_engine.Plan], repeat: int) -> None:
 
 
 def count(points: Iterable[Point[Key]]) -> int:
-    """How many results the points have."""
+    """The number of results of the points."""
     return sum(len(point.seeds) for point in points)
 
 

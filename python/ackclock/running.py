@@ -18,10 +18,10 @@ from ackclock.result import Run, Runs
 from ackclock.scenario import Factory, Flow, Path, Scenario, override_list, read
 
 Flows: TypeAlias = Sequence[Flow | str | type[Controller]]
-"""Flows, or just their controllers."""
+"""Flows, or their controllers alone."""
 
 Described: TypeAlias = Scenario | Path | str | os.PathLike[str]
-"""A scenario, a path that ``flows`` are put on, or a scenario file."""
+"""A scenario, a path for ``flows``, or a scenario file."""
 
 
 class Options(SimulatorOptions, LiveOptions, total=False):
@@ -35,7 +35,7 @@ class Options(SimulatorOptions, LiveOptions, total=False):
 
 
 # Only where ``repeat`` is written out as 1 can a type checker know that the result is a ``Run``. So the
-# second overload is ``Runs | Any``: what is right for ``Runs`` passes, and for a single ``Run`` too.
+# second overload is ``Runs | Any``: code for ``Runs`` passes, and code for a single ``Run`` too.
 @overload
 def simulate(
     scenario: Described,
@@ -89,7 +89,7 @@ def simulate(
 
 
 def live(scenario: Described, flows: Flows | None = None, **options: Any) -> Any:
-    """Runs on the TCP of this machine's kernel what :func:`ackclock.simulate` simulates, in real time:
+    """Runs a scenario on the TCP of this machine's kernel, in real time:
 
         run = ackclock.live(ackclock.Path("10mbit", "40ms", "84p"), ["cdg", "bbr"], duration="20s", retries=2)
         print(run.valid, run.engine["lateness_us"])
@@ -97,7 +97,7 @@ def live(scenario: Described, flows: Flows | None = None, **options: Any) -> Any
     Arguments and result are those of ``simulate(..., engine="live")``. Flows may name any controller that the
     kernel has. A run that goes past its error budget is repeated up to ``retries`` times; one that stays past
     it is returned all the same, with ``run.valid`` false and the reasons in ``run.engine["reasons"]``.
-    ``at_once`` repetitions go on at the same time. ``gso_max_segs`` bounds how many segments TCP sends at
+    ``at_once`` repetitions go on at the same time. ``gso_max_segs`` bounds the segments that TCP sends at
     once.
 
     Raises ScenarioError for a scenario that cannot run live, MachineError where this machine, or this build

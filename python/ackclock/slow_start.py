@@ -1,4 +1,4 @@
-"""Slow starts on many paths: where each ends against what the path holds, what it loses, when data arrives.
+"""Slow starts on many paths: the window at the exit against the BDP, losses, and arrival times of data.
 
 Paths are drawn: rate, RTT and buffer independently, each from a logarithmic range. On each path every method
 starts one flow, under the same controller and from the same seed. A path may lead over Wi-Fi or a cellular
@@ -24,16 +24,16 @@ METHODS = ("classic", "limited", "hystart", "hystart++", "search", "rapid-start"
 """The values of the parameter `slow_start`, but for `own`."""
 
 PACKET_BITS = 12_000
-"""Of a full packet, as which windows are counted."""
+"""The size of a full packet, in which windows are counted."""
 
 LEAST_BDP = 10.0
-"""Packets that a path has to hold: the initial window fills a smaller one at once."""
+"""The least BDP of a path in packets: the initial window fills a smaller one at once."""
 
 LEAST_QUEUE = 8
-"""Packets that a queue holds in any case."""
+"""The smallest queue in packets."""
 
 NETWORKS = ("wired", "wifi", "cellular")
-"""What paths lead over."""
+"""The networks of paths."""
 
 MOST_OVER_WIFI = 50e6
 """No wired link before a wireless one is faster, in bit/s: 802.11n of two streams carries more."""
@@ -42,16 +42,16 @@ NEIGHBOURS = 2
 """Stations that share the channel of a path over Wi-Fi, and send now and then."""
 
 NEIGHBOUR_RATE = "8mbit"
-"""What each of them sends."""
+"""The rate of each of them."""
 
 TICK_S = 0.02
-"""A cellular link has a rate for so long."""
+"""The time for which a cellular link has one rate."""
 
 NOISE = 0.5
 """The standard deviation of the logarithm of a cellular rate after a second: it moves as Brownian motion.
 
-So Sprout has it for the rate itself (Winstein, Sivaraman and Balakrishnan, NSDI 2013). Of its logarithm, slow
-links vary as much as fast ones.
+Sprout has Brownian motion for the rate itself (Winstein, Sivaraman and Balakrishnan, NSDI 2013). With the
+logarithm, slow links vary as much as fast ones.
 """
 
 SWING = 4.0
@@ -78,14 +78,14 @@ class Range:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a path is like beside its rate, RTT and buffer."""
+    """The properties of a path beside its rate, RTT and buffer."""
 
     network: str = "wired"
-    """Of :data:`NETWORKS`."""
+    """One of :data:`NETWORKS`."""
     cross: float = 0.0
     """The share of the link that others take, in packets that come at random (Poisson)."""
     application: float = 0.0
-    """What the application has to send, as a share of the rate of the link; 0 for as much as it can."""
+    """The rate of the application, as a share of the rate of the link; 0 for a greedy one."""
     traces: tuple[str, ...] = ()
     """Recordings of cellular links that paths take in turn, in place of drawn rates: absolute names."""
 
@@ -105,27 +105,27 @@ class Path:
     trace: str | None = None
     """The recording that its rate follows."""
     seed: int = 0
-    """For the course of a cellular rate."""
+    """The seed of the course of a cellular rate."""
 
     @property
     def bdp(self) -> float:
-        """What is left of the path for the flow holds without a queue, in packets."""
+        """The BDP of the share of the path that is left for the flow, in packets."""
         return (1.0 - self.conditions.cross) * self.whole_bdp
 
     @property
     def whole_bdp(self) -> float:
-        """The same with what others take."""
+        """The BDP of the whole path, in packets."""
         return self.rate_bps * self.rtt_s / PACKET_BITS
 
     @property
     def duration_s(self) -> float:
-        """How long a run takes."""
+        """The length of a run."""
         return 1.0 + 30.0 * self.rtt_s
 
     def document(self, cc: str, method: str) -> str:
         """The scenario of one flow of ``cc`` that starts by ``method``, as JSON.
 
-        `careful-resume` knows the path: its saved window and RTT are the true ones.
+        The saved window and RTT of `careful-resume` are those of the path.
         """
         parameters: dict[str, Any] = {"slow_start": method}
         if method == "careful-resume":
@@ -236,7 +236,7 @@ def paths(
 
 @dataclass(frozen=True)
 class Start:
-    """What one slow start did on one path."""
+    """One slow start on one path."""
 
     method: str
     rate_bps: float
@@ -244,13 +244,13 @@ class Start:
     buffer_bdp: float
     bdp_packets: float
     exit_s: float | None
-    """When it ended; None if it lasted to the end of the run."""
+    """The time of its exit; None if it lasted to the end of the run."""
     exit_bdp: float | None
-    """The largest window by then, as a multiple of what the path holds."""
+    """The largest window until the exit, in BDP."""
     lost_bdp: float
-    """What was deemed lost by then and while the last of its packets were on the way, in the same unit."""
+    """The packets deemed lost until the exit or among those in flight then, in BDP."""
     times_s: tuple[float | None, ...]
-    """When 10^n bytes had arrived, n from 4 to 9; None if they had not."""
+    """The arrival times of 10^n bytes, n from 4 to 9; None if they did not arrive."""
 
     def row(self) -> dict[str, Any]:
         """A row of tables."""
@@ -260,7 +260,7 @@ class Start:
 
 
 def measure(method: str, path: Path, run: Run) -> Start:
-    """What the first flow of ``run`` did."""
+    """The slow start of the first flow of ``run``."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -291,15 +291,15 @@ class Summary:
     method: str
     paths: int
     ended: int
-    """On how many of them it ended within the run."""
+    """The number of paths on which it ended within the run."""
     exit_bdp: tuple[float, float, float] | None
-    """The 10th, 50th and 90th percentile of where it ended."""
+    """The 10th, 50th and 90th percentile of the window at the exit, in BDP."""
     lossy: float
     """The share of paths on which it lost something."""
     lost_bdp: float
     """The mean loss."""
     times: tuple[float | None, ...]
-    """Times to 10^n bytes over those of the first method, geometric means of the paths where both did."""
+    """Times to 10^n bytes over those of the first method, geometric means over the paths with both."""
 
 
 def summaries(starts: Sequence[Start], methods: Sequence[str]) -> list[Summary]:
