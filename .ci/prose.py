@@ -47,7 +47,7 @@ NUMBER = re.compile(r"(?<![\w.])\d[\d.,]*")
 END_OF_SENTENCE = re.compile(r"(?<=[.!?:;])\s+")
 CODE = re.compile(r"``.+?``|`[^`]*`")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-MARKDOWN_BULLET = re.compile(r"\s*(?:[-*+]|\d+\.)\s+")
+MARKDOWN_BULLET = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
 NOT_PROSE = ("|", "#", "![", "<", "--8<--", ":::", "===")
 """How a line begins that is no prose: tables, headings, pictures, HTML, what is included."""
 

@@ -1,8 +1,8 @@
 """Every controller beside every other on one path: shares, delays, and the harm that they do each other.
 
 Harm is that of Ware, Mukerjee, Seshan and Sherry 2019, "Beyond Jain's Fairness Index: Setting the Bar For The
-Deployment of Congestion Control Algorithms" (HotNets). With x what a flow has alone on the path and y what it
-has beside another, it is (x - y) / x of what is better large (goodput), and (y - x) / y of what is better
+Deployment of Congestion Control Algorithms" (HotNets). A flow has x alone on the path, and y beside another.
+Harm is (x - y) / x of quantities that are better large (goodput), and (y - x) / y of those that are better
 small (RTT). 0 is no harm, 1 all that can be done; below 0 the flow is better off than alone. By their bar a
 controller should harm another flow no more than a second flow of that kind would.
 

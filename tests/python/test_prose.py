@@ -41,6 +41,14 @@ def test_sentences_of_a_page_are_those_of_its_prose():
     ]
 
 
+def test_a_dash_or_a_number_within_a_line_begins_no_item():
+    assert [one.text for one in of("It is x - y of them. It has 250. The end is near.")] == [
+        "It is x - y of them.",
+        "It has 250.",
+        "The end is near.",
+    ]
+
+
 def test_numbers_count_where_they_cite_nothing():
     # 3, 4 and 5 of 42 words: figure 7, the RFC, its section and its date are citations.
     measured = prose.Measures(of(PAGE))
