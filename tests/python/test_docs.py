@@ -126,20 +126,6 @@ def test_every_controller_has_a_page():
     assert pages == {controller["name"] for controller in ackclock.controllers()} | {"tfrc"}
 
 
-def test_the_table_of_options_is_that_of_the_engine():
-    rows = [
-        [cell.strip().strip("`") for cell in line.split("|")[1:8]]
-        for line in (DOCS / "profiles.md").read_text().splitlines()
-        if re.match(r"\| `\w+` \|", line)
-    ]
-    names = ["linux", "linux-3.5", "linux-2.6.33", "freebsd-9", "ns2-linux", "real-1992"]
-    documented = {
-        name: {row[0]: tomllib.loads(f"value = {row[1 + i]}")["value"] for row in rows}
-        for i, name in enumerate(names)
-    }
-    assert documented == {profile["name"]: profile["options"] for profile in ackclock.profiles()}
-
-
 def test_pictures_are_small():
     sizes = {picture.name: picture.stat().st_size for picture in (DOCS / "images").glob("*.png")}
     assert sizes

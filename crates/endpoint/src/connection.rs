@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use control::Controller;
-use transport::{
-    Acknowledgement, Application, Data, Event, Journal, Options, Receiver, SackBlocks, Sender, SenderState,
-};
+use transport::{Acknowledgement, Application, Data, Event, Journal, Receiver, SackBlocks, Sender, SenderState, Stack};
 use units::{Ecn, Random, Span, Time};
 
 use crate::incoming::Incoming;
@@ -34,7 +32,7 @@ pub(crate) struct Agreement {
 
 /// The connection from the end of its handshake on.
 pub(crate) struct Connection {
-    options: Arc<Options>,
+    stack: Arc<Stack>,
     sender: Sender,
     receiver: Receiver,
     outgoing: Outgoing,
@@ -65,20 +63,20 @@ impl Journal for Silent {
 
 impl Connection {
     /// The connection that `agreement` opens at `now`.
-    pub(crate) fn new(now: Time, options: Options, controller: Box<dyn Controller>, agreement: &Agreement) -> Self {
-        let size = options.segment_size.get().max(1);
-        let options = Options {
+    pub(crate) fn new(now: Time, stack: Stack, controller: Box<dyn Controller>, agreement: &Agreement) -> Self {
+        let size = stack.segment_size.get().max(1);
+        let stack = Stack {
             receive_window: (agreement.window / size).min(u64::from(u32::MAX)) as u32,
             handshake: true,
-            ..options
+            ..stack
         };
-        let options = Arc::new(options);
+        let stack = Arc::new(stack);
         let random = Random::stream(0, "flow", 0);
-        let mut sender = Sender::new(Arc::clone(&options), controller, Application::Interactive, random);
+        let mut sender = Sender::new(Arc::clone(&stack), controller, Application::Interactive, random);
         // When packets come within a tick is not known: the middle is never far.
-        let mut receiver = Receiver::new(&options, agreement.rtt);
-        sender.up_for(options.timer_tick / 2);
-        receiver.up_for(options.timer_tick / 2);
+        let mut receiver = Receiver::new(&stack, agreement.rtt);
+        sender.up_for(stack.timers.tick / 2);
+        receiver.up_for(stack.timers.tick / 2);
         sender.start(Time::from_nanos(now.as_nanos().saturating_sub(agreement.rtt.as_nanos())), agreement.rtt);
         Self {
             receiver,
@@ -95,7 +93,7 @@ impl Connection {
             due: false,
             probe_due: false,
             received: 0,
-            options,
+            stack,
             sender,
         }
     }
@@ -139,7 +137,7 @@ impl Connection {
         if packet.ack && packet.acknowledged > self.outgoing.next() {
             return Ok(()); // never sent (RFC 9293, section 3.10.7.4)
         }
-        if let Some(stamps) = packet.options.timestamps.filter(|_| self.options.timestamps)
+        if let Some(stamps) = packet.options.timestamps.filter(|_| self.stack.timestamps)
             && packet.sequence <= self.acknowledged
         {
             self.echo = Some(stamps.value);
@@ -166,7 +164,7 @@ impl Connection {
             return Err(Refusal("an ACK of part of a segment is not modelled"));
         }
         let changed = self.take_window(packet, cumulative > first, cumulative < first);
-        let segments = (self.window / self.options.segment_size.get()).min(u64::from(u32::MAX)) as u32;
+        let segments = (self.window / self.stack.segment_size.get()).min(u64::from(u32::MAX)) as u32;
         let (sack, duplicate) = self.read_sack(cumulative, &packet.options.sack);
         let tells_nothing = cumulative == first && packet.options.sack.is_empty() && !packet.echo;
         if tells_nothing && (packet.payload > 0 || packet.fin || changed) {
@@ -174,7 +172,7 @@ impl Connection {
             self.sender.note_receive_window(segments);
             return Ok(());
         }
-        let echo = packet.options.timestamps.filter(|_| self.options.timestamps);
+        let echo = packet.options.timestamps.filter(|_| self.stack.timestamps);
         let ack = Acknowledgement {
             cumulative,
             timestamp: now,
@@ -206,7 +204,7 @@ impl Connection {
     /// the cumulative point or within the second block (RFC 2883, section 4).
     fn read_sack(&self, cumulative: u64, blocks: &[(u64, u64)]) -> (SackBlocks, Option<u64>) {
         let mut sack = SackBlocks::default();
-        if !self.options.sack {
+        if !self.stack.sack() {
             return (sack, None);
         }
         let whole = |&(start, end): &(u64, u64)| (self.outgoing.first_from(start), self.outgoing.whole_below(end));
@@ -235,7 +233,7 @@ impl Connection {
         let data = Data {
             sequence,
             timestamp: now,
-            payload: self.options.segment_size.get() as u32,
+            payload: self.stack.segment_size.get() as u32,
             // All that a receiver knows of it: what is sent again is not ECN-capable (RFC 3168, section 6.1.5).
             retransmission: packet.ecn() == Ecn::NotCapable,
             reduced: packet.reduced,
@@ -257,7 +255,7 @@ impl Connection {
         self.sender.on_timeout(now, &mut Silent);
         self.receiver.on_timeout(now);
         let timeout = self.sender.state().timeout;
-        self.probe_due |= self.persist.take(now, timeout, self.options.rto_max);
+        self.probe_due |= self.persist.take(now, timeout, self.stack.timers.rto_max);
     }
 
     /// The next deadline; [`Time::NEVER`] if there is none.
@@ -306,7 +304,7 @@ impl Connection {
     /// What every packet has in common.
     fn header(&mut self, now: Time) -> Packet {
         self.acknowledged = self.incoming.acknowledged(self.receiver.delivered_segments());
-        let stamps = self.options.timestamps.then(|| Timestamps { value: ticks(now), echo: self.echo.unwrap_or(0) });
+        let stamps = self.stack.timestamps.then(|| Timestamps { value: ticks(now), echo: self.echo.unwrap_or(0) });
         Packet {
             ack: true,
             sequence: self.outgoing.next(),
@@ -327,7 +325,7 @@ impl Connection {
     }
 
     pub(crate) fn segment_size(&self) -> u64 {
-        self.options.segment_size.get()
+        self.stack.segment_size.get()
     }
 }
 

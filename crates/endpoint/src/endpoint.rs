@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use control::Controller;
 use serde::Serialize;
-use transport::{EcnMode, Options, Phase};
+use transport::{Marks, Phase, Stack};
 use units::{Bytes, Span, Time};
 
 use crate::connection::{Agreement, Connection, WINDOW_FIELD, ticks};
@@ -30,7 +30,7 @@ enum Stage {
 
 /// One TCP endpoint.
 pub struct Endpoint {
-    options: Options,
+    stack: Stack,
     /// Until the connection is open.
     controller: Option<Box<dyn Controller>>,
     /// The shift of the window field that it announces.
@@ -82,11 +82,11 @@ pub struct Information {
 }
 
 impl Endpoint {
-    /// An endpoint with the options of its stack; what the other side does not offer is not used. It announces windows
+    /// An endpoint with this stack; what the other side does not offer is not used. It announces windows
     /// that are to be shifted by `scale`.
-    pub fn new(options: Options, controller: Box<dyn Controller>, scale: u8) -> Self {
+    pub fn new(stack: Stack, controller: Box<dyn Controller>, scale: u8) -> Self {
         Self {
-            options,
+            stack,
             controller: Some(controller),
             scale,
             stage: Stage::Closed,
@@ -102,12 +102,12 @@ impl Endpoint {
 
     /// Sends a SYN at `now`.
     pub fn connect(&mut self, now: Time) {
-        let ecn = self.options.ecn != EcnMode::Off;
+        let ecn = self.stack.marks != Marks::Off;
         let options = PacketOptions {
             segment_size: Some(SEGMENT_SIZE),
             window_scale: Some(self.scale),
-            sack_permitted: self.options.sack,
-            timestamps: self.options.timestamps.then(|| Timestamps { value: ticks(now), echo: 0 }),
+            sack_permitted: self.stack.sack(),
+            timestamps: self.stack.timestamps.then(|| Timestamps { value: ticks(now), echo: 0 }),
             sack: Vec::new(),
         };
         self.waiting.push_back(Packet {
@@ -196,11 +196,11 @@ impl Endpoint {
             ));
         }
         let theirs = &packet.options;
-        let stamps = theirs.timestamps.filter(|_| self.options.timestamps);
+        let stamps = theirs.timestamps.filter(|_| self.stack.timestamps);
         let options = PacketOptions {
             segment_size: Some(SEGMENT_SIZE),
             window_scale: theirs.window_scale.map(|_| self.scale),
-            sack_permitted: theirs.sack_permitted && self.options.sack,
+            sack_permitted: theirs.sack_permitted && self.stack.sack(),
             timestamps: stamps.map(|stamps| Timestamps { value: ticks(now), echo: stamps.value }),
             sack: Vec::new(),
         };
@@ -220,23 +220,23 @@ impl Endpoint {
 
     /// Whether ECN is in use after this SYN, or the SYN-ACK without CWR (RFC 3168, section 6.1.1).
     fn agrees_on_ecn(&self, syn: &Packet) -> bool {
-        self.options.ecn != EcnMode::Off && syn.echo && syn.reduced != syn.ack
+        self.stack.marks != Marks::Off && syn.echo && syn.reduced != syn.ack
     }
 
     /// The handshake is over: `syn` is that of the other side, `last` the packet that ended it.
     fn open(&mut self, now: Time, syn: &Packet, last: &Packet, rtt: Span) {
         let Some(controller) = self.controller.take() else { return };
         let theirs = &syn.options;
-        let timestamps = self.options.timestamps && theirs.timestamps.is_some();
+        let timestamps = self.stack.timestamps && theirs.timestamps.is_some();
         let largest = theirs.segment_size.unwrap_or(DEFAULT_SEGMENT_SIZE).min(SEGMENT_SIZE);
         let size = u64::from(largest).saturating_sub(if timestamps { TIMESTAMPS_BYTES } else { 0 });
-        let options = Options {
+        let stack = Stack {
             segment_size: Bytes::new(size.max(1)),
-            sack: self.options.sack && theirs.sack_permitted,
             timestamps,
-            ecn: if self.agrees_on_ecn(syn) { self.options.ecn } else { EcnMode::Off },
-            ..self.options.clone()
+            marks: if self.agrees_on_ecn(syn) { self.stack.marks } else { Marks::Off },
+            ..self.stack.clone()
         };
+        let stack = if theirs.sack_permitted { stack } else { stack.without_sack() };
         let their_scale = theirs.window_scale.unwrap_or(0).min(14);
         // The window field of a SYN is not scaled (RFC 7323, section 2.2).
         let window = u64::from(last.window) << if last.syn { 0 } else { their_scale };
@@ -248,7 +248,7 @@ impl Endpoint {
             first_window: u64::from(syn.window),
             echo: last.options.timestamps.or(theirs.timestamps).filter(|_| timestamps).map(|stamps| stamps.value),
         };
-        let mut connection = Connection::new(now, options, controller, &agreement);
+        let mut connection = Connection::new(now, stack, controller, &agreement);
         connection.set_no_delay(self.no_delay);
         self.stage = Stage::Open(Box::new(connection));
     }

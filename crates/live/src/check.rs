@@ -3,8 +3,8 @@
 use std::fmt;
 
 use control::ControllerRef;
-use scenario::{Kind, Plan, PlannedFlow, Sampling};
-use transport::{EcnMode, Options};
+use scenario::{Kind, Plan, PlannedFlow, Sampling, TransportOptions};
+use transport::{EcnMode, Stack, linux};
 use units::Span;
 
 use crate::algorithm::Algorithms;
@@ -117,7 +117,7 @@ fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     if !flow.changes.is_empty() {
         return Err("changes cannot run live".to_owned());
     }
-    if flow.options.ecn == EcnMode::Accurate {
+    if flow.options.ecn() == EcnMode::Accurate {
         return Err("transport.ecn `accurate` cannot run live; false and true can".to_owned());
     }
     if let Some(option) = foreign_option(&flow.options) {
@@ -134,25 +134,27 @@ pub(crate) fn check_route(flow: &PlannedFlow) -> Result<(), String> {
 }
 
 /// The options that are settings of a namespace or of its device.
-fn per_namespace(options: &Options) -> (u64, [bool; 3], EcnMode, Span) {
-    let Options { segment_size, sack, timestamps, ecn, slow_start_restart, sack_compression, .. } = options;
-    (segment_size.get(), [*sack, *timestamps, *slow_start_restart], *ecn, *sack_compression)
+fn per_namespace(stack: &Stack) -> (u64, [bool; 3], EcnMode, Span) {
+    let options = TransportOptions::of(stack);
+    let TransportOptions { segment_size, sack, timestamps, ecn, slow_start_restart, sack_compression, .. } = options;
+    (segment_size.get(), [sack, timestamps, slow_start_restart], ecn, sack_compression)
 }
 
 /// The name of an option that differs from the kernel's and cannot be set.
-fn foreign_option(options: &Options) -> Option<String> {
-    let Options { segment_size, sack, timestamps, ecn, slow_start_restart, sack_compression, handshake, .. } = *options;
-    let possible = Options {
-        segment_size,
-        sack,
-        timestamps,
-        ecn,
-        slow_start_restart,
-        sack_compression,
-        handshake,
-        ..transport::linux()
+fn foreign_option(stack: &Stack) -> Option<String> {
+    let given = TransportOptions::of(stack);
+    let possible = TransportOptions {
+        segment_size: given.segment_size,
+        sack: given.sack,
+        timestamps: given.timestamps,
+        ecn: given.ecn,
+        slow_start_restart: given.slow_start_restart,
+        sack_compression: given.sack_compression,
+        handshake: given.handshake,
+        ..TransportOptions::of(&linux())
     };
-    let [given, possible] = [options, &possible].map(|options| serde_json::to_value(options).unwrap_or_default());
+    let possible = TransportOptions::of(&possible.stack(&linux()));
+    let [given, possible] = [given, possible].map(|options| serde_json::to_value(options).unwrap_or_default());
     let differs = |(name, value): (&String, &serde_json::Value)| (possible[name] != *value).then(|| name.clone());
     given.as_object()?.iter().find_map(differs)
 }

@@ -10,8 +10,8 @@ use engine::{Cost, Engine, Failure, Job, Lifetime, Watch, flow_row};
 use network::Limit;
 use record::pcapng::Point;
 use record::{EventRow, Events, FlowMeter, Tables};
-use scenario::{DrawnFlow, Plan, PlannedLink, Sampling};
-use transport::{EcnMode, Options};
+use scenario::{DrawnFlow, Plan, PlannedLink, Sampling, TransportOptions};
+use transport::{EcnMode, Stack};
 use units::packet::{IP_HEADER, MTU, TCP_HEADER, TIMESTAMPS_OPTION};
 use units::{Rate, Span, Time};
 
@@ -213,7 +213,8 @@ impl Testbed {
 /// Settings of a namespace that make its TCP what the profile `linux` stands for, whatever the machine's own are.
 fn settings(plan: &Plan) -> Vec<Setting> {
     let flag = |name, on: bool| (name, u8::from(on).to_string());
-    let options = plan.flows.first().map_or_else(transport::linux, |flow| (*flow.options).clone());
+    let stack = plan.flows.first().map_or_else(transport::linux, |flow| (*flow.options).clone());
+    let options = TransportOptions::of(&stack);
     vec![
         // Buffers never limit the window: the simulator's have no end.
         ("tcp_rmem", "4096 8388608 268435456".to_owned()),
@@ -240,7 +241,7 @@ fn settings(plan: &Plan) -> Vec<Setting> {
 /// The largest packet: a full segment with its headers.
 pub(crate) fn place_size(plan: &Plan) -> u64 {
     let largest = |flow: &scenario::PlannedFlow| {
-        let Options { segment_size, timestamps, .. } = &*flow.options;
+        let Stack { segment_size, timestamps, .. } = &*flow.options;
         segment_size.get() + HEADERS + if *timestamps { TIMESTAMPS_OPTION.get() } else { 0 }
     };
     plan.flows.iter().map(largest).max().unwrap_or(PLACE_FOR)

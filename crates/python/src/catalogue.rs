@@ -61,12 +61,16 @@ fn declared(parameter: &Parameter) -> Value {
     })
 }
 
+fn options(profile: &transport::Profile) -> scenario::TransportOptions {
+    scenario::TransportOptions::of(&(profile.stack)())
+}
+
 /// Every profile with its options.
 #[pyfunction]
 pub(crate) fn profiles(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let list = transport::PROFILES
         .iter()
-        .map(|profile| json!({ "name": profile.name, "summary": profile.summary, "options": (profile.options)() }));
+        .map(|profile| json!({ "name": profile.name, "summary": profile.summary, "options": options(profile) }));
     to_python(py, &list.collect())
 }
 

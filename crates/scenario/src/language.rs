@@ -396,7 +396,7 @@ fn linux() -> String {
 
 /// The options of the transport, none of them required.
 fn transport_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let mut schema = <transport::Options as schemars::JsonSchema>::json_schema(generator);
+    let mut schema = <crate::TransportOptions as schemars::JsonSchema>::json_schema(generator);
     schema.remove("required");
     schema
 }

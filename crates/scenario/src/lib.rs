@@ -53,6 +53,7 @@ pub use plan::{
 };
 pub use quick_start::quick_start_rate;
 pub use schema::schema;
+pub use transport_options::TransportOptions;
 pub use values::{
     Arrivals, Delay, DelaySpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets, QueueSpec, RateSpec, Sampling,
     Source,

@@ -9,7 +9,7 @@ use crate::plan::PlannedFlow;
 pub(crate) fn unheard_marks(flows: &[PlannedFlow]) -> Vec<String> {
     let mut warnings = Vec::new();
     for flow in flows {
-        let (ControllerRef::Registered(name), ecn) = (&flow.cc, flow.options.ecn) else { continue };
+        let (ControllerRef::Registered(name), ecn) = (&flow.cc, flow.options.ecn()) else { continue };
         if ecn == EcnMode::Accurate {
             continue;
         }

@@ -199,8 +199,8 @@ pub struct FlowSettings {
     pub changes: Vec<Change>,
     /// Name of the profile that the options come from.
     pub profile: String,
-    /// TCP options.
-    pub options: Arc<transport::Options>,
+    /// Its TCP.
+    pub options: Arc<transport::Stack>,
     /// TCP or datagrams.
     pub kind: Kind,
     /// Where its source is a recording: what it says.

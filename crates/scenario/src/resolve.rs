@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use control::{ControllerRef, Parameters, registry, stacks, tfrc};
 use network::Propagation;
-use transport::{Options, PROFILES};
+use transport::{PROFILES, Stack};
 use units::packet::{IP_HEADER, MTU, UDP_HEADER};
 use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
@@ -20,7 +20,7 @@ use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedSubflow};
 use crate::quick_start::quick_start_rate;
 use crate::relay;
 use crate::route::Network;
-use crate::transport_options::{LARGEST_PACKET, check_keeping, options};
+use crate::transport_options::{LARGEST_PACKET, check_keeping, check_kind, overlay};
 use crate::values::{OnOff, Paced, Sampling, Source};
 use crate::way::Routes;
 use crate::{Error, Files, Scenario};
@@ -205,8 +205,9 @@ impl Scenario {
         let parameters = self.parameters(flow)?;
         let cc = self.controller(flow, &parameters, files)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
-        let mut options = options(profile(name).map_err(|message| flow_error("profile", message))?, &flow.transport)?;
-        check_keeping(&cc, &parameters, &options)?;
+        let profile = profile(name).map_err(|message| flow_error("profile", message))?;
+        let mut stack = overlay(&profile, &flow.transport)?;
+        check_keeping(&cc, &parameters, &stack)?;
         let end = Time::ZERO + self.duration;
         if flow.start >= end {
             return Err(flow_error("start", format!("`{}` is not before the end of the run at `{end}`", flow.start)));
@@ -221,8 +222,9 @@ impl Scenario {
         let kind = kind(flow)?;
         let media = media(flow, kind, |path| files.read(&self.origin.beside(path)))?;
         let quick_start = quick_start(flow, kind)?;
+        check_kind(flow, kind)?;
         // The request goes with the SYN.
-        options.handshake |= quick_start.is_some();
+        stack.handshake |= quick_start.is_some();
         let changes = self.changes(flow, &parameters, latest, stop.min(end))?;
         let Routes { forward, reverse } = network.routes(flow).map_err(|(key, message)| flow_error(key, message))?;
         let rtt = |delay: fn(&Propagation) -> Span| forward.iter().chain(&reverse).map(|hop| delay(&hop.delay)).sum();
@@ -237,7 +239,7 @@ impl Scenario {
             given: flow.parameters.clone(),
             changes,
             profile: name.clone(),
-            options: Arc::new(options),
+            options: Arc::new(stack),
             kind,
             media,
             source: flow.source.clone(),
@@ -381,8 +383,8 @@ fn packet_size(flow: &Flow, least: u64) -> Result<Bytes, FlowError> {
     Err(flow_error("packet_size", format!("`{size}` is not from {least} to {LARGEST_PACKET} bytes")))
 }
 
-fn profile(name: &str) -> Result<Options, String> {
-    PROFILES.iter().find(|profile| profile.name == name).map(|profile| (profile.options)()).ok_or_else(|| {
+fn profile(name: &str) -> Result<Stack, String> {
+    PROFILES.iter().find(|profile| profile.name == name).map(|profile| (profile.stack)()).ok_or_else(|| {
         let known: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
         format!("there is no profile `{name}`; {}", suggestion(name, &known))
     })

@@ -46,7 +46,7 @@ impl Form {
             total: drawn.bytes,
             timestamps: flow.options.timestamps && flow.kind == Kind::Tcp,
             datagrams: flow.kind != Kind::Tcp,
-            accurate: flow.options.ecn == EcnMode::Accurate,
+            accurate: flow.options.ecn() == EcnMode::Accurate,
             window_scale: opening::window_scale(&flow.options),
             echoes: VecDeque::new(),
         }

@@ -6,7 +6,7 @@ use control::{Controller, ParameterError, Parameters, Probe, tfrc};
 use record::FlowState;
 use scenario::{DrawnFlow, Kind, PlannedFlow};
 use transport::{
-    Acknowledgement, Application, Data, DatagramSink, DatagramSource, EcnMode, Journal, Pace, Phase, Receiver, Sender,
+    Acknowledgement, Application, Data, DatagramSink, DatagramSource, Journal, Marks, Pace, Phase, Receiver, Sender,
     SenderCounters, TfrcSink, TfrcSource,
 };
 use units::packet::{IP_HEADER, UDP_HEADER};
@@ -84,7 +84,7 @@ impl Ends {
         let size = plan.packet_size();
         let source = TfrcSource::new(settings, size, engine::pace(plan, drawn, size, seed));
         let sink = TfrcSink::new(settings, size.saturating_sub(IP_HEADER + UDP_HEADER));
-        let codepoint = if plan.options.ecn == EcnMode::Off { Ecn::NotCapable } else { Ecn::Ect0 };
+        let codepoint = if plan.options.marks == Marks::Off { Ecn::NotCapable } else { Ecn::Ect0 };
         Ok(Self::Tfrc { source: Box::new(source), sink: Box::new(sink), codepoint })
     }
 
@@ -101,7 +101,7 @@ impl Ends {
                     (None, None) => Application::Greedy,
                 };
                 let mut receiver = Receiver::new(&options, plan.base_rtt);
-                let ticks = !options.timer_tick.is_zero();
+                let ticks = !options.timers.tick.is_zero();
                 let mut sender = Sender::new(options, controller, application, random);
                 if ticks {
                     let uptime = uptime(seed);

@@ -7,7 +7,6 @@ mod datagram;
 mod ecn_mode;
 mod journal;
 mod media;
-mod options;
 mod segment;
 mod snoop;
 mod tcp;
@@ -19,11 +18,12 @@ pub use datagram::{DatagramSink, DatagramSource};
 pub use ecn_mode::EcnMode;
 pub use journal::{Event, Journal};
 pub use media::{Datagrams, MediaTrace, MediaTraceError};
-pub use options::{
-    IdleRestart, MAX_THRESHOLD, Options, PROFILES, Pacing, Profile, Reduction, Retransmits, WindowValidation,
-    freebsd_9, linux, linux_2_6_33, linux_3_5, ns2_linux, real_1992,
-};
 pub use segment::{Acknowledgement, Data, SackBlocks};
 pub use snoop::{Snoop, Verdict};
+pub use tcp::stack::{
+    Acks, Clock, Delay, Detection, Growth, IdleRestart, Losses, MAX_THRESHOLD, Marks, PROFILES, Pacing, Profile,
+    Reduction, Repair, Resends, Retransmits, Rule, Selective, Stack, Timers, WindowValidation, freebsd_9, linux,
+    linux_2_6_33, linux_3_5, ns2_linux, plain, real_1992,
+};
 pub use tcp::{Phase, Ranges, Receiver, Sender, SenderState};
 pub use tfrc::{Feedback, TfrcSink, TfrcSource};

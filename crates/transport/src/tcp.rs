@@ -14,6 +14,7 @@ mod scoreboard;
 mod segment_reports;
 mod sender;
 mod spurious;
+pub(crate) mod stack;
 mod tail_probe;
 mod ticks;
 mod timers;

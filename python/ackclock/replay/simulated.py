@@ -62,6 +62,9 @@ SWITCHES: Mapping[str, str] = {
 }
 """Sysctls that switch an option off (0) or on (anything else)."""
 
+NEEDS_SACK = ("tail_loss_probe", "rack")
+"""Options that the kernel does not use without SACK, whatever their sysctls."""
+
 OPTIONS_WITHOUT_EFFECT = {
     "SO_REUSEADDR",
     "SO_SNDBUF",
@@ -151,6 +154,9 @@ class Simulated:
 
     def _built(self) -> _engine.Endpoint:
         options = dict(self._options)
+        if options.get("sack") is False:
+            for name in NEEDS_SACK:
+                options.pop(name, None)
         if self._connects and not self._offers_ecn:
             options.pop("ecn", None)
         controller: Mapping[str, Any] = {

@@ -12,6 +12,7 @@ use std::path::Path;
 use control::ControllerRef;
 use network::{DisciplineSettings, Limit, LossModel, QueueSettings, Service};
 use scenario::{Hop, Paced, Plan, Sampling, Source};
+use transport::{Acks, Delay, Stack};
 use units::{Bytes, Distribution, Fraction, Rate, Span, Time};
 
 /// The files of this machine.
@@ -103,7 +104,9 @@ fn a_dumbbell_has_one_link_and_delays_each_flow_by_its_own_rtt() {
     // The run ends before the flow would stop.
     assert_eq!((long.start, long.start_jitter, long.stop), (at(20), ms(5), at(60)));
     assert_eq!(long.bytes, Some(Distribution::Constant(Bytes::new(1_000_000))));
-    assert_eq!(*long.options, transport::Options { sack: false, ack_every: 1, ..transport::freebsd_9() });
+    let freebsd = transport::freebsd_9().without_sack();
+    let acks = Acks { delay: Delay::None, ..freebsd.acks };
+    assert_eq!(*long.options, Stack { acks, ..freebsd });
 }
 
 #[test]

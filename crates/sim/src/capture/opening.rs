@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use engine::Interfaces;
 use record::pcapng::{Endpoint, Opening, TcpHeader};
 use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
-use transport::{EcnMode, Options};
+use transport::{EcnMode, Stack};
 use units::packet::TIMESTAMPS_OPTION;
 use units::{Ecn, Span, Time};
 
@@ -20,8 +20,8 @@ use super::{clock, clock_milliseconds};
 const LARGEST_SCALE: u8 = 14;
 
 /// The bits by which windows are shifted, so that the window of the receiver can be said.
-pub(super) fn window_scale(options: &Options) -> u8 {
-    let window = u64::from(options.receive_window).saturating_mul(options.segment_size.get());
+pub(super) fn window_scale(stack: &Stack) -> u8 {
+    let window = u64::from(stack.receive_window).saturating_mul(stack.segment_size.get());
     (0..LARGEST_SCALE).find(|scale| window >> scale <= u64::from(u16::MAX)).unwrap_or(LARGEST_SCALE)
 }
 
@@ -89,13 +89,13 @@ impl Form {
         let timestamps = if options.timestamps { TIMESTAMPS_OPTION.get() } else { 0 };
         let opening = Opening {
             largest_segment: (options.segment_size.get() + timestamps).min(u64::from(u16::MAX)) as u16,
-            sack_permitted: options.sack,
+            sack_permitted: options.sack(),
             window_scale: window_scale(options),
         };
         let early = if options.handshake { Span::ZERO } else { flow.base_rtt };
         let window = u64::from(options.receive_window).saturating_mul(options.segment_size.get());
         let window = window.min(u64::from(u16::MAX)) as u16;
-        Self { stages, answers, early, timestamps: options.timestamps, ecn: options.ecn, opening, window }
+        Self { stages, answers, early, timestamps: options.timestamps, ecn: options.ecn(), opening, window }
     }
 
     /// The packet `which` of the connection `flow`, whose SYN left at `opened`.

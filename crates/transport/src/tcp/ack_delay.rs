@@ -2,8 +2,8 @@
 
 use units::{Span, Time};
 
-use crate::Options;
 use crate::tcp::ticks::Ticks;
+use crate::{Delay, Timers};
 
 /// Where timers are exact it counts in these.
 const FINEST: Span = Span::from_millis(1);
@@ -25,16 +25,16 @@ pub(super) struct AckDelay {
 
 impl AckDelay {
     /// The wait of a receiver whose handshake has measured `base_rtt`, which makes its `timeout`.
-    pub(super) fn new(options: &Options, base_rtt: Span, timeout: Span) -> Self {
-        let tick = unit(options.timer_tick);
+    pub(super) fn new(delay: &Delay, timers: &Timers, base_rtt: Span, timeout: Span) -> Self {
+        let tick = unit(timers.tick);
         let ticks = |span: Span| span.as_nanos().div_ceil(tick.as_nanos()).min(MOST_TICKS) as u16;
-        let least = ticks(options.delayed_ack_timeout);
-        if options.delayed_ack_max <= options.delayed_ack_timeout {
+        let least = ticks(delay.wait());
+        let Delay::Adaptive { most, .. } = *delay else {
             return Self { present: least, least, bound: least, longest: 0 };
-        }
+        };
         // The other side must not take a delayed ACK for a loss (tcp_delack_max).
-        let patience = ticks(options.rto_min).max(2) - 1;
-        let bound = ticks(base_rtt).max(least).min(ticks(options.delayed_ack_max)).min(patience);
+        let patience = ticks(timers.rto_min).max(2) - 1;
+        let bound = ticks(base_rtt).max(least).min(ticks(most)).min(patience);
         if bound <= least && least % 2 == 0 {
             // The pauses make it no shorter than the least, so that it never shows.
             return Self { present: bound, least: bound, bound, longest: 0 };
@@ -101,7 +101,8 @@ mod tests {
     const MS: fn(u64) -> Span = Span::from_millis;
 
     fn on_a_path_of(base: u64) -> AckDelay {
-        AckDelay::new(&crate::linux(), MS(base), MS(base) + MS(2 * base).max(MS(200)))
+        let stack = crate::linux();
+        AckDelay::new(&stack.acks.delay, &stack.timers, MS(base), MS(base) + MS(2 * base).max(MS(200)))
     }
 
     #[test]
@@ -132,7 +133,8 @@ mod tests {
 
     #[test]
     fn elsewhere_it_is_constant() {
-        let mut delay = AckDelay::new(&crate::freebsd_9(), MS(500), MS(1500));
+        let stack = crate::freebsd_9();
+        let mut delay = AckDelay::new(&stack.acks.delay, &stack.timers, MS(500), MS(1500));
         delay.on_expiry();
         assert!(!delay.varies() && !delay.is_stretched());
     }

@@ -8,7 +8,7 @@ use self::out_of_order::Holes;
 use crate::segment::{Acknowledgement, Data};
 use crate::tcp::ack_delay::{AckDelay, ticks_between};
 use crate::tcp::ticks::Ticks;
-use crate::{EcnMode, Options};
+use crate::{Marks, Stack};
 
 /// Quick ACKs after a congestion mark: the window of the sender may be very small.
 const QUICK_AFTER_MARK: u32 = 2;
@@ -104,10 +104,10 @@ pub struct Receiver {
 
 impl Receiver {
     /// A receiver that has seen nothing, on a path of `base_rtt`, as its handshake would have measured it.
-    pub fn new(options: &Options, base_rtt: Span) -> Self {
+    pub fn new(stack: &Stack, base_rtt: Span) -> Self {
         let timeout = base_rtt + (base_rtt * 2).max(TIMEOUT_MARGIN);
-        let delay = AckDelay::new(options, base_rtt, timeout);
-        let pause = if options.quick_acks_again > 0 { timeout } else { Span::MAX };
+        let delay = AckDelay::new(&stack.acks.delay, &stack.timers, base_rtt, timeout);
+        let pause = if stack.acks.quick_again > 0 { timeout } else { Span::MAX };
         Self {
             next: 0,
             delivered: Bytes::ZERO,
@@ -115,36 +115,36 @@ impl Receiver {
             echo: Time::NEVER,
             one_way_delay: Span::ZERO,
             deadline: Time::NEVER,
-            timeout: options.delayed_ack_timeout.ceil_to(options.timer_tick),
-            ticks: Ticks::of(options.timer_tick),
+            timeout: stack.acks.delay.wait().ceil_to(stack.timers.tick),
+            ticks: Ticks::of(stack.timers.tick),
             on_tick: false,
             holes: None,
             short: None,
-            segment_size: options.segment_size.get() as u32,
+            segment_size: stack.segment_size.get() as u32,
             unacknowledged: 0,
-            ack_every: options.ack_every.max(1),
-            quick_acks: options.quick_acks,
-            quick_acks_again: options.quick_acks_again,
+            ack_every: stack.acks.delay.every(),
+            quick_acks: stack.acks.quick,
+            quick_acks_again: stack.acks.quick_again,
             compressed: 0,
-            window: options.receive_window,
+            window: stack.receive_window,
             edge: u64::MAX,
-            header: options.ack_overhead().get() as u32,
+            header: stack.ack_overhead().get() as u32,
             due: false,
             has_holes: false,
             has_duplicate: false,
             congestion: false,
-            classic_ecn: options.ecn == EcnMode::Classic,
-            sack: options.sack,
-            timestamps: options.timestamps,
-            max_blocks: if options.timestamps { 3 } else { 4 },
-            marks: (options.ecn == EcnMode::Accurate).then(MarkCounter::default),
+            classic_ecn: matches!(stack.marks, Marks::Echoed { .. }),
+            sack: stack.sack(),
+            timestamps: stack.timestamps,
+            max_blocks: if stack.timestamps { 3 } else { 4 },
+            marks: matches!(stack.marks, Marks::Counted { .. }).then(MarkCounter::default),
             arrived_at: Time::NEVER,
-            calm: if delay.varies() { delay.calm(options.timer_tick).min(pause) } else { pause },
+            calm: if delay.varies() { delay.calm(stack.timers.tick).min(pause) } else { pause },
             pause,
             delay,
             is_stretched: false,
             answers: false,
-            compression: if options.sack { options.sack_compression.min(base_rtt / 20) } else { Span::ZERO },
+            compression: stack.selective().map_or(Span::ZERO, |sack| sack.compression.min(base_rtt / 20)),
         }
     }
 

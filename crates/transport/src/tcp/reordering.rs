@@ -2,7 +2,7 @@
 
 use units::Span;
 
-use crate::MAX_THRESHOLD;
+use crate::{Detection, Losses, MAX_THRESHOLD, Rule, Selective};
 
 /// Recoveries without a duplicate SACK after which the window of RACK shrinks again (RACK.reo_wnd_persist).
 const PERSISTENCE: u32 = 16;
@@ -25,9 +25,15 @@ pub(crate) struct Reordering {
 }
 
 impl Reordering {
-    /// DupThresh begins at `threshold` and follows what is observed if it `adapts`; FACK decides if `forward`.
-    pub(crate) fn new(threshold: u32, adapts: bool, forward: bool) -> Self {
-        let threshold = threshold.clamp(1, MAX_THRESHOLD);
+    /// DupThresh as the rules for losses begin with it.
+    pub(crate) fn new(losses: &Losses) -> Self {
+        let threshold = losses.threshold.clamp(1, MAX_THRESHOLD);
+        let (adapts, forward) = match losses.detection {
+            Detection::Duplicates(_) => (false, false),
+            Detection::Selective(Selective { rule, reordering_adapts, .. }) => {
+                (reordering_adapts, matches!(rule, Rule::Forward(_)))
+            }
+        };
         Self { threshold, adapts, forward, seen: false, quarters: 1, persistence: 0, round: 0 }
     }
 
@@ -72,26 +78,27 @@ impl Reordering {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{freebsd_9, linux};
 
     const MS: fn(u64) -> Span = Span::from_millis;
 
     #[test]
     fn four_overtaking_segments_raise_the_threshold_to_five() {
-        let mut reordering = Reordering::new(3, true, false);
+        let mut reordering = Reordering::new(&linux().losses);
         reordering.observe(4);
         assert_eq!(reordering.threshold, 5);
         reordering.observe(2);
         assert_eq!(reordering.threshold, 5, "it never falls");
         reordering.observe(1000);
         assert_eq!(reordering.threshold, 16);
-        let mut constant = Reordering::new(3, false, false);
+        let mut constant = Reordering::new(&freebsd_9().losses);
         constant.observe(4);
         assert_eq!(constant.threshold, 3);
     }
 
     #[test]
     fn the_window_is_zero_only_on_evidence_and_before_reordering_was_seen() {
-        let mut reordering = Reordering::new(3, true, false);
+        let mut reordering = Reordering::new(&linux().losses);
         assert_eq!(reordering.window(true, MS(40), MS(60)), MS(0));
         assert_eq!(reordering.window(false, MS(40), MS(60)), MS(10));
         reordering.observe(1);
@@ -100,7 +107,7 @@ mod tests {
 
     #[test]
     fn duplicate_sacks_widen_the_window_once_a_round_up_to_the_smoothed_rtt_for_sixteen_recoveries() {
-        let mut reordering = Reordering::new(3, true, false);
+        let mut reordering = Reordering::new(&linux().losses);
         reordering.observe(1);
         reordering.on_duplicate_sack(10, 20);
         reordering.on_duplicate_sack(19, 30);

@@ -2,7 +2,7 @@
 
 use units::{Span, Time};
 
-use crate::Options;
+use crate::Timers;
 
 /// The smallest RTTs seen since the smallest one, at least a quarter of the window apart, in order.
 #[derive(Clone, Debug, Default)]
@@ -92,24 +92,24 @@ impl RttEstimator {
     }
 
     /// The retransmission timeout in whole ticks, back-off included, which doubles these.
-    pub(crate) fn timeout(&self, options: &Options) -> Span {
-        let base = self.exact_timeout(options).ceil_to(options.timer_tick);
-        base.saturating_mul(1 << self.backoff.min(16)).min(options.rto_max)
+    pub(crate) fn timeout(&self, timers: &Timers) -> Span {
+        let base = self.exact_timeout(timers).ceil_to(timers.tick);
+        base.saturating_mul(1 << self.backoff.min(16)).min(timers.rto_max)
     }
 
     /// The same for a timer, which rounds up to whole ticks by itself once it is due.
     #[inline]
-    pub(crate) fn timer(&self, options: &Options) -> Span {
-        if self.backoff > 0 { self.timeout(options) } else { self.exact_timeout(options).min(options.rto_max) }
+    pub(crate) fn timer(&self, timers: &Timers) -> Span {
+        if self.backoff > 0 { self.timeout(timers) } else { self.exact_timeout(timers).min(timers.rto_max) }
     }
 
     #[inline]
-    fn exact_timeout(&self, options: &Options) -> Span {
+    fn exact_timeout(&self, timers: &Timers) -> Span {
         if self.has_sample {
-            let variance = (self.variation * 4).max(options.rto_variance_min);
-            (self.smoothed + variance + options.rto_slack).max(options.rto_min)
+            let variance = (self.variation * 4).max(timers.rto_variance_min);
+            (self.smoothed + variance + timers.rto_slack).max(timers.rto_min)
         } else {
-            options.rto_initial
+            timers.rto_initial
         }
     }
 
@@ -150,38 +150,38 @@ pub(crate) fn on_clock(sent: Time, now: Time, tick: Span) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{freebsd_9, linux};
+    use crate::{freebsd_9, linux, plain};
 
     const MS: fn(u64) -> Span = Span::from_millis;
 
     #[test]
     fn the_timeout_follows_rfc_6298() {
         let mut rtt = RttEstimator::new();
-        let options = Options { rto_variance_min: Span::ZERO, rto_min: MS(1), timer_tick: Span::ZERO, ..linux() };
-        assert_eq!(rtt.timeout(&options), MS(1000), "before the first sample");
+        let timers = Timers { rto_min: MS(1), ..plain().timers };
+        assert_eq!(rtt.timeout(&timers), MS(1000), "before the first sample");
         rtt.sample(MS(100));
-        assert_eq!(rtt.timeout(&options), MS(300), "SRTT + 4 * R/2");
+        assert_eq!(rtt.timeout(&timers), MS(300), "SRTT + 4 * R/2");
         rtt.sample(MS(200));
         // RTTVAR = 3/4 * 50 + 1/4 * 100 = 62.5; SRTT = 7/8 * 100 + 1/8 * 200 = 112.5
-        assert_eq!(rtt.timeout(&options), Span::from_micros(362_500));
+        assert_eq!(rtt.timeout(&timers), Span::from_micros(362_500));
         rtt.back_off();
-        assert_eq!(rtt.timeout(&options), MS(725));
+        assert_eq!(rtt.timeout(&timers), MS(725));
         rtt.back_off();
-        assert_eq!(rtt.timeout(&options), MS(1450));
+        assert_eq!(rtt.timeout(&timers), MS(1450));
         // RTTVAR = 3/4 * 62.5 + 1/4 * 12.5 = 50; SRTT = 7/8 * 112.5 + 1/8 * 100 = 110.9375
         rtt.sample(MS(100));
-        assert_eq!(rtt.timeout(&options), Span::from_nanos(310_937_500), "a sample ends the back-off");
+        assert_eq!(rtt.timeout(&timers), Span::from_nanos(310_937_500), "a sample ends the back-off");
     }
 
     // net/ipv4/tcp_timer.c, tcp_retransmit_timer: icsk_rto, in jiffies, is shifted.
     #[test]
     fn whole_ticks_double() {
         let mut rtt = RttEstimator::new();
-        let options = Options { timer_tick: MS(4), ..linux() };
+        let timers = linux().timers;
         rtt.sample(MS(41));
-        assert_eq!((rtt.timeout(&options), rtt.timer(&options)), (MS(244), MS(241)), "61 ticks");
+        assert_eq!((rtt.timeout(&timers), rtt.timer(&timers)), (MS(244), MS(241)), "61 ticks");
         rtt.back_off();
-        assert_eq!((rtt.timeout(&options), rtt.timer(&options)), (MS(488), MS(488)), "not 121, which are 482 ms");
+        assert_eq!((rtt.timeout(&timers), rtt.timer(&timers)), (MS(488), MS(488)), "not 121, which are 482 ms");
     }
 
     #[test]
@@ -190,12 +190,12 @@ mod tests {
         for _ in 0..200 {
             rtt.sample(MS(40));
         }
-        assert_eq!(rtt.timeout(&linux()), MS(240), "Linux: srtt + 200 ms");
-        assert_eq!(rtt.timeout(&freebsd_9()), MS(240), "FreeBSD: srtt + 200 ms of slack, 230 at least");
+        assert_eq!(rtt.timeout(&linux().timers), MS(240), "Linux: srtt + 200 ms");
+        assert_eq!(rtt.timeout(&freebsd_9().timers), MS(240), "FreeBSD: srtt + 200 ms of slack, 230 at least");
         for _ in 0..200 {
             rtt.sample(MS(10));
         }
-        assert_eq!(rtt.timeout(&freebsd_9()), MS(230));
+        assert_eq!(rtt.timeout(&freebsd_9().timers), MS(230));
     }
 
     #[test]

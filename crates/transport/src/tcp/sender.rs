@@ -35,7 +35,7 @@ use super::usage::Usage;
 use crate::application::{Application, Backlog};
 use crate::counters::SenderCounters;
 use crate::segment::Data;
-use crate::{EcnMode, Options};
+use crate::{Marks, Stack};
 
 /// The least wait before a probe (RFC 8985 leaves it open). Where timers tick, it is added to the wait of a probe and
 /// of RACK's timer (in Linux since 6.7 TCP_TIMEOUT_MIN_US).
@@ -69,7 +69,7 @@ struct Rare {
 #[repr(C)]
 pub struct Sender {
     board: Scoreboard,
-    options: Arc<Options>,
+    stack: Arc<Stack>,
     controller: Box<dyn Controller>,
     wants: Wants,
     /// What is left of the train may leave without another look.
@@ -123,21 +123,15 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender that has not started. Connections with the same options may share them.
+    /// A sender that has not started. Connections with the same stack may share it.
     pub fn new(
-        options: impl Into<Arc<Options>>,
+        stack: impl Into<Arc<Stack>>,
         controller: Box<dyn Controller>,
         application: Application,
         random: Random,
     ) -> Self {
-        let mut options = options.into();
-        if !options.sack && (options.rack || options.tail_loss_probe) {
-            // Both go by SACK (RFC 8985, sections 6.1 and 7.2).
-            let options = Arc::make_mut(&mut options);
-            options.rack = false;
-            options.tail_loss_probe = false;
-        }
-        let ticks = Ticks::of(options.timer_tick);
+        let stack = stack.into();
+        let ticks = Ticks::of(stack.timers.tick);
         let wants = controller.wants();
         let mut board = Scoreboard::default();
         if wants.segments.any() {
@@ -153,37 +147,33 @@ impl Sender {
             train: 0,
             piece: 0,
             full_train: None,
-            peer_window: options.receive_window,
+            peer_window: stack.receive_window,
             unreported_losses: 0,
             round_mark: 0,
             delivery: DeliveryRate::default(),
             rtt: RttEstimator::new(),
             usage: Usage::default(),
             timers: Timers::default(),
-            pacer: Pacer::new(options.pacing),
+            pacer: Pacer::new(stack.pacing),
             wake_at: Time::NEVER,
             last_sent_at: Time::NEVER,
-            backlog: Backlog::new(application, options.segment_size),
+            backlog: Backlog::new(application, stack.segment_size),
             blocked: Blocked::Application,
             lost_again: false,
             detector: DelayedAckDetector::default(),
             probe: TailProbe::default(),
             forward_rto: ForwardRto::default(),
             recovery: Recovery::default(),
-            reordering: Reordering::new(
-                options.duplicate_threshold,
-                options.reordering_adapts,
-                options.forward_acknowledgment,
-            ),
+            reordering: Reordering::new(&stack.losses),
             marked: 0,
             lost: 0,
-            codepoint: if options.ecn == EcnMode::Off { Ecn::NotCapable } else { controller.ecn_codepoint() },
+            codepoint: if stack.marks == Marks::Off { Ecn::NotCapable } else { controller.ecn_codepoint() },
             duplicates: 0,
             counters: Rare::default(),
             random,
             ticks,
             controller,
-            options,
+            stack,
         }
     }
 
@@ -196,19 +186,19 @@ impl Sender {
     /// segments, after a handshake once it is over. Then the application begins.
     pub fn start(&mut self, now: Time, base_rtt: Span) {
         let mut open = now;
-        if self.options.handshake {
+        if self.stack.handshake {
             open = now + base_rtt;
             // For the timeout, and those that ask: in Linux most modules begin after the handshake, and a SYN is
             // smaller than a segment. Its sample as their smallest RTT would make the transmission of a segment a
             // queue.
-            self.rtt.sample(on_clock(now, open, self.options.clock_tick));
+            self.rtt.sample(on_clock(now, open, self.stack.clock.tick));
             self.pacer.hold_until(open);
         }
         self.delivery.restart(now);
         self.backlog.start(open);
-        self.usage.open(self.options.initial_window);
+        self.usage.open(self.stack.initial_window);
         self.notify(now, |controller, cx| controller.on_start(cx));
-        if self.options.handshake {
+        if self.stack.handshake {
             let rtt = self.rtt.smoothed;
             self.notify(now, |controller, cx| controller.on_handshake(cx, rtt));
         }
@@ -217,13 +207,13 @@ impl Sender {
     /// Opens the connection with a rate that the routers of the path have granted its SYN (Quick-Start, RFC 4782): the
     /// window is what this sends in `base_rtt`, and leaves at this rate until the first ACK.
     pub fn start_at_rate(&mut self, now: Time, base_rtt: Span, granted: Rate) {
-        let payload = self.options.segment_size.get();
+        let payload = self.stack.segment_size.get();
         let size = self.wire_size(payload as u32).get();
         let window = (granted.bytes_in(base_rtt).get() / size) as u32;
-        let usual = self.options.initial_window;
-        Arc::make_mut(&mut self.options).initial_window = window.max(usual);
+        let usual = self.stack.initial_window;
+        Arc::make_mut(&mut self.stack).initial_window = window.max(usual);
         self.start(now, base_rtt);
-        Arc::make_mut(&mut self.options).initial_window = usual;
+        Arc::make_mut(&mut self.stack).initial_window = usual;
         // Routers grant packets with their headers, pacing counts payload.
         let paced = u128::from(granted.bits_per_second()) * u128::from(payload) / u128::from(size);
         self.pacer.set_rate(Some(Rate::from_bits_per_second(paced as u64)));
@@ -231,7 +221,7 @@ impl Sender {
 
     /// Size on the wire (IP) of a segment with `payload` bytes.
     pub fn wire_size(&self, payload: u32) -> Bytes {
-        self.options.data_overhead() + Bytes::new(u64::from(payload))
+        self.stack.data_overhead() + Bytes::new(u64::from(payload))
     }
 
     /// The ECN codepoint with which `data` leaves; retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
@@ -253,8 +243,8 @@ impl Sender {
     ) {
         let mut cx = Context {
             now,
-            segment_size: self.options.segment_size,
-            initial_window: f64::from(self.options.initial_window),
+            segment_size: self.stack.segment_size,
+            initial_window: f64::from(self.stack.initial_window),
             restart,
             departure: self.pacer.next(),
             random: &mut self.random,
@@ -289,7 +279,7 @@ impl Sender {
     /// The rate that sends `window` segments a round trip; none before the first RTT sample.
     fn rate_of(&self, window: f64) -> Option<Rate> {
         let rtt = self.rtt.smoothed.as_secs_f64();
-        let bits = 8.0 * self.options.segment_size.get() as f64;
+        let bits = 8.0 * self.stack.segment_size.get() as f64;
         // Slower than any timeout is slow enough, and not standing still.
         (rtt > 0.0).then(|| Rate::from_bits_per_second((window * bits / rtt).max(1.0) as u64))
     }
@@ -304,10 +294,11 @@ impl Sender {
             self.timers.disarm();
             return;
         }
-        let timeout = self.rtt.timer(&self.options);
-        let may_probe = self.options.tail_loss_probe && !self.recovery.is_repairing() && self.board.sacked_count() == 0;
+        let timeout = self.rtt.timer(&self.stack.timers);
+        let may_probe =
+            self.stack.losses.probes_tail() && !self.recovery.is_repairing() && self.board.sacked_count() == 0;
         if !may_probe {
-            let oldest = || timeout_of_oldest(&self.board, now, self.rtt.timeout(&self.options));
+            let oldest = || timeout_of_oldest(&self.board, now, self.rtt.timeout(&self.stack.timers));
             return self.timers.set_without_probe(causes, now, timeout, oldest);
         }
         let mut wait = if self.rtt.has_sample() { self.rtt.smoothed * 2 } else { timeout };
@@ -319,7 +310,7 @@ impl Sender {
         let mut at = now + wait.max(TIMER_MIN);
         let bound = if causes.new { timeout_of_oldest(&self.board, now, timeout) } else { now + timeout };
         if bound < at {
-            let bound = bound + (self.rtt.timeout(&self.options) - timeout);
+            let bound = bound + (self.rtt.timeout(&self.stack.timers) - timeout);
             if bound > now {
                 at = at.min(bound);
             }

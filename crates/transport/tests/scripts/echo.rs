@@ -1,13 +1,16 @@
 //! ECN at the sender (RFC 3168, section 6.1.2).
 
 use control::{Controller, Wants};
-use transport::{Application, EcnMode, Options, Pace, Phase, Reduction, Sender};
+use transport::{Application, Marks, Pace, Phase, Reduction, Sender, Stack};
 use units::{Bytes, Ecn, Random, Span, Time};
 
-use crate::harness::{Notice, SenderScript, ack, at, plain};
+use crate::harness::{Notice, SenderScript, ack, at, drop_sack, plain, with};
 
-fn capable() -> Options {
-    Options { ecn: EcnMode::Classic, limited_transmit: false, ..plain() }
+fn capable() -> Stack {
+    with(plain(), |s| {
+        s.marks = Marks::Echoed { kept: 0.0 };
+        s.limited_transmit = false;
+    })
 }
 
 fn reductions(s: &SenderScript) -> usize {
@@ -35,7 +38,7 @@ fn echoes_reduce_the_window_once_a_window_of_data_and_the_next_new_segment_tells
 
 #[test]
 fn proportional_reduction_on_an_echo_sends_one_segment_for_two_delivered() {
-    let mut s = SenderScript::new(Options { reduction: Reduction::ProportionalRate, ..capable() }, 10.0);
+    let mut s = SenderScript::new(with(capable(), |s| s.reduction = Reduction::ProportionalRate), 10.0);
     s.leave(0..10).at(40).arrives(ack(1).marked()).leaves(10).nothing_leaves();
     s.arrives(ack(2).marked()).nothing_leaves().arrives(ack(3).marked()).leaves(11).nothing_leaves();
     s.arrives(ack(4).marked()).nothing_leaves().arrives(ack(5).marked()).leaves(12).nothing_leaves();
@@ -46,7 +49,7 @@ fn proportional_reduction_on_an_echo_sends_one_segment_for_two_delivered() {
 fn in_linux_a_reduction_ends_with_the_segment_that_announces_it_and_the_window_grows_on_that_ack() {
     for (recovery_end_grows, phase, window) in [(false, Phase::Open, 5.0), (true, Phase::Reduced, 6.0)] {
         let begin = || {
-            let mut s = SenderScript::newreno(Options { recovery_end_grows, ..capable() });
+            let mut s = SenderScript::newreno(with(capable(), |s| s.growth.recovery_end_grows = recovery_end_grows));
             s.leave(0..10).at(40).arrives(ack(2).marked()).phase(Phase::Reduced).window_is(5.0);
             s.arrives(ack(6));
             assert!(s.leaving(10).reduced);
@@ -72,7 +75,7 @@ fn a_loss_inside_a_reduction_does_not_reduce_again() {
 
 #[test]
 fn without_sack_a_loss_inside_a_reduction_is_repaired_by_fast_retransmit() {
-    let mut s = SenderScript::new(Options { sack: false, ..capable() }, 10.0);
+    let mut s = SenderScript::new(with(capable(), drop_sack), 10.0);
     s.leave(0..10).at(40).arrives(ack(2).marked()).nothing_leaves();
     for _ in 0..2 {
         s.arrives(ack(2)).nothing_leaves();
@@ -95,7 +98,7 @@ fn after_a_fast_retransmit_the_receiver_is_told_and_the_same_marks_do_not_reduce
 
 #[test]
 fn with_abe_a_mark_leaves_a_share_of_the_window_of_its_own_and_a_loss_does_not() {
-    let options = Options { ecn_beta: 0.8, ..capable() };
+    let options = with(capable(), |s| s.marks = Marks::Echoed { kept: 0.8 });
     let mut s = SenderScript::new(options.clone(), 11.0);
     // 0.8 of 11 are 8 whole segments.
     s.leave(0..11).at(40).arrives(ack(2).marked()).window_is(8.0).phase(Phase::Reduced);
@@ -110,7 +113,13 @@ fn with_abe_a_mark_leaves_a_share_of_the_window_of_its_own_and_a_loss_does_not()
 #[test]
 fn with_abe_the_flight_comes_down_to_what_the_mark_left() {
     let reduction = Reduction::ProportionalRate;
-    let mut s = SenderScript::new(Options { ecn_beta: 0.8, reduction, ..capable() }, 10.0);
+    let mut s = SenderScript::new(
+        with(capable(), |s| {
+            s.marks = Marks::Echoed { kept: 0.8 };
+            s.reduction = reduction;
+        }),
+        10.0,
+    );
     s.leave(0..10).at(40).arrives(ack(1).marked()).leaves(10).arrives(ack(2).marked()).leaves(11);
     s.arrives(ack(3).marked()).leaves(12).arrives(ack(4).marked()).leaves(13);
     // Four of five delivered, rounded up; then as many as make eight.
@@ -120,7 +129,7 @@ fn with_abe_the_flight_comes_down_to_what_the_mark_left() {
 
 #[test]
 fn a_share_below_that_of_a_loss_takes_nothing_more() {
-    let mut s = SenderScript::new(Options { ecn_beta: 0.3, ..capable() }, 10.0);
+    let mut s = SenderScript::new(with(capable(), |s| s.marks = Marks::Echoed { kept: 0.3 }), 10.0);
     s.leave(0..10).at(40).arrives(ack(2).marked()).window_is(5.0);
 }
 
@@ -134,7 +143,7 @@ fn a_timeout_inside_a_reduction_does_not_reduce_again() {
 
 #[test]
 fn a_reduction_on_an_echo_is_not_undone_for_an_earlier_loss() {
-    let mut s = SenderScript::new(Options { undo: true, ..capable() }, 10.0);
+    let mut s = SenderScript::new(with(capable(), |s| s.undo = true), 10.0);
     s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
     s.at(80).arrives(ack(10)).all();
     s.at(120).arrives(ack(11).marked()).phase(Phase::Reduced);
@@ -145,7 +154,7 @@ fn a_reduction_on_an_echo_is_not_undone_for_an_earlier_loss() {
 
 #[test]
 fn a_sender_without_ecn_does_not_announce_reductions() {
-    let mut s = SenderScript::new(Options { ecn: EcnMode::Off, ..capable() }, 10.0);
+    let mut s = SenderScript::new(with(capable(), |s| s.marks = Marks::Off), 10.0);
     s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
     s.arrives(ack(0).sack(1, 8));
     assert!(!s.leaving(10).reduced);
@@ -157,7 +166,7 @@ fn an_echo_with_nothing_outstanding_does_not_hold_up_what_is_sent_next() {
     let steps =
         vec![(at(0), "8mbit".parse().unwrap()), (at(1), "0bit".parse().unwrap()), (at(99), "8mbit".parse().unwrap())];
     let pace = Pace::new(steps, Bytes::new(1000), Some(Bytes::new(3000)));
-    let options = Options { reduction: Reduction::ProportionalRate, ..capable() };
+    let options = with(capable(), |s| s.reduction = Reduction::ProportionalRate);
     let mut s = SenderScript::with(options, 10.0, Application::Paced(pace));
     s.leave(0..1).at(1).leaves(1);
     s.at(41).arrives(ack(2)).at(50).arrives(ack(2).duplicate(1).marked()).window_is(5.0).phase(Phase::Open);
@@ -166,8 +175,8 @@ fn an_echo_with_nothing_outstanding_does_not_hold_up_what_is_sent_next() {
 
 // RFC 9768: the receiver counts, and nothing is latched until the sender announces that it has reduced.
 
-fn accurate() -> Options {
-    Options { ecn: EcnMode::Accurate, ..capable() }
+fn accurate() -> Stack {
+    with(capable(), |s| s.marks = Marks::Counted { kept: 0.0 })
 }
 
 #[test]
@@ -217,8 +226,8 @@ fn the_controller_chooses_the_codepoint_of_new_segments() {
             2.0
         }
     }
-    for (mode, codepoint) in [(EcnMode::Accurate, Ecn::Ect1), (EcnMode::Off, Ecn::NotCapable)] {
-        let options = Options { ecn: mode, ..capable() };
+    for (marks, codepoint) in [(Marks::Counted { kept: 0.0 }, Ecn::Ect1), (Marks::Off, Ecn::NotCapable)] {
+        let options = with(capable(), |s| s.marks = marks);
         let controller = Box::new(Scalable(control::newreno::NewReno::default()));
         let mut sender = Sender::new(options, controller, Application::Greedy, Random::stream(1, "script", 0));
         sender.start(Time::ZERO, Span::from_millis(40));
@@ -235,7 +244,7 @@ fn the_controller_chooses_the_codepoint_of_new_segments() {
 // RFC 3168, section 6.1.2.
 #[test]
 fn an_ack_with_an_echo_does_not_grow_the_window() {
-    let mut s = SenderScript::newreno(Options { initial_window: 4, ..capable() });
+    let mut s = SenderScript::newreno(with(capable(), |s| s.initial_window = 4));
     s.leave(0..4).at(40).arrives(ack(2).marked()).window_is(2.0);
 }
 

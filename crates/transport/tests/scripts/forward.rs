@@ -1,11 +1,14 @@
 //! Forward acknowledgment (FACK, Mathis and Mahdavi 1996) and the recovery of Linux 3.5.
 
-use transport::{Options, Phase, Reduction, linux_3_5};
+use transport::{Phase, Reduction, Resends, Retransmits, Rule, Stack, linux_3_5};
 
-use crate::harness::{Notice, SenderScript, ack, plain};
+use crate::harness::{Notice, SenderScript, ack, plain, selective, with};
 
-fn fack() -> Options {
-    Options { forward_acknowledgment: true, limited_transmit: false, ..plain() }
+fn fack() -> Stack {
+    with(plain(), |s| {
+        selective(s).rule = Rule::Forward(Resends::Fast(Retransmits::Lost));
+        s.limited_transmit = false;
+    })
 }
 
 #[test]
@@ -32,13 +35,20 @@ fn one_sack_far_above_shows_every_loss_below_it() {
 
 #[test]
 fn by_count_one_sack_far_above_shows_nothing() {
-    let mut s = SenderScript::new(Options { forward_acknowledgment: false, ..fack() }, 10.0);
+    let mut s =
+        SenderScript::new(with(fack(), |s| selective(s).rule = Rule::Count(Resends::Fast(Retransmits::Lost))), 10.0);
     s.leave(0..10).at(40).arrives(ack(0).sack(4, 5)).nothing_leaves().phase(Phase::Disorder);
 }
 
 #[test]
 fn reordering_beyond_the_threshold_is_taken_for_loss_and_ends_it() {
-    let mut s = SenderScript::new(Options { timestamps: true, undo: true, ..fack() }, 10.0);
+    let mut s = SenderScript::new(
+        with(fack(), |s| {
+            s.timestamps = true;
+            s.undo = true;
+        }),
+        10.0,
+    );
     // 3 overtakes 0 to 2.
     s.leave(0..10).at(40).arrives(ack(0).sack(3, 4).echo(0)).leaves_again(0).phase(Phase::Recovery).window_is(5.0);
     // The original of 0 was late.
@@ -79,7 +89,7 @@ fn a_lost_retransmission_is_found_from_what_was_first_sent_after_it() {
 // RFC 6937, section 3, with losses that FACK finds all at once.
 #[test]
 fn after_heavy_loss_proportional_reduction_sends_two_for_each_delivered_up_to_the_threshold() {
-    let mut s = SenderScript::new(Options { reduction: Reduction::ProportionalRateSsrb, ..fack() }, 20.0);
+    let mut s = SenderScript::new(with(fack(), |s| s.reduction = Reduction::ProportionalRateSsrb), 20.0);
     // 0 to 15 are lost. 16 is three above 13: 20 outstanding, 1 SACKed, 14 lost: pipe 5, aim 10.
     s.leave(0..20).at(40).arrives(ack(0).sack(16, 17)).leaves_again(0).leaves_again(1).nothing_leaves().in_flight(7);
     // 14, then 15 are lost too: each ACK takes two out of the pipe and puts two in.

@@ -1,6 +1,7 @@
 //! A sender or a receiver under a script. Time is in milliseconds. Every action and expectation writes itself into a
 //! transcript; what leaves must be expected before the next action.
 
+mod stacks;
 mod wire;
 
 use std::collections::VecDeque;
@@ -10,12 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use control::newreno::NewReno;
 use control::{Ack, Controller, Parameters, Wants};
-use transport::{
-    Acknowledgement, Application, Data, Event, Options, Pacing, Phase, Receiver, Reduction, Sender, SenderCounters,
-    linux,
-};
-use units::{Bytes, Random, Span, Time};
+use transport::{Acknowledgement, Application, Data, Event, Phase, Receiver, Sender, SenderCounters, Stack};
+use units::{Random, Span, Time};
 
+pub(crate) use self::stacks::{drop_sack, plain, selective, with};
 pub(crate) use self::wire::{Notice, Reply, ack};
 use self::wire::{ProbeController, Shared};
 
@@ -27,29 +26,6 @@ pub(crate) fn at(ms: u64) -> Time {
 /// A span.
 pub(crate) fn ms(n: u64) -> Span {
     Span::from_millis(n)
-}
-
-/// A sender of the simplest kind: SACK, DupThresh 3, pipe recovery, RTO of 200 ms above the RTT; nothing of newer date.
-pub(crate) fn plain() -> Options {
-    Options {
-        segment_size: Bytes::new(1000),
-        timestamps: false,
-        handshake: false,
-        rack: false,
-        segmentation_offload: false,
-        pacing: Pacing::Exact,
-        tail_loss_probe: false,
-        reduction: Reduction::Pipe,
-        undo: false,
-        forward_rto: false,
-        quick_acks: 0,
-        quick_acks_again: 0,
-        recovery_end_grows: false,
-        delayed_ack_max: Span::ZERO,
-        sack_compression: Span::ZERO,
-        timer_tick: Span::ZERO,
-        ..linux()
-    }
 }
 
 /// What happened so far.
@@ -79,17 +55,17 @@ pub(crate) struct SenderScript {
 
 impl SenderScript {
     /// A sender with a probe controller of `window` segments and all the data in the world, at 0 ms.
-    pub(crate) fn new(options: Options, window: f64) -> Self {
+    pub(crate) fn new(options: Stack, window: f64) -> Self {
         Self::with(options, window, Application::Greedy)
     }
 
     /// The same, with `application` above it.
-    pub(crate) fn with(options: Options, window: f64, application: Application) -> Self {
+    pub(crate) fn with(options: Stack, window: f64, application: Application) -> Self {
         Self::wanting(Wants::default(), options, window, application)
     }
 
     /// The same, with a probe controller that wants more than the usual events.
-    pub(crate) fn wanting(wants: Wants, options: Options, window: f64, application: Application) -> Self {
+    pub(crate) fn wanting(wants: Wants, options: Stack, window: f64, application: Application) -> Self {
         let shared = Shared {
             window,
             threshold: window,
@@ -105,17 +81,17 @@ impl SenderScript {
     }
 
     /// A sender with a real NewReno.
-    pub(crate) fn newreno(options: Options) -> Self {
+    pub(crate) fn newreno(options: Stack) -> Self {
         Self::steered(options, Box::new(NewReno::default()))
     }
 
     /// A sender with `controller`.
-    pub(crate) fn steered(options: Options, controller: Box<dyn Controller>) -> Self {
+    pub(crate) fn steered(options: Stack, controller: Box<dyn Controller>) -> Self {
         Self::start(options, controller, None, Application::Greedy)
     }
 
     fn start(
-        options: Options,
+        options: Stack,
         controller: Box<dyn Controller>,
         shared: Option<Arc<Mutex<Shared>>>,
         application: Application,
@@ -382,11 +358,11 @@ pub(crate) struct ReceiverScript {
 }
 
 impl ReceiverScript {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Stack) -> Self {
         Self::on_a_path(options, ms(100))
     }
 
-    pub(crate) fn on_a_path(options: &Options, base_rtt: Span) -> Self {
+    pub(crate) fn on_a_path(options: &Stack, base_rtt: Span) -> Self {
         let transcript = Transcript::default();
         Self { receiver: Receiver::new(options, base_rtt), now: Time::ZERO, answer: None, transcript }
     }

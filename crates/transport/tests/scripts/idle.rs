@@ -1,13 +1,13 @@
 //! What becomes of a window that the application does not use.
 
-use transport::{Application, IdleRestart, Options, Pace, WindowValidation};
+use transport::{Application, IdleRestart, Pace, Stack, WindowValidation};
 use units::{Bytes, Time};
 
-use crate::harness::{Notice, SenderScript, ack, at, ms, plain};
+use crate::harness::{Notice, SenderScript, ack, at, ms, plain, with};
 
 /// Two segments, at 0 and 1 ms, acknowledged at 41 ms, so that the timeout is 241 ms; the third leaves `wait` after the
 /// second.
-fn silent_until(wait: u64, options: Options, window: f64) -> SenderScript {
+fn silent_until(wait: u64, options: Stack, window: f64) -> SenderScript {
     let steps = vec![
         (Time::ZERO, "8mbit".parse().unwrap()),
         (at(1), "0bit".parse().unwrap()),
@@ -34,7 +34,7 @@ fn restarts(s: &SenderScript) -> Vec<Option<(f64, f64, bool)>> {
 #[test]
 fn after_an_idle_time_beyond_the_timeout_the_window_restarts() {
     for (wait, expected) in [(241, vec![]), (242, vec![None])] {
-        let options = Options { idle_restart: IdleRestart::Rfc5681, ..plain() };
+        let options = with(plain(), |s| s.idle_restart = Some(IdleRestart::Rfc5681));
         assert_eq!(restarts(&silent_until(wait, options, 10.0)), expected, "after {wait} ms");
     }
 }
@@ -56,7 +56,7 @@ fn a_window_below_the_initial_one_stays_as_it_is_after_idle() {
 }
 
 /// A segment every 50 ms and a window of 40 segments; the first is acknowledged at 10 ms, no other.
-fn unanswered(options: Options) -> SenderScript {
+fn unanswered(options: Stack) -> SenderScript {
     let pace = Pace::new(vec![(Time::ZERO, "160kbit".parse().unwrap())], Bytes::new(1000), None);
     let mut s = SenderScript::with(options, 40.0, Application::Paced(pace));
     s.threshold(20.0).leave(0..1).at(10).arrives(ack(1));
@@ -69,7 +69,7 @@ fn unanswered(options: Options) -> SenderScript {
 // As tcp_cwnd_application_limited in Linux.
 #[test]
 fn where_no_ack_comes_for_a_timeout_an_unused_window_comes_halfway_to_its_use() {
-    let mut s = unanswered(Options { rto_min: ms(990), ..plain() });
+    let mut s = unanswered(with(plain(), |s| s.timers.rto_min = ms(990)));
     for number in 6..20 {
         s.at(50 * number).leaves(number);
     }
@@ -81,7 +81,7 @@ fn where_no_ack_comes_for_a_timeout_an_unused_window_comes_halfway_to_its_use() 
 
 #[test]
 fn acks_keep_an_unused_window() {
-    let mut s = unanswered(Options { rto_min: ms(990), ..plain() });
+    let mut s = unanswered(with(plain(), |s| s.timers.rto_min = ms(990)));
     s.arrives(ack(6));
     for number in 6..40 {
         s.at(50 * number).leaves(number).arrives(ack(number + 1));
@@ -93,8 +93,8 @@ fn acks_keep_an_unused_window() {
 #[test]
 fn with_rate_limited_increase_the_largest_flight_bounds_the_window() {
     for (window, threshold, grows) in [(11.0, 99.0, true), (12.0, 99.0, false), (6.9, 5.0, true), (7.0, 5.0, false)] {
-        let options = Options { window_validation: WindowValidation::RateLimitedIncrease, ..plain() };
-        let options = Options { initial_window: 4, ..options };
+        let options = with(plain(), |s| s.growth.validation = WindowValidation::RateLimitedIncrease);
+        let options = with(options, |s| s.initial_window = 4);
         let mut s = SenderScript::with(options, window, Application::Finite(Bytes::new(6000)));
         s.threshold(threshold).leave(0..6).at(40).arrives(ack(1));
         assert_eq!(s.last_ack().window_limited, grows, "six of {window}, threshold {threshold}");

@@ -1,14 +1,14 @@
 //! When the segments of a paced flow leave.
 
-use transport::{Options, Pacing};
+use transport::Pacing;
 
-use crate::harness::{SenderScript, ack, plain};
+use crate::harness::{SenderScript, ack, plain, with};
 
 // As tcp_xmit_retransmit_queue in Linux: what is sent again is a train of its own. 1000 bytes take 10 ms.
 #[test]
 fn in_linux_a_retransmission_leaves_alone() {
     for pacing in [Pacing::Exact, Pacing::Linux] {
-        let mut s = SenderScript::new(Options { pacing, ..plain() }, 4.0);
+        let mut s = SenderScript::new(with(plain(), |s| s.pacing = pacing), 4.0);
         s.leave(0..4).pace_trains("800kbit", 2).window(20.0).at(40).arrives(ack(0).sack(1, 4)).leaves_again(0);
         if pacing == Pacing::Exact {
             s.leaves(4).nothing_leaves().timer_at(60);
@@ -23,7 +23,13 @@ fn in_linux_a_retransmission_leaves_alone() {
 #[test]
 fn in_linux_a_short_train_waits_for_the_next_ack() {
     for (pacing, segmentation_offload) in [(Pacing::Linux, true), (Pacing::Linux, false), (Pacing::Exact, true)] {
-        let mut s = SenderScript::new(Options { pacing, segmentation_offload, ..plain() }, 12.0);
+        let mut s = SenderScript::new(
+            with(plain(), |s| {
+                s.pacing = pacing;
+                s.segmentation_offload = segmentation_offload;
+            }),
+            12.0,
+        );
         // The train of one segment might have left long before.
         s.leave(0..12).pace_trains("8mbit", 2).at(10).arrives(ack(1)).leaves(12).at(11).arrives(ack(2));
         if pacing == Pacing::Linux && segmentation_offload {
@@ -38,7 +44,10 @@ fn in_linux_a_short_train_waits_for_the_next_ack() {
 // As Linux since 5.4: a paced train is handed down whole, and its last segment is pushed; one alone is not.
 #[test]
 fn the_last_segment_of_a_paced_train_is_pushed() {
-    let options = Options { pacing: Pacing::Linux, segmentation_offload: true, ..plain() };
+    let options = with(plain(), |s| {
+        s.pacing = Pacing::Linux;
+        s.segmentation_offload = true;
+    });
     let mut s = SenderScript::new(options.clone(), 4.0);
     s.leave(0..4).pace_trains("8mbit", 3).window(20.0).at(40).arrives(ack(4));
     assert_eq!([4, 5, 6].map(|number| s.leaving(number).push), [false, false, true]);

@@ -1,12 +1,16 @@
 //! Tail loss probes (RFC 8985, section 7).
 
-use transport::{Application, Event, Options, Pace, Phase};
+use transport::{Application, Event, Pace, Phase, Repair, Rule, Stack};
 use units::{Bytes, Time};
 
-use crate::harness::{Notice, SenderScript, ack, ms, plain};
+use crate::harness::{Notice, SenderScript, ack, drop_sack, ms, plain, selective, with};
 
-fn probing() -> Options {
-    Options { rack: true, tail_loss_probe: true, receive_window: 4, ..plain() }
+fn probing() -> Stack {
+    with(plain(), |s| {
+        selective(s).rule = Rule::Rack(Repair::Fast);
+        selective(s).tail_loss_probe = true;
+        s.receive_window = 4;
+    })
 }
 
 fn probed(s: &SenderScript) -> bool {
@@ -16,7 +20,7 @@ fn probed(s: &SenderScript) -> bool {
 // Section 7.2.
 #[test]
 fn two_round_trips_after_the_last_ack_a_probe_leaves_and_then_the_timeout_runs() {
-    let mut s = SenderScript::new(Options { receive_window: 100, ..probing() }, 4.0);
+    let mut s = SenderScript::new(with(probing(), |s| s.receive_window = 100), 4.0);
     s.leave(0..4).at(40).arrives(ack(4)).leave(4..8).timer_at(120);
     s.at(120).leaves(8).nothing_leaves().timer_at(360);
     assert!(probed(&s));
@@ -27,7 +31,10 @@ fn two_round_trips_after_the_last_ack_a_probe_leaves_and_then_the_timeout_runs()
 // although no sample of data has shown how short an RTT may be. Before, the timeout at 280 ms was waited for.
 #[test]
 fn the_sack_of_a_probe_shows_the_loss_of_a_whole_first_flight() {
-    let options = Options { handshake: true, receive_window: 3, ..probing() };
+    let options = with(probing(), |s| {
+        s.handshake = true;
+        s.receive_window = 3;
+    });
     let mut s = SenderScript::new(options, 3.0);
     s.at(40).leave(0..3).timer_at(120).at(120).leaves_again(2).nothing_leaves();
     s.at(160).arrives(ack(0).window(3).sack(2, 3)).leaves_again(0).nothing_leaves().phase(Phase::Recovery);
@@ -36,7 +43,7 @@ fn the_sack_of_a_probe_shows_the_loss_of_a_whole_first_flight() {
 
 #[test]
 fn new_data_postpones_the_probe() {
-    let mut s = SenderScript::new(Options { receive_window: 100, ..probing() }, 4.0);
+    let mut s = SenderScript::new(with(probing(), |s| s.receive_window = 100), 4.0);
     s.leave(0..4).at(40).arrives(ack(4)).leave(4..8).timer_at(120);
     s.window(6.0).at(60).arrives(ack(4)).leave(8..10).timer_at(140);
 }
@@ -57,7 +64,7 @@ fn a_probe_never_waits_longer_than_the_timeout() {
 /// after 40 ms, so that the timeout is 240 ms and two round trips are 80 ms. Then nothing arrives any more.
 fn outage(rate: &str) -> SenderScript {
     let pace = Pace::new(vec![(Time::ZERO, rate.parse().unwrap())], Bytes::new(1000), None);
-    let options = Options { receive_window: 100, ..probing() };
+    let options = with(probing(), |s| s.receive_window = 100);
     let mut s = SenderScript::with(options, 10.0, Application::Paced(pace));
     s.leave(0..1).at(40).arrives(ack(1));
     s
@@ -90,16 +97,16 @@ fn with_a_probe_in_flight_the_oldest_segment_s_timeout_is_next() {
 
 #[test]
 fn the_probe_of_a_lone_segment_allows_for_a_delayed_ack() {
-    let mut s = SenderScript::new(Options { rto_min: ms(1000), ..probing() }, 1.0);
+    let mut s = SenderScript::new(with(probing(), |s| s.timers.rto_min = ms(1000)), 1.0);
     s.leave(0..1).at(40).arrives(ack(1)).leaves(1).timer_at(320); // 40 + 2 * 40 + 200
 }
 
 #[test]
 fn no_probe_without_sack_in_recovery_or_with_segments_sacked() {
-    let mut s = SenderScript::new(Options { sack: false, ..probing() }, 4.0);
+    let mut s = SenderScript::new(with(probing(), drop_sack), 4.0);
     s.leave(0..4).at(40).arrives(ack(4)).leave(4..8).timer_at(280);
 
-    let mut s = SenderScript::new(Options { limited_transmit: false, ..probing() }, 4.0);
+    let mut s = SenderScript::new(with(probing(), |s| s.limited_transmit = false), 4.0);
     s.leave(0..4).at(40).arrives(ack(1).sack(2, 3).window(3)).timer_at(50); // the reordering window
     s.at(50).leaves_again(1).phase(Phase::Recovery).timer_at(290);
     assert!(!probed(&s));
@@ -144,7 +151,7 @@ fn a_probe_whose_original_arrived_too_costs_nothing() {
 
 #[test]
 fn a_probe_of_new_data_that_is_acknowledged_proves_nothing() {
-    let mut s = SenderScript::new(Options { receive_window: 100, ..probing() }, 4.0);
+    let mut s = SenderScript::new(with(probing(), |s| s.receive_window = 100), 4.0);
     s.leave(0..4).at(40).arrives(ack(4)).leave(4..8).at(120).leaves(8);
     s.at(130).arrives(ack(9)).leave(9..13).at(170).arrives(ack(13)).leave(13..17).window_is(4.0);
     assert_eq!(s.news(), []);

@@ -1,16 +1,16 @@
 //! The receiver: when it acknowledges, and what it says.
 
-use transport::{Data, EcnMode, Options};
+use transport::{Data, Delay, Marks, Stack};
 use units::{Bytes, Span, Time};
 
-use crate::harness::{ReceiverScript, at, ms, plain};
+use crate::harness::{ReceiverScript, at, drop_sack, ms, plain, selective, with};
 
-fn delaying() -> Options {
-    Options { delayed_ack_timeout: ms(100), ..plain() }
+fn delaying() -> Stack {
+    with(plain(), |s| s.acks.delay = Delay::Constant { every: 2, wait: ms(100) })
 }
 
-fn stamping() -> Options {
-    Options { timestamps: true, ..delaying() }
+fn stamping() -> Stack {
+    with(delaying(), |s| s.timestamps = true)
 }
 
 // RFC 5681, section 4.2; RFC 9293, section 3.8.6.3.
@@ -25,14 +25,14 @@ fn every_second_segment_is_acknowledged_at_once_and_a_lone_one_after_the_timeout
 
 #[test]
 fn without_delay_every_segment_is_acknowledged() {
-    let mut r = ReceiverScript::new(&Options { ack_every: 1, ..delaying() });
+    let mut r = ReceiverScript::new(&with(delaying(), |s| s.acks.delay = Delay::None));
     r.arrives(0).acks(1);
     r.arrives(1).acks(2);
 }
 
 #[test]
 fn quick_acks_come_first() {
-    let mut r = ReceiverScript::new(&Options { quick_acks: 2, ..delaying() });
+    let mut r = ReceiverScript::new(&with(delaying(), |s| s.acks.quick = 2));
     r.arrives(0).acks(1);
     r.arrives(1).acks(2);
     r.arrives(2).no_ack();
@@ -41,7 +41,9 @@ fn quick_acks_come_first() {
 #[test]
 fn linux_acknowledges_segments_one_by_one_until_its_receive_window_is_open() {
     // Counted on the wire, with a receive buffer of 8 MiB.
-    let mut r = ReceiverScript::new(&Options { delayed_ack_timeout: ms(100), ..transport::linux() });
+    let mut r = ReceiverScript::new(&with(transport::linux(), |s| {
+        s.acks.delay = Delay::Adaptive { every: 2, wait: ms(100), most: ms(200) }
+    }));
     for n in 0..380 {
         r.arrives(n).acks(n + 1);
     }
@@ -101,7 +103,7 @@ fn a_segment_that_was_delivered_before_is_reported_at_once() {
 
 #[test]
 fn without_sack_there_are_no_blocks_and_duplicates_are_plain() {
-    let mut r = ReceiverScript::new(&Options { sack: false, ..delaying() });
+    let mut r = ReceiverScript::new(&with(delaying(), drop_sack));
     r.arrives(1).acks(0);
     assert_eq!(r.arrives(1).acks(0).duplicate, None);
 }
@@ -137,7 +139,7 @@ fn without_timestamps_nothing_is_echoed() {
 // RFC 3168, section 6.1.3.
 #[test]
 fn a_mark_is_echoed_until_the_sender_says_that_it_reduced() {
-    let mut r = ReceiverScript::new(&Options { ack_every: 1, ..delaying() });
+    let mut r = ReceiverScript::new(&with(delaying(), |s| s.acks.delay = Delay::None));
     assert!(!r.arrives(0).acks(1).congestion_echo);
     assert!(r.arrives_marked(1).acks(2).congestion_echo);
     assert!(r.arrives(2).acks(3).congestion_echo);
@@ -156,8 +158,8 @@ fn bytes_count_once_they_are_in_order_and_the_last_segment_is_short() {
     assert_eq!((r.receiver().delivered(), r.receiver().delivered_segments()), (Bytes::new(2300), 3));
 }
 
-fn compressing() -> Options {
-    Options { sack_compression: ms(1), ..delaying() }
+fn compressing() -> Stack {
+    with(delaying(), |s| selective(s).compression = ms(1))
 }
 
 // net/ipv4/tcp_input.c, __tcp_ack_snd_check, Linux 6.
@@ -233,7 +235,10 @@ fn on_a_short_path_acks_wait_for_a_twentieth_of_its_round_trip() {
 // RFC 9768, section 3.2.2.5.1.
 #[test]
 fn marks_are_counted_and_hasten_acks() {
-    let options = Options { ecn: EcnMode::Accurate, ack_every: 4, ..plain() };
+    let options = with(plain(), |s| {
+        s.marks = Marks::Counted { kept: 0.0 };
+        s.acks.delay = Delay::Constant { every: 4, wait: ms(40) };
+    });
     let mut r = ReceiverScript::new(&options);
     let count = |ack: transport::Acknowledgement| (ack.marked, ack.congestion_echo);
     r.arrives(0).no_ack();
@@ -245,8 +250,8 @@ fn marks_are_counted_and_hasten_acks() {
 }
 
 /// Delayed ACKs, which become quick again; a path of 100 ms, so that a pause of 300 ms is long.
-fn quick_again() -> Options {
-    Options { quick_acks_again: 3, ..plain() }
+fn quick_again() -> Stack {
+    with(plain(), |s| s.acks.quick_again = 3)
 }
 
 #[test]
@@ -262,7 +267,7 @@ fn after_a_pause_acks_are_quick_again() {
 
 #[test]
 fn the_first_mark_makes_two_acks_quick() {
-    let mut s = ReceiverScript::new(&Options { ecn: EcnMode::Classic, ..quick_again() });
+    let mut s = ReceiverScript::new(&with(quick_again(), |s| s.marks = Marks::Echoed { kept: 0.0 }));
     s.arrives(0).no_ack().arrives(1).acks(2);
     s.arrives_marked(2).acks(3);
     s.arrives_marked(3).acks(4);
@@ -290,11 +295,11 @@ fn the_last_segment_of_a_write_is_acknowledged_at_once() {
 #[test]
 fn a_segment_that_announces_a_reduction_is_acknowledged_at_once() {
     let reduced = |data: Data| Data { reduced: true, ..data };
-    let mut s = ReceiverScript::new(&Options { ecn: EcnMode::Classic, ..quick_again() });
+    let mut s = ReceiverScript::new(&with(quick_again(), |s| s.marks = Marks::Echoed { kept: 0.0 }));
     assert!(!s.data(0, reduced, false).acks(1).congestion_echo);
     s.arrives(1).no_ack();
     // Marked itself, it also begins a new row of marks: two ACKs are quick, this one and the next.
-    let mut s = ReceiverScript::new(&Options { ecn: EcnMode::Classic, ..quick_again() });
+    let mut s = ReceiverScript::new(&with(quick_again(), |s| s.marks = Marks::Echoed { kept: 0.0 }));
     s.arrives_marked(0).acks(1);
     s.arrives_marked(1).acks(2);
     s.arrives_marked(2).no_ack().arrives(3).acks(4);
@@ -302,9 +307,9 @@ fn a_segment_that_announces_a_reduction_is_acknowledged_at_once() {
     assert!(s.arrives(5).acks(6).congestion_echo);
     s.arrives(6).no_ack();
     // Not so in older stacks, nor with accurate ECN, where the flag is part of a number (RFC 9768, section 3.2).
-    let mut s = ReceiverScript::new(&Options { ecn: EcnMode::Classic, ..plain() });
+    let mut s = ReceiverScript::new(&with(plain(), |s| s.marks = Marks::Echoed { kept: 0.0 }));
     s.data(0, reduced, false).no_ack();
-    let mut s = ReceiverScript::new(&Options { ecn: EcnMode::Accurate, ..quick_again() });
+    let mut s = ReceiverScript::new(&with(quick_again(), |s| s.marks = Marks::Counted { kept: 0.0 }));
     s.data(0, reduced, false).no_ack();
 }
 
@@ -312,7 +317,7 @@ fn a_segment_that_announces_a_reduction_is_acknowledged_at_once() {
 #[test]
 fn what_cannot_be_marked_makes_two_acks_quick() {
     let again = |data: Data| Data { retransmission: true, ..data };
-    let mut s = ReceiverScript::new(&Options { ecn: EcnMode::Classic, ..quick_again() });
+    let mut s = ReceiverScript::new(&with(quick_again(), |s| s.marks = Marks::Echoed { kept: 0.0 }));
     s.data(0, again, false).acks(1);
     s.arrives(1).acks(2);
     s.arrives(2).no_ack();
@@ -324,7 +329,7 @@ fn what_cannot_be_marked_makes_two_acks_quick() {
 // arrived before.
 #[test]
 fn acks_of_data_out_of_order_use_up_quick_acks() {
-    let mut s = ReceiverScript::new(&Options { quick_acks: 4, ..plain() });
+    let mut s = ReceiverScript::new(&with(plain(), |s| s.acks.quick = 4));
     s.arrives(0).acks(1);
     s.arrives(2).acks_blocks(1, &[(2, 3)]);
     s.arrives(3).acks_blocks(1, &[(2, 4)]);
@@ -365,8 +370,11 @@ fn quick_acks_after_a_duplicate() {
 }
 
 /// Delayed ACKs whose wait varies, on a path of 100 ms.
-fn stretching() -> Options {
-    Options { delayed_ack_max: ms(200), timer_tick: ms(4), ..quick_again() }
+fn stretching() -> Stack {
+    with(quick_again(), |s| {
+        s.acks.delay = Delay::Adaptive { every: 2, wait: ms(40), most: ms(200) };
+        s.timers.tick = ms(4);
+    })
 }
 
 /// The ACK that waits, for everything below `cumulative`, leaves at `ms`.
@@ -415,7 +423,7 @@ fn quick_acks_bring_the_wait_back() {
 // As Linux: of the three ACKs that are not compressed the one of the advance itself is the first, if a hole is left.
 #[test]
 fn the_ack_of_an_advance_below_a_hole_is_one_of_those_not_compressed() {
-    let mut s = ReceiverScript::new(&Options { sack_compression: ms(1), ..plain() });
+    let mut s = ReceiverScript::new(&with(plain(), |s| selective(s).compression = ms(1)));
     s.arrives(0).no_ack().arrives(1).acks(2);
     s.arrives(3).acks_blocks(2, &[(3, 4)]);
     s.arrives(5).acks_blocks(2, &[(5, 6), (3, 4)]);

@@ -1,12 +1,12 @@
 //! Fast retransmit and fast recovery (RFC 5681, 6582, 6675, 6937).
 
-use transport::{Application, Options, Phase, Reduction, Retransmits};
+use transport::{Application, Phase, Reduction, Repair, Resends, Retransmits, Rule, Stack};
 use units::Bytes;
 
-use crate::harness::{Notice, SenderScript, ack, plain};
+use crate::harness::{Notice, SenderScript, ack, drop_sack, plain, selective, with};
 
-fn reno() -> Options {
-    Options { sack: false, ..plain() }
+fn reno() -> Stack {
+    with(plain(), drop_sack)
 }
 
 fn losses(s: &SenderScript) -> usize {
@@ -41,7 +41,7 @@ fn the_third_sack_retransmits_and_the_pipe_governs_what_follows() {
 fn linux_grows_the_window_on_the_ack_that_ends_a_recovery() {
     // 12 segments are acknowledged, of which 3 were SACKed: 5 and 9/5, in whole segments 6.
     for (recovery_end_grows, window) in [(false, 5.0), (true, 6.0)] {
-        let options = Options { recovery_end_grows, ..plain() };
+        let options = with(plain(), |s| s.growth.recovery_end_grows = recovery_end_grows);
         let mut s = SenderScript::newreno(options.clone());
         s.leave(0..10).at(40).arrives(ack(0).sack(1, 2)).leaves(10).arrives(ack(0).sack(1, 3)).leaves(11);
         s.arrives(ack(0).sack(1, 4)).leaves_again(0).phase(Phase::Recovery);
@@ -105,7 +105,10 @@ fn without_sack_duplicates_caused_by_retransmissions_do_not_start_another_recove
 // RFC 6937, section 3: data delivered, without SACK.
 #[test]
 fn without_sack_proportional_reduction_counts_duplicates_as_delivered() {
-    let options = Options { reduction: Reduction::ProportionalRate, limited_transmit: false, ..reno() };
+    let options = with(reno(), |s| {
+        s.reduction = Reduction::ProportionalRate;
+        s.limited_transmit = false;
+    });
     let mut s = SenderScript::new(options, 20.0);
     s.leave(0..20).at(40).arrives(ack(0)).arrives(ack(0)).nothing_leaves();
     s.arrives(ack(0)).leaves_again(0);
@@ -117,7 +120,7 @@ fn without_sack_proportional_reduction_counts_duplicates_as_delivered() {
 #[test]
 fn several_losses_in_one_window_reduce_it_once() {
     // 0, 2 and 4 are lost.
-    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 10.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.limited_transmit = false), 10.0);
     s.leave(0..10).at(40).arrives(ack(0).sack(1, 2)).arrives(ack(0).sack(3, 4).sack(1, 2)).nothing_leaves();
     // 1, 3 and 5 arrived: 0 has three above it, 2 has two.
     s.arrives(ack(0).sack(5, 6).sack(3, 4).sack(1, 2)).leaves_again(0).nothing_leaves();
@@ -131,7 +134,10 @@ fn several_losses_in_one_window_reduce_it_once() {
 
 /// A transfer of ten segments of which 0 and 8 are lost, until the SACK of 9: five segments may be in flight.
 fn lossy_tail(retransmits: Retransmits) -> SenderScript {
-    let options = Options { limited_transmit: false, retransmits, ..plain() };
+    let options = with(plain(), |s| {
+        s.limited_transmit = false;
+        selective(s).rule = Rule::Count(Resends::Fast(retransmits));
+    });
     let mut s = SenderScript::with(options, 10.0, Application::Finite(Bytes::new(10_000)));
     s.leave(0..10).at(40).sacks(0, 1..3).nothing_leaves().arrives(ack(0).sack(1, 4)).leaves_again(0).nothing_leaves();
     s.in_flight(7).sacks_from(0, 1, 5..7).nothing_leaves().in_flight(5);
@@ -163,7 +169,10 @@ fn without_last_resorts_the_tail_waits_for_the_timeout() {
 // FreeBSD before version 13: tcp_sack_output gives out every hole below snd_fack.
 #[test]
 fn in_recovery_every_hole_below_the_highest_sack_is_lost_where_the_stack_says_so() {
-    let options = Options { limited_transmit: false, retransmits: Retransmits::Holes, ..plain() };
+    let options = with(plain(), |s| {
+        s.limited_transmit = false;
+        selective(s).rule = Rule::Count(Resends::Fast(Retransmits::Holes));
+    });
     let mut s = SenderScript::new(options, 10.0);
     // 0, 2 and 8 are lost. The first three SACKs begin recovery; then 2, with two above it, is lost as well.
     s.leave(0..10).at(40).arrives(ack(0).sack(1, 2)).arrives(ack(0).sack(3, 4).sack(1, 2)).nothing_leaves();
@@ -181,7 +190,7 @@ fn in_recovery_every_hole_below_the_highest_sack_is_lost_where_the_stack_says_so
 // RFC 6675, section 5: RecoveryPoint.
 #[test]
 fn recovery_lasts_until_the_recovery_point_and_asks_for_no_growth_until_then() {
-    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 6.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.limited_transmit = false), 6.0);
     s.leave(0..6).at(40).arrives(ack(0).sack(2, 3)).arrives(ack(0).sack(2, 4)).arrives(ack(0).sack(2, 5));
     s.leaves_again(0).leaves_again(1).nothing_leaves();
     s.at(80).arrives(ack(1).sack(2, 5)).leaves(6).phase(Phase::Recovery);
@@ -194,7 +203,7 @@ fn recovery_lasts_until_the_recovery_point_and_asks_for_no_growth_until_then() {
 
 #[test]
 fn what_is_lost_of_the_data_sent_in_recovery_is_a_new_loss() {
-    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 10.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.limited_transmit = false), 10.0);
     s.leave(0..10)
         .at(40)
         .arrives(ack(0).sack(1, 2))
@@ -215,7 +224,7 @@ fn what_is_lost_of_the_data_sent_in_recovery_is_a_new_loss() {
 // RFC 8985, section 6.2.
 #[test]
 fn a_lost_retransmission_is_found_by_rack_from_what_was_sent_after_it() {
-    let mut s = SenderScript::new(Options { rack: true, ..plain() }, 10.0);
+    let mut s = SenderScript::new(with(plain(), |s| selective(s).rule = Rule::Rack(Repair::Fast)), 10.0);
     retransmit_in_vain(&mut s);
     // 12 left at 47 ms, after the retransmission at 42 ms. Pipe 3, aim 5.
     s.at(87).arrives(ack(0).sack(1, 13)).leaves_again(0).leaves(16).nothing_leaves().phase(Phase::Recovery);
@@ -238,7 +247,7 @@ fn a_lost_retransmission_takes_a_timeout_without_rack() {
 fn a_lost_tail_is_found_by_rack_when_the_retransmission_before_it_arrives() {
     // 0, 8 and 9 are lost, and there is no more.
     let all = Application::Finite(Bytes::new(10_000));
-    let mut s = SenderScript::with(Options { rack: true, ..plain() }, 10.0, all);
+    let mut s = SenderScript::with(with(plain(), |s| selective(s).rule = Rule::Rack(Repair::Fast)), 10.0, all);
     s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0).sacks_from(0, 1, 5..9);
     // RACK goes by the retransmission, sent after 8 and 9; in recovery it does not wait.
     s.at(80).arrives(ack(8)).leaves_again(8).leaves_again(9).nothing_leaves();
@@ -262,7 +271,15 @@ fn retransmit_in_vain(s: &mut SenderScript) {
 #[test]
 fn without_limited_transmit_the_first_two_duplicates_release_nothing() {
     for sack in [true, false] {
-        let mut s = SenderScript::new(Options { limited_transmit: false, sack, ..plain() }, 10.0);
+        let mut s = SenderScript::new(
+            with(plain(), |s| {
+                s.limited_transmit = false;
+                if !sack {
+                    drop_sack(s);
+                };
+            }),
+            10.0,
+        );
         let block = |end| if sack { ack(0).sack(1, end) } else { ack(0) };
         s.leave(0..10).at(40).arrives(block(2)).nothing_leaves().arrives(block(3)).nothing_leaves();
         s.arrives(block(4)).leaves_again(0).nothing_leaves();
@@ -272,7 +289,10 @@ fn without_limited_transmit_the_first_two_duplicates_release_nothing() {
 // RFC 6937, section 4, first figure.
 #[test]
 fn proportional_reduction_sends_one_segment_for_two_delivered() {
-    let options = Options { reduction: Reduction::ProportionalRate, limited_transmit: false, ..plain() };
+    let options = with(plain(), |s| {
+        s.reduction = Reduction::ProportionalRate;
+        s.limited_transmit = false;
+    });
     let mut s = SenderScript::new(options, 20.0);
     s.leave(0..20).at(40).sacks(0, 1..3).nothing_leaves();
     s.arrives(ack(0).sack(1, 4)).leaves_again(0).nothing_leaves();
@@ -291,7 +311,10 @@ fn proportional_reduction_sends_one_segment_for_two_delivered() {
 // RFC 6937, section 4, second figure.
 #[test]
 fn after_heavy_loss_proportional_reduction_conserves_packets_and_then_slow_starts() {
-    let options = Options { reduction: Reduction::ProportionalRate, limited_transmit: false, ..plain() };
+    let options = with(plain(), |s| {
+        s.reduction = Reduction::ProportionalRate;
+        s.limited_transmit = false;
+    });
     let mut s = SenderScript::new(options, 20.0);
     // 0 to 15 are lost: with 18 SACKed, 0 to 15 have three above.
     s.leave(0..20).at(40).sacks(0, 16..18).nothing_leaves();
@@ -304,7 +327,7 @@ fn after_heavy_loss_proportional_reduction_conserves_packets_and_then_slow_start
 // RFC 6582, section 3.2, step 3.
 #[test]
 fn after_pipe_recovery_the_flight_returns_to_the_window_by_slow_start() {
-    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 20.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.limited_transmit = false), 20.0);
     s.leave(0..20).at(40).sacks(0, 1..3).nothing_leaves().arrives(ack(0).sack(1, 4)).leaves_again(0);
     // ACKs of 4 to 19 are lost on their way: the next one covers everything, and the flight is empty.
     s.at(80).arrives(ack(20)).leave(20..22).nothing_leaves();

@@ -1,22 +1,34 @@
 //! Reordering, and reductions found spurious (RFC 8985, RFC 3522, RFC 3708, RFC 4015).
 
-use transport::{Application, Options, Pace, Phase, Reduction};
+use transport::{Application, Pace, Phase, Reduction, Repair, Rule, Stack};
 use units::{Bytes, Time};
 
-use crate::harness::{Notice, SenderScript, ack, plain};
+use crate::harness::{Notice, SenderScript, ack, drop_sack, plain, selective, with};
 
-fn rack() -> Options {
-    Options { rack: true, limited_transmit: false, ..plain() }
+fn rack() -> Stack {
+    with(plain(), |s| {
+        selective(s).rule = Rule::Rack(Repair::Fast);
+        s.limited_transmit = false;
+    })
 }
 
-fn undoing() -> Options {
-    Options { timestamps: true, undo: true, limited_transmit: false, ..plain() }
+fn undoing() -> Stack {
+    with(plain(), |s| {
+        s.timestamps = true;
+        s.undo = true;
+        s.limited_transmit = false;
+    })
 }
 
 #[test]
 fn reordering_by_two_is_no_loss() {
     for sack in [false, true] {
-        let options = Options { sack, limited_transmit: false, ..plain() };
+        let options = with(plain(), |s| {
+            if !sack {
+                drop_sack(s);
+            };
+            s.limited_transmit = false;
+        });
         let mut s = SenderScript::new(options, 4.0);
         let block = |end| if sack { ack(0).sack(1, end) } else { ack(0) };
         s.leave(0..4).at(40).arrives(block(2)).phase(Phase::Disorder).arrives(block(3)).all();
@@ -39,7 +51,10 @@ fn rack_gives_a_late_segment_a_quarter_of_the_smallest_rtt() {
 #[test]
 fn the_timer_of_rack_finds_all_suspects_at_once() {
     let pace = Pace::new(vec![(Time::ZERO, "8mbit".parse().unwrap())], Bytes::new(1000), None);
-    let options = Options { receive_window: 11, reduction: Reduction::ProportionalRate, ..rack() };
+    let options = with(rack(), |s| {
+        s.receive_window = 11;
+        s.reduction = Reduction::ProportionalRate;
+    });
     let mut s = SenderScript::with(options, 20.0, Application::Paced(pace));
     // One every millisecond; 9 is SACKed 40 ms after it left.
     for number in 0..11 {
@@ -97,7 +112,7 @@ fn the_echo_of_the_retransmission_undoes_nothing() {
 // RFC 7323, section 4.1: within one tick of the timestamp clock the two look the same.
 #[test]
 fn an_echo_in_the_tick_of_the_retransmission_undoes_nothing() {
-    let mut s = SenderScript::new(Options { timestamp_tick: crate::harness::ms(100), ..undoing() }, 10.0);
+    let mut s = SenderScript::new(with(undoing(), |s| s.clock.timestamp_tick = crate::harness::ms(100)), 10.0);
     s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0);
     s.at(42).arrives(ack(10).echo(0)).window_is(5.0);
 }
@@ -105,7 +120,7 @@ fn an_echo_in_the_tick_of_the_retransmission_undoes_nothing() {
 // RFC 3708.
 #[test]
 fn duplicate_sacks_of_all_retransmissions_undo_the_reduction() {
-    let mut s = SenderScript::new(Options { timestamps: false, ..undoing() }, 10.0);
+    let mut s = SenderScript::new(with(undoing(), |s| s.timestamps = false), 10.0);
     s.leave(0..10).at(40).sacks(0, 2..5).leaves_again(0);
     s.arrives(ack(0).sack(2, 6)).nothing_leaves().arrives(ack(0).sack(2, 7)).leaves_again(1);
     s.at(42).arrives(ack(7)).all();
@@ -117,7 +132,14 @@ fn duplicate_sacks_of_all_retransmissions_undo_the_reduction() {
 #[test]
 fn a_spurious_timeout_is_undone_and_only_new_data_follows() {
     for sack in [true, false] {
-        let mut s = SenderScript::new(Options { sack, ..undoing() }, 4.0);
+        let mut s = SenderScript::new(
+            with(undoing(), |s| {
+                if !sack {
+                    drop_sack(s);
+                }
+            }),
+            4.0,
+        );
         s.leave(0..4).at(1000).leaves_again(0).window_is(1.0);
         s.at(1010).arrives(ack(1).echo(0)).window_is(4.0).phase(Phase::Open).leave(4..5).nothing_leaves();
         s.at(1011).arrives(ack(2).echo(0)).leaves(5).arrives(ack(3).echo(0)).leaves(6);
@@ -135,7 +157,7 @@ fn a_timeout_that_backed_off_is_undone_as_well() {
 
 #[test]
 fn without_the_option_nothing_is_undone() {
-    let mut s = SenderScript::new(Options { undo: false, ..undoing() }, 10.0);
+    let mut s = SenderScript::new(with(undoing(), |s| s.undo = false), 10.0);
     s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0);
     s.at(42).arrives(ack(10).echo(0).duplicate(0)).window_is(5.0);
 }
@@ -175,7 +197,7 @@ fn rack_does_not_take_the_ack_of_an_original_for_that_of_its_retransmission() {
 // Before, every undo counted as reordering seen, so that RACK waited a quarter of 1011 ms.
 #[test]
 fn a_spurious_timeout_without_reordering_makes_rack_wait_no_longer() {
-    let mut s = SenderScript::new(Options { rack: true, ..undoing() }, 4.0);
+    let mut s = SenderScript::new(with(undoing(), |s| selective(s).rule = Rule::Rack(Repair::Fast)), 4.0);
     s.leave(0..4).at(1000).leaves_again(0).at(1010).arrives(ack(1).echo(0)).leaves(4);
     s.at(1011).arrives(ack(4).echo(0)).leave(5..8);
     s.at(1100).sacks(4, 5..8).leaves_again(4).phase(Phase::Recovery);
@@ -195,7 +217,7 @@ fn a_late_segment_prolongs_the_patience_of_rack() {
 // Before, such an ACK was thrown away whole.
 #[test]
 fn an_overtaken_ack_still_reports_what_arrived() {
-    let mut s = SenderScript::new(Options { timestamps: false, ..undoing() }, 10.0);
+    let mut s = SenderScript::new(with(undoing(), |s| s.timestamps = false), 10.0);
     s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0).window_is(5.0);
     s.at(42).arrives(ack(4)).all();
     s.at(43).arrives(ack(6)).all();
@@ -209,7 +231,7 @@ fn an_overtaken_ack_still_reports_what_arrived() {
 // RFC 6675 and FreeBSD 9: DupThresh is 3.
 #[test]
 fn without_adaptation_three_above_are_a_loss_however_much_was_reordered() {
-    let mut s = SenderScript::new(Options { reordering_adapts: false, ..undoing() }, 10.0);
+    let mut s = SenderScript::new(with(undoing(), |s| selective(s).reordering_adapts = false), 10.0);
     s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0);
     // Four overtook 0.
     s.at(41).arrives(ack(0).sack(1, 5).echo(0)).at(42).arrives(ack(5).echo(0)).window_is(10.0).leave(10..15);

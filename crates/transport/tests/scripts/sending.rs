@@ -1,10 +1,10 @@
 //! What leaves when nothing is lost: windows, limits, the application.
 
 use control::Counting;
-use transport::{Application, Options, Pace};
+use transport::{Application, Pace};
 use units::{Bytes, Time};
 
-use crate::harness::{SenderScript, ack, plain};
+use crate::harness::{SenderScript, ack, plain, with};
 
 fn paced(rate: &str) -> Application {
     Application::Paced(Pace::new(vec![(Time::ZERO, rate.parse().unwrap())], Bytes::new(1000), None))
@@ -17,7 +17,10 @@ fn slow_start_counts_acks_bytes_or_segments() {
     for (counting, after_two, after_four) in
         [(Counting::PerAck, 5.0, 5.0), (Counting::Bytes { limit: 2 }, 6.0, 6.0), (Counting::Segments, 6.0, 8.0)]
     {
-        let options = Options { initial_window: 4, counting, ..plain() };
+        let options = with(plain(), |s| {
+            s.initial_window = 4;
+            s.growth.counting = counting;
+        });
         SenderScript::newreno(options.clone()).leave(0..4).at(40).arrives(ack(2)).window_is(after_two);
         SenderScript::newreno(options).leave(0..4).at(40).arrives(ack(4)).window_is(after_four);
     }
@@ -25,7 +28,7 @@ fn slow_start_counts_acks_bytes_or_segments() {
 
 #[test]
 fn slow_start_with_delayed_acks_doubles_the_flight_in_a_round_trip() {
-    let mut s = SenderScript::newreno(Options { initial_window: 4, ..plain() });
+    let mut s = SenderScript::newreno(with(plain(), |s| s.initial_window = 4));
     s.leave(0..4).nothing_leaves();
     s.at(40).arrives(ack(2)).leave(4..8).nothing_leaves();
     s.at(41).arrives(ack(4)).leave(8..12).nothing_leaves().window_is(8.0).in_flight(8);
@@ -43,7 +46,7 @@ fn a_window_below_one_segment_still_sends_one() {
 
 #[test]
 fn the_receive_window_limits_what_is_outstanding_and_opens_with_an_ack() {
-    let mut s = SenderScript::new(Options { receive_window: 3, ..plain() }, 10.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.receive_window = 3), 10.0);
     s.leave(0..3).nothing_leaves();
     s.at(40).arrives(ack(1).window(4)).leave(3..5).nothing_leaves();
     assert!(!s.last_ack().window_limited, "the congestion window was never used up");
@@ -123,11 +126,11 @@ fn in_slow_start_half_a_window_in_flight_is_enough() {
 
 #[test]
 fn after_a_handshake_data_leave_a_round_trip_later_with_its_sample() {
-    let mut s = SenderScript::new(Options { handshake: true, ..plain() }, 2.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.handshake = true), 2.0);
     // The path has 40 ms; the timeout is 40 + 200 ms.
     s.nothing_leaves().timer_at(40).at(40).leave(0..2).nothing_leaves().timer_at(280);
     // The application writes one every 80 ms from then on.
-    let mut s = SenderScript::with(Options { handshake: true, ..plain() }, 2.0, paced("100kbit"));
+    let mut s = SenderScript::with(with(plain(), |s| s.handshake = true), 2.0, paced("100kbit"));
     s.nothing_leaves().timer_at(40).at(40).leaves(0).nothing_leaves().at(120).leaves(1);
 }
 
@@ -146,7 +149,7 @@ fn the_last_segment_of_what_was_written_is_marked_as_such() {
 // in 2^-10 s are 4687 bytes, and 2^16 >> 19 bytes more are none.
 #[test]
 fn with_segmentation_offload_segments_leave_in_trains_of_a_millisecond() {
-    let mut s = SenderScript::new(Options { segmentation_offload: true, ..plain() }, 40.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.segmentation_offload = true), 40.0);
     s.leave(0..40).at(10).arrives(ack(1)).leaves(40);
     // Just after that, room for one, two and three segments waits for the fourth.
     s.arrives(ack(2)).arrives(ack(3)).arrives(ack(4)).nothing_leaves().arrives(ack(5)).leave(41..45);
@@ -159,7 +162,7 @@ fn with_segmentation_offload_segments_leave_in_trains_of_a_millisecond() {
 // leaves alone is not.
 #[test]
 fn the_last_segment_of_each_piece_of_a_train_is_pushed() {
-    let mut s = SenderScript::new(Options { segmentation_offload: true, ..plain() }, 40.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.segmentation_offload = true), 40.0);
     s.leave(0..40).at(10).arrives(ack(1));
     assert!(!s.leaving(40).push);
     s.arrives(ack(2)).arrives(ack(3)).arrives(ack(4)).arrives(ack(5));
@@ -177,7 +180,7 @@ fn without_segmentation_offload_only_the_end_of_a_write_is_pushed() {
 
 #[test]
 fn a_train_waits_for_a_millisecond_at_most_and_for_no_late_ack() {
-    let options = Options { segmentation_offload: true, ..plain() };
+    let options = with(plain(), |s| s.segmentation_offload = true);
     let mut s = SenderScript::new(options.clone(), 40.0);
     s.leave(0..40).at(10).arrives(ack(1)).leaves(40).at(11).arrives(ack(2)).leaves(41);
     // Nor where there is no second segment.
@@ -188,7 +191,10 @@ fn a_train_waits_for_a_millisecond_at_most_and_for_no_late_ack() {
 // As tcp_tso_should_defer since Linux 6.18. Before, a train waited from half a round trip on: at 15 ms.
 #[test]
 fn a_train_waits_only_where_the_next_ack_is_due_within_a_millisecond() {
-    let options = Options { segmentation_offload: true, duplicate_threshold: 16, ..plain() };
+    let options = with(plain(), |s| {
+        s.segmentation_offload = true;
+        s.losses.threshold = 16;
+    });
     let mut s = SenderScript::new(options, 20.0);
     // Segments 20 to 39 leave at 10 ms, and their ACK is due at 20 ms; with samples of 5 ms at 19.4 and then 18.8 ms.
     s.leave(0..20).at(10).arrives(ack(20)).leave(20..40);

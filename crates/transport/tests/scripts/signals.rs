@@ -1,13 +1,11 @@
 //! What an ACK brings to the controller: samples, rounds, rates.
 
-use transport::Options;
-
-use crate::harness::{Notice, SenderScript, ack, ms, plain};
+use crate::harness::{Notice, SenderScript, ack, drop_sack, ms, plain, with};
 
 // RFC 6298, section 3.
 #[test]
 fn the_sample_is_of_the_newest_segment_covered_and_comes_with_sack_too() {
-    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 2.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.limited_transmit = false), 2.0);
     s.leave(0..2).at(40).arrives(ack(1)).leaves(2).at(45).arrives(ack(2)).leaves(3);
     s.at(90).arrives(ack(4));
     assert_eq!(s.last_ack().rtt.map(|r| r.value), Some(ms(45)), "3 left at 45");
@@ -33,7 +31,13 @@ fn the_lone_segment_of_a_receiver_that_delays_acks_is_marked() {
 #[test]
 fn a_cumulative_ack_over_a_retransmission_gives_no_sample() {
     // Without SACK, 1 to 9 arrived a round trip before the hole was filled: their age is no RTT.
-    let mut s = SenderScript::new(Options { sack: false, limited_transmit: false, ..plain() }, 10.0);
+    let mut s = SenderScript::new(
+        with(plain(), |s| {
+            drop_sack(s);
+            s.limited_transmit = false;
+        }),
+        10.0,
+    );
     s.leave(0..10).at(40).arrives(ack(0)).arrives(ack(0)).arrives(ack(0)).leaves_again(0);
     s.at(80).arrives(ack(10)).all();
     assert_eq!(s.last_ack().rtt, None);
@@ -114,7 +118,7 @@ fn an_ack_in_flight_counts_tell_of_the_pipe_before_and_after() {
 
 #[test]
 fn the_newest_sacked_segment_and_the_first_duplicate_are_reported() {
-    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 6.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.limited_transmit = false), 6.0);
     let signs = |s: &SenderScript| (s.last_ack().newly_sacked, s.last_ack().first_duplicate);
     s.leave(0..6).at(40).arrives(ack(0).sack(2, 3));
     assert_eq!(signs(&s), (Some(2), true));
@@ -128,7 +132,13 @@ fn the_newest_sacked_segment_and_the_first_duplicate_are_reported() {
 
 #[test]
 fn without_sack_the_first_duplicate_ack_is_one() {
-    let mut s = SenderScript::new(Options { sack: false, limited_transmit: false, ..plain() }, 6.0);
+    let mut s = SenderScript::new(
+        with(plain(), |s| {
+            drop_sack(s);
+            s.limited_transmit = false;
+        }),
+        6.0,
+    );
     let signs = |s: &SenderScript| (s.last_ack().newly_sacked, s.last_ack().first_duplicate);
     s.leave(0..6).at(40).arrives(ack(0));
     assert_eq!(signs(&s), (None, true));

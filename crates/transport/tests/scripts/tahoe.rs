@@ -1,9 +1,10 @@
 //! Without fast recovery: go-back-N after the third duplicate ACK (4.3BSD-Tahoe; Dabbous 1992, section 2).
 
 use control::{Ack, Context, Controller, Loss, Reno};
-use transport::{EcnMode, Event, Options, Phase, real_1992};
+use transport::{Detection, Event, Marks, Phase, Resends, Rule, Selective, Stack, real_1992};
+use units::Span;
 
-use crate::harness::{Notice, SenderScript, ack};
+use crate::harness::{Notice, SenderScript, ack, with};
 
 /// Slow start below half the window of the last loss, which begins again at one segment.
 struct Tahoe(Reno);
@@ -38,8 +39,8 @@ impl Controller for Tahoe {
     }
 }
 
-fn options(initial_window: u32) -> Options {
-    Options { initial_window, ..real_1992() }
+fn options(initial_window: u32) -> Stack {
+    with(real_1992(), |s| s.initial_window = initial_window)
 }
 
 fn tahoe(initial_window: u32) -> SenderScript {
@@ -148,7 +149,17 @@ fn what_was_sent_twice_gives_no_sample_and_every_ack_of_new_data_may_grow_the_wi
 
 #[test]
 fn with_sack_only_what_is_missing_is_sent_again() {
-    let mut s = SenderScript::steered(Options { sack: true, ..options(8) }, Box::new(Tahoe(Reno::new())));
+    let mut s = SenderScript::steered(
+        with(options(8), |s| {
+            s.losses.detection = Detection::Selective(Selective {
+                rule: Rule::Count(Resends::GoBackN),
+                reordering_adapts: false,
+                tail_loss_probe: false,
+                compression: Span::ZERO,
+            });
+        }),
+        Box::new(Tahoe(Reno::new())),
+    );
     // 0 and 4 are lost.
     s.leave(0..8).at(40).sacks(0, 1..3).nothing_leaves();
     s.arrives(ack(0).sack(1, 4)).leaves_again(0).nothing_leaves().phase(Phase::Loss);
@@ -162,7 +173,7 @@ fn with_sack_only_what_is_missing_is_sent_again() {
 
 #[test]
 fn a_window_that_came_down_for_a_mark_is_not_reduced_again_for_a_loss_beside_it() {
-    let mut s = SenderScript::new(Options { ecn: EcnMode::Classic, ..options(8) }, 8.0);
+    let mut s = SenderScript::new(with(options(8), |s| s.marks = Marks::Echoed { kept: 0.0 }), 8.0);
     s.leave(0..8).at(40).arrives(ack(1).marked()).nothing_leaves().window_is(4.0).phase(Phase::Reduced);
     duplicates(&mut s, 1, 2);
     s.arrives(ack(1)).phase(Phase::Loss).window_is(4.0);

@@ -1,16 +1,16 @@
 //! Timers that expire with the ticks of a kernel's clock, as in Linux with CONFIG_HZ = 250: every 4 ms.
 
-use transport::{Options, Phase};
+use transport::{Delay, Phase, Repair, Rule, Stack};
 
-use crate::harness::{ReceiverScript, SenderScript, ack, ms, plain};
+use crate::harness::{ReceiverScript, SenderScript, ack, ms, plain, selective, with};
 
-fn ticking() -> Options {
-    Options { timer_tick: ms(4), ..plain() }
+fn ticking() -> Stack {
+    with(plain(), |s| s.timers.tick = ms(4))
 }
 
 #[test]
 fn a_timeout_expires_a_tick_after_its_whole_ticks() {
-    let mut s = SenderScript::new(Options { receive_window: 4, ..ticking() }, 4.0);
+    let mut s = SenderScript::new(with(ticking(), |s| s.receive_window = 4), 4.0);
     // The RTT of 41 ms makes a timeout of 241 ms, 61 ticks: set in tick 10, it expires with tick 72.
     s.leave(0..4).at(41).arrives(ack(1).window(3)).nothing_leaves().timer_at(282);
     s.at(287).nothing_leaves().timer_at(288).phase(Phase::Open);
@@ -31,7 +31,7 @@ fn long_timeouts_wait_for_an_eighth_or_a_sixty_fourth_tick() {
 
 #[test]
 fn an_ack_before_the_tick_finds_the_timer_still_running() {
-    let mut s = SenderScript::new(Options { receive_window: 1, ..ticking() }, 1.0);
+    let mut s = SenderScript::new(with(ticking(), |s| s.receive_window = 1), 1.0);
     s.leave(0..1).at(41).arrives(ack(1).window(1)).leaves(1);
     // Due after 241 ms, at 282: the tick is that of 288 ms.
     s.at(284).arrives(ack(2).window(1)).leaves(2).phase(Phase::Open);
@@ -41,7 +41,13 @@ fn an_ack_before_the_tick_finds_the_timer_still_running() {
 // net/ipv4/tcp_output.c, tcp_schedule_loss_probe, Linux 6.
 #[test]
 fn a_probe_waits_two_round_trips_and_two_milliseconds() {
-    let mut s = SenderScript::new(Options { tail_loss_probe: true, rack: true, ..ticking() }, 4.0);
+    let mut s = SenderScript::new(
+        with(ticking(), |s| {
+            selective(s).tail_loss_probe = true;
+            selective(s).rule = Rule::Rack(Repair::Fast);
+        }),
+        4.0,
+    );
     // 82 ms are 21 ticks: from tick 10 on, the probe leaves with tick 32.
     s.leave(0..4).at(40).arrives(ack(4)).leave(4..8).timer_at(122);
     s.at(127).nothing_leaves().at(128).leaves(8).nothing_leaves();
@@ -51,7 +57,11 @@ fn a_probe_waits_two_round_trips_and_two_milliseconds() {
 
 #[test]
 fn a_probe_that_the_timeout_bounds_leaves_with_the_tick_of_the_timeout() {
-    let options = Options { tail_loss_probe: true, rack: true, receive_window: 2, ..ticking() };
+    let options = with(ticking(), |s| {
+        selective(s).tail_loss_probe = true;
+        selective(s).rule = Rule::Rack(Repair::Fast);
+        s.receive_window = 2;
+    });
     let mut s = SenderScript::new(options, 2.0);
     // The RTT of 601 ms makes a timeout of 601 + 4 * 300.5 = 1803 ms, 451 ticks, and two round trips are 1204 ms.
     s.leave(0..2).at(601).arrives(ack(2).window(2)).leave(2..4).timer_at(1805);
@@ -66,7 +76,7 @@ fn a_probe_that_the_timeout_bounds_leaves_with_the_tick_of_the_timeout() {
 // net/ipv4/tcp_recovery.c, tcp_rack_mark_lost, Linux 6.
 #[test]
 fn the_timer_of_rack_waits_two_milliseconds_more_and_an_ack_may_find_the_loss_before() {
-    let options = Options { rack: true, ..ticking() };
+    let options = with(ticking(), |s| selective(s).rule = Rule::Rack(Repair::Fast));
     let script = || {
         let mut s = SenderScript::new(options.clone(), 4.0);
         s.leave(0..4).at(40).arrives(ack(4)).leave(4..8).window(5.0).at(50).arrives(ack(4)).leaves(8);
@@ -81,7 +91,7 @@ fn the_timer_of_rack_waits_two_milliseconds_more_and_an_ack_may_find_the_loss_be
 
 #[test]
 fn ticks_lie_where_the_host_came_up() {
-    let mut s = SenderScript::new(Options { receive_window: 1, ..ticking() }, 1.0);
+    let mut s = SenderScript::new(with(ticking(), |s| s.receive_window = 1), 1.0);
     // Up for 5 ms, ticks are at 3, 7, 11 ms: 250 ticks from tick 1 on end with tick 256, at 1024 - 5 ms.
     s.up_for(ms(5)).leave(0..1).at(1018).nothing_leaves().at(1019).leaves_again(0);
 }
@@ -89,7 +99,10 @@ fn ticks_lie_where_the_host_came_up() {
 // net/ipv4/tcp_output.c, tcp_send_delayed_ack.
 #[test]
 fn a_delayed_ack_leaves_a_tick_after_its_whole_ticks_and_a_compressed_one_at_its_time() {
-    let options = Options { delayed_ack_timeout: ms(40), sack_compression: ms(1), ..ticking() };
+    let options = with(ticking(), |s| {
+        s.acks.delay = Delay::Constant { every: 2, wait: ms(40) };
+        selective(s).compression = ms(1);
+    });
     let mut r = ReceiverScript::new(&options);
     // 10 ticks from tick 2 on, and one.
     r.at(10).arrives(0).no_ack().timer_at(50);

@@ -1,10 +1,10 @@
 //! The retransmission timer (RFC 6298).
 
 use control::Counting;
-use transport::{Application, Options, Pace, Phase};
+use transport::{Application, Pace, Phase, Repair, Rule, Stack};
 use units::{Bytes, Time};
 
-use crate::harness::{Notice, SenderScript, ack, ms, plain};
+use crate::harness::{Notice, SenderScript, ack, ms, plain, selective, with};
 
 #[test]
 fn the_first_timeout_comes_after_a_second_and_each_further_one_doubles() {
@@ -20,7 +20,7 @@ fn the_first_timeout_comes_after_a_second_and_each_further_one_doubles() {
 
 #[test]
 fn back_off_ends_at_the_largest_timeout() {
-    let mut s = SenderScript::new(Options { rto_max: ms(3000), ..plain() }, 1.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.timers.rto_max = ms(3000)), 1.0);
     s.leave(0..1).at(1000).leaves_again(0).timer_at(3000);
     s.at(3000).leaves_again(0).timer_at(6000);
     s.at(6000).leaves_again(0).timer_at(9000);
@@ -39,7 +39,7 @@ fn after_a_timeout_everything_is_sent_again_as_the_window_allows() {
 // RFC 6675, section 5.1.
 #[test]
 fn what_was_sacked_is_not_sent_again_after_a_timeout() {
-    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 4.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.limited_transmit = false), 4.0);
     s.leave(0..4).at(40).arrives(ack(0).sack(1, 2)).nothing_leaves();
     s.at(1000).leaves_again(0).nothing_leaves();
     s.window(4.0).at(1040).arrives(ack(2)).leaves_again(2).leaves_again(3).leave(4..6);
@@ -61,7 +61,7 @@ fn a_retransmitted_segment_gives_no_sample_and_does_not_end_the_back_off() {
 // RFC 7323, section 4.
 #[test]
 fn with_timestamps_a_retransmitted_segment_ends_the_back_off() {
-    let mut s = SenderScript::new(Options { timestamps: true, ..plain() }, 1.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.timestamps = true), 1.0);
     s.leave(0..1).at(1000).leaves_again(0).timer_at(3000);
     s.at(1040).arrives(ack(1).echo(1000)).leaves(1).timer_at(1280);
     assert_eq!(s.last_ack().timestamp_rtt(Time::ZERO + ms(1040)), Some(ms(40)));
@@ -70,7 +70,13 @@ fn with_timestamps_a_retransmitted_segment_ends_the_back_off() {
 // RFC 6298, 5.2 and 5.3.
 #[test]
 fn an_ack_of_new_data_restarts_the_timer_a_duplicate_does_not_and_the_last_one_stops_it() {
-    let mut s = SenderScript::new(Options { limited_transmit: false, receive_window: 4, ..plain() }, 10.0);
+    let mut s = SenderScript::new(
+        with(plain(), |s| {
+            s.limited_transmit = false;
+            s.receive_window = 4;
+        }),
+        10.0,
+    );
     s.leave(0..4).at(40).arrives(ack(2).window(2)).timer_at(280);
     s.at(60).arrives(ack(2).window(2).sack(3, 4)).timer_at(280);
     s.at(70).arrives(ack(4).window(0)).no_timer();
@@ -78,7 +84,7 @@ fn an_ack_of_new_data_restarts_the_timer_a_duplicate_does_not_and_the_last_one_s
 
 #[test]
 fn a_timeout_in_recovery_does_not_reduce_twice() {
-    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 10.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.limited_transmit = false), 10.0);
     s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
     s.timer().leaves_again(0).nothing_leaves();
     assert!(matches!(s.news()[..], [Notice::Loss(_), Notice::Timeout(loss)] if loss.again));
@@ -86,7 +92,7 @@ fn a_timeout_in_recovery_does_not_reduce_twice() {
 
 #[test]
 fn a_timeout_after_recovery_reduces_again() {
-    let mut s = SenderScript::new(Options { limited_transmit: false, ..plain() }, 10.0);
+    let mut s = SenderScript::new(with(plain(), |s| s.limited_transmit = false), 10.0);
     s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
     s.at(80).arrives(ack(10)).all();
     s.timer().leaves_again(10);
@@ -97,7 +103,7 @@ fn a_timeout_after_recovery_reduces_again() {
 // Before, the threshold stayed at 8.
 #[test]
 fn a_timeout_after_progress_in_the_repair_of_another_reduces_again() {
-    let mut s = SenderScript::newreno(Options { initial_window: 16, ..plain() });
+    let mut s = SenderScript::newreno(with(plain(), |s| s.initial_window = 16));
     s.leave(0..16).at(1000).leaves_again(0).window_is(1.0).threshold_is(8.0);
     s.at(1040).arrives(ack(1)).leaves_again(1).leaves_again(2).window_is(2.0);
     s.at(1080).arrives(ack(3));
@@ -122,9 +128,14 @@ fn a_row_of_timeouts_without_progress_reduces_once() {
 // but at least two. And two reductions are not undone, as FreeBSD forgets what was before the first.
 #[test]
 fn every_timeout_of_a_row_reduces_where_the_stack_says_so() {
-    let base = Options { initial_window: 16, timestamps: true, undo: true, ..plain() };
+    let base = with(plain(), |s| {
+        s.initial_window = 16;
+        s.timestamps = true;
+        s.undo = true;
+    });
     for (every_timeout_reduces, threshold, spurious) in [(false, 8.0, 1), (true, 2.0, 0)] {
-        let mut s = SenderScript::newreno(Options { every_timeout_reduces, ..base.clone() });
+        let mut s =
+            SenderScript::newreno(with(base.clone(), |s| s.timers.every_timeout_reduces = every_timeout_reduces));
         s.leave(0..16).at(1000).leaves_again(0).threshold_is(8.0);
         s.at(3000).leaves_again(0).threshold_is(threshold);
         s.at(3040).arrives(ack(16).echo(0)).all();
@@ -136,8 +147,11 @@ fn every_timeout_of_a_row_reduces_where_the_stack_says_so() {
 #[test]
 fn a_timeout_in_recovery_reduces_again_where_the_stack_says_so() {
     for (every_timeout_reduces, threshold) in [(false, 8.0), (true, 4.0)] {
-        let base = Options { initial_window: 16, limited_transmit: false, ..plain() };
-        let mut s = SenderScript::newreno(Options { every_timeout_reduces, ..base });
+        let base = with(plain(), |s| {
+            s.initial_window = 16;
+            s.limited_transmit = false;
+        });
+        let mut s = SenderScript::newreno(with(base, |s| s.timers.every_timeout_reduces = every_timeout_reduces));
         s.leave(0..16).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0).all();
         s.threshold_is(8.0).timer().leaves_again(0).threshold_is(threshold);
     }
@@ -146,7 +160,13 @@ fn a_timeout_in_recovery_reduces_again_where_the_stack_says_so() {
 // As Linux, where `retrans_stamp` stays: what left between the two timeouts was a retransmission, too.
 #[test]
 fn a_second_reduction_of_a_repair_is_not_undone_by_an_ack_of_what_left_before_it() {
-    let mut s = SenderScript::new(Options { timestamps: true, undo: true, ..plain() }, 16.0);
+    let mut s = SenderScript::new(
+        with(plain(), |s| {
+            s.timestamps = true;
+            s.undo = true;
+        }),
+        16.0,
+    );
     s.leave(0..16).at(1000).leaves_again(0).window(2.0).at(1040).arrives(ack(1).echo(1000));
     s.leaves_again(1).leaves_again(2).timer().leaves_again(1).arrives(ack(3).echo(1040)).all();
     assert_eq!(s.counters().spurious, 0);
@@ -155,7 +175,11 @@ fn a_second_reduction_of_a_repair_is_not_undone_by_an_ack_of_what_left_before_it
 // As Linux: the round trip of the retransmission has not passed yet.
 #[test]
 fn a_sack_of_what_left_before_the_retransmission_restarts_the_timer() {
-    let options = Options { rack: true, rto_min: ms(1000), limited_transmit: false, ..plain() };
+    let options = with(plain(), |s| {
+        selective(s).rule = Rule::Rack(Repair::Fast);
+        s.timers.rto_min = ms(1000);
+        s.limited_transmit = false;
+    });
     let mut s = SenderScript::new(options, 10.0);
     s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0).timer_at(1040);
     s.at(60).arrives(ack(0).sack(1, 6)).nothing_leaves().timer_at(1060);
@@ -164,7 +188,10 @@ fn a_sack_of_what_left_before_the_retransmission_restarts_the_timer() {
 // RFC 3465, section 2.3. Before, the ACK counted two segments: 1 + 2.
 #[test]
 fn after_a_timeout_byte_counting_takes_one_segment_an_ack() {
-    let options = Options { initial_window: 6, counting: Counting::Bytes { limit: 2 }, ..plain() };
+    let options = with(plain(), |s| {
+        s.initial_window = 6;
+        s.growth.counting = Counting::Bytes { limit: 2 };
+    });
     let mut s = SenderScript::newreno(options);
     s.leave(0..6).at(1000).leaves_again(0).window_is(1.0);
     s.at(1040).arrives(ack(2)).window_is(2.0).leaves_again(2).leaves_again(3);
@@ -173,7 +200,10 @@ fn after_a_timeout_byte_counting_takes_one_segment_an_ack() {
 // RFC 8985, section 6.3: only the first, and what left longer ago than the RTT of RACK. Before, all of it was lost.
 #[test]
 fn with_rack_a_timeout_spares_what_left_within_the_last_round_trip() {
-    let options = Options { rack: true, receive_window: 100, ..plain() };
+    let options = with(plain(), |s| {
+        selective(s).rule = Rule::Rack(Repair::Fast);
+        s.receive_window = 100;
+    });
     let pace = Pace::new(vec![(Time::ZERO, "160kbit".parse().unwrap())], Bytes::new(1000), None);
     let mut s = SenderScript::with(options, 20.0, Application::Paced(pace));
     // A segment every 50 ms. RACK.rtt is 120 ms, the timeout 120 + 4 * 60 ms, and the ACK restarts it.
@@ -189,7 +219,11 @@ fn with_rack_a_timeout_spares_what_left_within_the_last_round_trip() {
 // As Linux (FLAG_LOST_RETRANS). Before, the window stayed as it was.
 #[test]
 fn a_retransmission_lost_after_a_timeout_is_a_loss_event() {
-    let options = Options { rack: true, limited_transmit: false, receive_window: 100, ..plain() };
+    let options = with(plain(), |s| {
+        selective(s).rule = Rule::Rack(Repair::Fast);
+        s.limited_transmit = false;
+        s.receive_window = 100;
+    });
     let mut s = SenderScript::new(options, 4.0);
     s.leave(0..4).at(40).arrives(ack(4)).leave(4..8).at(280).leaves_again(4).window_is(1.0);
     s.window(4.0).at(320).arrives(ack(5)).leaves_again(5).leaves_again(6).leaves_again(7).leaves(8);
@@ -198,8 +232,8 @@ fn a_retransmission_lost_after_a_timeout_is_a_loss_event() {
     assert!(matches!(s.news()[..], [Notice::Timeout(_), Notice::Loss(_)]));
 }
 
-fn testing() -> Options {
-    Options { forward_rto: true, ..plain() }
+fn testing() -> Stack {
+    with(plain(), |s| s.forward_rto = true)
 }
 
 // RFC 5682, section 3.1, steps 2.b and 3.b.

@@ -1,14 +1,14 @@
 //! What only a controller hears that asks for it.
 
 use control::{Reports, SegmentReport, SentState, Transmission, Wants};
-use transport::{Application, Options, Phase, Reduction};
+use transport::{Application, Phase, Reduction};
 use units::{Bytes, Span};
 
-use crate::harness::{Notice, SenderScript, ack, at, ms, plain};
+use crate::harness::{Notice, SenderScript, ack, at, ms, plain, with};
 
 /// A sender with `window` segments and all the data in the world, whose controller wants `wants`.
 fn wanting(wants: Wants, window: f64) -> SenderScript {
-    SenderScript::wanting(wants, Options { limited_transmit: false, ..plain() }, window, Application::Greedy)
+    SenderScript::wanting(wants, with(plain(), |s| s.limited_transmit = false), window, Application::Greedy)
 }
 
 fn transmission(sequence: u64, in_flight: u32) -> Transmission {
@@ -42,7 +42,7 @@ fn sending_again_with_nothing_outstanding_tells_the_idle_time() {
     // One segment of 1000 bytes each 100 ms, the ACK of each after 40 ms: 100 ms lie between two segments.
     let pace = Pace::new(vec![(Time::ZERO, "80kbit".parse().unwrap())], Bytes::new(1000), None);
     let wants = Wants { transmit_start: true, ..Wants::default() };
-    let options = Options { slow_start_restart: false, ..plain() };
+    let options = with(plain(), |s| s.idle_restart = None);
     let mut s = SenderScript::wanting(wants, options, 10.0, Application::Paced(pace));
     s.leaves(0);
     assert_eq!(s.news(), [Notice::TransmitStart(Span::ZERO)]);
@@ -58,7 +58,7 @@ fn sending_again_with_nothing_outstanding_tells_the_idle_time() {
 fn rtt_samples_are_those_of_the_clock_or_exact() {
     for (exact_rtt, rtt) in [(false, 30), (true, 34)] {
         let wants = Wants { exact_rtt, ..Wants::default() };
-        let mut s = SenderScript::wanting(wants, Options { clock_tick: ms(10), ..plain() }, 2.0, Application::Greedy);
+        let mut s = SenderScript::wanting(wants, with(plain(), |s| s.clock.tick = ms(10)), 2.0, Application::Greedy);
         s.leave(0..2).at(34).arrives(ack(1)).leaves(2);
         let last = s.last_ack();
         assert_eq!((last.rtt.unwrap().value, last.min_rtt), (ms(rtt), ms(rtt)));
@@ -131,7 +131,11 @@ fn a_timeout_reports_every_segment_that_was_outstanding() {
 #[test]
 fn what_proves_spurious_is_not_reported_as_lost_later() {
     // Nothing is lost: the delayed 0 arrives before its retransmission. DupThresh is 3, timestamps tell.
-    let options = Options { timestamps: true, undo: true, limited_transmit: false, ..plain() };
+    let options = with(plain(), |s| {
+        s.timestamps = true;
+        s.undo = true;
+        s.limited_transmit = false;
+    });
     let mut s = SenderScript::wanting(segments(), options, 4.0, Application::Greedy);
     s.leave(0..4).at(40).sacks(0, 1..4).leaves_again(0).leaves(4);
     s.at(50).arrives(ack(4).echo(0)).all();
@@ -142,7 +146,10 @@ fn what_proves_spurious_is_not_reported_as_lost_later() {
 #[test]
 fn a_controller_that_governs_recovery_alone_limits_the_flight() {
     let wants = Wants { governs_recovery: true, ..Wants::default() };
-    let options = Options { reduction: Reduction::ProportionalRate, limited_transmit: false, ..plain() };
+    let options = with(plain(), |s| {
+        s.reduction = Reduction::ProportionalRate;
+        s.limited_transmit = false;
+    });
     let mut s = SenderScript::wanting(wants, options, 4.0, Application::Greedy);
     // 0 is lost, nothing is in flight, and the window of 6 becomes 3. Proportional rate reduction would send 0
     // again and no more.

@@ -30,13 +30,13 @@ impl Sender {
         let had_duplicates = self.board.sacked_count() > 0;
         let mut summary = self.board.apply(ack, now, self.rtt.shortest());
         self.peer_window = ack.window;
-        let mut newly_lost = if self.options.sack { 0 } else { self.count_duplicates(&mut summary) };
+        let mut newly_lost = if self.stack.sack() { 0 } else { self.count_duplicates(&mut summary) };
         let sample = self.take_samples(now, ack, &summary);
         let rate = self.delivery_rate(now, &summary);
         let sent = if self.wants.segments.any() { self.state_when_sent(&summary) } else { None };
         let round_start = self.round_ends();
         let newly_marked = self.count_marks(ack);
-        if self.options.sack {
+        if self.stack.sack() {
             if summary.overtaken.is_some() || ack.duplicate.is_some() {
                 self.observe_reordering(ack, &summary);
             }
@@ -98,7 +98,7 @@ impl Sender {
     #[inline(always)]
     fn is_over(&self) -> bool {
         let first = self.board.first();
-        if self.options.recovery_end_grows && self.recovery.phase() == Phase::Reduced {
+        if self.stack.growth.recovery_end_grows && self.recovery.phase() == Phase::Reduced {
             // Linux goes on until the segment with CWR is acknowledged.
             return self.recovery.is_announced(first);
         }
@@ -109,7 +109,8 @@ impl Sender {
     #[cold]
     #[inline(never)]
     fn grows_at_end(&mut self, now: Time, journal: &mut dyn Journal) -> bool {
-        let grows = self.options.recovery_end_grows && (self.options.sack || self.recovery.phase() == Phase::Reduced);
+        let grows =
+            self.stack.growth.recovery_end_grows && (self.stack.sack() || self.recovery.phase() == Phase::Reduced);
         if grows {
             self.complete_reduction(now, journal);
         }
@@ -132,7 +133,7 @@ impl Sender {
     #[cold]
     #[inline(never)]
     fn on_old_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) {
-        if !self.options.sack || (ack.sack.is_empty() && ack.duplicate.is_none()) {
+        if !self.stack.sack() || (ack.sack.is_empty() && ack.duplicate.is_none()) {
             return;
         }
         let in_flight_before = self.board.in_flight();
@@ -156,8 +157,8 @@ impl Sender {
     #[inline(always)]
     fn state_after(&self, ack: &Acknowledgement, summary: &AckSummary) -> Ack {
         Ack {
-            timestamp_echo: if self.options.timestamps { ack.echo } else { Time::NEVER },
-            timestamp_tick: self.options.timestamp_tick,
+            timestamp_echo: if self.stack.timestamps { ack.echo } else { Time::NEVER },
+            timestamp_tick: self.stack.clock.timestamp_tick,
             smoothed_rtt: self.rtt.smoothed,
             min_rtt: self.rtt.minimum,
             one_way_delay: Some(ack.one_way_delay),
@@ -173,7 +174,7 @@ impl Sender {
             acknowledged_to: self.board.first(),
             sent_to: self.board.next(),
             counting: self.counting(),
-            slow_start_at_threshold: self.options.slow_start_at_threshold,
+            slow_start_at_threshold: self.stack.growth.slow_start_at_threshold,
             ..Ack::EMPTY
         }
     }
@@ -181,7 +182,7 @@ impl Sender {
     /// How this ACK counts. Byte counting takes a segment at most while what a timeout deemed lost is sent again: an
     /// ACK may cover far more than left since (RFC 3465, section 2.3; FreeBSD, while snd_nxt is below snd_max).
     fn counting(&self) -> Counting {
-        match self.options.counting {
+        match self.stack.growth.counting {
             Counting::Bytes { .. } if self.recovery.phase() == Phase::Loss && self.board.awaits_retransmission() => {
                 Counting::Bytes { limit: 1 }
             }
@@ -221,17 +222,17 @@ impl Sender {
     /// RTT samples: one for the timeout from the oldest segment covered, one for controllers from the newest, none
     /// from a segment sent twice unless timestamps tell its transmissions apart (RFC 6298, section 3).
     fn take_samples(&mut self, now: Time, ack: &Acknowledgement, summary: &AckSummary) -> Option<RttSample> {
-        let tick = self.options.clock_tick;
+        let tick = self.stack.clock.tick;
         let in_order = if summary.sacked == 0 { summary.acknowledged } else { 0 };
         let delayed = self.detector.may_be_delayed(in_order);
         if let Some(oldest) = summary.oldest_at.filter(|_| !summary.ambiguous) {
             self.rtt.sample(on_clock(oldest, now, tick));
-        } else if summary.acknowledged > 0 && self.options.timestamps && ack.echo != Time::NEVER {
+        } else if summary.acknowledged > 0 && self.stack.timestamps && ack.echo != Time::NEVER {
             self.rtt.sample(on_clock(ack.echo, now, tick));
         }
         let newest = summary.newest_at.filter(|_| !summary.ambiguous)?;
         let value = on_clock(newest, now, if self.wants.exact_rtt { Span::ZERO } else { tick });
-        self.rtt.observe(value, now, self.options.min_rtt_window);
+        self.rtt.observe(value, now, self.stack.clock.min_rtt_window);
         Some(RttSample { value, delayed })
     }
 
@@ -241,7 +242,7 @@ impl Sender {
     fn delivery_rate(&mut self, now: Time, summary: &AckSummary) -> Option<RateSample> {
         self.delivery.on_delivered(now, summary.delivered);
         let newest = summary.newest?;
-        let shortest = self.rtt.minimum.saturating_sub(self.options.clock_tick);
+        let shortest = self.rtt.minimum.saturating_sub(self.stack.clock.tick);
         let sample = self.delivery.sample(now, &newest.state(), newest.at(), shortest)?;
         Some(RateSample { is_retransmission: newest.is_retransmission(), ..sample })
     }
@@ -286,7 +287,7 @@ impl Sender {
     /// Whether an ACK that only SACKs shows an arrival from before the oldest segment left last. In Linux that
     /// restarts the timer as well: it must not expire on a retransmission that cannot be acknowledged yet.
     fn shows_older_arrival(&self, summary: &AckSummary) -> bool {
-        let resent = self.recovery.is_repairing() && self.options.rack;
+        let resent = self.recovery.is_repairing() && self.stack.losses.is_rack();
         resent
             && summary.oldest_at.is_some_and(|at| self.board.sent_at(self.board.first()).is_some_and(|sent| at < sent))
     }
@@ -301,7 +302,7 @@ impl Sender {
 
     #[inline(never)]
     fn detect_disorderly(&mut self, now: Time) -> u32 {
-        if self.options.rack {
+        if self.stack.losses.is_rack() {
             return self.detect_by_time(now);
         }
         if self.board.sacked_count() == 0 || self.recovery.phase() == Phase::Loss {
@@ -333,7 +334,7 @@ impl Sender {
             return due;
         }
         let wait = due.since(now) + TIMER_MIN;
-        self.ticks.expiry(now, wait.min(self.rtt.timeout(&self.options)))
+        self.ticks.expiry(now, wait.min(self.rtt.timeout(&self.stack.timers)))
     }
 
     /// Reports to a controller that asks for it what became of segments, delivered ones first.
@@ -347,7 +348,7 @@ impl Sender {
     #[inline(never)]
     fn report_all(&mut self, now: Time) {
         while let Some(mut report) = self.board.reports().and_then(SegmentReports::poll_delivered) {
-            report.rtt = (!report.retransmitted).then(|| on_clock(report.sent.at, now, self.options.clock_tick));
+            report.rtt = (!report.retransmitted).then(|| on_clock(report.sent.at, now, self.stack.clock.tick));
             self.notify(now, |controller, cx| controller.on_segment_delivered(cx, &report));
         }
         while let Some(report) = self.board.reports().and_then(SegmentReports::poll_lost) {
@@ -393,8 +394,8 @@ impl Sender {
     #[inline]
     fn is_spurious(&mut self, ack: &Acknowledgement, summary: &AckSummary) -> bool {
         let Some(undo) = self.recovery.undo() else { return false };
-        let timestamps = self.options.timestamps && summary.acknowledged > 0;
-        let echoes_original = timestamps && undo.left_after(ack.echo, self.options.timestamp_tick);
+        let timestamps = self.stack.timestamps && summary.acknowledged > 0;
+        let echoes_original = timestamps && undo.left_after(ack.echo, self.stack.clock.timestamp_tick);
         (echoes_original || ack.duplicate.is_some()) && self.shows_spurious(ack, echoes_original)
     }
 

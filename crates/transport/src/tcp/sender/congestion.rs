@@ -10,7 +10,7 @@ use crate::tcp::prr::Prr;
 use crate::tcp::recovery::Phase;
 use crate::tcp::spurious::Retransmissions;
 use crate::tcp::timers::Kind;
-use crate::{EcnMode, Reduction, Retransmits};
+use crate::{Marks, Reduction, Retransmits};
 
 /// A mark leaves at least so many segments (RFC 8511, section 3).
 const LEFT_BY_MARK: f64 = 2.0;
@@ -29,7 +29,7 @@ impl Sender {
         match self.timers.take_expired(now, self.ticks) {
             // One probe at a time: then it is the turn of the oldest segment's timeout.
             Some(Kind::TailLossProbe) if self.probe.is_in_flight() => {
-                let due = timeout_of_oldest(&self.board, now, self.rtt.timeout(&self.options));
+                let due = timeout_of_oldest(&self.board, now, self.rtt.timeout(&self.stack.timers));
                 self.timers.set_timeout(now, due.max(now));
             }
             Some(Kind::TailLossProbe) => self.probe.expire(),
@@ -54,8 +54,8 @@ impl Sender {
         let window = self.controller.window();
         let in_flight = self.board.in_flight();
         let answered = self.recovery.answers_timeout(self.board.first());
-        let again = answered && !self.options.every_timeout_reduces;
-        let recent = if self.options.rack { self.board.recent_since(now) } else { Time::NEVER };
+        let again = answered && !self.stack.timers.every_timeout_reduces;
+        let recent = if self.stack.losses.is_rack() { self.board.recent_since(now) } else { Time::NEVER };
         let lost = self.lose_outstanding(recent);
         self.report_segments(now);
         self.counters.timeouts += 1;
@@ -73,7 +73,7 @@ impl Sender {
         let tests = match self.recovery.phase() {
             Phase::Recovery => false,
             Phase::Loss => self.forward_rto.is_unanswered(),
-            Phase::Open | Phase::Disorder | Phase::Reduced => self.options.forward_rto,
+            Phase::Open | Phase::Disorder | Phase::Reduced => self.stack.forward_rto,
         };
         if tests {
             self.forward_rto.begin(now);
@@ -90,7 +90,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn enter_recovery(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
         let already_reduced = self.recovery.phase() == Phase::Reduced;
-        let fast = self.options.fast_recovery;
+        let fast = self.stack.losses.is_fast();
         self.counters.recoveries += 1;
         self.timers.restart(true);
         self.recovery.enter_repair(self.board.next(), fast);
@@ -122,7 +122,7 @@ impl Sender {
 
     /// Whether segments that are not known to be lost may leave again where no new one may (NextSeg, RFC 6675).
     pub(super) fn resorts(&self) -> bool {
-        let asked = self.options.retransmits == Retransmits::NextSeg && self.options.sack && !self.options.rack;
+        let asked = self.stack.losses.retransmits() == Retransmits::NextSeg;
         asked && self.recovery.phase() == Phase::Recovery && self.blocked != Blocked::Window
     }
 
@@ -151,7 +151,7 @@ impl Sender {
 
     /// Whether in recovery everything below the highest SACKed segment counts as lost.
     pub(super) fn retransmits_holes(&self) -> bool {
-        self.options.retransmits == Retransmits::Holes && self.options.sack && !self.options.rack
+        self.stack.losses.retransmits() == Retransmits::Holes
     }
 
     /// What may show that a reduction which begins now is spurious. While a timeout is repaired, timestamps tell
@@ -159,12 +159,12 @@ impl Sender {
     fn evidence(&self) -> Option<Retransmissions> {
         let first = self.board.first();
         let earlier = self.recovery.undo().filter(|_| self.recovery.phase() == Phase::Loss);
-        self.options.undo.then(|| earlier.map_or_else(|| Retransmissions::from(first), |one| one.anew(first)))
+        self.stack.undo.then(|| earlier.map_or_else(|| Retransmissions::from(first), |one| one.anew(first)))
     }
 
     /// Everything outstanding that left up to `recent` is lost. Returns how many segments that marks.
     fn lose_outstanding(&mut self, recent: Time) -> u32 {
-        if !self.options.sack {
+        if !self.stack.sack() {
             self.board.clear_duplicates();
         }
         let lost = self.board.lose_all(recent);
@@ -196,7 +196,7 @@ impl Sender {
 
     /// What a mark leaves of the window `before` it at least, if the sender says so (RFC 8511, section 3).
     fn kept_on_mark(&self, before: f64) -> Option<f64> {
-        let share = self.options.ecn_beta;
+        let share = self.stack.marks.kept();
         (share > 0.0).then(|| (before * share).floor().max(LEFT_BY_MARK).min(before))
     }
 
@@ -207,12 +207,12 @@ impl Sender {
             return;
         }
         let (target, in_flight) = (self.controller.window(), self.board.in_flight());
-        self.recovery.limit_by(Prr::new(self.options.reduction, before, target, in_flight, retransmits));
+        self.recovery.limit_by(Prr::new(self.stack.reduction, before, target, in_flight, retransmits));
     }
 
     /// Whether reductions are announced to the receiver (CWR, RFC 3168).
     fn announces(&self) -> bool {
-        self.options.ecn == EcnMode::Classic
+        matches!(self.stack.marks, Marks::Echoed { .. })
     }
 
     /// A reduction begins, for all that was sent so far.
@@ -236,7 +236,7 @@ impl Sender {
     pub(super) fn leave_reduction(&mut self, now: Time, journal: &mut dyn Journal) {
         journal.note(Event::Recovered);
         let ramps = self.recovery.phase() != Phase::Loss
-            && self.options.reduction == Reduction::Pipe
+            && self.stack.reduction == Reduction::Pipe
             && !self.wants.governs_recovery;
         self.recovery.leave();
         self.notify(now, |controller, cx| controller.on_recovered(cx));

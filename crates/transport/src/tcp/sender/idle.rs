@@ -13,7 +13,7 @@ impl Sender {
     #[inline]
     pub(super) fn is_window_limited(&self) -> bool {
         let (window, threshold) = (self.exact_window, self.threshold);
-        match self.options.window_validation {
+        match self.stack.growth.validation {
             WindowValidation::Round => self.usage.is_limited(window, threshold),
             WindowValidation::RateLimitedIncrease => self.usage.leaves_room(window, threshold),
         }
@@ -22,18 +22,19 @@ impl Sender {
     /// The flow sends again after `idle`, perhaps longer than the timeout.
     #[inline(never)]
     pub(super) fn restart_after(&mut self, now: Time, idle: Span) {
-        let timeout = self.rtt.timeout(&self.options);
+        let timeout = self.rtt.timeout(&self.stack.timers);
         if idle <= timeout {
             return;
         }
-        let restart = match self.options.idle_restart {
-            IdleRestart::Rfc5681 => None,
+        let restart = match self.stack.idle_restart {
+            None => return,
+            Some(IdleRestart::Rfc5681) => None,
             // Such a controller minds its window by itself.
-            IdleRestart::Linux if self.wants.governs_recovery => return,
-            IdleRestart::Linux => {
+            Some(IdleRestart::Linux) if self.wants.governs_recovery => return,
+            Some(IdleRestart::Linux) => {
                 let halvings = (idle.as_nanos() - 1) / timeout.as_nanos().max(1);
                 let window = self.window.checked_shr(halvings.min(32) as u32).unwrap_or(0);
-                let least = self.window.min(self.options.initial_window);
+                let least = self.window.min(self.stack.initial_window);
                 Some(self.restart(window.max(least), true))
             }
         };
@@ -61,12 +62,12 @@ impl Sender {
     #[inline(never)]
     fn lower_unused_window(&mut self, now: Time) {
         let held_back = self.blocked != Blocked::Application;
-        if held_back || !self.options.slow_start_restart || self.wants.governs_recovery {
+        if held_back || self.wants.governs_recovery {
             return;
         }
-        let timeout = self.rtt.timeout(&self.options);
+        let timeout = self.rtt.timeout(&self.stack.timers);
         let Some(used) = self.usage.unused_for(timeout, now, self.board.outstanding()) else { return };
-        let used = used.max(self.options.initial_window);
+        let used = used.max(self.stack.initial_window);
         if self.recovery.phase() == Phase::Open && used < self.window {
             let restart = self.restart(self.window.midpoint(used), false);
             self.notify_of(now, Some(restart), |controller, cx| controller.on_idle_restart(cx));

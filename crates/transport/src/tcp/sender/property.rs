@@ -12,7 +12,8 @@ use proptest::prelude::*;
 use units::{Bytes, Random, Rate, Span, Time};
 
 use crate::{
-    Acknowledgement, Application, Data, EcnMode, Event, Options, Receiver, Reduction, Retransmits, Sender, linux,
+    Acknowledgement, Acks, Application, Clock, Data, Delay, Detection, Event, Growth, IdleRestart, Losses, Marks,
+    Receiver, Reduction, Repair, Resends, Retransmits, Rule, Selective, Sender, Stack, Timers, linux,
 };
 
 const SEGMENT: u64 = 1000;
@@ -96,7 +97,7 @@ struct World {
     sender: Sender,
     receiver: Receiver,
     heard: Arc<Mutex<Heard>>,
-    options: Options,
+    stack: Stack,
     channel: Channel,
     random: Random,
     /// When what arrives: the index is into `packets`.
@@ -106,16 +107,16 @@ struct World {
 }
 
 impl World {
-    fn new(options: Options, channel: Channel, segments: u64, pacing: Option<Rate>, seed: u64) -> Self {
+    fn new(stack: Stack, channel: Channel, segments: u64, pacing: Option<Rate>, seed: u64) -> Self {
         let application = Application::Finite(Bytes::new(segments * SEGMENT - 1));
         let heard = Arc::new(Mutex::new(Heard::default()));
         let controller = Box::new(Paced(NewReno::default(), pacing, heard.clone()));
         Self {
             now: Time::ZERO,
             heard,
-            sender: Sender::new(options.clone(), controller, application, Random::stream(seed, "flow", 0)),
-            receiver: Receiver::new(&options, channel.delay * 2),
-            options,
+            sender: Sender::new(stack.clone(), controller, application, Random::stream(seed, "flow", 0)),
+            receiver: Receiver::new(&stack, channel.delay * 2),
+            stack,
             channel,
             random: Random::stream(seed, "channel", 0),
             arrivals: BinaryHeap::new(),
@@ -155,10 +156,10 @@ impl World {
             assert!(left < 100_000, "the sender does not stop");
             assert_eq!(data.retransmission, data.sequence < next);
             assert!(probing || recovering || before < window, "{before} in flight fill a window of {window}");
-            assert!(data.retransmission || self.sender.board.outstanding() <= self.options.receive_window);
+            assert!(data.retransmission || self.sender.board.outstanding() <= self.stack.receive_window);
             self.check();
             let marked =
-                self.options.ecn != EcnMode::Off && !data.retransmission && self.random.happens(self.channel.marking);
+                self.stack.marks != Marks::Off && !data.retransmission && self.random.happens(self.channel.marking);
             self.convey(Packet::Data(data, marked), self.channel.loss);
         }
         let due = self.sender.poll_timeout();
@@ -167,7 +168,7 @@ impl World {
     }
 
     fn check(&self) {
-        self.sender.board.check(self.options.sack, self.options.retransmits == Retransmits::NextSeg);
+        self.sender.board.check(self.stack.sack(), self.stack.losses.retransmits() == Retransmits::NextSeg);
         assert!(self.sender.acknowledged() <= self.receiver.delivered_segments());
     }
 
@@ -216,7 +217,7 @@ impl World {
         assert_eq!((heard.sent, heard.delivered), (counters.sent, segments));
         // What only a tail loss probe repaired has no report.
         let unreported = counters.lost - heard.lost;
-        assert!(unreported == 0 || self.options.tail_loss_probe, "{unreported} lost segments without a report");
+        assert!(unreported == 0 || self.stack.losses.probes_tail(), "{unreported} lost segments without a report");
     }
 
     fn arrive(&mut self) {
@@ -239,32 +240,55 @@ impl World {
 }
 
 prop_compose! {
-    fn options()(
-        switches in prop::array::uniform9(any::<bool>()),
+    fn detection()(
+        [sack, fast, reordering_adapts, tail_loss_probe] in prop::array::uniform4(any::<bool>()),
+        rule in 0usize..3,
+        retransmits in prop_oneof![
+            Just(Retransmits::Lost), Just(Retransmits::NextSeg), Just(Retransmits::Holes)
+        ],
+        compression in 0u64..3,
+    ) -> Detection {
+        let repair = if fast { Repair::Fast } else { Repair::GoBackN };
+        if !sack {
+            return Detection::Duplicates(repair);
+        }
+        let resends = if fast { Resends::Fast(retransmits) } else { Resends::GoBackN };
+        let rule = [Rule::Count(resends), Rule::Forward(resends), Rule::Rack(repair)][rule];
+        let compression = Span::from_millis(compression);
+        Detection::Selective(Selective { rule, reordering_adapts, tail_loss_probe, compression })
+    }
+}
+
+prop_compose! {
+    fn stack()(
+        [timestamps, limited_transmit, undo, restarts] in prop::array::uniform4(any::<bool>()),
+        (detection, threshold) in (detection(), 1u32..6),
         counting in prop_oneof![
             Just(Counting::PerAck), (1u32..4).prop_map(|limit| Counting::Bytes { limit }), Just(Counting::Segments)
         ],
         reduction in prop_oneof![
             Just(Reduction::Pipe), Just(Reduction::ProportionalRate), Just(Reduction::ProportionalRateSsrb)
         ],
-        retransmits in prop_oneof![
-            Just(Retransmits::Lost), Just(Retransmits::NextSeg), Just(Retransmits::Holes)
+        marks in prop_oneof![
+            Just(Marks::Off), Just(Marks::Echoed { kept: 0.0 }), Just(Marks::Counted { kept: 0.0 })
         ],
-        ecn in prop_oneof![Just(EcnMode::Off), Just(EcnMode::Classic), Just(EcnMode::Accurate)],
-        ack_every in 1u32..4,
+        (every, quick) in (1u32..4, 0u32..8),
         (receive_window, initial_window) in (prop_oneof![2u32..20, Just(1000)], 1u32..20),
-        (duplicate_threshold, quick_acks, compression) in (1u32..6, 0u32..8, 0u64..3),
         clock_tick in prop_oneof![Just(Span::ZERO), Just(Span::from_millis(1)), Just(Span::from_millis(500))],
-        timer_tick in prop_oneof![Just(Span::ZERO), Just(Span::from_millis(4)), Just(Span::from_millis(500))],
-    ) -> Options {
-        let [sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, slow_start_restart, ..] = switches;
-        let [.., fast_recovery, forward_acknowledgment] = switches;
-        Options {
-            segment_size: Bytes::new(SEGMENT), sack, timestamps, rack, tail_loss_probe, limited_transmit, undo, ecn,
-            slow_start_restart, fast_recovery, forward_acknowledgment, counting, reduction, retransmits, ack_every,
-            receive_window, initial_window, duplicate_threshold, quick_acks, clock_tick, timer_tick,
-            sack_compression: Span::from_millis(compression),
-            rto_max: Span::from_secs(4),
+        tick in prop_oneof![Just(Span::ZERO), Just(Span::from_millis(4)), Just(Span::from_millis(500))],
+    ) -> Stack {
+        let Stack { clock, growth, timers, acks, .. } = linux();
+        let (wait, most) = (Span::from_millis(40), Span::from_millis(200));
+        let delay = if every == 1 { Delay::None } else { Delay::Adaptive { every, wait, most } };
+        Stack {
+            segment_size: Bytes::new(SEGMENT), timestamps, limited_transmit, undo, reduction, marks, receive_window,
+            initial_window,
+            losses: Losses { threshold, detection },
+            clock: Clock { tick: clock_tick, ..clock },
+            growth: Growth { counting, ..growth },
+            idle_restart: restarts.then_some(IdleRestart::Linux),
+            timers: Timers { tick, rto_max: Span::from_secs(4), ..timers },
+            acks: Acks { delay, quick, ..acks },
             ..linux()
         }
     }
@@ -289,7 +313,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
     #[test]
     fn everything_arrives_once_in_order_and_in_time(
-        options in options(),
+        stack in stack(),
         channel in channel(),
         segments in 1u64..200,
         pacing in prop_oneof![
@@ -297,17 +321,19 @@ proptest! {
         ],
         seed in any::<u64>(),
     ) {
-        World::new(options, channel, segments, pacing, seed).run(segments);
+        World::new(stack, channel, segments, pacing, seed).run(segments);
     }
 }
 
 /// Work that the scoreboard does per segment when every second one of a window is lost.
 fn work_per_segment(window: u32, rack: bool) -> f64 {
-    let options = Options {
-        rack,
+    let rule = if rack { Rule::Rack(Repair::Fast) } else { Rule::Count(Resends::Fast(Retransmits::Lost)) };
+    let Some(&selective) = linux().selective() else { unreachable!() };
+    let stack = Stack {
+        losses: Losses { threshold: 3, detection: Detection::Selective(Selective { rule, ..selective }) },
         initial_window: window,
         segment_size: Bytes::new(SEGMENT),
-        ack_every: 1,
+        acks: Acks { delay: Delay::None, ..linux().acks },
         receive_window: window,
         ..linux()
     };
@@ -321,7 +347,7 @@ fn work_per_segment(window: u32, rack: bool) -> f64 {
         delay: Span::from_millis(20),
         ack_loss: 0.0,
     };
-    let mut world = World::new(options, channel, segments, None, 1);
+    let mut world = World::new(stack, channel, segments, None, 1);
     world.sender.start(Time::ZERO, world.channel.delay * 2);
     let mut transmissions = vec![0u32; window as usize];
     let mut flying: std::collections::VecDeque<(Time, Data)> = std::collections::VecDeque::new();

@@ -59,7 +59,7 @@ impl Sender {
             reordering: self.reordering.threshold,
             backoff: self.rtt.backoff,
             delivered: self.delivery.delivered(),
-            timeout: self.rtt.timeout(&self.options),
+            timeout: self.rtt.timeout(&self.stack.timers),
             smoothed_rtt: self.rtt.smoothed,
             rtt_variation: self.rtt.variation,
             minimum_rtt: (self.rtt.minimum != Span::MAX).then_some(self.rtt.minimum),

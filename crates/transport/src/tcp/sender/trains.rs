@@ -48,7 +48,7 @@ impl Sender {
     /// Whether the next new segment waits until a train of them may leave, with `in_flight` segments in flight.
     #[inline]
     pub(super) fn waits_for_train(&mut self, now: Time, in_flight: u32) -> bool {
-        if !self.options.segmentation_offload {
+        if !self.stack.segmentation_offload {
             return false;
         }
         if self.pacer.is_on() {
@@ -147,7 +147,7 @@ impl Sender {
     /// A millisecond (2^-10 s) at the rate at which Linux would pace, and more on a path of a few milliseconds.
     #[inline(never)]
     fn find_full_train(&mut self, slow_start: bool) -> u32 {
-        let size = self.options.segment_size.get().max(1);
+        let size = self.stack.segment_size.get().max(1);
         let gain = if slow_start { 2.0 } else { 1.2 };
         let seconds = self.rtt.smoothed.as_secs_f64().max(1e-9);
         let bytes = (gain * f64::from(self.window) / seconds * size as f64 / 1024.0) as u64;

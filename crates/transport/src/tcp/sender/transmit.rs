@@ -50,7 +50,7 @@ impl Sender {
         let limited = self.blocked == Blocked::Window;
         if limited || self.last_sent_at == now {
             self.usage.note(limited, self.board.first(), self.board.next());
-            if self.options.idle_restart == IdleRestart::Linux {
+            if self.stack.idle_restart == Some(IdleRestart::Linux) {
                 self.note_unused_window(now);
             }
         }
@@ -110,7 +110,7 @@ impl Sender {
         let window = self.recovery.limit(self.window).saturating_sub(self.board.in_flight());
         let receiver = self.peer_window.saturating_sub(self.board.outstanding());
         let ready = window.min(receiver).min(self.backlog.left_at_once(self.board.next()));
-        if !self.options.segmentation_offload {
+        if !self.stack.segmentation_offload {
             self.train = ready;
         }
         self.train_is_ready = self.train <= ready;
@@ -132,7 +132,7 @@ impl Sender {
             return Some(Blocked::Receiver);
         }
         let disorder = self.recovery.phase() == Phase::Disorder;
-        if disorder && !self.options.limited_transmit && self.board.outstanding() >= self.window {
+        if disorder && !self.stack.limited_transmit && self.board.outstanding() >= self.window {
             return Some(Blocked::Window);
         }
         if next >= self.backlog.written(now, next) {
@@ -152,7 +152,7 @@ impl Sender {
     fn send_new(&mut self, now: Time) -> Leaving {
         if self.board.outstanding() == 0 {
             let idle = now.since(self.last_sent_at);
-            if self.options.slow_start_restart && idle > self.rtt.timer(&self.options) {
+            if self.stack.idle_restart.is_some() && idle > self.rtt.timer(&self.stack.timers) {
                 self.restart_after(now, idle);
             }
             if self.wants.transmit_start {
@@ -178,7 +178,7 @@ impl Sender {
 
     /// Whether the loss of a retransmission is found before the timer expires.
     fn tracks_retransmissions(&self) -> bool {
-        self.options.rack || self.reordering.forward
+        self.stack.losses.is_rack() || self.reordering.forward
     }
 
     /// A tail loss probe: a new segment if there is one, else the last one again (RFC 8985, section 7.3).
@@ -197,7 +197,7 @@ impl Sender {
         };
         self.probe.on_sent(self.board.next(), repeated);
         // Then the retransmission timer runs (RFC 8985, section 7.3).
-        self.timers.set_timeout(now, now + self.rtt.timer(&self.options));
+        self.timers.set_timeout(now, now + self.rtt.timer(&self.stack.timers));
         Some(leaving)
     }
 
@@ -211,7 +211,7 @@ impl Sender {
             self.pacer.on_sent(now, Bytes::new(payload.into()));
             if retransmission {
                 self.pacer.end_train();
-            } else if self.piece == 0 && self.options.segmentation_offload {
+            } else if self.piece == 0 && self.stack.segmentation_offload {
                 self.begin_paced_piece();
             }
         }

@@ -1,0 +1,204 @@
+//! Which options a scenario may give: each in its range, and none that has no effect beside the others.
+
+use control::{ControllerRef, Counting, Parameters, registry};
+use serde_json::Value;
+use transport::{EcnMode, MAX_THRESHOLD, Marks, Stack};
+use units::Span;
+
+use super::TransportOptions;
+use crate::document::plain;
+use crate::error::{FlowError, flow_error, suggestion};
+use crate::language::{Flow, Overrides};
+use crate::plan::Kind;
+
+/// A timeout below that would come again and again while nothing else happens.
+const SHORTEST_TIMEOUT: Span = Span::from_micros(1);
+
+/// No kernel looks at its timers more rarely.
+const LONGEST_TICK: Span = Span::from_secs(1);
+
+/// Largest IPv4 packet.
+pub(crate) const LARGEST_PACKET: u64 = 65_535;
+/// Headers of IPv4 and TCP with room for the options in use.
+const HEADERS: u64 = 60;
+
+const NEEDS_SACK: &str = "needs selective acknowledgements: `sack` is false";
+
+/// Whether a controller that is to keep more of its window on a mark than on a loss does so.
+pub(crate) fn check_keeping(cc: &ControllerRef, parameters: &Parameters, stack: &Stack) -> Result<(), FlowError> {
+    if stack.marks.kept() == 0.0 {
+        return Ok(());
+    }
+    let key = "transport.ecn_beta";
+    let ControllerRef::Registered(name) = cc else {
+        return Err(flow_error(key, "is for controllers of the simulator's own"));
+    };
+    let mut controller = registry::build(name, parameters).map_err(|e| flow_error("parameters", e.to_string()))?;
+    if controller.keep(1.0) {
+        return Ok(());
+    }
+    Err(flow_error(key, format!("has no effect on `{name}`, which does not answer a mark as a loss-based controller")))
+}
+
+/// Whether the options of `flow` are for a protocol that has them: TFRC has `ecn` alone, other datagrams none. A
+/// rate is granted with the SYN of a handshake.
+pub(crate) fn check_kind(flow: &Flow, kind: Kind) -> Result<(), FlowError> {
+    let applies = |name: &str| match kind {
+        Kind::Tcp => true,
+        Kind::Tfrc { .. } => name == "ecn",
+        Kind::Datagram { .. } => false,
+    };
+    if let Some(name) = flow.transport.keys().find(|name| !applies(name)) {
+        return Err(flow_error(format!("transport.{name}"), "is for TCP, not for datagrams"));
+    }
+    let refused = flow.quick_start.is_some() && flow.transport.get("handshake") == Some(&Value::Bool(false));
+    if refused {
+        return Err(flow_error("transport.handshake", "must be true: the request of `quick_start` goes with the SYN"));
+    }
+    Ok(())
+}
+
+/// The stack `profile` with single options replaced. An option that has no effect is refused, unless it repeats what
+/// the stack does without it.
+pub(crate) fn overlay(profile: &Stack, overrides: &Overrides) -> Result<Stack, FlowError> {
+    let own = TransportOptions::of(profile);
+    let mut given = own.clone();
+    for (name, value) in overrides {
+        set(&mut given, name, value)?;
+    }
+    // Only when all are set: one may have to fit another.
+    for name in overrides.keys() {
+        check_range(name, &given).map_err(|message| flow_error(format!("transport.{name}"), message))?;
+    }
+    let stack = given.stack(profile);
+    for name in overrides.keys() {
+        let Some(reason) = without_effect(name, &TransportOptions::of(&stack), &own, &stack) else { continue };
+        let mut others = own.clone();
+        for (other, value) in overrides.iter().filter(|(other, _)| *other != name) {
+            set(&mut others, other, value)?;
+        }
+        let without = others.stack(profile);
+        // Where the stack has no such time or rule, `of` names one all the same.
+        let is_placeholder = matches!(&**name, "delayed_ack_timeout" | "idle_restart" | "retransmits" | "rto_initial");
+        let known = !is_placeholder || without_effect(name, &own, &own, profile).is_some();
+        let so = known && without == stack && by_name(&TransportOptions::of(&without))[name] == by_name(&given)[name];
+        if !so {
+            return Err(flow_error(format!("transport.{name}"), reason));
+        }
+    }
+    Ok(stack)
+}
+
+/// Sets option `name` to `value`.
+fn set(options: &mut TransportOptions, name: &str, value: &Value) -> Result<(), FlowError> {
+    let key = format!("transport.{name}");
+    let mut all = by_name(options);
+    if !all.contains_key(name) {
+        let known: Vec<&str> = all.keys().map(String::as_str).collect();
+        return Err(flow_error(key, format!("there is no such option; {}", suggestion(name, &known))));
+    }
+    all.insert(name.to_owned(), value.clone());
+    *options =
+        serde_json::from_value(Value::Object(all)).map_err(|error| flow_error(&key, plain(&error.to_string())))?;
+    Ok(())
+}
+
+fn by_name(options: &TransportOptions) -> Overrides {
+    let Ok(Value::Object(all)) = serde_json::to_value(options) else { unreachable!("options serialise as an object") };
+    all
+}
+
+/// Whether option `name` is in its range.
+fn check_range(name: &str, options: &TransportOptions) -> Result<(), String> {
+    let at_least_one = |value: u32| (value == 0).then(|| "must be at least 1".to_owned());
+    let problem = match name {
+        "segment_size" => {
+            let (size, most) = (options.segment_size, LARGEST_PACKET - HEADERS);
+            (!(1..=most).contains(&size.get())).then(|| format!("`{size}` is not from 1 to {most} bytes"))
+        }
+        "initial_window" => at_least_one(options.initial_window),
+        "receive_window" => at_least_one(options.receive_window),
+        "duplicate_threshold" => {
+            let threshold = options.duplicate_threshold;
+            let allowed = (1..=MAX_THRESHOLD).contains(&threshold);
+            (!allowed).then(|| format!("`{threshold}` is not from 1 to {MAX_THRESHOLD}"))
+        }
+        "ecn_beta" => (!(0.0..1.0).contains(&options.ecn_beta))
+            .then(|| format!("`{}` is not from 0 to below 1", options.ecn_beta)),
+        "timer_tick" => (options.timer_tick > LONGEST_TICK)
+            .then(|| format!("`{}` is not from 0s to {LONGEST_TICK}", options.timer_tick)),
+        "ack_every" => at_least_one(options.ack_every),
+        "rto_min" | "rto_max" | "rto_initial" => {
+            let TransportOptions { rto_min, rto_max, rto_initial, .. } = options;
+            let shortest = rto_min.min(rto_max).min(rto_initial);
+            if *shortest < SHORTEST_TIMEOUT {
+                Some(format!("`{shortest}` is too short for a timeout: at least {SHORTEST_TIMEOUT}"))
+            } else {
+                (rto_min > rto_max).then(|| format!("rto_min `{rto_min}` is above rto_max `{rto_max}`"))
+            }
+        }
+        "counting" => (options.counting == Counting::Bytes { limit: 0 })
+            .then(|| "`limit` must be at least 1, or slow start would not grow".to_owned()),
+        _ => None,
+    };
+    problem.map_or(Ok(()), Err)
+}
+
+/// Why option `name` has no effect where the others are as `used` says, if it has none; `own` are those of the profile.
+fn without_effect(name: &str, used: &TransportOptions, own: &TransportOptions, stack: &Stack) -> Option<String> {
+    let marks = used.ecn != EcnMode::Off;
+    let reason = match name {
+        "rack"
+        | "tail_loss_probe"
+        | "reordering_adapts"
+        | "sack_compression"
+        | "forward_acknowledgment"
+        | "retransmits"
+            if !used.sack =>
+        {
+            NEEDS_SACK
+        }
+        "forward_acknowledgment" | "retransmits" | "reordering_adapts" if used.rack => {
+            "has no effect: `rack` decides what is lost"
+        }
+        "retransmits" | "recovery_end_grows" | "reduction"
+            if !(used.fast_recovery || (marks && name != "retransmits")) =>
+        {
+            "has no effect without fast recovery: `fast_recovery` is false"
+        }
+        "recovery_end_grows" if !used.sack && !marks => NEEDS_SACK,
+        "reordering_adapts" if used.duplicate_threshold == MAX_THRESHOLD => {
+            "has no effect: `duplicate_threshold` is the largest"
+        }
+        "undo" if !used.timestamps && !used.sack => "needs evidence: `timestamps` and `sack` are false",
+        "ecn_beta" if stack.marks == Marks::Off => "needs marks: `ecn` is false",
+        "idle_restart" if !used.slow_start_restart => "has no effect: `slow_start_restart` is false",
+        "rto_initial" if used.handshake => "has no effect: `handshake` gives an RTT sample before any data",
+        "delayed_ack_timeout" | "delayed_ack_max" if used.ack_every == 1 => {
+            "has no effect where each segment is acknowledged: `ack_every` is 1"
+        }
+        "delayed_ack_max" if used.delayed_ack_max.is_zero() => "must be 0s or above `delayed_ack_timeout`",
+        "quick_acks" | "quick_acks_again" if used.ack_every == 1 && used.sack_compression.is_zero() => {
+            "has no effect where no ACK waits: `ack_every` is 1 and there is no `sack_compression`"
+        }
+        "delayed_ack_max" => return beyond_patience(used, own),
+        "rto_min" => return below_variance(used, own, stack),
+        _ => return None,
+    };
+    Some(reason.to_owned())
+}
+
+/// Whether no ACK waits as long as this lets it, given or not: the sender would take it for lost.
+fn beyond_patience(used: &TransportOptions, own: &TransportOptions) -> Option<String> {
+    let hidden = own.delayed_ack_max.min(used.delayed_ack_max) >= used.rto_min;
+    hidden.then(|| format!("has no effect: no ACK waits for longer than `rto_min`, {}", used.rto_min))
+}
+
+/// Whether the smallest timeout is no less than what the variance term and the slack of the profile make, given or not.
+fn below_variance(used: &TransportOptions, own: &TransportOptions, stack: &Stack) -> Option<String> {
+    let least = stack.timers.rto_variance_min + stack.timers.rto_slack;
+    // A receiver delays no ACK for longer than the smallest timeout.
+    let bounds_delay = !used.delayed_ack_max.is_zero();
+    let hidden = used.rto_min.max(own.rto_min) <= least && !bounds_delay;
+    hidden.then(|| format!("has no effect: no timeout of this stack is below {least}"))
+}

@@ -1,0 +1,272 @@
+//! TCP options as a scenario spells them: one flat table of keys, laid over the stack of a profile.
+
+mod effect;
+
+use control::Counting;
+use serde::{Deserialize, Serialize};
+use transport::{
+    Acks, Clock, Delay, Detection, EcnMode, Growth, IdleRestart, Losses, Marks, Pacing, Reduction, Repair, Resends,
+    Retransmits, Rule, Selective, Stack, Timers, WindowValidation,
+};
+use units::{Bytes, Span};
+
+pub(crate) use effect::{LARGEST_PACKET, check_keeping, check_kind, overlay};
+
+/// Options that depend on one that the stack does not use, once a scenario switches that on: the delay of ACKs…
+const DELAYED_ACK_TIMEOUT: Span = Span::from_millis(40);
+/// …and the window after an idle time.
+const IDLE_RESTART: IdleRestart = IdleRestart::Rfc5681;
+
+/// The options of one TCP connection, sender and receiver.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub struct TransportOptions {
+    /// Payload of a full segment (SMSS).
+    pub segment_size: Bytes,
+    /// Initial window in segments (RFC 3390, RFC 6928).
+    pub initial_window: u32,
+    /// Receive window in segments.
+    pub receive_window: u32,
+    /// Selective acknowledgements (RFC 2018), duplicate SACK included (RFC 2883); without them NewReno recovery
+    /// (RFC 6582).
+    pub sack: bool,
+    /// The timestamp option (RFC 7323): 12 bytes a segment, and samples that tell a retransmission from its original.
+    pub timestamps: bool,
+    /// The clock on which RTT samples are taken; 0 is exact, as are those of controllers that want it so.
+    pub clock_tick: Span,
+    /// The clock of the timestamp option.
+    pub timestamp_tick: Span,
+    /// The tick of the timers of retransmission, of tail loss probes, of RACK and of delayed ACKs (in Linux 1 /
+    /// CONFIG_HZ): a wait counts in whole ticks, from the last tick before it began on, and ends one tick later; from
+    /// 63 ticks on with every eighth tick, from 504 on with every 64th (the timer wheel of Linux). Probes and RACK wait
+    /// 2 ms more. 0 is exact.
+    pub timer_tick: Span,
+    /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675); at most
+    /// 16.
+    pub duplicate_threshold: u32,
+    /// Whether `duplicate_threshold` grows with the reordering that SACK shows, to 16 at most (Linux).
+    pub reordering_adapts: bool,
+    /// Forward acknowledgment (FACK, Mathis and Mahdavi 1996): a segment is lost once one sent
+    /// `duplicate_threshold` after it was SACKed, whatever became of those between, and a retransmission once a
+    /// segment first sent after it was SACKed; until the path is seen to reorder by more than the threshold (Linux
+    /// 2.4 to 4.15). Not beside `rack`, which decides by time.
+    pub forward_acknowledgment: bool,
+    /// Time-based loss detection (RACK, RFC 8985), which also finds lost retransmissions.
+    pub rack: bool,
+    /// Tail loss probes (TLP, RFC 8985 section 7).
+    pub tail_loss_probe: bool,
+    /// Segmentation offload of the sender (TSO, GSO): where ACKs come less than a millisecond apart, new segments wait
+    /// until so many may leave that they make a train. It takes a millisecond at 1.2 times the rate of the flow, in
+    /// slow start twice, is two segments at least and 64 kB at most (in Linux tcp_tso_autosize). The last segment of
+    /// two or more that leave so is pushed (PSH).
+    pub segmentation_offload: bool,
+    /// How a paced flow keeps its rate.
+    pub pacing: Pacing,
+    /// New segments on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Fast recovery (RFC 5681, section 3.2). Without it, as in 4.3BSD-Tahoe, the duplicate ACKs that show a loss
+    /// make everything outstanding lost: it is sent again from the first unacknowledged segment on (go-back-N), as
+    /// the window of the controller allows, which may grow meanwhile.
+    pub fast_recovery: bool,
+    /// How the flight is brought down in fast recovery, and on an ECN echo.
+    pub reduction: Reduction,
+    /// What fast recovery sends again, with SACK and without RACK.
+    pub retransmits: Retransmits,
+    /// Undo a reduction that timestamps or duplicate SACKs show to be spurious (RFC 4015, RFC 3708).
+    pub undo: bool,
+    /// Forward RTO recovery (F-RTO, RFC 5682, with SACK): after a timeout two new segments leave first, and it is
+    /// undone if an ACK covers what was not sent again.
+    pub forward_rto: bool,
+    /// How acknowledgements are counted for window growth.
+    pub counting: Counting,
+    /// Whether a window that equals the slow-start threshold still is in slow start (RFC 5681, section 3.1, leaves
+    /// it open): in FreeBSD, and in Linux before 4.3, so that one ACK after each reduction grows it as in slow
+    /// start.
+    pub slow_start_at_threshold: bool,
+    /// Whether the ACK that ends a fast recovery with SACK, or a reduction for a mark, lets the window grow, by what it
+    /// newly delivers (Linux since 4.6 at the latest), and the latter lasts until the segment with CWR is acknowledged.
+    /// Otherwise growth begins with the next ACK.
+    pub recovery_end_grows: bool,
+    /// The connection is opened first (RFC 9293, section 3.5): data leave a base RTT after the start, and that is the
+    /// first RTT sample. The SYN meets no queue and is not lost.
+    pub handshake: bool,
+    /// Retransmission timeout before the first sample (RFC 6298, 2.1).
+    pub rto_initial: Span,
+    /// The smallest retransmission timeout.
+    pub rto_min: Span,
+    /// The largest one, back-off included.
+    pub rto_max: Span,
+    /// The smallest variance term: RTO = SRTT + max(4*RTTVAR, this). Linux applies its 200 ms here.
+    pub rto_variance_min: Span,
+    /// Whether every expiry of the retransmission timer reduces the slow-start threshold (4.3BSD, FreeBSD, ns-2).
+    /// Otherwise the first since new data was acknowledged does, and none in fast recovery or after a mark
+    /// (Linux). What reduces a second time is not undone.
+    pub every_timeout_reduces: bool,
+    /// When a window that is not fully used may grow.
+    pub window_validation: WindowValidation,
+    /// Whether the window comes down after an idle time longer than the RTO, as `idle_restart` says.
+    pub slow_start_restart: bool,
+    /// How it comes down.
+    pub idle_restart: IdleRestart,
+    /// Explicit congestion notification (RFC 3168): `false`, `true`, or `"accurate"` with a receiver that counts
+    /// marks (RFC 9768).
+    pub ecn: EcnMode,
+    /// The share of the window that a congestion echo leaves, in whole segments and at least two (ABE, RFC 8511): of a
+    /// controller that would take more, as for a loss. Zero is none of this.
+    pub ecn_beta: f64,
+    /// Full segments an ACK may wait for: 2 with delayed ACKs, 1 without (RFC 5681, section 4.2).
+    pub ack_every: u32,
+    /// How long an ACK may be delayed, at first.
+    pub delayed_ack_timeout: Span,
+    /// How long at most: an ACK that waited in vain doubles the wait, up to a base RTT; pauses between segments that
+    /// are shorter than it stretch it; segments close together bring it back (Linux). Not above `delayed_ack_timeout`
+    /// the wait is constant.
+    pub delayed_ack_max: Span,
+    /// Segments acknowledged one by one at the start of a connection (quick ACKs of Linux): 16, and in Linux while the
+    /// receive window opens, which it does by two segments for each that arrives.
+    pub quick_acks: u32,
+    /// Quick ACKs come back: as many at most after a pause longer than the receiver's timeout and after a segment that
+    /// was delivered before, two after a congestion mark and, with ECN, after a segment that is sent again. And a
+    /// segment that announces a reduction (CWR) is acknowledged at once, and the last one of what the application wrote
+    /// (PSH), as its reader waits for no more (Linux 6). Zero is none of this.
+    pub quick_acks_again: u32,
+    /// SACK compression (Linux since 4.18): how long an ACK of out-of-order data may wait for more of it, at most a
+    /// twentieth of the base RTT. Not the first three since the last advance, nor where a third SACK block changes.
+    /// Zero is none.
+    pub sack_compression: Span,
+}
+
+impl TransportOptions {
+    /// The options that say what `stack` does.
+    pub fn of(stack: &Stack) -> Self {
+        let Losses { threshold, detection } = stack.losses;
+        let (rule, selective) = match detection {
+            Detection::Duplicates(_) => (None, None),
+            Detection::Selective(selective) => (Some(selective.rule), Some(selective)),
+        };
+        let most = match stack.acks.delay {
+            Delay::Adaptive { most, .. } => most,
+            Delay::None | Delay::Constant { .. } => Span::ZERO,
+        };
+        Self {
+            segment_size: stack.segment_size,
+            initial_window: stack.initial_window,
+            receive_window: stack.receive_window,
+            sack: stack.sack(),
+            timestamps: stack.timestamps,
+            clock_tick: stack.clock.tick,
+            timestamp_tick: stack.clock.timestamp_tick,
+            timer_tick: stack.timers.tick,
+            duplicate_threshold: threshold,
+            reordering_adapts: selective.is_some_and(|sack| sack.reordering_adapts),
+            forward_acknowledgment: matches!(rule, Some(Rule::Forward(_))),
+            rack: stack.losses.is_rack(),
+            tail_loss_probe: stack.losses.probes_tail(),
+            segmentation_offload: stack.segmentation_offload,
+            pacing: stack.pacing,
+            limited_transmit: stack.limited_transmit,
+            fast_recovery: stack.losses.is_fast(),
+            reduction: stack.reduction,
+            retransmits: stack.losses.retransmits(),
+            undo: stack.undo,
+            forward_rto: stack.forward_rto,
+            counting: stack.growth.counting,
+            slow_start_at_threshold: stack.growth.slow_start_at_threshold,
+            recovery_end_grows: stack.growth.recovery_end_grows,
+            handshake: stack.handshake,
+            rto_initial: stack.timers.rto_initial,
+            rto_min: stack.timers.rto_min,
+            rto_max: stack.timers.rto_max,
+            rto_variance_min: stack.timers.rto_variance_min,
+            every_timeout_reduces: stack.timers.every_timeout_reduces,
+            window_validation: stack.growth.validation,
+            slow_start_restart: stack.idle_restart.is_some(),
+            idle_restart: stack.idle_restart.unwrap_or(IDLE_RESTART),
+            ecn: stack.ecn(),
+            ecn_beta: stack.marks.kept(),
+            ack_every: stack.acks.delay.every(),
+            delayed_ack_timeout: match stack.acks.delay {
+                Delay::None => DELAYED_ACK_TIMEOUT,
+                delay => delay.wait(),
+            },
+            delayed_ack_max: most,
+            quick_acks: stack.acks.quick,
+            quick_acks_again: stack.acks.quick_again,
+            sack_compression: selective.map_or(Span::ZERO, |sack| sack.compression),
+        }
+    }
+
+    /// The stack that does what they say; what is no option is that of `profile`. An option that another one excludes
+    /// is dropped.
+    #[must_use]
+    pub fn stack(&self, profile: &Stack) -> Stack {
+        Stack {
+            segment_size: self.segment_size,
+            initial_window: self.initial_window,
+            receive_window: self.receive_window,
+            handshake: self.handshake,
+            timestamps: self.timestamps,
+            marks: match self.ecn {
+                EcnMode::Off => Marks::Off,
+                EcnMode::Classic => Marks::Echoed { kept: self.ecn_beta },
+                EcnMode::Accurate => Marks::Counted { kept: self.ecn_beta },
+            },
+            clock: Clock { tick: self.clock_tick, timestamp_tick: self.timestamp_tick, ..profile.clock },
+            losses: Losses { threshold: self.duplicate_threshold, detection: self.detection() },
+            reduction: self.reduction,
+            limited_transmit: self.limited_transmit,
+            undo: self.undo,
+            forward_rto: self.forward_rto,
+            growth: Growth {
+                counting: self.counting,
+                slow_start_at_threshold: self.slow_start_at_threshold,
+                recovery_end_grows: self.recovery_end_grows,
+                validation: self.window_validation,
+            },
+            idle_restart: self.slow_start_restart.then_some(self.idle_restart),
+            timers: Timers {
+                tick: self.timer_tick,
+                rto_initial: self.rto_initial,
+                rto_min: self.rto_min,
+                rto_max: self.rto_max,
+                rto_variance_min: self.rto_variance_min,
+                every_timeout_reduces: self.every_timeout_reduces,
+                ..profile.timers
+            },
+            segmentation_offload: self.segmentation_offload,
+            pacing: self.pacing,
+            acks: Acks { delay: self.delay(), quick: self.quick_acks, quick_again: self.quick_acks_again },
+        }
+    }
+
+    fn detection(&self) -> Detection {
+        let (repair, resends) = match self.fast_recovery {
+            true => (Repair::Fast, Resends::Fast(self.retransmits)),
+            false => (Repair::GoBackN, Resends::GoBackN),
+        };
+        if !self.sack {
+            return Detection::Duplicates(repair);
+        }
+        Detection::Selective(Selective {
+            rule: match (self.rack, self.forward_acknowledgment) {
+                (true, _) => Rule::Rack(repair),
+                (false, true) => Rule::Forward(resends),
+                (false, false) => Rule::Count(resends),
+            },
+            reordering_adapts: self.reordering_adapts,
+            tail_loss_probe: self.tail_loss_probe,
+            compression: self.sack_compression,
+        })
+    }
+
+    fn delay(&self) -> Delay {
+        let Self { ack_every: every, delayed_ack_timeout: wait, delayed_ack_max: most, .. } = *self;
+        if every == 1 {
+            Delay::None
+        } else if most > wait {
+            Delay::Adaptive { every, wait, most }
+        } else {
+            Delay::Constant { every, wait }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! FreeBSD 9, the hosts of the experiments of CDG.
+
+use control::Counting;
+use units::{Bytes, Span};
+
+use super::{
+    Acks, Delay, Detection, Growth, IdleRestart, Losses, Reduction, Resends, Retransmits, Rule, Selective, Stack,
+    Timers, WindowValidation, plain,
+};
+
+/// FreeBSD 9.
+pub fn freebsd_9() -> Stack {
+    Stack {
+        segment_size: Bytes::new(1448),
+        // net.inet.tcp.rfc3390.
+        initial_window: 3,
+        // net.inet.tcp.rfc1323.
+        timestamps: true,
+        losses: Losses {
+            // tcprexmtthresh.
+            threshold: 3,
+            // net.inet.tcp.sack; tcp_sack.c. It sent every hole again; its papers were repeated with what is lost.
+            detection: Detection::Selective(Selective {
+                rule: Rule::Count(Resends::Fast(Retransmits::Lost)),
+                reordering_adapts: false,
+                tail_loss_probe: false,
+                compression: Span::ZERO,
+            }),
+        },
+        reduction: Reduction::Pipe,
+        // net.inet.tcp.rfc3042.
+        limited_transmit: true,
+        growth: Growth {
+            // net.inet.tcp.rfc3465 with net.inet.tcp.abc_l_var = 2.
+            counting: Counting::Bytes { limit: 2 },
+            // cc_newreno.c: cwnd > ssthresh is congestion avoidance.
+            slow_start_at_threshold: true,
+            recovery_end_grows: false,
+            validation: WindowValidation::Round,
+        },
+        // cc_after_idle.
+        idle_restart: Some(IdleRestart::Rfc5681),
+        timers: Timers {
+            // tcp_timer.h: TCPTV_MIN + TCPTV_CPU_VAR; TCPTV_REXMTMAX; TCPTV_CPU_VAR.
+            rto_min: Span::from_millis(230),
+            rto_max: Span::from_secs(64),
+            rto_slack: Span::from_millis(200),
+            // tcp_timer_rexmt: cc_cong_signal(CC_RTO).
+            every_timeout_reduces: true,
+            ..plain().timers
+        },
+        acks: Acks {
+            // net.inet.tcp.delacktime.
+            delay: Delay::Constant { every: 2, wait: Span::from_millis(100) },
+            ..plain().acks
+        },
+        ..plain()
+    }
+}

@@ -1,0 +1,89 @@
+//! Linux 6, as most distributions build and set it.
+
+use control::Counting;
+use units::{Bytes, Span};
+
+use super::{
+    Acks, Clock, Delay, Detection, Growth, IdleRestart, Losses, Pacing, Reduction, Repair, Rule, Selective, Stack,
+    Timers, WindowValidation, plain,
+};
+
+/// Linux 6.
+pub fn linux() -> Stack {
+    Stack {
+        // Ethernet, less 12 bytes of timestamps in each segment.
+        segment_size: Bytes::new(1448),
+        // TCP_INIT_CWND.
+        initial_window: 10,
+        handshake: true,
+        // net.ipv4.tcp_timestamps.
+        timestamps: true,
+        clock: Clock {
+            // TCP_TS_HZ.
+            timestamp_tick: Span::from_millis(1),
+            // net.ipv4.tcp_min_rtt_wlen.
+            min_rtt_window: Span::from_secs(300),
+            ..plain().clock
+        },
+        losses: Losses {
+            // net.ipv4.tcp_reordering.
+            threshold: 3,
+            detection: Detection::Selective(Selective {
+                // net.ipv4.tcp_recovery; tcp_recovery.c.
+                rule: Rule::Rack(Repair::Fast),
+                // tcp_check_sack_reordering.
+                reordering_adapts: true,
+                // net.ipv4.tcp_early_retrans.
+                tail_loss_probe: true,
+                // Since 4.18: net.ipv4.tcp_comp_sack_delay_ns.
+                compression: Span::from_millis(1),
+            }),
+        },
+        // Since 4.3: tcp_cwnd_reduction.
+        reduction: Reduction::ProportionalRate,
+        // tcp_limited_transmit.
+        limited_transmit: true,
+        // tcp_try_undo_recovery, tcp_try_undo_loss.
+        undo: true,
+        // net.ipv4.tcp_frto; tcp_process_loss.
+        forward_rto: true,
+        growth: Growth {
+            // The argument of cong_avoid: segments newly acknowledged.
+            counting: Counting::Segments,
+            // tcp_in_slow_start, since 4.3.
+            slow_start_at_threshold: false,
+            // tcp_cong_control, since 4.6 at the latest.
+            recovery_end_grows: true,
+            // tcp_is_cwnd_limited.
+            validation: WindowValidation::Round,
+        },
+        // net.ipv4.tcp_slow_start_after_idle; tcp_cwnd_restart, tcp_cwnd_application_limited.
+        idle_restart: Some(IdleRestart::Linux),
+        timers: Timers {
+            // CONFIG_HZ=250.
+            tick: Span::from_millis(4),
+            // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX.
+            rto_initial: Span::from_secs(1),
+            rto_min: Span::from_millis(200),
+            rto_max: Span::from_secs(120),
+            // tcp_rtt_estimator: the variance is no less than TCP_RTO_MIN.
+            rto_variance_min: Span::from_millis(200),
+            // tcp_enter_loss.
+            every_timeout_reduces: false,
+            ..plain().timers
+        },
+        // tcp_tso_should_defer, tcp_tso_autosize.
+        segmentation_offload: true,
+        // Since 4.20: tcp_update_skb_after_send.
+        pacing: Pacing::Linux,
+        acks: Acks {
+            // TCP_ATO_MIN, TCP_DELACK_MAX; tcp_event_data_recv.
+            delay: Delay::Adaptive { every: 2, wait: Span::from_millis(40), most: Span::from_millis(200) },
+            // 16, and 2^20 bytes by which the window of a receive buffer of 8 MiB opens: seen in Linux 6.18.
+            quick: 380,
+            // TCP_MAX_QUICKACKS.
+            quick_again: 16,
+        },
+        ..plain()
+    }
+}

@@ -1,0 +1,21 @@
+//! Linux 2.6.33, the hosts of Edwan's test bed: as Linux 3.5, but for what began between the two.
+//!
+//! Its rate halving is not modelled: the flight comes down by proportional rate reduction with the slow-start bound,
+//! which replaced it in Linux 3.2.
+
+use units::Span;
+
+use super::{Stack, Timers, linux_3_5};
+
+/// Linux 2.6.33.
+pub fn linux_2_6_33() -> Stack {
+    let newer = linux_3_5();
+    Stack {
+        // RFC 3390, until 2.6.38.
+        initial_window: 3,
+        handshake: true,
+        // TCP_TIMEOUT_INIT, until 3.0 (RFC 1122).
+        timers: Timers { rto_initial: Span::from_secs(3), ..newer.timers },
+        ..newer
+    }
+}

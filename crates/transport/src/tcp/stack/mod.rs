@@ -1,0 +1,460 @@
+//! A stack as a description: the rules that a TCP endpoint follows. Each profile is a file beside this one, begins from
+//! [`rfc::plain`] and names the rules that it has.
+//!
+//! Rules that exclude each other are variants of an enum, and a rule that needs another is a field of that.
+
+mod freebsd_9;
+mod linux;
+mod linux_2_6_33;
+mod linux_3_5;
+mod ns2_linux;
+mod real_1992;
+mod rfc;
+
+pub use freebsd_9::freebsd_9;
+pub use linux::linux;
+pub use linux_2_6_33::linux_2_6_33;
+pub use linux_3_5::linux_3_5;
+pub use ns2_linux::ns2_linux;
+pub use real_1992::real_1992;
+pub use rfc::plain;
+
+use control::Counting;
+use serde::{Deserialize, Serialize};
+use units::packet::{IP_HEADER, TCP_HEADER, TIMESTAMPS_OPTION};
+use units::{Bytes, Span};
+
+use crate::EcnMode;
+
+/// The largest DupThresh: a sender remembers as many of the highest SACKed numbers.
+pub const MAX_THRESHOLD: u32 = 16;
+
+/// The rules of one TCP connection, sender and receiver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stack {
+    /// Payload of a full segment (SMSS).
+    pub segment_size: Bytes,
+    /// Initial window in segments (RFC 3390, RFC 6928).
+    pub initial_window: u32,
+    /// Receive window in segments.
+    pub receive_window: u32,
+    /// The connection is opened first (RFC 9293, section 3.5): data leave a base RTT after the start, and that is the
+    /// first RTT sample. The SYN meets no queue and is not lost.
+    pub handshake: bool,
+    /// The timestamp option (RFC 7323): 12 bytes a segment, and samples that tell a retransmission from its original.
+    pub timestamps: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub marks: Marks,
+    /// RTT measurement.
+    pub clock: Clock,
+    /// Loss detection and repair.
+    pub losses: Losses,
+    /// How the flight comes down in fast recovery, and on an ECN echo.
+    pub reduction: Reduction,
+    /// New segments on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Undo a reduction that timestamps or duplicate SACKs show to be spurious (RFC 4015, RFC 3708).
+    pub undo: bool,
+    /// Forward RTO recovery (F-RTO, RFC 5682).
+    pub forward_rto: bool,
+    /// Growth of the window.
+    pub growth: Growth,
+    /// What becomes of the window after an idle time longer than the RTO, if anything.
+    pub idle_restart: Option<IdleRestart>,
+    /// Timers of the sender.
+    pub timers: Timers,
+    /// Segmentation offload of the sender (TSO, GSO): new segments leave in trains.
+    pub segmentation_offload: bool,
+    /// How a paced flow keeps its rate.
+    pub pacing: Pacing,
+    /// Acknowledgements of the receiver.
+    pub acks: Acks,
+}
+
+/// Explicit congestion notification. `kept` is the share of the window that a mark leaves (ABE, RFC 8511), or zero if
+/// the controller decides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Marks {
+    /// Not in use: queues drop.
+    Off,
+    /// The receiver echoes a mark until the sender has reduced its window (RFC 3168).
+    Echoed {
+        /// The share that a mark leaves.
+        kept: f64,
+    },
+    /// The receiver counts marks (RFC 9768).
+    Counted {
+        /// The share that a mark leaves.
+        kept: f64,
+    },
+}
+
+/// How RTTs are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// The clock on which RTT samples are taken; 0 is exact, as are those of controllers that want it so.
+    pub tick: Span,
+    /// The clock of the timestamp option, on which SIAD counts RTTs also without that.
+    pub timestamp_tick: Span,
+    /// Over how long the smallest RTT is taken; zero is the whole connection.
+    pub min_rtt_window: Span,
+}
+
+/// How a loss is found, and what is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Losses {
+    /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675); at most
+    /// [`MAX_THRESHOLD`]. RACK takes them as evidence of loss.
+    pub threshold: u32,
+    /// What shows a loss.
+    pub detection: Detection,
+}
+
+/// What shows a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detection {
+    /// Duplicate ACKs (RFC 5681); in fast recovery partial ACKs (NewReno, RFC 6582).
+    Duplicates(Repair),
+    /// Selective acknowledgements (RFC 2018), duplicate SACK included (RFC 2883).
+    Selective(Selective),
+}
+
+/// Rules that go by selective acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selective {
+    /// Which segments are lost.
+    pub rule: Rule,
+    /// DupThresh grows with the reordering that SACK shows, to [`MAX_THRESHOLD`] at most.
+    pub reordering_adapts: bool,
+    /// Tail loss probes (TLP, RFC 8985, section 7).
+    pub tail_loss_probe: bool,
+    /// SACK compression: how long an ACK of out-of-order data may wait for more of it, at most a twentieth of the base
+    /// RTT. Not the first three since the last advance, nor where a third SACK block changes. Zero is none.
+    pub compression: Span,
+}
+
+/// Which segments are lost, and what is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// A segment above which DupThresh segments were SACKed (RFC 6675).
+    Count(Resends),
+    /// A segment sent DupThresh before one that was SACKed, whatever became of those between, and a retransmission once
+    /// a segment first sent after it was SACKed; until the path is seen to reorder by more than DupThresh (FACK).
+    Forward(Resends),
+    /// A segment sent sufficiently long before one that has arrived (RACK, RFC 8985), retransmissions included.
+    Rack(Repair),
+}
+
+/// How a loss is repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// The loss makes everything outstanding lost: it is sent again from the first unacknowledged segment on, as the
+    /// window of the controller allows, which may grow meanwhile (4.3BSD-Tahoe).
+    GoBackN,
+    /// Fast recovery (RFC 5681, section 3.2): the lost segments leave again.
+    Fast,
+}
+
+/// What leaves again where SACKed segments are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resends {
+    /// Everything outstanding, as with [`Repair::GoBackN`].
+    GoBackN,
+    /// In fast recovery what this says.
+    Fast(Retransmits),
+}
+
+/// What fast recovery sends again, with SACK and without RACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Retransmits {
+    /// What counts as lost (Linux).
+    Lost,
+    /// NextSeg of RFC 6675: where neither that nor a new segment may leave, also what has SACKed segments above it
+    /// (rule 3), and once in a recovery the highest segment that was not SACKed (rule 4, the rescue retransmission).
+    NextSeg,
+    /// Everything below the highest SACKed segment: from the start of recovery on it counts as lost (FreeBSD before
+    /// version 13).
+    Holes,
+}
+
+/// How the data in flight comes down to the new window during fast recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// Proportional rate reduction (RFC 9937, which replaced RFC 6937) as in Linux since 4.3: the slow-start reduction
+    /// bound only on an ACK that advances the cumulative point and shows no new loss, else the conservative one.
+    ProportionalRate,
+    /// Proportional rate reduction with the slow-start reduction bound on every ACK (PRR-SSRB, RFC 6937, section
+    /// 3): Linux 3.2 to 4.2.
+    ProportionalRateSsrb,
+    /// Send whenever the pipe is below the new window (RFC 6675).
+    Pipe,
+}
+
+/// Growth of the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// How acknowledgements are counted.
+    pub counting: Counting,
+    /// A window that equals the slow-start threshold still is in slow start (RFC 5681, section 3.1, leaves it open).
+    pub slow_start_at_threshold: bool,
+    /// The ACK that ends a fast recovery with SACK, or a reduction for a mark, lets the window grow, by what it newly
+    /// delivers, and the latter lasts until the segment with CWR is acknowledged. Otherwise growth begins with the next
+    /// ACK.
+    pub recovery_end_grows: bool,
+    /// When a window that is not fully used may grow.
+    pub validation: WindowValidation,
+}
+
+/// When a window that is not fully used may grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowValidation {
+    /// If it limited the flow in this round, or in slow start if half of it was outstanding (Linux; compare RFC 7661).
+    Round,
+    /// While it is below twice the largest flight in slow start, or else a segment above it; the largest since the
+    /// window last came down (draft-ietf-ccwg-ratelimited-increase). Growth stops with the ACK that reaches that.
+    RateLimitedIncrease,
+}
+
+/// What becomes of a window that was not used for a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdleRestart {
+    /// After an idle time: the initial window (RFC 5681, section 4.1).
+    Rfc5681,
+    /// After an idle time: the window halves for each timeout that it lasted, down to the initial one. Where no ACK
+    /// came for a timeout and the window was not filled: halfway to what was used. Either way the threshold is at least
+    /// three quarters of the window (Linux, after RFC 2861).
+    Linux,
+}
+
+/// Timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timers {
+    /// The tick of the timers of retransmission, of tail loss probes, of RACK and of delayed ACKs: a wait counts in
+    /// whole ticks, from the last tick before it began on, and ends one tick later; from 63 ticks on with every eighth
+    /// tick, from 504 on with every 64th (the timer wheel of Linux). Probes and RACK wait 2 ms more. 0 is exact.
+    pub tick: Span,
+    /// Retransmission timeout before the first sample (RFC 6298, 2.1), which a handshake gives.
+    pub rto_initial: Span,
+    /// The smallest retransmission timeout.
+    pub rto_min: Span,
+    /// The largest one, back-off included.
+    pub rto_max: Span,
+    /// The smallest variance term: RTO = SRTT + max(4*RTTVAR, this) + slack.
+    pub rto_variance_min: Span,
+    /// Added to every retransmission timeout.
+    pub rto_slack: Span,
+    /// Every expiry of the retransmission timer reduces the slow-start threshold. Otherwise the first since new data
+    /// was acknowledged does, and none in fast recovery or after a mark. What reduces a second time is not undone.
+    pub every_timeout_reduces: bool,
+}
+
+/// How a paced flow keeps its rate. Its segments leave in trains, as long as its controller says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacing {
+    /// A train that leaves late moves all behind it, and one that the window cuts short goes on when that opens.
+    Exact,
+    /// A train makes up for its lateness, by half its time at most; one that is cut short is over; a retransmission
+    /// leaves alone; with segmentation offload a short train waits for the next ACK (Linux since 4.20).
+    Linux,
+}
+
+/// Acknowledgements of the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acks {
+    /// How long the ACK of a segment in order may wait.
+    pub delay: Delay,
+    /// Segments acknowledged one by one at the start of a connection.
+    pub quick: u32,
+    /// Quick ACKs come back: as many at most after a pause longer than the receiver's timeout and after a segment that
+    /// was delivered before, two after a congestion mark and, with ECN, after a segment that is sent again. And a
+    /// segment that announces a reduction (CWR) is acknowledged at once, and the last one of what the application wrote
+    /// (PSH), as its reader waits for no more. Zero is none of this.
+    pub quick_again: u32,
+}
+
+/// How long the ACK of a segment in order may wait (RFC 5681, section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delay {
+    /// Not at all: an ACK for every segment.
+    None,
+    /// For as many full segments as `every` says, or for a constant time.
+    Constant {
+        /// Full segments an ACK may wait for, two at least.
+        every: u32,
+        /// How long it may wait.
+        wait: Span,
+    },
+    /// For a time that adapts: an ACK that waited in vain doubles it, up to a base RTT; pauses between segments that
+    /// are shorter than it stretch it; segments close together bring it back.
+    Adaptive {
+        /// Full segments an ACK may wait for, two at least.
+        every: u32,
+        /// How long it may wait at first, and at least.
+        wait: Span,
+        /// How long at most.
+        most: Span,
+    },
+}
+
+impl Delay {
+    /// Full segments that an ACK may wait for.
+    pub const fn every(&self) -> u32 {
+        match *self {
+            Self::None => 1,
+            Self::Constant { every, .. } | Self::Adaptive { every, .. } => every,
+        }
+    }
+
+    /// How long it may wait at first.
+    pub const fn wait(&self) -> Span {
+        match *self {
+            Self::None => Span::ZERO,
+            Self::Constant { wait, .. } | Self::Adaptive { wait, .. } => wait,
+        }
+    }
+}
+
+impl Stack {
+    /// Bytes of IP and TCP header on a data segment: 20 + 20, and 12 with timestamps.
+    pub fn data_overhead(&self) -> Bytes {
+        IP_HEADER + TCP_HEADER + if self.timestamps { TIMESTAMPS_OPTION } else { Bytes::ZERO }
+    }
+
+    /// Bytes of IP and TCP header on an ACK without SACK blocks.
+    pub fn ack_overhead(&self) -> Bytes {
+        self.data_overhead()
+    }
+
+    /// The mode of explicit congestion notification.
+    pub fn ecn(&self) -> EcnMode {
+        match self.marks {
+            Marks::Off => EcnMode::Off,
+            Marks::Echoed { .. } => EcnMode::Classic,
+            Marks::Counted { .. } => EcnMode::Accurate,
+        }
+    }
+
+    /// The rules that go by selective acknowledgements, where these are in use.
+    #[inline]
+    pub fn selective(&self) -> Option<&Selective> {
+        match &self.losses.detection {
+            Detection::Duplicates(_) => None,
+            Detection::Selective(selective) => Some(selective),
+        }
+    }
+
+    /// Whether the ends use selective acknowledgements.
+    #[inline]
+    pub fn sack(&self) -> bool {
+        self.selective().is_some()
+    }
+
+    /// The same stack towards a peer that does not offer selective acknowledgements.
+    #[must_use]
+    pub fn without_sack(mut self) -> Self {
+        let repair = if self.losses.is_fast() { Repair::Fast } else { Repair::GoBackN };
+        self.losses.detection = Detection::Duplicates(repair);
+        self
+    }
+}
+
+impl Losses {
+    /// Whether RACK decides what is lost.
+    #[inline]
+    pub fn is_rack(&self) -> bool {
+        matches!(self.detection, Detection::Selective(Selective { rule: Rule::Rack(_), .. }))
+    }
+
+    /// Whether tail loss probes are sent.
+    #[inline]
+    pub fn probes_tail(&self) -> bool {
+        matches!(self.detection, Detection::Selective(Selective { tail_loss_probe: true, .. }))
+    }
+
+    /// What fast recovery sends again.
+    #[inline]
+    pub fn retransmits(&self) -> Retransmits {
+        match self.detection {
+            Detection::Selective(Selective {
+                rule: Rule::Count(Resends::Fast(retransmits)) | Rule::Forward(Resends::Fast(retransmits)),
+                ..
+            }) => retransmits,
+            _ => Retransmits::Lost,
+        }
+    }
+
+    /// Whether losses are repaired by fast recovery.
+    pub fn is_fast(&self) -> bool {
+        match self.detection {
+            Detection::Duplicates(repair) | Detection::Selective(Selective { rule: Rule::Rack(repair), .. }) => {
+                repair == Repair::Fast
+            }
+            Detection::Selective(Selective { rule: Rule::Count(resends) | Rule::Forward(resends), .. }) => {
+                resends != Resends::GoBackN
+            }
+        }
+    }
+}
+
+impl Marks {
+    /// The share of the window that a mark leaves; zero where the controller says.
+    pub const fn kept(&self) -> f64 {
+        match *self {
+            Self::Off => 0.0,
+            Self::Echoed { kept } | Self::Counted { kept } => kept,
+        }
+    }
+}
+
+/// A profile: a stack by name.
+#[derive(Clone, Copy)]
+pub struct Profile {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// The stack in one sentence without final stop.
+    pub summary: &'static str,
+    /// Its rules.
+    pub stack: fn() -> Stack,
+}
+
+/// Every profile.
+pub const PROFILES: &[Profile] = &[
+    Profile {
+        name: "linux",
+        summary: "Linux 6: SACK, RACK-TLP, proportional rate reduction, IW 10, delayed ACKs, RTO at least 200 ms",
+        stack: linux,
+    },
+    Profile {
+        name: "linux-3.5",
+        summary: "Linux 3.5: SACK with FACK, proportional rate reduction, IW 10, delayed ACKs, windows that grow \
+                  by ACKs",
+        stack: linux_3_5,
+    },
+    Profile {
+        name: "linux-2.6.33",
+        summary: "Linux 2.6.33: as 3.5, but IW 3, a handshake and an RTO of 3 s before the first sample",
+        stack: linux_2_6_33,
+    },
+    Profile {
+        name: "freebsd-9",
+        summary: "FreeBSD 9: SACK pipe recovery, byte counting with L = 2, IW 3, delayed ACKs of 100 ms, RTO at \
+                  least 230 ms",
+        stack: freebsd_9,
+    },
+    Profile {
+        name: "ns2-linux",
+        summary: "ns-2 with its TCP/Linux agents: SACK, one ACK per packet, IW 2, RTO at least 200 ms",
+        stack: ns2_linux,
+    },
+    Profile {
+        name: "real-1992",
+        summary: "the REAL simulator of 1992: Tahoe without SACK, go-back-N after a loss, one ACK per packet, \
+                  RTO at least 1 s",
+        stack: real_1992,
+    },
+];

@@ -1,0 +1,25 @@
+//! The REAL simulator as the analysis of the Delay Algorithm used it (Dabbous 1992).
+
+use units::{Bytes, Span};
+
+use super::{Detection, Losses, Repair, Stack, Timers, plain};
+
+/// REAL 1992.
+pub fn real_1992() -> Stack {
+    Stack {
+        // Packets of 1000 bytes, ACKs of 40.
+        segment_size: Bytes::new(960),
+        initial_window: 1,
+        losses: Losses { threshold: 3, detection: Detection::Duplicates(Repair::GoBackN) },
+        timers: Timers {
+            // The paper gives none: RFC 1122, section 4.2.3.1, asks for 3 s.
+            rto_initial: Span::from_secs(3),
+            rto_min: Span::from_secs(1),
+            // As 4.3BSD.
+            rto_max: Span::from_secs(64),
+            every_timeout_reduces: true,
+            ..plain().timers
+        },
+        ..plain()
+    }
+}
