@@ -4,8 +4,7 @@ mod common;
 
 use std::fmt::Write;
 
-use common::{plan, run_plan};
-use record::{Data, Tables};
+use common::{fingerprint, plan, run_plan};
 
 /// Scenarios with something of everything.
 const SCENARIOS: [(&str, &str); 6] = [
@@ -113,34 +112,6 @@ const SCENARIOS: [(&str, &str); 6] = [
         "#,
     ),
 ];
-
-/// FNV-1a over the bits of every value of every table.
-fn fingerprint(tables: Tables) -> u64 {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    let mut add = |bytes: &[u8]| {
-        for &byte in bytes {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    };
-    // A table without rows says nothing; its names would.
-    let filled = tables.into_tables().into_iter().filter(|table| !table.columns[0].data.is_empty());
-    for column in filled.flat_map(|table| table.columns) {
-        match column.data {
-            Data::U32(values) | Data::NullableU32(values) => values.iter().for_each(|v| add(&v.to_le_bytes())),
-            Data::U64(values) | Data::NullableU64(values) => values.iter().for_each(|v| add(&v.to_le_bytes())),
-            Data::F64(values) | Data::NullableF64(values) => {
-                values.iter().for_each(|v| add(&v.to_bits().to_le_bytes()));
-            }
-            Data::Bool(values) => values.iter().for_each(|&v| add(&[u8::from(v)])),
-            Data::Str(values) => values.iter().for_each(|v| add(v.as_bytes())),
-            Data::Dict { codes, names } => {
-                codes.iter().for_each(|v| add(&v.to_le_bytes()));
-                names.iter().for_each(|v| add(v.as_bytes()));
-            }
-        }
-    }
-    hash
-}
 
 fn prints(seed: u64) -> [u64; SCENARIOS.len()] {
     SCENARIOS.map(|(_, text)| fingerprint(run_plan(plan(text), seed)))
