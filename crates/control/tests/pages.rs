@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use control::Entry;
 use control::registry::CONTROLLERS;
+use control::{Entry, Form, stacks};
 
 /// How the sections of a page begin, in this order.
 const SECTIONS: [&str; 8] = [
@@ -43,14 +43,26 @@ fn every_page_has_its_sections_in_order() {
     }
 }
 
+/// Whether `form` has a parameter of the standard's form with another default.
+fn differs(entry: &Entry, form: &Form) -> bool {
+    let own = |name: &str| form.parameters.iter().find(|p| p.name == name);
+    entry.parameters.iter().any(|p| own(p.name).is_some_and(|own| own.default != p.default))
+}
+
 #[test]
 fn every_page_has_the_markers_of_its_tables() {
-    for Entry { name, parameters, probes, .. } in CONTROLLERS {
-        let page = read(&format!("docs/controllers/{name}.md"));
-        let tables = [("neighbours", true), ("parameters", !parameters.is_empty()), ("probes", !probes.is_empty())];
+    for entry in CONTROLLERS {
+        let page = read(&format!("docs/controllers/{}.md", entry.name));
+        let forms = || stacks::of(entry.name).map(|(_, form)| form);
+        let tables = [
+            ("neighbours", true),
+            ("parameters", !entry.parameters.is_empty() || forms().any(|form| !form.parameters.is_empty())),
+            ("variants", forms().any(|form| differs(entry, &form))),
+            ("probes", !entry.probes.is_empty()),
+        ];
         for (table, expected) in tables {
-            let marker = format!("\n<!-- table: {table} {name} -->\n");
-            assert_eq!(page.contains(&marker), expected, "{name}.md: {}", marker.trim());
+            let marker = format!("\n<!-- table: {table} {} -->\n", entry.name);
+            assert_eq!(page.contains(&marker), expected, "{}.md: {}", entry.name, marker.trim());
         }
     }
 }

@@ -52,22 +52,24 @@ def controllers(*names: str) -> Table:
 
 @maker("variants")
 def variants(controller: str) -> Table:
-    """A column for each stack with a form of its own, a row for each parameter that differs in one."""
+    """A column for each stack with a form of its own, a row for each parameter with another value there."""
     entry = _entry(controller)
     defaults = {one["name"]: one["default"] for one in entry["parameters"]}
-    stacks = {form["stack"]: form["parameters"] for form in entry["forms"]}
+    stacks = {
+        form["stack"]: {name: _shown(value) for name, value in form["parameters"].items()}
+        for form in entry["forms"]
+    }
     rows = [
-        [
-            f"`{name}`",
-            f"`{default}`",
-            *(f"`{_shown(own[name])}`" if name in own else "" for own in stacks.values()),
-        ]
+        [f"`{name}`", f"`{default}`", *(f"`{own[name]}`" if name in own else "" for own in stacks.values())]
         for name, default in defaults.items()
-        if any(_shown(own.get(name)) != default for own in stacks.values())
+        if any(own.get(name, default) != default for own in stacks.values())
     ]
-    return Table(("parameter", "standard", *stacks), rows)
+    above = "An empty cell is of a form without this parameter." if any("" in row for row in rows) else ""
+    return Table(("parameter", "standard", *stacks), rows, above=above)
 
 
 def _shown(value: object) -> str:
     """A value as scenarios spell it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
