@@ -11,7 +11,7 @@
 //! | else, slow mode: w += 1/w per ACK | `Africa::increase` |
 //! | loss: w = (1 - b(w)) w, b(w) of HighSpeed TCP, in either mode | `Controller::on_loss` |
 //!
-//! The mode is that of the last ACK. What the sources leave open:
+//! The mode is that of the last ACK. The sources leave open:
 //! - alpha is a number of segments above one; 2 here.
 //! - a(w) and b(w) are the formulas of RFC 3649 (`highspeed`), after a timeout too.
 
@@ -22,7 +22,7 @@ use crate::parts::reno::delegate;
 use crate::range::above;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about TCP-Africa.
+/// The entry of TCP-Africa in the registry.
 pub const ENTRY: Entry = Entry {
     name: "africa",
     title: "TCP-Africa",

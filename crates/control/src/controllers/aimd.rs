@@ -21,7 +21,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
-/// What the registry tells about AIMD.
+/// The entry of AIMD in the registry.
 pub const ENTRY: Entry = Entry {
     name: "aimd",
     title: "AIMD",

@@ -17,15 +17,15 @@
 //! | window, packet conservation, `bbr_set_cwnd` | `window.rs` |
 //!
 //! Bandwidths are in 2^-24 segments a microsecond, gains in 1/256 and RTTs in whole microseconds, so that all rounds as
-//! in Linux. What differs from `tcp_bbr.c`, `tcp_rate.c` and what `tcp_input.c` and `tcp_output.c` give them:
+//! in Linux. Differences from `tcp_bbr.c`, `tcp_rate.c` and their callers in `tcp_input.c` and `tcp_output.c`:
 //! - In recovery Linux hears of a loss before it counts the ACK that shows it, here after that; the window is the same.
 //! - Marks (ECN) change nothing. In Linux they renew the window that is put back after recovery.
 //! - Losses that a timer shows within a recovery count with the next ACK, in Linux with none.
 //! - After a timeout what is still in flight (RACK) comes on top of the window during the repair; in Linux the window
 //!   begins with it.
 //! - An expired smallest RTT is replaced by any other; in Linux not by that of a lone segment that is not full
-//!   (`is_ack_delayed`). That of ten seconds sizes trains, in Linux that of 300 s, which matters below 3 ms alone.
-//! - That nothing is in flight when sending begins is the application's doing, in Linux only if it is.
+//!   (`is_ack_delayed`). The one of ten seconds sizes trains, in Linux the one of 300 s, which matters below 3 ms.
+//! - An empty flight when sending begins counts as limited by the application, in Linux only if it was.
 
 mod aggregation;
 mod model;
@@ -46,7 +46,7 @@ use crate::parts::windowed_max::WindowedMax;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Wants};
 
-/// What the registry tells about BBR version 1.
+/// The entry of BBR version 1 in the registry.
 pub const ENTRY: Entry = Entry {
     name: "bbr1",
     title: "BBR version 1",
@@ -116,7 +116,7 @@ parameters! {
     }
 }
 
-/// What it is doing.
+/// The state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Mode {
@@ -248,7 +248,7 @@ impl Bbr1 {
         self.policer.bandwidth().unwrap_or(self.bandwidths.get())
     }
 
-    /// What an ACK leads to (`bbr_main`).
+    /// Updates model and state, then rate and window, on an ACK (`bbr_main`).
     fn control(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let losses = ack.lost.saturating_sub(self.lost) as u32;
         self.lost = ack.lost;

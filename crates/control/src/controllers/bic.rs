@@ -24,7 +24,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about BIC.
+/// The entry of BIC in the registry.
 pub const ENTRY: Entry = Entry {
     name: "bic",
     title: "BIC",

@@ -2,8 +2,8 @@
 //! -c4-design), by the authors' text after version 04 of the specification.
 //!
 //! C4 is for media over QUIC. It sends at a nominal rate, the largest delivery rate that it has seen, and lets so much
-//! be in flight as fits the largest RTT of a path without queues: jitter is no congestion for it. What is rare, late or
-//! limited by the application lowers nothing; congestion does, the sooner the faster a flow is.
+//! be in flight as fits the largest RTT of a path without queues: jitter is no congestion for it. Only congestion
+//! lowers the rate, the sooner the faster a flow is; rare or late signals and the limits of an application do not.
 //!
 //! | specification | here |
 //! | --- | --- |
@@ -17,7 +17,7 @@
 //! | sensitivity; thresholds of delay, loss and CE marks; beta | `signals.rs` |
 //!
 //! An era is a round trip: it ends with the delivery of a segment that left after it began. Rates are in bytes of
-//! payload a second. What the text leaves open, and what is done here:
+//! payload a second. Open points of the text, and how they are read:
 //! - The sum of a rate and a time in its CWND is read as `pacing_rate * (nominal_max_rtt + margin)`, the quotient in
 //!   beta for delay as `(rtt - nominal_max_rtt - threshold) / threshold`, and draining as 7/8 (a table has 3/4).
 //! - In Initial an era brings an increase if the rate rose by a quarter, a fourth of what its alpha of 2 asks for: the
@@ -42,7 +42,7 @@ use crate::parameters::parameters;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, RateSample, Wants};
 
-/// What the registry tells about C4.
+/// The entry of C4 in the registry.
 pub const ENTRY: Entry = Entry {
     name: "c4",
     title: "C4",
@@ -276,7 +276,7 @@ impl C4 {
                 self.was_limited = limited;
                 self.enter_recovery(false);
             }
-            // What is delivered in the first era left in Recovery.
+            // Deliveries of the first era left in Recovery.
             State::Pushing if self.eras == 1 => self.begin_era(),
             State::Pushing if self.nominal_rate < PUSH_GROWTH * self.rate_before => {
                 self.was_limited = limited;
@@ -348,7 +348,7 @@ impl C4 {
         self.draining_needed = false;
     }
 
-    /// What the last cycle found: a probe that succeeded is pushed further.
+    /// Goes on by the result of the last cycle: a probe that succeeded is pushed further.
     fn end_recovery(&mut self) {
         self.congestions = if self.congested { self.congestions + 1 } else { 0 };
         if self.congestions > 1 && self.recent_maximum > 0.0 {
@@ -371,7 +371,7 @@ impl C4 {
         }
     }
 
-    /// What the RTTs of the last era say, if what left in the one before it made no queue.
+    /// Takes in the RTTs of the last era, if the segments of the one before it made no queue.
     fn update_rtts(&mut self) {
         if self.alpha_previous > 1.0 || self.era_max_rtt == 0.0 {
             return;

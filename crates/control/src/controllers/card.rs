@@ -25,7 +25,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about CARD.
+/// The entry of CARD in the registry.
 pub const ENTRY: Entry = Entry {
     name: "card",
     title: "CARD",

@@ -35,7 +35,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
 
-/// What the registry tells about CDG.
+/// The entry of CDG in the registry.
 pub const ENTRY: Entry = Entry {
     name: "cdg",
     title: "CDG",
@@ -67,9 +67,9 @@ const NEWRENO_BETA: f64 = 0.5;
 choices! {
     /// Which window a delay back-off puts into the shadow window.
     pub enum ShadowResync {
-        /// That before the cut (the paper's Figure 2).
+        /// The window before the cut (the paper's Figure 2).
         Before = Word("before"),
-        /// That after the cut (FreeBSD).
+        /// The window after the cut (FreeBSD).
         After = Word("after"),
     }
 }
@@ -119,7 +119,7 @@ fn backoff_probability(g: f64, scale: f64) -> f64 {
     -libm::expm1(-g / scale)
 }
 
-/// What was counted since the start.
+/// Counts since the start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     backoffs: u64,
@@ -261,7 +261,7 @@ impl Cdg {
         }
     }
 
-    /// Whether a loss now is not for congestion (section 3.3).
+    /// True if a loss now is not of congestion (section 3.3).
     fn tolerates_loss(&self) -> bool {
         let not_congested = match self.gradient.queue() {
             Queue::Full => false,
@@ -350,7 +350,7 @@ impl Controller for Cdg {
 
     fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
         self.reno.idle_restart(cx);
-        // What others did to the queue meanwhile is no gradient of one round trip.
+        // Changes of the queue meanwhile are no gradient of one round trip.
         self.gradient.skip_next();
     }
 

@@ -32,7 +32,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
 
-/// What the registry tells about CHD.
+/// The entry of CHD in the registry.
 pub const ENTRY: Entry = Entry {
     name: "chd",
     title: "CAIA-Hamilton (CHD)",
@@ -69,7 +69,7 @@ parameters! {
     }
 }
 
-/// What a spurious loss gives back.
+/// The state that a spurious loss restores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct State {
     reno: Reno,
@@ -197,7 +197,7 @@ impl Controller for Chd {
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember(self.state);
-        // Of this round trip, or where it has no sample yet of the last.
+        // The delay of this round trip, or of the last one while this has no sample.
         let q = if self.max_in_round.is_zero() { self.queueing_delay } else { self.queue() };
         let State { reno, shadow } = &mut self.state;
         if q > self.settings.q_th && !self.backoffs.is_recent(loss.acknowledged_to) {
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!((chd.window(), probed(&chd, "shadow_window")), (30.0, 30.0));
         chd.on_spurious(&mut world.context());
         assert_eq!((chd.window(), probed(&chd, "shadow_window")), (30.0, 60.0));
-        // Where nobody competes the window itself is halved.
+        // Without competing flows the window itself is halved.
         let mut alone = flow(20.0, 60.0);
         alone.observe(&Ack { rtt: rtt(70), ..ack() });
         alone.on_loss(&mut world.context(), &loss());

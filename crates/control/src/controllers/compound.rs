@@ -21,7 +21,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about Compound TCP.
+/// The entry of Compound TCP in the registry.
 pub const ENTRY: Entry = Entry {
     name: "compound",
     title: "Compound TCP",
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn two_segments_remain_however_far_the_delay_window_goes_back() {
-        // Of two segments all but a sixteenth is dwnd; at twice the base RTT one waits.
+        // All but a sixteenth of two segments is dwnd; at twice the base RTT one waits.
         let mut compound = at(2.0, 1.9375);
         compound.settings = Settings { gamma: 0.5, zeta: 10.0, ..compound.settings };
         round(&mut compound, 200);

@@ -1,7 +1,7 @@
 //! Copa (Arun and Balakrishnan, "Copa: practical delay-based congestion control for the Internet", NSDI 2018).
 //!
 //! Copa steers its rate to 1/(delta d_q), d_q being the queueing delay: the rate that is best for it if arrivals are
-//! random. It moves towards that faster the longer the direction stays the same. Where the queue never becomes nearly
+//! random. It moves towards that faster the longer the direction stays the same. If the queue never becomes nearly
 //! empty it takes the others for loss-based, and lets delta follow losses as they do.
 //!
 //! | paper | here |
@@ -16,7 +16,7 @@
 //! | mode switching, d_q < 0.1 (RTTmax - RTTmin) in five round trips (section 2.2) | `Copa::update_mode` |
 //! | 1/delta: one more a round trip, half on a loss (section 2.2) | `Copa::end_round`, `Controller::on_loss` |
 //!
-//! What the paper leaves open: a loss in default mode changes nothing, and the window grows in recovery as well; a
+//! The paper leaves open: a loss in default mode changes nothing, and the window grows in recovery as well; a
 //! timeout leaves one segment and begins a slow start. An ACK moves the window by no more than what it delivers, and a
 //! window that is not fully used does not grow. A mark counts as a loss.
 //!
@@ -32,7 +32,7 @@ use crate::parts::windowed_max::{WindowedMax, WindowedMin};
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
-/// What the registry tells about Copa.
+/// The entry of Copa in the registry.
 pub const ENTRY: Entry = Entry {
     name: "copa",
     title: "Copa",
@@ -72,7 +72,7 @@ parameters! {
     }
 }
 
-/// What a spurious timeout gives back.
+/// The state that a spurious timeout restores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct State {
     reno: Reno,
@@ -90,7 +90,7 @@ pub struct Copa {
     largest: WindowedMax,
     smoothed: Span,
     velocity: f64,
-    /// Of the last round trip: whether the window grew, the window at its start, and how many before had its direction.
+    /// The last round trip: true if the window grew, the window at its start, and how many before had its direction.
     upwards: bool,
     window_before: f64,
     steady: u32,
@@ -147,7 +147,7 @@ impl Copa {
         self.standing.get().saturating_sub(self.smallest.get())
     }
 
-    /// Whether w/RTTstanding is at most 1/(delta d_q).
+    /// True if w/RTTstanding is at most 1/(delta d_q).
     fn is_below_target(&self) -> bool {
         let standing = self.standing.get().as_secs_f64();
         self.state.reno.window * self.delta() * self.queueing_delay().as_secs_f64() <= standing

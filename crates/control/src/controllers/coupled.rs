@@ -22,7 +22,7 @@ use crate::parameters::{choices, parameters};
 use crate::range::from;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about coupled Reno.
+/// The entry of coupled Reno in the registry.
 pub const ENTRY: Entry = Entry {
     name: "coupled",
     title: "Coupled Reno",
@@ -40,7 +40,7 @@ pub const ENTRY: Entry = Entry {
 const BETA: f64 = 0.5;
 
 choices! {
-    /// What ties the subflows together.
+    /// The rule that ties the subflows together.
     pub enum Coupling {
         /// Growth and decrease.
         Fully = Word("fully"),
@@ -61,12 +61,12 @@ parameters! {
     }
 }
 
-/// What the subflows of one flow know of each other: windows in segments and RTTs in seconds, as bits.
+/// Shared by the subflows of one flow: windows in segments and RTTs in seconds, as bits.
 #[derive(Clone, Debug)]
 pub struct Subflows(Arc<[[AtomicU64; 2]]>);
 
 impl Subflows {
-    /// Of a flow with as many subflows as `count`, none of which has begun.
+    /// A flow with `count` subflows, none of which has begun.
     pub fn new(count: usize) -> Self {
         Self((0..count).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect())
     }

@@ -31,7 +31,7 @@ use crate::parts::slow_start::hystart::HyStart;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo, Wants};
 
-/// What the registry tells about CUBIC.
+/// The entry of CUBIC in the registry.
 pub const ENTRY: Entry = Entry {
     name: "cubic",
     title: "CUBIC",
@@ -132,12 +132,12 @@ struct Epoch {
     k: f64,
 }
 
-/// What a spurious congestion event takes back.
+/// The state that a spurious congestion event restores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct State {
     /// cwnd and ssthresh.
     reno: Reno,
-    /// Where the cubic is flat; 0 while no loss has shown it.
+    /// The window at which the cubic is flat; 0 while no loss has shown it.
     w_max: f64,
     /// The window before ssthresh was last set.
     cwnd_prior: f64,
@@ -351,7 +351,7 @@ impl Controller for Cubic {
 
     fn on_transmit_start(&mut self, cx: &mut Context<'_>, idle: Span) {
         match self.settings.stops_while {
-            // What came back after the last segment left is discounted already.
+            // The time up to the last ACK is discounted already.
             StopsWhile::Unused => self.discount_unused_time(cx.now, idle.min(cx.now.since(self.last_ack))),
             StopsWhile::Never => {}
         }

@@ -3,7 +3,7 @@
 use super::cubic;
 use crate::Entry;
 
-/// What the registry tells about CUBIC by the RFC.
+/// The entry of CUBIC by the RFC in the registry.
 pub const ENTRY: Entry = Entry {
     name: "cubic-rfc",
     title: "CUBIC of RFC 9438",

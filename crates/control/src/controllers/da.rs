@@ -38,7 +38,7 @@ use crate::entry::{Entry, Quantity};
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about DA.
+/// The entry of DA in the registry.
 pub const ENTRY: Entry = Entry {
     name: "da",
     title: "DA",
@@ -67,7 +67,7 @@ enum Phase {
     Avoidance = 2,
 }
 
-/// What was counted since the start.
+/// Counts since the start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     epochs: u64,

@@ -22,7 +22,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
-/// What the registry tells about DCTCP.
+/// The entry of DCTCP in the registry.
 pub const ENTRY: Entry = Entry {
     name: "dctcp",
     title: "DCTCP",
@@ -108,7 +108,7 @@ impl Dctcp {
         self.reductions += 1;
     }
 
-    /// What every ACK brings. Says whether the window may grow.
+    /// Takes in the marks of an ACK. True if the window may grow.
     fn heed_marks(&mut self, ack: &Ack) -> bool {
         self.estimate(ack);
         self.reduced_to = self.reduced_to.filter(|&end| ack.acknowledged_to <= end);

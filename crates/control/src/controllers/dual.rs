@@ -25,7 +25,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about DUAL.
+/// The entry of DUAL in the registry.
 pub const ENTRY: Entry = Entry {
     name: "dual",
     title: "DUAL",
@@ -103,7 +103,7 @@ impl Dual {
         self.range.map(|Range { min, max }| min + max.saturating_sub(min).scale(alpha))
     }
 
-    /// Whether a comparison is due on `ack` and finds D above D_i.
+    /// True if a comparison is due on `ack` and finds D above D_i.
     fn is_congested(&mut self, ack: &Ack) -> bool {
         self.rounds += u32::from(ack.round_start);
         if self.rounds < self.settings.every {

@@ -23,7 +23,7 @@ use crate::parts::reno::delegate;
 use crate::range::above;
 use crate::{Ack, Context, Controller, Loss, Reno, Undo, Wants};
 
-/// What the registry tells about E-TCP.
+/// The entry of E-TCP in the registry.
 pub const ENTRY: Entry = Entry {
     name: "e-tcp",
     title: "E-TCP",

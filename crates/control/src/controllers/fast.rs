@@ -13,7 +13,7 @@
 //!
 //! At rest w (1 - base RTT/RTT) = alpha, so each flow keeps alpha segments waiting, whatever its RTT.
 //!
-//! What the paper leaves open:
+//! The paper leaves open:
 //! - Slow start is NewReno's; it ends when alpha own segments wait at the end of a round trip.
 //! - alpha is one number; the authors chose it by the rate of the path, from 20 at 10 Mbit/s to 200 at 1 Gbit/s and
 //!   above.
@@ -28,7 +28,7 @@ use crate::parts::reno::delegate;
 use crate::range::above;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about FAST.
+/// The entry of FAST in the registry.
 pub const ENTRY: Entry = Entry {
     name: "fast",
     title: "FAST TCP",

@@ -15,7 +15,7 @@
 //! | w += alpha/w for each segment acknowledged; no slow start | `Gentle::grow` |
 //! | loss: as YeAH, and all of it begins anew | `Controller::on_loss` |
 //!
-//! What the thesis leaves open, and how it is read here:
+//! Open points of the thesis, and how they are read:
 //! - Damping has Q_max/Q and NP^v, as all derivations; one print has Q/Q_max, the boxes NP without v.
 //! - AG is counted to its maximum once, then NP grows with every decongestion, as the boxes have it; `ag_reset_on_np`
 //!   counts AG anew for each NP, as the text says. alpha_gl bounds damping only with `alpha_floor`.
@@ -39,7 +39,7 @@ use crate::parts::reno::delegate;
 use crate::range::{Literal, above, from};
 use crate::{Ack, Context, Controller, Loss, Probe};
 
-/// What the registry tells about TCP-Gentle-1.
+/// The entry of TCP-Gentle-1 in the registry.
 pub const ENTRY: Entry = Entry {
     name: "gentle-1",
     title: "TCP-Gentle-1",
@@ -61,7 +61,7 @@ pub const ENTRY: Entry = Entry {
 
 pub(super) const VERSION_2: &[(&str, Literal)] = &[("version", Literal::Integer(2))];
 
-/// What the registry tells about TCP-Gentle-2.
+/// The entry of TCP-Gentle-2 in the registry.
 pub const SECOND: Entry = Entry {
     name: "gentle-2",
     title: "TCP-Gentle-2",

@@ -4,5 +4,5 @@
 use crate::Entry;
 use crate::controllers::gentle_1;
 
-/// What the registry tells about it.
+/// The entry in the registry.
 pub const ENTRY: Entry = gentle_1::SECOND;

@@ -12,7 +12,7 @@
 //! | back-off: w = w/2 | `Controller::on_ack` |
 //!
 //! Everything else is NewReno's. The shape of p is the paper's; its values are those of the module for FreeBSD by Hayes
-//! and Stewart (cc_hd): q_min 5 ms, q_th 20 ms, p_max 5 %. What they leave open:
+//! and Stewart (cc_hd): q_min 5 ms, q_th 20 ms, p_max 5 %. They leave open:
 //! - While no delay beyond q_th was seen, p stays at p_max from there on.
 //! - At most one back-off a round trip, and none in the round trip of a loss, as in FreeBSD, where a back-off is
 //!   handled as a mark.
@@ -26,7 +26,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about HD.
+/// The entry of HD in the registry.
 pub const ENTRY: Entry = Entry {
     name: "hd",
     title: "HD",

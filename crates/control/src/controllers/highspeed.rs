@@ -23,7 +23,7 @@ use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about HighSpeed TCP.
+/// The entry of HighSpeed TCP in the registry.
 pub const ENTRY: Entry = Entry {
     name: "highspeed",
     title: "HighSpeed TCP",

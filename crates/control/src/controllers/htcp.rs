@@ -31,7 +31,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about H-TCP.
+/// The entry of H-TCP in the registry.
 pub const ENTRY: Entry = Entry {
     name: "htcp",
     title: "H-TCP",
@@ -122,7 +122,7 @@ impl Throughput {
     }
 }
 
-/// What a spurious congestion event takes back.
+/// The state that a spurious congestion event restores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct State {
     reno: Reno,

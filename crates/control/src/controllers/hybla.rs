@@ -22,7 +22,7 @@ use crate::parts::reno::delegate;
 use crate::range::from;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about Hybla.
+/// The entry of Hybla in the registry.
 pub const ENTRY: Entry = Entry {
     name: "hybla",
     title: "TCP Hybla",

@@ -30,7 +30,7 @@ use crate::parts::reno::delegate;
 use crate::range::{Literal, above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
-/// What the registry tells about TCP-Illinois.
+/// The entry of TCP-Illinois in the registry.
 pub const ENTRY: Entry = Entry {
     name: "illinois",
     title: "TCP-Illinois",
@@ -96,11 +96,11 @@ choices! {
 }
 
 choices! {
-    /// Of what the least and the largest RTT are.
+    /// The values whose least and largest are the extremes of the RTT.
     pub enum Extrema {
-        /// Of single samples.
+        /// Single samples.
         Sample = Word("sample"),
-        /// Of the means of round trips.
+        /// The means of round trips.
         WindowAverage = Word("window_average"),
     }
 }
@@ -192,7 +192,7 @@ impl Settings {
     }
 }
 
-/// Where d^n lies between low^n and high^n: 0 at the one, 1 at the other.
+/// The place of d^n between low^n, which gives 0, and high^n, which gives 1.
 fn share_of_powers(d: f64, low: f64, high: f64, n: u32) -> f64 {
     if n == 1 {
         return (d - low) / (high - low);

@@ -21,7 +21,7 @@ use crate::parts::reno::delegate;
 use crate::range::from;
 use crate::{Ack, Context, Controller, Literal, Loss, ParameterError, Range, Reno, Undo};
 
-/// What the registry tells about JK.
+/// The entry of JK in the registry.
 pub const ENTRY: Entry = Entry {
     name: "jk",
     title: "JK",
@@ -32,7 +32,7 @@ pub const ENTRY: Entry = Entry {
     make: |given| Ok(Box::new(Jk::new(Settings::read(given)?))),
 };
 
-/// Where the first slow start ends.
+/// The threshold at which the first slow start ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialThreshold {
     /// At the largest window.

@@ -13,11 +13,11 @@
 //! | data loss: cwnd/2, at least MIN_CWND | `Controller::on_loss` |
 //! | congestion timeout: 1 MSS | `Controller::on_timeout` |
 //!
-//! FILTER is the minimum. What the RFC leaves to others:
+//! FILTER is the minimum. The RFC leaves to others:
 //! - The initial window and the congestion timeout are those of the transport.
 //! - `slow_start`: slow start as NewReno until the target is reached or data is lost, and after a timeout. The RFC
 //!   begins at once with its own rule.
-//! - Where the one-way delay is not known the RTT takes its place; the queueing delay then includes that of the reverse
+//! - The RTT takes the place of an unknown one-way delay; the queueing delay then includes that of the reverse
 //!   path.
 //! - A window that is not fully used does not grow, and one ACK counts for at most one window.
 //!
@@ -31,7 +31,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about LEDBAT.
+/// The entry of LEDBAT in the registry.
 pub const ENTRY: Entry = Entry {
     name: "ledbat",
     title: "LEDBAT",
@@ -108,7 +108,7 @@ impl<const N: usize> Minima<N> {
     }
 }
 
-/// What is known of the delay: that of the path, and the present one.
+/// The delays of the path and of the present.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct History {
     base_delays: Minima<BASE_CAPACITY>,

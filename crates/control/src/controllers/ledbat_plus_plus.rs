@@ -27,7 +27,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about LEDBAT++.
+/// The entry of LEDBAT++ in the registry.
 pub const ENTRY: Entry = Entry {
     name: "ledbat++",
     title: "LEDBAT++",
@@ -77,7 +77,7 @@ parameters! {
     }
 }
 
-/// Where it is between two slowdowns.
+/// The phase between two slowdowns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Slowdown {
     /// The first slow start is not over.
@@ -158,7 +158,7 @@ impl LedbatPlusPlus {
         self.reno.threshold = self.reno.threshold.min(self.reno.window.max(Reno::MINIMUM));
     }
 
-    /// What is due of a slowdown, at every ACK. Says whether the window stays as it is.
+    /// The steps of a slowdown that are due at an ACK. True if the window stays as it is.
     fn slow_down(&mut self, now: Time, ack: &Ack) -> bool {
         match self.slowdown {
             Slowdown::Awaited(0) => self.begin_slowdown(now),

@@ -14,7 +14,7 @@ use crate::entry::Entry;
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
-/// What the registry tells about NewReno.
+/// The entry of NewReno in the registry.
 pub const ENTRY: Entry = Entry {
     name: "newreno",
     title: "NewReno",

@@ -28,7 +28,7 @@ use crate::parameters::parameters;
 use crate::range::above;
 use crate::{Ack, Context, Controller, Loss, Probe};
 
-/// What the registry tells about Nice.
+/// The entry of Nice in the registry.
 pub const ENTRY: Entry = Entry {
     name: "nice",
     title: "TCP Nice",

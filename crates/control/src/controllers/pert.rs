@@ -11,7 +11,7 @@
 //! | p: 0 below T_min, to p_max at T_max, to 1 at 2 T_max (gentle RED) | `Settings::response_probability` |
 //! | w = 0.65 w, at most once a round trip | `Controller::on_ack` |
 //!
-//! Everything else is NewReno's. What the paper leaves open, and its later form:
+//! Everything else is NewReno's. Open points of the paper, and its later form:
 //! - The thresholds are fixed. The form that raises them and matches the loss rate while the queue is long, to hold its
 //!   own against NewReno, is not part of it.
 //! - Early responses also come in slow start, as marks would, and end it.
@@ -26,7 +26,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about PERT.
+/// The entry of PERT in the registry.
 pub const ENTRY: Entry = Entry {
     name: "pert",
     title: "PERT",

@@ -13,13 +13,13 @@
 //! | mu = min(1, 1 - S_p + N_s), beta' = mu/2 | `Numbers::left` |
 //! | the ACK that ends recovery: w = ssthresh = (1 - beta') w at the loss | `Controller::on_recovered` |
 //!
-//! What the thesis leaves open, and how it is read here:
+//! Open points of the thesis, and how they are read:
 //! - Until recovery ends the window is that of NewReno: only then all gaps are known. Timeouts and marks are
 //!   NewReno's.
 //! - rho counts differences that are not zero nor T but for rounding, a thousandth of T; `definition` has their sum
 //!   and their share. mu is printed without the limit of 1.
 //! - T is the smallest time between new ACKs, per segment, that is not below half of the median of the last 32.
-//! - Of a loss event the first hundred gaps count, of an iteration at most 5000 differences.
+//! - The first hundred gaps of a loss event count, and at most 5000 differences of an iteration.
 //! - The capture ends with the first ACK of new data, also where more segments were lost.
 //!
 //! The form in whole numbers, which `kernel/pit.bpf.c` has as well, is `linux/pit.rs`.
@@ -37,7 +37,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
 
-/// What the registry tells about it.
+/// The entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "pit",
     title: "Reno with loss differentiation",
@@ -63,7 +63,7 @@ const ENOUGH: usize = 3;
 const RECENT: usize = 32;
 
 choices! {
-    /// What rho is.
+    /// The meaning of rho.
     pub enum Definition {
         /// The number of differences below T.
         Count = Word("count"),

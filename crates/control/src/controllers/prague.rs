@@ -1,8 +1,8 @@
 //! Prague, the congestion control of L4S (draft-briscoe-iccrg-prague-congestion-control-04; RFC 9331, section 4).
 //!
-//! Like DCTCP, Prague gives up half the share of marked segments. What makes it fit for the Internet: its packets say
-//! that they answer so (ECT(1)), it paces them, it grows in every round trip by what was not marked, and below 25 ms it
-//! takes its share as a flow of 25 ms would, so that short paths do not starve long ones.
+//! Like DCTCP, Prague gives up half the share of marked segments. Four rules make it fit for the Internet: its packets
+//! announce this response (ECT(1)), it paces them, and every unmarked segment lets it grow. Below 25 ms it takes the
+//! share of a flow of 25 ms, so that short paths do not starve long ones.
 //!
 //! | draft, section 2.4 | here |
 //! | --- | --- |
@@ -25,7 +25,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
-/// What the registry tells about Prague.
+/// The entry of Prague in the registry.
 pub const ENTRY: Entry = Entry {
     name: "prague",
     title: "Prague",
@@ -122,7 +122,7 @@ impl Prague {
         if independent { self.smoothed_rtt.max(self.settings.virtual_rtt) } else { self.smoothed_rtt }
     }
 
-    /// Whether a virtual round trip is over that began at `start`, when everything below `end` was sent.
+    /// True if the virtual round trip is over that began at `start`, when everything below `end` was sent.
     fn has_elapsed(&self, now: Time, ack: &Ack, start: Time, end: u64) -> bool {
         ack.acknowledged_to > end && (self.virtual_rtt() <= self.smoothed_rtt || now.since(start) >= self.virtual_rtt())
     }
@@ -170,7 +170,7 @@ impl Prague {
         self.reno.additive_increase(unmarked(ack.avoidance_credit()), scale * scale);
     }
 
-    /// What every ACK brings; the segments that it reports as marked.
+    /// Takes in the marks of an ACK; gives the segments that it reports as marked.
     fn heed_marks(&mut self, now: Time, ack: &Ack) -> u32 {
         self.smoothed_rtt = ack.smoothed_rtt;
         if ack.acknowledged_to > self.next_round {

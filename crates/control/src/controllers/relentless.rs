@@ -16,7 +16,7 @@ use crate::entry::{Entry, Quantity};
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
 
-/// What the registry tells about Relentless TCP.
+/// The entry of Relentless TCP in the registry.
 pub const ENTRY: Entry = Entry {
     name: "relentless",
     title: "Relentless TCP",

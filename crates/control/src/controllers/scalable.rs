@@ -20,7 +20,7 @@ use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
-/// What the registry tells about Scalable TCP.
+/// The entry of Scalable TCP in the registry.
 pub const ENTRY: Entry = Entry {
     name: "scalable",
     title: "Scalable TCP",

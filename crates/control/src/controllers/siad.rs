@@ -18,7 +18,7 @@
 //! - Windows are whole segments and alpha is a real number; every window is rounded down.
 //! - (13) goes with alpha at or above half the window, and (12) takes off one segment at least.
 //! - (18) divides by one where it would divide by zero, and its alpha is one at least.
-//! - Where alpha exceeds the window after an Additional Decrease, the window grows as in slow start until it has
+//! - If alpha exceeds the window after an Additional Decrease, the window grows as in slow start until it has
 //!   reached alpha, and alpha stays; `clamp_after_ad` sets alpha to the window, which the paper's words allow as well.
 //! - An Additional Decrease comes when the window is more than alpha + 2 above the threshold: about one RTT after the
 //!   decrease.
@@ -40,7 +40,7 @@ use crate::entry::{Entry, Quantity};
 use crate::parameters::check;
 use crate::{Ack, Context, Controller, Loss, ParameterError, Parameters, Probe, RESOLUTION, Reno, Undo};
 
-/// What the registry tells about SIAD.
+/// The entry of SIAD in the registry.
 pub const ENTRY: Entry = Entry {
     name: "siad",
     title: "SIAD",
@@ -68,7 +68,7 @@ pub const ENTRY: Entry = Entry {
     make: |given| Ok(Box::new(Siad::new(Settings::read(given)?))),
 };
 
-/// Where the window is (section III.A).
+/// The region of the window (section III.A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Region {
     SlowStart = 1,
@@ -76,7 +76,7 @@ enum Region {
     FastIncrease = 3,
 }
 
-/// What belongs to the running congestion epoch, and what a spurious loss gives back.
+/// The state of the current congestion epoch, which a spurious loss restores.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     /// cwnd, a whole number, and ssthresh.
@@ -114,7 +114,7 @@ pub struct Siad {
     rtt: BaseRtt,
     /// Segments acknowledged that have not yet grown the window.
     credit: f64,
-    /// What was before the last loss event.
+    /// The state before the last loss event.
     undo: Undo<(Epoch, BaseRtt)>,
     last: Event,
     events: u64,
@@ -158,8 +158,8 @@ impl Siad {
         }
     }
 
-    /// What the application sets Num_RTT to holds at once (section III.C): alpha goes as its inverse, so that the epoch
-    /// still aims at the same target. With Num_ms each congestion event derives Num_RTT anew.
+    /// A new Num_RTT holds at once (section III.C): alpha goes as its inverse, so that the epoch still aims at the same
+    /// target. With Num_ms each congestion event derives Num_RTT anew.
     fn keep_num_rtt(&mut self) {
         if self.settings.num_ms.is_zero() {
             let before = std::mem::replace(&mut self.epoch.num_rtt, self.settings.num_rtt);
@@ -172,9 +172,8 @@ impl Siad {
     }
 
     /// The RTT sample of `ack`, if there is one. By the timestamps at least a tick, as a shorter one would be no
-    /// time at
-    /// all. Of the smoothed RTT whole ticks count, too, so that an empty queue has the same RTT again and again; on a
-    /// short path halves of a tick, quarters and so on, of which an RTT has at least `LEAST_PARTS`.
+    /// time at all. Whole ticks count of the smoothed RTT, too, so that an empty queue has the same RTT again and
+    /// again; on a short path halves of a tick, quarters and so on, of which an RTT has at least `LEAST_PARTS`.
     fn sample(&self, cx: &Context<'_>, ack: &Ack) -> Option<Span> {
         let timestamp = match self.settings.rtt_source {
             RttSource::Timestamp => ack.timestamp_rtt(cx.now),
@@ -246,8 +245,8 @@ impl Siad {
         (case, (window - grown).max(self.min_cwnd()))
     }
 
-    /// What is added to cwnd_max, now `cmax`, to give the next target, after a decrease to `threshold`: (5), or what
-    /// stands in for it.
+    /// The addition to cwnd_max, now `cmax`, that gives the next target, after a decrease to `threshold`: (5), or its
+    /// substitute.
     fn deviation(&self, cx: &mut Context<'_>, cmax: f64, threshold: f64) -> f64 {
         match self.settings.trend {
             Trend::Paper => cmax - self.epoch.cmax,
@@ -305,7 +304,7 @@ impl Siad {
         self.epoch.grew = false;
     }
 
-    /// Whether the queue has not been empty in the round trip since the last decrease.
+    /// True if the queue has not been empty in the round trip since the last decrease.
     fn calls_for_additional_decrease(&self) -> bool {
         let Epoch { reno, alpha, num_rtt, cnt_dec, drained, .. } = self.epoch;
         !drained && reno.window > reno.threshold + alpha + 2.0 && cnt_dec < num_rtt - 1 && reno.window > self.min_cwnd()

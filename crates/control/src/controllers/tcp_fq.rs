@@ -4,5 +4,5 @@
 use crate::Entry;
 use crate::controllers::illinois;
 
-/// What the registry tells about it.
+/// The entry in the registry.
 pub const ENTRY: Entry = illinois::TCP_FQ;

@@ -11,12 +11,12 @@
 //! | first indication: w/2, inference phase; indication within it: w = 1 | `TcpLp::back_off` |
 //! | no growth in the inference phase, else w += 1/w | `Controller::on_ack` |
 //!
-//! Everything else is NewReno's. What the paper leaves open:
+//! Everything else is NewReno's. The paper leaves open:
 //! - The slow start of a new connection is left by a loss alone: it is what finds d_max. After that slow start heeds
 //!   indications.
-//! - What is acknowledged within a round trip of a back-off was sent before it and is no second indication.
+//! - Segments acknowledged within a round trip of a back-off were sent before it and are no second indication.
 //! - The inference phase is three smoothed RTTs, and every indication begins it anew.
-//! - Where the one-way delay is not known the RTT takes its place: the rule needs differences of delays only, but
+//! - The RTT takes the place of an unknown one-way delay: the rule needs differences of delays only, but
 //!   cannot tell the reverse path from the forward path then.
 
 use units::{Span, Time};
@@ -27,7 +27,7 @@ use crate::parts::reno::delegate;
 use crate::range::above;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about TCP-LP.
+/// The entry of TCP-LP in the registry.
 pub const ENTRY: Entry = Entry {
     name: "tcp-lp",
     title: "TCP-LP",
@@ -77,7 +77,7 @@ pub struct TcpLp {
     /// The end of the inference phase; in the past if there is none.
     inference_until: Time,
     inferring: bool,
-    /// What is acknowledged before this segment was sent before the last back-off.
+    /// Segments before this one were sent before the last back-off.
     relieved_until: u64,
     early_indications: u64,
 }

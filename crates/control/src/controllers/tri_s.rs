@@ -1,8 +1,8 @@
 //! Tri-S, slow start and search (Wang and Crowcroft, "A new congestion control scheme: slow start and search
 //! (Tri-S)", ACM CCR 21(1), 1991), as the thesis of Edwan (Loughborough 2010, section 2.6) describes it.
 //!
-//! What a window more brings in throughput says whether the path is full: with an empty path each segment more brings
-//! as much as the first one did, with a full one nothing.
+//! The gain in throughput by a larger window shows whether the path is full: on an empty path each segment more brings
+//! as much as the first one did, on a full one nothing.
 //!
 //! | rule, with T_n and W_n throughput and window of round trip n | here |
 //! | --- | --- |
@@ -25,7 +25,7 @@ use crate::parts::reno::delegate;
 use crate::range::from;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about Tri-S.
+/// The entry of Tri-S in the registry.
 pub const ENTRY: Entry = Entry {
     name: "tri-s",
     title: "Tri-S",
@@ -62,7 +62,7 @@ enum Mode {
     Search = 3,
 }
 
-/// What a round trip has shown.
+/// The measurements of a round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     /// Segments, and segments a second.

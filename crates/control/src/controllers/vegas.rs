@@ -32,7 +32,7 @@ use crate::parts::reno::delegate;
 use crate::range::above;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
-/// What the registry tells about Vegas.
+/// The entry of Vegas in the registry.
 pub const ENTRY: Entry = Entry {
     name: "vegas",
     title: "Vegas",
@@ -52,7 +52,7 @@ pub const ENTRY: Entry = Entry {
 const BETA_LOSS: f64 = 0.5;
 
 choices! {
-    /// What ends slow start.
+    /// The event that ends slow start.
     pub enum SlowStartExit {
         /// More than beta segments that wait, as in FreeBSD.
         Beta = Word("beta"),

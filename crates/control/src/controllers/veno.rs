@@ -22,7 +22,7 @@ use crate::parts::reno::delegate;
 use crate::range::above;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
-/// What the registry tells about Veno.
+/// The entry of Veno in the registry.
 pub const ENTRY: Entry = Entry {
     name: "veno",
     title: "TCP Veno",
@@ -66,7 +66,7 @@ impl Veno {
         self.waiting >= self.settings.beta
     }
 
-    /// What a loss leaves.
+    /// The share of the window that a loss leaves.
     fn kept(&self) -> f64 {
         self.reno.window * if self.is_congested() { KEPT_BY_CONGESTION } else { KEPT_BY_RANDOM_LOSS }
     }

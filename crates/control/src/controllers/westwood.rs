@@ -24,7 +24,7 @@ use crate::parts::reno::delegate;
 use crate::range::above;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
-/// What the registry tells about Westwood.
+/// The entry of Westwood in the registry.
 pub const ENTRY: Entry = Entry {
     name: "westwood",
     title: "TCP Westwood",
@@ -276,7 +276,7 @@ mod tests {
         let mut tustin = Tustin { estimate: 1000.0, last_sample: 1000.0 };
         tustin.take(0.0, 0.25, 0.5);
         assert!((tustin.estimate - 600.0).abs() < 1e-9, "{}", tustin.estimate);
-        // What follows begins from that empty sample: 2/3 of 600 and a third of the mean of 600 and 0.
+        // The next sample begins from that empty one: 2/3 of 600 and a third of the mean of 600 and 0.
         tustin.take(600.0, 0.2, 0.5);
         assert!((tustin.estimate - 500.0).abs() < 1e-9, "{}", tustin.estimate);
     }

@@ -27,7 +27,7 @@ use crate::parts::reno::delegate;
 use crate::range::from;
 use crate::{Ack, Context, Controller, Loss, Probe};
 
-/// What the registry tells about YeAH.
+/// The entry of YeAH in the registry.
 pub const ENTRY: Entry = Entry {
     name: "yeah",
     title: "YeAH-TCP",

@@ -9,7 +9,7 @@ use crate::parts::linux::{self, micros};
 use crate::{Ack, Context, RateSample};
 
 impl Bbr1 {
-    /// Whether the sample of a segment that left when `delivered` were delivered is too low: the application had
+    /// True if the sample of a segment that left when `delivered` were delivered is too low: the application had
     /// nothing to send, or ProbeRTT let nothing leave. At the very start nothing was in flight before.
     fn is_held_back(&self, sample: &RateSample) -> bool {
         let delivered = sample.prior_delivered;
@@ -72,7 +72,7 @@ impl Bbr1 {
         }
     }
 
-    /// Whether a phase of ProbeBW is over: one above the bandwidth once it has that much in flight, or a loss; one
+    /// True if a phase of ProbeBW is over: one above the bandwidth once it has that much in flight, or a loss; one
     /// below as soon as no more than the bandwidth-delay product is in flight.
     fn ends_phase(&self, cx: &Context<'_>, ack: &Ack, losses: u32) -> bool {
         let full_length = micros_between(self.cycle_start, self.delivered_at) > micros(self.min_rtt);
@@ -88,7 +88,7 @@ impl Bbr1 {
         }
     }
 
-    /// What of `in_flight` segments is there when pacing lets the next train leave, with that train while it sends
+    /// The segments of `in_flight` that are left when pacing lets the next train leave, and that train while it sends
     /// faster than the bandwidth (`bbr_packets_in_net_at_edt`).
     pub(super) fn in_flight_at_departure(&self, cx: &Context<'_>, in_flight: u32) -> u32 {
         let leaving = if self.pacing_gain > GAIN_UNIT { self.burst } else { 0 };
@@ -173,7 +173,7 @@ impl Bbr1 {
         }
     }
 
-    /// Whether more ticks of the kernel's clock have passed since `since` than `span` takes.
+    /// True if more ticks of the kernel's clock have passed since `since` than `span` takes.
     fn has_passed(&self, now: Time, since: Time, span: Span) -> bool {
         let hz = u64::from(self.settings.hz);
         linux::ticks(now, hz) > linux::ticks(since, hz) + linux::ticks_rounded_up(span, hz)

@@ -1,6 +1,5 @@
-//! Whether a token-bucket policer limits the flow (`bbr_lt_bw_sampling`): two intervals in a row, of at least four
-//! round trips each, in which more than a fifth was lost and which went at about the same rate. Then that rate is the
-//! bandwidth for 48 round trips.
+//! Detects a token-bucket policer (`bbr_lt_bw_sampling`): two intervals in a row, of at least four round trips each,
+//! lose more than a fifth and have about the same rate. This rate is then the bandwidth for 48 round trips.
 
 use units::Time;
 
@@ -20,7 +19,7 @@ const USED: u32 = 48;
 /// An interval that is longer in milliseconds says nothing.
 const LONGEST: u64 = u32::MAX as u64 / 1000;
 
-/// What the connection has come to, at one ACK.
+/// Counts of the connection at one ACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count {
     /// Segments delivered, and when the last of them was.
@@ -35,7 +34,7 @@ pub(super) struct Count {
     pub(super) application_limited: bool,
 }
 
-/// What a sample changes.
+/// The change that a sample makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     Nothing,

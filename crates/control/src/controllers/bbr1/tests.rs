@@ -208,7 +208,7 @@ fn after_ten_seconds_four_segments_measure_the_rtt_anew() {
     assert_eq!(flow.mode(), 3.0);
     assert!(flow.bbr.window + 2 >= before, "{} of {before}", flow.bbr.window);
     assert_eq!(probed(&flow.bbr, "min_rtt_ms"), 40.0);
-    // What was delivered meanwhile did not lower the bandwidth.
+    // Deliveries meanwhile did not lower the bandwidth.
     assert!((probed(&flow.bbr, "bandwidth") - 1000.0).abs() < 0.1);
 }
 

@@ -16,12 +16,12 @@ const SLOW: u64 = 1_200_000;
 /// A train takes 2^-10 s at most (`sk_pacing_shift`), and no more than an IP packet holds.
 const TRAIN_SHIFT: u32 = 10;
 const LONGEST_TRAIN: u64 = 1 << 16;
-/// Of it what the headers leave (MAX_TCP_HEADER).
+/// The part that headers leave (MAX_TCP_HEADER).
 const LONGEST_BURST: u64 = LONGEST_TRAIN - 1 - 320;
-/// What trains of ACKs may add to the window: the bandwidth for 100 ms.
+/// Trains of ACKs add at most the bandwidth of this time to the window.
 const LONGEST_SILENCE_MICROS: u64 = 100_000;
 
-/// What the connection is going through.
+/// The state of recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
     #[default]
@@ -48,7 +48,7 @@ pub(super) struct Repair {
     acked: u32,
     in_flight: u32,
     window_before: u32,
-    /// What this ACK found, if it ended a recovery.
+    /// The recovery that this ACK ended.
     ended: Option<Ended>,
 }
 
@@ -187,8 +187,8 @@ impl Bbr1 {
         u32::try_from(segments).unwrap_or(u32::MAX)
     }
 
-    /// What the ends of the path hold of a window: three trains, an even number of segments for delayed ACKs, and in
-    /// the phase that looks for more at least two above (`bbr_quantization_budget`).
+    /// `window` with the allowance for the ends of the path: three trains, an even number of segments for delayed ACKs,
+    /// and two more in the phase that looks for more (`bbr_quantization_budget`).
     fn quantized(&self, window: u32) -> u32 {
         let probing = self.mode == Mode::ProbeBandwidth && self.cycle == 0;
         let window = window.saturating_add(3 * self.burst);

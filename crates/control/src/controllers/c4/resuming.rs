@@ -1,5 +1,5 @@
 //! Resuming: a connection that knows the window of an earlier one over the same path sends so much a round trip, until
-//! it has seen two round trips of that. What they deliver is the nominal rate, and Recovery follows. By the authors'
+//! it has seen two round trips of that. Their delivery rate is the nominal rate, and Recovery follows. By the authors'
 //! code (`c4_enter_resuming` of picoquic); the text has no more than the name.
 
 use super::{C4, State};

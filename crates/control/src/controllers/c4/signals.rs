@@ -1,4 +1,4 @@
-//! What C4 takes for congestion, and how much it gives up: the faster a flow, the sooner it does.
+//! The signs of congestion that C4 heeds, and how much it gives up: the faster a flow, the sooner.
 
 use super::{C4, ENOUGH_FOR_LOSS, LEAST_MAX_RTT, NO_INCREASE_CONGESTED, State};
 use crate::Ack;
@@ -49,7 +49,7 @@ impl C4 {
         (2.0 - self.sensitivity()) * 3.0 / 32.0
     }
 
-    /// What `ack`, which shows `losses`, says of congestion.
+    /// Heeds the signs of congestion of `ack`, which shows `losses`.
     pub(super) fn heed(&mut self, ack: &Ack, losses: u64) {
         if self.counts_losses(ack, losses) {
             self.on_signal(Signal::Loss, self.settings.beta);
@@ -67,7 +67,7 @@ impl C4 {
         }
     }
 
-    /// Whether too many are lost.
+    /// True if too many are lost.
     fn counts_losses(&mut self, ack: &Ack, losses: u64) -> bool {
         let mut excessive = false;
         for _ in 0..losses.min(FORGOTTEN.into()) {
@@ -80,7 +80,7 @@ impl C4 {
         excessive
     }
 
-    /// Whether too many are marked.
+    /// True if too many are marked.
     fn counts_marks(&mut self, ack: &Ack) -> bool {
         let repeated = if ack.ecn_echo { ack.newly_delivered } else { 0 };
         let marked = if ack.newly_marked > 0 { ack.newly_marked } else { repeated };

@@ -11,11 +11,11 @@ struct Flow {
     world: World,
     c4: C4,
     delivered: u64,
-    /// What was delivered when the last era of a hundred segments began.
+    /// Segments delivered when the last era of a hundred segments began.
     before: u64,
 }
 
-/// What an ACK brings beside what it delivers.
+/// The signals of an ACK beside its deliveries.
 #[derive(Clone, Copy)]
 struct Brings {
     /// Segments a second.
@@ -251,7 +251,7 @@ fn delay_beyond_the_threshold_takes_its_excess_from_the_rate() {
     flow.ack(1, Brings { rtt: 109, ..STEADY });
     assert!(flow.is(State::Recovery));
     assert!((flow.nominal() - 827.41).abs() < 0.01, "{}", flow.nominal());
-    // What left before does not bring the rate back.
+    // Segments that left before do not bring the rate back.
     flow.era(STEADY);
     assert!((flow.nominal() - 827.41).abs() < 0.01, "{}", flow.nominal());
     assert!(flow.is(State::Cruising));
@@ -325,7 +325,7 @@ fn an_rtt_far_above_the_smallest_counts_for_250_ms_and_brings_initial_back_once(
     assert!(flow.is(State::Recovery));
     flow.ack(1, Brings { rtt: 900, ..STEADY });
     flow.era(STEADY);
-    // What left in Cruising made no queue: 100 + 250 ms. That is more than 5/2 of 100 ms.
+    // Segments of Cruising made no queue: 100 + 250 ms, which is more than 5/2 of 100 ms.
     assert!((flow.c4.nominal_max_rtt - 0.35).abs() < 1e-9, "{}", flow.c4.nominal_max_rtt);
     assert!(flow.is(State::Initial));
     let seen = flow.c4.has_seen_jitter;

@@ -1,4 +1,4 @@
-//! What CDG does on single events, with numbers worked out by hand.
+//! CDG on single events, with numbers worked out by hand.
 
 use units::Span;
 
@@ -144,7 +144,7 @@ fn the_window_grows_a_segment_in_the_interval_after_a_backoff() {
     assert!((flow.cdg.window() - 71.7).abs() < 1e-9);
 }
 
-/// Whether each of the indications of `count` intervals with positive gradients cut the window.
+/// For each indication of `count` intervals with positive gradients, true if it cut the window.
 fn indications(settings: Settings, count: u32) -> Vec<bool> {
     let mut flow = Flow::cruising(settings, 1e6);
     let mut floor = 40;

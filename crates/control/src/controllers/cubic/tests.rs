@@ -1,4 +1,4 @@
-//! What CUBIC does on single events, with numbers worked out by hand.
+//! CUBIC on single events, with numbers worked out by hand.
 
 use super::*;
 use crate::testing::{World, ack, loss, probed, rtt};

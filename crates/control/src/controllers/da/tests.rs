@@ -1,4 +1,4 @@
-//! What the Delay Algorithm does on single events, with numbers worked out by hand.
+//! The Delay Algorithm on single events, with numbers worked out by hand.
 
 use super::*;
 use crate::testing::{World, ack, loss, probed, rtt};
@@ -274,7 +274,7 @@ fn a_reference_of_the_last_delays_drifts_upward() {
         ..Settings::default()
     };
     let mut flow = Flow::cruising(settings, 20.0, 200);
-    // Of 210 ms twice the second leaves 210 as smallest of the last two: the third finds no queue.
+    // After 210 ms twice the smallest of the last two is 210: the third finds no queue.
     assert_eq!([210, 210, 210].map(|millis| flow.head_ms(millis)), [20.0, 20.0, 21.0]);
 }
 

@@ -1,4 +1,4 @@
-//! What H-TCP does on single events, with numbers worked out by hand.
+//! H-TCP on single events, with numbers worked out by hand.
 
 use super::*;
 use crate::Counting;

@@ -15,7 +15,7 @@ pub(super) struct Gaps {
     count: usize,
 }
 
-/// What the canceller leaves.
+/// The result of the canceller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cancelled {
     /// Differences below the packet time, of all iterations.
@@ -97,9 +97,9 @@ mod tests {
 
     #[test]
     fn of_four_multiples_four_of_fifteen_second_differences_are_without_packet_time() {
-        // T, 2T, 3T, 4T: T three times, 2T twice, 3T. Of their fifteen differences those of the T (three pairs) and of
-        // the 2T (one) have no T. Noise of each gap, a 20th of T at most and none twice, shows these alone: all other
-        // second differences lie within a tenth of T, or three, of a multiple of it.
+        // T, 2T, 3T, 4T: T three times, 2T twice, 3T. Four of their fifteen differences have no T, those among the T
+        // (three pairs) and among the 2T (one). Noise of each gap, a 20th of T at most and none twice, shows these
+        // alone: all other second differences lie within a tenth of T, or three, of a multiple of it.
         let unit = 1_000_000;
         let noisy = gaps(&[1_000_000, 2_010_000, 3_050_000, 4_140_000]);
         let first = noisy.cancel(unit, 1);

@@ -1,4 +1,4 @@
-//! What SIAD knows of the round-trip time: the base RTT as it is at present, and the RTT that a loss comes with.
+//! The round-trip times of SIAD: the base RTT at present, and the RTT at a loss.
 
 use units::Span;
 
@@ -49,7 +49,8 @@ impl BaseRtt {
         false
     }
 
-    /// What of `window` the path itself holds: (7), window * RTT_min/RTT_curr, not rounded. `None` without a sample.
+    /// The part of `window` that the path itself holds: (7), window * RTT_min/RTT_curr, not rounded. `None` without a
+    /// sample.
     pub(super) fn without_backlog(&self, window: f64) -> Option<f64> {
         // In this order whole segments stay whole.
         let left = window * self.minimum.as_nanos() as f64 / self.current.as_nanos() as f64;
@@ -77,7 +78,7 @@ impl BaseRtt {
     }
 }
 
-/// Whether `a <= b` on the clock.
+/// True if `a <= b` on the clock.
 fn at_most(a: Span, b: Span) -> bool {
     a.saturating_sub(TOLERANCE) <= b
 }

@@ -9,7 +9,7 @@ use crate::range::from;
 pub(super) const MIN_RTTS: u32 = 2;
 
 choices! {
-    /// What is added to the window at the loss to give the next target.
+    /// The addition to the window at the loss that gives the next target.
     pub enum Trend {
         /// By how much the window at the loss rose since the loss before (5).
         Paper = Word("paper"),
@@ -21,7 +21,7 @@ choices! {
 }
 
 choices! {
-    /// Where RTT samples come from.
+    /// The source of RTT samples.
     pub enum RttSource {
         /// The timestamp option.
         Timestamp = Word("timestamp"),

@@ -1,4 +1,4 @@
-//! What SIAD does on single events, with numbers worked out by hand.
+//! SIAD on single events, with numbers worked out by hand.
 
 mod decrease;
 mod drain;
