@@ -181,13 +181,13 @@ def test_the_same_seed_gives_the_same_measurements(experiment):
 
 
 def test_every_experiment_that_ships_can_be_planned_whole_and_quick():
-    from ackclock.papers.reproduction import Work
+    from ackclock.papers.reproduction import ExperimentInProgress
 
     shipped = [e for paper in papers.catalogue() for e in paper.experiments]
     assert shipped
     for experiment in shipped:
         for one in (experiment, experiment.reduced()):
-            work = Work(one, None, Simulator())
+            work = ExperimentInProgress(one, None, Simulator())
             assert repetitions.count(work.points()) >= one.repetitions * bool(work.samples.conditions())
 
 

@@ -7,7 +7,7 @@ import pytest
 from ackclock.engines.simulator import Simulator
 from ackclock.metrics import MetricError
 from ackclock.papers import CatalogueError
-from ackclock.papers.reproduction import Work
+from ackclock.papers.reproduction import ExperimentInProgress
 from experiments import EXPERIMENT, read, value
 
 CLAIM = (
@@ -19,7 +19,7 @@ CLAIM = (
 def mistake(folder, text):
     """The sentence with which an experiment is refused before anything runs."""
     with pytest.raises(CatalogueError) as error:
-        Work(read(folder, text), None, Simulator())
+        ExperimentInProgress(read(folder, text), None, Simulator())
     assert str(error.value).startswith("fig1.toml")
     assert "\n" not in str(error.value)
     return str(error.value)

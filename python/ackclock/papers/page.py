@@ -18,7 +18,7 @@ from ackclock.papers.reproduction import Reproduction, Result
 from ackclock.report import Page, host, number, write_json
 
 HEADINGS = ("claim", "what the paper says", "reported", "measured", "band", "unit", "holds in", "verdict")
-BESIDE = HEADINGS.index("measured") + 1
+OTHERS = HEADINGS.index("measured") + 1
 """The position of the columns of the other engines."""
 HOLDS = HEADINGS.index("holds in")
 
@@ -31,7 +31,7 @@ def headings(reproduction: Reproduction) -> list[str]:
     if not _counts(reproduction):
         named.pop(HOLDS)
     if reproduction.others:
-        named[BESIDE - 1 : BESIDE] = ["simulated", *reproduction.others]
+        named[OTHERS - 1 : OTHERS] = ["simulated", *reproduction.others]
     return named
 
 
@@ -41,7 +41,7 @@ def _counts(reproduction: Reproduction) -> bool:
 
 def rows(result: Result, reproduction: Reproduction) -> list[list[str]]:
     """The judgements of a result as rows under ``headings``."""
-    beside, counts = reproduction.beside(), _counts(reproduction)
+    others, counts = reproduction.measured_by_others(), _counts(reproduction)
     steadiness = reproduction.steadiness()
     found = []
     for judgement in result.judgements:
@@ -50,7 +50,7 @@ def rows(result: Result, reproduction: Reproduction) -> list[list[str]]:
             cells.insert(HOLDS + 1, str(steadiness.get(judgement.claim.id, "")))
         if not counts:
             cells.pop(HOLDS)
-        cells[BESIDE:BESIDE] = map(number, beside[judgement.claim.id].values())
+        cells[OTHERS:OTHERS] = map(number, others[judgement.claim.id].values())
         found.append(cells)
     return found
 

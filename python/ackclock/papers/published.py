@@ -66,12 +66,12 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _experiment(result: Result, done: Reproduction) -> dict[str, Any]:
-    beside, steadiness = done.beside(), done.steadiness()
+    others, steadiness = done.measured_by_others(), done.steadiness()
     claims: dict[str, dict[str, Any]] = {}
     for judgement in result.judgements:
         name = judgement.claim.id
         found: dict[str, Any] = {"measured": _value(judgement.measured)}
-        found |= {engine: _value(value) for engine, value in beside[name].items()}
+        found |= {engine: _value(value) for engine, value in others[name].items()}
         counts = dict(zip(COUNTS, (judgement.holds, judgement.counted, steadiness.get(name)), strict=True))
         found |= {key: [count.number, count.of] for key, count in counts.items() if count is not None}
         if judgement.why:

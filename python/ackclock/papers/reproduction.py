@@ -21,7 +21,7 @@ from ackclock.papers.tables import PaperTable, tables
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnFigure:
     """A figure with its curves."""
 
     figure: figures.PaperFigure
@@ -29,7 +29,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Filled:
+class FilledTable:
     """A table with its cells: as text and as numbers."""
 
     table: PaperTable
@@ -43,8 +43,8 @@ class Result:
 
     experiment: Experiment
     judgements: list[Judgement]
-    figures: list[Drawn]
-    tables: list[Filled]
+    figures: list[DrawnFigure]
+    tables: list[FilledTable]
     runs_done: int
     runs: int
     seconds: float
@@ -107,7 +107,7 @@ class Reproduction:
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``reproduce --json``."""
-        beside = self.beside()
+        others = self.measured_by_others()
         document: dict[str, Any] = {
             "experiments": [
                 {
@@ -115,7 +115,7 @@ class Reproduction:
                     "runs": result.runs,
                     "runs_done": result.runs_done,
                     "seconds": round(result.seconds, 3),
-                    "claims": [self._claim(j, beside) for j in result.judgements],
+                    "claims": [self._claim(j, others) for j in result.judgements],
                 }
                 for result in self.results
             ]
@@ -124,15 +124,15 @@ class Reproduction:
             document[name] = {"refused": other.refused, "invalid": other.invalid}
         return document
 
-    def _claim(self, judgement: Judgement, beside: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    def _claim(self, judgement: Judgement, others: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """One claim of ``as_json``."""
-        document = judgement.as_json() | dict(beside[judgement.claim.id])
+        document = judgement.as_json() | dict(others[judgement.claim.id])
         if self.perturbed:
             count = self.steadiness().get(judgement.claim.id)
             document["shaken"] = None if count is None else {"holds": count.number, "of": count.of}
         return document
 
-    def beside(self) -> Mapping[str, Mapping[str, float | None]]:
+    def measured_by_others(self) -> Mapping[str, Mapping[str, float | None]]:
         """The value of each claim in each of ``others``, by its id."""
         others = {name: other.measured() for name, other in self.others.items()}
         return {
@@ -142,12 +142,12 @@ class Reproduction:
 
     def claims_table(self) -> pa.Table:
         """All judgements, one a row."""
-        beside = self.beside()
+        others = self.measured_by_others()
         rows = [
             {
                 "experiment": r.experiment.id,
                 **j.as_json(),
-                **beside[j.claim.id],
+                **others[j.claim.id],
                 "reported": str(j.claim.reported),
                 "text": j.claim.text,
             }
@@ -157,7 +157,7 @@ class Reproduction:
         return pa.Table.from_pylist(rows)
 
 
-class Work:
+class ExperimentInProgress:
     """An experiment in progress: the samples it needs, and those measured so far."""
 
     def __init__(self, experiment: Experiment, seed: int | None, engine: Engine) -> None:
@@ -214,8 +214,10 @@ class Work:
         return Result(
             self.experiment,
             self._judgements() if begun else [],
-            [Drawn(f, f.panels(self.samples)) for f in self.figures] if begun else [],
-            [Filled(t, t.rows(self.samples), t.values(self.samples)) for t in self.tables] if begun else [],
+            [DrawnFigure(f, f.panels(self.samples)) for f in self.figures] if begun else [],
+            [FilledTable(t, t.rows(self.samples), t.values(self.samples)) for t in self.tables]
+            if begun
+            else [],
             self.done,
             len(self.plans) * self.experiment.repetitions,
             self.seconds,
@@ -253,7 +255,7 @@ def reproduce(
     engine refuses are left out.
     """
     engine = registry.make(registry.DEFAULT) if engine is None else engine
-    works = [Work(experiment, seed, engine) for experiment in experiments]
+    works = [ExperimentInProgress(experiment, seed, engine) for experiment in experiments]
     points = [point for work in works for point in work.points()]
     interrupted = False
     invalid: dict[str, None] = {}
