@@ -15,7 +15,7 @@ from ackclock import _engine
 from ackclock.cli import output
 from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.engines import Engine, registry
-from ackclock.engines.beside import Beside
+from ackclock.engines.by_plan import ByPlan
 from ackclock.errors import InputError
 
 STANDARD_INPUT = Path("-")
@@ -83,7 +83,7 @@ def run_scenario(
             label: _engine.resolve(text, str(file), [*given, name], files) for label, name in named.items()
         }
         title = f"{title}: {' and '.join(engines)}"
-        engine = Beside({plans[label]: one for label, one in engines.items()})
+        engine = ByPlan({plans[label]: one for label, one in engines.items()})
     points = output.points(plans, seed, repeat, pcap)
     output.preflight(list(plans.values()), repeat, engine)
     from ackclock.cli.outcome import Outcome

@@ -1,4 +1,4 @@
-"""Two engines side by side: which of them runs a job is decided by its scenario."""
+"""Several engines side by side: the plan of a job decides its engine."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ackclock.engines import Engine, Job, Progress
 from ackclock.result import Run
 
 
-class Beside:
-    """Runs each scenario on the engine that is given for it, one engine after the other."""
+class ByPlan:
+    """Runs each plan on its own engine, one engine after the other."""
 
     def __init__(self, engines: Mapping[_engine.Plan, Engine]) -> None:
         self._engines = engines
-        """By plan; plans must differ, at least in their names."""
+        """The engine of each plan; plans must differ, at least in their names."""
 
     def check(self, plan: _engine.Plan) -> None:
         """See ``Engine.check``."""
