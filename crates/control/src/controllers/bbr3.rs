@@ -4,36 +4,46 @@
 //! much may be in flight before more than 2 % are lost. Short-term bounds follow losses while it cruises, long-term
 //! ones what its probes found.
 //!
-//! | draft-ietf-ccwg-bbr-06 | here |
+//! | draft-ietf-ccwg-bbr-06 | component |
 //! | --- | --- |
-//! | 5.3.1 Startup, full pipe and high loss; 5.3.2 Drain | `startup.rs` |
-//! | 5.3.3 ProbeBW: DOWN, CRUISE, REFILL, UP; precautionary probing | `probe_bw.rs` |
-//! | 5.3.4 ProbeRTT; 5.5.7 BBR.min_rtt; 5.4 restart from idle | `probe_rtt.rs` |
-//! | 5.5 rounds, BBR.max_bw, BBR.extra_acked | `model.rs` |
-//! | 5.5.10 loss: inflight_longterm, the short-term model; 5.5.11 spurious recoveries | `congestion.rs` |
-//! | 5.6 pacing rate, send quantum, window | `window.rs` |
+//! | 5.3.1.2 the pipe is full | [`FullPipe`], `full_pipe.rs` |
+//! | 5.3.3 the cycle of ProbeBW | [`ProbeBw`], `probe_bw.rs` |
+//! | 5.3.4 ProbeRTT; 5.5.7 BBR.min_rtt | [`ProbeRtt`], [`MinRtt`], `probe_rtt.rs` |
+//! | 5.5.1 to 5.5.6 rounds, BBR.max_bw, bounds | [`Rounds`], [`Model`], `model.rs` |
+//! | 5.5.9 BBR.extra_acked | [`Aggregation`], `aggregation.rs` |
+//! | 5.5.10 and 5.5.11 losses, spurious recoveries | [`Losses`], `losses.rs` |
+//! | 5.6 pacing rate, send quantum, window | [`Window`], `window.rs` |
+//! | 5.2.3 the order in which an ACK asks them | `Bbr3::update_on_ack` |
+//! | 5.3 the states and what leads from one to the next | `states.rs` |
+//!
+//! Each component has its own state, which no other reads or writes but by its methods.
 //!
 //! The names of states and variables are the draft's. Quantities are real numbers of segments and segments a second.
 //! The draft leaves the answer to ECN open, but for that a mark is congestion: here a mark is what a loss of that round
 //! trip would be, ends a probe as too high a loss would, and ends Startup. A path is taken to bring selective ACKs.
 
-mod congestion;
+mod aggregation;
+mod full_pipe;
+mod losses;
 mod model;
 mod probe_bw;
 mod probe_rtt;
-mod startup;
+mod states;
 #[cfg(test)]
 mod tests;
 mod window;
 
-use units::{Rate, Span, Time};
+use units::{Rate, Span};
 
-use self::congestion::Undo;
-use self::model::{Model, Sample};
-use self::probe_bw::AckPhase;
+use self::aggregation::Aggregation;
+use self::full_pipe::FullPipe;
+use self::losses::Losses;
+use self::model::{Model, Rounds, Sample};
+use self::probe_bw::ProbeBw;
+use self::probe_rtt::{MinRtt, ProbeRtt};
+use self::window::Window;
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
-use crate::parts::windowed_max::WindowedMax;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reports, SegmentReport, Wants};
 
@@ -122,67 +132,38 @@ enum State {
     ProbeRtt = 7,
 }
 
+impl State {
+    /// IsInAProbeBWState().
+    fn is_probe_bw(self) -> bool {
+        matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
+    }
+
+    /// IsProbingBW().
+    fn is_probing_bw(self) -> bool {
+        matches!(self, Self::Startup | Self::Refill | Self::Up)
+    }
+}
+
+/// The offload budget of TCP, in quanta (section 5.5.8.1).
+const OFFLOAD_QUANTA: f64 = 3.0;
+
 /// The controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Bbr3 {
     settings: Settings,
     state: State,
-    /// Payload of a segment, bytes; C.InitialCwnd, C.cwnd and C.pacing_rate, this in segments a second.
-    segment: f64,
-    initial_cwnd: f64,
-    cwnd: f64,
-    pacing_rate: f64,
-    has_seen_rtt: bool,
-    /// Segments in flight and delivered, as of the last ACK.
-    inflight: f64,
-    delivered: u64,
-    is_cwnd_limited: bool,
     /// RS.
     rs: Sample,
+    rounds: Rounds,
     model: Model,
-    // BBR.extra_acked.
-    extra_acked_start: Time,
-    extra_acked_delivered: f64,
-    extra_acked: WindowedMax,
-    // Startup and Drain.
-    full_bw: f64,
-    full_bw_count: u32,
-    full_bw_now: bool,
-    full_bw_reached: bool,
+    aggregation: Aggregation,
+    full_pipe: FullPipe,
     drain_start_round: u64,
-    // ProbeBW.
-    ack_phase: AckPhase,
-    is_bw_probe_sample: bool,
-    prev_probe_too_high: bool,
-    prev_probe_precautionary: bool,
-    bw_probe_up_acked: f64,
-    probe_up_acked_per_inc: f64,
-    bw_probe_up_rounds: u32,
-    rounds_since_probe_up: u64,
-    bw_probe_wait: Span,
-    cycle_stamp: Time,
-    // Loss.
-    is_loss_in_round: bool,
-    loss_round_start: bool,
-    loss_round_delivered: u64,
-    lost: u64,
-    lost_ranges: u32,
-    last_lost: Option<u64>,
-    /// While losses are repaired: until everything below is acknowledged.
-    recovery_end: Option<u64>,
-    prior_cwnd: f64,
-    undo: Undo,
-    // ProbeRTT.
-    min_rtt: Span,
-    min_rtt_stamp: Time,
-    probe_rtt_min_delay: Span,
-    probe_rtt_min_stamp: Time,
-    probe_rtt_expired: bool,
-    probe_rtt_done_stamp: Option<Time>,
-    probe_rtt_round_done: bool,
-    /// Segments that left when so many were delivered do not show the bandwidth: those of the last ProbeRTT.
-    held_back: (u64, u64),
-    idle_restart: bool,
+    probe_bw: ProbeBw,
+    losses: Losses,
+    min_rtt: MinRtt,
+    probe_rtt: ProbeRtt,
+    window: Window,
 }
 
 impl Bbr3 {
@@ -191,77 +172,158 @@ impl Bbr3 {
         Self {
             settings,
             state: State::Startup,
-            segment: 1.0,
-            initial_cwnd: 1.0,
-            cwnd: 1.0,
-            pacing_rate: 0.0,
-            has_seen_rtt: false,
-            inflight: 0.0,
-            delivered: 0,
-            is_cwnd_limited: false,
             rs: Sample::default(),
+            rounds: Rounds::default(),
             model: Model::new(),
-            extra_acked_start: Time::ZERO,
-            extra_acked_delivered: 0.0,
-            extra_acked: WindowedMax::default(),
-            full_bw: 0.0,
-            full_bw_count: 0,
-            full_bw_now: false,
-            full_bw_reached: false,
+            aggregation: Aggregation::new(),
+            full_pipe: FullPipe::default(),
             drain_start_round: 0,
-            ack_phase: AckPhase::Init,
-            is_bw_probe_sample: false,
-            prev_probe_too_high: false,
-            prev_probe_precautionary: false,
-            bw_probe_up_acked: 0.0,
-            probe_up_acked_per_inc: f64::INFINITY,
-            bw_probe_up_rounds: 0,
-            rounds_since_probe_up: 0,
-            bw_probe_wait: Span::ZERO,
-            cycle_stamp: Time::ZERO,
-            is_loss_in_round: false,
-            loss_round_start: false,
-            loss_round_delivered: 0,
-            lost: 0,
-            lost_ranges: 0,
-            last_lost: None,
-            recovery_end: None,
-            prior_cwnd: 0.0,
-            undo: Undo::default(),
-            min_rtt: Span::MAX,
-            min_rtt_stamp: Time::ZERO,
-            probe_rtt_min_delay: Span::MAX,
-            probe_rtt_min_stamp: Time::ZERO,
-            probe_rtt_expired: false,
-            probe_rtt_done_stamp: None,
-            probe_rtt_round_done: false,
-            held_back: (u64::MAX, 0),
-            idle_restart: false,
+            probe_bw: ProbeBw::new(),
+            losses: Losses::default(),
+            min_rtt: MinRtt::new(),
+            probe_rtt: ProbeRtt::new(),
+            window: Window::new(),
         }
     }
 
     /// UpdateOnACK().
     fn update_on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        self.generate_rate_sample(ack);
-        if self.recovery_end.is_some_and(|end| ack.acknowledged_to >= end) {
+        self.rs = Sample::of(ack, |prior_delivered| self.probe_rtt.is_held_back(prior_delivered));
+        self.losses.count(ack.lost);
+        self.rounds.expect();
+        if self.losses.is_repaired(ack.acknowledged_to) {
             self.leave_recovery();
         }
-        if self.rs.delivered > 0.0 {
-            self.update_latest_delivery_signals();
-            self.update_congestion_signals();
-            self.update_ack_aggregation(cx.now);
-            self.check_full_bw_reached();
+        let delivers = self.rs.delivered > 0.0;
+        if delivers {
+            self.update_model(cx);
         }
         self.check_startup_done();
         self.check_drain_done(cx);
-        if self.rs.delivered > 0.0 {
+        if delivers {
             self.update_probe_bw_cycle_phase(cx);
         }
-        self.update_min_rtt(cx.now);
+        let Settings { probe_rtt_interval, min_rtt_filter, .. } = self.settings;
+        self.min_rtt.update(cx.now, self.rs.rtt, probe_rtt_interval, min_rtt_filter);
         self.check_probe_rtt(cx);
-        self.advance_latest_delivery_signals();
-        self.set_pacing_rate(ack.smoothed_rtt);
+        // AdvanceLatestDeliverySignals().
+        if self.losses.round_begins() && delivers {
+            self.model.advance_latest(&self.rs);
+        }
+        if !ack.smoothed_rtt.is_zero() {
+            self.window.see_rtt(ack.smoothed_rtt, self.settings.startup_pacing_gain);
+        }
+        self.set_pacing_rate(self.pacing_gain());
         self.set_cwnd();
+    }
+
+    /// The part of UpdateOnACK() that rate samples feed: latest signals, congestion, aggregation and full pipe.
+    fn update_model(&mut self, cx: &Context<'_>) {
+        self.model.update_latest(&self.rs);
+        self.losses.update_round(&self.rs);
+        self.rounds.update(&self.rs);
+        if self.rounds.begins() {
+            self.probe_bw.count_round();
+        }
+        self.model.update_max_bw(&self.rs);
+        if self.losses.round_begins() && self.losses.take_round() && !self.state.is_probing_bw() {
+            self.model.lower_bounds(self.settings.beta, self.window.cwnd());
+        }
+        let Settings { extra_acked_filter, full_bw_growth, full_bw_rounds, .. } = self.settings;
+        let rounds = if self.full_pipe.is_reached() { extra_acked_filter } else { 1 };
+        let (acked, bw, cwnd) = (self.rs.newly_acked, self.model.bw(), self.window.cwnd());
+        self.aggregation.update(cx.now, acked, bw, cwnd, (rounds, self.rounds.count()));
+        if self.rounds.begins() {
+            self.full_pipe.update(&self.rs, full_bw_growth, full_bw_rounds);
+        }
+    }
+
+    /// BBR.pacing_gain.
+    fn pacing_gain(&self) -> f64 {
+        match self.state {
+            State::Startup => self.settings.startup_pacing_gain,
+            State::Drain => self.settings.drain_pacing_gain,
+            State::Down => self.settings.down_pacing_gain,
+            State::Up => self.settings.up_pacing_gain,
+            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
+        }
+    }
+
+    /// BBR.cwnd_gain.
+    fn cwnd_gain(&self) -> f64 {
+        match self.state {
+            State::Up => self.settings.up_cwnd_gain,
+            State::ProbeRtt => self.settings.probe_rtt_cwnd_gain,
+            _ => self.settings.cwnd_gain,
+        }
+    }
+
+    /// SetPacingRateWithGain().
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = gain * self.model.bw() * (1.0 - self.settings.pacing_margin);
+        self.window.set_pacing_rate(rate, self.full_pipe.is_reached());
+    }
+
+    fn min_pipe_cwnd(&self) -> f64 {
+        f64::from(self.settings.min_pipe_cwnd)
+    }
+
+    /// `gain` times the product of `bandwidth` and BBR.min_rtt.
+    fn multiple_of(&self, bandwidth: f64, gain: f64) -> f64 {
+        self.min_rtt.get().map_or(self.window.initial_cwnd(), |min_rtt| gain * bandwidth * min_rtt.as_secs_f64())
+    }
+
+    /// BDPMultiple().
+    fn bdp_multiple(&self, gain: f64) -> f64 {
+        self.multiple_of(self.model.bw(), gain)
+    }
+
+    /// QuantizationBudget().
+    fn quantization_budget(&self, inflight_cap: f64) -> f64 {
+        let more = if self.state == State::Up { 2.0 } else { 0.0 };
+        inflight_cap.max(OFFLOAD_QUANTA * self.window.quantum()).max(self.min_pipe_cwnd()) + more
+    }
+
+    /// Inflight().
+    fn inflight_at(&self, gain: f64) -> f64 {
+        self.quantization_budget(self.bdp_multiple(gain))
+    }
+
+    /// TargetInflight().
+    fn target_inflight(&self) -> f64 {
+        self.bdp_multiple(1.0).min(self.window.cwnd())
+    }
+
+    /// InflightWithHeadroom().
+    fn inflight_with_headroom(&self) -> f64 {
+        let most = self.model.inflight_longterm();
+        if most.is_infinite() {
+            return most;
+        }
+        (most - (self.settings.headroom * most).max(1.0)).max(self.min_pipe_cwnd())
+    }
+
+    /// ProbeRTTCwnd().
+    fn probe_rtt_cwnd(&self) -> f64 {
+        self.bdp_multiple(self.settings.probe_rtt_cwnd_gain).max(self.min_pipe_cwnd())
+    }
+
+    /// SetCwnd(), with UpdateMaxInflight(), BoundCwndForProbeRTT() and BoundCwndForModel().
+    fn set_cwnd(&mut self) {
+        let most = self.bdp_multiple(self.cwnd_gain()) + self.aggregation.extra_acked();
+        let (max_inflight, least) = (self.quantization_budget(most), self.min_pipe_cwnd());
+        let Sample { newly_acked, total_delivered, .. } = self.rs;
+        self.window.grow(newly_acked, max_inflight, total_delivered, self.full_pipe.is_reached());
+        self.window.raise_to(least);
+        if self.state == State::ProbeRtt {
+            self.window.cap_at(self.probe_rtt_cwnd());
+        }
+        let cap = match self.state {
+            State::Down | State::Refill | State::Up => self.model.inflight_longterm(),
+            State::ProbeRtt | State::Cruise => self.inflight_with_headroom(),
+            State::Startup | State::Drain => f64::INFINITY,
+        };
+        self.window.cap_at(cap.min(self.model.inflight_shortterm()).max(least));
     }
 }
 
@@ -271,17 +333,15 @@ impl Controller for Bbr3 {
     }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.segment = cx.segment_size.get().max(1) as f64;
-        self.initial_cwnd = cx.initial_window.max(1.0);
-        self.cwnd = self.initial_cwnd;
-        (self.min_rtt_stamp, self.probe_rtt_min_stamp, self.extra_acked_start) = (cx.now, cx.now, cx.now);
-        self.init_pacing_rate(Span::from_millis(1));
+        self.window.start(cx.segment_size.get().max(1) as f64, cx.initial_window.max(1.0));
+        self.min_rtt.start(cx.now);
+        self.aggregation.restart(cx.now);
+        self.window.init_pacing_rate(Span::from_millis(1), self.settings.startup_pacing_gain);
     }
 
     fn on_handshake(&mut self, _cx: &mut Context<'_>, rtt: Span) {
-        self.min_rtt = rtt;
-        self.has_seen_rtt = true;
-        self.init_pacing_rate(rtt);
+        self.min_rtt.set(rtt);
+        self.window.see_rtt(rtt, self.settings.startup_pacing_gain);
     }
 
     fn on_transmit_start(&mut self, cx: &mut Context<'_>, _idle: Span) {
@@ -323,7 +383,7 @@ impl Controller for Bbr3 {
     fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {}
 
     fn window(&self) -> f64 {
-        self.cwnd
+        self.window.cwnd()
     }
 
     fn slow_start_threshold(&self) -> f64 {
@@ -331,24 +391,24 @@ impl Controller for Bbr3 {
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        Some(Rate::from_bits_per_second(((self.pacing_rate * self.segment * 8.0) as u64).max(1)))
+        Some(Rate::from_bits_per_second(self.window.bits_per_second()))
     }
 
     fn send_quantum(&self) -> u32 {
-        self.quantum() as u32
+        self.window.quantum() as u32
     }
 
     fn probe(&self, out: &mut dyn Probe) {
         let bound = |value: f64| if value.is_finite() { value } else { 0.0 };
-        let known = self.min_rtt != Span::MAX;
+        let min_rtt = self.min_rtt.get().map_or(0.0, Span::as_millis_f64);
         out.value("state", f64::from(self.state as u8));
         out.value("max_bw", self.model.max_bw());
         out.value("bw", self.model.bw());
-        out.value("min_rtt_ms", if known { self.min_rtt.as_millis_f64() } else { 0.0 });
-        out.value("inflight_longterm", bound(self.model.inflight_longterm));
-        out.value("inflight_shortterm", bound(self.model.inflight_shortterm));
-        out.value("extra_acked", self.extra_acked.get() as f64);
-        out.value("round", self.model.round_count as f64);
-        out.value("full_bw_reached", f64::from(u8::from(self.full_bw_reached)));
+        out.value("min_rtt_ms", min_rtt);
+        out.value("inflight_longterm", bound(self.model.inflight_longterm()));
+        out.value("inflight_shortterm", bound(self.model.inflight_shortterm()));
+        out.value("extra_acked", self.aggregation.extra_acked());
+        out.value("round", self.rounds.count() as f64);
+        out.value("full_bw_reached", f64::from(u8::from(self.full_pipe.is_reached())));
     }
 }

@@ -1,12 +1,10 @@
-//! The model of the path: rounds, BBR.max_bw and the bounds on it (sections 5.5.1 to 5.5.6), and BBR.extra_acked
-//! (section 5.5.9).
+//! The model of the path: rounds, BBR.max_bw and the bounds on it (sections 5.5.1 to 5.5.6).
 
-use units::{Span, Time};
+use units::Span;
 
-use super::Bbr3;
 use crate::Ack;
 
-/// RS, the rate sample of an ACK, in segments.
+/// RS, the rate sample of an ACK, in segments, and C's counts as of that ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     pub(super) delivered: f64,
@@ -18,37 +16,109 @@ pub(super) struct Sample {
     pub(super) lost: f64,
     pub(super) is_app_limited: bool,
     pub(super) prior_delivered: u64,
+    /// C.inflight.
+    pub(super) inflight: f64,
+    /// C.delivered.
+    pub(super) total_delivered: u64,
+    /// C.is_cwnd_limited.
+    pub(super) is_cwnd_limited: bool,
 }
 
-/// What BBR believes of the path.
+impl Sample {
+    /// GenerateRateSample(). Samples for which `is_held_back` is true of RS.prior_delivered do not show the bandwidth.
+    pub(super) fn of(ack: &Ack, is_held_back: impl FnOnce(u64) -> bool) -> Self {
+        let inflight = f64::from(ack.in_flight);
+        let mut sample = Self {
+            rtt: ack.rtt.map(|rtt| rtt.value),
+            newly_acked: f64::from(ack.newly_delivered),
+            tx_in_flight: inflight,
+            inflight,
+            total_delivered: ack.delivered,
+            is_cwnd_limited: ack.window_limited,
+            ..Self::default()
+        };
+        let Some(rate) = ack.rate.filter(|rate| !rate.interval.is_zero()) else { return sample };
+        sample.delivered = rate.delivered as f64;
+        sample.delivery_rate = rate.delivered as f64 / rate.interval.as_secs_f64();
+        sample.prior_delivered = rate.prior_delivered;
+        sample.is_app_limited = rate.application_limited || is_held_back(rate.prior_delivered);
+        if let Some(sent) = rate.sent {
+            sample.tx_in_flight = f64::from(sent.in_flight);
+            sample.lost = ack.lost.saturating_sub(sent.lost) as f64;
+        }
+        sample
+    }
+
+    /// The same ACK with what the loss of a segment shows that left with `tx_in_flight` in flight, of which `lost` were
+    /// lost since.
+    pub(super) fn at_loss(self, tx_in_flight: f64, lost: f64, is_app_limited: bool) -> Self {
+        Self { tx_in_flight, lost, is_app_limited, ..self }
+    }
+}
+
+/// The round trips of the connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rounds {
+    count: u64,
+    begins: bool,
+    next_round_delivered: u64,
+}
+
+impl Rounds {
+    /// BBR.round_count.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// BBR.round_start: whether the last ACK began a round trip.
+    pub(super) fn begins(&self) -> bool {
+        self.begins
+    }
+
+    /// StartRound(): one ends when a segment that leaves from now on is delivered.
+    pub(super) fn start(&mut self, delivered: u64) {
+        self.next_round_delivered = delivered;
+    }
+
+    /// An ACK comes that begins none, unless [`Rounds::update`] finds that it does.
+    pub(super) fn expect(&mut self) {
+        self.begins = false;
+    }
+
+    /// UpdateRound().
+    pub(super) fn update(&mut self, rs: &Sample) {
+        if rs.prior_delivered >= self.next_round_delivered {
+            self.start(rs.total_delivered);
+            self.count += 1;
+            self.begins = true;
+        }
+    }
+}
+
+/// The short-term and the long-term bounds, as a recovery began with them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Bounds {
+    bw_shortterm: f64,
+    inflight_shortterm: f64,
+    inflight_longterm: f64,
+}
+
+/// The bandwidth, and the bounds on it and on the data in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Model {
     /// BBR.max_bw_filter: the largest of this probing cycle and of the last.
     max_bw_filter: [f64; 2],
-    pub(super) bw_shortterm: f64,
-    pub(super) inflight_shortterm: f64,
-    pub(super) inflight_longterm: f64,
+    bounds: Bounds,
     /// Of the last round trip.
-    pub(super) bw_latest: f64,
-    pub(super) inflight_latest: f64,
-    pub(super) round_count: u64,
-    pub(super) round_start: bool,
-    pub(super) next_round_delivered: u64,
+    bw_latest: f64,
+    inflight_latest: f64,
 }
 
 impl Model {
     pub(super) const fn new() -> Self {
-        Self {
-            max_bw_filter: [0.0; 2],
-            bw_shortterm: f64::INFINITY,
-            inflight_shortterm: f64::INFINITY,
-            inflight_longterm: f64::INFINITY,
-            bw_latest: 0.0,
-            inflight_latest: 0.0,
-            round_count: 0,
-            round_start: false,
-            next_round_delivered: 0,
-        }
+        let (bw_shortterm, inflight_shortterm, inflight_longterm) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
+        let bounds = Bounds { bw_shortterm, inflight_shortterm, inflight_longterm };
+        Self { max_bw_filter: [0.0; 2], bounds, bw_latest: 0.0, inflight_latest: 0.0 }
     }
 
     /// BBR.max_bw.
@@ -58,7 +128,25 @@ impl Model {
 
     /// BBR.bw (BoundBWForModel()).
     pub(super) fn bw(&self) -> f64 {
-        self.max_bw().min(self.bw_shortterm)
+        self.max_bw().min(self.bounds.bw_shortterm)
+    }
+
+    /// BBR.inflight_shortterm.
+    pub(super) fn inflight_shortterm(&self) -> f64 {
+        self.bounds.inflight_shortterm
+    }
+
+    /// BBR.inflight_longterm.
+    pub(super) fn inflight_longterm(&self) -> f64 {
+        self.bounds.inflight_longterm
+    }
+
+    /// UpdateMaxBw().
+    pub(super) fn update_max_bw(&mut self, rs: &Sample) {
+        let rate = rs.delivery_rate;
+        if rate > 0.0 && (rate >= self.max_bw() || !rs.is_app_limited) {
+            self.max_bw_filter[1] = self.max_bw_filter[1].max(rate);
+        }
     }
 
     /// AdvanceMaxBwFilter(): a probing cycle ends.
@@ -66,66 +154,71 @@ impl Model {
         self.max_bw_filter = [self.max_bw_filter[1], 0.0];
     }
 
+    /// UpdateLatestDeliverySignals(), the part of the model.
+    pub(super) fn update_latest(&mut self, rs: &Sample) {
+        self.bw_latest = self.bw_latest.max(rs.delivery_rate);
+        self.inflight_latest = self.inflight_latest.max(rs.delivered);
+    }
+
+    /// AdvanceLatestDeliverySignals(), at the end of a round trip.
+    pub(super) fn advance_latest(&mut self, rs: &Sample) {
+        (self.bw_latest, self.inflight_latest) = (rs.delivery_rate, rs.delivered);
+    }
+
+    /// ResetCongestionSignals(), the part of the model.
+    pub(super) fn reset_latest(&mut self) {
+        (self.bw_latest, self.inflight_latest) = (0.0, 0.0);
+    }
+
+    /// InitLowerBounds() and LossLowerBounds().
+    pub(super) fn lower_bounds(&mut self, beta: f64, cwnd: f64) {
+        let max_bw = self.max_bw();
+        let Bounds { bw_shortterm, inflight_shortterm, .. } = &mut self.bounds;
+        if bw_shortterm.is_infinite() {
+            *bw_shortterm = max_bw;
+        }
+        if inflight_shortterm.is_infinite() {
+            *inflight_shortterm = cwnd;
+        }
+        *bw_shortterm = self.bw_latest.max(beta * *bw_shortterm);
+        *inflight_shortterm = self.inflight_latest.max(beta * *inflight_shortterm);
+    }
+
     /// ResetShortTermModel().
     pub(super) fn reset_short_term(&mut self) {
-        (self.bw_shortterm, self.inflight_shortterm) = (f64::INFINITY, f64::INFINITY);
-    }
-}
-
-impl Bbr3 {
-    /// GenerateRateSample(): what `ack` tells.
-    pub(super) fn generate_rate_sample(&mut self, ack: &Ack) {
-        (self.inflight, self.delivered, self.lost) = (f64::from(ack.in_flight), ack.delivered, ack.lost);
-        self.is_cwnd_limited = ack.window_limited;
-        self.model.round_start = false;
-        self.rs = Sample {
-            rtt: ack.rtt.map(|rtt| rtt.value),
-            newly_acked: f64::from(ack.newly_delivered),
-            tx_in_flight: self.inflight,
-            ..Sample::default()
-        };
-        let Some(rate) = ack.rate.filter(|rate| !rate.interval.is_zero()) else { return };
-        self.rs.delivered = rate.delivered as f64;
-        self.rs.delivery_rate = rate.delivered as f64 / rate.interval.as_secs_f64();
-        self.rs.prior_delivered = rate.prior_delivered;
-        let (first, last) = self.held_back;
-        let is_held_back = (first..=last).contains(&rate.prior_delivered);
-        self.rs.is_app_limited = rate.application_limited || is_held_back;
-        if let Some(sent) = rate.sent {
-            self.rs.tx_in_flight = f64::from(sent.in_flight);
-            self.rs.lost = ack.lost.saturating_sub(sent.lost) as f64;
-        }
+        (self.bounds.bw_shortterm, self.bounds.inflight_shortterm) = (f64::INFINITY, f64::INFINITY);
     }
 
-    /// StartRound().
-    pub(super) fn start_round(&mut self) {
-        self.model.next_round_delivered = self.delivered;
+    /// Startup found this much in flight to be too much, or the latest if that was more.
+    pub(super) fn bound_after_startup(&mut self, bdp: f64) {
+        self.bounds.inflight_longterm = bdp.max(self.inflight_latest);
     }
 
-    /// UpdateMaxBw() and UpdateRound().
-    pub(super) fn update_max_bw(&mut self) {
-        if self.rs.prior_delivered >= self.model.next_round_delivered {
-            self.start_round();
-            self.model.round_count += 1;
-            self.rounds_since_probe_up += 1;
-            self.model.round_start = true;
-        }
-        let rate = self.rs.delivery_rate;
-        if rate > 0.0 && (rate >= self.model.max_bw() || !self.rs.is_app_limited) {
-            let current = &mut self.model.max_bw_filter[1];
-            *current = current.max(rate);
-        }
+    /// A probe found this much in flight to be too much.
+    pub(super) fn bound_long_term(&mut self, inflight: f64) {
+        self.bounds.inflight_longterm = inflight;
     }
 
-    /// UpdateACKAggregation().
-    pub(super) fn update_ack_aggregation(&mut self, now: Time) {
-        let mut expected = self.model.bw() * now.since(self.extra_acked_start).as_secs_f64();
-        if self.extra_acked_delivered <= expected {
-            (self.extra_acked_delivered, self.extra_acked_start, expected) = (0.0, now, 0.0);
-        }
-        self.extra_acked_delivered += self.rs.newly_acked;
-        let extra = (self.extra_acked_delivered - expected).clamp(0.0, self.cwnd);
-        let rounds = if self.full_bw_reached { self.settings.extra_acked_filter } else { 1 };
-        self.extra_acked.update(rounds.into(), self.model.round_count, extra as u64);
+    /// The path held this much in flight.
+    pub(super) fn raise_long_term(&mut self, inflight: f64) {
+        self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(inflight);
+    }
+
+    /// A probe goes up by so many segments.
+    pub(super) fn add_long_term(&mut self, segments: f64) {
+        self.bounds.inflight_longterm += segments;
+    }
+
+    /// The bounds, for [`Model::restore`].
+    pub(super) fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// A spurious recovery: the bounds are not below those that it began with.
+    pub(super) fn restore(&mut self, before: Bounds) {
+        let Bounds { bw_shortterm, inflight_shortterm, inflight_longterm } = &mut self.bounds;
+        *bw_shortterm = bw_shortterm.max(before.bw_shortterm);
+        *inflight_shortterm = inflight_shortterm.max(before.inflight_shortterm);
+        *inflight_longterm = inflight_longterm.max(before.inflight_longterm);
     }
 }

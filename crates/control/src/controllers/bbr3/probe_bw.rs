@@ -1,8 +1,8 @@
-//! ProbeBW (section 5.3.3): DOWN, CRUISE, REFILL and UP, when each begins, and how BBR.inflight_longterm is raised.
+//! The cycle of ProbeBW (section 5.3.3): when the next probe is due, whether its feedback is complete, and how fast it
+//! raises BBR.inflight_longterm.
 
-use units::Span;
+use units::{Span, Time};
 
-use super::{Bbr3, State};
 use crate::Context;
 
 /// The time between two probes: so long, and up to a second more.
@@ -14,7 +14,7 @@ const MOST_UP_ROUNDS: u32 = 30;
 
 /// BBR.ack_phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AckPhase {
+enum AckPhase {
     Init,
     Refilling,
     ProbeStarting,
@@ -22,163 +22,148 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-impl Bbr3 {
-    /// IsInAProbeBWState().
-    pub(super) fn is_in_a_probe_bw_state(&self) -> bool {
-        matches!(self.state, State::Down | State::Cruise | State::Refill | State::Up)
+/// The probes for bandwidth.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ProbeBw {
+    ack_phase: AckPhase,
+    is_sample: bool,
+    prev_too_high: bool,
+    prev_precautionary: bool,
+    up_acked: f64,
+    up_acked_per_inc: f64,
+    up_rounds: u32,
+    rounds_since_up: u64,
+    wait: Span,
+    cycle_stamp: Time,
+}
+
+impl ProbeBw {
+    pub(super) const fn new() -> Self {
+        Self {
+            ack_phase: AckPhase::Init,
+            is_sample: false,
+            prev_too_high: false,
+            prev_precautionary: false,
+            up_acked: 0.0,
+            up_acked_per_inc: f64::INFINITY,
+            up_rounds: 0,
+            rounds_since_up: 0,
+            wait: Span::ZERO,
+            cycle_stamp: Time::ZERO,
+        }
     }
 
-    /// IsProbingBW().
-    pub(super) fn is_probing_bw(&self) -> bool {
-        matches!(self.state, State::Startup | State::Refill | State::Up)
+    /// BBR.is_bw_probe_sample: losses of segments that a probe sent say how much is too much.
+    pub(super) fn is_sample(&self) -> bool {
+        self.is_sample
     }
 
-    /// StartProbeBW_DOWN().
-    pub(super) fn start_probe_bw_down(&mut self, cx: &mut Context<'_>) {
-        self.reset_congestion_signals();
-        self.probe_up_acked_per_inc = f64::INFINITY;
-        // PickProbeWait().
-        self.rounds_since_probe_up = u64::from(cx.random.happens(0.5));
-        self.bw_probe_wait = Span::from_secs_f64(PROBE_WAIT + cx.random.uniform());
+    /// BBR.prev_probe_too_high.
+    pub(super) fn prev_too_high(&self) -> bool {
+        self.prev_too_high
+    }
+
+    /// BBR.prev_probe_precautionary: the last probe stopped at the bound of the one before, and found it good.
+    pub(super) fn was_good(&self) -> bool {
+        self.prev_precautionary && !self.prev_too_high
+    }
+
+    /// The probe of a round that was at the bound of the one before stops there.
+    pub(super) fn stop_at_bound(&mut self) {
+        self.prev_precautionary = true;
+    }
+
+    /// The probe ends, whether or not it went `too_high`.
+    pub(super) fn judge(&mut self, too_high: bool) {
+        self.prev_too_high = too_high;
+        if too_high {
+            self.is_sample = false;
+        }
+    }
+
+    /// A round trip begins.
+    pub(super) fn count_round(&mut self) {
+        self.rounds_since_up += 1;
+    }
+
+    /// StartProbeBW_DOWN(), with PickProbeWait().
+    pub(super) fn down(&mut self, cx: &mut Context<'_>) {
+        self.up_acked_per_inc = f64::INFINITY;
+        self.rounds_since_up = u64::from(cx.random.happens(0.5));
+        self.wait = Span::from_secs_f64(PROBE_WAIT + cx.random.uniform());
         self.cycle_stamp = cx.now;
-        self.ack_phase = AckPhase::ProbeStopping;
-        self.start_round();
-        self.state = State::Down;
+        self.stop();
     }
 
-    /// StartProbeBW_CRUISE().
-    pub(super) fn start_probe_bw_cruise(&mut self) {
-        self.state = State::Cruise;
+    /// The feedback of the last probe is complete after one more round trip.
+    pub(super) fn stop(&mut self) {
+        self.ack_phase = AckPhase::ProbeStopping;
     }
 
     /// StartProbeBW_REFILL().
-    pub(super) fn start_probe_bw_refill(&mut self) {
-        self.model.reset_short_term();
-        self.bw_probe_up_rounds = 0;
-        self.bw_probe_up_acked = 0.0;
-        self.prev_probe_precautionary = false;
+    pub(super) fn refill(&mut self) {
+        self.up_rounds = 0;
+        self.up_acked = 0.0;
+        self.prev_precautionary = false;
         self.ack_phase = AckPhase::Refilling;
-        self.start_round();
-        self.state = State::Refill;
     }
 
     /// StartProbeBW_UP().
-    fn start_probe_bw_up(&mut self) {
+    pub(super) fn up(&mut self, cwnd: f64) {
+        self.is_sample = true;
         self.ack_phase = AckPhase::ProbeStarting;
-        self.start_round();
-        self.reset_full_bw();
-        self.full_bw = self.rs.delivery_rate;
-        self.state = State::Up;
-        self.raise_inflight_longterm_slope();
-    }
-
-    /// UpdateProbeBWCyclePhase().
-    pub(super) fn update_probe_bw_cycle_phase(&mut self, cx: &mut Context<'_>) {
-        if !self.full_bw_reached || self.adapt_long_term_model() {
-            return;
-        }
-        let state = self.state;
-        match state {
-            State::Down | State::Cruise if self.is_time_to_probe_bw(cx) => self.start_probe_bw_refill(),
-            State::Down if self.is_time_to_cruise() => self.start_probe_bw_cruise(),
-            State::Refill if self.model.round_start => {
-                self.is_bw_probe_sample = true;
-                self.start_probe_bw_up();
-            }
-            State::Up if self.is_time_to_go_down() => {
-                self.prev_probe_too_high = false;
-                self.start_probe_bw_down(cx);
-            }
-            _ => {}
-        }
+        self.raise_slope(cwnd);
     }
 
     /// IsTimeToProbeBW().
-    fn is_time_to_probe_bw(&self, cx: &Context<'_>) -> bool {
-        let reno_rounds = self.target_inflight().min(RENO_ROUNDS);
-        cx.now > self.cycle_stamp + self.bw_probe_wait || self.rounds_since_probe_up as f64 >= reno_rounds
+    pub(super) fn is_due(&self, now: Time, target_inflight: f64) -> bool {
+        now > self.cycle_stamp + self.wait || self.rounds_since_up as f64 >= target_inflight.min(RENO_ROUNDS)
     }
 
-    /// TargetInflight().
-    pub(super) fn target_inflight(&self) -> f64 {
-        self.bdp_multiple(1.0).min(self.cwnd)
-    }
-
-    /// IsTimeToCruise().
-    fn is_time_to_cruise(&self) -> bool {
-        let bdp = self.quantization_budget(self.multiple_of(self.model.max_bw(), 1.0));
-        self.inflight <= self.inflight_with_headroom() && self.inflight <= bdp
-    }
-
-    /// IsTimeToGoDown().
-    fn is_time_to_go_down(&mut self) -> bool {
-        if self.prev_probe_too_high && self.inflight >= self.model.inflight_longterm {
-            self.prev_probe_precautionary = true;
-            return true;
+    /// A round trip begins: whether the feedback of the last probe is complete with it.
+    pub(super) fn completes(&mut self) -> bool {
+        match self.ack_phase {
+            AckPhase::ProbeStarting => self.ack_phase = AckPhase::ProbeFeedback,
+            AckPhase::ProbeStopping => {
+                self.is_sample = false;
+                self.ack_phase = AckPhase::Init;
+                return true;
+            }
+            AckPhase::Init | AckPhase::Refilling | AckPhase::ProbeFeedback => {}
         }
-        if self.is_cwnd_limited && self.cwnd >= self.model.inflight_longterm {
-            self.reset_full_bw();
-            self.full_bw = self.rs.delivery_rate;
-            return false;
-        }
-        self.full_bw_now
+        false
     }
 
-    /// InflightWithHeadroom().
-    pub(super) fn inflight_with_headroom(&self) -> f64 {
-        let most = self.model.inflight_longterm;
-        if most.is_infinite() {
-            return most;
+    /// ProbeInflightLongtermUpward(): the segments by which `newly_acked` raise the bound.
+    pub(super) fn upward(&mut self, newly_acked: f64, cwnd: f64, round_begins: bool) -> f64 {
+        self.up_acked += newly_acked;
+        let mut delta = 0.0;
+        if self.up_acked >= self.up_acked_per_inc {
+            delta = (self.up_acked / self.up_acked_per_inc).floor();
+            self.up_acked -= delta * self.up_acked_per_inc;
         }
-        (most - (self.settings.headroom * most).max(1.0)).max(self.min_pipe_cwnd())
+        if round_begins {
+            self.raise_slope(cwnd);
+        }
+        delta
     }
 
     /// RaiseInflightLongtermSlope().
-    fn raise_inflight_longterm_slope(&mut self) {
-        let growth_this_round = f64::from(1_u32 << self.bw_probe_up_rounds);
-        self.bw_probe_up_rounds = (self.bw_probe_up_rounds + 1).min(MOST_UP_ROUNDS);
-        self.probe_up_acked_per_inc = (self.cwnd / growth_this_round).max(1.0);
+    fn raise_slope(&mut self, cwnd: f64) {
+        let growth_this_round = f64::from(1_u32 << self.up_rounds);
+        self.up_rounds = (self.up_rounds + 1).min(MOST_UP_ROUNDS);
+        self.up_acked_per_inc = (cwnd / growth_this_round).max(1.0);
     }
 
-    /// ProbeInflightLongtermUpward().
-    fn probe_inflight_longterm_upward(&mut self) {
-        if !self.is_cwnd_limited || self.cwnd < self.model.inflight_longterm {
-            return;
-        }
-        self.bw_probe_up_acked += self.rs.newly_acked;
-        if self.bw_probe_up_acked >= self.probe_up_acked_per_inc {
-            let delta = (self.bw_probe_up_acked / self.probe_up_acked_per_inc).floor();
-            self.bw_probe_up_acked -= delta * self.probe_up_acked_per_inc;
-            self.model.inflight_longterm += delta;
-        }
-        if self.model.round_start {
-            self.raise_inflight_longterm_slope();
-        }
+    /// When the cycle began.
+    #[cfg(test)]
+    pub(super) fn cycle_stamp(&self) -> Time {
+        self.cycle_stamp
     }
 
-    /// AdaptLongTermModel(): whether it decided on the next state.
-    fn adapt_long_term_model(&mut self) -> bool {
-        let round_start = self.model.round_start;
-        if self.ack_phase == AckPhase::ProbeStarting && round_start {
-            self.ack_phase = AckPhase::ProbeFeedback;
-        }
-        if self.ack_phase == AckPhase::ProbeStopping && round_start {
-            self.is_bw_probe_sample = false;
-            self.ack_phase = AckPhase::Init;
-            if self.is_in_a_probe_bw_state() && !self.rs.is_app_limited {
-                self.model.advance_max_bw_filter();
-            }
-            if self.is_in_a_probe_bw_state() && self.prev_probe_precautionary && !self.prev_probe_too_high {
-                self.start_probe_bw_refill();
-                return true;
-            }
-        }
-        if !self.is_inflight_too_high() && self.model.inflight_longterm.is_finite() {
-            self.model.inflight_longterm = self.model.inflight_longterm.max(self.rs.tx_in_flight);
-            if self.state == State::Up {
-                self.probe_inflight_longterm_upward();
-            }
-        }
-        false
+    /// The last probe stopped at the bound of the one before.
+    #[cfg(test)]
+    pub(super) fn prev_precautionary(&self) -> bool {
+        self.prev_precautionary
     }
 }

@@ -1,88 +1,122 @@
-//! BBR.min_rtt and ProbeRTT (section 5.3.4), and what happens when sending resumes (section 5.4).
+//! BBR.min_rtt and the visits to ProbeRTT (sections 5.3.4 and 5.5.7).
 
-use units::Time;
+use units::{Span, Time};
 
-use super::probe_bw::AckPhase;
-use super::{Bbr3, State};
-use crate::Context;
+/// The smallest RTT, and when it was last seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MinRtt {
+    min_rtt: Span,
+    stamp: Time,
+    probe_min_delay: Span,
+    probe_min_stamp: Time,
+    expired: bool,
+}
 
-impl Bbr3 {
-    /// UpdateMinRTT().
-    pub(super) fn update_min_rtt(&mut self, now: Time) {
-        self.probe_rtt_expired = now > self.probe_rtt_min_stamp + self.settings.probe_rtt_interval;
-        if let Some(rtt) = self.rs.rtt
-            && (rtt < self.probe_rtt_min_delay || self.probe_rtt_expired)
+impl MinRtt {
+    pub(super) const fn new() -> Self {
+        let (min_rtt, stamp) = (Span::MAX, Time::ZERO);
+        Self { min_rtt, stamp, probe_min_delay: min_rtt, probe_min_stamp: stamp, expired: false }
+    }
+
+    /// The connection begins.
+    pub(super) fn start(&mut self, now: Time) {
+        (self.stamp, self.probe_min_stamp) = (now, now);
+    }
+
+    /// The handshake took `rtt`.
+    pub(super) fn set(&mut self, rtt: Span) {
+        self.min_rtt = rtt;
+    }
+
+    /// BBR.min_rtt; `None` before the first sample.
+    pub(super) fn get(&self) -> Option<Span> {
+        (self.min_rtt != Span::MAX).then_some(self.min_rtt)
+    }
+
+    /// BBR.probe_rtt_expired: no smaller RTT was seen for the interval of ProbeRTT.
+    pub(super) fn is_expired(&self) -> bool {
+        self.expired
+    }
+
+    /// UpdateMinRTT(), with the interval of ProbeRTT and the length of the filter.
+    pub(super) fn update(&mut self, now: Time, rtt: Option<Span>, interval: Span, filter: Span) {
+        self.expired = now > self.probe_min_stamp + interval;
+        if let Some(rtt) = rtt
+            && (rtt < self.probe_min_delay || self.expired)
         {
-            (self.probe_rtt_min_delay, self.probe_rtt_min_stamp) = (rtt, now);
+            (self.probe_min_delay, self.probe_min_stamp) = (rtt, now);
         }
-        let min_rtt_expired = now > self.min_rtt_stamp + self.settings.min_rtt_filter;
-        if self.probe_rtt_min_delay < self.min_rtt || min_rtt_expired {
-            (self.min_rtt, self.min_rtt_stamp) = (self.probe_rtt_min_delay, self.probe_rtt_min_stamp);
-        }
-    }
-
-    /// CheckProbeRTT().
-    pub(super) fn check_probe_rtt(&mut self, cx: &mut Context<'_>) {
-        if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
-            // As the last known window, before ProbeRTT takes it away.
-            self.save_cwnd();
-            self.state = State::ProbeRtt;
-            self.probe_rtt_done_stamp = None;
-            self.ack_phase = AckPhase::ProbeStopping;
-            self.start_round();
-            self.held_back.0 = self.delivered;
-        }
-        if self.state == State::ProbeRtt {
-            self.handle_probe_rtt(cx);
-        }
-        if self.rs.delivered > 0.0 {
-            self.idle_restart = false;
+        if self.probe_min_delay < self.min_rtt || now > self.stamp + filter {
+            (self.min_rtt, self.stamp) = (self.probe_min_delay, self.probe_min_stamp);
         }
     }
 
-    /// HandleProbeRTT(), with MarkConnectionAppLimited().
-    fn handle_probe_rtt(&mut self, cx: &mut Context<'_>) {
-        self.held_back.1 = self.delivered + self.inflight as u64;
-        if self.probe_rtt_done_stamp.is_none() && self.inflight <= self.probe_rtt_cwnd() {
-            self.probe_rtt_done_stamp = Some(cx.now + self.settings.probe_rtt_duration);
-            self.probe_rtt_round_done = false;
-            self.start_round();
-        } else if self.probe_rtt_done_stamp.is_some() {
-            self.probe_rtt_round_done |= self.model.round_start;
-            if self.probe_rtt_round_done {
-                self.check_probe_rtt_done(cx);
-            }
-        }
+    /// ProbeRTT is over.
+    pub(super) fn schedule_next(&mut self, now: Time) {
+        self.probe_min_stamp = now;
+    }
+}
+
+/// A visit to ProbeRTT.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ProbeRtt {
+    done_stamp: Option<Time>,
+    round_done: bool,
+    /// Segments that left when so many were delivered do not show the bandwidth: those of the last visit.
+    held_back: (u64, u64),
+    idle_restart: bool,
+}
+
+impl ProbeRtt {
+    pub(super) const fn new() -> Self {
+        Self { done_stamp: None, round_done: false, held_back: (u64::MAX, 0), idle_restart: false }
     }
 
-    /// CheckProbeRTTDone().
-    fn check_probe_rtt_done(&mut self, cx: &mut Context<'_>) {
-        if self.probe_rtt_done_stamp.is_some_and(|done| cx.now > done) {
-            self.probe_rtt_min_stamp = cx.now;
-            self.restore_cwnd();
-            self.exit_probe_rtt(cx);
-        }
+    /// Sending resumed, and nothing was delivered since (BBR.idle_restart).
+    pub(super) fn is_idle_restart(&self) -> bool {
+        self.idle_restart
     }
 
-    /// ExitProbeRTT().
-    fn exit_probe_rtt(&mut self, cx: &mut Context<'_>) {
-        self.model.reset_short_term();
-        if self.full_bw_reached {
-            self.start_probe_bw_down(cx);
-            self.start_probe_bw_cruise();
-        } else {
-            self.enter_startup();
-        }
+    /// Sending resumes, or a segment was delivered since.
+    pub(super) fn set_idle_restart(&mut self, idle_restart: bool) {
+        self.idle_restart = idle_restart;
     }
 
-    /// HandleRestartFromIdle().
-    pub(super) fn restart_from_idle(&mut self, cx: &mut Context<'_>) {
-        self.idle_restart = true;
-        self.extra_acked_start = cx.now;
-        if self.is_in_a_probe_bw_state() {
-            self.set_pacing_rate_with_gain(1.0);
-        } else if self.state == State::ProbeRtt {
-            self.check_probe_rtt_done(cx);
-        }
+    /// EnterProbeRTT(), when so many are `delivered`.
+    pub(super) fn enter(&mut self, delivered: u64) {
+        self.done_stamp = None;
+        self.held_back.0 = delivered;
+    }
+
+    /// MarkConnectionAppLimited(): the segments sent up to now do not show the bandwidth.
+    pub(super) fn hold_back(&mut self, sent: u64) {
+        self.held_back.1 = sent;
+    }
+
+    /// Whether a segment that left when so many were delivered does not show the bandwidth.
+    pub(super) fn is_held_back(&self, prior_delivered: u64) -> bool {
+        (self.held_back.0..=self.held_back.1).contains(&prior_delivered)
+    }
+
+    /// Whether the data in flight have come down to the window.
+    pub(super) fn is_drained(&self) -> bool {
+        self.done_stamp.is_some()
+    }
+
+    /// They have: the visit ends at `done` at the earliest.
+    pub(super) fn drain_until(&mut self, done: Time) {
+        self.done_stamp = Some(done);
+        self.round_done = false;
+    }
+
+    /// Whether a round trip has passed since.
+    pub(super) fn is_round_done(&mut self, round_begins: bool) -> bool {
+        self.round_done |= round_begins;
+        self.round_done
+    }
+
+    /// Whether the time has passed.
+    pub(super) fn is_done(&self, now: Time) -> bool {
+        self.done_stamp.is_some_and(|done| now > done)
     }
 }

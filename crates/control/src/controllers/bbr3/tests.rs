@@ -1,6 +1,8 @@
 //! BBR version 3 by hand: a flow whose segments are acknowledged at a chosen rate, with a chosen number in flight, on a
 //! path of 40 ms that delivers 5 segments a millisecond: a bandwidth-delay product of 200.
 
+use units::Time;
+
 use super::*;
 use crate::testing::{World, ack, loss, probed};
 use crate::{RateSample, RttSample, SentState};
@@ -113,7 +115,7 @@ impl Flow {
 
     /// Segments a millisecond.
     fn pace(&self) -> f64 {
-        self.bbr.pacing_rate / 1000.0
+        self.bbr.window.pacing_rate() / 1000.0
     }
 }
 
@@ -130,7 +132,7 @@ fn the_first_rate_sends_the_initial_window_in_a_round_trip_at_the_gain_of_startu
     // Without a handshake of 1 ms.
     let mut bbr = Bbr3::new(Settings::default());
     bbr.on_start(&mut World::new().context());
-    assert_near(bbr.pacing_rate, 27_700.0);
+    assert_near(bbr.window.pacing_rate(), 27_700.0);
 }
 
 #[test]
@@ -144,7 +146,7 @@ fn startup_goes_on_while_the_rate_grows_by_a_quarter_and_ends_after_three_rounds
     assert_near(flow.pace(), 4.0 * 2.77 * 0.99);
     // 4.9 is less than 1.25 * 4: the first of three round trips, and the ACK that begins the fourth ends Startup.
     (0..80).for_each(|_| flow.ack(4.9, 600, 40));
-    assert_eq!((flow.state(), flow.bbr.full_bw_count), (State::Startup, 2));
+    assert_eq!((flow.state(), *flow.bbr.full_pipe.count()), (State::Startup, 2));
     flow.ack(4.9, 600, 40);
     assert_eq!(flow.state(), State::Drain);
     assert_near(flow.pace(), 4.9 * 0.5 * 0.99);
@@ -185,7 +187,7 @@ fn startup_ends_by_losses_after_a_round_trip_of_recovery_in_six_places() {
     for (lost, expected) in [(6, State::Drain), (5, State::Startup)] {
         let mut flow = Flow::new();
         (0..60).for_each(|_| flow.ack(1.0, 600, 40));
-        flow.bbr.full_bw_count = 0;
+        *flow.bbr.full_pipe.count() = 0;
         flow.lose(lost);
         flow.bbr.on_loss(&mut flow.world.context(), &Loss { sent_to: 10_000, ..loss() });
         // The growth of the rate does not end it.
@@ -194,7 +196,7 @@ fn startup_ends_by_losses_after_a_round_trip_of_recovery_in_six_places() {
         if expected == State::Drain {
             // The round trip of the losses ends with the 40th ACK, when 10.75 segments a millisecond are delivered: in
             // 40 ms 430.
-            assert_near(flow.bbr.model.inflight_longterm, 430.0);
+            assert_near(flow.bbr.model.inflight_longterm(), 430.0);
         }
     }
 }
@@ -211,7 +213,7 @@ fn it_cruises_at_the_bandwidth_with_twice_the_product_as_window() {
 #[test]
 fn a_probe_follows_63_round_trips_or_three_seconds_and_is_of_refill_and_up() {
     let mut flow = Flow::cruising();
-    let begun = flow.bbr.cycle_stamp;
+    let begun = flow.bbr.probe_bw.cycle_stamp();
     while flow.state() == State::Cruise {
         flow.ack(5.0, 200, 40);
     }
@@ -238,8 +240,8 @@ fn a_probe_with_too_much_loss_bounds_what_may_be_in_flight() {
     flow.lose(1);
     assert_eq!(flow.state(), State::Down);
     // 239 before it, of which 4 were lost: 239 + (0.02 * 239 - 4) / 0.98.
-    assert_near(flow.bbr.model.inflight_longterm, 239.0 + 0.78 / 0.98);
-    assert!(flow.bbr.prev_probe_too_high);
+    assert_near(flow.bbr.model.inflight_longterm(), 239.0 + 0.78 / 0.98);
+    assert!(flow.bbr.probe_bw.prev_too_high());
     // Of that 85 % while it cruises.
     flow.ack(5.0, 190, 40);
     assert_eq!(flow.state(), State::Cruise);
@@ -260,7 +262,7 @@ fn after_a_probe_that_went_too_high_the_next_one_stops_at_the_bound_and_a_good_o
     flow.ack(5.0, 230, 40);
     assert_eq!(flow.state(), State::Up);
     flow.ack(5.0, 240, 40);
-    assert_eq!((flow.state(), flow.bbr.prev_probe_precautionary), (State::Down, true));
+    assert_eq!((flow.state(), flow.bbr.probe_bw.prev_precautionary()), (State::Down, true));
     // A round trip without loss later.
     (0..41).for_each(|_| flow.ack(5.0, 250, 40));
     assert_eq!(flow.state(), State::Refill);
@@ -329,9 +331,9 @@ fn a_spurious_recovery_gives_back_bounds_and_state() {
     flow.sent_in_flight = 240;
     flow.lose(5);
     flow.bbr.on_loss(&mut flow.world.context(), &loss());
-    assert!(flow.bbr.model.inflight_longterm.is_finite());
+    assert!(flow.bbr.model.inflight_longterm().is_finite());
     flow.bbr.on_spurious(&mut flow.world.context());
-    assert!(flow.bbr.model.inflight_longterm.is_infinite());
+    assert!(flow.bbr.model.inflight_longterm().is_infinite());
     assert_eq!(flow.state(), State::Refill);
     assert!(flow.bbr.window() >= window);
 }
@@ -351,7 +353,8 @@ fn a_timeout_leaves_one_segment_and_its_repair_gives_the_window_back() {
 #[test]
 fn the_window_is_four_segments_at_least() {
     let mut flow = Flow::cruising();
-    flow.bbr.model.inflight_shortterm = 1.0;
+    flow.bbr.model.reset_latest();
+    flow.bbr.model.lower_bounds(1.0, 1.0);
     flow.ack(5.0, 4, 40);
     assert_eq!(flow.bbr.window(), 4.0);
 }
@@ -370,12 +373,12 @@ fn a_mark_ends_startup() {
 fn a_mark_ends_a_probe_as_too_high_with_what_is_in_flight_as_the_bound() {
     let mut flow = Flow::probing();
     flow.mark(240);
-    assert_eq!((flow.state(), flow.bbr.prev_probe_too_high), (State::Down, true));
-    assert_near(flow.bbr.model.inflight_longterm, 240.0);
+    assert_eq!((flow.state(), flow.bbr.probe_bw.prev_too_high()), (State::Down, true));
+    assert_near(flow.bbr.model.inflight_longterm(), 240.0);
     // Not below seven tenths of the product of 200.
     let mut low = Flow::probing();
     low.mark(100);
-    assert_near(low.bbr.model.inflight_longterm, 140.0);
+    assert_near(low.bbr.model.inflight_longterm(), 140.0);
 }
 
 #[test]
