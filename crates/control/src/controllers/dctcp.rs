@@ -120,7 +120,7 @@ impl Dctcp {
 }
 
 impl Controller for Dctcp {
-    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_start, on_timeout(undo), on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn wants(&self) -> Wants {
         Wants { governs_marks: true, needs_marks: true, ..Wants::default() }
@@ -139,11 +139,6 @@ impl Controller for Dctcp {
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(BETA);
-    }
-
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        self.reno.timeout(BETA, loss.again);
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -108,7 +108,7 @@ impl Hd {
 }
 
 impl Controller for Hd {
-    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_start, on_timeout(undo), on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let observed = self.observe(ack);
@@ -128,11 +128,6 @@ impl Controller for Hd {
         self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(BETA);
         self.backoffs.on_loss(loss);
-    }
-
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        self.reno.timeout(BETA, loss.again);
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -123,7 +123,7 @@ impl Pert {
 }
 
 impl Controller for Pert {
-    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_start, on_timeout(undo), on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
@@ -143,11 +143,6 @@ impl Controller for Pert {
         self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(BETA_LOSS);
         self.early_responses.on_loss(loss);
-    }
-
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        self.reno.timeout(BETA_LOSS, loss.again);
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -133,7 +133,7 @@ impl TcpLp {
 }
 
 impl Controller for TcpLp {
-    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
+    delegate!(reno: on_start, on_timeout(undo), on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
@@ -153,11 +153,6 @@ impl Controller for TcpLp {
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
         self.reno.multiplicative_decrease(BETA);
-    }
-
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        self.reno.timeout(BETA, loss.again);
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -135,8 +135,8 @@ impl Reno {
 }
 
 /// Methods of [`Controller`](crate::Controller) that a controller answers as NewReno does, from its field `$reno`:
-/// `delegate!(reno: on_start, window)`. `on_spurious` names the field with the [`Undo`](crate::Undo) that it restores
-/// from: `delegate!(reno: on_spurious(undo))`. `slow_start_threshold` brings `reno` with it.
+/// `delegate!(reno: on_start, window)`. `on_timeout` and `on_spurious` name the field with the [`Undo`](crate::Undo) that
+/// they save to and restore from: `delegate!(reno: on_spurious(undo))`. `slow_start_threshold` brings `reno` with it.
 macro_rules! delegate {
     ($($reno:ident).+:) => {};
     ($($reno:ident).+: $method:ident $(($undo:ident))? $(, $($others:tt)*)?) => {
@@ -146,6 +146,12 @@ macro_rules! delegate {
     (@on_start $($reno:ident).+) => {
         fn on_start(&mut self, cx: &mut $crate::Context<'_>) {
             self.$($reno).+.start(cx);
+        }
+    };
+    (@on_timeout $undo:ident $($reno:ident).+) => {
+        fn on_timeout(&mut self, _cx: &mut $crate::Context<'_>, loss: &$crate::Loss) {
+            self.$undo.remember_first(loss, self.$($reno).+);
+            self.$($reno).+.timeout(0.5, loss.again);
         }
     };
     (@on_spurious $undo:ident $($reno:ident).+) => {
