@@ -29,8 +29,8 @@ pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
     })
 }
 
-/// Controllers of Linux that may not be among [`CONTROLLERS`], by their names there.
-const LINUX_ONLY: [&str; 9] = ["bbr", "bic", "dctcp", "hybla", "lp", "nv", "veno", "westwood", "yeah"];
+/// Controllers of Linux that are not among [`CONTROLLERS`] by these names.
+const LINUX_ONLY: [&str; 3] = ["bbr", "lp", "nv"];
 
 /// Builds the controller `name`.
 pub fn build(name: &str, parameters: &Parameters) -> Result<Box<dyn Controller>, ParameterError> {

@@ -79,6 +79,14 @@ fn an_unknown_controller_is_refused_with_the_nearest_name() {
 }
 
 #[test]
+fn a_controller_of_linux_alone_is_refused_with_where_it_runs() {
+    for name in ["bbr", "lp", "nv"] {
+        let error = find(name).err().unwrap().to_string();
+        assert!(error.starts_with(&format!("the simulator has no `{name}`; live runs")), "{error}");
+    }
+}
+
+#[test]
 fn who_looks_for_tfrc_among_controllers_learns_what_it_is() {
     let error = find("tfrc").err().unwrap().to_string();
     assert!(error.starts_with("`tfrc` is no controller but a kind of flow"), "{error}");

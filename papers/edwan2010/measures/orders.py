@@ -122,11 +122,6 @@ def limit_failures() -> float:
     return float(failed + (float(Illinois(100).alpha_at_beta(0.3)) <= 9.99))
 
 
-def increase_at(order: Sequence[float], beta: Sequence[float]) -> float:
-    """The increase of an order where its decrease is beta."""
-    return float(Illinois(order[0]).alpha_at_beta(beta[0]))
-
-
 def fs_failures() -> float:
     """At how many of the delays 0.11 to 0.79 TCP-Fs is not Illinois from 0.45 on, and lower before."""
     d = np.arange(11, 80) / 100

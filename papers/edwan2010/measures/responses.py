@@ -172,11 +172,6 @@ def bic_asymptote_misses() -> float:
     return float(failed + sum(abs(other / base - 1) >= 0.01 for other in others))
 
 
-def bic_binary_window(loss: Sequence[float]) -> float:
-    """The window of BIC by Lambert's function, without an additive phase."""
-    return float(Bic().window(loss[0], "binary"))
-
-
 def bic_binary_window_off() -> float:
     """The largest relative distance of Lambert's form from the root of the packets of an epoch."""
     bic, off = Bic(), []

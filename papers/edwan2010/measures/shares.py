@@ -202,11 +202,6 @@ def farthest_ratio(first: Sequence[float], second: Sequence[float]) -> float:
     return float(ratios[np.argmax(np.abs(np.log(ratios)))])
 
 
-def smallest_margin(values: Sequence[float], least: Sequence[float]) -> float:
-    """The smallest difference of some values and what is asked of each."""
-    return float(np.min(np.array(values) - np.array(least)))
-
-
 def slope_through_origin(rates: Sequence[float], rtts: Sequence[float]) -> float:
     """The exponent e of X1/X2 = (R2/R1)^e: least squares through the origin of the logarithms."""
     y, x = np.log(rates), np.log(rtts)

@@ -334,11 +334,6 @@ impl Phy {
         self.data_modes_for(dsss).max_by_key(|mode| self.modes[usize::from(*mode)].kbit).unwrap_or(0)
     }
 
-    /// The rates for data, by number.
-    pub fn data_modes(&self) -> impl Iterator<Item = u8> {
-        self.data_modes_for(false)
-    }
-
     /// The rates for data by number, of a station of 802.11b in a mixed network where `dsss`.
     pub fn data_modes_for(&self, dsss: bool) -> impl Iterator<Item = u8> {
         if dsss && self.first > 0 { 0..self.first } else { self.first..self.modes.len() as u8 }
