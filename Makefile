@@ -12,7 +12,7 @@ FEATURES := --no-default-features $(NATIVE:%=--features %) $(LIVE:%=--features %
 BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)
 WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel)
 
-.PHONY: build demo test test-rust test-python lint format mutants bench papers docs sdist wheel clean
+.PHONY: build demo test test-rust test-python snapshots lint format mutants bench papers docs sdist wheel clean
 
 build: .venv/.built
 
@@ -40,6 +40,13 @@ test-rust:
 
 test-python: build
 	$(BIN)/pytest --quiet --numprocesses logical --dist loadscope --no-loadscope-reorder
+
+# Writes what a new controller or queue adds to snapshots, schema and measurements. Look at the difference.
+snapshots: build
+	INSTA_UPDATE=always cargo test --quiet -p ackclock-control --test trajectories
+	INSTA_UPDATE=always cargo test --quiet -p ackclock-sim --test golden
+	INSTA_UPDATE=always cargo test --quiet -p ackclock-scenario --test language
+	UPDATE_DOCS=1 $(BIN)/pytest --quiet tests/python/test_neighbours.py
 
 lint: build
 	cargo fmt --all --check

@@ -137,7 +137,15 @@ def test_a_new_controller_in_rust_joins_the_list(capsys, folder):
     controllers = folder / "crates/control/src/controllers"
     controllers.mkdir(parents=True)
     (controllers / "mod.rs").write_text("//! Controllers.\n\npub mod aimd;\npub mod vegas;\n")
-    assert run(capsys, "new", "controller", "my-own", "--in", "rust")[0] == 0
+    docs = folder / "docs/controllers"
+    docs.mkdir(parents=True)
+    (docs / "index.md").write_text((ROOT / "docs/controllers/index.md").read_text())
+    (folder / "mkdocs.yml").write_text((ROOT / "mkdocs.yml").read_text())
+    for force in ((), ("--force",)):
+        assert run(capsys, "new", "controller", "my-own", "--in", "rust", *force)[0] == 0
+    assert (docs / "index.md").read_text().count(" my-own -->") == 1
+    assert (folder / "mkdocs.yml").read_text().count("          - MyOwn: controllers/my-own.md\n") == 1
+    assert "<!-- table: parameters my-own -->" in (docs / "my-own.md").read_text()
     listed = (controllers / "mod.rs").read_text().splitlines()[2:]
     assert listed == ["pub mod aimd;", "pub mod my_own;", "pub mod vegas;"]
     assert 'name: "my-own"' in (controllers / "my_own.rs").read_text()

@@ -28,6 +28,8 @@ LONGEST = 15
 LANGUAGES = {"python": ".py", "c": ".bpf.c", "rust": ".rs"}
 CONTROLLERS = Path("crates/control/src/controllers")
 QUEUES = Path("crates/network/src/queue")
+PAGES = Path("docs/controllers")
+NAVIGATION = Path("mkdocs.yml")
 RULE_OF_TEMPLATE = """\
     /// First in, first out: drops a packet that waited too long. A full queue drops the oldest.
 """
@@ -88,14 +90,7 @@ def controller(
     spelled = _checked(name)
     template = f"controller{LANGUAGES[language]}"
     if language == "rust":
-        module = _in_tree(CONTROLLERS, "rust") / "mod.rs"
-        file = CONTROLLERS / f"{spelled.snake}.rs"
-        _write({file: template}, name, force)
-        _insert(module, f"pub mod {spelled.snake};", "pub mod ")
-        _next(
-            f"{file}: `make build`, then `ackclock compare newreno {name}`; "
-            "its snapshots and its page: CONTRIBUTING.md, steps 4 and 6"
-        )
+        _controller_in_rust(spelled, force)
         return
     if language == "c" and len(spelled.snake) > LONGEST:
         raise InputError(f"{name}: the kernel takes names of at most {LONGEST} letters")
@@ -143,6 +138,31 @@ def paper(name: NameArgument, force: ForceOption = False) -> None:
         f"{folder}/measures.py: functions that claims and figures call, where you need some",
         f"repeat it with `ackclock reproduce ./{folder}`",
         f"to ship it: move {folder} into papers/, write docs/papers/{name}.md, and list it in mkdocs.yml",
+    )
+
+
+def _controller_in_rust(name: _Name, force: bool) -> None:
+    """Writes the controller and its page, and lists both."""
+    module = _in_tree(CONTROLLERS, "rust") / "mod.rs"
+    file, page = CONTROLLERS / f"{name.snake}.rs", PAGES / f"{name.text}.md"
+    _write({file: "controller.rs", page: "controller.md"}, name.text, force)
+    _insert(module, f"pub mod {name.snake};", "pub mod ")
+    index = PAGES / "index.md"
+    text = index.read_text("utf-8")
+    group = next(line for line in text.splitlines() if line.startswith("<!-- table: controllers "))
+    if name.text not in text.split():
+        listed = group.removesuffix(" -->") + f" {name.text} -->"
+        index.write_text(text.replace(group, listed, 1), "utf-8")
+    entry = f"          - {name.camel}: controllers/{name.text}.md\n"
+    navigation = NAVIGATION.read_text("utf-8")
+    if entry not in navigation:
+        first, rest = navigation.split("          - ", 1)
+        NAVIGATION.write_text(f"{first}{entry}          - {rest}", "utf-8")
+    _next(
+        f"{file}: the rule and its tests; {module} lists it",
+        f"{page}: its page; {index} and {NAVIGATION} list it in their first group",
+        "`make snapshots` writes its trajectories, the schema and its shares beside others: review them",
+        f"try it with `make build` and `ackclock compare newreno {name.text}`",
     )
 
 
