@@ -135,8 +135,9 @@ impl Reno {
 }
 
 /// Methods of [`Controller`](crate::Controller) that a controller answers as NewReno does, from its field `$reno`:
-/// `delegate!(reno: on_start, window)`. `on_timeout` and `on_spurious` name the field with the [`Undo`](crate::Undo) that
-/// they save to and restore from: `delegate!(reno: on_spurious(undo))`. `slow_start_threshold` brings `reno` with it.
+/// `delegate!(reno: on_start, window)`. `on_timeout` and `on_spurious` name the field with the [`Undo`](crate::Undo)
+/// that they save to and restore from: `delegate!(reno: on_spurious(undo))`. `slow_start_threshold` brings `reno` with
+/// it.
 macro_rules! delegate {
     ($($reno:ident).+:) => {};
     ($($reno:ident).+: $method:ident $(($undo:ident))? $(, $($others:tt)*)?) => {
