@@ -58,9 +58,9 @@ HEAD = {"date": "2026-11-24", "commit": "773027bcc94e", "machine": "Linux 7.2", 
 
 def test_a_table_is_followed_by_how_it_was_measured(made):
     (made / "one.json").write_text(json.dumps(HEAD | {"result": [1, 2]}))
-    text, used = pages.render("Before.\n\n<!-- table: made one.json cells=2|3 -->\n\nAfter.\n")
+    text, used = pages.render("Before.\n\n<!-- table: made one.json cells=2|`3|4` -->\n\nAfter.\n")
     assert text == (
-        "Before.\n\n| a \\| b |\n| --- |\n| 2\\|3 |\n| 2\\|3 |\n\n"
+        "Before.\n\n| a \\| b |\n| --- |\n| 2\\|`3|4` |\n| 2\\|`3|4` |\n\n"
         '<small markdown="span">Measured 2026-11-24, commit `773027b`, Linux 7.2: `ackclock bench`</small>\n'
         "\n\nAfter.\n"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -32,8 +33,9 @@ class Table:
 
 
 def _cell(text: str) -> str:
-    """A bar or a line break would end the cell."""
-    return text.replace("\n", " ").replace("\\|", "|").replace("|", "\\|")
+    """A line break would end the cell, and so would a bar outside code."""
+    parts = re.split(r"(`[^`]*`)", text.replace("\n", " ").replace("\\|", "|"))
+    return "".join(part if part.startswith("`") else part.replace("|", "\\|") for part in parts)
 
 
 Maker = Callable[..., Table]
