@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 import pathlib
-import subprocess
 import sys
 
 import prose
+import sources
 
 LONGEST = {".rs": 120, ".c": 120, ".h": 120, ".py": 110, ".pyi": 110, ".md": 120}
 """The longest line of each kind of file, in characters."""
@@ -100,18 +100,9 @@ def faults(path: str, text: str) -> list[str]:
     return [fault for check in checks for fault in check(path, text)]
 
 
-def texts() -> dict[str, str]:
-    """All files under version control that are checked, by path."""
-    root = pathlib.Path(__file__).resolve().parent.parent
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True)
-    paths = [path for path in listed.stdout.split("\0") if pathlib.PurePath(path).suffix in LONGEST]
-    present = [path for path in paths if (root / path).is_file() and not (root / path).is_symlink()]
-    return {path: (root / path).read_text("utf-8") for path in present}
-
-
 def main() -> int:
     """Prints the faults of all files under version control."""
-    every, opened = texts(), prose.open_units()
+    every, opened = sources.texts(), prose.open_units()
     found = [fault for path, text in every.items() if path not in opened for fault in faults(path, text)]
     found += prose.faults(every)
     sys.stdout.writelines(f"{fault}\n" for fault in found)

@@ -18,7 +18,8 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from sources import ROOT, texts
+
 OPEN = ROOT / ".ci/prose-open.txt"
 
 LONGEST_SENTENCE = 40
@@ -240,8 +241,6 @@ def faults(texts: Mapping[str, str], asked: Iterable[str] = ()) -> list[str]:
 
 def main() -> int:
     """Prints measures, or faults."""
-    from check_sources import texts
-
     if len(sys.argv) > 1:
         found = faults(texts(), [name.rstrip("/") for name in sys.argv[1:]])
         sys.stdout.writelines(f"{fault}\n" for fault in found)
