@@ -71,7 +71,7 @@ pub struct Path {
     /// Whether packets overtake others when a delay becomes shorter, in both directions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reorder: bool,
-    /// The way of the ACKs.
+    /// The path of the ACKs.
     #[serde(default)]
     pub reverse: Reverse,
 }
@@ -124,7 +124,7 @@ pub struct Link {
     /// Whether there is a reverse direction with the same rate, queue, loss and jitter. This or `reverse`.
     #[serde(default)]
     pub duplex: bool,
-    /// The reverse direction, where it differs; without `duplex` and this the link leads one way only.
+    /// The reverse direction, where it differs; without `duplex` and this the link has one direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Reverse>,
     /// A Snoop agent before the link, at `from`, which repairs the losses of TCP flows that arrive there over other
@@ -184,19 +184,19 @@ pub struct Flow {
     /// Base RTT of this flow in place of the path's, half of it each way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<DelaySpec>,
-    /// The node of the sender, among `links`. The shortest way is taken, in hops.
+    /// The node of the sender, among `links`. The route with the fewest hops is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The node of the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// All nodes from sender to receiver in order, in place of `from` and `to`; ACKs come back the same way.
+    /// All nodes from sender to receiver in order, in place of `from` and `to`; ACKs take the same route back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Vec<String>>,
     /// Propagation delay each way on top of that of the links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_delay: Option<Span>,
-    /// The ways that a multipath flow takes at once, a TCP connection each, in place of one way of its own.
+    /// The paths that a multipath flow uses at once, a TCP connection each, in place of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subflows: Vec<Subflow>,
     /// The flow whose data it sends on, from a proxy that splits a connection.
@@ -243,7 +243,7 @@ pub struct Relay {
     pub buffer: Bytes,
 }
 
-/// One way of a multipath flow. Where it says nothing, it goes as any flow of the scenario.
+/// One path of a multipath flow. Without keys it is routed as any flow of the scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Subflow {
@@ -268,7 +268,7 @@ pub struct Subflow {
 }
 
 impl Flow {
-    /// The flow as it is on the way of `subflow`.
+    /// The flow on the path of `subflow`.
     pub(crate) fn on(&self, subflow: &Subflow) -> Self {
         let Subflow { rtt, from, to, via, extra_delay, .. } = subflow.clone();
         Self { rtt, from, to, via, extra_delay, subflows: Vec::new(), ..self.clone() }

@@ -1,29 +1,29 @@
-//! What a multipath flow is made of: a flow for each of its ways.
+//! The paths of a multipath flow: a flow for each.
 
 use crate::language::{Flow, Protocol, Subflow};
 use crate::values::Source;
 
-/// A way of a flow: what its name ends with, where its keys stand below the flow, and the flow on it.
-pub(crate) struct Way {
+/// A flow on one of its paths: the end of its name, the prefix of its keys below the flow, and its settings.
+pub(crate) struct OnPath {
     pub(crate) suffix: String,
     pub(crate) key: String,
     pub(crate) flow: Flow,
 }
 
-/// The keys of a way, which a flow has itself or leaves to its subflows.
+/// The keys of a path, which a flow has itself or leaves to its subflows.
 pub(crate) const ROUTE: [&str; 5] = ["rtt", "from", "to", "via", "extra_delay"];
 
-/// The ways of `flow`, one if it has no subflows; an error is the key below the flow and the message.
-pub(crate) fn ways(flow: &Flow) -> Result<Vec<Way>, (String, String)> {
+/// The paths of `flow`, one if it has no subflows; an error is the key below the flow and the message.
+pub(crate) fn paths(flow: &Flow) -> Result<Vec<OnPath>, (String, String)> {
     if flow.subflows.is_empty() {
-        return Ok(vec![Way { suffix: String::new(), key: String::new(), flow: flow.clone() }]);
+        return Ok(vec![OnPath { suffix: String::new(), key: String::new(), flow: flow.clone() }]);
     }
     check(flow)?;
-    let way = |(i, subflow): (usize, &Subflow)| {
+    let on_path = |(i, subflow): (usize, &Subflow)| {
         let name = subflow.name.clone().unwrap_or_else(|| i.to_string());
-        Way { suffix: format!(":{name}"), key: format!("subflows.{i}."), flow: flow.on(subflow) }
+        OnPath { suffix: format!(":{name}"), key: format!("subflows.{i}."), flow: flow.on(subflow) }
     };
-    Ok(flow.subflows.iter().enumerate().map(way).collect())
+    Ok(flow.subflows.iter().enumerate().map(on_path).collect())
 }
 
 /// Whether `flow` has nothing that does not go with subflows.

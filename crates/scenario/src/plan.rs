@@ -131,7 +131,7 @@ pub struct PlannedFlow {
     pub name: String,
     /// The index of its table in the scenario, which its copies and subflows share.
     pub entry: usize,
-    /// Where it is one of several ways of a multipath flow.
+    /// Its place among the paths of a multipath flow.
     pub subflow: Option<PlannedSubflow>,
     /// Where it sends on, from a proxy, what another delivers.
     pub relays: Option<PlannedRelay>,

@@ -20,9 +20,9 @@ use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedSubflow};
 use crate::quick_start::quick_start_rate;
 use crate::relay;
 use crate::route::Network;
+use crate::routing::Routes;
 use crate::transport_options::{LARGEST_PACKET, check_keeping, check_kind, overlay};
 use crate::values::{OnOff, Paced, Sampling, Source};
-use crate::way::Routes;
 use crate::{Error, Files, Scenario};
 
 /// More turns of a source than this are taken for a typing error.
@@ -91,20 +91,20 @@ impl Scenario {
         let (mut copies, mut multipath_flows) = (0u64, 0);
         for (i, flow) in self.flows.iter().enumerate() {
             let at = |(key, message): FlowError| self.origin.error(&format!("flows.{i}.{key}"), message);
-            let mut ways = Vec::new();
-            for way in multipath::ways(flow).map_err(at)? {
-                let key = |key: String| if multipath::ROUTE.contains(&&*key) { way.key.clone() + &key } else { key };
-                let settings = self.plan_flow(&way.flow, network, files);
+            let mut paths = Vec::new();
+            for path in multipath::paths(flow).map_err(at)? {
+                let key = |key: String| if multipath::ROUTE.contains(&&*key) { path.key.clone() + &key } else { key };
+                let settings = self.plan_flow(&path.flow, network, files);
                 let mut settings = settings.map_err(|(name, message)| at((key(name), message)))?;
                 // One place in the cache for all.
                 if let Some(last) = planned.last().filter(|last| last.options == settings.options) {
                     settings.options = Arc::clone(&last.options);
                 }
-                ways.push((way.suffix, Arc::new(settings)));
+                paths.push((path.suffix, Arc::new(settings)));
             }
-            let size = ways[0].1.options.segment_size.get();
+            let size = paths[0].1.options.segment_size.get();
             let relays = relay::relayed(flow, size, &self.flows[..i], &planned).map_err(at)?;
-            let of_copy: u64 = ways.iter().map(|(_, settings)| settings.connections()).sum();
+            let of_copy: u64 = paths.iter().map(|(_, settings)| settings.connections()).sum();
             connections = connections.saturating_add(of_copy.saturating_mul(u64::from(flow.count)));
             if connections > MOST_FLOWS {
                 let message = format!("there are about {connections} flows; at most {MOST_FLOWS} are allowed");
@@ -121,8 +121,8 @@ impl Scenario {
                     let message = format!("{name:?} is not a name: it needs letters, and no line breaks");
                     return Err(at(flow_error("name", message)));
                 }
-                for (index, (suffix, settings)) in ways.iter().enumerate() {
-                    let (name, count) = (format!("{name}{suffix}"), ways.len());
+                for (index, (suffix, settings)) in paths.iter().enumerate() {
+                    let (name, count) = (format!("{name}{suffix}"), paths.len());
                     if !names.insert(name.clone()) {
                         return Err(at(flow_error("name", format!("two flows are named `{name}`: names must differ"))));
                     }

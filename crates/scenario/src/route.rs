@@ -1,4 +1,4 @@
-//! The network of a plan: its links, and the way of a flow across them.
+//! The network of a plan: its links, and the route of a flow across them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use units::packet::MTU;
 use units::{Rate, Span};
 
 use crate::language::{Flow, Link, Path, Reverse};
-use crate::place::Place;
 use crate::plan::{Hop, PlannedLink, PlannedMedium};
 use crate::queue_remarks::{queue_warning, short_queue};
+use crate::reader::Reader;
+use crate::routing::{Border, Edge, Routes, graph_routes};
 use crate::values::{Delay, DelaySpec, JitterSpec, Limit, LossSpec, QueueSpec, RateSpec};
-use crate::way::{Border, Edge, Routes, graph_routes};
 use crate::wireless::Wireless;
 use crate::wlan::AccessCategory;
 use crate::{Error, Files, Scenario};
@@ -20,7 +20,7 @@ use crate::{Error, Files, Scenario};
 /// The name of the one link of a dumbbell.
 const BOTTLENECK: &str = "bottleneck";
 
-/// Links, and how flows find their way.
+/// Links, and how flows are routed over them.
 pub(crate) struct Network {
     pub(crate) links: Vec<PlannedLink>,
     pub(crate) media: Vec<PlannedMedium>,
@@ -53,23 +53,23 @@ struct Direction<'a> {
 
 impl Network {
     pub(crate) fn of(scenario: &Scenario, files: &dyn Files) -> Result<Self, Error> {
-        let place = &Place { origin: &scenario.origin, files };
+        let reader = &Reader { origin: &scenario.origin, files };
         let shape = Shape::Graph(Vec::new());
         let mut network = Self { links: Vec::new(), media: Vec::new(), warnings: Vec::new(), shape };
         let no_links = scenario.links.is_empty();
         match &scenario.path {
             Some(_) if !no_links => {
-                return Err(place.error("links", "there is a [path] too: a scenario has either [path] or [[links]]"));
+                return Err(reader.error("links", "there is a [path] too: a scenario has either [path] or [[links]]"));
             }
             Some(_) if !scenario.wlans.is_empty() => {
                 let message = "there is a [path] too: beside [[wlans]] the wired part is written as [[links]]";
-                return Err(place.error("wlans", message));
+                return Err(reader.error("wlans", message));
             }
-            Some(path) => network.shape = network.dumbbell(place, path)?,
+            Some(path) => network.shape = network.dumbbell(reader, path)?,
             None if no_links && scenario.wlans.is_empty() => {
-                return Err(place.error("", "there is no network: give either [path] or [[links]]"));
+                return Err(reader.error("", "there is no network: give either [path] or [[links]]"));
             }
-            None => network.shape = network.graph(place, scenario)?,
+            None => network.shape = network.graph(reader, scenario)?,
         }
         let mut names = BTreeSet::new();
         for link in &network.links {
@@ -79,19 +79,19 @@ impl Network {
                 } else {
                     ("wlans", "two links or stations are")
                 };
-                return Err(place.error(key, format!("{what} named `{}`: names must differ", link.name)));
+                return Err(reader.error(key, format!("{what} named `{}`: names must differ", link.name)));
             }
         }
         Ok(network)
     }
 
-    fn dumbbell(&mut self, place: &Place<'_>, path: &Path) -> Result<Shape, Error> {
+    fn dumbbell(&mut self, reader: &Reader<'_>, path: &Path) -> Result<Shape, Error> {
         let delay = match (&path.rtt, &path.delay) {
             (Some(DelaySpec(rtt)), None) => Delay::of_rtt(rtt),
             (None, Some(delay)) => delay.clone(),
-            (None, None) => return Err(place.error("path", "give either `rtt` or `delay`, like `rtt = \"40ms\"`")),
+            (None, None) => return Err(reader.error("path", "give either `rtt` or `delay`, like `rtt = \"40ms\"`")),
             (Some(_), Some(_)) => {
-                return Err(place.error("path.delay", "there is an `rtt` too: give either `rtt` or `delay`"));
+                return Err(reader.error("path.delay", "there is an `rtt` too: give either `rtt` or `delay`"));
             }
         };
         let direction = Direction {
@@ -105,18 +105,18 @@ impl Network {
             reorder: path.reorder,
             base_rtt: Some(delay.initial_rtt()),
         };
-        let forward = self.add(place, &direction)?;
-        let reverse = self.add_reverse(place, &direction, "path.reverse", &path.reverse)?;
+        let forward = self.add(reader, &direction)?;
+        let reverse = self.add_reverse(reader, &direction, "path.reverse", &path.reverse)?;
         Ok(Shape::Dumbbell { delay, forward, reverse })
     }
 
-    fn graph(&mut self, place: &Place<'_>, scenario: &Scenario) -> Result<Shape, Error> {
-        let mut edges = self.wired(place, &scenario.links)?;
+    fn graph(&mut self, reader: &Reader<'_>, scenario: &Scenario) -> Result<Shape, Error> {
+        let mut edges = self.wired(reader, &scenario.links)?;
         let of_flows = scenario.flows.iter().filter_map(|flow| flow.access_category);
         let used: BTreeSet<_> = of_flows.chain([AccessCategory::default()]).collect();
         let used = Vec::from_iter(used);
         for (i, wlan) in scenario.wlans.iter().enumerate() {
-            let wireless = Wireless::of(place, wlan, (i, self.links.len()), &used)?;
+            let wireless = Wireless::of(reader, wlan, (i, self.links.len()), &used)?;
             self.links.extend(wireless.links);
             self.media.push(wireless.medium);
             self.warnings.extend(wireless.warnings);
@@ -125,13 +125,13 @@ impl Network {
         Ok(Shape::Graph(edges))
     }
 
-    fn wired(&mut self, place: &Place<'_>, links: &[Link]) -> Result<Vec<Edge>, Error> {
+    fn wired(&mut self, reader: &Reader<'_>, links: &[Link]) -> Result<Vec<Edge>, Error> {
         let mut edges = Vec::new();
         for (i, link) in links.iter().enumerate() {
             let key = format!("links.{i}");
             let Link { from, to, delay, .. } = link;
             if from == to {
-                return Err(place.error(&format!("{key}.to"), format!("the link leads from `{from}` to itself")));
+                return Err(reader.error(&format!("{key}.to"), format!("the link leads from `{from}` to itself")));
             }
             let name = link.name.clone().unwrap_or_else(|| format!("{from}-{to}"));
             let direction = Direction {
@@ -145,14 +145,14 @@ impl Network {
                 reorder: link.reorder,
                 base_rtt: None,
             };
-            let hop = self.add(place, &direction)?;
+            let hop = self.add(reader, &direction)?;
             let timeout_min = link.snoop.map(|agent| agent.timeout_min);
             edges.push(Edge { from: from.clone(), to: to.clone(), hop, border: timeout_min.map(Border::Before) });
             let reverse = match (&link.reverse, link.duplex) {
                 (None, false) => continue,
                 (Some(_), true) => {
                     let message = "`duplex` makes the reverse direction like the forward one: give either of the two";
-                    return Err(place.error(&format!("{key}.reverse"), message));
+                    return Err(reader.error(&format!("{key}.reverse"), message));
                 }
                 (Some(reverse), false) => reverse.clone(),
                 (None, true) => Reverse {
@@ -163,24 +163,24 @@ impl Network {
                 },
             };
             let reverse_key = if link.duplex { key.clone() } else { format!("{key}.reverse") };
-            let hop = self.add_reverse(place, &direction, &reverse_key, &reverse)?;
+            let hop = self.add_reverse(reader, &direction, &reverse_key, &reverse)?;
             edges.push(Edge { from: to.clone(), to: from.clone(), hop, border: timeout_min.map(Border::After) });
         }
         Ok(edges)
     }
 
     /// Adds one direction and returns the hop across it.
-    fn add(&mut self, place: &Place<'_>, direction: &Direction<'_>) -> Result<Hop, Error> {
+    fn add(&mut self, reader: &Reader<'_>, direction: &Direction<'_>) -> Result<Hop, Error> {
         let key = |name: &str| format!("{}.{name}", direction.key);
-        let (service, rate) = service(direction.rate, place).map_err(|m| place.error(&key("rate"), m))?;
+        let (service, rate) = service(direction.rate, reader).map_err(|m| reader.error(&key("rate"), m))?;
         let queue = match (direction.queue, rate) {
             (Some(queue), _) => {
-                self.queue(queue, direction, rate).map_err(|message| place.error(&key("queue"), message))?
+                self.queue(queue, direction, rate).map_err(|message| reader.error(&key("queue"), message))?
             }
             (None, None) => QueueSettings::default(),
             (None, Some(_)) => {
                 let message = "is missing: write packets `84p`, bytes `64kB`, a time `100ms`, `1bdp` or `infinite`";
-                return Err(place.error(&key("queue"), message));
+                return Err(reader.error(&key("queue"), message));
             }
         };
         let settings = LinkSettings { service, queue, loss: direction.loss.0.clone() };
@@ -204,7 +204,7 @@ impl Network {
     /// Adds the direction back from `forward`, which is no link if it does nothing but delay.
     fn add_reverse(
         &mut self,
-        place: &Place<'_>,
+        reader: &Reader<'_>,
         forward: &Direction<'_>,
         key: &str,
         reverse: &Reverse,
@@ -217,7 +217,7 @@ impl Network {
         let name = format!("{}{REVERSE}", forward.name);
         let base_rtt = forward.base_rtt;
         self.add(
-            place,
+            reader,
             &Direction { key, name, rate, queue: Some(queue), loss, jitter: *jitter, delay, reorder, base_rtt },
         )
     }
@@ -247,7 +247,7 @@ impl Network {
         })
     }
 
-    /// The way of a flow there and back; an error is the name of the key and the message.
+    /// The forward and reverse route of a flow; an error is the name of the key and the message.
     pub(crate) fn routes(&self, flow: &Flow) -> Result<Routes, (&'static str, String)> {
         match &self.shape {
             Shape::Dumbbell { delay, forward, reverse } => dumbbell_routes(flow, delay, forward, reverse),
@@ -281,7 +281,7 @@ impl Network {
     }
 }
 
-fn service(rate: &RateSpec, place: &Place<'_>) -> Result<(Service, Option<Rate>), String> {
+fn service(rate: &RateSpec, reader: &Reader<'_>) -> Result<(Service, Option<Rate>), String> {
     Ok(match rate {
         RateSpec::Unlimited => (Service::Unlimited, None),
         RateSpec::Fixed(rate) => (Service::Fixed(*rate), Some(*rate)),
@@ -291,7 +291,7 @@ fn service(rate: &RateSpec, place: &Place<'_>) -> Result<(Service, Option<Rate>)
             (Service::Steps(steps.clone()), nominal)
         }
         RateSpec::Trace(file) => {
-            let text = place.read(file).map_err(|error| format!("the trace `{file}` cannot be read: {error}"))?;
+            let text = reader.read(file).map_err(|error| format!("the trace `{file}` cannot be read: {error}"))?;
             let trace = Trace::parse(&text).map_err(|error| format!("the trace `{file}`, {error}"))?;
             let mean = trace.mean_rate();
             (Service::Trace(Arc::new(trace)), Some(mean))

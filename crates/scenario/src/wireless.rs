@@ -8,11 +8,11 @@ use network::{LinkSettings, LossModel, QueueSettings, Service};
 use units::{Fraction, Rate, Span};
 
 use crate::Error;
-use crate::place::Place;
 use crate::plan::{Hop, PlannedLink, PlannedMedium};
 use crate::queue_remarks::queue_warning;
+use crate::reader::Reader;
+use crate::routing::Edge;
 use crate::values::{Limit, QueueSpec};
-use crate::way::Edge;
 use crate::wlan::{AccessCategory, ChannelWidth, FrameRate, Station, Txop, Wlan};
 
 /// As many stations as a network may have.
@@ -23,7 +23,7 @@ pub(crate) struct Wireless {
     pub(crate) medium: PlannedMedium,
     /// The queues of the access point and the stations.
     pub(crate) links: Vec<PlannedLink>,
-    /// The ways between the access point and the stations.
+    /// The directions between the access point and the stations.
     pub(crate) edges: Vec<Edge>,
     pub(crate) warnings: Vec<String>,
 }
@@ -46,7 +46,7 @@ impl Wireless {
     /// The network `wlan`, number `index` in the file, whose first queue is number `first` of the links.
     /// Of `used`, the access categories of the flows, each station has a queue if there is EDCA.
     pub(crate) fn of(
-        place: &Place<'_>,
+        reader: &Reader<'_>,
         wlan: &Wlan,
         (index, first): (usize, usize),
         used: &[AccessCategory],
@@ -55,26 +55,26 @@ impl Wireless {
         let below = |name: &str| format!("{whole}.{name}");
         for (key, name) in [("name", &wlan.name), ("access_point", &wlan.access_point)] {
             if let Some(message) = no_name(name) {
-                return Err(place.error(&below(key), message));
+                return Err(reader.error(&below(key), message));
             }
         }
-        let stations = stations(place, wlan, &whole)?;
-        let phy = physical_layer(wlan).map_err(|(key, message)| place.error(&below(key), message))?;
+        let stations = stations(reader, wlan, &whole)?;
+        let phy = physical_layer(wlan).map_err(|(key, message)| reader.error(&below(key), message))?;
         for (name, limit) in [("retry_limit", wlan.retry_limit), ("long_retry_limit", wlan.long_retry_limit)] {
             if limit == 0 {
-                return Err(place.error(&below(name), "must be at least 1: the first attempt counts"));
+                return Err(reader.error(&below(name), "must be at least 1: the first attempt counts"));
             }
         }
         if wlan.lifetime.is_some_and(Span::is_zero) {
-            return Err(place.error(&below("lifetime"), "must be above 0: nothing that waits would ever be sent"));
+            return Err(reader.error(&below("lifetime"), "must be above 0: nothing that waits would ever be sent"));
         }
         if let Some(message) = no_beacons(wlan) {
-            return Err(place.error(&below("beacon_interval"), message));
+            return Err(reader.error(&below("beacon_interval"), message));
         }
         let edca = wlan.edca.unwrap_or(wlan.standard == Standard::N);
         if wlan.txop == Some(Txop::Standard) && !edca {
             let message = "`standard` is by access category: write `edca = true` too, or a time";
-            return Err(place.error(&below("txop"), message));
+            return Err(reader.error(&below("txop"), message));
         }
         let categories = if edca { used.to_vec() } else { vec![AccessCategory::BestEffort] };
         let mut wireless = Self {
@@ -92,21 +92,22 @@ impl Wireless {
         let rates = Phy::new(&phy, &wireless.medium.settings.basic_rates);
         if let Some(rate) = wlan.basic_rates.iter().find(|rate| !kbit(**rate).is_some_and(|kbit| rates.has_basic(kbit)))
         {
-            return Err(place.error(&below("basic_rates"), format!("`{rate}` is no rate of this standard without MCS")));
+            let message = format!("`{rate}` is no rate of this standard without MCS");
+            return Err(reader.error(&below("basic_rates"), message));
         }
         if let Some(hidden) = &wlan.hidden {
             let nodes: Vec<_> = stations.iter().map(|placed| (placed.name.as_str(), placed.table())).collect();
             wireless.medium.settings.hidden =
-                hidden.pairs(&nodes).map_err(|message| place.error(&below("hidden"), message))?;
+                hidden.pairs(&nodes).map_err(|message| reader.error(&below("hidden"), message))?;
         }
         if let Some(rate) = wlan.conventions.eifs_rate.filter(|rate| !has_eifs_rate(wlan.standard, &rates, *rate)) {
             let message = format!("`{rate}` is no rate of this standard without MCS");
-            return Err(place.error(&below("conventions.eifs_rate"), message));
+            return Err(reader.error(&below("conventions.eifs_rate"), message));
         }
         for (station, placed) in (0u32..).zip(&stations) {
             wireless.add(station, placed, wlan, &rates).map_err(|(own, key, message)| {
                 let at = if own { placed.key.as_str() } else { whole.as_str() };
-                place.error(&format!("{at}.{key}"), message)
+                reader.error(&format!("{at}.{key}"), message)
             })?;
         }
         Ok(wireless)
@@ -252,26 +253,26 @@ fn no_name(name: &str) -> Option<String> {
 }
 
 /// The access point and the stations, copies apart.
-fn stations<'a>(place: &Place<'_>, wlan: &'a Wlan, key: &str) -> Result<Vec<Placed<'a>>, Error> {
+fn stations<'a>(reader: &Reader<'_>, wlan: &'a Wlan, key: &str) -> Result<Vec<Placed<'a>>, Error> {
     let access_point = Placed { name: wlan.access_point.clone(), key: key.to_owned(), own: None };
     let mut placed = vec![access_point];
     if wlan.stations.0.is_empty() {
-        return Err(place.error(&format!("{key}.stations"), "a network needs at least one station"));
+        return Err(reader.error(&format!("{key}.stations"), "a network needs at least one station"));
     }
     for (i, station) in wlan.stations.0.iter().enumerate() {
         let key = format!("{key}.stations.{i}");
         // Before there is a name for each.
         if placed.len() + station.count.unwrap_or(1) as usize > MOST_STATIONS {
-            return Err(place.error(&key, format!("at most {MOST_STATIONS} stations share a network")));
+            return Err(reader.error(&key, format!("at most {MOST_STATIONS} stations share a network")));
         }
         let names = match station.count {
             None => vec![station.name.clone()],
-            Some(0) => return Err(place.error(&format!("{key}.count"), "must be at least 1")),
+            Some(0) => return Err(reader.error(&format!("{key}.count"), "must be at least 1")),
             Some(count) => (0..count).map(|copy| format!("{}-{copy}", station.name)).collect(),
         };
         for name in names {
             if let Some(message) = no_name(&name) {
-                return Err(place.error(&key, message));
+                return Err(reader.error(&key, message));
             }
             placed.push(Placed { name, key: key.clone(), own: Some(station) });
         }

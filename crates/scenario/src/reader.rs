@@ -1,17 +1,17 @@
-//! Where a scenario stands: what errors name, and the files beside it.
+//! The files beside a scenario, and errors that name its own.
 
 use std::io;
 
 use crate::document::Origin;
 use crate::{Error, Files};
 
-/// Where a scenario comes from, and the files that it names.
-pub(crate) struct Place<'a> {
+/// Reads the files that a scenario names.
+pub(crate) struct Reader<'a> {
     pub(crate) origin: &'a Origin,
     pub(crate) files: &'a dyn Files,
 }
 
-impl Place<'_> {
+impl Reader<'_> {
     pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> Error {
         self.origin.error(key, message)
     }

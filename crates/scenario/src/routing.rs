@@ -1,4 +1,4 @@
-//! The way of a flow over links between nodes, there and back, and the Snoop agents that it passes.
+//! The route of a flow over links between nodes, forward and reverse, and the Snoop agents on it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,7 +9,7 @@ use crate::error::suggestion;
 use crate::language::{Flow, Protocol};
 use crate::plan::Hop;
 
-/// The ways of the data and of the ACKs.
+/// The routes of the data and of the ACKs.
 pub(crate) struct Routes {
     pub(crate) forward: Vec<Hop>,
     pub(crate) reverse: Vec<Hop>,
@@ -32,7 +32,7 @@ pub(crate) enum Border {
     After(Span),
 }
 
-/// The way of `flow` over `edges`; an error is the name of the key and the message.
+/// The routes of `flow` over `edges`; an error is the name of the key and the message.
 pub(crate) fn graph_routes(flow: &Flow, edges: &[Edge]) -> Result<Routes, (&'static str, String)> {
     if flow.rtt.is_some() {
         return Err(("rtt", "belongs to scenarios with a [path]; with [[links]] write `extra_delay`".to_owned()));
@@ -84,7 +84,7 @@ fn check_node(key: &'static str, node: &str, edges: &[Edge]) -> Result<(), (&'st
     Err((key, format!("there is no node `{node}`; {}", suggestion(node, &known))))
 }
 
-/// The way of fewest hops; among equals the one whose links come first in the file.
+/// The route of fewest hops; of equal ones, that whose links come first in the file.
 fn shortest<'a>(from: &str, to: &str, edges: &'a [Edge]) -> Result<Vec<&'a Edge>, String> {
     let mut arrived_by = BTreeMap::from([(from, None)]);
     let mut reached = VecDeque::from([from]);
@@ -97,16 +97,16 @@ fn shortest<'a>(from: &str, to: &str, edges: &'a [Edge]) -> Result<Vec<&'a Edge>
         }
     }
     let mut at = *arrived_by.get(to).ok_or_else(|| format!("no links lead from `{from}` to `{to}`"))?;
-    let mut way = Vec::new();
+    let mut route = Vec::new();
     while let Some(edge) = at {
-        way.push(edge);
+        route.push(edge);
         at = arrived_by[edge.from.as_str()];
     }
-    way.reverse();
-    Ok(way)
+    route.reverse();
+    Ok(route)
 }
 
-/// The way over `nodes`, one link from each to the next.
+/// The route over `nodes`, one link from each to the next.
 fn along<'a>(nodes: &[String], edges: &'a [Edge]) -> Result<Vec<&'a Edge>, String> {
     let edge = |pair: &[String]| {
         let edge = edges.iter().find(|edge| edge.from == pair[0] && edge.to == pair[1]);
@@ -118,7 +118,7 @@ fn along<'a>(nodes: &[String], edges: &'a [Edge]) -> Result<Vec<&'a Edge>, Strin
 /// The hops over `forward` and `reverse`, with a Snoop agent where TCP data enters a link with one after another link
 /// and the ACKs come back over the same: at the sender there is nothing to hide.
 fn routes(forward: &[&Edge], reverse: &[&Edge], flow: &Flow) -> Routes {
-    let hops = |way: &[&Edge]| way.iter().map(|edge| edge.hop.clone()).collect::<Vec<Hop>>();
+    let hops = |route: &[&Edge]| route.iter().map(|edge| edge.hop.clone()).collect::<Vec<Hop>>();
     let (mut data, mut acks) = (hops(forward), hops(reverse));
     let tcp = flow.kind == Protocol::Tcp;
     for (place, edge) in forward.iter().enumerate().skip(1).filter(|_| tcp) {
