@@ -108,6 +108,11 @@ impl<D: Discipline<Parcel>> Driven<D> {
         self.ask(now, |discipline, cx| discipline.push(packet, cx));
     }
 
+    /// `packet` finds the link idle.
+    pub(crate) fn pass(&mut self, now: Time, packet: Parcel) {
+        self.ask(now, |discipline, cx| discipline.pass(&packet, cx));
+    }
+
     pub(crate) fn pop(&mut self, now: Time) -> Option<Served<Parcel>> {
         let served = self.ask(now, Discipline::pop)?;
         self.count.remove(&served.packet);

@@ -326,22 +326,26 @@ mod tests {
         codel.begin(ms(2100), Span::from_millis(100));
         assert_eq!((codel.count, codel.drop_next.since(ms(2100)).as_nanos()), (1, 99_998_474));
         // So it does if the last time had a single drop.
-        let mut codel = Codel { count: 2, last_count: 1, drop_next: ms(500), ..Codel::default() };
+        let mut codel = Codel { count: 2, last_count: 1, root: 0x8001, drop_next: ms(500), ..Codel::default() };
         codel.begin(ms(600), Span::from_millis(100));
-        assert_eq!(codel.count, 1);
+        assert_eq!((codel.count, codel.drop_next.since(ms(600)).as_nanos()), (1, 99_998_474));
     }
 
     #[test]
     fn the_last_packets_of_one_mtu_are_never_dropped() {
-        // Each time, two packets have waited for long, so one of 1500 bytes waits behind the first.
-        let mut queue = Driven::new(CodelQueue::new(CodelSettings::default()));
-        for second in 0..20 {
-            queue.push(ms(1000 * second), Parcel::full(0));
-            queue.push(ms(1000 * second), Parcel::full(1));
-            assert!(queue.pop(ms(1000 * second + 400)).is_some());
-            assert!(queue.pop(ms(1000 * second + 800)).is_some());
+        // One packet of 1500 bytes always waits behind the one that is served, which has waited 200 or 400 ms.
+        let mut queue = standing(CodelSettings::default(), 2, Parcel::full);
+        for round in 1..20 {
+            assert!(queue.pop(ms(200 * round)).is_some());
+            queue.push(ms(200 * round), Parcel::full(0));
         }
         assert!(queue.dropped().is_empty());
+        // With two behind it the wait is above target from 4000 ms on, so an interval of it is over at 4100.
+        queue.push(ms(3800), Parcel::full(0));
+        assert!(queue.pop(ms(4000)).is_some());
+        queue.push(ms(4000), Parcel::full(0));
+        assert!(queue.pop(ms(4200)).is_some());
+        assert_eq!(queue.dropped().len(), 1);
     }
 
     #[test]

@@ -188,6 +188,18 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_queue_of_a_flow_loses_a_64th_of_its_probability_at_an_update() {
+        let mut queue = Driven::new(FqPie::new(FqPieSettings { flows: 1, ..FqPieSettings::default() }));
+        queue.push(ms(0), Parcel::full(0));
+        assert!(queue.pop(ms(0)).is_some());
+        queue.discipline.queues[0].1.probability = 0.64;
+        // At the end of its turn it is found empty: 0.64 - 0.125 x 15 ms = 0.638125, and 63/64 of that.
+        assert_eq!(queue.pop(ms(20)), None);
+        let probability = queue.discipline.queues[0].1.probability;
+        assert!((probability - 0.628_154_296_875).abs() < 1e-12, "{probability}");
+    }
+
+    #[test]
     fn the_memory_is_bounded() {
         let settings = FqPieSettings { memory_limit: Bytes::new(4000), ..FqPieSettings::default() };
         let mut queue = Driven::new(FqPie::new(settings));

@@ -277,6 +277,26 @@ mod tests {
     }
 
     #[test]
+    fn settings_out_of_range_are_refused() {
+        let refused = |settings: PieSettings| settings.check().err().map(|(key, _)| key);
+        assert_eq!(refused(PieSettings { alpha: 32, beta: 32, ..SETTINGS }), None);
+        assert_eq!(refused(PieSettings { alpha: 33, ..SETTINGS }), Some("alpha"));
+        assert_eq!(refused(PieSettings { beta: 33, ..SETTINGS }), Some("beta"));
+        assert_eq!(refused(PieSettings { target: Span::ZERO, ..SETTINGS }), Some("target"));
+        assert_eq!(refused(PieSettings { tupdate: Span::ZERO, ..SETTINGS }), Some("tupdate"));
+    }
+
+    #[test]
+    fn what_passes_an_idle_link_is_served_without_a_wait() {
+        let pie = Pie { burst: BURST, served: Some(ms(0)), ..pie(0.5, 40, 40) };
+        let mut queue = Driven::new(PieQueue { settings: SETTINGS, pie, waiting: Fifo::new() });
+        queue.pass(ms(30), Parcel::full(0));
+        // 30 of the 150 ms of a burst are over.
+        let Pie { delay, burst, served, .. } = queue.discipline.pie;
+        assert_eq!((delay, burst, served), (Span::ZERO, Span::from_millis(120), Some(ms(30))));
+    }
+
+    #[test]
     fn the_probability_follows_the_control_law() {
         // 0.125 x 35 ms + 1.25 x 50 ms = 0.066875, a 2048th of it below 0.000001.
         let mut pie = pie(0.0, 50, 0);

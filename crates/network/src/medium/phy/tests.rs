@@ -98,6 +98,9 @@ fn responses_take_the_highest_basic_rate_not_above() {
     // MCS 0 is BPSK 1/2 like 6 Mbit/s, MCS 7 is as dense as 54 Mbit/s.
     let n = phy(Standard::N);
     assert_eq!([6500, 65_000].map(|r| rate(&n, r)), [6000, 24_000]);
+    // MCS 1 is QPSK 1/2 like 12 Mbit/s, which needs less of a signal than the 3/4 of 18 Mbit/s; MCS 2 has that.
+    let few = Phy::new(&PhySettings::of(Standard::N), &[6000, 18_000]);
+    assert_eq!([13_000, 19_500].map(|r| rate(&few, r)), [6000, 18_000]);
 }
 
 #[test]

@@ -34,6 +34,10 @@ fn thresholds_and_weight_have_the_defaults_of_tc() {
     assert_eq!((defaults.max, (3.0 * defaults.min).round()), (100_000.0, 100_000.0));
     let of_min = red(RedSettings { max: None, ..example() });
     assert_eq!((of_min.min, of_min.max), (30_000.0, 90_000.0));
+    let default_of = |limit| Red::new(RedSettings::default(), limit, Some(Rate::from_mbit(8))).max;
+    // 100 packets of 1000 bytes, and 100 ms at 1000 bytes a millisecond, a quarter each.
+    assert_eq!(default_of(Limit::Packets(100)), 25_000.0);
+    assert_eq!(default_of(Limit::Delay(Span::from_millis(100))), 25_000.0);
     let endless = Red::new(RedSettings::default(), Limit::Infinite, None);
     assert_eq!((endless.min, endless.max), (5_000.0, 15_000.0));
 }
@@ -114,9 +118,17 @@ fn the_probability_adapts_towards_the_middle() {
     // Below 30,000 + 2 x 12,000.
     red.adapt(53_999.0);
     assert_eq!(red.probability, 0.058_828_125 * 0.9);
-    red.probability = 0.51;
-    red.adapt(80_000.0);
-    assert_eq!(red.probability, 0.51);
+    // It rises while it is at most 0.5, and falls while it is at least 0.01.
+    red.probability = 0.5;
+    for _ in 0..2 {
+        red.adapt(80_000.0);
+        assert_eq!(red.probability, 0.51);
+    }
+    red.probability = 0.01;
+    for _ in 0..2 {
+        red.adapt(40_000.0);
+        assert_eq!(red.probability, 0.01 * 0.9);
+    }
     // Every half second since the start, however long nothing arrives: at 0.5, 1 and 1.5 s.
     red.probability = 0.02;
     red.average = 80_000.0;
