@@ -272,6 +272,29 @@ mod tests {
     }
 
     #[test]
+    fn every_counter_counts_from_the_base() {
+        let counters = |more: u64| FlowCounters {
+            delivered_bytes: 1 + more,
+            arrived_packets: 2 + more,
+            arrived_bytes: 3 + more,
+            data_packets: 4 + more,
+            retransmitted_packets: 5 + more,
+            lost_packets: 6 + more,
+            dropped_packets: 7 + more,
+            timeouts: 8 + more,
+            recoveries: 9 + more,
+            spurious: 10 + more,
+            marked_packets: 11 + more,
+        };
+        let hundred = counters(100).since(&counters(0));
+        let FlowCounters { delivered_bytes, arrived_packets, arrived_bytes, data_packets, .. } = hundred;
+        assert_eq!([delivered_bytes, arrived_packets, arrived_bytes, data_packets], [100; 4]);
+        let FlowCounters { retransmitted_packets, lost_packets, dropped_packets, timeouts, .. } = hundred;
+        assert_eq!([retransmitted_packets, lost_packets, dropped_packets, timeouts], [100; 4]);
+        assert_eq!([hundred.recoveries, hundred.spurious, hundred.marked_packets], [100; 3]);
+    }
+
+    #[test]
     fn a_flow_that_never_ran_has_zero_rates_and_no_round_trip_time() {
         let row = FlowMeter::new().finish(ms(5000), described(ms(6000), ms(6000)));
         assert_eq!((row.measured_s, row.goodput_bps, row.loss_rate), (0.0, 0.0, 0.0));

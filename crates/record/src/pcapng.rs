@@ -156,6 +156,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_point_has_a_name() {
+        let named = ["sender", "receiver", "bottleneck", "all"].map(|name| name.parse::<Point>());
+        assert_eq!(named, [Point::Sender, Point::Receiver, Point::Bottleneck, Point::All].map(Ok));
+        assert!("wire".parse::<Point>().is_err());
+    }
+
+    #[test]
     fn a_capture_is_blocks_of_whole_words_with_their_length_at_both_ends() {
         let mut capture = Capture::new(Vec::new(), &["bottleneck"]).unwrap();
         capture.packet(0, Time::from_nanos(0x0001_0203_0405), &segment(), Some("queue full")).unwrap();

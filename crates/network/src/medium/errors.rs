@@ -141,6 +141,20 @@ mod tests {
     }
 
     #[test]
+    fn bits_of_dsss_fail_by_their_code() {
+        let modes = Phy::new(&PhySettings::of(Standard::B), &[]).modes;
+        let errors = |mode: usize, snr: f64| bit_errors(&modes[mode], snr, 22.0);
+        // 22 MHz are 22 times 1 Mbit/s and 11 times 2 Mbit/s: exp(-1) / 2, and Q(sqrt(1.172)) = 0.139495.
+        assert!((errors(0, 1.0 / 22.0) - 0.183_940).abs() < 1e-6);
+        assert!((errors(1, 1.0 / 11.0) - 0.139_495).abs() < 1e-6);
+        // With twice the bandwidth of the chips and half the signal, distances are those of the codewords. Q of the
+        // roots of 4, 6, 8, 10, 12 and 16: 0.0227501, 0.0071529, 0.0023389, 0.0007827, 0.000266, 0.0000317.
+        // 14 x 0.0023389 + 0.0000317, a quarter of it; and the sum with 24, 16, 174, 16, 24 and 1 of them, an eighth.
+        assert!((errors(2, 0.5) - 0.008_194).abs() < 1e-6);
+        assert!((errors(3, 0.5) - 0.135_794).abs() < 1e-6);
+    }
+
+    #[test]
     fn fast_rates_reach_less_far() {
         let modes = Phy::new(&PhySettings::of(Standard::A), &[]).modes;
         // The distance up to which half of the frames of 1536 bytes arrive, in metres.

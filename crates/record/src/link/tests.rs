@@ -73,6 +73,27 @@ fn what_is_reported_late_counts_as_if_it_had_come_in_time() {
 }
 
 #[test]
+fn a_service_that_ended_before_the_interval_takes_no_time_of_it() {
+    let mut meter = LinkMeter::default();
+    meter.restart(ms(20));
+    meter.service(ms(15), ms(18), Span::from_millis(6), SIZE);
+    meter.service(ms(20), ms(30), Span::from_millis(4), SIZE);
+    let row = meter.finish(ms(40), UNLIMITED);
+    // 10 of 20 ms at 4 ms delay, the rest without.
+    assert_eq!((row.utilization, row.queue_delay_mean_ms), (0.5, 2.0));
+}
+
+#[test]
+fn a_packet_is_in_service_while_its_finish_is_unknown() {
+    let mut meter = LinkMeter::default();
+    assert!(!meter.is_serving());
+    meter.service(ms(0), Time::NEVER, Span::ZERO, SIZE);
+    assert!(meter.is_serving());
+    meter.departs(ms(10), Span::ZERO, SIZE);
+    assert!(!meter.is_serving());
+}
+
+#[test]
 fn an_outage_that_never_ends_is_busy_to_the_end() {
     let mut meter = LinkMeter::default();
     meter.service(ms(10), Time::NEVER, Span::from_millis(1), SIZE);

@@ -290,6 +290,9 @@ mod tests {
             0x00, 0xc7,
         ];
         assert_eq!(!ones_complement_sum(&header, 0), 0xb861);
+        // No carry is left in 0xffff; 0x10000 is 1.
+        assert_eq!(ones_complement_sum(&[0xff, 0xff], 0), 0xffff);
+        assert_eq!(ones_complement_sum(&[0xff, 0xff], 1), 1);
     }
 
     #[test]

@@ -82,3 +82,34 @@ impl<P: Packet> Medium<P> {
         Shot { to, mode, bytes, first_bytes, frames, tries: short + long, lead, rts, before, data, answer, timeout }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_says_whether_it_has_an_rts_and_repeats_another() {
+        let none = Span::ZERO;
+        let shot = Shot {
+            to: 0,
+            mode: 0,
+            bytes: 1536,
+            first_bytes: 1536,
+            frames: 1,
+            tries: 0,
+            lead: none,
+            rts: none,
+            before: none,
+            data: none,
+            answer: none,
+            timeout: none,
+        };
+        let attempt = |shot: Shot| {
+            let attempt = shot.attempt(1, Time::ZERO, (Time::ZERO, Time::ZERO), 1, Fate::Acknowledged);
+            (attempt.rts, attempt.retry)
+        };
+        assert_eq!(attempt(shot), (false, false));
+        assert_eq!(attempt(Shot { tries: 1, ..shot }), (false, true));
+        assert_eq!(attempt(Shot { rts: Span::from_micros(28), ..shot }), (true, false));
+    }
+}
