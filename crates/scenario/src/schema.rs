@@ -183,7 +183,7 @@ mod tests {
                     },
                     "decrease": {
                         "type": "number", "minimum": 0, "maximum": 1000000, "default": 0,
-                        "description": "What a loss takes, in units of that power; 0 for 1 - beta (0 to 1000000)"
+                        "description": "Decrease on a loss, in units of that power; 0 for 1 - beta (0 to 1000000)"
                     }
                 },
                 "additionalProperties": false

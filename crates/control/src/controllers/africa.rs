@@ -32,7 +32,7 @@ pub const ENTRY: Entry = Entry {
     probes: &[
         Quantity::new("waiting", "segments", "diff, own segments in the queue"),
         Quantity::new("fast", "", "1 in fast mode"),
-        Quantity::new("a", "segments per RTT", "What a round trip adds"),
+        Quantity::new("a", "segments per RTT", "Increase of a round trip"),
     ],
     make: |given| Ok(Box::new(Africa::new(Settings::read(given)?))),
 };

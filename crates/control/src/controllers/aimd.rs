@@ -44,7 +44,7 @@ parameters! {
         k: f64 = 0.0, range from(-1.0).up_to(4.0), source "Bansal and Balakrishnan 2001, k";
         /// Power of the window that a loss takes
         l: f64 = 1.0, range from(0.0).up_to(1.0), source "Bansal and Balakrishnan 2001, l";
-        /// What a loss takes, in units of that power; 0 for 1 - beta
+        /// Decrease on a loss, in units of that power; 0 for 1 - beta
         decrease: f64 = 0.0, range from(0.0).up_to(1_000_000.0), source "Bansal and Balakrishnan 2001, beta";
     }
 }

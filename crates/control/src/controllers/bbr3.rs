@@ -51,7 +51,7 @@ use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reports, SegmentReport
 pub const ENTRY: Entry = Entry {
     name: "bbr3",
     title: "BBR version 3",
-    summary: "Sends at the largest delivery rate seen, within what its probes found the path to hold without much loss",
+    summary: "Sends at the largest delivery rate seen, within the flight that probes found to pass without much loss",
     source: "draft-ietf-ccwg-bbr-06",
     parameters: Settings::PARAMETERS,
     probes: &[
@@ -89,7 +89,7 @@ parameters! {
         down_pacing_gain: f64 = 0.9, range above(0.0).up_to(1.0), source "section 5.3.3.1";
         /// The share of a round trip that may be lost while it probes
         loss_thresh: f64 = 0.02, range above(0.0).below(1.0), source "BBR.LossThresh";
-        /// What a round trip with losses leaves of the short-term bounds at least
+        /// Least share of the short-term bounds that a round trip with losses leaves
         beta: f64 = 0.7, range above(0.0).up_to(1.0), source "BBR.Beta";
         /// Share of BBR.inflight_longterm that is left to others while it cruises
         headroom: f64 = 0.15, range from(0.0).below(1.0), source "BBR.Headroom";

@@ -46,7 +46,7 @@ use crate::{Ack, Context, Controller, Loss, Probe, RateSample, Wants};
 pub const ENTRY: Entry = Entry {
     name: "c4",
     title: "C4",
-    summary: "Sends at the largest delivery rate seen, and takes only what exceeds the jitter of the path for a queue",
+    summary: "Sends at the largest delivery rate seen, and takes only delay beyond the jitter of the path for a queue",
     source: "draft-huitema-ccwg-c4-spec",
     parameters: Settings::PARAMETERS,
     probes: &[

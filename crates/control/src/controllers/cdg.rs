@@ -97,7 +97,7 @@ parameters! {
         rtt_tick: Span = Span::from_millis(1),
             unit "time", range from(Span::ZERO).up_to(Span::from_secs(1)),
             source "section 4: the authors' implementation";
-        /// Whether a delay back-off raises the shadow window to the window before or after the cut
+        /// A delay back-off raises the shadow window to the window before or after the cut
         shadow_resync: ShadowResync = ShadowResync::Before, source "section 3.6, equation 7 and Figure 2";
         /// A loss while the queue state is unknown is a sign of congestion
         unknown_is_congestion: bool = true, source "section 3.3";

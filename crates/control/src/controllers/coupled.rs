@@ -54,7 +54,7 @@ choices! {
 parameters! {
     /// The parameters.
     pub struct Settings {
-        /// Whether growth and decrease follow the sum of the windows, neither, or growth alone
+        /// Growth and decrease follow the sum of the windows, neither does, or growth alone
         coupling: Coupling = Coupling::Semi, source "section 2.7";
         /// Segments a round trip by which semi-coupled windows grow together; 0 for as much as one TCP on the best path
         a: f64 = 0.0, range from(0.0).up_to(1000.0), source "section 2.7, a; RFC 6356, alpha";

@@ -44,7 +44,7 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("k_s", "s", "K, the time from a loss to the plateau"),
         Quantity::new("w_est", "segments", "W_est, what Reno would have"),
         Quantity::new("cwnd_prior", "segments", "cwnd_prior, the window before the last loss"),
-        Quantity::new("hystart_found", "", "What ended slow start: 0 nothing, 1 an ACK train, 2 delay"),
+        Quantity::new("hystart_found", "", "Cause of the end of slow start: 0 none, 1 an ACK train, 2 delay"),
     ],
     make: |given| Ok(Box::new(Cubic::new(Settings::read(given)?))),
 };
@@ -83,7 +83,7 @@ parameters! {
         fast_convergence: bool = true, source "section 4.7";
         /// The window is at least what Reno would have with the same losses
         reno_friendly: bool = true, source "section 4.3";
-        /// What Reno would have grows by 1 a round trip once it has reached the window before the loss
+        /// The window of Reno grows by 1 a round trip once it has reached the window before the loss
         reno_alpha_one: bool = true, source "section 4.3; false in Linux 3.5";
         /// Which RTT ahead on the cubic the target of an ACK lies
         look_ahead: LookAhead = LookAhead::Smoothed, source "section 4.2; the smallest in Linux 3.5";

@@ -44,7 +44,7 @@ pub const ENTRY: Entry = Entry {
 parameters! {
     /// The parameters.
     pub struct Settings {
-        /// Where the threshold lies between the smallest RTT and the largest: how much of the queue may fill
+        /// Place of the threshold between the smallest RTT and the largest: the share of the queue that may fill
         alpha: f64 = 0.5,
             range from(0.0).up_to(1.0), source "Dabbous 1992, section 3; Wang and Crowcroft 1992 for 0.5";
         /// Share of the window kept above the threshold

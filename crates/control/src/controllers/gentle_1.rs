@@ -108,7 +108,7 @@ parameters! {
         alpha_gl: f64 = 0.1, unit "segments per RTT", range above(0.0).up_to(1000.0), source "alpha_gl";
         /// Damping does not go below alpha_gl
         alpha_floor: bool = false, source "section 7.1; not in the boxes";
-        /// What the increase gains each round trip of thrust
+        /// Gain of the increase each round trip of thrust
         alpha_rocket: f64 = 2.0, unit "segments per RTT", range above(0.0).up_to(1000.0), source "alpha_rocket";
         /// Largest increase in thrust
         alpha_max: f64 = 20.0, unit "segments per RTT", range above(0.0).up_to(1000.0), source "alpha_max";

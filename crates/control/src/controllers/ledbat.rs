@@ -35,7 +35,7 @@ use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 pub const ENTRY: Entry = Entry {
     name: "ledbat",
     title: "LEDBAT",
-    summary: "Background transport: steers the queueing delay to a target and yields to what adds more",
+    summary: "Background transport: steers the queueing delay to a target and yields to flows that add more",
     source: "RFC 6817",
     parameters: Settings::PARAMETERS,
     probes: &[

@@ -91,7 +91,7 @@ parameters! {
         a: f64 = 1.0, range above(0.0).up_to(1000.0), source "section 8.4, a";
         /// Iterations of the canceller
         iterations as "K": u32 = 1, range from(1).up_to(3), source "section 8.3, K";
-        /// What rho is: a number of differences, their sum in units of T, or their share
+        /// Meaning of rho: a number of differences, their sum in units of T, or their share
         definition: Definition = Definition::Count, source "section 8.3; open";
         /// How span and noise are combined
         combine: Combine = Combine::Sum, source "section 8.4, or";

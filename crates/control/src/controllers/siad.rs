@@ -44,7 +44,7 @@ use crate::{Ack, Context, Controller, Loss, ParameterError, Parameters, Probe, R
 pub const ENTRY: Entry = Entry {
     name: "siad",
     title: "SIAD",
-    summary: "Gives up what waits in the queue on a loss, and is back at the old window after a configured number of \
+    summary: "Gives up its part of the queue on a loss, and is back at the old window after a configured number of \
         RTTs",
     source: "Kuehlewind 2016",
     parameters: Settings::PARAMETERS,
@@ -59,8 +59,8 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("drained", "", "1 when no Additional Decrease is due any more in this epoch"),
         Quantity::new("region", "", "1 slow start, 2 Linear Increment, 3 Fast Increase"),
         Quantity::new("event_case", "", "Case of `Siad::window_at_loss`, 0 to 5, at the last regular decrease"),
-        Quantity::new("overestimate", "segments", "What that case took off the window"),
-        Quantity::new("trend", "segments", "What was added to the window at the loss to give the target"),
+        Quantity::new("overestimate", "segments", "Segments that this case took off the window"),
+        Quantity::new("trend", "segments", "Addition to the window at the loss that gave the target"),
         Quantity::new("ssthresh_at_event", "segments", "Threshold that the last regular decrease set"),
         Quantity::new("events", "events", "Regular decreases since the start"),
         Quantity::new("additional_decreases", "decreases", "Additional Decreases since the start"),

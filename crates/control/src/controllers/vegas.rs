@@ -71,7 +71,7 @@ parameters! {
             unit "segments", range above(0.0).up_to(10_000.0).not_below("alpha"), source "section IV-B";
         /// With more own segments waiting in the queue slow start ends, where slow_start_exit says so
         gamma: f64 = 1.0, unit "segments", range above(0.0).up_to(10_000.0), source "section IV-C";
-        /// What ends slow start: beta with the window a segment smaller, or gamma
+        /// End of slow start: beta with the window a segment smaller, or gamma
         slow_start_exit: SlowStartExit = SlowStartExit::Beta, source "section IV-C; FreeBSD";
     }
 }

@@ -28,7 +28,7 @@ use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 pub const ENTRY: Entry = Entry {
     name: "westwood",
     title: "TCP Westwood",
-    summary: "NewReno that leaves on a loss what the estimated rate of delivery needs without a queue",
+    summary: "NewReno whose losses leave the window that the estimated delivery rate needs without a queue",
     source: "Mascolo et al. 2001; Grieco and Mascolo 2004; Linux",
     parameters: Settings::PARAMETERS,
     probes: &[

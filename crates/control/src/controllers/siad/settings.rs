@@ -40,7 +40,7 @@ parameters! {
         /// Num_ms, the same as a time, from which each congestion event derives Num_RTT; 0s leaves it at num_rtt
         num_ms: Span = Span::ZERO,
             unit "time", range from(Span::ZERO).up_to(Span::from_secs(1000)), source "section III.A";
-        /// What a decrease takes off beyond the queue, so that it drains
+        /// Segments that a decrease takes off beyond the queue, so that it drains
         margin: f64 = 1.0,
             unit "segments", range from(0.0).up_to(1000.0), source "section III.A, equations 8 and 15";
         /// MIN_CWND, the smallest window after a decrease
@@ -49,8 +49,8 @@ parameters! {
         clamp_after_ad: bool = false, source "section III.A, after equation 19";
         /// A base RTT that rises at four congestion events in a row returns to the first
         min_guard: bool = false, source "the author's implementation";
-        /// What is added to the window at the loss to give the next target: by how much that window rose since the
-        /// loss before, nothing, or a random number, of half the last decrease at most
+        /// Addition to the window at the loss that gives the next target: the rise of that window since the loss
+        /// before, nothing, or a random number, of half the last decrease at most
         trend: Trend = Trend::Paper, source "section III.A, equation 5; section III.B";
         /// RTT samples from the timestamp option, or the smoothed RTT; without timestamps always that
         rtt_source: RttSource = RttSource::Timestamp, source "section III.C";
