@@ -236,8 +236,7 @@ mod tests {
 
     #[test]
     fn thirty_acks_grow_the_window_by_the_rule_of_the_coupling() {
-        // 30/W = 30/40; 30/30; a = 40 * max(30/0.01, 10/0.0025) / (300 + 200)^2 = 40 * 4000/250,000 = 0.64, and 30/40
-        // of it.
+        // `30/W = 30/40`; `30/30`; `a = 40 * max(30/0.01, 10/0.0025) / (300 + 200)^2 = 0.64`, and 30/40 of it.
         assert!((growth(Coupling::Fully) - 0.75).abs() < 1e-12);
         assert!((growth(Coupling::Uncoupled) - 1.0).abs() < 1e-12);
         assert!((growth(Coupling::Semi) - 0.48).abs() < 1e-12, "{}", growth(Coupling::Semi));

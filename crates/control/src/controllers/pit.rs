@@ -374,8 +374,8 @@ mod tests {
 
     #[test]
     fn noise_is_congestion() {
-        // Gaps 4, 1.25, 1 and 1.5 T: differences below T are 0.25, 0.25 and 0.5 T, three: N_s = 2/(1 + e^-3) - 1 =
-        // 0.9051, and mu = min(1, 1/4 + 0.9051).
+        // Gaps 4, 1.25, 1 and 1.5 T: differences below T are 0.25, 0.25 and 0.5 T, three:
+        // `N_s = 2/(1 + e^-3) - 1 = 0.9051`, and `mu = min(1, 1/4 + 0.9051)`.
         let pit = after(Settings::default(), &[4.0, 1.25, 1.0, 1.5]);
         assert_eq!((pit.window(), probed(&pit, "rho")), (20.0, 3.0));
         assert!((probed(&pit, "noise") - 0.905_148).abs() < 1e-6);

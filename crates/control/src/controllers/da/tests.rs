@@ -86,8 +86,8 @@ fn slow_start(settings: Settings) -> Flow {
 #[test]
 fn slow_start_ends_at_a_window_of_thirteen() {
     // The second packet of a pair takes 10 ms longer than the first. In the round trip of eight to sixteen packets
-    // such ACKs come at W = 9, 11, 13, ...: NDG = 10 W/D is 90/231.44 = 0.389, 110/241.44 = 0.456, 130/251.44 =
-    // 0.517.
+    // such ACKs come at W = 9, 11, 13, ...: `NDG = 10 W/D` is `90/231.44 = 0.389`, `110/241.44 = 0.456` and
+    // `130/251.44 = 0.517`.
     let flow = slow_start(Settings::default());
     assert_eq!(flow.da.window(), 13.0);
     assert!((probed(&flow.da, "ndg") - 0.517).abs() < 0.0005);

@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn two_filters_in_a_row_round_down() {
-        // (7 * 800 + 1605)/8 = 900.6, then (7 * 800 + 900)/8 = 812.5.
+        // `(7 * 800 + 1605)/8 = 900.6`, then `(7 * 800 + 900)/8 = 812.5`.
         let mut filter = Filter::default();
         filter.take(800.0);
         assert_eq!((filter.once, filter.twice), (800.0, 800.0));

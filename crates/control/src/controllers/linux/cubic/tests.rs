@@ -93,8 +93,8 @@ fn rounds_the_target_towards_the_plateau_and_the_count_down() {
     cubic.reno = Reno { window: 1000.0, threshold: 2.0 };
     cubic.on_loss(&mut world.context(), &loss());
     cubic.on_ack(&mut world.context(), &Ack { window_limited: false, ..segments(1) });
-    // From 700 on, K = cbrt(300/0.4004) = 9.0826; the target 40 ms ahead is 1000 - floor(0.4004 * 9.0426^3 = 296.05) =
-    // 704, so a segment for every 700/4 = 175 counted.
+    // From 700 on, `K = cbrt(300/0.4004) = 9.0826`; the target 40 ms ahead is `1000 - floor(0.4004 * 9.0426^3) = 704`,
+    // so a segment for every `700/4 = 175` counted.
     cubic.on_ack(&mut world.context(), &segments(174));
     assert_eq!(cubic.window(), 700.0);
     cubic.on_ack(&mut world.context(), &segments(1));

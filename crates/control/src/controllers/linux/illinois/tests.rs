@@ -23,8 +23,8 @@ fn round(illinois: &mut Illinois, delay: u64) {
 
 #[test]
 fn has_increase_and_decrease_in_128ths_and_64ths() {
-    // alpha at 45 of 100 ms, d_1 = 1000 us: 99000 * 1280/(99000 + 44000 * 1242/38) = 126720000/1537105 = 82, each
-    // quotient rounded down; beta: 8 + 24 * 35/70 = 20.
+    // alpha at 45 of 100 ms, d_1 = 1000 us: `99000 * 1280/(99000 + 44000 * 1242/38) = 82`, each quotient rounded down;
+    // beta: `8 + 24 * 35/70 = 20`.
     for (delay, alpha, beta) in
         [(1, 1280.0, 8.0), (10, 322.0, 8.0), (45, 82.0, 20.0), (80, 47.0, 32.0), (100, 38.0, 32.0)]
     {
