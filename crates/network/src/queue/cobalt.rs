@@ -218,9 +218,20 @@ mod tests {
         let mut cobalt = Cobalt { count: 1, dropping: true, ..Cobalt::default() };
         let verdict = cobalt.verdict(&PARAMETERS, ms(1), Span::from_millis(20), true, &mut random);
         assert_eq!(verdict, Verdict::Mark);
+        // 100/sqrt(2) ms after the time at which it was due, 0.
+        assert_eq!(cobalt.drop_next.as_nanos() / 1_000_000, 70);
         cobalt.blue = 1.0;
         let verdict = cobalt.verdict(&PARAMETERS, ms(2), Span::from_millis(20), true, &mut random);
         assert_eq!(verdict, Verdict::Drop);
+    }
+
+    #[test]
+    fn a_mark_that_comes_late_begins_the_schedule_anew() {
+        // Due at 0 and again at 70.7 ms: at 500 ms one packet is marked, and the next strike is due at once.
+        let mut random = Random::stream(1, "queue", 0);
+        let mut cobalt = Cobalt { count: 1, dropping: true, ..Cobalt::default() };
+        let verdict = cobalt.verdict(&PARAMETERS, ms(500), Span::from_millis(20), true, &mut random);
+        assert_eq!((verdict, cobalt.count, cobalt.drop_next), (Verdict::Mark, 2, ms(500)));
     }
 
     #[test]

@@ -15,8 +15,9 @@ pub(super) enum Seen {
     Dropped { access: u32, why: Discard },
 }
 
+/// What happened, and the rate of each attempt in kbit/s.
 #[derive(Debug, Default)]
-struct Log(Vec<Seen>);
+struct Log(Vec<Seen>, Vec<u32>);
 
 fn micros(at: Time) -> u64 {
     at.as_nanos() / 1000
@@ -32,7 +33,8 @@ impl Listener<Parcel> for Log {
     fn discard(&mut self, access: u32, _: Parcel, _: Time, why: Discard, _: u32) {
         self.0.push(Seen::Dropped { access, why });
     }
-    fn attempt(&mut self, attempt: &Attempt, _: u32) {
+    fn attempt(&mut self, attempt: &Attempt, kbit: u32) {
+        self.1.push(kbit);
         let Attempt { access, fate, .. } = *attempt;
         let [start, data, end] = [attempt.start, attempt.data, attempt.end].map(micros);
         self.0.push(Seen::Sent { access, start, data, end, fate });
@@ -46,6 +48,10 @@ pub(super) fn play(settings: &MediumSettings, arrivals: &[(u64, u32)]) -> Vec<Se
 
 /// The same under another seed.
 pub(super) fn play_again(settings: &MediumSettings, arrivals: &[(u64, u32)], seed: u64) -> Vec<Seen> {
+    logged(settings, arrivals, seed).0
+}
+
+fn logged(settings: &MediumSettings, arrivals: &[(u64, u32)], seed: u64) -> Log {
     let stream = |name| Random::stream(seed, name, 0);
     let queue = |access| Random::stream(seed, "queue", u64::from(access));
     let mut medium = Medium::new(settings, stream("backoff"), stream("frame errors"), queue);
@@ -60,7 +66,7 @@ pub(super) fn play_again(settings: &MediumSettings, arrivals: &[(u64, u32)], see
         medium.advance(medium.next(), &mut log);
     }
     assert_eq!(medium.packets(), 0);
-    log.0
+    log
 }
 
 #[test]
@@ -68,6 +74,13 @@ fn a_frame_that_finds_the_medium_idle_is_sent_at_once() {
     // 802.11a at 54 Mbit/s: 248 us, SIFS 16 us, an ACK of 28 us.
     let sent = Seen::Sent { access: 1, start: 100, data: 100, end: 392, fate: Fate::Acknowledged };
     assert_eq!(play(&network(1, 54_000), &[(100, 1)]), [sent, Seen::Delivered { access: 1, at: 348 }]);
+}
+
+#[test]
+fn an_attempt_is_reported_with_the_rate_of_its_frame() {
+    for kbit in [6000, 54_000] {
+        assert_eq!(logged(&network(1, kbit), &[(100, 1)], 3).1, [kbit]);
+    }
 }
 
 #[test]
