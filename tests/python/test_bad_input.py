@@ -151,6 +151,7 @@ def test_an_option_out_of_range(capsys, scenario, arguments, sentence):
         (["bench", "--only", "x"], "there is no such case"),
     ],
 )
+@pytest.mark.usefixtures("kernel")
 def test_a_command_that_cannot_be_carried_out(capsys, arguments, sentence):
     assert sentence in refused(capsys, *arguments)
 
