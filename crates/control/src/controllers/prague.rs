@@ -336,6 +336,19 @@ mod tests {
     }
 
     #[test]
+    fn the_virtual_rtt_holds_from_the_fourth_round_trip_after_slow_start() {
+        let mut prague = Prague { rounds: 0, ..at(50.0, 0.0) };
+        let seen: Vec<f64> = (1..=5)
+            .map(|n| {
+                let ack = Ack { smoothed_rtt: ms(10), ..acked(100 * n, 100 * n, 0) };
+                prague.on_ack(&mut World::new().context(), &ack);
+                probed(&prague, "virtual_rtt_ms")
+            })
+            .collect();
+        assert_eq!(seen, [10.0, 10.0, 10.0, 25.0, 25.0]);
+    }
+
+    #[test]
     fn below_25_ms_it_yields_and_estimates_once_in_25_ms() {
         let mut world = World::new();
         let mut prague = at(100.0, 0.2);
