@@ -37,11 +37,11 @@ use units::{Rate, Span};
 
 use self::aggregation::Aggregation;
 use self::full_pipe::FullPipe;
-use self::losses::Losses;
+use self::losses::{BETA, Losses};
 use self::model::{Model, Rounds, Sample};
 use self::probe_bw::ProbeBw;
 use self::probe_rtt::{MinRtt, ProbeRtt};
-use self::window::Window;
+use self::window::{STARTUP_PACING_GAIN, Window};
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::range::{above, from};
@@ -72,48 +72,24 @@ pub const ENTRY: Entry = Entry {
     make: |given| Ok(Box::new(Bbr3::new(Settings::read(given)?))),
 };
 
+/// Gains of pacing in Drain, DOWN and UP (BBR.DrainPacingGain; sections 5.3.3.1 and 5.6.1).
+const DRAIN_PACING_GAIN: f64 = 0.5;
+const DOWN_PACING_GAIN: f64 = 0.9;
+const UP_PACING_GAIN: f64 = 1.25;
+/// Gains of the window: in UP, in ProbeRTT, and else (section 5.6.1; BBR.ProbeRTTCwndGain, BBR.DefaultCwndGain).
+const UP_CWND_GAIN: f64 = 2.25;
+const PROBE_RTT_CWND_GAIN: f64 = 0.5;
+const DEFAULT_CWND_GAIN: f64 = 2.0;
+/// The share of BBR.inflight_longterm that is left to others while it cruises (BBR.Headroom).
+const HEADROOM: f64 = 0.15;
+/// The smallest window (BBR.MinPipeCwnd).
+const MIN_PIPE_CWND: f64 = 4.0;
+
 parameters! {
     /// The parameters.
     pub struct Settings {
-        /// Gain of pacing in Startup
-        startup_pacing_gain: f64 = 2.77, range above(1.0).up_to(10.0), source "BBR.StartupPacingGain, 4 ln 2";
-        /// Gain of pacing in Drain
-        drain_pacing_gain: f64 = 0.5, range above(0.0).up_to(1.0), source "BBR.DrainPacingGain";
-        /// Gain of the window, but for UP and ProbeRTT
-        cwnd_gain: f64 = 2.0, range from(1.0).up_to(10.0), source "BBR.DefaultCwndGain";
-        /// Gain of pacing in UP
-        up_pacing_gain: f64 = 1.25, range from(1.0).up_to(10.0), source "section 5.6.1";
-        /// Gain of the window in UP
-        up_cwnd_gain: f64 = 2.25, range from(1.0).up_to(10.0), source "section 5.6.1";
-        /// Gain of pacing in DOWN
-        down_pacing_gain: f64 = 0.9, range above(0.0).up_to(1.0), source "section 5.3.3.1";
         /// The share of a round trip that may be lost while it probes
         loss_thresh: f64 = 0.02, range above(0.0).below(1.0), source "BBR.LossThresh";
-        /// Least share of the short-term bounds that a round trip with losses leaves
-        beta: f64 = 0.7, range above(0.0).up_to(1.0), source "BBR.Beta";
-        /// Share of BBR.inflight_longterm that is left to others while it cruises
-        headroom: f64 = 0.15, range from(0.0).below(1.0), source "BBR.Headroom";
-        /// The smallest RTT is that of so long
-        min_rtt_filter: Span = Span::from_secs(10),
-            unit "time", range from(Span::from_millis(100)).up_to(Span::from_secs(3600)), source "BBR.MinRTTFilterLen";
-        /// ProbeRTT comes when no smaller RTT was seen for so long
-        probe_rtt_interval: Span = Span::from_secs(5),
-            unit "time", range from(Span::from_millis(100)).up_to(Span::from_secs(3600)), source "BBR.ProbeRTTInterval";
-        /// ProbeRTT takes at least so long
-        probe_rtt_duration: Span = Span::from_millis(200),
-            unit "time", range from(Span::ZERO).up_to(Span::from_secs(10)), source "BBR.ProbeRTTDuration";
-        /// Gain of the window in ProbeRTT
-        probe_rtt_cwnd_gain: f64 = 0.5, range above(0.0).up_to(1.0), source "BBR.ProbeRTTCwndGain";
-        /// Growth of the delivery rate in a round trip below which the pipe may be full
-        full_bw_growth: f64 = 1.25, range above(1.0).up_to(4.0), source "section 5.3.1.2";
-        /// After so many of these round trips it is
-        full_bw_rounds: u32 = 3, unit "round trips", range from(1).up_to(100), source "section 5.3.1.2";
-        /// Ranges that must be lost in a round trip for Startup to end by loss
-        startup_full_loss: u32 = 6, unit "ranges", range from(1).up_to(1000), source "BBRStartupFullLossCnt";
-        /// Trains of ACKs count for so many round trips
-        extra_acked_filter: u32 = 10, unit "round trips", range from(1).up_to(1000), source "BBR.ExtraAckedFilterLen";
-        /// Least window
-        min_pipe_cwnd: u32 = 4, unit "segments", range from(1).up_to(100), source "BBR.MinPipeCwnd";
         /// Share by which the pacing rate stays below the bandwidth
         pacing_margin: f64 = 0.01, range from(0.0).below(1.0), source "BBR.PacingMarginPercent";
     }
@@ -203,15 +179,14 @@ impl Bbr3 {
         if delivers {
             self.update_probe_bw_cycle_phase(cx);
         }
-        let Settings { probe_rtt_interval, min_rtt_filter, .. } = self.settings;
-        self.min_rtt.update(cx.now, self.rs.rtt, probe_rtt_interval, min_rtt_filter);
+        self.min_rtt.update(cx.now, self.rs.rtt);
         self.check_probe_rtt(cx);
         // AdvanceLatestDeliverySignals().
         if self.losses.round_begins() && delivers {
             self.model.advance_latest(&self.rs);
         }
         if !ack.smoothed_rtt.is_zero() {
-            self.window.see_rtt(ack.smoothed_rtt, self.settings.startup_pacing_gain);
+            self.window.see_rtt(ack.smoothed_rtt);
         }
         self.set_pacing_rate(self.pacing_gain());
         self.set_cwnd();
@@ -227,24 +202,23 @@ impl Bbr3 {
         }
         self.model.update_max_bw(&self.rs);
         if self.losses.round_begins() && self.losses.take_round() && !self.state.is_probing_bw() {
-            self.model.lower_bounds(self.settings.beta, self.window.cwnd());
+            self.model.lower_bounds(BETA, self.window.cwnd());
         }
-        let Settings { extra_acked_filter, full_bw_growth, full_bw_rounds, .. } = self.settings;
-        let rounds = if self.full_pipe.is_reached() { extra_acked_filter } else { 1 };
         let (acked, bw, cwnd) = (self.rs.newly_acked, self.model.bw(), self.window.cwnd());
-        self.aggregation.update(cx.now, acked, bw, cwnd, (rounds, self.rounds.count()));
+        let is_full = self.full_pipe.is_reached();
+        self.aggregation.update(cx.now, acked, bw, cwnd, (self.rounds.count(), is_full));
         if self.rounds.begins() {
-            self.full_pipe.update(&self.rs, full_bw_growth, full_bw_rounds);
+            self.full_pipe.update(&self.rs);
         }
     }
 
     /// BBR.pacing_gain.
     fn pacing_gain(&self) -> f64 {
         match self.state {
-            State::Startup => self.settings.startup_pacing_gain,
-            State::Drain => self.settings.drain_pacing_gain,
-            State::Down => self.settings.down_pacing_gain,
-            State::Up => self.settings.up_pacing_gain,
+            State::Startup => STARTUP_PACING_GAIN,
+            State::Drain => DRAIN_PACING_GAIN,
+            State::Down => DOWN_PACING_GAIN,
+            State::Up => UP_PACING_GAIN,
             State::Cruise | State::Refill | State::ProbeRtt => 1.0,
         }
     }
@@ -252,9 +226,9 @@ impl Bbr3 {
     /// BBR.cwnd_gain.
     fn cwnd_gain(&self) -> f64 {
         match self.state {
-            State::Up => self.settings.up_cwnd_gain,
-            State::ProbeRtt => self.settings.probe_rtt_cwnd_gain,
-            _ => self.settings.cwnd_gain,
+            State::Up => UP_CWND_GAIN,
+            State::ProbeRtt => PROBE_RTT_CWND_GAIN,
+            _ => DEFAULT_CWND_GAIN,
         }
     }
 
@@ -262,10 +236,6 @@ impl Bbr3 {
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.model.bw() * (1.0 - self.settings.pacing_margin);
         self.window.set_pacing_rate(rate, self.full_pipe.is_reached());
-    }
-
-    fn min_pipe_cwnd(&self) -> f64 {
-        f64::from(self.settings.min_pipe_cwnd)
     }
 
     /// `gain` times the product of `bandwidth` and BBR.min_rtt.
@@ -281,7 +251,7 @@ impl Bbr3 {
     /// QuantizationBudget().
     fn quantization_budget(&self, inflight_cap: f64) -> f64 {
         let more = if self.state == State::Up { 2.0 } else { 0.0 };
-        inflight_cap.max(OFFLOAD_QUANTA * self.window.quantum()).max(self.min_pipe_cwnd()) + more
+        inflight_cap.max(OFFLOAD_QUANTA * self.window.quantum()).max(MIN_PIPE_CWND) + more
     }
 
     /// Inflight().
@@ -300,18 +270,18 @@ impl Bbr3 {
         if most.is_infinite() {
             return most;
         }
-        (most - (self.settings.headroom * most).max(1.0)).max(self.min_pipe_cwnd())
+        (most - (HEADROOM * most).max(1.0)).max(MIN_PIPE_CWND)
     }
 
     /// ProbeRTTCwnd().
     fn probe_rtt_cwnd(&self) -> f64 {
-        self.bdp_multiple(self.settings.probe_rtt_cwnd_gain).max(self.min_pipe_cwnd())
+        self.bdp_multiple(PROBE_RTT_CWND_GAIN).max(MIN_PIPE_CWND)
     }
 
     /// SetCwnd(), with UpdateMaxInflight(), BoundCwndForProbeRTT() and BoundCwndForModel().
     fn set_cwnd(&mut self) {
         let most = self.bdp_multiple(self.cwnd_gain()) + self.aggregation.extra_acked();
-        let (max_inflight, least) = (self.quantization_budget(most), self.min_pipe_cwnd());
+        let (max_inflight, least) = (self.quantization_budget(most), MIN_PIPE_CWND);
         let Sample { newly_acked, total_delivered, .. } = self.rs;
         self.window.grow(newly_acked, max_inflight, total_delivered, self.full_pipe.is_reached());
         self.window.raise_to(least);
@@ -336,12 +306,12 @@ impl Controller for Bbr3 {
         self.window.start(cx.segment_size.get().max(1) as f64, cx.initial_window.max(1.0));
         self.min_rtt.start(cx.now);
         self.aggregation.restart(cx.now);
-        self.window.init_pacing_rate(Span::from_millis(1), self.settings.startup_pacing_gain);
+        self.window.init_pacing_rate(Span::from_millis(1));
     }
 
     fn on_handshake(&mut self, _cx: &mut Context<'_>, rtt: Span) {
         self.min_rtt.set(rtt);
-        self.window.see_rtt(rtt, self.settings.startup_pacing_gain);
+        self.window.see_rtt(rtt);
     }
 
     fn on_transmit_start(&mut self, cx: &mut Context<'_>, _idle: Span) {

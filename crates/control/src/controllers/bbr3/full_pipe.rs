@@ -2,6 +2,10 @@
 
 use super::model::Sample;
 
+/// Growth of the delivery rate in a round trip below which the pipe may be full, and after how many of these it is.
+const GROWTH: f64 = 1.25;
+const ROUNDS: u32 = 3;
+
 /// The search for a plateau.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
@@ -45,16 +49,16 @@ impl FullPipe {
     }
 
     /// CheckFullBWReached(), for an ACK that begins a round trip.
-    pub(super) fn update(&mut self, rs: &Sample, growth: f64, rounds: u32) {
+    pub(super) fn update(&mut self, rs: &Sample) {
         if self.now || rs.is_app_limited {
             return;
         }
-        if rs.delivery_rate >= self.bw * growth {
+        if rs.delivery_rate >= self.bw * GROWTH {
             self.restart(rs.delivery_rate);
             return;
         }
         self.count += 1;
-        self.now = self.count >= rounds;
+        self.now = self.count >= ROUNDS;
         self.reached |= self.now;
     }
 

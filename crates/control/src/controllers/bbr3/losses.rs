@@ -3,6 +3,11 @@
 use super::State;
 use super::model::{Bounds, Sample};
 
+/// The share of the short-term bounds that a round trip with losses leaves at least (BBR.Beta).
+pub(super) const BETA: f64 = 0.7;
+/// Ranges lost in a round trip for Startup to end by loss (BBRStartupFullLossCnt).
+const STARTUP_FULL_LOSS_CNT: u32 = 6;
+
 /// The state of the connection when a recovery began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
@@ -60,9 +65,9 @@ impl Losses {
         std::mem::take(&mut self.is_in_round)
     }
 
-    /// Ranges lost in the round trip that ends.
-    pub(super) fn take_ranges(&mut self) -> u32 {
-        std::mem::take(&mut self.ranges)
+    /// The round trip ends: whether it lost segments in too many places for Startup.
+    pub(super) fn take_many_ranges(&mut self) -> bool {
+        std::mem::take(&mut self.ranges) >= STARTUP_FULL_LOSS_CNT
     }
 
     /// NoteLoss(): whether it is the first of the round trip, which began with `delivered`.

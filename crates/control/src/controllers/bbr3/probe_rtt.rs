@@ -2,6 +2,13 @@
 
 use units::{Span, Time};
 
+/// BBR.MinRTTFilterLen.
+const MIN_RTT_FILTER_LEN: Span = Span::from_secs(10);
+/// BBR.ProbeRTTInterval.
+const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
+/// BBR.ProbeRTTDuration.
+const PROBE_RTT_DURATION: Span = Span::from_millis(200);
+
 /// The smallest RTT, and when it was last seen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinRtt {
@@ -38,15 +45,15 @@ impl MinRtt {
         self.expired
     }
 
-    /// UpdateMinRTT(), with the interval of ProbeRTT and the length of the filter.
-    pub(super) fn update(&mut self, now: Time, rtt: Option<Span>, interval: Span, filter: Span) {
-        self.expired = now > self.probe_min_stamp + interval;
+    /// UpdateMinRTT().
+    pub(super) fn update(&mut self, now: Time, rtt: Option<Span>) {
+        self.expired = now > self.probe_min_stamp + PROBE_RTT_INTERVAL;
         if let Some(rtt) = rtt
             && (rtt < self.probe_min_delay || self.expired)
         {
             (self.probe_min_delay, self.probe_min_stamp) = (rtt, now);
         }
-        if self.probe_min_delay < self.min_rtt || now > self.stamp + filter {
+        if self.probe_min_delay < self.min_rtt || now > self.stamp + MIN_RTT_FILTER_LEN {
             (self.min_rtt, self.stamp) = (self.probe_min_delay, self.probe_min_stamp);
         }
     }
@@ -103,9 +110,9 @@ impl ProbeRtt {
         self.done_stamp.is_some()
     }
 
-    /// They have: the visit ends at `done` at the earliest.
-    pub(super) fn drain_until(&mut self, done: Time) {
-        self.done_stamp = Some(done);
+    /// They have come down `now`.
+    pub(super) fn drain(&mut self, now: Time) {
+        self.done_stamp = Some(now + PROBE_RTT_DURATION);
         self.round_done = false;
     }
 

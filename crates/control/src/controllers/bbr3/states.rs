@@ -1,7 +1,7 @@
 //! The states and what leads from one to the next: Startup, Drain, ProbeBW, ProbeRTT, and the answers to losses and
 //! marks. The components decide by themselves; here they are asked in the draft's order.
 
-use super::losses::{Undo, inflight_at_loss, is_inflight_too_high};
+use super::losses::{BETA, Undo, inflight_at_loss, is_inflight_too_high};
 use super::{Bbr3, State};
 use crate::{Context, Loss, Marks, SegmentReport};
 
@@ -12,7 +12,7 @@ impl Bbr3 {
     /// CheckStartupHighLoss() and CheckStartupDone().
     pub(super) fn check_startup_done(&mut self) {
         if self.state == State::Startup && !self.full_pipe.is_reached() && self.losses.round_begins() {
-            let in_many_places = self.losses.take_ranges() >= self.settings.startup_full_loss;
+            let in_many_places = self.losses.take_many_ranges();
             if self.losses.in_recovery() && in_many_places && self.is_inflight_too_high() {
                 self.stop_startup();
             }
@@ -152,7 +152,7 @@ impl Bbr3 {
                 self.check_probe_rtt_done(cx);
             }
         } else if self.rs.inflight <= self.probe_rtt_cwnd() {
-            self.probe_rtt.drain_until(cx.now + self.settings.probe_rtt_duration);
+            self.probe_rtt.drain(cx.now);
             self.rounds.start(self.rs.total_delivered);
         }
     }
@@ -192,7 +192,7 @@ impl Bbr3 {
     fn handle_inflight_too_high(&mut self, cx: &mut Context<'_>) {
         self.probe_bw.judge(true);
         if !self.rs.is_app_limited {
-            let least = self.target_inflight() * self.settings.beta;
+            let least = self.target_inflight() * BETA;
             self.model.bound_long_term(self.rs.tx_in_flight.max(least));
         }
         if self.state == State::Up {

@@ -7,6 +7,9 @@ const QUANTUM_SECONDS: f64 = 0.001;
 const LONGEST_QUANTUM: f64 = 65_536.0;
 const SHORTEST_QUANTUM: f64 = 2.0;
 
+/// BBR.StartupPacingGain, 4 ln 2.
+pub(super) const STARTUP_PACING_GAIN: f64 = 2.77;
+
 /// C.cwnd and C.pacing_rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
@@ -52,15 +55,15 @@ impl Window {
     }
 
     /// InitPacingRate(): the initial window in `rtt` at the gain of Startup.
-    pub(super) fn init_pacing_rate(&mut self, rtt: Span, gain: f64) {
-        self.pacing_rate = gain * self.initial_cwnd / rtt.as_secs_f64().max(1e-9);
+    pub(super) fn init_pacing_rate(&mut self, rtt: Span) {
+        self.pacing_rate = STARTUP_PACING_GAIN * self.initial_cwnd / rtt.as_secs_f64().max(1e-9);
     }
 
     /// The first RTT, of the handshake or of an ACK, gives the first rate.
-    pub(super) fn see_rtt(&mut self, rtt: Span, gain: f64) {
+    pub(super) fn see_rtt(&mut self, rtt: Span) {
         if !self.has_seen_rtt {
             self.has_seen_rtt = true;
-            self.init_pacing_rate(rtt, gain);
+            self.init_pacing_rate(rtt);
         }
     }
 
