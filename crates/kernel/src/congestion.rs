@@ -15,7 +15,7 @@ use crate::layout::{Slot, probe_names, variables};
 use crate::ring::{Fields, drain};
 use crate::{messages, object, requirements};
 
-/// What `TCP_CONGESTION` takes, with its final zero.
+/// The longest name for `TCP_CONGESTION`, with its final zero.
 const NAME_SIZE: usize = LONGEST_NAME + 1;
 
 /// More controllers of one name than this are a mistake.
@@ -37,7 +37,7 @@ impl Congestion {
         let bytes = object::find(controller)?;
         let name = &*controller.spelling();
         requirements::check()?;
-        // Where the simulator has it, its ranges hold.
+        // The ranges of the simulator's controller of that name hold.
         if let ControllerRef::Registered(name) = controller {
             registry::find(name)?.build_for(LINUX, parameters)?;
         }
@@ -150,7 +150,7 @@ fn unknown(controller: &str, slots: &[Slot], name: &str) -> LoadError {
     })
 }
 
-/// Whether the map `name` is the section of the parameters; libbpf puts the object's name before it.
+/// True if the map `name` is the section of the parameters; libbpf puts the object's name before it.
 pub(crate) fn is_parameters(name: &str) -> bool {
     name.ends_with(".data")
 }
@@ -224,12 +224,12 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// What the socket option `TCP_CONGESTION` takes.
+    /// The name for the socket option `TCP_CONGESTION`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What was loaded: the spelling of what was given to [`Congestion::load`].
+    /// The spelling of the controller that [`Congestion::load`] was given.
     pub fn controller(&self) -> &str {
         &self.controller
     }

@@ -1,4 +1,4 @@
-//! Where the parameters and probes of a controller lie in its object: read from the types that the compiler leaves
+//! The places of parameters and probes of a controller in its object: read from the types that the compiler leaves
 //! there (BTF), which the kernel keeps as well.
 
 use libbpf_rs::btf::types::{DataSec, Enum, Int, IntEncoding, Var};
@@ -8,7 +8,7 @@ use units::Span;
 
 use crate::error::LoadError;
 
-/// What a parameter is; `kernel/ack.h` defines the types.
+/// The type of a parameter; `kernel/ack.h` defines the types.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Type {
     /// `span`: nanoseconds.

@@ -24,13 +24,13 @@ const BPFFS: &str = "/sys/fs/bpf";
 const FOLDER: &str = "/sys/fs/bpf/ackclock";
 /// f_type of a BPF file system (include/uapi/linux/magic.h).
 const MAGIC: u32 = 0xcafe_4a11;
-/// What a BPF file system that was mounted here calls its device: it goes with the last controller.
+/// The device name of a BPF file system that was mounted here, and goes with the last controller.
 const MOUNTED_BY: &str = "ackclock";
 
 /// A controller that is kept in the kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
-    /// What the socket option `TCP_CONGESTION` takes.
+    /// The name for the socket option `TCP_CONGESTION`.
     pub name: String,
     /// Its parameters as they are now.
     pub parameters: BTreeMap<String, Value>,
@@ -99,13 +99,13 @@ fn remove_empty(lock: fs::File) {
     }
 }
 
-/// Whether anything is pinned in the file system: the files `maps.debug` and `progs.debug` are the kernel's own.
+/// True if anything is pinned in the file system: the files `maps.debug` and `progs.debug` are the kernel's own.
 fn holds_anything() -> bool {
     let own = |entry: fs::DirEntry| entry.path().extension().is_some_and(|extension| extension == "debug");
     !fs::read_dir(BPFFS).is_ok_and(|mut inside| inside.all(|entry| entry.is_ok_and(own)))
 }
 
-/// Whether the last file system that `mounts`, a mountinfo of /proc, has at the place is one mounted here.
+/// True if the last file system that `mounts`, a mountinfo of /proc, has at the place is one mounted here.
 fn is_ours(mounts: &str) -> bool {
     // Place in the file system and mount point are the fourth and fifth; type and device follow a hyphen.
     let at_place = |line: &&str| line.split(' ').nth(4) == Some(BPFFS);

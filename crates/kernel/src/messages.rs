@@ -1,4 +1,4 @@
-//! What libbpf says on the way: kept for the sentence of an error instead of printed.
+//! Messages of libbpf: they become part of the sentence of an error instead of being printed.
 
 use std::cell::RefCell;
 use std::sync::Once;
@@ -18,10 +18,10 @@ pub(crate) fn keep() {
     SAID.with_borrow_mut(String::clear);
 }
 
-/// What the verifier says of a loop that it cannot see the end of.
+/// The verifier's message for a loop without a visible end.
 const ENDLESS: &str = "infinite loop detected";
 
-/// What it says of a program with more ways through it than it tries.
+/// Its message for a program with more paths than it tries.
 const TOO_LARGE: &str = "BPF program is too large";
 
 /// Why a program was not loaded: the verifier's last line before its statistics, otherwise `error`.
@@ -39,7 +39,7 @@ fn verdict(said: &str) -> Option<String> {
     let lines: Vec<&str> = said.lines().map(str::trim).collect();
     let end = lines.iter().position(|line| line.starts_with("processed "))?;
     if let Some(at) = lines[..end].iter().rposition(|line| line.starts_with(ENDLESS)) {
-        // What follows are the registers of two rounds of the loop. Before it stands the line in C: a semicolon, its
+        // The registers of two rounds of the loop follow. Before it stands the line in C: a semicolon, its
         // text, and since Linux 6.10 file and number.
         let line = lines[..at].iter().rev().find_map(|line| line.strip_prefix("; "));
         let place = line.map(|line| line.rsplit_once(" @ ").map_or(line, |(_, number)| number));

@@ -1,4 +1,4 @@
-//! What the machine must have, checked before libbpf fails on it with an error number.
+//! The requirements on the machine, checked before libbpf fails on it with an error number.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the kernel's TCP does, segment by segment, under any controller.
+//! The kernel's TCP, recorded segment by segment, under any controller.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -21,7 +21,7 @@ pub struct Filter {
     pub namespaces: Vec<u64>,
     /// Local ports.
     pub ports: RangeInclusive<u16>,
-    /// Whether every segment that arrives is recorded, and not only what changes.
+    /// Every segment that arrives is recorded, and not only changes.
     pub segments: bool,
 }
 
@@ -29,7 +29,7 @@ impl Filter {
     const MOST: usize = 4;
 }
 
-/// What a record tells of.
+/// The event of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A segment arrived; windows and RTTs are those before it is processed.
@@ -87,7 +87,7 @@ pub struct Trace {
     ring: RingBuffer<'static>,
     _links: Vec<Link>,
     object: Object,
-    /// What the ring buffer gave.
+    /// Records from the ring buffer.
     drained: Arc<Mutex<Vec<Segment>>>,
 }
 
@@ -95,7 +95,7 @@ impl Trace {
     /// Starts to trace.
     ///
     /// # Errors
-    /// What the machine lacks, more namespaces than four, or what the kernel refuses.
+    /// A missing requirement, more namespaces than four, or a refusal of the kernel.
     pub fn open(filter: &Filter) -> Result<Self, LoadError> {
         requirements::check()?;
         if filter.namespaces.len() > Filter::MOST {
@@ -144,7 +144,7 @@ impl Trace {
         Ok(())
     }
 
-    /// What went unrecorded since the start: records that found no room, and events at which the kernel skipped the
+    /// Unrecorded events since the start: records that found no room, and events at which the kernel skipped the
     /// program because it interrupted itself.
     ///
     /// # Errors
@@ -193,7 +193,7 @@ fn map<'a>(object: &'a Object, suffix: &str) -> Result<libbpf_rs::Map<'a>, LoadE
     found.ok_or_else(|| LoadError::Refused(format!("the trace has no {suffix}")))
 }
 
-/// Where the variable `name` lies in its section.
+/// The place of the variable `name` in its section.
 fn offset_of(types: &Btf<'_>, name: &str) -> Option<usize> {
     let data = types.type_by_name::<DataSec<'_>>(".data")?;
     let found = data.iter().find(|info| {

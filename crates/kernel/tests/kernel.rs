@@ -1,4 +1,4 @@
-//! The controllers in this machine's kernel, each test in a network namespace of its own. Where BPF is missing they say
+//! The controllers in this machine's kernel, each test in a network namespace of its own. Without BPF they say
 //! so and pass.
 
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ fn registered(name: &str) -> bool {
     all.split_whitespace().any(|one| one == name)
 }
 
-/// Whether the kernel takes `name` out: it does so at its leisure, which is long on a busy machine.
+/// True once the kernel takes `name` out: it does so at its leisure, which is long on a busy machine.
 fn goes(name: &str) -> bool {
     (0..6000).any(|_| {
         pause(10);

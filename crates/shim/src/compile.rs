@@ -12,7 +12,7 @@ use scratch::Scratch;
 
 use crate::Error;
 
-/// What a controller includes: every header of `kernel/` by its path there.
+/// The files that a controller includes: every header of `kernel/` by its path there.
 const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
 /// Looked for in this order.
@@ -47,7 +47,7 @@ pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
     if let Some(object) = kept.as_deref().and_then(|kept| fs::read(kept).ok()) {
         return Ok(object);
     }
-    // What was hashed is what is compiled, should the file change meanwhile; its line markers keep the places of
+    // The text that was hashed is compiled, even if the file changes meanwhile; its line markers keep the places of
     // errors.
     let (input, out) = (scratch.path("controller.i"), scratch.path("controller.so"));
     fs::write(&input, &text).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! The structures of `kernel/shim/shim.h`. Whether they have the same size is checked when an object is loaded.
+//! The structures of `kernel/shim/shim.h`. Their sizes are compared when an object is loaded.
 
 use std::ffi::{c_int, c_long, c_ulong, c_void};
 use std::ptr::null_mut;

@@ -1,4 +1,4 @@
-//! What can be wrong with a controller in C, as one sentence.
+//! Errors of a controller in C, each as one sentence.
 
 use std::fmt;
 

@@ -2,7 +2,7 @@
 //!
 //! The C file that the kernel runs as BPF struct_ops (`kernel/*.bpf.c`, or a user's own) is compiled natively against
 //! `kernel/shim/shim.h`, loaded, and wrapped as a [`Controller`](control::Controller): [`Source::open`], then
-//! [`Source::build`] for each flow. What the kernel's TCP does around its controllers is in `tcp.rs`.
+//! [`Source::build`] for each flow. The kernel's TCP around its controllers is in `tcp.rs`.
 //!
 //! The file is native code of the user's and runs as such: a crash in it ends the process, with a sentence that names
 //! the file (`crash.rs`).
@@ -25,7 +25,7 @@ use library::Library;
 
 /// A compiled controller.
 pub struct Source {
-    /// What errors call it.
+    /// Its name in errors.
     name: String,
     object: Vec<u8>,
     /// Loaded once for each set of parameters, as they are globals of the object.

@@ -64,7 +64,7 @@ struct Module {
 /// One loaded copy of an object, with the parameters that it has for good.
 pub(crate) struct Library {
     handle: NonNull<c_void>,
-    /// What it was loaded from: while it is open, no other has its path.
+    /// The file that it was loaded from: while it is open, no other has its path.
     _file: File,
     /// Its name in the message of a crash.
     name: CString,
@@ -134,7 +134,7 @@ impl Library {
         Ok(library)
     }
 
-    /// Whether `cong_control` decides everything, also during recovery.
+    /// True if `cong_control` decides everything, also during recovery.
     pub(crate) fn controls_all(&self) -> bool {
         self.ops.cong_control.is_some()
     }
@@ -155,7 +155,7 @@ fn open(name: &str, object: &[u8]) -> Result<(NonNull<c_void>, File), Error> {
     let mut file = File::from(memory);
     file.write_all(object).map_err(|error| cannot(error.to_string()))?;
     let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
-    // SAFETY: the path ends with a zero. What the constructors of the object do is register its parameters.
+    // SAFETY: the path ends with a zero. The constructors of the object only register its parameters.
     let load = || unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     let handle = crash::naming(&named(name), load);
     let handle = NonNull::new(handle).ok_or_else(|| {

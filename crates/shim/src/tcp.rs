@@ -1,4 +1,4 @@
-//! What the kernel's TCP does around a controller, for the events of the simulator's transport.
+//! The kernel's TCP around a controller, for the events of the simulator's transport.
 //!
 //! | event | callbacks, in the order of the kernel |
 //! | --- | --- |
@@ -24,7 +24,7 @@
 //!   meanwhile, at most what it was.
 //! - The ACK that ends recovery does not grow the window. After idle time the window is the initial one at once.
 //! - min_tso_segs and sndbuf_expand do not occur.
-//! - Of what is in flight, `sacked_out` is all that has left the network; `lost_out` is 0 but at a timeout.
+//! - `sacked_out` is all of the data in flight that has left the network; `lost_out` is 0 but at a timeout.
 //!   `rack.end_seq` is exact at the end of a round.
 //! - A window above ten million segments counts as that (`snd_cwnd_clamp` is as good as infinite in the kernel).
 //! - Segments leave at `sk_pacing_rate` if the controller sets it, as with fq.
@@ -82,7 +82,7 @@ impl Kernel {
         connection.tp.tcp_mstamp = connection.now / 1000;
     }
 
-    /// What a reduction that is undone gives back at least: three quarters of the window.
+    /// The least that an undone reduction gives back: three quarters of the window.
     fn current_ssthresh(&self) -> u32 {
         let tp = &self.flow.connection().tp;
         if self.is_reducing() { tp.snd_ssthresh } else { tp.snd_ssthresh.max(tp.snd_cwnd / 2 + tp.snd_cwnd / 4) }
@@ -135,7 +135,7 @@ impl Kernel {
         }
     }
 
-    /// What every ACK begins with; returns its flags.
+    /// The first steps of every ACK; returns its flags.
     fn signals(&mut self, cx: &mut Context<'_>, ack: &Ack) -> u64 {
         self.take(cx, ack);
         let rtt_us = ack.rtt.map_or(-1, |rtt| microseconds(rtt.value) as i32);
@@ -189,7 +189,7 @@ impl Kernel {
         self.flow.connection_mut().tp.snd_ssthresh = threshold;
     }
 
-    /// Where nothing is reduced: whether something is missing below what has arrived, or sent twice.
+    /// True if, with nothing reduced, something is missing below what has arrived, or sent twice.
     fn follow_disorder(&mut self, cx: &mut Context<'_>) {
         let tp = self.flow.connection().tp;
         let next = if tp.sacked_out + tp.retrans_out > 0 { State::Disorder } else { State::Open };

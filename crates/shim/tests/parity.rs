@@ -9,7 +9,7 @@
 //! | illinois, yeah, gentle-1, gentle-2, pit | 0 | both compute in whole numbers: Rust with `stack = "linux"` |
 //! | siad | 0 | C computes with the bits of a 64-bit float: in both, sums meet windows exactly where they do in the other |
 //!
-//! What follows an idle restart is compared where the restart window is lost at once. Where it is not, the kernel has
+//! Events after an idle restart are compared if the restart window is lost at once. If it is not, the kernel has
 //! raised the threshold to three quarters of the window (RFC 2861), and the simulator's have not (RFC 5681).
 
 use std::cell::Cell;
@@ -124,7 +124,7 @@ fn parameters(text: &str) -> Parameters {
     serde_json::from_str(text).unwrap()
 }
 
-/// What the first flow of a simulation tells its controller.
+/// The events of the first flow of a simulation.
 fn recorded(scenario: &str) -> Recording {
     let plan = scenario::from_toml(scenario, "parity.toml").unwrap().plan(&scenario::NoFiles).unwrap();
     let recordings: Arc<Mutex<Vec<Arc<Mutex<Recording>>>>> = Arc::default();
@@ -187,7 +187,7 @@ fn recorded_flows_have_the_same_windows_in_both_languages() {
     assert!(seen.iter().all(|&count| count > 10), "the recordings have too little of {seen:?}");
 }
 
-/// What may happen next to a connection.
+/// The next event of a connection.
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
     Ack {
@@ -225,7 +225,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a connection does of `steps`: those that make no sense in its state do not happen.
+/// The events of `steps`; a step that makes no sense in its state does not happen.
 struct Connection {
     recording: Recording,
     now: Time,
@@ -391,7 +391,7 @@ fn loss_events_with_many_duplicate_acks_leave_the_same_windows_in_both_languages
             match end {
                 0 => connection.step(&Step::Timeout),
                 1 => connection.step(&Step::Spurious),
-                // What else was lost is acknowledged later, and ends no capture but the first.
+                // Other losses are acknowledged later, and end no capture but the first.
                 _ => (0..partial).for_each(|_| connection.step(&ack)),
             }
             while connection.acknowledged < connection.recovery_end {
@@ -442,8 +442,8 @@ fn a_window_of_da_in_c_ends_at_64_segments_only_where_it_is_asked_to() {
 
 #[test]
 fn a_guard_against_a_creeping_base_rtt_is_taken_back_in_both_languages() {
-    // A base RTT that rises in four epochs goes back at the fourth, which proves spurious. Of the rises after it the
-    // third is the third: had the fourth event counted, its base RTT of 30 ms would make it the fourth.
+    // A base RTT that rises in four epochs goes back at the fourth, which proves spurious. After it the third rise is
+    // the third: had the fourth event counted, its base RTT of 30 ms would make it the fourth.
     let ack = |rtt_micros| Step::Ack { segments: 3, rtt_micros, delayed: false, limited: true, echo: false };
     let mut steps = Vec::new();
     for millis in [30, 35, 40, 45, 32, 36, 40, 44] {

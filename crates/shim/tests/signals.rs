@@ -1,4 +1,4 @@
-//! What a controller in C is given with each event: the fields of the kernel's structures.
+//! The inputs of a controller in C at each event: the fields of the kernel's structures.
 
 use std::collections::BTreeMap;
 use std::fs;
