@@ -59,13 +59,10 @@ def neighbours_of_all() -> Table:
     measured, pairs = _pairs()
     rows = []
     for one in dict.fromkeys(controller for controller, _ in pairs):
-        shares = [f"{pairs[one, beside]['share_percent']} %" for beside in COMMON]
-        harms = [_harm_to_other(pairs, one, beside) for beside in COMMON]
-        rows.append([f"[{one}]({one}.md)", *shares, *harms, f"{pairs[one, one]['rtt_mean_ms']} ms"])
-    headings = (
-        "controller",
-        *(f"share beside {beside}" for beside in COMMON),
-        *(f"harm to {beside}" for beside in COMMON),
-        "mean RTT beside itself",
-    )
+        cells = [
+            f"{pairs[one, beside]['share_percent']} %, {_harm_to_other(pairs, one, beside)}"
+            for beside in COMMON
+        ]
+        rows.append([f"[{one}]({one}.md)", *cells, f"{pairs[one, one]['rtt_mean_ms']} ms"])
+    headings = ("controller", *(f"beside {beside}" for beside in COMMON), "beside itself")
     return Table(headings, rows, [measured])
