@@ -14,7 +14,7 @@ use crate::persist::Persist;
 /// The largest value of the window field.
 pub(crate) const WINDOW_FIELD: u32 = 0xffff;
 
-/// What the handshake agreed on.
+/// The result of the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreement {
     /// How long the handshake took: the first RTT sample.
@@ -24,7 +24,7 @@ pub(crate) struct Agreement {
     pub(crate) our_scale: u8,
     /// The window field of the packet that ended the handshake, as bytes.
     pub(crate) window: u64,
-    /// That of its SYN.
+    /// The window field of its SYN.
     pub(crate) first_window: u64,
     /// TSval of the last packet, where timestamps are in use.
     pub(crate) echo: Option<u32>,
@@ -301,7 +301,7 @@ impl Connection {
         Packet { sequence, payload, push, fin, reduced: data.reduced, codepoint: codepoint as u8, ..header }
     }
 
-    /// What every packet has in common.
+    /// The common part of all packets.
     fn header(&mut self, now: Time) -> Packet {
         self.acknowledged = self.incoming.acknowledged(self.receiver.delivered_segments());
         let stamps = self.stack.timestamps.then(|| Timestamps { value: ticks(now), echo: self.echo.unwrap_or(0) });

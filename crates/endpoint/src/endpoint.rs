@@ -12,12 +12,12 @@ use crate::packet::{Packet, PacketOptions, Refusal, Timestamps};
 
 /// The bytes that the option takes in each segment.
 const TIMESTAMPS_BYTES: u64 = 12;
-/// What a SYN announces: an MTU of 1500 bytes.
+/// The largest segment that a SYN announces: an MTU of 1500 bytes.
 const SEGMENT_SIZE: u16 = 1460;
-/// What is meant where a SYN says nothing of its largest segment (RFC 9293, section 3.7.1).
+/// The largest segment of a SYN without the option (RFC 9293, section 3.7.1).
 const DEFAULT_SEGMENT_SIZE: u16 = 536;
 
-/// Where the endpoint stands.
+/// The state of the endpoint.
 enum Stage {
     Closed,
     Listening,
@@ -40,7 +40,7 @@ pub struct Endpoint {
     no_delay: bool,
 }
 
-/// What `TCP_INFO` says, as far as it is modelled. Counts are segments, times microseconds.
+/// The modelled fields of `TCP_INFO`. Counts are segments, times microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Information {
     /// 0 open, 1 disorder, 2 reduced (CWR), 3 recovery, 4 loss.
@@ -53,9 +53,9 @@ pub struct Information {
     pub tcpi_snd_mss: u64,
     /// Sent and not acknowledged cumulatively.
     pub tcpi_unacked: u32,
-    /// Of these SACKed.
+    /// SACKed ones among these.
     pub tcpi_sacked: u32,
-    /// Of these lost.
+    /// Lost ones among these.
     pub tcpi_lost: u32,
     /// Retransmissions in flight.
     pub tcpi_retrans: u32,
@@ -121,7 +121,7 @@ impl Endpoint {
         self.stage = Stage::Opening(now);
     }
 
-    /// Whether the handshake is over.
+    /// True if the handshake is over.
     pub fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Open(_))
     }
@@ -136,7 +136,7 @@ impl Endpoint {
         self.connection().map(Connection::close).is_some()
     }
 
-    /// Whether small segments leave at once (TCP_NODELAY).
+    /// True if small segments leave at once (TCP_NODELAY).
     pub fn set_no_delay(&mut self, on: bool) {
         self.no_delay = on;
         if let Some(connection) = self.connection() {
@@ -218,7 +218,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Whether ECN is in use after this SYN, or the SYN-ACK without CWR (RFC 3168, section 6.1.1).
+    /// True if ECN is in use after this SYN, or the SYN-ACK without CWR (RFC 3168, section 6.1.1).
     fn agrees_on_ecn(&self, syn: &Packet) -> bool {
         self.stack.marks != Marks::Off && syn.echo && syn.reduced != syn.ack
     }
@@ -272,7 +272,7 @@ impl Endpoint {
         }
     }
 
-    /// What `TCP_INFO` would say; `None` before the connection is open.
+    /// The fields of `TCP_INFO`; `None` before the connection is open.
     pub fn information(&self) -> Option<Information> {
         let Stage::Open(connection) = &self.stage else { return None };
         let state = connection.state();

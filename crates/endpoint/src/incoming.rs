@@ -2,13 +2,13 @@
 
 use crate::packet::Refusal;
 
-/// Where the segments received in order end. The first byte has number 1.
+/// The ends of the segments received in order. The first byte has number 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Incoming {
     ends: Vec<u64>,
     /// The length of segments out of order, from the first of them until the hole is filled.
     unit: Option<u64>,
-    /// Where the FIN of the other side is, once it has arrived.
+    /// The position of the FIN of the other side, once it has arrived.
     fin: Option<u64>,
 }
 
@@ -26,7 +26,7 @@ impl Incoming {
         base + beyond
     }
 
-    /// What is acknowledged when `segments` were delivered in order: a FIN counts one more.
+    /// The acknowledgment number when `segments` were delivered in order: a FIN counts one more.
     pub(crate) fn acknowledged(&self, segments: u64) -> u64 {
         let next = self.next(segments);
         next + u64::from(self.fin == Some(next))

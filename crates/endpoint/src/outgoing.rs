@@ -3,10 +3,10 @@
 /// Bytes of the largest buffer that writes go into.
 const LARGEST_BUFFER: u64 = 65_215;
 
-/// What the application has written, and where the segments sent so far end. The first byte has number 1.
+/// The bytes that the application has written, and the ends of the segments sent so far. The first byte has number 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Outgoing {
-    /// Where each segment ends (exclusive), by its number. That of a FIN includes its own number.
+    /// The end of each segment (exclusive), by its number. The end of a FIN includes its own number.
     ends: Vec<u64>,
     /// The number after the last byte written.
     written: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Outgoing {
     pushes: Vec<u64>,
     /// The last of these that was set because much had been written since the one before.
     pushed: u64,
-    /// Where the last buffer begins that writes go into (see [`write`](Self::write)).
+    /// The start of the last buffer that writes go into (see [`write`](Self::write)).
     buffer: u64,
     /// The largest segment.
     segment_size: u64,
@@ -45,9 +45,9 @@ impl Outgoing {
     /// The application writes, when `room` segments may leave at once and the largest receive window so far was
     /// `largest_window` bytes.
     ///
-    /// The end of a write is pushed, and as in Linux also a full buffer (of the segments that half of the receive
-    /// window takes, at most 64 kB) that ends more than half a window after the last push. A full buffer that is
-    /// the first to leave is sent while the write goes on, which makes room in it.
+    /// The end of a write is pushed. So is, as in Linux, a full buffer that ends more than half a window after the last
+    /// push; a buffer takes the segments of half of the receive window, at most 64 kB. A full buffer that is the first
+    /// to leave is sent while the write goes on, which makes room in it.
     pub(crate) fn write(&mut self, bytes: u64, room: u64, largest_window: u64) {
         let half = largest_window / 2;
         let full = (half.min(LARGEST_BUFFER) / self.segment_size).max(1) * self.segment_size;

@@ -27,7 +27,7 @@ impl Persist {
         self.at
     }
 
-    /// Whether a probe leaves now. The time to the next one doubles, up to `most`.
+    /// True if a probe leaves now. The time to the next one doubles, up to `most`.
     pub(crate) fn take(&mut self, now: Time, timeout: Span, most: Span) -> bool {
         if self.at > now {
             return false;

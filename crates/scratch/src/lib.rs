@@ -22,7 +22,7 @@ impl Scratch {
     /// An empty folder.
     ///
     /// # Errors
-    /// That of the file system, with the path.
+    /// The error of the file system, with the path.
     pub fn new() -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("ackclock-").tempdir()?;
         let mut guard = Command::new("sh");
@@ -36,12 +36,12 @@ impl Scratch {
         Ok(Self { folder: folder.keep(), guard })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Where the file `name` in it is.
+    /// The path of the file `name` in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -49,7 +49,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed stays in the folder for temporary files.
+        // A folder that cannot be removed stays in the folder for temporary files.
         let _ = fs::remove_dir_all(&self.folder);
         if let Some(mut guard) = self.guard.take() {
             // A child that another thread forked may hold its input open.

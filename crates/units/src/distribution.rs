@@ -13,9 +13,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{Bytes, EMPIRICAL, Empirical, ParseError, Random, Span};
 
-/// What a [`Distribution`] is of: a quantity that is a whole number of its smallest unit.
+/// The quantity of a [`Distribution`]: a whole number of its smallest unit.
 pub trait Quantity: Copy + PartialOrd + fmt::Display + FromStr<Err = ParseError> {
-    /// What messages call it.
+    /// Its name in messages.
     const NAME: &'static str;
     /// One value as it is written, and a larger one.
     const EXAMPLES: [&'static str; 2];
@@ -77,7 +77,7 @@ pub enum Distribution<T> {
     Empirical {
         /// The table.
         of: &'static Empirical,
-        /// What exceeds it is cut down to it.
+        /// Larger values are cut down to it.
         most: Option<T>,
     },
 }
@@ -100,7 +100,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// What half of the values are below: how large most are, where a long tail makes the mean.
+    /// The median: the size of most values where a long tail makes the mean.
     pub fn median(&self) -> T {
         match *self {
             Self::Constant(_) | Self::Uniform(..) => self.mean(),

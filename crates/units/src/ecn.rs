@@ -31,7 +31,7 @@ impl Ecn {
         self as u8
     }
 
-    /// Whether both ends understand marks, so that a queue may mark the packet instead of dropping it.
+    /// True if both ends understand marks: a queue may mark the packet instead of dropping it.
     #[inline]
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotCapable)

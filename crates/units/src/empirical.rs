@@ -6,9 +6,9 @@
 /// A distribution between whose quantiles values are linear.
 #[derive(Debug, PartialEq)]
 pub struct Empirical {
-    /// What a scenario calls it.
+    /// Its name in a scenario.
     pub name: &'static str,
-    /// What it is of: `time`, `size` or `count`.
+    /// Its quantity: `time`, `size` or `count`.
     pub of: &'static str,
     /// Shares and the values they do not exceed, ascending, the last with share 1: bytes, seconds or a number. Below
     /// the first share all values are the first.
@@ -168,10 +168,10 @@ mod tests {
 
     #[test]
     fn means_are_those_of_the_tables() {
-        // 1 x .512 + 2 x .209 + 3 x .075 + 4 x .036 + 5 x .05 + 6 x .025 + 7 x .017 + 8 x .015 + 10 x .023 + 12 x .01
-        // + 16 x .016 + 20 x .008 + 65 x .004 = 2.964.
+        // `1 x .512 + 2 x .209 + 3 x .075 + 4 x .036 + 5 x .05 + 6 x .025 + 7 x .017 + 8 x .015 + 10 x .023 + 12 x .01
+        // + 16 x .016 + 20 x .008 + 65 x .004 = 2.964`.
         assert!((named("mah-connections").mean(f64::INFINITY) - 2.964).abs() < 1e-9);
-        // .05 x 1.58 + .05 x 1.895 + .1 x 3.205 + .05 x 4.7 + .05 x 5.95 + .1 x 8.8 + .1 x 13.55 = 3.26175 up to the
+        // `.05 x 1.58 + .05 x 1.895 + .1 x 3.205 + .05 x 4.7 + .05 x 5.95 + .1 x 8.8 + .1 x 13.55 = 3.26175` up to the
         // median; then from 16.2 to 20 within 3.8/8.9 of a tenth: .042697 x 18.1, and the rest of 20: .457303 x 20.
         let think = named("mah-think");
         let expected = 3.261_75 + 0.1 * 3.8 / 8.9 * 18.1 + (0.5 - 0.1 * 3.8 / 8.9) * 20.0;

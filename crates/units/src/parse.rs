@@ -1,4 +1,4 @@
-//! What the spellings share: a number, then a unit; and serde as that spelling.
+//! The common part of the spellings, a number and a unit, and serde as that spelling.
 
 use std::fmt;
 
@@ -73,7 +73,7 @@ pub(crate) fn in_units(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &s
 
 /// Serialises, deserialises and describes a type that has `Display` and `FromStr` by its spelling.
 ///
-/// What errors call the expected, a regular expression of all spellings, what the JSON schema says, and an example for
+/// The name in errors, a regular expression of all spellings, the text of the JSON schema, and an example for
 /// it. Needs the crates `serde` and `schemars` where it is used.
 #[macro_export]
 macro_rules! spelled {

@@ -30,7 +30,7 @@ impl Rate {
         self.0
     }
 
-    /// Whether nothing moves at this rate.
+    /// True if nothing moves at this rate.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -122,7 +122,7 @@ impl Fraction {
         self.0
     }
 
-    /// Whether it is exactly zero.
+    /// True if it is exactly zero.
     pub fn is_zero(self) -> bool {
         self.0 == 0.0
     }

@@ -104,7 +104,7 @@ impl Span {
         if tick.0 == 0 { self } else { Self(self.0.div_ceil(tick.0).saturating_mul(tick.0)) }
     }
 
-    /// Whether the span is empty.
+    /// True if the span is empty.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
