@@ -104,4 +104,15 @@ mod tests {
         let sample = rate.sample(now, &state, Time::ZERO, Span::ZERO);
         assert_eq!(sample.map(|s| (s.delivered, s.interval)), Some((5, Span::from_nanos(40))));
     }
+    #[test]
+    fn a_flow_is_application_limited_until_more_than_its_flight_is_delivered() {
+        // With 3 in flight after 10 delivered, the fourteenth is the first that was sent later.
+        let mut rate = DeliveryRate { delivered: 10, ..DeliveryRate::default() };
+        assert!(!rate.is_application_limited());
+        rate.application_limits(3);
+        rate.on_delivered(Time::from_nanos(1), 3);
+        assert!(rate.is_application_limited());
+        rate.on_delivered(Time::from_nanos(2), 1);
+        assert!(!rate.is_application_limited());
+    }
 }
