@@ -200,6 +200,14 @@ mod tests {
     }
 
     #[test]
+    fn what_passes_an_idle_link_begins_the_turn_of_its_flow() {
+        let mut queue = Driven::new(FqPie::new(FqPieSettings { flows: 1, ..FqPieSettings::default() }));
+        assert!(!queue.discipline.turns.is_listed(0));
+        queue.pass(ms(0), Parcel::full(0));
+        assert!(queue.discipline.turns.is_listed(0));
+    }
+
+    #[test]
     fn the_memory_is_bounded() {
         let settings = FqPieSettings { memory_limit: Bytes::new(4000), ..FqPieSettings::default() };
         let mut queue = Driven::new(FqPie::new(settings));

@@ -29,6 +29,8 @@ fn thresholds_and_weight_have_the_defaults_of_tc() {
     // 55 + 1 - 30 = 26. With 1/16 a burst of 55 reaches (1 - 0.9375^55) 16 = 15.5, with 1/32
     // (1 - 0.96875^55) 32 = 26.4.
     assert_eq!(red(example()).weight, 1.0 / 32.0);
+    // 55 + 1 - 29 = 27 is more, and (1 - 0.984375^55) 64 = 37.1.
+    assert_eq!(red(RedSettings { min: Some(Bytes::new(29_000)), ..example() }).weight, 1.0 / 64.0);
     let defaults = red(RedSettings::default());
     // A quarter of the limit, a third of that.
     assert_eq!((defaults.max, (3.0 * defaults.min).round()), (100_000.0, 100_000.0));
@@ -40,6 +42,15 @@ fn thresholds_and_weight_have_the_defaults_of_tc() {
     assert_eq!(default_of(Limit::Delay(Span::from_millis(100))), 25_000.0);
     let endless = Red::new(RedSettings::default(), Limit::Infinite, None);
     assert_eq!((endless.min, endless.max), (5_000.0, 15_000.0));
+}
+
+#[test]
+fn lengths_of_zero_are_refused() {
+    let refused = |settings: RedSettings| settings.check().err().map(|(key, _)| key);
+    assert_eq!(refused(example()), None);
+    assert_eq!(refused(RedSettings { min: Some(Bytes::ZERO), ..example() }), Some("min"));
+    assert_eq!(refused(RedSettings { max: Some(Bytes::ZERO), ..example() }), Some("max"));
+    assert_eq!(refused(RedSettings { avpkt: Bytes::ZERO, ..example() }), Some("avpkt"));
 }
 
 #[test]
