@@ -194,8 +194,9 @@ impl<P: Routed> Fabric<P> {
         }
     }
 
-    /// The measured interval starts at `now`, to which the links were brought.
-    pub fn restart(&mut self, now: Time) {
+    /// The measured interval starts at `now`, to which the links are brought.
+    pub fn begin_measuring(&mut self, now: Time, tap: &mut impl Tap<P>) {
+        self.advance(now, tap);
         for side in &mut self.beyond.sides {
             side.meter.restart(now);
             side.offered_before = side.offered.bytes_by(now).unwrap_or(0.0);
@@ -208,7 +209,7 @@ impl<P: Routed> Fabric<P> {
         self.beyond.sides[link].meter.counters_at(now).departed_bytes
     }
 
-    /// Appends a row of each link to `series`. The links were brought up to `now`.
+    /// Appends a row of each link to `series`, at `now`. The links were brought up to it ([`Fabric::advance`]).
     pub fn sample(&mut self, now: Time, series: &mut LinkSeries) {
         let wired = self.links.iter().map(|link| (link.queued_packets(), link.queued_bytes()));
         let wireless = self.media.iter().flat_map(|air| air.medium.queues());

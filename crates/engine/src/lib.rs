@@ -12,6 +12,7 @@ mod fabric;
 mod route;
 mod row;
 mod run;
+mod schedule;
 mod source;
 
 pub use beyond::{Routed, Tap};
@@ -20,4 +21,5 @@ pub use event_queue::EventQueue;
 pub use fabric::Fabric;
 pub use row::{Lifetime, flow_row};
 pub use run::{Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
+pub use schedule::{AckRows, Schedule, Series};
 pub use source::pace;

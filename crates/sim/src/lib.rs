@@ -13,7 +13,6 @@ mod packet;
 mod pages;
 mod recorder;
 mod run;
-mod samples;
 mod world;
 
 pub use run::{Factory, Simulator};

@@ -1,9 +1,9 @@
 //! What the world writes down: meters, samples, events.
 
 use control::Probe;
-use engine::{Lifetime, flow_row};
+use engine::{AckRows, Lifetime, flow_row};
 use record::{EventKind, FlowMeter, FlowRow, FlowSample, Probes, Tables, milliseconds, seconds};
-use scenario::{DrawnFlow, Plan, Sampling};
+use scenario::{DrawnFlow, Plan};
 use transport::{Event, Journal};
 use units::{Span, Time};
 
@@ -22,27 +22,19 @@ pub(crate) struct Recorder {
     left_sent: u64,
     pub(crate) events: bool,
     pub(crate) datagrams: bool,
-    /// ACKs with a sample until the next row, per flow, where rows are counted in ACKs.
-    series_every: u32,
-    probes_every: u32,
-    acks: Vec<u64>,
+    /// Where rows are counted in ACKs that bring an RTT sample.
+    series: Option<AckRows>,
+    probes: Option<AckRows>,
+    counts: bool,
 }
 
 /// The meter of a flow without ends.
 pub(crate) const NO_METER: u32 = u32::MAX;
 
-/// Rows are due at every n-th ACK: n, or 0 for never.
-fn every_acks(sampling: Sampling) -> u32 {
-    match sampling {
-        Sampling::Acks(n) => n,
-        Sampling::Off | Sampling::Every(_) => 0,
-    }
-}
-
 impl Recorder {
     pub(crate) fn new(plan: &Plan, drawn: &[DrawnFlow]) -> Self {
-        let (series_every, probes_every) = (every_acks(plan.record.flow_series), every_acks(plan.record.probes));
-        let counts = series_every > 0 || probes_every > 0;
+        let rows = |sampling| AckRows::new(sampling, drawn.len());
+        let (series, probes) = (rows(plan.record.flow_series), rows(plan.record.probes));
         Self {
             tables: Tables::default(),
             flows: Vec::with_capacity(plan.flows.len()),
@@ -51,9 +43,9 @@ impl Recorder {
             left_sent: 0,
             events: plan.record.events,
             datagrams: plan.record.datagrams,
-            series_every,
-            probes_every,
-            acks: if counts { vec![0; drawn.len()] } else { Vec::new() },
+            counts: series.is_some() || probes.is_some(),
+            series,
+            probes,
         }
     }
 
@@ -89,7 +81,7 @@ impl Recorder {
     #[inline]
     pub(crate) fn rtt(&mut self, now: Time, index: u32, flow: &Flow, sample: Span) {
         self.flows[flow.meter as usize].rtt(sample);
-        if !self.acks.is_empty() {
+        if self.counts {
             self.count_ack(now, index, flow);
         }
     }
@@ -97,12 +89,11 @@ impl Recorder {
     /// Where rows are counted in ACKs, they are due at some of them.
     #[inline(never)]
     fn count_ack(&mut self, now: Time, index: u32, flow: &Flow) {
-        let count = self.acks[index as usize];
-        self.acks[index as usize] = count + 1;
-        if self.series_every > 0 && count.is_multiple_of(u64::from(self.series_every)) {
+        let due = |rows: &mut Option<AckRows>| rows.as_mut().is_some_and(|rows| rows.take(index as usize));
+        if due(&mut self.series) {
             self.sample_flow(now, index, flow);
         }
-        if self.probes_every > 0 && count.is_multiple_of(u64::from(self.probes_every)) {
+        if due(&mut self.probes) {
             self.sample_probes(now, index, flow);
         }
     }

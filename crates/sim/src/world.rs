@@ -4,7 +4,7 @@
 //! [`World::arrive`]), reaches the receiver, and comes back as an ACK over the reverse steps.
 
 use control::{Controller, Subflows};
-use engine::{EventQueue, Fabric, Failure, Routed as _};
+use engine::{EventQueue, Fabric, Failure, Routed as _, Schedule, Series};
 use record::{DatagramRow, EventKind, seconds};
 use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
 use units::{Ecn, Span, Time};
@@ -18,7 +18,6 @@ use crate::lines::Lines;
 use crate::packet::{AckSlot, Acks, Body, Packet};
 use crate::pages::Pages;
 use crate::recorder::{NO_METER, Recorder};
-use crate::samples::Samples;
 
 mod expect;
 mod planned;
@@ -53,7 +52,7 @@ pub(crate) struct World<'a> {
     pages: Pages,
     agenda: Agenda,
     /// When the next rows are due.
-    samples: Samples,
+    schedule: Schedule,
     /// What the subflows of each multipath flow know of each other.
     subflows: Vec<Subflows>,
     grants: quick_start::Grants,
@@ -77,12 +76,11 @@ impl<'a> World<'a> {
         make: Maker<'a>,
         capture: Option<Capture>,
     ) -> Result<Self, Failure> {
-        let mut planned = vec![(Time::ZERO + plan.warmup, Planned::WarmUpEnds)];
         let mut world = Self {
             fabric: Fabric::new(plan, seed, capture.is_some()),
             timers: EventQueue::new(drawn.len()),
             delayed_ack_timers: DelayedAckTimers::new(drawn.len()),
-            samples: Samples::new(plan),
+            schedule: Schedule::new(plan, &[Series::Flows, Series::Probes, Series::Links]),
             hosts: Hosts {
                 flows: Vec::with_capacity(drawn.len()),
                 acks: Acks::default(),
@@ -106,6 +104,7 @@ impl<'a> World<'a> {
             drawn,
             make,
         };
+        let mut planned = vec![(world.schedule.warmup(), Planned::WarmUpEnds)];
         for (index, flow) in (0..).zip(drawn) {
             plan_flow(&plan.flows[flow.of], index, flow, plan.duration, &mut planned);
             let flow = world.flow(flow)?;
@@ -170,7 +169,7 @@ impl<'a> World<'a> {
     #[inline(never)]
     fn is_quiet(&mut self, end: Time) -> bool {
         let timers = self.timers.next().min(self.delayed_ack_timers.next());
-        self.quiet_until = timers.min(self.agenda.next).min(self.samples.next);
+        self.quiet_until = timers.min(self.agenda.next).min(self.schedule.next());
         let now = self.fabric.next();
         now <= self.quiet_until && now < end
     }
@@ -403,7 +402,7 @@ impl<'a> World<'a> {
 
     /// Takes the rows that are due at the very `end`. Whatever else happens at that instant is outside the run.
     pub(crate) fn sample_at(&mut self, end: Time) {
-        if self.samples.next == end {
+        if self.schedule.next() == end {
             self.events += 1;
             self.sample(end);
         }

@@ -5,10 +5,10 @@
 //! run and in it: the simulator's handshake is a round trip without packets. What happens at a link is accounted for at
 //! its own instant, however late the emulator looks.
 
-use engine::{Fabric, Routed, Tap};
+use engine::{Fabric, Routed, Schedule, Series, Tap};
 use network::{Departure, Discard, Packet, Wire};
 use record::{EventRow, LinkRow, LinkSeries};
-use scenario::{Hop, Plan, Sampling};
+use scenario::{Hop, Plan};
 use units::{Bytes, Ecn, Span, Time};
 
 use crate::emulator::log::{Entry, Log};
@@ -74,11 +74,7 @@ pub(crate) struct Path {
     steps: Vec<[u32; 2]>,
     /// Handshakes, by flow and direction, on the clock of the path.
     opening: Vec<[Wire<InTransit>; 2]>,
-    warmup: Option<Time>,
-    sample_every: Option<Span>,
-    next_sample: Time,
-    /// The earlier of the two.
-    next_due: Time,
+    schedule: Schedule,
     series: LinkSeries,
     observer: Observer,
 }
@@ -142,10 +138,6 @@ pub(crate) struct LinkTables {
 impl Path {
     /// The path of `plan` under `seed`. Every route of the plan has one hop.
     pub(crate) fn new(plan: &Plan, seed: u64, lead: Span) -> Self {
-        let sample_every = match plan.record.link_series {
-            Sampling::Every(span) => Some(span),
-            Sampling::Off | Sampling::Acks(_) => None,
-        };
         let fabric = Fabric::new(plan, seed, false);
         let first_steps = |flow| {
             let (data, acks) = fabric.first_steps(flow);
@@ -157,10 +149,7 @@ impl Path {
             steps: (0..plan.flows.len()).map(first_steps).collect(),
             opening: plan.flows.iter().map(|flow| [plain(&flow.forward), plain(&flow.reverse)]).collect(),
             fabric,
-            warmup: Some(Time::ZERO + plan.warmup),
-            next_sample: sample_every.map_or(Time::NEVER, |_| Time::ZERO),
-            next_due: Time::ZERO,
-            sample_every,
+            schedule: Schedule::new(plan, &[Series::Links]),
             series: LinkSeries::default(),
             observer: Observer { events: plan.record.events.then(Vec::new), dropped: Vec::new(), log: None },
         }
@@ -243,18 +232,18 @@ impl Path {
 
     /// Takes the samples that are due by `now` (of the run), and begins to measure if that is due.
     fn settle(&mut self, now: Time) {
-        while self.next_due <= now {
-            let due = self.next_due;
-            self.fabric.advance(due, &mut self.observer);
-            if self.warmup == Some(due) {
-                self.fabric.restart(due);
-                self.warmup = None;
+        loop {
+            let due = self.schedule.next().min(self.schedule.warmup());
+            if due > now {
+                return;
             }
-            if self.next_sample == due {
+            if self.schedule.take_warmup(due) {
+                self.fabric.begin_measuring(due, &mut self.observer);
+            }
+            if self.schedule.take(Series::Links, due) {
+                self.fabric.advance(due, &mut self.observer);
                 self.fabric.sample(due, &mut self.series);
-                self.next_sample = self.sample_every.map_or(Time::NEVER, |span| due + span);
             }
-            self.next_due = self.next_sample.min(self.warmup.unwrap_or(Time::NEVER));
         }
     }
 

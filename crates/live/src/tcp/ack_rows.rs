@@ -5,45 +5,39 @@
 //! they are handed out.
 
 use record::{FlowSample, seconds};
+use scenario::Sampling;
 use units::Time;
 
 /// The rows of all flows.
 pub(crate) struct AckRows {
-    /// One at so many ACKs.
-    every: u32,
-    flows: Vec<Flow>,
+    rows: engine::AckRows,
+    /// When the ACK of each flow came whose row waits to be completed.
+    due: Vec<Option<Time>>,
     completed: Vec<FlowSample>,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Flow {
-    acks: u64,
-    /// When the ACK came whose row waits to be completed.
-    due: Option<Time>,
-}
-
 impl AckRows {
-    pub(crate) fn new(every: u32, flows: usize) -> Self {
-        Self { every, flows: vec![Flow::default(); flows], completed: Vec::new() }
+    /// The rows of so many `flows`; `None` where rows are not counted in ACKs.
+    pub(crate) fn new(sampling: Sampling, flows: usize) -> Option<Self> {
+        let rows = engine::AckRows::new(sampling, flows)?;
+        Some(Self { rows, due: vec![None; flows], completed: Vec::new() })
     }
 
     /// When the ACK of `flow` came whose row waits.
     pub(crate) fn due(&self, flow: usize) -> Option<Time> {
-        self.flows[flow].due
+        self.due[flow]
     }
 
     /// An ACK arrives at `at`.
     pub(crate) fn ack(&mut self, at: Time, flow: usize) {
-        let flow = &mut self.flows[flow];
-        if flow.acks.is_multiple_of(u64::from(self.every)) {
-            flow.due = Some(at);
+        if self.rows.take(flow) {
+            self.due[flow] = Some(at);
         }
-        flow.acks += 1;
     }
 
     /// The row of `flow` that waits is this one.
     pub(crate) fn complete(&mut self, flow: usize, row: FlowSample) {
-        self.flows[flow].due = None;
+        self.due[flow] = None;
         self.completed.push(row);
     }
 
@@ -87,7 +81,7 @@ mod tests {
 
     #[test]
     fn every_third_ack_has_a_row_beginning_with_the_first() {
-        let mut rows = AckRows::new(3, 1);
+        let mut rows = AckRows::new(Sampling::Acks(3), 1).unwrap();
         let mut with_row = Vec::new();
         for n in 0..8 {
             rows.ack(at(n), 0);
@@ -101,7 +95,7 @@ mod tests {
 
     #[test]
     fn rows_of_two_flows_come_out_in_the_order_of_time_and_no_sooner_than_they_are_complete() {
-        let mut rows = AckRows::new(1, 2);
+        let mut rows = AckRows::new(Sampling::Acks(1), 2).unwrap();
         for (millis, flow) in [(1, 0), (4, 0), (2, 1), (6, 1)] {
             rows.complete(flow, row(millis, flow as u32));
         }

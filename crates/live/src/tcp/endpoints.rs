@@ -8,6 +8,7 @@ use std::net::SocketAddrV4;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
+use engine::{Schedule, Series};
 use record::{EventKind, EventRow, FlowSample, FlowSeries, Histogram, seconds};
 use rustix::io::Errno;
 use rustix::net::connect;
@@ -88,7 +89,7 @@ pub(crate) struct Endpoints<'a> {
     of_flow: &'a [usize],
     buffer: Vec<u8>,
     measuring: bool,
-    next_sample: Time,
+    schedule: Schedule,
     next_drain: Time,
     /// When controllers that can be asked at any time are asked next, and the time to the one after.
     next_question: Time,
@@ -111,8 +112,8 @@ impl<'a> Endpoints<'a> {
         let flow = |(index, (drawn, sockets)): (usize, (&DrawnFlow, Sockets))| {
             Flow::new(&settings, index as u32, drawn, sockets)
         };
-        let sampled = matches!(settings.plan.record.flow_series, Sampling::Every(_));
         algorithms.iter_mut().for_each(|algorithm| algorithm.show(settings.plan.record.probes));
+        let ack_rows = AckRows::new(settings.plan.record.flow_series, settings.drawn.len());
         Ok(Self {
             flows: flows.map(flow).collect(),
             arrivals: Arrivals::new()?,
@@ -122,17 +123,14 @@ impl<'a> Endpoints<'a> {
             of_flow,
             buffer: vec![0; CHUNK],
             measuring: false,
-            next_sample: if sampled { Time::ZERO } else { Time::NEVER },
+            schedule: Schedule::new(settings.plan, &[Series::Flows]),
             next_drain: Time::ZERO,
             next_question: if settings.plan.record.probes == Sampling::Off { Time::NEVER } else { Time::ZERO },
             question_span: match settings.plan.record.probes {
                 Sampling::Every(span) => span,
                 Sampling::Off | Sampling::Acks(_) => TICK,
             },
-            ack_rows: match settings.plan.record.flow_series {
-                Sampling::Acks(every) => Some(AckRows::new(every, settings.drawn.len())),
-                Sampling::Off | Sampling::Every(_) => None,
-            },
+            ack_rows,
             report: Report::default(),
         })
     }
@@ -203,7 +201,7 @@ impl<'a> Endpoints<'a> {
         let now = self.settings.clock.now();
         let warmup = Time::ZERO + self.settings.plan.warmup;
         let planned =
-            self.flows.iter().flat_map(|flow| [flow.sends_at, flow.stop]).chain([warmup, end, self.next_sample]);
+            self.flows.iter().flat_map(|flow| [flow.sends_at, flow.stop]).chain([warmup, end, self.schedule.next()]);
         let of_run = planned.filter(|&at| at != Time::NEVER).map(|at| begin + at.since(Time::ZERO));
         of_run.filter(|&at| at > now).fold(now + TICK, Time::min)
     }
@@ -347,15 +345,14 @@ impl<'a> Endpoints<'a> {
             self.drain();
         }
         self.ask_controllers(at);
-        let Sampling::Every(span) = self.settings.plan.record.flow_series else { return };
-        while self.next_sample <= at {
-            let due = self.next_sample;
+        while self.schedule.next() <= at {
+            let due = self.schedule.next();
+            self.schedule.take(Series::Flows, due);
             for index in 0..self.flows.len() {
                 if self.flows[index].stage == Stage::Sending {
                     self.report.series.push(self.row(due, index));
                 }
             }
-            self.next_sample += span;
         }
     }
 

@@ -1,13 +1,12 @@
 //! What happens at instants that are known before: flows start, stop and change, the warm-up ends, rows are due.
 
-use engine::Failure;
+use engine::{Failure, Series};
 use record::EventKind;
 use units::Time;
 
 use super::World;
 use crate::agenda::Planned;
 use crate::flow::Flow;
-use crate::samples::{LINKS, PROBES, SERIES};
 
 impl World<'_> {
     /// The next planned thing happens.
@@ -82,18 +81,17 @@ impl World<'_> {
 
     #[inline(never)]
     fn begin_measuring(&mut self, now: Time) {
-        self.fabric.advance(now, &mut self.hosts);
-        self.fabric.restart(now);
+        self.fabric.begin_measuring(now, &mut self.hosts);
         self.hosts.recorder.restart(now, self.plan, self.drawn, &self.hosts.flows);
     }
 
     #[inline(never)]
     pub(super) fn sample(&mut self, now: Time) {
-        if self.samples.take(LINKS, now) {
+        if self.schedule.take(Series::Links, now) {
             self.fabric.advance(now, &mut self.hosts);
             self.fabric.sample(now, &mut self.hosts.recorder.tables.link_series);
         }
-        let (series, probes) = (self.samples.take(SERIES, now), self.samples.take(PROBES, now));
+        let (series, probes) = (self.schedule.take(Series::Flows, now), self.schedule.take(Series::Probes, now));
         if !series && !probes {
             return;
         }
