@@ -105,7 +105,7 @@ impl Server {
     }
 
     /// Serves `size` from `start`: when its last bit leaves.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn serve(&mut self, start: Time, size: Bytes) -> Time {
         match self {
             Self::Unlimited => start,

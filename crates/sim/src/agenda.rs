@@ -8,16 +8,23 @@ use units::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Planned {
     WarmUpEnds,
-    /// A flow asks routers for a rate a round trip later.
-    Look(u32),
-    /// The Snoop agent of a flow may have to send a packet again.
-    LookAtAgent(u32),
-    /// The proxy after a flow may have to repeat that it takes data again.
-    Remind(u32),
+    /// Something of an agent.
+    Agent(Due),
     Stop(u32),
     Start(u32),
     /// Parameters of a flow change: the flow, and which of its changes.
     Change(u32, u32),
+}
+
+/// What agents plan, in the order in which it is done at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    /// A flow asks routers for a rate a round trip later.
+    Request(u32),
+    /// The Snoop agent of a flow may have to send a packet again.
+    Snoop(u32),
+    /// A proxy may have to repeat that its window is open.
+    Reminder(u32),
 }
 
 /// All that is to happen.

@@ -102,40 +102,57 @@ impl Capture {
     }
 
     pub(crate) fn at_sender(&mut self, now: Time, packet: &Packet, acks: &Acks) {
-        self.write(self.interfaces.sender, now, packet, acks, None);
+        self.write(self.interfaces.sender, now, packet, &packet.body(), acks, None);
     }
 
     pub(crate) fn at_receiver(&mut self, now: Time, packet: &Packet, acks: &Acks) {
-        self.write(self.interfaces.receiver, now, packet, acks, None);
+        self.write(self.interfaces.receiver, now, packet, &packet.body(), acks, None);
     }
 
-    /// `packet` reaches the end of its route.
-    pub(crate) fn at_end(&mut self, now: Time, packet: &Packet, acks: &Acks) {
-        let interface = match packet.body() {
+    /// `packet`, which carries `body`, reaches the end of its route.
+    pub(crate) fn at_end(&mut self, now: Time, packet: &Packet, body: &Body, acks: &Acks) {
+        let interface = match body {
             Body::Data(_) => self.interfaces.receiver,
             Body::Ack(slot) => {
-                let echo = milliseconds(acks.get(slot).timestamp);
+                let echo = milliseconds(acks.get(*slot).timestamp);
                 self.forms[packet.flow as usize].echo(now, echo, self.echoes_kept);
                 self.interfaces.sender
             }
         };
-        self.write(interface, now, packet, acks, None);
+        self.write(interface, now, packet, body, acks, None);
     }
 
     /// `packet` was offered to `link` and taken.
     pub(crate) fn at_link(&mut self, link: u32, now: Time, packet: &Packet, acks: &Acks, marked: bool) {
         let comment = marked.then_some("marked: congestion experienced");
-        self.write(self.interfaces.links[link as usize], now, packet, acks, comment);
+        self.write(self.interfaces.links[link as usize], now, packet, &packet.body(), acks, comment);
     }
 
     /// `packet` was dropped by `link`: as it was offered, or captured already and while it waited there.
-    pub(crate) fn at_discard(&mut self, link: u32, now: Time, packet: &Packet, acks: &Acks, why: Discard) {
-        self.write(self.interfaces.links[link as usize], now, packet, acks, Some(comment(why)));
+    pub(crate) fn at_discard(
+        &mut self,
+        link: u32,
+        now: Time,
+        packet: &Packet,
+        body: &Body,
+        acks: &Acks,
+        why: Discard,
+    ) {
+        self.write(self.interfaces.links[link as usize], now, packet, body, acks, Some(comment(why)));
     }
 
-    fn write(&mut self, interface: Option<u32>, now: Time, packet: &Packet, acks: &Acks, comment: Option<&str>) {
+    fn write(
+        &mut self,
+        interface: Option<u32>,
+        now: Time,
+        packet: &Packet,
+        body: &Body,
+        acks: &Acks,
+        comment: Option<&str>,
+    ) {
         let Some(interface) = interface.filter(|_| self.failure.is_none()) else { return };
-        let result = self.open_until(clock(now)).and_then(|()| self.put(interface, now, packet, acks, comment));
+        let put = |capture: &mut Self| capture.put(interface, now, packet, body, acks, comment);
+        let result = self.open_until(clock(now)).and_then(|()| put(self));
         self.failure = result.err();
     }
 
@@ -157,12 +174,13 @@ impl Capture {
         interface: u32,
         now: Time,
         packet: &Packet,
+        body: &Body,
         acks: &Acks,
         comment: Option<&str>,
     ) -> io::Result<()> {
         let form = &self.forms[packet.flow as usize];
         let file = &mut self.file;
-        match &packet.body() {
+        match body {
             Body::Data(data) if !form.datagrams => {
                 data_header(packet, data, form, |h| file.packet(interface, clock(now), h, comment))
             }

@@ -176,7 +176,7 @@ impl Ends {
     }
 
     /// The next data packet that leaves now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll_transmit(
         &mut self,
         now: Time,
@@ -244,7 +244,7 @@ impl Ends {
     }
 
     /// A data packet arrives at the receiver. Answers the ACK that leaves at once, put among `acks`, with its size.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_data(
         &mut self,
         now: Time,

@@ -1,11 +1,14 @@
 //! What is outside the network: the flows, their acknowledgements, and what is recorded of them. Links report to it.
 
+use std::marker::PhantomData;
+
 use engine::Tap;
 use network::Discard;
 use record::{EventRow, FrameRow};
 use scenario::Plan;
 use units::Time;
 
+use crate::agents::Agents;
 use crate::capture::Capture;
 use crate::flow::Flow;
 use crate::lines::Lines;
@@ -13,27 +16,40 @@ use crate::packet::{Acks, Body, Packet};
 use crate::recorder::Recorder;
 
 /// The flows of a run with all that belongs to them. In one place, so that a link reports to it by one reference.
-pub(crate) struct Hosts<'a> {
+pub(crate) struct Hosts<'a, A> {
     pub(crate) flows: Vec<Lines<Flow>>,
     pub(crate) acks: Acks,
     pub(crate) recorder: Recorder,
     pub(crate) capture: Option<Capture>,
     pub(crate) plan: &'a Plan,
+    pub(crate) agents: PhantomData<A>,
 }
 
-impl Tap<Packet> for Hosts<'_> {
+impl<A: Agents> Hosts<'_, A> {
+    /// The capture, if there is one, with the acknowledgements that its headers need.
+    #[inline(always)]
+    pub(crate) fn captured(&mut self) -> Option<(&mut Capture, &Acks)> {
+        if !A::PRESENT {
+            return None;
+        }
+        self.capture.as_mut().map(|capture| (capture, &self.acks))
+    }
+}
+
+impl<A: Agents> Tap<Packet> for Hosts<'_, A> {
     #[inline]
     fn taken(&mut self, link: u32, packet: &Packet, at: Time, marked: bool) {
-        if let Some(capture) = &mut self.capture {
-            capture.at_link(link, at, packet, &self.acks, marked);
+        if let Some((capture, acks)) = self.captured() {
+            capture.at_link(link, at, packet, acks, marked);
         }
     }
 
     fn discarded(&mut self, link: u32, packet: Packet, at: Time, why: Discard) {
-        if let Some(capture) = &mut self.capture {
-            capture.at_discard(link, at, &packet, &self.acks, why);
+        let body = packet.body();
+        if let Some((capture, acks)) = self.captured() {
+            capture.at_discard(link, at, &packet, &body, acks, why);
         }
-        match packet.body() {
+        match body {
             Body::Data(data) => {
                 // One that left before the measured interval is not among those sent in it.
                 let counts = data.timestamp >= Time::ZERO + self.plan.warmup;

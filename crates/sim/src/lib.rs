@@ -4,13 +4,13 @@
 //! number of pending events is proportional to links, delays and flows, never to packets.
 
 mod agenda;
+mod agents;
 mod capture;
 mod delayed_ack_timers;
 mod flow;
 mod hosts;
 mod lines;
 mod packet;
-mod pages;
 mod recorder;
 mod run;
 mod world;

@@ -5,9 +5,11 @@ use std::sync::atomic::Ordering;
 
 use control::{Controller, ControllerRef, Parameters};
 use engine::{CaptureTo, Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
-use scenario::PlannedFlow;
+use record::Tables;
+use scenario::{Plan, PlannedFlow};
 use units::Time;
 
+use crate::agents::{Agents, AllAgents, NoAgents};
 use crate::capture::Capture;
 use crate::world::World;
 
@@ -39,28 +41,36 @@ impl Engine for Simulator {
         let drawn = plan.draw(job.seed).map_err(Failure::Scenario)?;
         let make = |flow: &PlannedFlow| controller(self.controllers.as_ref(), flow);
         let capture = self.capture.map(|to| Capture::new(to, plan, &drawn)).transpose()?;
-        let mut world = World::new(plan, job.seed, &drawn, &make, capture)?;
-        let end = Time::ZERO + plan.duration;
-        let interrupted = run_to(end, &mut world, watch);
-        if !interrupted {
-            world.sample_at(end);
-        }
-        if let Some(capture) = world.take_capture() {
-            capture.finish(end).map_err(Failure::Capture)?;
-        }
-        if let Some(failure) = world.failure.take() {
-            return Err(failure);
-        }
-        if interrupted {
-            return Err(Failure::Interrupted);
-        }
-        watch.elapsed_nanos.store(end.as_nanos(), Ordering::Relaxed);
-        let (events, data_packets) = (world.events, world.data_packets());
-        let tables = world.finish(end);
+        let (tables, [events, data_packets]) = if capture.is_some() || AllAgents::are_in(plan) {
+            complete(World::<AllAgents>::new(plan, job.seed, &drawn, &make, capture)?, plan, watch)?
+        } else {
+            complete(World::<NoAgents>::new(plan, job.seed, &drawn, &make, None)?, plan, watch)?
+        };
         let [cpu_s, wall_s] = read(&self.stopwatch);
         let cost = Cost { events, data_packets, cpu_s: cpu_s - begin[0], wall_s: wall_s - begin[1] };
         Ok(Outcome { tables, cost, notes: () })
     }
+}
+
+/// Runs `world` to the end of `plan`: its tables, and how many events and data packets it had.
+fn complete<A: Agents>(mut world: World<'_, A>, plan: &Plan, watch: &Watch) -> Result<(Tables, [u64; 2]), Failure> {
+    let end = Time::ZERO + plan.duration;
+    let interrupted = run_to(end, &mut world, watch);
+    if !interrupted {
+        world.sample_at(end);
+    }
+    if let Some(capture) = world.take_capture() {
+        capture.finish(end).map_err(Failure::Capture)?;
+    }
+    if let Some(failure) = world.failure.take() {
+        return Err(failure);
+    }
+    if interrupted {
+        return Err(Failure::Interrupted);
+    }
+    watch.elapsed_nanos.store(end.as_nanos(), Ordering::Relaxed);
+    let counts = [world.events, world.data_packets()];
+    Ok((world.finish(end), counts))
 }
 
 /// Runs `world` to `end`, or until it is stopped or fails: whether that happened.
@@ -68,7 +78,7 @@ impl Engine for Simulator {
 /// Never inlined: addressed from the stack pointer and by reference in turn, the world would make the processor guess
 /// wrong which store a load depends on.
 #[inline(never)]
-fn run_to(end: Time, world: &mut World<'_>, watch: &Watch) -> bool {
+fn run_to<A: Agents>(end: Time, world: &mut World<'_, A>, watch: &Watch) -> bool {
     while let Some(now) = world.step(end) {
         if world.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) {
             watch.elapsed_nanos.store(now.as_nanos(), Ordering::Relaxed);

@@ -3,67 +3,62 @@
 //! A data packet enters at [`World::send`], passes links and wires step by step ([`World::forward`],
 //! [`World::arrive`]), reaches the receiver, and comes back as an ACK over the reverse steps.
 
+use std::marker::PhantomData;
+
 use control::{Controller, Subflows};
 use engine::{EventQueue, Fabric, Failure, Routed as _, Schedule, Series};
 use record::{DatagramRow, EventKind, seconds};
 use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
 use units::{Ecn, Span, Time};
 
-use crate::agenda::{Agenda, Planned};
+use crate::agenda::{Agenda, Due, Planned};
+use crate::agents::Agents;
 use crate::capture::Capture;
 use crate::delayed_ack_timers::DelayedAckTimers;
 use crate::flow::{Ends, Flow};
 use crate::hosts::Hosts;
 use crate::lines::Lines;
 use crate::packet::{AckSlot, Acks, Body, Packet};
-use crate::pages::Pages;
 use crate::recorder::{NO_METER, Recorder};
 
 mod expect;
 mod planned;
-mod quick_start;
-mod relay;
-mod snoop;
 
 /// So many flows fit into a cache, where nothing is gained by fetching them early.
 const FEW: usize = 512;
 
-/// Makes the controller of a flow.
-pub(crate) type Maker<'a> = &'a dyn Fn(&PlannedFlow) -> Result<Box<dyn Controller>, Failure>;
+/// Builds the controller of a flow.
+pub(crate) type BuildController<'a> = &'a dyn Fn(&PlannedFlow) -> Result<Box<dyn Controller>, Failure>;
 
-pub(crate) struct World<'a> {
-    plan: &'a Plan,
+pub(crate) struct World<'a, A> {
+    pub(crate) plan: &'a Plan,
     seed: u64,
-    drawn: &'a [DrawnFlow],
-    make: Maker<'a>,
-    hosts: Hosts<'a>,
+    pub(crate) drawn: &'a [DrawnFlow],
+    make: BuildController<'a>,
+    pub(crate) hosts: Hosts<'a, A>,
     /// More flows than a cache holds.
     many: bool,
     /// Until then nothing happens but that packets move; perhaps it is longer.
-    quiet_until: Time,
+    pub(crate) quiet_until: Time,
     /// Flows that have started, among them such as have ended since the last row: in order when rows are due.
     active: Vec<u32>,
-    fabric: Fabric<Packet>,
+    pub(crate) fabric: Fabric<Packet>,
     /// Senders: looked at no later than needed, often for nothing.
     timers: EventQueue,
     /// Receivers.
     delayed_ack_timers: DelayedAckTimers,
-    /// Which connections wait for others.
-    pages: Pages,
-    agenda: Agenda,
+    pub(crate) agenda: Agenda,
     /// When the next rows are due.
     schedule: Schedule,
     /// What the subflows of each multipath flow know of each other.
     subflows: Vec<Subflows>,
-    grants: quick_start::Grants,
-    agents: snoop::Agents,
-    proxies: relay::Proxies,
+    pub(crate) agents: A,
     pub(crate) events: u64,
     /// A controller could not be made.
     pub(crate) failure: Option<Failure>,
 }
 
-impl<'a> World<'a> {
+impl<'a, A: Agents> World<'a, A> {
     /// The world of `plan` under `seed`, in which its flows are as `drawn`.
     ///
     /// Flows have their ends from the start, so that they lie in memory in their order; only where a flow of the plan
@@ -73,11 +68,13 @@ impl<'a> World<'a> {
         plan: &'a Plan,
         seed: u64,
         drawn: &'a [DrawnFlow],
-        make: Maker<'a>,
+        make: BuildController<'a>,
         capture: Option<Capture>,
     ) -> Result<Self, Failure> {
+        let fabric = Fabric::new(plan, seed, capture.is_some());
         let mut world = Self {
-            fabric: Fabric::new(plan, seed, capture.is_some()),
+            agents: A::new(plan, drawn, |flow| fabric.first_steps(flow)),
+            fabric,
             timers: EventQueue::new(drawn.len()),
             delayed_ack_timers: DelayedAckTimers::new(drawn.len()),
             schedule: Schedule::new(plan, &[Series::Flows, Series::Probes, Series::Links]),
@@ -87,16 +84,13 @@ impl<'a> World<'a> {
                 recorder: Recorder::new(plan, drawn),
                 capture,
                 plan,
+                agents: PhantomData,
             },
             subflows: subflows(plan),
-            grants: quick_start::Grants::default(),
-            agents: snoop::Agents::default(),
-            proxies: relay::Proxies::new(plan, drawn),
             many: drawn.len() > FEW,
             quiet_until: Time::ZERO,
             active: Vec::new(),
             agenda: Agenda::new(Vec::new()),
-            pages: Pages::new(drawn),
             events: 0,
             failure: None,
             plan,
@@ -110,9 +104,8 @@ impl<'a> World<'a> {
             let flow = world.flow(flow)?;
             world.hosts.flows.push(Lines::new(flow));
         }
-        world.open_proxies();
+        A::begin(&mut world);
         world.agenda = Agenda::new(planned);
-        world.agents = snoop::Agents::new(plan, |flow| world.fabric.first_steps(flow));
         Ok(world)
     }
 
@@ -208,17 +201,14 @@ impl<'a> World<'a> {
 
     /// `packet` begins the step it is on.
     #[inline]
-    fn forward(&mut self, now: Time, packet: Packet) {
+    pub(crate) fn forward(&mut self, now: Time, packet: Packet) {
         self.fabric.forward(now, packet, &mut self.hosts);
     }
 
     /// `packet`, which has crossed a wire, begins its next step.
     #[inline(never)]
     fn pass_on(&mut self, now: Time, packet: Packet) {
-        if self.agents.guard(packet.step) {
-            return self.pass_agent(now, packet);
-        }
-        self.forward(now, packet);
+        A::on_step(self, now, packet);
     }
 
     /// `packet` has crossed the wire of its step.
@@ -228,10 +218,11 @@ impl<'a> World<'a> {
             packet.next_step();
             return self.pass_on(now, packet);
         }
-        if let Some(capture) = &mut self.hosts.capture {
-            capture.at_end(now, &packet, &self.hosts.acks);
+        let body = packet.body();
+        if let Some((capture, acks)) = self.hosts.captured() {
+            capture.at_end(now, &packet, &body, acks);
         }
-        match packet.body() {
+        match body {
             Body::Data(data) => self.data_arrives(now, &packet, &data),
             Body::Ack(slot) => {
                 let flow: &mut Flow = &mut self.hosts.flows[packet.flow as usize];
@@ -245,9 +236,7 @@ impl<'a> World<'a> {
                     self.hosts.recorder.rtt(now, packet.flow, flow, sample);
                 }
                 self.send(now, packet.flow);
-                if self.proxies.is_before(packet.flow) {
-                    self.make_room(now, packet.flow);
-                }
+                A::on_ack(self, now, packet.flow);
                 let flow = &self.hosts.flows[packet.flow as usize];
                 if flow.transient && flow.completed.is_some() {
                     self.retire(packet.flow);
@@ -283,9 +272,7 @@ impl<'a> World<'a> {
         if let Some(ack) = ack {
             self.acknowledge(now, packet.flow, ack);
         }
-        if self.proxies.is_after(packet.flow) {
-            self.send_on(now, packet.flow);
-        }
+        A::on_data(self, now, packet.flow);
     }
 
     /// Notes the arrival of `data`, if it is a datagram.
@@ -305,43 +292,30 @@ impl<'a> World<'a> {
         if flow.completed.is_none() && delivered >= flow.total {
             flow.completed = Some(now);
             self.hosts.recorder.event(now, EventKind::Complete, index, None, None, None);
-            self.turn_page(now, index);
+            A::on_completion(self, now, index);
         }
-    }
-
-    /// Connection `index` is complete: if its page is, the reader pauses and asks for the next, which begins when the
-    /// request has crossed the path.
-    fn turn_page(&mut self, now: Time, index: u32) {
-        let Some((connections, think)) = self.pages.complete(index) else { return };
-        let planned = &self.plan.flows[self.drawn[index as usize].of];
-        let at = now + think + planned.base_rtt.scale(0.5);
-        if at >= planned.stop {
-            return;
-        }
-        connections.for_each(|connection| self.agenda.add(at, Planned::Start(connection)));
-        self.quiet_until = self.quiet_until.min(at);
     }
 
     #[inline]
-    fn acknowledge(&mut self, now: Time, flow: u32, (slot, size): (AckSlot, u32)) {
+    pub(crate) fn acknowledge(&mut self, now: Time, flow: u32, (slot, size): (AckSlot, u32)) {
         let step = self.hosts.flows[flow as usize].reverse;
         let packet = Packet::of_ack(flow, step, size, slot);
-        if let Some(capture) = &mut self.hosts.capture {
-            capture.at_receiver(now, &packet, &self.hosts.acks);
+        if let Some((capture, acks)) = self.hosts.captured() {
+            capture.at_receiver(now, &packet, acks);
         }
         self.forward(now, packet);
     }
 
     /// Lets the sender of `index` send what it may, and notes when it wants to be woken.
     #[inline]
-    fn send(&mut self, now: Time, index: u32) {
+    pub(crate) fn send(&mut self, now: Time, index: u32) {
         let deadline = loop {
             let flow: &mut Flow = &mut self.hosts.flows[index as usize];
             let Some(ends) = &mut flow.ends else { return };
             let packet = ends.poll_transmit(now, index, flow.forward, &mut self.hosts.recorder.journal(now, index));
             let Some(packet) = packet else { break ends.sender_deadline() };
-            if let Some(capture) = &mut self.hosts.capture {
-                capture.at_sender(now, &packet, &self.hosts.acks);
+            if let Some((capture, acks)) = self.hosts.captured() {
+                capture.at_sender(now, &packet, acks);
             }
             self.forward(now, packet);
         };
@@ -426,7 +400,7 @@ fn plan_flow(planned: &PlannedFlow, index: u32, drawn: &DrawnFlow, duration: Spa
     }
     if planned.quick_start.is_some() {
         let before = drawn.start.since(Time::ZERO + planned.base_rtt);
-        agenda.push((Time::ZERO + before, Planned::Look(index)));
+        agenda.push((Time::ZERO + before, Planned::Agent(Due::Request(index))));
     }
     // What would happen at the end is outside the run.
     if drawn.stop < Time::ZERO + duration {

@@ -1,5 +1,6 @@
 //! Memory that is asked for before packets come to it.
 
+use crate::agents::Agents;
 use crate::flow::{Ends, Flow};
 use crate::lines::Lines;
 use crate::packet::{Body, Packet};
@@ -15,7 +16,7 @@ const HOLES_AHEAD: usize = 3;
 /// How many packets before its own the places of a packet in queue and wire are fetched.
 const PASSAGE_AHEAD: usize = 16;
 
-impl World<'_> {
+impl<A: Agents> World<'_, A> {
     /// Lets the processor fetch what the next packets on `wire` come to: their flows, then the ends of these, then what
     /// these refer to. Where there are many flows, most of the time would go by in waiting for memory.
     #[inline(never)]

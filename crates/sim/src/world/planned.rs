@@ -6,17 +6,16 @@ use units::Time;
 
 use super::World;
 use crate::agenda::Planned;
+use crate::agents::Agents;
 use crate::flow::Flow;
 
-impl World<'_> {
+impl<A: Agents> World<'_, A> {
     /// The next planned thing happens.
     #[inline(never)]
     pub(super) fn run_planned(&mut self, now: Time) {
         match self.agenda.pop() {
             Some(Planned::WarmUpEnds) => self.begin_measuring(now),
-            Some(Planned::Look(index)) => self.look_before_request(now, index),
-            Some(Planned::LookAtAgent(index)) => self.look_at_agent(now, index),
-            Some(Planned::Remind(index)) => self.remind(now, index),
+            Some(Planned::Agent(due)) => A::on_due(self, now, due),
             Some(Planned::Start(index)) if now < self.hosts.flows[index as usize].stop => self.start(now, index),
             Some(Planned::Stop(index)) => {
                 let flow: &mut Flow = &mut self.hosts.flows[index as usize];
@@ -50,13 +49,13 @@ impl World<'_> {
             }
             self.hosts.flows[i].meter = self.hosts.recorder.meter();
         }
-        let granted = self.grant(now, index);
+        let granted = A::on_start(self, now, index);
+        if let Some((capture, _)) = self.hosts.captured() {
+            capture.starts(now, index);
+        }
         let flow: &mut Flow = &mut self.hosts.flows[i];
         flow.running = true;
         flow.start = now;
-        if let Some(capture) = &mut self.hosts.capture {
-            capture.starts(now, index);
-        }
         if let Some(ends) = &mut flow.ends {
             ends.start(now, self.plan.flows[self.drawn[i].of].base_rtt, granted);
         }

@@ -154,6 +154,7 @@ impl Receiver {
     }
 
     /// A data segment arrived; `congestion` says that the path marked it (CE). Afterwards poll what to transmit.
+    #[inline(always)]
     pub fn on_data(&mut self, now: Time, data: &Data, congestion: bool) {
         self.one_way_delay = now.since(data.timestamp);
         if data.reduced && self.marks.is_none() {

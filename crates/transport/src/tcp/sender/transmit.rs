@@ -28,6 +28,7 @@ pub(super) enum How {
 
 impl Sender {
     /// The next segment that leaves now, if one does. Call until it answers `None`: only then is the timer set.
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
         if self.train_is_ready && self.train > 0 {
             return Some(self.send_ready(now));

@@ -8,9 +8,10 @@
 use scenario::{DrawnFlow, Plan};
 use units::{Span, Time};
 
-use super::World;
-use crate::agenda::Planned;
+use super::AllAgents;
+use crate::agenda::{Due, Planned};
 use crate::flow::Ends;
+use crate::world::World;
 
 /// The shortest time after which an ACK that opens the window is repeated.
 const REMIND_AFTER: Span = Span::from_millis(200);
@@ -63,23 +64,21 @@ impl Proxies {
         new
     }
 
-    /// Whether a proxy takes `flow` in.
-    #[inline]
-    pub(crate) fn is_after(&self, flow: u32) -> bool {
-        self.after.get(flow as usize).is_some_and(Option::is_some)
+    /// The proxy that takes `flow` in, if one does.
+    fn after(&self, flow: u32) -> Option<usize> {
+        *self.after.get(flow as usize)?
     }
 
-    /// Whether `flow` leaves from a proxy.
-    #[inline]
-    pub(crate) fn is_before(&self, flow: u32) -> bool {
-        self.before.get(flow as usize).is_some_and(Option::is_some)
+    /// The proxy that `flow` leaves from, if it does.
+    fn before(&self, flow: u32) -> Option<usize> {
+        *self.before.get(flow as usize)?
     }
 }
 
-impl World<'_> {
+impl World<'_, AllAgents> {
     /// The proxies hold nothing yet.
     pub(super) fn open_proxies(&mut self) {
-        for proxy in &self.proxies.all {
+        for proxy in &self.agents.proxies.all {
             if let Some(Ends::Tcp { sender, receiver }) = &mut self.hosts.flows[proxy.taken as usize].ends {
                 receiver.open_to(proxy.segments);
                 // As its handshake says.
@@ -88,11 +87,10 @@ impl World<'_> {
         }
     }
 
-    /// Data of `taken` has arrived at the proxy after it.
-    #[inline(never)]
+    /// Data of `taken` have arrived, perhaps at a proxy.
     pub(super) fn send_on(&mut self, now: Time, taken: u32) {
-        let Some(proxy) = self.proxies.after[taken as usize].map(|index| &self.proxies.all[index]) else { return };
-        let sent = proxy.sent;
+        let Some(index) = self.agents.proxies.after(taken) else { return };
+        let sent = self.agents.proxies.all[index].sent;
         let Some(ends) = &self.hosts.flows[taken as usize].ends else { return };
         let delivered = ends.delivered_segments();
         let onward = &mut self.hosts.flows[sent as usize];
@@ -104,11 +102,10 @@ impl World<'_> {
         }
     }
 
-    /// `sent` has had an ACK: perhaps the proxy before it holds less.
-    #[inline(never)]
+    /// `sent` has had an ACK: a proxy before it may hold less.
     pub(super) fn make_room(&mut self, now: Time, sent: u32) {
-        let Some(index) = self.proxies.before[sent as usize] else { return };
-        let proxy = &mut self.proxies.all[index];
+        let Some(index) = self.agents.proxies.before(sent) else { return };
+        let proxy = &mut self.agents.proxies.all[index];
         let Some(Ends::Tcp { sender, .. }) = &self.hosts.flows[sent as usize].ends else { return };
         let edge = sender.acknowledged() + proxy.segments;
         let Some(Ends::Tcp { receiver, .. }) = &mut self.hosts.flows[proxy.taken as usize].ends else { return };
@@ -129,7 +126,7 @@ impl World<'_> {
 
     /// The proxy of number `index` may have to say again that its window is open.
     pub(super) fn remind(&mut self, now: Time, index: u32) {
-        let proxy = &mut self.proxies.all[index as usize];
+        let proxy = &mut self.agents.proxies.all[index as usize];
         if now < proxy.remind_at {
             let at = proxy.remind_at;
             return self.plan_reminder(index as usize, at);
@@ -150,7 +147,7 @@ impl World<'_> {
     }
 
     fn plan_reminder(&mut self, index: usize, at: Time) {
-        self.agenda.add(at, Planned::Remind(index as u32));
+        self.agenda.add(at, Planned::Agent(Due::Reminder(index as u32)));
         self.quiet_until = self.quiet_until.min(at);
     }
 

@@ -7,7 +7,8 @@
 use scenario::quick_start_rate;
 use units::{Rate, Time};
 
-use super::World;
+use super::AllAgents;
+use crate::world::World;
 
 /// What the links of a run have granted, and what they carried before a request.
 #[derive(Debug, Default)]
@@ -18,11 +19,11 @@ pub(crate) struct Grants {
     granted: Vec<(Time, usize, Rate)>,
 }
 
-impl World<'_> {
+impl World<'_, AllAgents> {
     /// An RTT before flow `index` asks: notes what its links have sent.
     pub(super) fn look_before_request(&mut self, now: Time, index: u32) {
         let sent = self.sent_by_links(now, index);
-        self.grants.looked.push((index, now, sent));
+        self.agents.grants.looked.push((index, now, sent));
     }
 
     /// The rate that flow `index` is granted as it starts; `None` if it asks for none, or is refused.
@@ -31,23 +32,23 @@ impl World<'_> {
         let planned = &plan.flows[self.drawn[index as usize].of];
         let mut rate = planned.quick_start?;
         let sent = self.sent_by_links(now, index);
-        let before = self.grants.looked.iter().position(|(flow, ..)| *flow == index);
-        let before = before.map(|place| self.grants.looked.swap_remove(place));
+        let before = self.agents.grants.looked.iter().position(|(flow, ..)| *flow == index);
+        let before = before.map(|place| self.agents.grants.looked.swap_remove(place));
         let links: Vec<usize> = planned.forward.iter().filter_map(|hop| hop.link).collect();
-        self.grants.granted.retain(|(at, ..)| now.since(*at) <= planned.base_rtt);
+        self.agents.grants.granted.retain(|(at, ..)| now.since(*at) <= planned.base_rtt);
         for (place, &link) in links.iter().enumerate() {
             let Some(capacity) = plan.links[link].rate else { continue };
             let used = before.as_ref().map_or(0.0, |(_, since, earlier)| {
                 let seconds = now.since(*since).as_secs_f64();
                 if seconds > 0.0 { 8.0 * (sent[place] - earlier[place]) as f64 / seconds } else { 0.0 }
             });
-            let granted = self.grants.granted.iter().filter(|(_, other, _)| *other == link);
+            let granted = self.agents.grants.granted.iter().filter(|(_, other, _)| *other == link);
             let granted: u64 = granted.map(|(.., rate)| rate.bits_per_second()).sum();
             let left = capacity.bits_per_second().saturating_sub(granted).saturating_sub(used as u64);
             rate = rate.min(Rate::from_bits_per_second(left));
         }
         let rate = quick_start_rate(rate)?;
-        self.grants.granted.extend(links.into_iter().map(|link| (now, link, rate)));
+        self.agents.grants.granted.extend(links.into_iter().map(|link| (now, link, rate)));
         Some(rate)
     }
 

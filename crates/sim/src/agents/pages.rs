@@ -3,7 +3,11 @@
 use std::ops::Range;
 
 use scenario::DrawnFlow;
-use units::Span;
+use units::{Span, Time};
+
+use super::AllAgents;
+use crate::agenda::Planned;
+use crate::world::World;
 
 /// The pages of all flows; of a run without any it takes no memory.
 #[derive(Debug, Default)]
@@ -64,6 +68,21 @@ impl Pages {
         let of = page.of;
         let next = self.pages.get(number + 1).filter(|next| next.of == of)?;
         Some((next.connections.clone(), next.think))
+    }
+}
+
+impl World<'_, AllAgents> {
+    /// Connection `index` is complete: if its page is, the reader pauses and asks for the next, which begins when the
+    /// request has crossed the path.
+    pub(super) fn turn_page(&mut self, now: Time, index: u32) {
+        let Some((connections, think)) = self.agents.pages.complete(index) else { return };
+        let planned = &self.plan.flows[self.drawn[index as usize].of];
+        let at = now + think + planned.base_rtt.scale(0.5);
+        if at >= planned.stop {
+            return;
+        }
+        connections.for_each(|connection| self.agenda.add(at, Planned::Start(connection)));
+        self.quiet_until = self.quiet_until.min(at);
     }
 }
 

@@ -7,13 +7,14 @@ use scenario::Plan;
 use transport::{Snoop, Verdict};
 use units::{Span, Time};
 
-use super::World;
-use crate::agenda::Planned;
+use super::AllAgents;
+use crate::agenda::{Due, Planned};
 use crate::packet::{AckSlot, Body, Packet};
+use crate::world::World;
 
 /// The agents, one for each flow that passes one.
 #[derive(Debug, Default)]
-pub(crate) struct Agents {
+pub(crate) struct SnoopAgents {
     /// By step of a route: whether an agent sits before it.
     before: Vec<bool>,
     of_flows: Vec<Option<Box<Agent>>>,
@@ -26,7 +27,7 @@ struct Agent {
     look_at: Time,
 }
 
-impl Agents {
+impl SnoopAgents {
     /// The agents of `plan`, whose flows begin their routes with the steps that `first_steps` says.
     pub(crate) fn new(plan: &Plan, first_steps: impl Fn(usize) -> (u32, u32)) -> Self {
         let mut before = Vec::new();
@@ -61,13 +62,13 @@ impl Agents {
     }
 }
 
-impl World<'_> {
+impl World<'_, AllAgents> {
     /// `packet` is about to begin a step with an agent before it.
     #[inline(never)]
     pub(super) fn pass_agent(&mut self, now: Time, packet: Packet) {
         let hops = &self.plan.flows[self.drawn[packet.flow as usize].of].forward;
         let timeout_min = hops.iter().find_map(|hop| hop.snoop).unwrap_or_default();
-        let agent = self.agents.of(packet.flow, timeout_min);
+        let agent = self.agents.snoop.of(packet.flow, timeout_min);
         match packet.body() {
             Body::Data(data) => {
                 agent.snoop.on_data(now, data.sequence, packet);
@@ -102,7 +103,7 @@ impl World<'_> {
 
     /// The agent of `flow` is looked at: perhaps its timeout has come.
     pub(super) fn look_at_agent(&mut self, now: Time, flow: u32) {
-        let Some(Some(agent)) = self.agents.of_flows.get_mut(flow as usize) else { return };
+        let Some(Some(agent)) = self.agents.snoop.of_flows.get_mut(flow as usize) else { return };
         agent.look_at = Time::NEVER;
         if let Some(packet) = agent.snoop.on_timeout(now) {
             self.forward(now, packet);
@@ -112,11 +113,11 @@ impl World<'_> {
 
     /// Plans when the agent of `flow` is looked at, if that is not planned early enough.
     fn plan_look(&mut self, now: Time, flow: u32) {
-        let Some(Some(agent)) = self.agents.of_flows.get_mut(flow as usize) else { return };
+        let Some(Some(agent)) = self.agents.snoop.of_flows.get_mut(flow as usize) else { return };
         let Some(deadline) = agent.snoop.poll_timeout() else { return };
         if deadline < agent.look_at {
             agent.look_at = deadline.max(now);
-            self.agenda.add(agent.look_at, Planned::LookAtAgent(flow));
+            self.agenda.add(agent.look_at, Planned::Agent(Due::Snoop(flow)));
             self.quiet_until = self.quiet_until.min(agent.look_at);
         }
     }

@@ -1,0 +1,142 @@
+//! What takes part in a run beside the two ends of each flow: Snoop agents, proxies, routers that grant rates, readers
+//! of pages. The world reaches all of them through one trait, [`Agents`].
+
+mod pages;
+mod quick_start;
+mod relay;
+mod snoop;
+
+use scenario::{DrawnFlow, Plan};
+use units::{Rate, Time};
+
+use crate::agenda::Due;
+use crate::packet::Packet;
+use crate::world::World;
+
+/// What a run calls when something happens that agents may want to know. Captures are not agents, but a run that is
+/// captured has all the same calls.
+///
+/// Every call is empty in a run of [`NoAgents`]: it costs no instruction, and nothing asks whether there are agents.
+pub(crate) trait Agents: Sized {
+    /// Whether anything may be there, captures included.
+    const PRESENT: bool;
+
+    /// The agents of `plan`, whose flows are as `drawn` and begin their routes with the steps of `first_steps`.
+    fn new(plan: &Plan, drawn: &[DrawnFlow], first_steps: impl Fn(usize) -> (u32, u32)) -> Self;
+
+    /// The run is about to begin.
+    fn begin(world: &mut World<'_, Self>) {
+        let _ = world;
+    }
+
+    /// Flow `index` starts: the rate that routers grant it.
+    fn on_start(world: &mut World<'_, Self>, now: Time, index: u32) -> Option<Rate> {
+        let _ = (world, now, index);
+        None
+    }
+
+    /// `packet` has crossed a wire and is about to begin its next step.
+    fn on_step(world: &mut World<'_, Self>, now: Time, packet: Packet) {
+        world.forward(now, packet);
+    }
+
+    /// Data of `flow` have arrived at its receiver.
+    fn on_data(world: &mut World<'_, Self>, now: Time, flow: u32) {
+        let _ = (world, now, flow);
+    }
+
+    /// The sender of `flow` has had an ACK.
+    fn on_ack(world: &mut World<'_, Self>, now: Time, flow: u32) {
+        let _ = (world, now, flow);
+    }
+
+    /// The last segment of connection `index` has arrived.
+    fn on_completion(world: &mut World<'_, Self>, now: Time, index: u32) {
+        let _ = (world, now, index);
+    }
+
+    /// What an agent put on the agenda is due.
+    fn on_due(world: &mut World<'_, Self>, now: Time, due: Due) {
+        let _ = (world, now, due);
+    }
+}
+
+/// Nothing beside the ends of flows.
+pub(crate) struct NoAgents;
+
+impl Agents for NoAgents {
+    const PRESENT: bool = false;
+
+    fn new(_: &Plan, _: &[DrawnFlow], _: impl Fn(usize) -> (u32, u32)) -> Self {
+        Self
+    }
+}
+
+/// Every kind of agent.
+pub(crate) struct AllAgents {
+    snoop: snoop::SnoopAgents,
+    proxies: relay::Proxies,
+    grants: quick_start::Grants,
+    pages: pages::Pages,
+}
+
+impl AllAgents {
+    /// Whether `plan` has any.
+    pub(crate) fn are_in(plan: &Plan) -> bool {
+        plan.flows.iter().any(|flow| {
+            let mut hops = flow.forward.iter().chain(&flow.reverse);
+            flow.relays.is_some()
+                || flow.quick_start.is_some()
+                || flow.pages.is_some()
+                || hops.any(|hop| hop.snoop.is_some())
+        })
+    }
+}
+
+impl Agents for AllAgents {
+    const PRESENT: bool = true;
+
+    fn new(plan: &Plan, drawn: &[DrawnFlow], first_steps: impl Fn(usize) -> (u32, u32)) -> Self {
+        Self {
+            snoop: snoop::SnoopAgents::new(plan, first_steps),
+            proxies: relay::Proxies::new(plan, drawn),
+            grants: quick_start::Grants::default(),
+            pages: pages::Pages::new(drawn),
+        }
+    }
+
+    fn begin(world: &mut World<'_, Self>) {
+        world.open_proxies();
+    }
+
+    fn on_start(world: &mut World<'_, Self>, now: Time, index: u32) -> Option<Rate> {
+        world.grant(now, index)
+    }
+
+    fn on_step(world: &mut World<'_, Self>, now: Time, packet: Packet) {
+        if world.agents.snoop.guard(packet.step) {
+            return world.pass_agent(now, packet);
+        }
+        world.forward(now, packet);
+    }
+
+    fn on_data(world: &mut World<'_, Self>, now: Time, flow: u32) {
+        world.send_on(now, flow);
+    }
+
+    fn on_ack(world: &mut World<'_, Self>, now: Time, flow: u32) {
+        world.make_room(now, flow);
+    }
+
+    fn on_completion(world: &mut World<'_, Self>, now: Time, index: u32) {
+        world.turn_page(now, index);
+    }
+
+    fn on_due(world: &mut World<'_, Self>, now: Time, due: Due) {
+        match due {
+            Due::Request(index) => world.look_before_request(now, index),
+            Due::Snoop(flow) => world.look_at_agent(now, flow),
+            Due::Reminder(proxy) => world.remind(now, proxy),
+        }
+    }
+}
