@@ -58,6 +58,32 @@ def test_a_new_controller_in_python_passes_mypy_and_ruff(capsys, folder):
         assert checked.returncode == 0, checked.stdout
 
 
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="building an engine needs cargo")
+def test_a_new_engine_builds_and_runs_its_scenario(capsys, folder):
+    refusal = refused(capsys, "new", "engine", "mine")
+    assert "--tree DIR says where that is" in refusal
+    status, _, err = run(capsys, "new", "engine", "my-own", "--tree", ROOT)
+    assert status == 0, err
+    # The crates that it builds on are those of the tests in Rust.
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target"), "CARGO_NET_OFFLINE": "true"}
+    shutil.copy(ROOT / "Cargo.lock", folder / "my-own" / "Cargo.lock")
+
+    def cargo(*arguments):
+        command = ["cargo", *arguments, "--profile", "test", "--quiet"]
+        return subprocess.run(
+            command, cwd=folder / "my-own", env=environment, capture_output=True, text=True, check=False
+        )
+
+    tested = cargo("test")
+    assert tested.returncode == 0, tested.stderr
+    ran = cargo("run", "--example", "run", "demo.toml")
+    assert ran.returncode == 0, ran.stderr
+    goodputs = [float(line.split()[1]) for line in ran.stdout.splitlines() if line.startswith("fixed-window")]
+    # Two windows are more than the path holds: the link of 10 Mbit/s is full.
+    assert len(goodputs) == 2
+    assert 9.0 < sum(goodputs) < 9.7
+
+
 def test_a_new_paper_passes_its_claim(capsys):
     assert run(capsys, "new", "paper", "mine")[0] == 0
     assert "write ./mine for the folder" in refused(capsys, "reproduce", "mine")

@@ -1,4 +1,4 @@
-"""``ackclock new``: a scenario, a controller, a queue or a paper to begin with, from templates that run."""
+"""``ackclock new``: a scenario, a controller, a queue, an engine or a paper, from templates that run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ackclock.errors import InputError
 
 app = typer.Typer(
     name="new",
-    help="Write a scenario, a controller, a queue or a paper to begin with; each runs as it is.",
+    help="Write a scenario, a controller, a queue, an engine or a paper to begin with; each runs as it is.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -30,6 +30,7 @@ CONTROLLERS = Path("crates/control/src/controllers")
 QUEUES = Path("crates/network/src/queue")
 PAGES = Path("docs/controllers")
 NAVIGATION = Path("mkdocs.yml")
+CRATES = Path("crates")
 RULE_OF_TEMPLATE = """\
     /// First in, first out: drops a packet that waited too long. A full queue drops the oldest.
 """
@@ -120,6 +121,41 @@ def queue(name: NameArgument, force: ForceOption = False) -> None:
     _next(
         f"{file}: `INSTA_UPDATE=always cargo test -p ackclock-scenario --test language` adds it to the "
         f"schema; `make build`, then `ackclock compare cubic --queue 1bdp --set path.queue.discipline={name}`"
+    )
+
+
+@app.command()
+def engine(
+    name: NameArgument,
+    tree: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The source tree, where the current folder is outside of it."),
+    ] = None,
+    force: ForceOption = False,
+) -> None:
+    """Write an engine in Rust: a crate that runs scenarios over the network that all engines share.
+
+    At the top of the source tree it goes to crates/, elsewhere into a folder of its own.
+    Example: `ackclock new engine patient`
+    """
+    spelled = _checked(name)
+    inside = tree is None
+    root = (tree or Path()).resolve()
+    if not (root / CRATES / "engine" / "Cargo.toml").is_file():
+        raise InputError(f"{root}: is not the source tree of ackclock; --tree DIR says where that is")
+    folder = (CRATES if inside else Path()) / spelled.text
+    sources = ("Cargo.toml", "src/lib.rs", "src/ends.rs", "examples/run.rs", "demo.toml")
+    _write({folder / file: f"engine/{Path(file).name}" for file in sources}, name, force)
+    manifest = folder / "Cargo.toml"
+    text = manifest.read_text("utf-8").replace("CRATES", ".." if inside else str(root / CRATES))
+    # Outside it is a workspace of its own.
+    manifest.write_text(text if inside else f"{text}\n[workspace]\n", "utf-8")
+    _next(
+        f"{folder}/src/lib.rs: the clock of the engine; {folder}/src/ends.rs: the ends of its flows",
+        f"{folder}/demo.toml: run it with `cargo run --example run demo.toml` in {folder}",
+        f"test it with `cargo test` in {folder}",
+        f"for `--engine {name}`: a file and a line in crates/python/src/engines/ and "
+        "python/ackclock/engines/; see CONTRIBUTING.md, Add an engine",
     )
 
 
