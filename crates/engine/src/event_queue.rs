@@ -1,5 +1,6 @@
 //! What happens next: a heap of slots, each with the time at which it wants to be looked at.
 
+use network::{Ranked, SlotHeap};
 use units::Time;
 
 /// Times for a fixed set of slots, each pending at most once. Equal times come in the order of the slots.
@@ -16,9 +17,7 @@ pub struct EventQueue {
     table: [Time; FEW],
     /// How many there are.
     slots: usize,
-    heap: Vec<Entry>,
-    /// Where each slot stands in the heap; [`ABSENT`] if nowhere.
-    position: Vec<u32>,
+    heap: SlotHeap<Entry>,
 }
 
 /// So many slots are looked through faster than a heap is kept in order.
@@ -40,27 +39,20 @@ impl Entry {
     const fn at(self) -> Time {
         Time::from_nanos((self.0 >> 64) as u64)
     }
+}
 
+impl Ranked for Entry {
     #[inline]
-    const fn slot(self) -> u32 {
+    fn slot(self) -> u32 {
         self.0 as u32
     }
 }
-
-const ABSENT: u32 = u32::MAX;
 
 impl EventQueue {
     /// A queue for `slots` slots, nothing pending.
     pub fn new(slots: usize) -> Self {
         let many = if slots <= FEW { 0 } else { slots };
-        Self {
-            next: Time::NEVER,
-            first: 0,
-            table: [Time::NEVER; FEW],
-            slots,
-            heap: Vec::with_capacity(many),
-            position: vec![ABSENT; many],
-        }
+        Self { next: Time::NEVER, first: 0, table: [Time::NEVER; FEW], slots, heap: SlotHeap::new(many) }
     }
 
     /// The earliest time; [`Time::NEVER`] if nothing is pending.
@@ -92,80 +84,12 @@ impl EventQueue {
 
     #[inline(never)]
     fn set_in_heap(&mut self, slot: u32, at: Time) {
-        self.move_in_heap(slot, at);
-        (self.next, self.first) = self.heap.first().map_or((Time::NEVER, 0), |entry| (entry.at(), entry.slot()));
-    }
-
-    fn move_in_heap(&mut self, slot: u32, at: Time) {
-        let position = self.position[slot as usize];
-        if position == ABSENT {
-            if at != Time::NEVER {
-                self.heap.push(Entry::new(at, slot));
-                self.rise(self.heap.len() - 1);
-            }
-            return;
-        }
-        let position = position as usize;
         if at == Time::NEVER {
-            return self.remove(position);
+            self.heap.remove(slot);
+        } else {
+            self.heap.set(Entry::new(at, slot));
         }
-        let entry = Entry::new(at, slot);
-        let before = std::mem::replace(&mut self.heap[position], entry);
-        if entry < before {
-            self.rise(position);
-        } else if self.heap.len() > 1 {
-            self.sink(position);
-        }
-    }
-
-    fn remove(&mut self, position: usize) {
-        let removed = self.heap.swap_remove(position);
-        self.position[removed.slot() as usize] = ABSENT;
-        if let Some(&moved) = self.heap.get(position) {
-            self.position[moved.slot() as usize] = position as u32;
-            self.rise(position);
-            self.sink(self.position[moved.slot() as usize] as usize);
-        }
-    }
-
-    fn rise(&mut self, mut position: usize) {
-        let entry = self.heap[position];
-        while position > 0 {
-            let parent = (position - 1) / 2;
-            let above = self.heap[parent];
-            if above <= entry {
-                break;
-            }
-            self.place(position, above);
-            position = parent;
-        }
-        self.place(position, entry);
-    }
-
-    fn sink(&mut self, mut position: usize) {
-        let entry = self.heap[position];
-        while let Some(&left) = self.heap.get(2 * position + 1) {
-            let mut child = 2 * position + 1;
-            let mut below = left;
-            if let Some(&right) = self.heap.get(child + 1)
-                && right < left
-            {
-                child += 1;
-                below = right;
-            }
-            if entry <= below {
-                break;
-            }
-            self.place(position, below);
-            position = child;
-        }
-        self.place(position, entry);
-    }
-
-    #[inline]
-    fn place(&mut self, position: usize, entry: Entry) {
-        self.heap[position] = entry;
-        self.position[entry.slot() as usize] = position as u32;
+        (self.next, self.first) = self.heap.first().map_or((Time::NEVER, 0), |entry| (entry.at(), entry.slot()));
     }
 }
 

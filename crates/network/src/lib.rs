@@ -20,6 +20,7 @@ mod queue;
 mod schedule;
 mod service;
 mod shaper;
+mod slot_heap;
 #[cfg(test)]
 mod testing;
 mod trace;
@@ -33,6 +34,7 @@ pub use propagation::Propagation;
 pub use queue::*;
 pub use service::{Offered, Service};
 pub use shaper::TokenBucket;
+pub use slot_heap::{Ranked, SlotHeap};
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 use units::{Bytes, Ecn, Time};
 pub use wire::{Jitter, Wire};

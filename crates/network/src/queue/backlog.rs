@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 
 use units::Time;
 
-use super::ranking::Ranking;
-use crate::{Limit, Packet};
+use crate::{Limit, Packet, SlotHeap};
 
 /// A queue for each conversation, and which of them is the longest.
 ///
@@ -16,7 +15,7 @@ use crate::{Limit, Packet};
 pub(crate) struct Backlog<P, T> {
     queues: Vec<Conversation<P, T>>,
     /// By length and number of the last arrival, the largest first.
-    longest: Ranking<Reverse<(u64, u64)>>,
+    longest: SlotHeap<(Reverse<(u64, u64)>, u32)>,
     in_bytes: bool,
     arrivals: u64,
 }
@@ -38,10 +37,10 @@ pub(crate) struct Waiting<P, T> {
 
 impl<P: Packet, T> Backlog<P, T> {
     /// An empty buffer whose limit is `limit`.
-    pub(crate) const fn new(limit: Limit) -> Self {
+    pub(crate) fn new(limit: Limit) -> Self {
         Self {
             queues: Vec::new(),
-            longest: Ranking::new(),
+            longest: SlotHeap::new(0),
             in_bytes: matches!(limit, Limit::Bytes(_) | Limit::Delay(_)),
             arrivals: 0,
         }
@@ -64,7 +63,7 @@ impl<P: Packet, T> Backlog<P, T> {
         let queue = &mut self.queues[flow as usize];
         queue.length += length;
         queue.waiting.push_back(Waiting { packet, arrived: now, note, number: self.arrivals });
-        self.longest.set(flow, Reverse((queue.length, self.arrivals)));
+        self.longest.set((Reverse((queue.length, self.arrivals)), flow));
     }
 
     /// The first packet of `flow` leaves.
@@ -98,7 +97,7 @@ impl<P: Packet, T> Backlog<P, T> {
         let queue = &mut self.queues[flow as usize];
         queue.length -= length;
         match queue.waiting.back() {
-            Some(last) => self.longest.set(flow, Reverse((queue.length, last.number))),
+            Some(last) => self.longest.set((Reverse((queue.length, last.number)), flow)),
             None => self.longest.remove(flow),
         }
     }

@@ -24,11 +24,10 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Time};
 
 use super::backlog::Backlog;
-use super::ranking::Ranking;
 use super::{Context, Discipline, Served, Settings};
 use crate::schedule::bit_nanos;
 use crate::service::Capacity;
-use crate::{Limit, Packet, Service};
+use crate::{Limit, Packet, Service, SlotHeap};
 
 /// Fair queueing has no settings of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -49,7 +48,7 @@ pub(crate) struct Fair<P> {
     backlog: Backlog<P, u128>,
     /// Conversations with packets waiting, by the finish number of the first and the turn in which they were last
     /// served.
-    order: Ranking<(u128, u64)>,
+    order: SlotHeap<((u128, u64), u32)>,
     reference: BitByBit,
     turns: u64,
     /// Per flow: the turn in which it was last served, 0 for never.
@@ -60,7 +59,7 @@ impl<P: Packet> Fair<P> {
     pub(crate) fn new(limit: Limit, service: &Service) -> Self {
         Self {
             backlog: Backlog::new(limit),
-            order: Ranking::new(),
+            order: SlotHeap::new(0),
             reference: BitByBit::new(service),
             turns: 0,
             last_turn: Vec::new(),
@@ -77,7 +76,7 @@ impl<P: Packet> Fair<P> {
         match self.backlog.of(flow).and_then(|waiting| waiting.front()) {
             Some(first) => {
                 let turn = *grown(&mut self.last_turn, flow);
-                self.order.set(flow, (first.note, turn));
+                self.order.set(((first.note, turn), flow));
             }
             None => self.order.remove(flow),
         }
@@ -128,7 +127,7 @@ struct BitByBit {
     /// Work done that does not divide by the active conversations.
     rest: u128,
     /// Active conversations by the finish number of their last packet.
-    active: Ranking<u128>,
+    active: SlotHeap<(u128, u32)>,
     /// Per flow: that finish number; at most R for one that is not active.
     finish: Vec<u128>,
 }
@@ -136,7 +135,7 @@ struct BitByBit {
 impl BitByBit {
     fn new(service: &Service) -> Self {
         let capacity = Capacity::new(service);
-        Self { capacity, round: 0, rest: 0, active: Ranking::new(), finish: Vec::new() }
+        Self { capacity, round: 0, rest: 0, active: SlotHeap::new(0), finish: Vec::new() }
     }
 
     /// The link is idle at `now`, so this server is too. Only what was withdrawn in mid service makes it lag behind.
@@ -171,7 +170,7 @@ impl BitByBit {
         let last = grown(&mut self.finish, flow);
         *last = self.round.max(*last) + bit_nanos(size);
         if *last > self.round {
-            self.active.set(flow, *last);
+            self.active.set((*last, flow));
         }
         *last
     }
@@ -180,7 +179,7 @@ impl BitByBit {
     fn withdraw(&mut self, flow: u32, start: u128) {
         self.finish[flow as usize] = start;
         if start > self.round {
-            self.active.set(flow, start);
+            self.active.set((start, flow));
         } else {
             self.active.remove(flow);
         }

@@ -15,7 +15,6 @@ mod fq_pie;
 mod metered;
 mod pie;
 mod police;
-mod ranking;
 mod red;
 #[cfg(test)]
 #[path = "../../../../python/ackclock/cli/templates/queue.rs"]
