@@ -12,17 +12,17 @@ use scenario::{Plan, PlannedLink};
 use units::{Random, Span, Time};
 
 use crate::EventQueue;
-use crate::air::Air;
-use crate::beyond::{Beyond, Observer, Routed, Side, Tap, or_never};
+use crate::medium::MeteredMedium;
 use crate::route::{NO_LINK, Routes};
+use crate::state::{LinkState, NetworkState, Observer, Routed, Tap, or_never};
 
 /// The links and wires of a plan at work.
 #[derive(Debug)]
 pub struct Fabric<P> {
     links: Vec<Link<P>>,
     /// The wireless media, whose queues are links after these.
-    media: Vec<Air<P>>,
-    beyond: Beyond<P>,
+    media: Vec<MeteredMedium<P>>,
+    state: NetworkState<P>,
 }
 
 impl<P: Routed> Fabric<P> {
@@ -31,12 +31,12 @@ impl<P: Routed> Fabric<P> {
     /// later than it happens.
     pub fn new(plan: &Plan, seed: u64, in_time: bool) -> Self {
         let routes = Routes::new(plan);
-        let (mut links, mut sides): (Vec<Link<P>>, Vec<Side>) = (Vec::new(), Vec::new());
+        let (mut links, mut states): (Vec<Link<P>>, Vec<LinkState>) = (Vec::new(), Vec::new());
         let wired = plan.wired_links();
         for ((index, planned), behind) in (0..).zip(&plan.links).zip(&routes.behind) {
             let stream = |name| Random::stream(seed, name, index);
             let link = Link::new(planned.settings.clone(), stream("loss"), stream("queue"));
-            sides.push(Side {
+            states.push(LinkState {
                 meter: LinkMeter::new(sending(&planned.settings.service)),
                 offered: Offered::new(&planned.settings.service),
                 offered_before: 0.0,
@@ -50,38 +50,39 @@ impl<P: Routed> Fabric<P> {
             });
             links.push(link);
         }
-        // The queues of stations have only their sides here.
+        // The queues of stations have only their states here.
         links.truncate(wired);
-        let media: Vec<_> = (0..).zip(&plan.media).map(|(index, planned)| Air::new(planned, index, seed)).collect();
+        let media: Vec<_> =
+            (0..).zip(&plan.media).map(|(index, planned)| MeteredMedium::new(planned, index, seed)).collect();
         let wires = routes.delays.iter().map(|(delay, overtaking)| Wire::new(delay.clone(), *overtaking)).collect();
         let pending = EventQueue::new(routes.delays.len() + links.len() + media.len());
-        Self { links, media, beyond: Beyond { sides, wires, routes, pending } }
+        Self { links, media, state: NetworkState { links: states, wires, routes, pending } }
     }
 
     /// The first step of data and of ACKs of the plan's flow `flow`.
     pub fn first_steps(&self, flow: usize) -> (u32, u32) {
-        self.beyond.routes.starts[flow]
+        self.state.routes.starts[flow]
     }
 
     /// When something has to be looked at; [`Time::NEVER`] if nothing is under way.
     #[inline]
     pub fn next(&self) -> Time {
-        self.beyond.pending.next()
+        self.state.pending.next()
     }
 
     /// Looks at what is due first, at `now`. If that is a wire: ask it for what arrives ([`Fabric::pop_due`]), then
     /// call [`Fabric::end`].
     #[inline]
     pub fn begin(&mut self, now: Time, tap: &mut impl Tap<P>) -> Option<u32> {
-        let slot = self.beyond.pending.first_slot();
-        let wires = self.beyond.wires.len() as u32;
+        let slot = self.state.pending.first_slot();
+        let wires = self.state.wires.len() as u32;
         if slot >= wires {
             self.advance_link(now, slot - wires, tap);
             return None;
         }
         // What waits at the link can wait for the next look at it, unless it may be what arrives next.
-        if !self.beyond.wires[slot as usize].is_followed(now) {
-            let link = self.beyond.routes.wire_link[slot as usize];
+        if !self.state.wires[slot as usize].is_followed(now) {
+            let link = self.state.routes.wire_link[slot as usize];
             if (link as usize) < self.links.len() {
                 self.advance_link(now, link, tap);
             }
@@ -91,42 +92,42 @@ impl<P: Routed> Fabric<P> {
 
     /// When the next packet arrives on `wire`. `None`: none will.
     pub fn next_arrival(&self, wire: u32) -> Option<Time> {
-        self.beyond.wires[wire as usize].next_arrival()
+        self.state.wires[wire as usize].next_arrival()
     }
 
     /// When something arrives after `instant`, at the earliest: for an engine that has set its clock to `instant`
     /// already.
     pub fn timeout_after(&self, instant: Time) -> Time {
-        let arrivals = self.beyond.wires.iter().filter_map(|wire| wire.arrival_after(instant));
-        let links = self.links.iter().zip(&self.beyond.sides);
-        let services = links.filter_map(|(link, side)| Some(link.poll_timeout()? + side.shortest));
+        let arrivals = self.state.wires.iter().filter_map(|wire| wire.arrival_after(instant));
+        let links = self.links.iter().zip(&self.state.links);
+        let services = links.filter_map(|(link, link_state)| Some(link.poll_timeout()? + link_state.shortest));
         or_never(arrivals.chain(services.filter(|&at| at > instant)).min())
     }
 
     /// The next packet that has arrived on `wire` by `now`.
     #[inline]
     pub fn pop_due(&mut self, wire: u32, now: Time) -> Option<P> {
-        self.beyond.wires[wire as usize].pop_due(now)
+        self.state.wires[wire as usize].pop_due(now)
     }
 
     /// The packet that arrives on `wire` after `others` more, as far as that is known.
     #[inline]
     pub fn ahead(&self, wire: u32, others: usize) -> Option<&P> {
-        self.beyond.wires[wire as usize].ahead(others)
+        self.state.wires[wire as usize].ahead(others)
     }
 
     /// Lets the processor fetch the packet that arrives on `wire` after `others` more.
     #[inline]
     pub fn prefetch(&self, wire: u32, others: usize) {
-        self.beyond.wires[wire as usize].prefetch(others);
+        self.state.wires[wire as usize].prefetch(others);
     }
 
     /// Lets the processor fetch where the packets come from and go to that pass the link before `wire` after `others`
     /// more.
     #[inline]
     pub fn prefetch_passage(&self, wire: u32, others: usize) {
-        self.beyond.wires[wire as usize].prefetch_place(others);
-        if let Some(link) = self.links.get(self.beyond.routes.wire_link[wire as usize] as usize) {
+        self.state.wires[wire as usize].prefetch_place(others);
+        if let Some(link) = self.links.get(self.state.routes.wire_link[wire as usize] as usize) {
             link.prefetch(others);
         }
     }
@@ -134,33 +135,33 @@ impl<P: Routed> Fabric<P> {
     /// All that arrived on `wire` was taken.
     #[inline]
     pub fn end(&mut self, wire: u32) {
-        let next = self.beyond.wires[wire as usize].next_arrival();
-        self.beyond.pending.set(wire, or_never(next));
+        let next = self.state.wires[wire as usize].next_arrival();
+        self.state.pending.set(wire, or_never(next));
     }
 
     /// Whether `packet` is on the last step of its route.
     #[inline]
     pub fn is_last(&self, packet: &P) -> bool {
-        self.beyond.routes.steps[packet.step() as usize].last
+        self.state.routes.steps[packet.step() as usize].last
     }
 
     /// `packet` begins the step it is on. Inlined, so that a packet that was made just now goes from registers to its
     /// place: read back from memory in wider pieces than it was written in, it would stall the processor.
     #[inline(always)]
     pub fn forward(&mut self, now: Time, packet: P, tap: &mut impl Tap<P>) {
-        let step = self.beyond.routes.steps[packet.step() as usize];
+        let step = self.state.routes.steps[packet.step() as usize];
         if step.link == NO_LINK {
-            let wire = &mut self.beyond.wires[step.wire as usize];
+            let wire = &mut self.state.wires[step.wire as usize];
             if wire.push(now, Span::ZERO, packet) {
-                self.beyond.pending.set(step.wire, or_never(wire.next_arrival()));
+                self.state.pending.set(step.wire, or_never(wire.next_arrival()));
             }
             return;
         }
         let Some(link) = self.links.get_mut(step.link as usize) else {
             return self.send_by_air(now, packet, tap);
         };
-        self.beyond.sides[step.link as usize].meter.counters.arrived_packets += 1;
-        let mut out = Observer { link: step.link, beyond: &mut self.beyond, tap };
+        self.state.links[step.link as usize].meter.counters.arrived_packets += 1;
+        let mut out = Observer { link: step.link, state: &mut self.state, tap };
         link.offer(now, packet, &mut out);
         self.wake_link(step.link);
     }
@@ -169,22 +170,22 @@ impl<P: Routed> Fabric<P> {
     #[cold]
     #[inline(never)]
     fn send_by_air(&mut self, now: Time, packet: P, tap: &mut impl Tap<P>) {
-        let step = self.beyond.routes.steps[packet.step() as usize];
+        let step = self.state.routes.steps[packet.step() as usize];
         let index = self.media.partition_point(|air| air.first_link <= step.link) - 1;
-        self.media[index].offer(now, (step.link, step.station), packet, &mut self.beyond, tap);
+        self.media[index].offer(now, (step.link, step.station), packet, &mut self.state, tap);
         self.wake_medium(index);
     }
 
     #[cold]
     #[inline(never)]
     fn advance_medium(&mut self, now: Time, index: usize, tap: &mut impl Tap<P>) {
-        self.media[index].advance(now, &mut self.beyond, tap);
+        self.media[index].advance(now, &mut self.state, tap);
         self.wake_medium(index);
     }
 
     fn wake_medium(&mut self, index: usize) {
-        let slot = self.beyond.wires.len() + self.links.len() + index;
-        self.beyond.pending.set(slot as u32, self.media[index].medium.next());
+        let slot = self.state.wires.len() + self.links.len() + index;
+        self.state.pending.set(slot as u32, self.media[index].medium.next());
     }
 
     /// Brings all links up to `now`.
@@ -197,16 +198,16 @@ impl<P: Routed> Fabric<P> {
     /// The measured interval starts at `now`, to which the links are brought.
     pub fn begin_measuring(&mut self, now: Time, tap: &mut impl Tap<P>) {
         self.advance(now, tap);
-        for side in &mut self.beyond.sides {
-            side.meter.restart(now);
-            side.offered_before = side.offered.bytes_by(now).unwrap_or(0.0);
+        for link_state in &mut self.state.links {
+            link_state.meter.restart(now);
+            link_state.offered_before = link_state.offered.bytes_by(now).unwrap_or(0.0);
         }
         self.media.iter_mut().for_each(|air| air.restart(now));
     }
 
     /// Bytes that `link`, an index of the plan, has sent since the start of the run. It was brought up to `now`.
     pub fn departed_bytes(&mut self, now: Time, link: usize) -> u64 {
-        self.beyond.sides[link].meter.counters_at(now).departed_bytes
+        self.state.links[link].meter.counters_at(now).departed_bytes
     }
 
     /// Appends a row of each link to `series`, at `now`. The links were brought up to it ([`Fabric::advance`]).
@@ -214,15 +215,15 @@ impl<P: Routed> Fabric<P> {
         let wired = self.links.iter().map(|link| (link.queued_packets(), link.queued_bytes()));
         let wireless = self.media.iter().flat_map(|air| air.medium.queues());
         let queues = wired.chain(wireless);
-        for ((index, (packets, bytes)), side) in (0u32..).zip(queues).zip(&mut self.beyond.sides) {
-            let counters = side.meter.counters_at(now);
+        for ((index, (packets, bytes)), link_state) in (0u32..).zip(queues).zip(&mut self.state.links) {
+            let counters = link_state.meter.counters_at(now);
             series.push(LinkSample {
                 time_s: seconds(now),
                 link: index,
                 queue_packets: packets,
                 queue_bytes: bytes.get(),
                 departed_bytes: counters.departed_bytes,
-                capacity_bytes: side.offered.bytes_by(now).unwrap_or(f64::NAN),
+                capacity_bytes: link_state.offered.bytes_by(now).unwrap_or(f64::NAN),
                 dropped_packets: counters.dropped_packets,
                 lost_packets: counters.lost_packets,
                 marked_packets: counters.marked_packets,
@@ -232,19 +233,19 @@ impl<P: Routed> Fabric<P> {
 
     /// The rows of the links over the interval that ends at `end`, to which they were brought.
     pub fn rows(&mut self, end: Time, plan: &Plan) -> Vec<LinkRow> {
-        let row = |((index, side), link): ((usize, &mut Side), &PlannedLink)| {
-            side.meter.finish(
+        let row = |((index, link_state), link): ((usize, &mut LinkState), &PlannedLink)| {
+            link_state.meter.finish(
                 end,
                 LinkDescription {
                     link: index as u32,
                     name: &link.name,
                     rate: link.rate,
                     is_bottleneck: plan.bottleneck == Some(index),
-                    capacity_bytes: side.offered.bytes_by(end).map(|bytes| bytes - side.offered_before),
+                    capacity_bytes: link_state.offered.bytes_by(end).map(|bytes| bytes - link_state.offered_before),
                 },
             )
         };
-        self.beyond.sides.iter_mut().enumerate().zip(&plan.links).map(row).collect()
+        self.state.links.iter_mut().enumerate().zip(&plan.links).map(row).collect()
     }
 
     /// The rows of the stations of wireless media, likewise.
@@ -264,7 +265,7 @@ impl<P: Routed> Fabric<P> {
         let Some(served) = self.links.get_mut(link as usize) else {
             return self.advance_medium(now, link as usize - wired, tap);
         };
-        let mut out = Observer { link, beyond: &mut self.beyond, tap };
+        let mut out = Observer { link, state: &mut self.state, tap };
         served.advance(now, &mut out);
         self.wake_link(link);
     }
@@ -274,7 +275,7 @@ impl<P: Routed> Fabric<P> {
     /// behind it that keeps the order, the arrival of the packet in service is that time.
     #[inline(always)]
     fn wake_link(&mut self, link: u32) {
-        if let Some(after) = self.beyond.sides[link as usize].wake_after {
+        if let Some(after) = self.state.links[link as usize].wake_after {
             self.wake_link_after(link, after);
         }
     }
@@ -282,7 +283,7 @@ impl<P: Routed> Fabric<P> {
     #[inline(never)]
     fn wake_link_after(&mut self, link: u32, after: Span) {
         let at = or_never(self.links[link as usize].poll_timeout()) + after;
-        self.beyond.pending.set(self.beyond.wires.len() as u32 + link, at);
+        self.state.pending.set(self.state.wires.len() as u32 + link, at);
     }
 }
 

@@ -4,18 +4,17 @@
 //! An engine brings a clock and the two ends of each flow. In between lies a [`Fabric`], which is handed `now` and
 //! reads no clock itself: virtual time and real time drive the same links, queues and wires and fill the same rows.
 
-mod air;
-mod beyond;
 mod capture;
 mod event_queue;
 mod fabric;
+mod medium;
 mod route;
 mod row;
 mod run;
 mod schedule;
 mod source;
+mod state;
 
-pub use beyond::{Routed, Tap};
 pub use capture::{CaptureTo, Interfaces, comment};
 pub use event_queue::EventQueue;
 pub use fabric::Fabric;
@@ -23,3 +22,4 @@ pub use row::{Lifetime, flow_row};
 pub use run::{Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
 pub use schedule::{AckRows, Schedule, Series};
 pub use source::pace;
+pub use state::{Routed, Tap};

@@ -129,15 +129,7 @@ impl Capture {
     }
 
     /// `packet` was dropped by `link`: as it was offered, or captured already and while it waited there.
-    pub(crate) fn at_discard(
-        &mut self,
-        link: u32,
-        now: Time,
-        packet: &Packet,
-        body: &Body,
-        acks: &Acks,
-        why: Discard,
-    ) {
+    pub(crate) fn at_discard(&mut self, link: u32, now: Time, packet: &Packet, body: &Body, acks: &Acks, why: Discard) {
         self.write(self.interfaces.links[link as usize], now, packet, body, acks, Some(comment(why)));
     }
 
@@ -189,8 +181,8 @@ impl Capture {
             }
             body => {
                 let towards_receiver = matches!(body, Body::Data(_));
-                let ends = [Endpoint::sender(packet.flow), Endpoint::receiver(packet.flow)];
-                let [source, destination] = if towards_receiver { ends } else { [ends[1], ends[0]] };
+                let connection = [Endpoint::sender(packet.flow), Endpoint::receiver(packet.flow)];
+                let [source, destination] = if towards_receiver { connection } else { [connection[1], connection[0]] };
                 let header = UdpHeader { source, destination, ecn: packet.ecn(), payload: (packet.size() - 28) as u16 };
                 file.packet(interface, clock(now), &header, comment)
             }

@@ -12,15 +12,15 @@ use transport::{
 use units::packet::{IP_HEADER, UDP_HEADER};
 use units::{Ecn, Random, Rate, Span, Time};
 
-use crate::lines::Lines;
+use crate::cache_aligned::CacheAligned;
 use crate::packet::{AckSlot, Acks, Body, Packet};
 
 /// Longer than the timer wheel takes to turn.
 const MOST_UP: Span = Span::from_secs(1000);
 
 /// Sender and receiver of one flow. Boxed: flows lie apart in memory, and a table of them stays small.
-pub(crate) enum Ends {
-    Tcp { sender: Box<Lines<Sender>>, receiver: Box<Lines<Receiver>> },
+pub(crate) enum Connection {
+    Tcp { sender: Box<CacheAligned<Sender>>, receiver: Box<CacheAligned<Receiver>> },
     Datagram { source: Box<DatagramSource>, sink: DatagramSink, echo: bool },
     Tfrc { source: Box<TfrcSource>, sink: Box<TfrcSink>, codepoint: Ecn },
 }
@@ -51,7 +51,7 @@ fn poll_report(sink: &mut TfrcSink, now: Time, acks: &mut Acks) -> Option<(AckSl
 #[repr(C)]
 pub(crate) struct Flow {
     /// None before the start and after the end of one connection of many.
-    pub(crate) ends: Option<Ends>,
+    pub(crate) connection: Option<Connection>,
     /// The first step of the data and of the ACKs.
     pub(crate) forward: u32,
     pub(crate) reverse: u32,
@@ -77,7 +77,7 @@ impl Flow {
     }
 }
 
-impl Ends {
+impl Connection {
     /// The ends of `drawn`, a flow of `plan` of kind `tfrc`.
     pub(crate) fn tfrc(plan: &PlannedFlow, drawn: &DrawnFlow, seed: u64) -> Result<Self, ParameterError> {
         let settings = tfrc::Settings::of(&plan.parameters)?;
@@ -108,7 +108,10 @@ impl Ends {
                     sender.up_for(uptime);
                     receiver.up_for(uptime);
                 }
-                Self::Tcp { receiver: Box::new(Lines::new(receiver)), sender: Box::new(Lines::new(sender)) }
+                Self::Tcp {
+                    receiver: Box::new(CacheAligned::new(receiver)),
+                    sender: Box::new(CacheAligned::new(sender)),
+                }
             }
             Kind::Datagram { .. } | Kind::Tfrc { .. } => {
                 let echo = matches!(plan.kind, Kind::Datagram { echo: true, .. });
@@ -141,7 +144,7 @@ impl Ends {
     #[inline]
     pub(crate) fn prefetch(&self, body: &Body) {
         match (self, body) {
-            (Self::Tcp { receiver, .. }, Body::Data(_)) => Lines::prefetch(receiver),
+            (Self::Tcp { receiver, .. }, Body::Data(_)) => CacheAligned::prefetch(receiver),
             (Self::Tcp { .. }, Body::Ack(_)) => self.prefetch_sender(),
             (Self::Datagram { .. } | Self::Tfrc { .. }, _) => {}
         }
@@ -151,7 +154,7 @@ impl Ends {
     #[inline]
     pub(crate) fn prefetch_sender(&self) {
         if let Self::Tcp { sender, .. } = self {
-            Lines::prefetch(sender);
+            CacheAligned::prefetch(sender);
         }
     }
 

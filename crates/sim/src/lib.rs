@@ -5,11 +5,11 @@
 
 mod agenda;
 mod agents;
+mod cache_aligned;
 mod capture;
 mod delayed_ack_timers;
+mod endpoints;
 mod flow;
-mod hosts;
-mod lines;
 mod packet;
 mod recorder;
 mod run;

@@ -3,7 +3,7 @@
 use transport::{Acknowledgement, Data, SackBlocks};
 use units::{Bytes, Ecn, Time};
 
-use crate::lines::Lines;
+use crate::cache_aligned::CacheAligned;
 
 /// The two kinds of segment. An acknowledgement is large, so it stays in one place ([`Acks`]) while its packet moves.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct AckSlot(u32);
 /// The acknowledgements under way.
 #[derive(Debug, Default)]
 pub(crate) struct Acks {
-    slots: Vec<Lines<Acknowledgement>>,
+    slots: Vec<CacheAligned<Acknowledgement>>,
     free: Vec<u32>,
 }
 
@@ -36,7 +36,7 @@ impl Acks {
     #[cold]
     #[inline(never)]
     fn add(&mut self) -> u32 {
-        self.slots.push(Lines::new(Acknowledgement::default()));
+        self.slots.push(CacheAligned::new(Acknowledgement::default()));
         self.slots.len() as u32 - 1
     }
 
@@ -53,7 +53,7 @@ impl Acks {
     /// Lets the processor fetch an acknowledgement.
     #[inline]
     pub(crate) fn prefetch(&self, AckSlot(slot): AckSlot) {
-        Lines::prefetch(&self.slots[slot as usize]);
+        CacheAligned::prefetch(&self.slots[slot as usize]);
     }
 
     /// The acknowledgement arrived or was lost: its place is free for the next one.

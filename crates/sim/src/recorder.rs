@@ -7,14 +7,14 @@ use scenario::{DrawnFlow, Plan};
 use transport::{Event, Journal};
 use units::{Span, Time};
 
+use crate::cache_aligned::CacheAligned;
 use crate::flow::Flow;
-use crate::lines::Lines;
 
 /// Everything a run records.
 pub(crate) struct Recorder {
     pub(crate) tables: Tables,
     /// Of the flows that have ends: [`Flow::meter`] is an index into it.
-    pub(crate) flows: Vec<Lines<FlowMeter>>,
+    pub(crate) flows: Vec<CacheAligned<FlowMeter>>,
     /// Those that no flow has any more.
     free: Vec<u32>,
     /// The rows of flows that gave up their ends, and the data packets that these sent.
@@ -52,7 +52,7 @@ impl Recorder {
     /// A meter for a flow that gets its ends.
     pub(crate) fn meter(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
-            self.flows.push(Lines::new(FlowMeter::new()));
+            self.flows.push(CacheAligned::new(FlowMeter::new()));
             self.flows.len() as u32 - 1
         })
     }
@@ -99,41 +99,41 @@ impl Recorder {
     }
 
     pub(crate) fn sample_flow(&mut self, now: Time, index: u32, flow: &Flow) {
-        let Some(ends) = &flow.ends else { return };
-        let (window, threshold) = ends.window();
-        let times = ends.round_trip_times();
+        let Some(connection) = &flow.connection else { return };
+        let (window, threshold) = connection.window();
+        let times = connection.round_trip_times();
         let rtt = |i: usize| times.map_or(f64::NAN, |t: [Span; 3]| milliseconds(t[i]));
-        let counters = ends.counters();
+        let counters = connection.counters();
         self.tables.flow_series.push(FlowSample {
             time_s: seconds(now),
             flow: index,
             window_segments: window,
             threshold_segments: threshold,
-            in_flight_segments: ends.in_flight(),
+            in_flight_segments: connection.in_flight(),
             latest_rtt_ms: rtt(0),
             smoothed_rtt_ms: rtt(1),
             min_rtt_ms: rtt(2),
-            delivered_bytes: ends.delivered_bytes(),
+            delivered_bytes: connection.delivered_bytes(),
             arrived_packets: self.flows[flow.meter as usize].counters.arrived_packets,
             sent_packets: counters.sent,
             retransmitted_packets: counters.retransmitted,
-            pacing_rate_bps: ends.pacing_rate().map_or(f64::NAN, |r| r.bits_per_second() as f64),
-            state: ends.state(),
+            pacing_rate_bps: connection.pacing_rate().map_or(f64::NAN, |r| r.bits_per_second() as f64),
+            state: connection.state(),
         });
     }
 
     pub(crate) fn sample_probes(&mut self, now: Time, index: u32, flow: &Flow) {
-        if let Some(ends) = &flow.ends {
-            ends.probe(&mut ProbeRows { probes: &mut self.tables.probes, at: now, flow: index });
+        if let Some(connection) = &flow.connection {
+            connection.probe(&mut ProbeRows { probes: &mut self.tables.probes, at: now, flow: index });
         }
     }
 
     /// Brings the counters of `flow` up to date.
     fn count(&mut self, flow: &Flow) {
-        let Some(ends) = &flow.ends else { return };
-        let sent = ends.counters();
+        let Some(connection) = &flow.connection else { return };
+        let sent = connection.counters();
         let counters = &mut self.flows[flow.meter as usize].counters;
-        counters.delivered_bytes = ends.delivered_bytes();
+        counters.delivered_bytes = connection.delivered_bytes();
         counters.data_packets = sent.sent;
         counters.retransmitted_packets = sent.retransmitted;
         counters.lost_packets = sent.lost;
@@ -143,8 +143,8 @@ impl Recorder {
     }
 
     /// The measured interval starts here.
-    pub(crate) fn restart(&mut self, now: Time, plan: &Plan, drawn: &[DrawnFlow], flows: &[Lines<Flow>]) {
-        for flow in flows.iter().filter(|flow| flow.ends.is_some()) {
+    pub(crate) fn restart(&mut self, now: Time, plan: &Plan, drawn: &[DrawnFlow], flows: &[CacheAligned<Flow>]) {
+        for flow in flows.iter().filter(|flow| flow.connection.is_some()) {
             self.count(flow);
             self.flows[flow.meter as usize].restart(now);
         }
@@ -167,16 +167,20 @@ impl Recorder {
     }
 
     /// Data packets that the flows sent in the whole run.
-    pub(crate) fn data_packets(&self, flows: &[Lines<Flow>]) -> u64 {
-        flows.iter().filter_map(|flow| flow.ends.as_ref()).map(|ends| ends.counters().sent).sum::<u64>()
+    pub(crate) fn data_packets(&self, flows: &[CacheAligned<Flow>]) -> u64 {
+        flows
+            .iter()
+            .filter_map(|flow| flow.connection.as_ref())
+            .map(|connection| connection.counters().sent)
+            .sum::<u64>()
             + self.left_sent
     }
 
     /// The tables, when the run ends.
-    pub(crate) fn finish(mut self, plan: &Plan, drawn: &[DrawnFlow], flows: &[Lines<Flow>]) -> Tables {
+    pub(crate) fn finish(mut self, plan: &Plan, drawn: &[DrawnFlow], flows: &[CacheAligned<Flow>]) -> Tables {
         self.tables.flows = std::mem::take(&mut self.left);
         for (index, (flow, drawn)) in flows.iter().zip(drawn).enumerate() {
-            if flow.ends.is_some() {
+            if flow.connection.is_some() {
                 self.count(flow);
                 let meter = &self.flows[flow.meter as usize];
                 self.tables.flows.push(flow_row(meter, plan, index as u32, drawn, lifetime(flow)));

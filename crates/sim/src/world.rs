@@ -13,11 +13,11 @@ use units::{Ecn, Span, Time};
 
 use crate::agenda::{Agenda, Due, Planned};
 use crate::agents::Agents;
+use crate::cache_aligned::CacheAligned;
 use crate::capture::Capture;
 use crate::delayed_ack_timers::DelayedAckTimers;
-use crate::flow::{Ends, Flow};
-use crate::hosts::Hosts;
-use crate::lines::Lines;
+use crate::endpoints::Endpoints;
+use crate::flow::{Connection, Flow};
 use crate::packet::{AckSlot, Acks, Body, Packet};
 use crate::recorder::{NO_METER, Recorder};
 
@@ -35,7 +35,7 @@ pub(crate) struct World<'a, A> {
     seed: u64,
     pub(crate) drawn: &'a [DrawnFlow],
     make: BuildController<'a>,
-    pub(crate) hosts: Hosts<'a, A>,
+    pub(crate) endpoints: Endpoints<'a, A>,
     /// More flows than a cache holds.
     many: bool,
     /// Until then nothing happens but that packets move; perhaps it is longer.
@@ -78,7 +78,7 @@ impl<'a, A: Agents> World<'a, A> {
             timers: EventQueue::new(drawn.len()),
             delayed_ack_timers: DelayedAckTimers::new(drawn.len()),
             schedule: Schedule::new(plan, &[Series::Flows, Series::Probes, Series::Links]),
-            hosts: Hosts {
+            endpoints: Endpoints {
                 flows: Vec::with_capacity(drawn.len()),
                 acks: Acks::default(),
                 recorder: Recorder::new(plan, drawn),
@@ -102,7 +102,7 @@ impl<'a, A: Agents> World<'a, A> {
         for (index, flow) in (0..).zip(drawn) {
             plan_flow(&plan.flows[flow.of], index, flow, plan.duration, &mut planned);
             let flow = world.flow(flow)?;
-            world.hosts.flows.push(Lines::new(flow));
+            world.endpoints.flows.push(CacheAligned::new(flow));
         }
         A::begin(&mut world);
         world.agenda = Agenda::new(planned);
@@ -115,11 +115,11 @@ impl<'a, A: Agents> World<'a, A> {
         let (forward, reverse) = self.fabric.first_steps(flow.of);
         let transient = flow.number.is_some();
         Ok(Flow {
-            ends: if transient { None } else { Some(self.ends(flow)?) },
+            connection: if transient { None } else { Some(self.connection(flow)?) },
             forward,
             reverse,
             look_at: Time::NEVER,
-            meter: if transient { NO_METER } else { self.hosts.recorder.meter() },
+            meter: if transient { NO_METER } else { self.endpoints.recorder.meter() },
             start: flow.start,
             stop: flow.stop,
             running: false,
@@ -130,17 +130,17 @@ impl<'a, A: Agents> World<'a, A> {
     }
 
     /// The ends of `flow`.
-    fn ends(&self, flow: &DrawnFlow) -> Result<Ends, Failure> {
+    fn connection(&self, flow: &DrawnFlow) -> Result<Connection, Failure> {
         let planned = &self.plan.flows[flow.of];
         if let Kind::Tfrc { .. } = planned.kind {
             let failure = |error| Failure::Controller(format!("flow `{}`: {error}", planned.name));
-            return Ends::tfrc(planned, flow, self.seed).map_err(failure);
+            return Connection::tfrc(planned, flow, self.seed).map_err(failure);
         }
         let mut controller = (self.make)(planned)?;
         if let Some(subflow) = planned.subflow {
             controller.join(&self.subflows[subflow.flow], subflow.index);
         }
-        Ok(Ends::new(planned, flow, controller, self.seed))
+        Ok(Connection::new(planned, flow, controller, self.seed))
     }
 
     /// Does what happens next, if that is before `end`, and says when it was.
@@ -189,7 +189,7 @@ impl<'a, A: Agents> World<'a, A> {
 
     #[inline]
     fn move_traffic(&mut self, now: Time) {
-        let Some(wire) = self.fabric.begin(now, &mut self.hosts) else { return };
+        let Some(wire) = self.fabric.begin(now, &mut self.endpoints) else { return };
         while let Some(packet) = self.fabric.pop_due(wire, now) {
             if self.many {
                 self.expect(wire);
@@ -202,7 +202,7 @@ impl<'a, A: Agents> World<'a, A> {
     /// `packet` begins the step it is on.
     #[inline]
     pub(crate) fn forward(&mut self, now: Time, packet: Packet) {
-        self.fabric.forward(now, packet, &mut self.hosts);
+        self.fabric.forward(now, packet, &mut self.endpoints);
     }
 
     /// `packet`, which has crossed a wire, begins its next step.
@@ -219,25 +219,25 @@ impl<'a, A: Agents> World<'a, A> {
             return self.pass_on(now, packet);
         }
         let body = packet.body();
-        if let Some((capture, acks)) = self.hosts.captured() {
+        if let Some((capture, acks)) = self.endpoints.captured() {
             capture.at_end(now, &packet, &body, acks);
         }
         match body {
             Body::Data(data) => self.data_arrives(now, &packet, &data),
             Body::Ack(slot) => {
-                let flow: &mut Flow = &mut self.hosts.flows[packet.flow as usize];
-                let ack = self.hosts.acks.take(slot);
+                let flow: &mut Flow = &mut self.endpoints.flows[packet.flow as usize];
+                let ack = self.endpoints.acks.take(slot);
                 if !flow.running {
                     return;
                 }
-                let Some(ends) = &mut flow.ends else { return };
-                let sample = ends.on_ack(now, ack, &mut self.hosts.recorder.journal(now, packet.flow));
+                let Some(connection) = &mut flow.connection else { return };
+                let sample = connection.on_ack(now, ack, &mut self.endpoints.recorder.journal(now, packet.flow));
                 if let Some(sample) = sample {
-                    self.hosts.recorder.rtt(now, packet.flow, flow, sample);
+                    self.endpoints.recorder.rtt(now, packet.flow, flow, sample);
                 }
                 self.send(now, packet.flow);
                 A::on_ack(self, now, packet.flow);
-                let flow = &self.hosts.flows[packet.flow as usize];
+                let flow = &self.endpoints.flows[packet.flow as usize];
                 if flow.transient && flow.completed.is_some() {
                     self.retire(packet.flow);
                 }
@@ -248,25 +248,25 @@ impl<'a, A: Agents> World<'a, A> {
     #[inline]
     fn data_arrives(&mut self, now: Time, packet: &Packet, data: &transport::Data) {
         let congestion = packet.ecn() == Ecn::Congestion;
-        let flow: &mut Flow = &mut self.hosts.flows[packet.flow as usize];
+        let flow: &mut Flow = &mut self.endpoints.flows[packet.flow as usize];
         if now > flow.stop {
             return; // what was on the way when the flow stopped counts for nothing
         }
-        let Some(ends) = &mut flow.ends else { return };
-        let counters = &mut self.hosts.recorder.flows[flow.meter as usize].counters;
+        let Some(connection) = &mut flow.connection else { return };
+        let counters = &mut self.endpoints.recorder.flows[flow.meter as usize].counters;
         counters.arrived_packets += 1;
         counters.marked_packets += u64::from(congestion);
         if flow.total.is_none() || flow.completed.is_none() {
             counters.arrived_bytes += u64::from(packet.size());
         }
-        let ack = ends.on_data(now, data, congestion, &mut self.hosts.acks);
-        let deadline = or_never(ends.receiver_deadline());
+        let ack = connection.on_data(now, data, congestion, &mut self.endpoints.acks);
+        let deadline = or_never(connection.receiver_deadline());
         self.delayed_ack_timers.set(packet.flow, deadline);
         self.quiet_until = self.quiet_until.min(deadline);
         if flow.total.is_some() {
             self.note_completion(now, packet.flow);
         }
-        if self.hosts.recorder.datagrams {
+        if self.endpoints.recorder.datagrams {
             self.note_datagram(now, packet.flow, data);
         }
         if let Some(ack) = ack {
@@ -278,29 +278,32 @@ impl<'a, A: Agents> World<'a, A> {
     /// Notes the arrival of `data`, if it is a datagram.
     #[inline(never)]
     fn note_datagram(&mut self, now: Time, flow: u32, data: &transport::Data) {
-        if matches!(self.hosts.flows[flow as usize].ends, Some(Ends::Datagram { .. } | Ends::Tfrc { .. })) {
+        if matches!(
+            self.endpoints.flows[flow as usize].connection,
+            Some(Connection::Datagram { .. } | Connection::Tfrc { .. })
+        ) {
             let (sent_s, arrived_s, sequence) = (seconds(data.timestamp), seconds(now), data.sequence);
-            self.hosts.recorder.tables.datagrams.push(DatagramRow { sent_s, flow, sequence, arrived_s });
+            self.endpoints.recorder.tables.datagrams.push(DatagramRow { sent_s, flow, sequence, arrived_s });
         }
     }
 
     /// Notes it if the last segment of `index` has arrived.
     #[inline(never)]
     fn note_completion(&mut self, now: Time, index: u32) {
-        let flow: &mut Flow = &mut self.hosts.flows[index as usize];
-        let delivered = flow.ends.as_ref().map(Ends::delivered_segments);
+        let flow: &mut Flow = &mut self.endpoints.flows[index as usize];
+        let delivered = flow.connection.as_ref().map(Connection::delivered_segments);
         if flow.completed.is_none() && delivered >= flow.total {
             flow.completed = Some(now);
-            self.hosts.recorder.event(now, EventKind::Complete, index, None, None, None);
+            self.endpoints.recorder.event(now, EventKind::Complete, index, None, None, None);
             A::on_completion(self, now, index);
         }
     }
 
     #[inline]
     pub(crate) fn acknowledge(&mut self, now: Time, flow: u32, (slot, size): (AckSlot, u32)) {
-        let step = self.hosts.flows[flow as usize].reverse;
+        let step = self.endpoints.flows[flow as usize].reverse;
         let packet = Packet::of_ack(flow, step, size, slot);
-        if let Some((capture, acks)) = self.hosts.captured() {
+        if let Some((capture, acks)) = self.endpoints.captured() {
             capture.at_receiver(now, &packet, acks);
         }
         self.forward(now, packet);
@@ -310,17 +313,18 @@ impl<'a, A: Agents> World<'a, A> {
     #[inline]
     pub(crate) fn send(&mut self, now: Time, index: u32) {
         let deadline = loop {
-            let flow: &mut Flow = &mut self.hosts.flows[index as usize];
-            let Some(ends) = &mut flow.ends else { return };
-            let packet = ends.poll_transmit(now, index, flow.forward, &mut self.hosts.recorder.journal(now, index));
-            let Some(packet) = packet else { break ends.sender_deadline() };
-            if let Some((capture, acks)) = self.hosts.captured() {
+            let flow: &mut Flow = &mut self.endpoints.flows[index as usize];
+            let Some(connection) = &mut flow.connection else { return };
+            let packet =
+                connection.poll_transmit(now, index, flow.forward, &mut self.endpoints.recorder.journal(now, index));
+            let Some(packet) = packet else { break connection.sender_deadline() };
+            if let Some((capture, acks)) = self.endpoints.captured() {
                 capture.at_sender(now, &packet, acks);
             }
             self.forward(now, packet);
         };
         let deadline = or_never(deadline);
-        if self.hosts.flows[index as usize].look_at > deadline {
+        if self.endpoints.flows[index as usize].look_at > deadline {
             self.look_at(index, deadline);
         }
     }
@@ -328,7 +332,7 @@ impl<'a, A: Agents> World<'a, A> {
     /// The sender of `index` is looked at then, and not before; [`Time::NEVER`]: not at all.
     #[inline]
     fn look_at(&mut self, index: u32, at: Time) {
-        self.hosts.flows[index as usize].look_at = at;
+        self.endpoints.flows[index as usize].look_at = at;
         self.timers.set(index, at);
         self.quiet_until = self.quiet_until.min(at);
     }
@@ -336,19 +340,22 @@ impl<'a, A: Agents> World<'a, A> {
     /// The sender of `index` is looked at: perhaps nothing is due, as deadlines move without moving their slot.
     #[inline(never)]
     fn expire_sender(&mut self, now: Time, index: u32) {
-        let flow: &mut Flow = &mut self.hosts.flows[index as usize];
-        let Some(ends) = flow.ends.as_mut().filter(|_| flow.running) else {
+        let flow: &mut Flow = &mut self.endpoints.flows[index as usize];
+        let Some(connection) = flow.connection.as_mut().filter(|_| flow.running) else {
             return self.look_at(index, Time::NEVER);
         };
-        if ends.sender_deadline().is_some_and(|at| at <= now) {
-            ends.on_sender_timeout(now, &mut self.hosts.recorder.journal(now, index));
+        if connection.sender_deadline().is_some_and(|at| at <= now) {
+            connection.on_sender_timeout(now, &mut self.endpoints.recorder.journal(now, index));
             self.send(now, index);
         }
-        let deadline = self.hosts.flows[index as usize].ends.as_ref().and_then(Ends::sender_deadline);
+        let deadline = self.endpoints.flows[index as usize].connection.as_ref().and_then(Connection::sender_deadline);
         self.look_at(index, or_never(deadline));
         if self.many && self.timers.next() != Time::NEVER {
             // Packets move meanwhile.
-            self.hosts.flows[self.timers.first_slot() as usize].ends.iter().for_each(Ends::prefetch_sender);
+            self.endpoints.flows[self.timers.first_slot() as usize]
+                .connection
+                .iter()
+                .for_each(Connection::prefetch_sender);
         }
     }
 
@@ -356,9 +363,9 @@ impl<'a, A: Agents> World<'a, A> {
     #[inline(never)]
     fn expire_receiver(&mut self, now: Time) {
         let Some(index) = self.delayed_ack_timers.due(now) else { return };
-        let Some(ends) = &mut self.hosts.flows[index as usize].ends else { return };
-        let ack = ends.on_receiver_timeout(now, &mut self.hosts.acks);
-        self.delayed_ack_timers.set(index, or_never(ends.receiver_deadline()));
+        let Some(connection) = &mut self.endpoints.flows[index as usize].connection else { return };
+        let ack = connection.on_receiver_timeout(now, &mut self.endpoints.acks);
+        self.delayed_ack_timers.set(index, or_never(connection.receiver_deadline()));
         if let Some(ack) = ack {
             self.acknowledge(now, index, ack);
         }
@@ -366,12 +373,12 @@ impl<'a, A: Agents> World<'a, A> {
 
     /// Data packets that the flows have sent.
     pub(crate) fn data_packets(&self) -> u64 {
-        self.hosts.recorder.data_packets(&self.hosts.flows)
+        self.endpoints.recorder.data_packets(&self.endpoints.flows)
     }
 
     /// The capture, if there is one.
     pub(crate) fn take_capture(&mut self) -> Option<Capture> {
-        self.hosts.capture.take()
+        self.endpoints.capture.take()
     }
 
     /// Takes the rows that are due at the very `end`. Whatever else happens at that instant is outside the run.
@@ -385,10 +392,10 @@ impl<'a, A: Agents> World<'a, A> {
     /// Ends the run at `end`: brings everything up to date and gives the tables.
     #[inline(never)]
     pub(crate) fn finish(mut self, end: Time) -> record::Tables {
-        self.fabric.advance(end, &mut self.hosts);
-        self.hosts.recorder.tables.links = self.fabric.rows(end, self.plan);
-        self.hosts.recorder.tables.stations = self.fabric.station_rows(end, self.plan);
-        self.hosts.recorder.finish(self.plan, self.drawn, &self.hosts.flows)
+        self.fabric.advance(end, &mut self.endpoints);
+        self.endpoints.recorder.tables.links = self.fabric.rows(end, self.plan);
+        self.endpoints.recorder.tables.stations = self.fabric.station_rows(end, self.plan);
+        self.endpoints.recorder.finish(self.plan, self.drawn, &self.endpoints.flows)
     }
 }
 

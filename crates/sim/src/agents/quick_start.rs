@@ -56,7 +56,7 @@ impl World<'_, AllAgents> {
     fn sent_by_links(&mut self, now: Time, index: u32) -> Vec<u64> {
         let plan = self.plan;
         let hops = &plan.flows[self.drawn[index as usize].of].forward;
-        self.fabric.advance(now, &mut self.hosts);
+        self.fabric.advance(now, &mut self.endpoints);
         hops.iter().filter_map(|hop| hop.link).map(|link| self.fabric.departed_bytes(now, link)).collect()
     }
 }

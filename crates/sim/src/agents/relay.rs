@@ -10,7 +10,7 @@ use units::{Span, Time};
 
 use super::AllAgents;
 use crate::agenda::{Due, Planned};
-use crate::flow::Ends;
+use crate::flow::Connection;
 use crate::world::World;
 
 /// The shortest time after which an ACK that opens the window is repeated.
@@ -79,7 +79,9 @@ impl World<'_, AllAgents> {
     /// The proxies hold nothing yet.
     pub(super) fn open_proxies(&mut self) {
         for proxy in &self.agents.proxies.all {
-            if let Some(Ends::Tcp { sender, receiver }) = &mut self.hosts.flows[proxy.taken as usize].ends {
+            if let Some(Connection::Tcp { sender, receiver }) =
+                &mut self.endpoints.flows[proxy.taken as usize].connection
+            {
                 receiver.open_to(proxy.segments);
                 // As its handshake says.
                 sender.note_receive_window(receiver.window());
@@ -91,10 +93,10 @@ impl World<'_, AllAgents> {
     pub(super) fn send_on(&mut self, now: Time, taken: u32) {
         let Some(index) = self.agents.proxies.after(taken) else { return };
         let sent = self.agents.proxies.all[index].sent;
-        let Some(ends) = &self.hosts.flows[taken as usize].ends else { return };
-        let delivered = ends.delivered_segments();
-        let onward = &mut self.hosts.flows[sent as usize];
-        if let Some(Ends::Tcp { sender, .. }) = &mut onward.ends {
+        let Some(connection) = &self.endpoints.flows[taken as usize].connection else { return };
+        let delivered = connection.delivered_segments();
+        let onward = &mut self.endpoints.flows[sent as usize];
+        if let Some(Connection::Tcp { sender, .. }) = &mut onward.connection {
             sender.note_written(delivered);
         }
         if onward.running {
@@ -106,9 +108,11 @@ impl World<'_, AllAgents> {
     pub(super) fn make_room(&mut self, now: Time, sent: u32) {
         let Some(index) = self.agents.proxies.before(sent) else { return };
         let proxy = &mut self.agents.proxies.all[index];
-        let Some(Ends::Tcp { sender, .. }) = &self.hosts.flows[sent as usize].ends else { return };
+        let Some(Connection::Tcp { sender, .. }) = &self.endpoints.flows[sent as usize].connection else { return };
         let edge = sender.acknowledged() + proxy.segments;
-        let Some(Ends::Tcp { receiver, .. }) = &mut self.hosts.flows[proxy.taken as usize].ends else { return };
+        let Some(Connection::Tcp { receiver, .. }) = &mut self.endpoints.flows[proxy.taken as usize].connection else {
+            return;
+        };
         let was_closed = receiver.is_closed();
         receiver.open_to(edge);
         if !was_closed || receiver.is_closed() {
@@ -132,9 +136,9 @@ impl World<'_, AllAgents> {
             return self.plan_reminder(index as usize, at);
         }
         proxy.remind_at = Time::NEVER;
-        let taken = &mut self.hosts.flows[proxy.taken as usize];
+        let taken = &mut self.endpoints.flows[proxy.taken as usize];
         let waits = taken.sends() && proxy.reminders > 0;
-        let Some(Ends::Tcp { receiver, .. }) = taken.ends.as_mut().filter(|_| waits) else { return };
+        let Some(Connection::Tcp { receiver, .. }) = taken.connection.as_mut().filter(|_| waits) else { return };
         if receiver.delivered_segments() > proxy.arrived || receiver.is_closed() {
             return;
         }
@@ -153,8 +157,8 @@ impl World<'_, AllAgents> {
 
     /// The ACK of `taken` that is due leaves the proxy.
     fn tell_window(&mut self, now: Time, taken: u32) {
-        let Some(ends) = &mut self.hosts.flows[taken as usize].ends else { return };
-        if let Some(ack) = ends.on_receiver_timeout(now, &mut self.hosts.acks) {
+        let Some(connection) = &mut self.endpoints.flows[taken as usize].connection else { return };
+        if let Some(ack) = connection.on_receiver_timeout(now, &mut self.endpoints.acks) {
             self.acknowledge(now, taken, ack);
         }
     }

@@ -75,7 +75,7 @@ impl World<'_, AllAgents> {
                 self.forward(now, packet);
             }
             Body::Ack(slot) => {
-                let ack = self.hosts.acks.get(slot);
+                let ack = self.endpoints.acks.get(slot);
                 let verdict = agent.snoop.on_ack(now, ack.cumulative, ack.duplicate.is_some());
                 self.follow(now, packet, slot, verdict);
             }
@@ -88,14 +88,14 @@ impl World<'_, AllAgents> {
         match verdict {
             Verdict::Forward => self.forward(now, ack),
             Verdict::ForwardWithoutSack => {
-                self.hosts.acks.clear_sack(slot);
+                self.endpoints.acks.clear_sack(slot);
                 self.forward(now, ack);
             }
             Verdict::Discard => {
-                self.hosts.acks.take(slot);
+                self.endpoints.acks.take(slot);
             }
             Verdict::Retransmit(packet) => {
-                self.hosts.acks.take(slot);
+                self.endpoints.acks.take(slot);
                 self.forward(now, packet);
             }
         }

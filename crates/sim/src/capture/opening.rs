@@ -66,7 +66,7 @@ impl Form {
         let mut answers = [Span::ZERO; 2];
         let mut after = Span::ZERO;
         for which in [Which::Syn, Which::SynAck, Which::Ack] {
-            let (hops, ends) = match which {
+            let (hops, connection) = match which {
                 Which::SynAck => (&flow.reverse, [interfaces.receiver, interfaces.sender]),
                 Which::Syn | Which::Ack => (&flow.forward, [interfaces.sender, interfaces.receiver]),
             };
@@ -75,14 +75,14 @@ impl Form {
                 Which::SynAck => answers[0] = after,
                 Which::Ack => answers[1] = after,
             }
-            stages.push(Stage { after, interface: ends[0], which, arrives: false });
+            stages.push(Stage { after, interface: connection[0], which, arrives: false });
             for hop in hops {
                 if let Some(link) = hop.link {
                     stages.push(Stage { after, interface: interfaces.links[link], which, arrives: false });
                 }
                 after += hop.delay.initial();
             }
-            stages.push(Stage { after, interface: ends[1], which, arrives: true });
+            stages.push(Stage { after, interface: connection[1], which, arrives: true });
         }
         // An arrival at the sender is needed where nobody looks, for the timestamp that data echo from then on.
         stages.retain(|stage| stage.interface.is_some() || (stage.which == Which::SynAck && stage.arrives));

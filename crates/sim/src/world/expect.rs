@@ -1,8 +1,8 @@
 //! Memory that is asked for before packets come to it.
 
 use crate::agents::Agents;
-use crate::flow::{Ends, Flow};
-use crate::lines::Lines;
+use crate::cache_aligned::CacheAligned;
+use crate::flow::{Connection, Flow};
 use crate::packet::{Body, Packet};
 use crate::world::World;
 
@@ -24,38 +24,38 @@ impl<A: Agents> World<'_, A> {
         self.fabric.prefetch(wire, PACKET_AHEAD);
         self.fabric.prefetch_passage(wire, PASSAGE_AHEAD);
         if let Some(packet) = self.fabric.ahead(wire, FLOW_AHEAD) {
-            self.hosts.flows[packet.flow as usize].prefetch_lines(0..1);
+            self.endpoints.flows[packet.flow as usize].prefetch_lines(0..1);
             match packet.body() {
-                Body::Ack(slot) => self.hosts.acks.prefetch(slot),
+                Body::Ack(slot) => self.endpoints.acks.prefetch(slot),
                 Body::Data(_) => self.delayed_ack_timers.prefetch(packet.flow),
             }
         }
-        if let Some((packet, flow, ends)) = self.end_ahead(wire, END_AHEAD) {
-            ends.prefetch(&packet.body());
-            self.hosts.recorder.flows[flow.meter as usize].prefetch_lines(match packet.body() {
+        if let Some((packet, flow, connection)) = self.end_ahead(wire, END_AHEAD) {
+            connection.prefetch(&packet.body());
+            self.endpoints.recorder.flows[flow.meter as usize].prefetch_lines(match packet.body() {
                 Body::Ack(_) => 0..1,
                 Body::Data(_) => 1..2,
             });
         }
-        if let Some((packet, flow, ends)) = self.end_ahead(wire, RING_AHEAD) {
-            ends.prefetch_more(&packet.body());
+        if let Some((packet, flow, connection)) = self.end_ahead(wire, RING_AHEAD) {
+            connection.prefetch_more(&packet.body());
             if let Body::Ack(_) = packet.body() {
-                self.hosts.recorder.flows[flow.meter as usize].prefetch_counted();
+                self.endpoints.recorder.flows[flow.meter as usize].prefetch_counted();
             }
         }
-        if let Some((packet, flow, ends)) = self.end_ahead(wire, HOLES_AHEAD) {
-            ends.prefetch_holes(&packet.body());
+        if let Some((packet, flow, connection)) = self.end_ahead(wire, HOLES_AHEAD) {
+            connection.prefetch_holes(&packet.body());
             if let Body::Ack(_) = packet.body() {
-                self.hosts.recorder.flows[flow.meter as usize].prefetch_counts();
+                self.endpoints.recorder.flows[flow.meter as usize].prefetch_counts();
             }
         }
     }
 
     /// The packet that arrives on `wire` after `others` more, its flow, and the ends of that, if it has any.
     #[inline(always)]
-    fn end_ahead(&self, wire: u32, others: usize) -> Option<(&Packet, &Lines<Flow>, &Ends)> {
+    fn end_ahead(&self, wire: u32, others: usize) -> Option<(&Packet, &CacheAligned<Flow>, &Connection)> {
         let packet = self.fabric.ahead(wire, others)?;
-        let flow = &self.hosts.flows[packet.flow as usize];
-        Some((packet, flow, flow.ends.as_ref()?))
+        let flow = &self.endpoints.flows[packet.flow as usize];
+        Some((packet, flow, flow.connection.as_ref()?))
     }
 }

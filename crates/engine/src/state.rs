@@ -47,9 +47,9 @@ pub trait Tap<P> {
 
 /// What lies behind the links.
 #[derive(Debug)]
-pub(crate) struct Beyond<P> {
+pub(crate) struct NetworkState<P> {
     /// Of each link.
-    pub(crate) sides: Vec<Side>,
+    pub(crate) links: Vec<LinkState>,
     pub(crate) wires: Vec<Wire<P>>,
     pub(crate) routes: Routes,
     /// Wires first, then links, then media.
@@ -58,7 +58,7 @@ pub(crate) struct Beyond<P> {
 
 /// What belongs to a link.
 #[derive(Debug)]
-pub(crate) struct Side {
+pub(crate) struct LinkState {
     pub(crate) meter: LinkMeter,
     /// What the link could have sent, and that of it which was before the measured interval.
     pub(crate) offered: Offered,
@@ -73,7 +73,7 @@ pub(crate) struct Side {
 /// The observer of one link: meters, rows, wires.
 pub(crate) struct Observer<'a, P, T> {
     pub(crate) link: u32,
-    pub(crate) beyond: &'a mut Beyond<P>,
+    pub(crate) state: &'a mut NetworkState<P>,
     pub(crate) tap: &'a mut T,
 }
 
@@ -81,14 +81,14 @@ impl<P: Routed, T: Tap<P>> Egress<P> for Observer<'_, P, T> {
     #[inline(always)]
     fn take(&mut self, packet: &P, at: Time, marked: bool, queued: u32) {
         if queued > 0 {
-            self.beyond.sides[self.link as usize].meter.queue(at, queued);
+            self.state.links[self.link as usize].meter.queue(at, queued);
         }
         self.tap.taken(self.link, packet, at, marked);
     }
 
     #[inline(never)]
     fn mark(&mut self, packet: &P, at: Time, queued: u32) {
-        self.beyond.sides[self.link as usize].meter.counters.marked_packets += 1;
+        self.state.links[self.link as usize].meter.counters.marked_packets += 1;
         self.note(at, EventKind::Mark, packet, f64::from(queued));
     }
 
@@ -96,20 +96,20 @@ impl<P: Routed, T: Tap<P>> Egress<P> for Observer<'_, P, T> {
     #[inline]
     fn depart(&mut self, packet: P, departure: Departure) {
         let Departure { arrived, start, finish, queued_packets, .. } = departure;
-        let side = &mut self.beyond.sides[self.link as usize];
-        side.meter.queue(start, queued_packets);
-        side.meter.service(start, finish, start.since(arrived), packet.size());
+        let link_state = &mut self.state.links[self.link as usize];
+        link_state.meter.queue(start, queued_packets);
+        link_state.meter.service(start, finish, start.since(arrived), packet.size());
         self.tap.departed(self.link, &packet, &departure);
-        let step = self.beyond.routes.steps[packet.step() as usize];
-        let wire = &mut self.beyond.wires[step.wire as usize];
-        if wire.push(finish, side.jitter.draw(), packet) {
-            self.beyond.pending.set(step.wire, or_never(wire.next_arrival()));
+        let step = self.state.routes.steps[packet.step() as usize];
+        let wire = &mut self.state.wires[step.wire as usize];
+        if wire.push(finish, link_state.jitter.draw(), packet) {
+            self.state.pending.set(step.wire, or_never(wire.next_arrival()));
         }
     }
 
     #[inline(never)]
     fn discard(&mut self, packet: P, at: Time, why: Discard, queued: u32) {
-        let meter = &mut self.beyond.sides[self.link as usize].meter;
+        let meter = &mut self.state.links[self.link as usize].meter;
         if matches!(why, Discard::Evicted | Discard::Head) {
             meter.queue(at, queued);
         }

@@ -10,13 +10,13 @@ const WORDS: usize = 8;
 /// A value that begins with a cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Lines<T> {
+pub(crate) struct CacheAligned<T> {
     /// Takes no room, and says where the value is.
     start: [u64; 0],
     value: T,
 }
 
-impl<T> Lines<T> {
+impl<T> CacheAligned<T> {
     pub(crate) const fn new(value: T) -> Self {
         Self { start: [], value }
     }
@@ -37,7 +37,7 @@ impl<T> Lines<T> {
     }
 }
 
-impl<T> Deref for Lines<T> {
+impl<T> Deref for CacheAligned<T> {
     type Target = T;
 
     #[inline]
@@ -46,7 +46,7 @@ impl<T> Deref for Lines<T> {
     }
 }
 
-impl<T> DerefMut for Lines<T> {
+impl<T> DerefMut for CacheAligned<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         &mut self.value
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_value_begins_where_its_first_line_does() {
-        let lines = Lines::new([7u8; 100]);
+        let lines = CacheAligned::new([7u8; 100]);
         assert_eq!(size_of_val(&lines), 128);
         assert!(std::ptr::addr_eq(&raw const lines.start, &raw const lines.value));
         assert_eq!(*lines, [7; 100]);

@@ -9,15 +9,15 @@ use scenario::Plan;
 use units::Time;
 
 use crate::agents::Agents;
+use crate::cache_aligned::CacheAligned;
 use crate::capture::Capture;
 use crate::flow::Flow;
-use crate::lines::Lines;
 use crate::packet::{Acks, Body, Packet};
 use crate::recorder::Recorder;
 
 /// The flows of a run with all that belongs to them. In one place, so that a link reports to it by one reference.
-pub(crate) struct Hosts<'a, A> {
-    pub(crate) flows: Vec<Lines<Flow>>,
+pub(crate) struct Endpoints<'a, A> {
+    pub(crate) flows: Vec<CacheAligned<Flow>>,
     pub(crate) acks: Acks,
     pub(crate) recorder: Recorder,
     pub(crate) capture: Option<Capture>,
@@ -25,7 +25,7 @@ pub(crate) struct Hosts<'a, A> {
     pub(crate) agents: PhantomData<A>,
 }
 
-impl<A: Agents> Hosts<'_, A> {
+impl<A: Agents> Endpoints<'_, A> {
     /// The capture, if there is one, with the acknowledgements that its headers need.
     #[inline(always)]
     pub(crate) fn captured(&mut self) -> Option<(&mut Capture, &Acks)> {
@@ -36,7 +36,7 @@ impl<A: Agents> Hosts<'_, A> {
     }
 }
 
-impl<A: Agents> Tap<Packet> for Hosts<'_, A> {
+impl<A: Agents> Tap<Packet> for Endpoints<'_, A> {
     #[inline]
     fn taken(&mut self, link: u32, packet: &Packet, at: Time, marked: bool) {
         if let Some((capture, acks)) = self.captured() {

@@ -8,11 +8,11 @@ use record::{
 use scenario::{Plan, PlannedMedium};
 use units::{Random, Span, Time};
 
-use crate::beyond::{Beyond, Routed, Tap, or_never};
+use crate::state::{NetworkState, Routed, Tap, or_never};
 
 /// One medium at work.
 #[derive(Debug)]
-pub(crate) struct Air<P> {
+pub(crate) struct MeteredMedium<P> {
     pub(crate) medium: Medium<P>,
     /// Its first queue among the links.
     pub(crate) first_link: u32,
@@ -20,7 +20,7 @@ pub(crate) struct Air<P> {
     stations: Vec<StationMeter>,
 }
 
-impl<P: Routed> Air<P> {
+impl<P: Routed> MeteredMedium<P> {
     /// The medium number `index` of a plan.
     pub(crate) fn new(planned: &PlannedMedium, index: u64, seed: u64) -> Self {
         let first = planned.first_link as u64;
@@ -37,19 +37,19 @@ impl<P: Routed> Air<P> {
         now: Time,
         (link, to): (u32, u32),
         packet: P,
-        beyond: &mut Beyond<P>,
+        state: &mut NetworkState<P>,
         tap: &mut impl Tap<P>,
     ) {
-        beyond.sides[link as usize].meter.counters.arrived_packets += 1;
+        state.links[link as usize].meter.counters.arrived_packets += 1;
         let Self { medium, first_link, stations } = self;
         let access = link - *first_link;
-        medium.offer(now, access, to, packet, &mut Watcher { first_link: *first_link, stations, beyond, tap });
+        medium.offer(now, access, to, packet, &mut Watcher { first_link: *first_link, stations, state, tap });
     }
 
     /// Lets everything happen that happens by `now`.
-    pub(crate) fn advance(&mut self, now: Time, beyond: &mut Beyond<P>, tap: &mut impl Tap<P>) {
+    pub(crate) fn advance(&mut self, now: Time, state: &mut NetworkState<P>, tap: &mut impl Tap<P>) {
         let Self { medium, first_link, stations } = self;
-        medium.advance(now, &mut Watcher { first_link: *first_link, stations, beyond, tap });
+        medium.advance(now, &mut Watcher { first_link: *first_link, stations, state, tap });
     }
 
     pub(crate) fn restart(&mut self, now: Time) {
@@ -77,13 +77,13 @@ impl<P: Routed> Air<P> {
 struct Watcher<'a, P, T> {
     first_link: u32,
     stations: &'a mut [StationMeter],
-    beyond: &'a mut Beyond<P>,
+    state: &'a mut NetworkState<P>,
     tap: &'a mut T,
 }
 
 impl<P: Routed, T: Tap<P>> Watcher<'_, P, T> {
     fn meter(&mut self, access: u32) -> &mut LinkMeter {
-        &mut self.beyond.sides[(self.first_link + access) as usize].meter
+        &mut self.state.links[(self.first_link + access) as usize].meter
     }
 
     fn note(&mut self, access: u32, at: Time, kind: EventKind, packet: &P, value: f64) {
@@ -116,11 +116,11 @@ impl<P: Routed, T: Tap<P>> Listener<P> for Watcher<'_, P, T> {
 
     fn deliver(&mut self, access: u32, packet: P, waited: Span, at: Time) {
         self.meter(access).departs(at, waited, packet.size());
-        let step = self.beyond.routes.steps[packet.step() as usize];
-        let jitter = self.beyond.sides[step.link as usize].jitter.draw();
-        let wire = &mut self.beyond.wires[step.wire as usize];
+        let step = self.state.routes.steps[packet.step() as usize];
+        let jitter = self.state.links[step.link as usize].jitter.draw();
+        let wire = &mut self.state.wires[step.wire as usize];
         if wire.push(at, jitter, packet) {
-            self.beyond.pending.set(step.wire, or_never(wire.next_arrival()));
+            self.state.pending.set(step.wire, or_never(wire.next_arrival()));
         }
     }
 
