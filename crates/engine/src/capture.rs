@@ -1,4 +1,4 @@
-//! Where a packet capture looks.
+//! Places of packet captures.
 
 use std::io::Write;
 
@@ -8,22 +8,22 @@ use scenario::Plan;
 
 use crate::Failure;
 
-/// Where a capture that is asked for is written, and what it sees.
+/// A capture that is asked for: its file and its place.
 pub struct CaptureTo {
     /// Takes the file, and is buffered by the engine.
     pub writer: Box<dyn Write + Send>,
-    /// Where packets are seen.
+    /// The place.
     pub point: Point,
 }
 
 /// The interface that a capture has for each place; `None` for a place that it does not see.
 #[derive(Debug)]
 pub struct Interfaces {
-    /// What leaves the senders and comes back to them.
+    /// Packets that leave the senders and come back to them.
     pub sender: Option<u32>,
-    /// What reaches the receivers and leaves them.
+    /// Packets that reach the receivers and leave them.
     pub receiver: Option<u32>,
-    /// What is offered to each link of the plan.
+    /// Packets that are offered to each link of the plan.
     pub links: Vec<Option<u32>>,
 }
 
@@ -52,7 +52,7 @@ impl Interfaces {
     }
 }
 
-/// What a capture says of a packet that a link discarded.
+/// The comment on a packet that a link discarded.
 pub fn comment(why: Discard) -> &'static str {
     match why {
         Discard::Lost => "lost: impairment of the link",

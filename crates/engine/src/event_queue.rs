@@ -1,4 +1,4 @@
-//! What happens next: a heap of slots, each with the time at which it wants to be looked at.
+//! The next event: slots, each with the time at which it is looked at.
 
 use network::{Ranked, SlotHeap};
 use units::Time;

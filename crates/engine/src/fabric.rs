@@ -80,7 +80,7 @@ impl<P: Routed> Fabric<P> {
             self.advance_link(now, slot - wires, tap);
             return None;
         }
-        // What waits at the link can wait for the next look at it, unless it may be what arrives next.
+        // Packets at the link can wait for the next look at it, unless one of them may arrive next.
         if !self.state.wires[slot as usize].is_followed(now) {
             let link = self.state.routes.wire_link[slot as usize];
             if (link as usize) < self.links.len() {
@@ -139,7 +139,7 @@ impl<P: Routed> Fabric<P> {
         self.state.pending.set(wire, or_never(next));
     }
 
-    /// Whether `packet` is on the last step of its route.
+    /// Tells if `packet` is on the last step of its route.
     #[inline]
     pub fn is_last(&self, packet: &P) -> bool {
         self.state.routes.steps[packet.step() as usize].last
@@ -270,7 +270,7 @@ impl<P: Routed> Fabric<P> {
         self.wake_link(link);
     }
 
-    /// Where packets leave a link for different delays, the one in service may arrive after one that waits: the link
+    /// If packets leave a link for different delays, the one in service may arrive after one that waits: the link
     /// must be advanced by the time at which the next service could end and cross the shortest wire. With one wire
     /// behind it that keeps the order, the arrival of the packet in service is that time.
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! The wireless media of a fabric: their queues are links to everybody else, their service is contended for.
+//! The wireless media of a fabric. Their queues are links by index; their service is contended for.
 
 use network::Discard;
 use network::medium::{ACCESS_POINT, Attempt, Fate, Listener, Medium};
@@ -16,7 +16,7 @@ pub(crate) struct MeteredMedium<P> {
     pub(crate) medium: Medium<P>,
     /// Its first queue among the links.
     pub(crate) first_link: u32,
-    /// Of each of its queues.
+    /// One for each of its queues.
     stations: Vec<StationMeter>,
 }
 

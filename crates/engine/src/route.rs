@@ -21,7 +21,7 @@ pub(crate) struct Step {
 
 pub(crate) const NO_LINK: u32 = u32::MAX;
 
-/// What the routes of a plan make of it.
+/// The routes of a plan as steps.
 #[derive(Debug)]
 pub(crate) struct Routes {
     /// All steps; those of one route follow each other.
@@ -32,11 +32,11 @@ pub(crate) struct Routes {
     pub(crate) wire_link: Vec<u32>,
     /// The delay of each wire, and whether packets may overtake each other on it.
     pub(crate) delays: Vec<(Propagation, bool)>,
-    /// Per link: what is behind it.
+    /// One for each link.
     pub(crate) behind: Vec<Behind>,
 }
 
-/// What is behind a link.
+/// The wires behind a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Behind {
     /// The shortest delay of all wires, at any time.
@@ -46,13 +46,13 @@ pub(crate) struct Behind {
     pub(crate) overtaking: bool,
 }
 
-/// What makes packets share a wire: the link they leave (without one, whether they carry ACKs), the delay, and whether
+/// Packets share a wire by the link they leave (without one, by whether they carry ACKs), the delay, and whether
 /// they overtake each other.
 type Wires = BTreeMap<(u32, bool, Propagation, bool), u32>;
 
 impl Routes {
     /// Packets that leave the same link for the same delay share a wire: they arrive in the order in which they leave.
-    /// That keeps the number of pending events at the number of different delays, however many flows there are.
+    /// So the number of pending events is the number of different delays, however many flows there are.
     pub(crate) fn new(plan: &Plan) -> Self {
         let mut wires = Wires::new();
         let mut routes = Self {

@@ -1,4 +1,4 @@
-//! What a run is: what is asked for, what it gives and costs, why it fails; and what an engine is.
+//! Runs: the job, the outcome with its cost, the failures; and the trait of engines.
 
 use std::fmt;
 use std::io;
@@ -9,15 +9,15 @@ use control::ControllerRef;
 use record::Tables;
 use scenario::Plan;
 
-/// Whatever runs plans. A value is one run's: it holds what that run needs beside its job.
+/// Something that runs plans. A value belongs to one run, and holds what that needs beside its job.
 pub trait Engine: Sized {
     /// The name by which results say which engine gave them.
     const KIND: &'static str;
 
-    /// What it says of a run beside its tables and its cost.
+    /// Its notes on a run beside tables and cost.
     type Notes;
 
-    /// Whether it can build the controller `cc`: by default those of the registry, in files, and in Python.
+    /// Refuses a controller that it cannot build. By default it builds those of the registry, in files, and in Python.
     ///
     /// # Errors
     /// Why not: a sentence that begins with the name.
@@ -25,7 +25,7 @@ pub trait Engine: Sized {
         cc.check_registered().map_err(|error| error.to_string())
     }
 
-    /// Whether it can run `plan`; by default wherever it builds the controllers.
+    /// Refuses a plan that it cannot run; by default one whose controllers it cannot build.
     ///
     /// # Errors
     /// [`Failure::Scenario`], [`Failure::Refused`] or [`Failure::Machine`], about the first thing that it cannot do.
@@ -40,7 +40,7 @@ pub trait Engine: Sized {
     fn run(self, job: &Job, watch: &Watch) -> Result<Outcome<Self::Notes>, Failure>;
 }
 
-/// What to run.
+/// One run to do.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The scenario, resolved.
@@ -58,18 +58,18 @@ pub struct Watch {
     pub elapsed_nanos: AtomicU64,
 }
 
-/// What a run gives.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome<N = ()> {
     /// The tables.
     pub tables: Tables,
-    /// What it cost.
+    /// Its cost.
     pub cost: Cost,
-    /// What else the engine says of it.
+    /// Notes of the engine.
     pub notes: N,
 }
 
-/// What a run cost.
+/// The cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Events handled: of the simulator those of its queue, of a live run the packets moved.
@@ -93,7 +93,7 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// What both clocks show.
+    /// Readings of both clocks.
     pub fn read(&self) -> [f64; 2] {
         [(self.cpu_s)(), (self.wall_s)()]
     }

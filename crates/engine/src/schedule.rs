@@ -24,7 +24,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// That of `plan`, for the tables that the caller records.
+    /// The schedule of `plan`, for the tables that the caller records.
     pub fn new(plan: &Plan, recorded: &[Series]) -> Self {
         let record = &plan.record;
         let samplings = [record.flow_series, record.probes, record.link_series];
@@ -45,7 +45,7 @@ impl Schedule {
         self.next
     }
 
-    /// Whether rows of `series` are due at `now`; if so they are next due a span later.
+    /// Tells if rows of `series` are due at `now`; if so they are next due a span later.
     pub fn take(&mut self, series: Series, now: Time) -> bool {
         let due = self.due[series as usize] <= now;
         if due && let Some(span) = self.spans[series as usize] {
@@ -60,7 +60,7 @@ impl Schedule {
         self.warmup
     }
 
-    /// Whether the warm-up ends by `now`. Says so once.
+    /// Tells once that the warm-up has ended by `now`.
     pub fn take_warmup(&mut self, now: Time) -> bool {
         let ends = self.warmup <= now;
         if ends {

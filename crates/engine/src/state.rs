@@ -1,4 +1,4 @@
-//! What lies behind the links of a plan: meters, wires, routes, and what an engine learns when a link reports.
+//! State of a network beside its links: meters, wires, routes; and the reports of links to an engine.
 
 use network::{Departure, Discard, Egress, Jitter, Offered, Packet, Wire};
 use record::{EventKind, EventRow, FrameRow, LinkMeter, seconds};
@@ -19,7 +19,7 @@ pub trait Routed: Packet {
     fn sequence(&self) -> Option<u64>;
 }
 
-/// What an engine does beside when a link reports. Links have their index in the plan.
+/// An engine's own part in the reports of links. Links have their index in the plan.
 pub trait Tap<P> {
     /// `link` took `packet` at `at`. It is as it arrived, and `marked` now.
     #[inline]
@@ -45,10 +45,10 @@ pub trait Tap<P> {
     }
 }
 
-/// What lies behind the links.
+/// State of a network beside its links.
 #[derive(Debug)]
 pub(crate) struct NetworkState<P> {
-    /// Of each link.
+    /// One for each link.
     pub(crate) links: Vec<LinkState>,
     pub(crate) wires: Vec<Wire<P>>,
     pub(crate) routes: Routes,
@@ -56,11 +56,11 @@ pub(crate) struct NetworkState<P> {
     pub(crate) pending: EventQueue,
 }
 
-/// What belongs to a link.
+/// Meters of a link, and when it is looked at.
 #[derive(Debug)]
 pub(crate) struct LinkState {
     pub(crate) meter: LinkMeter,
-    /// What the link could have sent, and that of it which was before the measured interval.
+    /// Bytes that the link could have sent, and those before the measured interval.
     pub(crate) offered: Offered,
     pub(crate) offered_before: f64,
     pub(crate) jitter: Jitter,

@@ -22,7 +22,7 @@ use crate::threads::PythonThreads;
 /// How long a call waits before it looks for signals such as Ctrl-C.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What the threads share.
+/// State that the threads share.
 struct Work {
     tasks: Vec<Box<dyn Task>>,
     finished: Vec<AtomicBool>,
@@ -103,7 +103,7 @@ impl Batch {
         }
     }
 
-    /// Whether everything was handed out.
+    /// Tells if everything was handed out.
     #[getter]
     fn done(&self) -> bool {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What there is: version, language, controllers, profiles.
+//! The catalogue: version, language, controllers, profiles.
 
 use control::{Parameter, stacks};
 use pyo3::prelude::*;

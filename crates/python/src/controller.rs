@@ -17,7 +17,7 @@ use crate::threads::PythonThreads;
 /// A larger window, in segments, is taken for a typing error: all of it may leave at once, and is remembered.
 const LARGEST_WINDOW: f64 = 10_000_000.0;
 
-/// What makes the controllers: callables without arguments.
+/// Callables without arguments that make the controllers.
 pub(crate) type Factories = Vec<Py<PyAny>>;
 
 /// Keeps the first exception of a run and stops it.
@@ -36,7 +36,7 @@ impl Guard {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// What `python` returns; `None` if it raised, the interpreter is gone, or the run is being stopped anyway.
+    /// The value of `python`; `None` if it raised, the interpreter is gone, or the run is being stopped anyway.
     fn attach<T>(&self, python: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         if self.watch.stop.load(Ordering::Relaxed) {
             return None;
@@ -99,7 +99,7 @@ struct PythonController {
     codepoint: Ecn,
 }
 
-/// What the attribute `wants` names.
+/// The names in the attribute `wants`.
 fn wants(object: &Bound<'_, PyAny>) -> PyResult<Wants> {
     let mut wants = Wants::default();
     let Some(names) = object.getattr_opt(pyo3::intern!(object.py(), "wants"))? else { return Ok(wants) };

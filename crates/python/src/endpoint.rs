@@ -60,7 +60,7 @@ impl Endpoint {
         self.lock().connect(at(now));
     }
 
-    /// Whether the handshake is over.
+    /// Tells if the handshake is over.
     #[getter]
     fn is_open(&self) -> bool {
         self.lock().is_open()
@@ -82,7 +82,7 @@ impl Endpoint {
         self.lock().close()
     }
 
-    /// Whether small segments leave at once.
+    /// Small segments leave at once.
     fn set_no_delay(&self, on: bool) {
         self.lock().set_no_delay(on);
     }
@@ -114,7 +114,7 @@ impl Endpoint {
         self.lock().on_timeout(at(now));
     }
 
-    /// What `TCP_INFO` would say, as an object in JSON; nothing before the connection is open.
+    /// The values of `TCP_INFO`, as an object in JSON; nothing before the connection is open.
     fn information(&self) -> PyResult<Option<String>> {
         let information = self.lock().information().map(|known| serde_json::to_string(&known));
         information.transpose().map_err(|error| PyValueError::new_err(error.to_string()))

@@ -25,7 +25,7 @@ pub(crate) struct Context {
     /// Initial window of the connection in segments.
     #[pyo3(get)]
     initial_window: f64,
-    /// Where an idle restart brings the window and the threshold: no more, and no less, in segments.
+    /// At an idle restart: the most for the window and the least for the threshold, in segments.
     #[pyo3(get)]
     restart_window: f64,
     #[pyo3(get)]
@@ -301,7 +301,7 @@ impl Transmission {
     }
 }
 
-/// What became of the last transmission of a segment.
+/// The fate of the last transmission of a segment.
 #[pyclass(frozen, module = "ackclock._engine")]
 pub(crate) struct SegmentReport(pub(crate) control::SegmentReport);
 

@@ -1,4 +1,4 @@
-//! What can keep a run from giving tables, and the exceptions that come of it.
+//! Failures of runs, and the exceptions that they become.
 
 use std::path::{Path, PathBuf};
 

@@ -13,7 +13,7 @@ use crate::plan::{Files, SharedPlan};
 
 create_exception!(ackclock._engine, ScenarioError, PyValueError);
 
-/// What an override or a resolved scenario is called in errors, having no file.
+/// The name in errors of an override or a resolved scenario, which has no file.
 pub(crate) const NO_FILE: &str = "scenario";
 
 /// The exception for `error`, its parts as attributes.
@@ -54,7 +54,7 @@ pub(crate) fn resolve_json(
     resolved(document, "", &overrides, files).map_err(|error| exception(py, &error))
 }
 
-/// What tables and plots call the controller that scenarios spell `cc`.
+/// The name in tables and plots of the controller that scenarios spell `cc`.
 #[pyfunction]
 pub(crate) fn controller_label(cc: &str) -> String {
     ControllerRef::from(cc).to_string()

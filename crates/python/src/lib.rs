@@ -1,4 +1,4 @@
-//! The extension module `ackclock._engine`: what Python may ask of the engine.
+//! The extension module `ackclock._engine`: the engine for Python.
 //!
 //! It converts and releases the interpreter lock, nothing else. Tables cross by the Arrow PyCapsule
 //! interface without being copied.
@@ -25,7 +25,7 @@ mod table;
 mod task;
 mod threads;
 
-/// What Python may ask of the engine. The documentation of its names is in `_engine.pyi`.
+/// The names of the module. Their documentation is in `_engine.pyi`.
 #[pyo3::pymodule]
 mod _engine {
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! How much memory a run may take: what the machine has left, and what the limits of this process leave.
+//! The memory that a run may take: the rest of the machine's, within the limits of this process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ const VERSION_1: Files =
     Files { limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", reclaimable: "total_inactive_file " };
 const VERSION_2: Files = Files { limit: "memory.max", usage: "memory.current", reclaimable: "inactive_file " };
 
-/// What is left below the limits of the control groups (containers) that hold the process, outer ones too.
+/// The rest below the limits of the control groups (containers) that hold the process, outer ones too.
 fn of_groups(root: &Path) -> Option<u64> {
     let text = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let hierarchies = root.join("sys/fs/cgroup");
@@ -69,7 +69,7 @@ fn of_groups(root: &Path) -> Option<u64> {
     least
 }
 
-/// What is left below the limit of one group; `None` if it has no limit, or is not there.
+/// The rest below the limit of one group; `None` if it has no limit, or is not there.
 fn left_in(group: &Path, files: &Files) -> Option<u64> {
     let number = |name: &str| fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
     let limit = number(files.limit)?;
@@ -79,7 +79,7 @@ fn left_in(group: &Path, files: &Files) -> Option<u64> {
     Some(limit.saturating_sub(number(files.usage)?.saturating_sub(reclaimable)))
 }
 
-/// What is left of the address space (`ulimit -v`).
+/// The rest of the address space (`ulimit -v`).
 fn of_address_space(root: &Path) -> Option<u64> {
     let limits = fs::read_to_string(root.join("proc/self/limits")).ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;

@@ -126,7 +126,7 @@ impl SharedPlan {
         Ok(Self(Arc::new(Planned { resolved, contents: reader.named.into_inner(), plan })))
     }
 
-    /// What tasks share.
+    /// The part that tasks share.
     pub(crate) fn planned(&self) -> Arc<Planned> {
         Arc::clone(&self.0)
     }
@@ -165,7 +165,7 @@ impl SharedPlan {
         Ok(files)
     }
 
-    /// What reports call the scenario.
+    /// The name in reports.
     #[getter]
     fn name(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.get(py)?.name.clone())
@@ -177,7 +177,7 @@ impl SharedPlan {
         Ok(self.get(py)?.seed)
     }
 
-    /// What the scenario amounts to.
+    /// Facts about the scenario, for people.
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &inspected(self.get(py)?.as_ref()))
     }
@@ -204,7 +204,7 @@ impl SharedPlan {
     }
 }
 
-/// What Python is told about `plan`.
+/// Facts about `plan`, as JSON.
 fn inspected(plan: &Plan) -> Value {
     let flows = plan.flows.iter().map(|flow| {
         json!({

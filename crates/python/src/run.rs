@@ -1,4 +1,4 @@
-//! What a run gives: tables, and what it cost.
+//! The result of a run: tables and cost.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -55,7 +55,7 @@ impl Run {
         })
     }
 
-    /// What the run cost.
+    /// The cost of the run.
     #[getter]
     fn engine<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.engine)

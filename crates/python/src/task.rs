@@ -1,4 +1,4 @@
-//! What a batch executes: a run of whatever engine.
+//! Tasks of a batch: runs of any engine.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -88,7 +88,7 @@ impl<S: Setup> Task for EngineTask<S> {
     }
 }
 
-/// What results say of the engine: its kind, what the run cost, and its notes.
+/// The entry `engine` of results: kind, cost and notes.
 pub(crate) fn engine_of(kind: &str, cost: Cost, notes: &impl Serialize) -> Result<Value, Failure> {
     let Cost { events, data_packets, cpu_s, wall_s } = cost;
     let mut engine = json!({

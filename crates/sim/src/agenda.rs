@@ -1,4 +1,4 @@
-//! What happens in a run at times that are known beforehand.
+//! Events of a run at times that are known beforehand.
 
 use std::cmp::Reverse;
 
@@ -16,7 +16,7 @@ pub(crate) enum Planned {
     Change(u32, u32),
 }
 
-/// What agents plan, in the order in which it is done at one instant.
+/// Events that agents plan, in their order at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
     /// A flow asks routers for a rate a round trip later.
@@ -37,7 +37,7 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// Of `planned`, in any order.
+    /// The agenda of `planned`, in any order.
     pub(crate) fn new(mut planned: Vec<(Time, Planned)>) -> Self {
         planned.sort_by_key(|&item| Reverse(item));
         let mut new = Self { planned, next: Time::NEVER };
@@ -45,7 +45,7 @@ impl Agenda {
         new
     }
 
-    /// What is due next; nothing if no more is to happen.
+    /// The event that is due next, if there is one.
     pub(crate) fn pop(&mut self) -> Option<Planned> {
         let (_, what) = self.planned.pop()?;
         self.look();

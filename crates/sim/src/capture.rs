@@ -1,4 +1,4 @@
-//! Packet captures of a simulated run: who saw which packet.
+//! Packet captures of a simulated run.
 
 mod opening;
 
@@ -21,10 +21,10 @@ const BEGIN: Span = Span::from_secs(86_400);
 /// Changes of the timestamp that data echo, kept for data under way.
 const ECHOES_KEPT: usize = 4096;
 
-/// What accurate ECN starts to count from (RFC 9768, section 3.2.1).
+/// Accurate ECN starts to count from here (RFC 9768, section 3.2.1).
 const FIRST_COUNT: u32 = 5;
 
-/// What the headers of a flow need to know.
+/// Facts about a flow for its headers.
 #[derive(Clone, Debug)]
 struct Form {
     segment: Bytes,
@@ -68,7 +68,7 @@ impl Form {
         }
     }
 
-    /// What data that left at `sent` echo.
+    /// The timestamp that data echo which left at `sent`.
     fn echoed(&self, sent: Time) -> u32 {
         let earlier = self.echoes.partition_point(|(at, _)| *at <= sent);
         self.echoes.get(earlier.saturating_sub(1)).map_or(0, |(_, timestamp)| *timestamp)

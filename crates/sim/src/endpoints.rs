@@ -1,4 +1,4 @@
-//! What is outside the network: the flows, their acknowledgements, and what is recorded of them. Links report to it.
+//! The endpoints outside the network: flows, their acknowledgements under way, records and capture. Links report here.
 
 use std::marker::PhantomData;
 
@@ -15,7 +15,7 @@ use crate::flow::Flow;
 use crate::packet::{Acks, Body, Packet};
 use crate::recorder::Recorder;
 
-/// The flows of a run with all that belongs to them. In one place, so that a link reports to it by one reference.
+/// The flows of a run with all that belongs to them, in one place: links report by one reference.
 pub(crate) struct Endpoints<'a, A> {
     pub(crate) flows: Vec<CacheAligned<Flow>>,
     pub(crate) acks: Acks,

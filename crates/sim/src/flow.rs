@@ -71,7 +71,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Whether it has started, and neither stopped nor come to its end.
+    /// Tells if it has started, and neither stopped nor come to its end.
     pub(crate) fn sends(&self) -> bool {
         self.running && self.completed.is_none()
     }

@@ -1,4 +1,4 @@
-//! What travels in a simulated network.
+//! Packets of a simulated network.
 
 use transport::{Acknowledgement, Data, SackBlocks};
 use units::{Bytes, Ecn, Time};
@@ -72,7 +72,7 @@ pub(crate) struct Packet {
     pub(crate) flow: u32,
     /// The step of its route that it is on.
     pub(crate) step: u32,
-    /// Of data the number of the segment, of an ACK the place of the acknowledgement.
+    /// The number of a data segment, or the place of an acknowledgement.
     number: u64,
     timestamp: Time,
     /// IP bytes: no packet is larger than 65,535.
@@ -115,7 +115,7 @@ impl Packet {
         Ecn::of((self.flags & ECN) as u8)
     }
 
-    /// What it carries.
+    /// The segment or acknowledgement that it carries.
     #[inline]
     pub(crate) fn body(&self) -> Body {
         if self.flags & ACK != 0 {

@@ -1,4 +1,4 @@
-//! What the world writes down: meters, samples, events.
+//! The records of a run: meters, samples, events.
 
 use control::Probe;
 use engine::{AckRows, Lifetime, flow_row};
@@ -13,7 +13,7 @@ use crate::flow::Flow;
 /// Everything a run records.
 pub(crate) struct Recorder {
     pub(crate) tables: Tables,
-    /// Of the flows that have ends: [`Flow::meter`] is an index into it.
+    /// Meters of the flows that have a connection: [`Flow::meter`] is an index into it.
     pub(crate) flows: Vec<CacheAligned<FlowMeter>>,
     /// Those that no flow has any more.
     free: Vec<u32>,
@@ -22,7 +22,7 @@ pub(crate) struct Recorder {
     left_sent: u64,
     pub(crate) events: bool,
     pub(crate) datagrams: bool,
-    /// Where rows are counted in ACKs that bring an RTT sample.
+    /// Rows at every n-th ACK that brings an RTT sample.
     series: Option<AckRows>,
     probes: Option<AckRows>,
     counts: bool,
@@ -86,7 +86,7 @@ impl Recorder {
         }
     }
 
-    /// Where rows are counted in ACKs, they are due at some of them.
+    /// Takes the rows that are due at this ACK.
     #[inline(never)]
     fn count_ack(&mut self, now: Time, index: u32, flow: &Flow) {
         let due = |rows: &mut Option<AckRows>| rows.as_mut().is_some_and(|rows| rows.take(index as usize));

@@ -38,7 +38,7 @@ pub(crate) struct World<'a, A> {
     pub(crate) endpoints: Endpoints<'a, A>,
     /// More flows than a cache holds.
     many: bool,
-    /// Until then nothing happens but that packets move; perhaps it is longer.
+    /// Only packets move before this time (a lower bound).
     pub(crate) quiet_until: Time,
     /// Flows that have started, among them such as have ended since the last row: in order when rows are due.
     active: Vec<u32>,
@@ -50,7 +50,7 @@ pub(crate) struct World<'a, A> {
     pub(crate) agenda: Agenda,
     /// When the next rows are due.
     schedule: Schedule,
-    /// What the subflows of each multipath flow know of each other.
+    /// Shared state of the subflows of each multipath flow.
     subflows: Vec<Subflows>,
     pub(crate) agents: A,
     pub(crate) events: u64,
@@ -158,7 +158,7 @@ impl<'a, A: Agents> World<'a, A> {
         Some(now)
     }
 
-    /// Whether a packet moves next, and that before `end`.
+    /// Tells if a packet moves next, before `end`.
     #[inline(never)]
     fn is_quiet(&mut self, end: Time) -> bool {
         let timers = self.timers.next().min(self.delayed_ack_timers.next());
@@ -409,14 +409,14 @@ fn plan_flow(planned: &PlannedFlow, index: u32, drawn: &DrawnFlow, duration: Spa
         let before = drawn.start.since(Time::ZERO + planned.base_rtt);
         agenda.push((Time::ZERO + before, Planned::Agent(Due::Request(index))));
     }
-    // What would happen at the end is outside the run.
+    // The instant of the end is outside the run.
     if drawn.stop < Time::ZERO + duration {
         agenda.push((drawn.stop, Planned::Stop(index)));
     }
     agenda.extend((0..).zip(&planned.changes).map(|(n, change)| (change.at, Planned::Change(index, n))));
 }
 
-/// What the subflows of each multipath flow of `plan` know of each other.
+/// Shared state of the subflows of each multipath flow of `plan`.
 fn subflows(plan: &Plan) -> Vec<Subflows> {
     let firsts = plan.flows.iter().filter_map(|flow| flow.subflow).filter(|subflow| subflow.index == 0);
     firsts.map(|subflow| Subflows::new(subflow.count)).collect()

@@ -18,7 +18,7 @@ use crate::task::{EngineTask, Setup, Task};
 struct LiveRuns {
     /// TCP sends at most so many segments at once.
     gso_max_segs: Option<u16>,
-    /// Where packet captures are taken.
+    /// The place of packet captures.
     point: Point,
 }
 

@@ -80,7 +80,7 @@ impl<'py> Options<'py> {
         if value.is_none() { Ok(None) } else { value.extract().map(Some).map_err(Into::into) }
     }
 
-    /// Where packets are captured.
+    /// The place of packet captures.
     pub(crate) fn point(&self) -> PyResult<Point> {
         let point: Option<String> = self.take("pcap_at")?;
         point.map_or(Ok(Point::Sender), |point| point.parse().map_err(PyValueError::new_err))

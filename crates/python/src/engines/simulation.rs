@@ -33,7 +33,7 @@ struct CustomControllers {
 
 /// The simulator with its options.
 struct Simulations {
-    /// Where packet captures are taken.
+    /// The place of packet captures.
     point: Point,
     custom: Arc<CustomControllers>,
 }
@@ -69,7 +69,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
 /// Sets up the simulator of one run.
 struct Simulation {
     pcap: Option<PathBuf>,
-    /// Where the packet capture is taken.
+    /// The place of the packet capture.
     point: Point,
     custom: Arc<CustomControllers>,
 }

@@ -1,5 +1,5 @@
-//! What takes part in a run beside the two ends of each flow: Snoop agents, proxies, routers that grant rates, readers
-//! of pages. The world reaches all of them through one trait, [`Agents`].
+//! Agents of a run beside the two ends of each flow: Snoop, proxies, routers that grant rates, readers of pages. The
+//! world reaches all of them through one trait, [`Agents`].
 
 mod pages;
 mod quick_start;
@@ -13,12 +13,11 @@ use crate::agenda::Due;
 use crate::packet::Packet;
 use crate::world::World;
 
-/// What a run calls when something happens that agents may want to know. Captures are not agents, but a run that is
-/// captured has all the same calls.
+/// The events of a run that agents may act on. A run that is captured has all the calls, too.
 ///
 /// Every call is empty in a run of [`NoAgents`]: it costs no instruction, and nothing asks whether there are agents.
 pub(crate) trait Agents: Sized {
-    /// Whether anything may be there, captures included.
+    /// An agent or a capture may be there.
     const PRESENT: bool;
 
     /// The agents of `plan`, whose flows are as `drawn` and begin their routes with the steps of `first_steps`.
@@ -55,7 +54,7 @@ pub(crate) trait Agents: Sized {
         let _ = (world, now, index);
     }
 
-    /// What an agent put on the agenda is due.
+    /// An entry of the agenda that an agent made is due.
     fn on_due(world: &mut World<'_, Self>, now: Time, due: Due) {
         let _ = (world, now, due);
     }
@@ -81,7 +80,7 @@ pub(crate) struct AllAgents {
 }
 
 impl AllAgents {
-    /// Whether `plan` has any.
+    /// Tells if `plan` has any.
     pub(crate) fn are_in(plan: &Plan) -> bool {
         plan.flows.iter().any(|flow| {
             let mut hops = flow.forward.iter().chain(&flow.reverse);

@@ -10,10 +10,10 @@ use units::{Rate, Time};
 use super::AllAgents;
 use crate::world::World;
 
-/// What the links of a run have granted, and what they carried before a request.
+/// Rates that the links of a run have granted, and the bytes that they carried before a request.
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
-    /// Of a flow that is about to ask: when its links were looked at, and the bytes that each had sent by then.
+    /// For a flow that is about to ask: when its links were looked at, and the bytes that each had sent by then.
     looked: Vec<(u32, Time, Vec<u64>)>,
     /// When which link granted which rate.
     granted: Vec<(Time, usize, Rate)>,

@@ -45,7 +45,7 @@ impl SnoopAgents {
         Self { before, of_flows: Vec::new() }
     }
 
-    /// Whether an agent sits before `step`.
+    /// Tells if an agent sits before `step`.
     #[inline]
     pub(crate) fn guard(&self, step: u32) -> bool {
         self.before.get(step as usize).is_some_and(|guarded| *guarded)

@@ -37,14 +37,14 @@ enum Which {
 #[derive(Clone, Copy, Debug)]
 struct Stage {
     after: Span,
-    /// Where, if that is captured.
+    /// The interface, if its place is captured.
     interface: Option<u32>,
     which: Which,
     /// It reaches its end.
     arrives: bool,
 }
 
-/// What the packets of all connections of a flow have in common.
+/// Common facts of the packets of all connections of a flow.
 #[derive(Debug)]
 struct Form {
     stages: Vec<Stage>,
@@ -55,7 +55,7 @@ struct Form {
     timestamps: bool,
     ecn: EcnMode,
     opening: Opening,
-    /// What the SYN-ACK says of it, not shifted.
+    /// The window in the SYN-ACK, not shifted.
     window: u16,
 }
 
@@ -137,7 +137,7 @@ pub(super) struct Passing {
     pub(super) echo: Option<(Time, u32)>,
 }
 
-/// What opens the connections of a run.
+/// The packets that open the connections of a run.
 #[derive(Debug)]
 pub(super) struct Openings {
     forms: Vec<Form>,

@@ -1,4 +1,4 @@
-//! What happens at instants that are known before: flows start, stop and change, the warm-up ends, rows are due.
+//! Events at instants that are known before: flows start, stop and change, the warm-up ends, rows are due.
 
 use engine::{Failure, Series};
 use record::EventKind;
