@@ -1,4 +1,4 @@
-//! Where the congestion controllers of flows come from: the kernel's own here, others from whoever loads them.
+//! Sources of congestion controllers: the kernel's own here, others from their loader.
 
 use std::borrow::Cow;
 use std::fs;
@@ -11,7 +11,8 @@ use crate::host::system::{BbrInfo, segment_size};
 
 /// The kernel's controllers for the names of a scenario.
 pub trait Algorithms: Send + Sync {
-    /// Whether flows may name `cc` with `parameters`. Nothing is loaded. An error completes "flow `x`: …".
+    /// Refuses a controller that flows may not name, or its `parameters`. Nothing is loaded. An error completes
+    /// "flow `x`: …".
     fn check(&self, cc: &ControllerRef, parameters: &Parameters) -> Result<(), String>;
 
     /// The controller, in the kernel as long as the answer lives.
@@ -20,10 +21,10 @@ pub trait Algorithms: Send + Sync {
 
 /// A controller in the kernel.
 pub trait Algorithm: Send {
-    /// What TCP_CONGESTION takes.
+    /// Its name for TCP_CONGESTION.
     fn name(&self) -> &str;
 
-    /// Whether it sets the pacing rate. The kernel computes one for every flow.
+    /// It sets the pacing rate. The kernel computes one for every flow.
     fn paces(&self) -> bool;
 
     /// Asks its flows to tell of themselves.
@@ -41,7 +42,7 @@ pub trait Algorithm: Send {
         let _ = out;
     }
 
-    /// What went wrong in telling it, one sentence.
+    /// A failure in reporting, as one sentence.
     fn finish(&mut self) -> Option<String> {
         None
     }
@@ -64,7 +65,7 @@ pub struct Internal<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InKernel;
 
-/// What the kernel has.
+/// The kernel's list of controllers.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 impl Algorithms for InKernel {
@@ -100,7 +101,7 @@ impl Algorithm for Known {
     }
 }
 
-/// What the kernel calls BBR version 1.
+/// The kernel's name of BBR version 1.
 const BBR: &str = "bbr";
 /// Its gains are whole numbers of this part (`BBR_UNIT`).
 const GAIN_UNIT: f64 = 256.0;
@@ -137,7 +138,7 @@ impl Algorithm for Bbr {
     }
 }
 
-/// What the kernel calls `cc`.
+/// The kernel's name of `cc`.
 fn name_in_kernel(cc: &ControllerRef) -> Cow<'_, str> {
     match cc {
         ControllerRef::Registered("newreno") => Cow::Borrowed("reno"),

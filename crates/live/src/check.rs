@@ -1,4 +1,4 @@
-//! What a live run can do, and what it refuses before anything starts.
+//! The limits of live runs: plans are refused before anything starts.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Whether `plan` can run live with `algorithms`. Names the first flow or key that cannot.
+/// Refuses a `plan` that cannot run live with `algorithms`, by the first flow or key that cannot.
 pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
     if let Some(medium) = plan.media.first() {
         return Err(Refusal(format!("wlans: `{}` cannot run live: a wireless medium is only simulated", medium.name)));

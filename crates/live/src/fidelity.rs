@@ -14,12 +14,12 @@ const LATEST: Span = Span::from_millis(15);
 /// Nor than the buffer takes to drain, divided by this.
 const PART_OF_BUFFER: u64 = 4;
 
-/// What kept a live run from being what the scenario says, and on what it ran.
+/// The fidelity of a live run to its scenario, and the machine that it ran on.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fidelity {
     /// The release of the kernel.
     pub kernel: String,
-    /// Whether the run kept within its error budget.
+    /// The run kept within its error budget.
     pub valid: bool,
     /// Why not, one sentence each.
     pub reasons: Vec<String>,
@@ -35,11 +35,11 @@ pub struct Fidelity {
     pub emulator_cpu_s: f64,
     /// How many data packets of a flow came at once.
     pub trains: Trains,
-    /// Whether the emulator ran before everything else (`fifo`, SCHED_FIFO) or had to wait its turn (`other`).
+    /// The emulator ran before everything else (`fifo`, SCHED_FIFO) or had to wait its turn (`other`).
     pub scheduling: &'static str,
-    /// Where the round-trip times of the table `flows` come from.
+    /// The source of the round-trip times of the table `flows`.
     pub rtt_source: &'static str,
-    /// Where the states of flows, and their timeouts and recoveries, come from: `tracepoint`, which tells of each when
+    /// The source of the states of flows, and of their timeouts and recoveries: `tracepoint`, which tells of each when
     /// it happens, or `tcp_info`, which is asked each millisecond and knows of no spurious reductions.
     pub state_source: &'static str,
     /// Records of the tracepoint that found no room, or were skipped.

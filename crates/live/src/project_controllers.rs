@@ -12,7 +12,7 @@ use crate::algorithm::{Algorithm, Algorithms, InKernel, Internal};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProjectControllers;
 
-/// What the kernel has itself, under names of the simulator, is taken from it.
+/// Controllers that the kernel has itself, under names of the simulator, are taken from it.
 fn is_loaded(cc: &ControllerRef) -> bool {
     match cc {
         ControllerRef::Source(_) => true,
@@ -42,7 +42,7 @@ impl Algorithms for ProjectControllers {
 /// One that leaves the kernel when this is dropped.
 struct LoadedController {
     loaded: kernel::Loaded,
-    /// What went wrong and was not reported yet.
+    /// Failures that were not reported yet.
     problem: Option<String>,
 }
 

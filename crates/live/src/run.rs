@@ -35,7 +35,7 @@ use crate::watchdog::{self, Unfinished};
 /// Runs plans on the kernel's own TCP, in real time.
 #[derive(Clone)]
 pub struct Live {
-    /// Where the controllers come from.
+    /// The source of the controllers.
     pub algorithms: Arc<dyn Algorithms>,
     /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device); the kernel's choice if
     /// none.
@@ -44,7 +44,7 @@ pub struct Live {
     pub capture: Option<(PathBuf, Point)>,
 }
 
-/// What a live run gives, with how far it can be trusted.
+/// The outcome of a live run, with how far it can be trusted.
 pub type Outcome = engine::Outcome<Fidelity>;
 
 /// Places in the pool beyond what queues and wires hold: what TCP sends at once.
@@ -63,7 +63,7 @@ const TOGETHER: Span = Span::from_micros(100);
 /// and of the shortest round-trip time divided by this.
 const PART_OF_RTT: u64 = 400;
 
-/// What is done before and after a run takes no longer than this, on a machine that does anything at all.
+/// The work before and after a run takes no longer than this, on a machine that does anything at all.
 const AROUND: Span = Span::from_secs(30);
 
 impl Engine for Live {
@@ -166,7 +166,7 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// What TCP_CONGESTION takes, for each of `drawn`.
+    /// The name for TCP_CONGESTION of each of `drawn`.
     fn names(&self, drawn: &[DrawnFlow]) -> Vec<String> {
         drawn.iter().map(|flow| self.algorithms[self.of_flow[flow.of]].name().to_owned()).collect()
     }
@@ -219,7 +219,7 @@ fn settings(plan: &Plan) -> Vec<Setting> {
         // Buffers never limit the window: the simulator's have no end.
         ("tcp_rmem", "4096 8388608 268435456".to_owned()),
         ("tcp_wmem", "4096 4194304 268435456".to_owned()),
-        // What one flow learnt of the path is not cached for the next.
+        // Facts that one flow learnt of the path are not cached for the next.
         ("tcp_no_metrics_save", "1".to_owned()),
         flag("tcp_sack", options.sack),
         flag("tcp_timestamps", options.timestamps),
@@ -270,7 +270,7 @@ pub(crate) fn together(plan: &Plan) -> Span {
     plan.flows.iter().map(|flow| flow.base_rtt / PART_OF_RTT).fold(TOGETHER, Span::min)
 }
 
-/// What the threads of a run have to say in the end.
+/// The reports of the threads of a run.
 struct Threads {
     emulator: emulator::Report,
     endpoints: endpoints::Report,

@@ -31,7 +31,7 @@ use crate::host::sockets::FAR;
 use crate::host::system;
 use crate::run::{HaltAll, SETTLING, Testbed, fidelity, in_order, place_size, places, together};
 
-/// What to run, and across which path.
+/// Commands to run, and the path between them.
 #[derive(Clone, Debug)]
 pub struct Shell {
     /// The scenario: its links, and the way of its first flow, which everything takes.
@@ -43,7 +43,7 @@ pub struct Shell {
     /// The command at the far end, 10.0.0.2; none if empty. It is started first, and the other when it listens, or
     /// after two seconds.
     pub far: Vec<OsString>,
-    /// Where to log what passes the queue from near to far, as Mahimahi's `mm-link` does. A file that is there is
+    /// The log of the queue from near to far, as Mahimahi's `mm-link` does. A file that is there is
     /// replaced.
     pub log: Option<PathBuf>,
     /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device); the kernel's choice if
@@ -53,7 +53,7 @@ pub struct Shell {
     pub capture: Option<(PathBuf, Point)>,
 }
 
-/// What a shell gives.
+/// The outcome of a shell.
 #[derive(Clone, Debug)]
 pub struct ShellOutcome {
     /// The exit status of the command at the near end; 128 and the number of the signal that ended it.
@@ -72,7 +72,7 @@ pub struct ShellOutcome {
     pub capture_failed: Option<String>,
 }
 
-/// What a meter shows while the commands run.
+/// A reading of the meter while the commands run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
     /// Since the start.
@@ -84,7 +84,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// What the counters say now. Where the thread had to wait in between, it looks again: what was delivered meanwhile
+    /// Readings of the counters now. If the thread had to wait in between, it looks again: deliveries meanwhile
     /// would be of no time.
     fn of(shared: &[SharedCounters; 2], clock: Clock) -> Self {
         loop {
@@ -182,7 +182,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
     })
 }
 
-/// Whether there is a way for the packets, and a command.
+/// Refuses without a way for the packets, or without a command.
 fn check(shell: &Shell) -> Result<(), String> {
     let flow = shell.plan.flows.first().ok_or("a shell needs a flow whose way its packets take")?;
     check_route(flow).map_err(|message| format!("flow `{}`: {message}", flow.name))?;
@@ -201,7 +201,7 @@ fn open_log(file: &std::path::Path, plan: &Plan) -> Result<(usize, Log, Writer<F
     Ok((link, log, writer))
 }
 
-/// What the log begins with: commands, and when the clock of the log began, in milliseconds since 1970.
+/// The head of the log: commands, and when the clock of the log began, in milliseconds since 1970.
 fn head(shell: &Shell, clock: Clock) -> Vec<String> {
     let words = |command: &[OsString]| command.join(OsStr::new(" ")).to_string_lossy().into_owned();
     let started = (system::wall_clock() - clock.now().as_nanos() + SETTLING.as_nanos()) / 1_000_000;
@@ -229,7 +229,7 @@ fn run_commands(
     look: &mut dyn FnMut(),
 ) -> Result<Option<Ended>, String> {
     let (over, listens) = (AtomicBool::new(false), AtomicBool::new(false));
-    // What is sent before the run begins passes no link.
+    // Packets before the run begins pass no link.
     while clock.now() < Time::ZERO + SETTLING {
         system::sleep(SETTLING);
     }
@@ -285,7 +285,7 @@ fn run_commands(
 fn run_command(end: &End, command: &[OsString], over: &dyn Fn() -> bool) -> Result<Option<Ended>, String> {
     let named = |error: io::Error| format!("`{}` cannot be run: {error}", command[0].to_string_lossy());
     end.enter().and_then(|()| system::unshare_processes()).map_err(named)?;
-    // Where mounts cannot be changed, the ends have their addresses.
+    // The ends have only their addresses if mounts cannot be changed.
     let _ = hosts::name_the_ends();
     let mut prepared = Command::new(&command[0]);
     prepared.args(&command[1..]).env(FAR_ADDRESS, FAR.to_string());
@@ -312,7 +312,7 @@ fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-/// What a shell gives; `wrong` with its log and its capture, if anything.
+/// The outcome of a shell; `wrong` with its log and its capture, if anything.
 fn outcome(
     plan: &Plan,
     testbed: &Testbed,

@@ -37,7 +37,7 @@ pub(crate) fn within<T: Send + 'static>(
         match receiver.recv_timeout(TICK) {
             Ok(result) => {
                 look();
-                // What belonged to the work has been dropped when its thread is over.
+                // The parts of the work have been dropped when its thread is over.
                 let _ = thread.join();
                 return Ok(result);
             }

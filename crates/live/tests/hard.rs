@@ -57,7 +57,7 @@ fn a_silent_second_runs_into_timeouts_that_turn_out_to_be_spurious() {
         return;
     };
     let series = &outcome.tables.flow_series.columns();
-    // What Reno, CUBIC and CDG keep of the window on a timeout.
+    // Reno, CUBIC and CDG keep this share of the window on a timeout.
     let kept = [Some(0.5), Some(717.0 / 1024.0), Some(0.5), None, None, Some(0.5)];
     let mut going_on = 0;
     for (flow, kept) in kept.into_iter().enumerate() {

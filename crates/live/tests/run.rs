@@ -28,7 +28,7 @@ fn reno_fills_ten_megabits_and_sees_the_round_trip_time_of_the_path() {
         flows = [{ cc = "newreno" }]
         record = { flow_series = "10ms" }
     "#);
-    // That of the handshake, of which the notes say nothing.
+    // The round trip of the handshake, which the notes do not mention.
     let first_rtt = |outcome: &Outcome| {
         let series = outcome.tables.flow_series.columns();
         series.smoothed_rtt_ms.iter().copied().find(|rtt| !rtt.is_nan()).unwrap()
@@ -216,7 +216,7 @@ fn rows_at_acks_tell_the_window_as_each_ack_left_it() {
         record = { flow_series = "1ack" }
     "#);
     job.gso_max_segs = Some(1);
-    // What one ACK lets out; the kernel's own choice makes 2.5 of it, and a busy machine joins trains.
+    // Segments that one ACK lets out; the kernel's own choice makes 2.5 of it, and a busy machine joins trains.
     let short = |outcome: &Outcome| outcome.notes.trains.mean < 2.3;
     // Every ACK has a row, and is for one segment or two; but on a busy machine a receiver that had to wait joins more.
     let first_rows = |outcome: &Outcome| -> Vec<usize> {

@@ -1,4 +1,4 @@
-//! What a live run leaves behind: nothing, however it ends.
+//! A live run leaves nothing behind, however it ends.
 
 mod common;
 
@@ -47,7 +47,7 @@ fn a_run_leaves_no_namespace_thread_or_file() {
 /// Namespaces, threads and files.
 type Seen = (Option<Vec<Namespace>>, (usize, usize));
 
-/// What there is while a run is under way, which is then over; `None` if it was before.
+/// The state of the machine while a run is under way, which is then over; `None` if it was before.
 fn seen_within_a_run() -> Option<Seen> {
     let watch = Watch::default();
     std::thread::scope(|scope| {

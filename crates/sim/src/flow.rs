@@ -319,8 +319,8 @@ impl Connection {
         }
     }
 
-    /// The window in segments, and its slow-start threshold. Of TFRC what is in flight at the allowed rate, and no
-    /// threshold.
+    /// The window in segments, and its slow-start threshold. TFRC has the segments in flight at the allowed rate,
+    /// and no threshold.
     pub(crate) fn window(&self) -> (f64, f64) {
         match (self, self.controller()) {
             (_, Some(controller)) => (controller.window(), controller.slow_start_threshold()),

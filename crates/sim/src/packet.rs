@@ -64,8 +64,8 @@ impl Acks {
     }
 }
 
-/// A packet on its way: 32 bytes without a hole or an invalid value, so that they are moved whole. Where a compiler
-/// finds either, it moves the pieces around it, and the next wider read has to wait for them.
+/// A packet on its way: 32 bytes without a hole or an invalid value, so that they are moved whole. A compiler
+/// that finds either moves the pieces around it, and the next wider read has to wait for them.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Packet {

@@ -21,10 +21,10 @@ use crate::host::system;
 const CAPTURED: usize = 128;
 /// The file grows by so much at once, at least.
 const CHUNK: usize = 64 << 10;
-/// What has come is written so often.
+/// The span between writes.
 const TICK: Span = Span::from_millis(50);
 
-/// Where the emulator writes: a send never waits.
+/// The emulator's end: a send never waits.
 struct Chunks {
     chunk: Vec<u8>,
     writer: Sender<Vec<u8>>,

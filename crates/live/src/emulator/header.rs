@@ -1,4 +1,4 @@
-//! What the emulator reads of a packet, and the one thing it writes: the congestion mark.
+//! The fields of a packet that the emulator reads, and the one that it writes: the congestion mark.
 
 use units::Ecn;
 
@@ -9,15 +9,15 @@ pub(crate) struct Header {
     pub(crate) source: u16,
     pub(crate) destination: u16,
     pub(crate) ecn: Ecn,
-    /// Of a TCP segment.
+    /// Fields of a TCP segment.
     pub(crate) segment: Option<Segment>,
 }
 
-/// What a TCP segment says.
+/// The header of a TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) sequence: u32,
-    /// Where the ACK flag is set.
+    /// The number in a segment with the ACK flag.
     pub(crate) acknowledgement: Option<u32>,
     pub(crate) synchronize: bool,
     pub(crate) reset: bool,

@@ -1,4 +1,4 @@
-//! What passes a queue, one line a packet and event, as Mahimahi's `mm-link` logs it.
+//! The log of a queue, one line a packet and event, as Mahimahi's `mm-link` writes it.
 //!
 //! After comment lines, of which one tells the `base timestamp`, lines are in order of time:
 //!
@@ -22,10 +22,10 @@ use units::{Bytes, Span, Time};
 
 use crate::host::system;
 
-/// What has come is written so often.
+/// The span between writes.
 const TICK: Span = Span::from_millis(50);
 
-/// What happens at the queue, at times of the run.
+/// An event at the queue, at a time of the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Entry {
     /// A packet reaches the queue.
@@ -38,7 +38,7 @@ pub(crate) enum Entry {
     End { at: Time },
 }
 
-/// Where the emulator tells what happens. A send never waits.
+/// The emulator's end. A send never waits.
 pub(crate) type Log = Sender<Entry>;
 
 /// Writes the log of one link.
@@ -70,7 +70,7 @@ impl<W: Write> Writer<W> {
     /// The file cannot be written: it ends somewhere.
     pub(crate) fn run(mut self, head: &[String]) -> io::Result<()> {
         for line in head {
-            // What a user calls a thing may span lines.
+            // A name given by a user may span lines.
             writeln!(self.file, "# {}", line.replace('\n', " "))?;
         }
         writeln!(self.file, "# base timestamp: 0")?;
@@ -105,7 +105,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes what happened before `now`. Of what falls together, opportunities come first.
+    /// Writes the events before `now`. At one instant opportunities come first.
     fn catch_up(&mut self, now: Time) -> io::Result<()> {
         loop {
             let leaves = self.leaving.front().map_or(Time::NEVER, |first| first.0);

@@ -53,12 +53,12 @@ impl Clock {
         self.at(system::monotonic())
     }
 
-    /// What it showed when the monotonic clock of the machine showed `nanos`.
+    /// Its reading when the monotonic clock of the machine showed `nanos`.
     pub(crate) fn at(self, nanos: u64) -> Time {
         Time::from_nanos(nanos.saturating_sub(self.opened))
     }
 
-    /// What the monotonic clock of the machine shows at `at`, since its start.
+    /// The reading of the monotonic clock of the machine at `at`, since its start.
     pub(crate) fn machine(self, at: Time) -> Span {
         Span::from_nanos(self.opened) + at.since(Time::ZERO)
     }
@@ -78,7 +78,7 @@ pub(crate) const SENDER_PORT: u16 = 10_000;
 /// Flows by hash, where programs of the user's own send.
 const HASHED: u32 = 1024;
 
-/// What other threads may know about a flow while it runs; under [`Flows::One`] about a direction.
+/// Counters of a flow that other threads read while it runs; under [`Flows::One`] about a direction.
 #[derive(Debug, Default)]
 pub(crate) struct SharedCounters {
     pub(crate) sent: AtomicU64,
@@ -96,7 +96,7 @@ pub(crate) struct SharedCounters {
 struct Flow {
     meter: FlowMeter,
     tracker: Tracker,
-    /// What arrives later counts for nothing.
+    /// Packets that arrive later do not count.
     stop: Time,
     last_read: Time,
     /// An ACK was delivered since.
@@ -126,7 +126,7 @@ pub(crate) struct Settings<'a> {
     pub(crate) capture: Option<Capture>,
 }
 
-/// What the emulator has to say in the end.
+/// The emulator's report at the end.
 pub(crate) struct Report {
     /// When the run ended.
     pub(crate) ended: Time,
@@ -155,7 +155,7 @@ pub(crate) struct Emulator<'a> {
     fresh: [bool; 2],
     /// Wakes the thread when something is due.
     waiter: Waiter,
-    /// What one read brings.
+    /// The result of one read.
     buffer: Box<[u8]>,
     path: Path,
     pool: Pool,
@@ -287,7 +287,7 @@ impl<'a> Emulator<'a> {
             capture.arrives(now, packet, &bytes[PREFIX..]);
         }
         self.dropped += u64::from(write(self.devices[end], bytes) != Ok(bytes.len()));
-        // What an ACK lets out is there already.
+        // The segments that an ACK lets out are there already.
         self.fresh[end] |= packet.reverse && !self.broken[end];
     }
 

@@ -1,7 +1,7 @@
-//! What crosses a device: IPv4 packets with a `struct virtio_net_hdr` in front (linux/virtio_net.h), and data of TCP as
+//! Packets that cross a device: IPv4 with a `struct virtio_net_hdr` in front (linux/virtio_net.h), and data of TCP as
 //! trains of segments.
 //!
-//! TCP hands a train down whole, and here it is taken apart as the kernel would do it. That spares a system call and a
+//! TCP hands a train down whole, and here it is taken apart as the kernel would do it. This spares a system call and a
 //! checksum for each segment. A packet to be delivered is always one segment: the receiver counts packets when it
 //! acknowledges.
 
@@ -9,19 +9,19 @@ use crate::emulator::header::TCP;
 
 /// Length of the header in front.
 pub(crate) const PREFIX: usize = 10;
-/// What one read brings, at most.
+/// The most that one read brings.
 pub(crate) const LONGEST: usize = PREFIX + 65_535;
 
 /// The checksum of the transport is to be completed from `csum_start` on.
 const NEEDS_CSUM: u8 = 1;
 /// The packet is a train of TCP segments over IPv4.
 const GSO_TCPV4: u8 = 1;
-/// Where the checksum is in a TCP header.
+/// The offset of the checksum in a TCP header.
 const TCP_CHECKSUM: usize = 16;
 /// FIN and PSH, which only the last segment of a train has.
 const LAST_ONLY: u8 = 1 | 8;
 
-/// What one read brought.
+/// The result of one read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Train<'a> {
     /// With the header in front.
@@ -180,7 +180,7 @@ mod tests {
         // 4500 + 002c + 4000 + 4006 + 0a00 + 0001 + 0a00 + 0002 = d935; with ffff, carried round, d935 again. Then
         // identification 0; then 1, and a length that is 2 less: d934.
         assert_eq!(of(10), [!0xd935, !0xd935, !0xd934]);
-        // Of addresses, protocol and length: 0a00 + 0001 + 0a00 + 0002 + 0006 + 0018, and two less.
+        // The sum of addresses, protocol and length: 0a00 + 0001 + 0a00 + 0002 + 0006 + 0018, and two less.
         assert_eq!(of(36), [0x1421, 0x1421, 0x141f]);
         // To be completed from byte 20 on, at byte 16 of it.
         let places = [20u16.to_ne_bytes(), 16u16.to_ne_bytes()].concat();

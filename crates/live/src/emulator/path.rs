@@ -2,7 +2,7 @@
 //! [`Pool`](crate::emulator::pool::Pool).
 //!
 //! Its clock begins [`Path::new`]'s `lead` before the run. Connections are opened over wires without links, before the
-//! run and in it: the simulator's handshake is a round trip without packets. What happens at a link is accounted for at
+//! run and in it: the simulator's handshake is a round trip without packets. Events at a link are accounted for at
 //! its own instant, however late the emulator looks.
 
 use engine::{Fabric, Routed, Schedule, Series, Tap};
@@ -79,7 +79,7 @@ pub(crate) struct Path {
     observer: Observer,
 }
 
-/// What the path notes of what happens at its links.
+/// Notes on the events at its links.
 struct Observer {
     events: Option<Vec<EventRow>>,
     /// Lost or dropped, and not yet handed out.
@@ -128,7 +128,7 @@ impl Tap<InTransit> for Observer {
     }
 }
 
-/// What the links recorded.
+/// Records of the links.
 pub(crate) struct LinkTables {
     pub(crate) links: Vec<LinkRow>,
     pub(crate) series: LinkSeries,
@@ -155,7 +155,7 @@ impl Path {
         }
     }
 
-    /// What happens at the link `index` from now on is sent to `log`.
+    /// Events at the link `index` are sent to `log` from now on.
     pub(crate) fn log_link(&mut self, index: usize, log: Log) {
         self.observer.log = Some((index as u32, log));
     }
@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    /// What has come out by `now`: places, and when they should have.
+    /// The packets that have come out by `now`: places, and when they should have.
     fn due(path: &mut Path, now: Time) -> Vec<(u32, Time)> {
         path.advance(now);
         std::iter::from_fn(|| path.pop_due(now)).map(|(packet, due)| (packet.place, due)).collect()

@@ -19,13 +19,13 @@ use crate::host::system;
 
 /// Timers, of which one is the next to expire.
 const TIMERS: usize = 3;
-/// What is due so shortly after a wake-up is served with it: it comes about as late.
+/// Deliveries that are due so shortly after a wake-up are served with it: they come about as late.
 const WAKE_UP: Span = Span::from_micros(20);
 /// Deliveries no further apart share a wake-up: the machine wakes up about as late.
 const GAP: Span = Span::from_micros(30);
 /// The longest sleep, after which the wish to stop is noticed.
 const LONGEST_SLEEP: Span = Span::from_millis(50);
-/// What the timers are to epoll; the devices are 0 and 1.
+/// The token of the timers for epoll; the devices are 0 and 1.
 const TIMER: u64 = 2;
 
 /// Lets one thread sleep.

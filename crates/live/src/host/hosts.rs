@@ -19,7 +19,7 @@ const FOLDER: &str = "/tmp";
 pub(crate) fn name_the_ends() -> io::Result<()> {
     let names = with_names(&fs::read_to_string(HOSTS)?);
     system::unshare_mounts()?;
-    // What is mounted here is not seen outside.
+    // Mounts here are not seen outside.
     mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
     // Only until the file is mounted: nobody else is here yet.
     mount("ackclock", FOLDER, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, c"mode=755,size=1m")?;

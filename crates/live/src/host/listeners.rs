@@ -1,8 +1,8 @@
-//! Whether anybody answers in the network namespace of the calling thread, as the kernel tells of it.
+//! Programs that answer in the network namespace of the calling thread, by the tables of the kernel.
 
 use std::fs;
 
-/// Whether a program waits for connections or datagrams.
+/// Tells if a program waits for connections or datagrams.
 pub(crate) fn any_listens() -> bool {
     let table = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
     ["tcp", "tcp6"].iter().any(|name| has_listener(&table(name)))
@@ -15,7 +15,7 @@ pub(crate) fn turned_away() -> u64 {
     counter(&counters, "Tcp:", "AttemptFails") + counter(&counters, "Icmp:", "InDestUnreachs")
 }
 
-/// Whether a row of the table `tcp` is of a socket that listens.
+/// Tells if a row of the table `tcp` is of a socket that listens.
 fn has_listener(table: &str) -> bool {
     const LISTEN: &str = "0A";
     table.lines().skip(1).any(|row| row.split_whitespace().nth(3) == Some(LISTEN))

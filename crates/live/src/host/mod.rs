@@ -1,4 +1,4 @@
-//! What a run needs of the machine: namespaces with a device each, sockets in them, and system calls.
+//! The parts of the machine that a run needs: namespaces with a device each, sockets in them, and system calls.
 
 pub(crate) mod hosts;
 pub(crate) mod listeners;

@@ -25,7 +25,7 @@ const PREFIX: u32 = 30;
 /// dropped there is dropped in silence.
 const QUEUE_LENGTH: i32 = 10_000;
 
-/// Whether this machine lets this process make what every live run takes: a network namespace, and a device in it.
+/// Refuses where this process cannot make the parts of a live run: a network namespace, and a device in it.
 ///
 /// # Errors
 /// A sentence that says what is missing.
@@ -41,7 +41,7 @@ pub(crate) type Setting = (&'static str, String);
 
 /// An end of the path.
 pub(crate) struct End {
-    /// What is written arrives at this end; what is read has left it.
+    /// Packets written arrive at this end; packets read have left it.
     pub(crate) tun: OwnedFd,
     namespace: OwnedFd,
 }

@@ -1,4 +1,4 @@
-//! What of an interface only rtnetlink can set (rtnetlink(7)).
+//! Settings of an interface that only rtnetlink has (rtnetlink(7)).
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 
-/// Of linux/netlink.h and linux/rtnetlink.h.
+/// Constants of linux/netlink.h and linux/rtnetlink.h.
 const REQUEST_WITH_ANSWER: u16 = 1 | 4;
 const NLMSG_ERROR: u16 = 2;
 const RTM_NEWLINK: u16 = 16;

@@ -17,7 +17,7 @@ pub(crate) const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 pub(crate) const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 /// The port to which flow 0 sends.
 pub(crate) const RECEIVER_PORT: u16 = 20_000;
-/// What may wait unsent is what leaves in this time, in case this thread comes late.
+/// As much may wait unsent as leaves in this time, in case this thread comes late.
 const AHEAD: Span = Span::from_millis(100);
 const LEAST_AHEAD: u64 = 256 << 10;
 const MOST_AHEAD: u64 = 8 << 20;
@@ -67,7 +67,7 @@ fn socket(address: Ipv4Addr, first_port: u16, index: usize, algorithm: &str) -> 
     Ok(socket)
 }
 
-/// What may wait unsent of a flow on a link of `rate`, in bytes.
+/// The bytes of a flow on a link of `rate` that may wait unsent.
 pub(crate) fn ahead(rate: Option<Rate>) -> u32 {
     let bytes = rate.map_or(MOST_AHEAD, |rate| rate.bytes_in(AHEAD).get());
     bytes.clamp(LEAST_AHEAD, MOST_AHEAD) as u32

@@ -210,7 +210,7 @@ pub(crate) fn set_not_sent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Resu
     })
 }
 
-/// What the kernel tells of a connection (`struct tcp_info` of linux/tcp.h), as much of it as is used.
+/// The kernel's facts on a connection (`struct tcp_info` of linux/tcp.h), as much of it as is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct TcpInfo {
     /// The state of congestion control: open, disorder, CWR, recovery, loss.
@@ -265,7 +265,7 @@ impl TcpInfo {
     }
 }
 
-/// What the kernel's `bbr` tells of itself (`struct tcp_bbr_info` of linux/inet_diag.h).
+/// The state of the kernel's `bbr` (`struct tcp_bbr_info` of linux/inet_diag.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct BbrInfo {
     /// The bandwidth, bytes of payload a second.

@@ -8,7 +8,7 @@ use scenario::{DrawnFlow, PlannedFlow};
 use transport::Pace;
 use units::Time;
 
-/// What is written by when.
+/// The writes of an application.
 enum Writing {
     Greedy,
     Finite(u64),

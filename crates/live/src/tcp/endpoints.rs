@@ -36,7 +36,7 @@ const DRAIN: Span = Span::from_millis(20);
 /// Written or read at once.
 const CHUNK: usize = 1 << 20;
 
-/// Where the states of flows come from.
+/// The source of the states of flows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traced {
     pub(crate) source: &'static str,
@@ -50,7 +50,7 @@ impl Default for Traced {
     }
 }
 
-/// What the endpoints have to say in the end.
+/// The report of the endpoints at the end.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) flows: Vec<FlowTotals>,
@@ -63,12 +63,12 @@ pub(crate) struct Report {
     pub(crate) traced: Traced,
     /// Nanoseconds by which the sockets were looked at late.
     pub(crate) lateness: Histogram,
-    /// What controllers and the kernel's trace could not tell, one sentence each.
+    /// Failures of controllers and of the kernel's trace in reporting, one sentence each.
     pub(crate) unreported: Vec<String>,
     pub(crate) cpu_nanos: u64,
 }
 
-/// What the endpoints tell of a flow.
+/// Totals of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct FlowTotals {
     /// In the measured interval.
@@ -94,7 +94,7 @@ pub(crate) struct Endpoints<'a> {
     /// When controllers that can be asked at any time are asked next, and the time to the one after.
     next_question: Time,
     question_span: Span,
-    /// Where rows are due at ACKs.
+    /// Rows that are due at ACKs.
     ack_rows: Option<AckRows>,
     report: Report,
 }
@@ -220,7 +220,7 @@ impl<'a> Endpoints<'a> {
             }
         }
         if !begun {
-            // What goes wrong now goes wrong again below.
+            // A failure now happens again below.
             let _ = self.flows[index].accept(&self.arrivals);
             return;
         }

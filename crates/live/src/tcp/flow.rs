@@ -25,7 +25,7 @@ pub(crate) fn opening_lead(flow: &PlannedFlow) -> Span {
     flow.base_rtt * 2 + Span::from_millis(30)
 }
 
-/// What a flow is doing.
+/// The stages of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Its connection is not opened yet.
@@ -90,7 +90,7 @@ impl Flow {
         }
     }
 
-    /// Whether what happened at `at` is of the time in which it sent, however late one hears of it.
+    /// Tells if an event at `at` is of the time in which it sent, however late it is read.
     pub(super) fn sends(&self, at: Time) -> bool {
         let ended = self.completed.map_or(self.stop, |completed| completed.min(self.stop));
         matches!(self.stage, Stage::Sending | Stage::Over) && (self.sends_at..=ended).contains(&at)
@@ -125,7 +125,7 @@ impl Flow {
         self.sink.as_ref().map_or(Ok(()), |sink| take(sink, buffer, &mut self.counts.delivered))
     }
 
-    /// Whether all of it has been delivered, and nobody has noticed yet.
+    /// Tells if all of it has been delivered, and this was not noted yet.
     pub(super) fn is_complete(&self) -> bool {
         self.completed.is_none() && self.total.is_some_and(|total| self.counts.delivered >= total)
     }

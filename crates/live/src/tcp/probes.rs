@@ -1,4 +1,4 @@
-//! What controllers tell of themselves, as the table `probes`.
+//! Internal values of controllers, as the table `probes`.
 
 use record::{FlowSeries, Probes};
 use units::{Span, Time};
@@ -16,7 +16,7 @@ pub(crate) struct ProbeValue {
 const MOMENT: Span = Span::from_micros(100);
 const RESOLUTION: Span = Span::from_micros(1);
 
-/// The table, of each flow until it `ends`, in the order of time. Of a flow that has a row in `every_ack` for each ACK,
+/// The table, of each flow until it `ends`, in the order of time. If a flow has a row in `every_ack` for each ACK,
 /// what was reported at one has the time of its row.
 pub(crate) fn table(mut values: Vec<ProbeValue>, every_ack: Option<&FlowSeries>, ends: impl Fn(u32) -> Time) -> Probes {
     if let Some(series) = every_ack {

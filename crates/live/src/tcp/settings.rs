@@ -1,4 +1,4 @@
-//! What the endpoints of a run have to do.
+//! The settings of the endpoints of a run.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -7,7 +7,7 @@ use units::{Span, Time};
 
 use crate::emulator::{Clock, SharedCounters};
 
-/// What the endpoints are to do, and where.
+/// The plan of the endpoints, and what they share with other threads.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings<'a> {
     pub(crate) clock: Clock,

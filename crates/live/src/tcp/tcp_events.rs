@@ -1,4 +1,4 @@
-//! What becomes of a flow: its state, and what is worth noting when that changes.
+//! The state of a flow, and the events when it changes.
 //!
 //! The kernel's trace tells of each change when it happens. Without it two looks by TCP_INFO are compared, a
 //! millisecond apart.
@@ -54,7 +54,7 @@ pub(crate) fn compare(before: &TcpInfo, now: &TcpInfo, counts: &mut Counts, note
     turn(state(before.congestion_state), state(now.congestion_state), window, counts, note);
 }
 
-/// What the kernel's trace tells of a connection, whose `window` was this when it was looked at before.
+/// A record of the kernel's trace about a connection, whose `window` was this when it was looked at before.
 pub(crate) fn apply(
     segment: &kernel::Segment,
     was: &mut FlowState,

@@ -1,4 +1,4 @@
-//! What is seen of a connection from the outside, at the sender's end of the path: sequence numbers, retransmissions,
+//! A connection seen from the outside, at the sender's end of the path: sequence numbers, retransmissions,
 //! round-trip times.
 
 use std::collections::VecDeque;
@@ -82,7 +82,7 @@ impl Tracker {
         let (mut newest, mut spoiled) = (None, false);
         for (start, end) in sack {
             let (start, end) = (self.unwrap(start), self.unwrap(end));
-            // What is below the cumulative point arrived twice (RFC 2883).
+            // Blocks below the cumulative point arrived twice (RFC 2883).
             if upto <= start && start < end && end <= self.sent {
                 let outstanding = &mut self.outstanding;
                 self.sacked.insert(start, end, |from, to| newest = newest.max(arrived(outstanding, from, to)));

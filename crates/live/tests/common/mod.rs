@@ -1,4 +1,4 @@
-//! What the tests of live runs share. They need root and /dev/net/tun, and say so where they cannot run.
+//! The common parts of the tests of live runs. They need root and /dev/net/tun, and say so where they cannot run.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(unsafe_code, reason = "handles of namespaces have no safe wrapper")]
@@ -26,7 +26,7 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether live runs are possible here.
+/// Tells if live runs are possible here.
 pub(crate) fn possible() -> bool {
     let root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
     let tun = OpenOptions::new().read(true).write(true).open("/dev/net/tun").is_ok();
@@ -36,12 +36,12 @@ pub(crate) fn possible() -> bool {
     root && tun
 }
 
-/// Whether programs can be loaded into this kernel.
+/// Tells if programs can be loaded into this kernel.
 pub(crate) fn kernel_tells() -> bool {
     kernel::check().map_err(|error| eprintln!("skipped: {error}")).is_ok()
 }
 
-/// What to run, and how.
+/// The run to do.
 #[derive(Clone)]
 pub(crate) struct Job {
     pub(crate) plan: Arc<Plan>,
@@ -117,7 +117,7 @@ struct Handle {
 const NSFS_ROOT: libc::c_int = -10_003;
 
 impl Namespace {
-    /// Whether it is still there, for anything at all.
+    /// Tells if it is still there, for anything at all.
     pub(crate) fn is_alive(&mut self) -> bool {
         let handle: *mut Handle = &raw mut *self.0;
         // SAFETY: the kernel reads a handle of the length that it says.
@@ -160,7 +160,7 @@ pub(crate) fn namespaces(id: &str) -> Option<Vec<Namespace>> {
     Some(found)
 }
 
-/// Whether `happens` within two minutes: what the kernel does at its leisure takes long on a busy machine.
+/// Tells if `happens` within two minutes: work that the kernel does at its leisure takes long on a busy machine.
 pub(crate) fn soon(mut happens: impl FnMut() -> bool) -> bool {
     (0..2400).any(|_| {
         let over = happens();

@@ -1,4 +1,4 @@
-//! Whether the machine, and not our own code, kept a run from being on time.
+//! A witness that the machine, and not our own code, kept a run from being on time.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,7 +22,7 @@ pub(crate) struct Disturbance {
 }
 
 impl Disturbance {
-    /// Whether it explains that `outcome` is not valid: deliveries or looks at the sockets were late, and nothing else
+    /// Tells if it explains that `outcome` is not valid: deliveries or looks at the sockets were late, and nothing else
     /// is wrong.
     pub(crate) fn excuses(&self, outcome: &Outcome) -> bool {
         let notes = &outcome.notes;
@@ -65,7 +65,7 @@ fn watch(processor: usize, over: &AtomicBool, latest: &AtomicU64) {
     // One that is taken away meanwhile is none of ours.
     let _ = sched_setaffinity(None, &only);
     let parameters = libc::sched_param { sched_priority: PRIORITY };
-    // SAFETY: `parameters` outlives the call. Where it is refused, a run has to wait its turn as well.
+    // SAFETY: `parameters` outlives the call. If it is refused, a run has to wait its turn as well.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
     while !over.load(Ordering::Relaxed) {
         let due = monotonic() + NAP;

@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(pages.complete(0), None);
         assert_eq!(pages.complete(2), None);
         assert_eq!(pages.complete(1), Some((3..4, Span::from_secs(7))));
-        // That of another flow is not the next.
+        // A page of another flow is not the next.
         assert_eq!(pages.complete(3), None);
         assert_eq!(Pages::new(&drawn[..1]).complete(0), None);
     }

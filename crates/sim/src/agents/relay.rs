@@ -1,9 +1,9 @@
 //! Proxies that split a connection: what one flow delivers, another sends on.
 //!
 //! A proxy is the receiver of the first flow and the sender of the second, which both do what they do anyway. Between
-//! them it holds what has arrived in order and is not acknowledged further on. What is left of its buffer is the
-//! receive window of the first flow. Once that was 0, an ACK says when it no longer is; it may be lost, and is repeated
-//! until data comes.
+//! them it holds what has arrived in order and is not acknowledged further on. The rest of its buffer is the
+//! receive window of the first flow. An ACK announces a window that opens after it was 0; it may be lost, and is
+//! repeated until data comes.
 
 use scenario::{DrawnFlow, Plan};
 use units::{Span, Time};

@@ -17,8 +17,8 @@ const HOLES_AHEAD: usize = 3;
 const PASSAGE_AHEAD: usize = 16;
 
 impl<A: Agents> World<'_, A> {
-    /// Lets the processor fetch what the next packets on `wire` come to: their flows, then the ends of these, then what
-    /// these refer to. Where there are many flows, most of the time would go by in waiting for memory.
+    /// Lets the processor fetch the memory that the next packets on `wire` come to: their flows, the connections of
+    /// these, and the memory that these refer to. With many flows most of the time would go by in waiting for it.
     #[inline(never)]
     pub(super) fn expect(&self, wire: u32) {
         self.fabric.prefetch(wire, PACKET_AHEAD);

@@ -64,8 +64,8 @@ impl<A: Agents> World<'_, A> {
         self.send(now, index);
     }
 
-    /// One connection of many is complete: if its sender knows, its ends are given up. What is still on its way, such
-    /// as a copy of a segment, finds nobody.
+    /// One connection of many is complete: if its sender knows, its two ends are given up. Later packets, such as a
+    /// copy of a segment, are dropped.
     #[inline(never)]
     pub(super) fn retire(&mut self, index: u32) {
         let flow: &mut Flow = &mut self.endpoints.flows[index as usize];
