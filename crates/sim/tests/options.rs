@@ -1,7 +1,6 @@
 //! No option of the transport is silent: in every profile each value either changes a run that exercises it, or is
 //! refused.
 
-#[allow(dead_code, reason = "each test takes what it needs of the common part")]
 mod common;
 
 use std::collections::BTreeMap;
