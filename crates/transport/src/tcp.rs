@@ -1,28 +1,20 @@
 //! The two ends of a TCP connection: a sender with the parts it is made of, and a receiver.
 
 mod ack_delay;
-mod delivery_rate;
-mod forward_rto;
-mod pacing;
-mod prr;
+mod driver;
+mod flight;
+mod gate;
 mod ranges;
 mod receiver;
-mod recovery;
-mod reordering;
+mod repair;
 pub(crate) mod rtt;
-mod scoreboard;
-mod segment_reports;
 mod sender;
-mod spurious;
 pub(crate) mod stack;
-mod tail_probe;
 mod ticks;
-mod timers;
-mod usage;
 
 pub use ranges::Ranges;
 pub use receiver::Receiver;
-pub use recovery::Phase;
+pub use repair::Phase;
 pub use sender::{Sender, SenderState};
 
 #[cfg(test)]

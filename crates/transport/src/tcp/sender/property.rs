@@ -145,18 +145,18 @@ impl World {
     fn send(&mut self) {
         let mut left = 0;
         loop {
-            let next = self.sender.board.next();
-            let probing = self.sender.probe.is_pending();
+            let next = self.sender.flight.next();
+            let probing = self.sender.repair.is_probing();
             let before = self.sender.in_flight();
             // After a timeout it comes on top of what is still on its way.
-            let window = (self.sender.controller().window() as u32).max(1) + self.sender.recovery.spared();
-            let recovering = self.sender.recovery.has_prr();
+            let window = (self.sender.controller().window() as u32).max(1) + self.sender.repair.spared();
+            let recovering = self.sender.repair.is_limited();
             let Some(data) = self.sender.poll_transmit(self.now, &mut self.events) else { break };
             left += 1;
             assert!(left < 100_000, "the sender does not stop");
             assert_eq!(data.retransmission, data.sequence < next);
             assert!(probing || recovering || before < window, "{before} in flight fill a window of {window}");
-            assert!(data.retransmission || self.sender.board.outstanding() <= self.stack.receive_window);
+            assert!(data.retransmission || self.sender.flight.outstanding() <= self.stack.receive_window);
             self.check();
             let marked =
                 self.stack.marks != Marks::Off && !data.retransmission && self.random.happens(self.channel.marking);
@@ -164,11 +164,11 @@ impl World {
         }
         let due = self.sender.poll_timeout();
         assert!(due.is_none_or(|due| due >= self.now), "a timer of the past at {}", self.now);
-        assert!(self.sender.board.outstanding() == 0 || due.is_some(), "segments are outstanding and no timer runs");
+        assert!(self.sender.flight.outstanding() == 0 || due.is_some(), "segments are outstanding and no timer runs");
     }
 
     fn check(&self) {
-        self.sender.board.check(self.stack.sack(), self.stack.losses.retransmits() == Retransmits::NextSeg);
+        self.sender.flight.board().check(self.stack.sack(), self.stack.losses.retransmits() == Retransmits::NextSeg);
         assert!(self.sender.acknowledged() <= self.receiver.delivered_segments());
     }
 
@@ -378,7 +378,7 @@ fn work_per_segment(window: u32, rack: bool) -> f64 {
             }
         }
     }
-    world.sender.board.work() as f64 / segments as f64
+    world.sender.flight.board().work() as f64 / segments as f64
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! What an observer may ask of a sender at any moment, as `TCP_INFO` of Linux gives it, and what an interactive
 //! application says to it.
 
+use control::Controller;
 use units::Span;
 
 use super::Sender;
-use crate::tcp::recovery::Phase;
+use crate::counters::SenderCounters;
+use crate::tcp::repair::{Counters, Phase};
 
 /// The state of a sender, in the terms of `TCP_INFO`. Counts are segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,25 +46,65 @@ pub struct SenderState {
 }
 
 impl Sender {
+    /// The controller, for its window, threshold and probes.
+    pub fn controller(&self) -> &dyn Controller {
+        self.driver.controller()
+    }
+
+    /// What the sender is going through.
+    pub fn phase(&self) -> Phase {
+        self.repair.phase()
+    }
+
+    /// Counters since the start.
+    pub fn counters(&self) -> SenderCounters {
+        let Counters { retransmitted, timeouts, recoveries, spurious } = self.repair.counters();
+        SenderCounters {
+            sent: self.flight.next() + retransmitted,
+            retransmitted,
+            lost: self.flight.lost(),
+            timeouts: timeouts.into(),
+            recoveries: recoveries.into(),
+            spurious: spurious.into(),
+        }
+    }
+
+    /// Segments in flight (pipe).
+    pub fn in_flight(&self) -> u32 {
+        self.flight.in_flight()
+    }
+
+    /// Everything below this number is acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.flight.first()
+    }
+
+    /// The latest, the smoothed and the smallest RTT, once there is a sample.
+    pub fn round_trip_times(&self) -> Option<[Span; 3]> {
+        let rtt = self.flight.rtt();
+        (rtt.minimum != Span::MAX).then_some([rtt.latest, rtt.smoothed, rtt.minimum])
+    }
+
     /// The state at this moment. Valid once nothing more leaves.
     pub fn state(&self) -> SenderState {
+        let (flight, rtt) = (&self.flight, self.flight.rtt());
         SenderState {
-            phase: self.recovery.phase(),
-            window: self.recovery.limit(self.window),
-            threshold: self.controller.slow_start_threshold(),
-            in_flight: self.board.in_flight(),
-            outstanding: self.board.outstanding(),
-            sacked: self.board.sacked_count(),
-            lost: self.board.lost_count(),
-            retransmissions: self.board.retransmitted_count(),
-            total_retransmissions: self.counters.retransmitted,
-            reordering: self.reordering.threshold,
-            backoff: self.rtt.backoff,
-            delivered: self.delivery.delivered(),
-            timeout: self.rtt.timeout(&self.stack.timers),
-            smoothed_rtt: self.rtt.smoothed,
-            rtt_variation: self.rtt.variation,
-            minimum_rtt: (self.rtt.minimum != Span::MAX).then_some(self.rtt.minimum),
+            phase: self.repair.phase(),
+            window: self.repair.limit(self.driver.window()),
+            threshold: self.driver.controller().slow_start_threshold(),
+            in_flight: flight.in_flight(),
+            outstanding: flight.outstanding(),
+            sacked: flight.sacked_count(),
+            lost: flight.lost_count(),
+            retransmissions: flight.retransmitted_count(),
+            total_retransmissions: self.repair.counters().retransmitted,
+            reordering: flight.threshold(),
+            backoff: rtt.backoff,
+            delivered: flight.delivered(),
+            timeout: flight.timeout(&self.stack.timers),
+            smoothed_rtt: rtt.smoothed,
+            rtt_variation: rtt.variation,
+            minimum_rtt: (rtt.minimum != Span::MAX).then_some(rtt.minimum),
         }
     }
 
@@ -75,6 +117,6 @@ impl Sender {
     /// The receive window changed, to `segments`, with a packet that is no acknowledgement otherwise. Afterwards poll
     /// what to transmit.
     pub fn note_receive_window(&mut self, segments: u32) {
-        self.peer_window = segments;
+        self.gate.set_peer_window(segments);
     }
 }

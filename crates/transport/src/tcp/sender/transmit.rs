@@ -1,25 +1,28 @@
-//! What leaves, and when: the next segment that window, receiver, pace and application let go, or the reason why none
-//! does.
+//! The order in which it is found what leaves: the next segment that window, receiver, pace and application let go, or
+//! the reason why none does.
 
-use control::{SentState, Transmission};
-use units::{Bytes, Time};
+use control::Transmission;
+use units::Time;
 
 use super::{Blocked, Sender};
-use crate::IdleRestart;
+use crate::application::Backlog;
 use crate::journal::{Event, Journal};
 use crate::segment::Data;
-use crate::tcp::recovery::Phase;
+use crate::tcp::flight::Flight;
+use crate::tcp::gate::{Gate, Room};
+use crate::tcp::repair::Phase;
+use crate::{IdleRestart, Retransmits};
 
 /// A segment that leaves, in two registers: a [`Data`] passed through memory, piece by piece, would be waited for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Leaving {
-    pub(super) sequence: u64,
-    pub(super) how: How,
+struct Leaving {
+    sequence: u64,
+    how: How,
 }
 
 /// In what role a segment leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
+enum How {
     New,
     /// New, and it announces a reduction (CWR, RFC 3168).
     NewAnnouncing,
@@ -30,175 +33,183 @@ impl Sender {
     /// The next segment that leaves now, if one does. Call until it answers `None`: only then is the timer set.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
-        if self.train_is_ready && self.train > 0 {
-            return Some(self.send_ready(now));
+        if self.gate.take_ready() {
+            let sequence = self.flight.push(now);
+            return Some(self.leave(now, Leaving { sequence, how: How::New }));
         }
         let leaving =
-            if self.probe.take_pending() { self.send_probe(now, journal) } else { self.next_segment(now, journal) };
+            if self.repair.take_probe() { self.send_probe(now, journal) } else { self.next_segment(now, journal) };
         if leaving.is_none() {
             self.note_usage(now);
-            if let Some(causes) = self.timers.take_stale() {
-                self.arm(now, causes);
-            }
+            self.repair.arm(now, &self.flight, &self.stack);
         }
         Some(self.leave(now, leaving?))
     }
 
     /// Nothing more leaves now: remembers whether the window is the reason.
     fn note_usage(&mut self, now: Time) {
-        (self.train, self.piece) = (0, 0);
-        self.pacer.end_train();
-        let limited = self.blocked == Blocked::Window;
-        if limited || self.last_sent_at == now {
-            self.usage.note(limited, self.board.first(), self.board.next());
-            if self.stack.idle_restart == Some(IdleRestart::Linux) {
-                self.note_unused_window(now);
-            }
+        let shows = self.gate.close(now, self.flight.first(), self.flight.next());
+        if shows && self.stack.idle_restart == Some(IdleRestart::Linux) {
+            self.note_unused_window(now);
         }
     }
 
     fn next_segment(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
-        let in_flight = self.board.in_flight();
-        if in_flight >= self.recovery.limit(self.window) {
-            self.blocked = Blocked::Window;
+        let in_flight = self.flight.in_flight();
+        if in_flight >= self.repair.limit(self.driver.window()) {
+            self.gate.block(Blocked::Window);
             return None;
         }
-        let lost = if self.forward_rto.sends_new() { None } else { self.board.next_lost() };
+        let lost = if self.repair.sends_new() { None } else { self.flight.next_lost() };
         if lost.is_none()
             && let Some(reason) = self.withholds_new(now, in_flight)
         {
-            if self.forward_rto.sends_new() && self.board.next() == self.recovery.point() {
+            if self.repair.ends_test(self.flight.next()) {
                 // There was no new segment after all.
-                self.forward_rto.end();
                 return self.next_segment(now, journal);
             }
-            self.blocked = reason;
-            return if self.resorts() { self.last_resort(now, journal) } else { None };
+            self.gate.block(reason);
+            return if self.resorts(reason) { self.last_resort(now, journal) } else { None };
         }
         if lost.is_some() {
             // It leaves alone.
-            self.pacer.end_train();
-            self.piece = 0;
+            self.gate.end_train();
         }
-        if self.pacer.blocks(now) {
-            self.blocked = Blocked::Pace;
+        if self.gate.paces(now) {
+            self.gate.block(Blocked::Pace);
             return None;
         }
-        Some(match lost {
-            Some(sequence) => {
-                self.retransmit(now, sequence, journal);
-                Leaving { sequence, how: How::Again }
-            }
-            None if self.waits_for_train(now, in_flight) => {
-                self.blocked = Blocked::Window;
-                return None;
-            }
-            None => {
-                let leaving = self.send_new(now);
-                self.look_for_train();
-                leaving
-            }
+        if let Some(sequence) = lost {
+            self.retransmit(now, sequence, journal);
+            return Some(Leaving { sequence, how: How::Again });
+        }
+        if self.waits_for_train(now) {
+            self.gate.block(Blocked::Window);
+            return None;
+        }
+        let leaving = self.send_new(now);
+        self.look_for_train();
+        Some(leaving)
+    }
+
+    /// Whether the next new segment waits until a train of them may leave.
+    #[inline]
+    fn waits_for_train(&mut self, now: Time) -> bool {
+        if self.gate.goes_on() {
+            return false;
+        }
+        let room = self.room();
+        let (flight, backlog, stage) = (&self.flight, &mut self.backlog, self.repair.stage());
+        self.gate.waits_for_train(now, &room, |patience| {
+            let next = flight.next() + 1;
+            // The ACK of the oldest segment is due a round trip after it left (since Linux 6.18).
+            let due = flight.oldest_at().is_some_and(|at| at + flight.rtt().smoothed <= now + patience);
+            !stage.is_repairing() && due && backlog.written(now, next) > next
         })
+    }
+
+    /// The room that the window leaves.
+    #[inline]
+    fn room(&self) -> Room {
+        let window = self.driver.window();
+        let (exact, threshold) = self.driver.decided();
+        let rtt = self.flight.rtt();
+        Room {
+            limit: self.repair.limit(window),
+            in_flight: self.flight.in_flight(),
+            window,
+            slow_start: exact < threshold / 2.0,
+            smoothed: rtt.smoothed,
+            minimum: rtt.minimum,
+            segment_size: self.stack.segment_size.get(),
+        }
     }
 
     /// A new segment leaves: whether more may do so at once, as far as the answer is plain.
     #[inline]
     fn look_for_train(&mut self) {
-        let plain = self.recovery.phase() == Phase::Open && !self.pacer.is_on() && !self.forward_rto.sends_new();
-        if !plain || self.wants.sent || self.wants.segments.any() {
+        let wants = self.driver.wants();
+        let plain = self.repair.phase() == Phase::Open && !self.gate.is_paced() && !self.repair.sends_new();
+        if !plain || wants.sent || wants.segments.any() {
             return;
         }
-        let window = self.recovery.limit(self.window).saturating_sub(self.board.in_flight());
-        let receiver = self.peer_window.saturating_sub(self.board.outstanding());
-        let ready = window.min(receiver).min(self.backlog.left_at_once(self.board.next()));
-        if !self.stack.segmentation_offload {
-            self.train = ready;
-        }
-        self.train_is_ready = self.train <= ready;
-    }
-
-    /// One of the segments leaves that were found to be ready.
-    #[inline]
-    fn send_ready(&mut self, now: Time) -> Data {
-        self.train -= 1;
-        let sequence = self.board.next();
-        self.board.push(now, self.delivery.state());
-        self.leave(now, Leaving { sequence, how: How::New })
+        let window = self.repair.limit(self.driver.window()).saturating_sub(self.flight.in_flight());
+        let receiver = self.gate.peer_room(self.flight.outstanding());
+        self.gate.note_ready(window.min(receiver).min(self.backlog.left_at_once(self.flight.next())));
     }
 
     /// Why no new segment leaves although the window has room, if none does.
     fn withholds_new(&mut self, now: Time, in_flight: u32) -> Option<Blocked> {
-        let next = self.board.next();
-        if self.board.outstanding() >= self.peer_window {
+        let (next, outstanding) = (self.flight.next(), self.flight.outstanding());
+        if self.gate.peer_room(outstanding) == 0 {
             return Some(Blocked::Receiver);
         }
-        let disorder = self.recovery.phase() == Phase::Disorder;
-        if disorder && !self.stack.limited_transmit && self.board.outstanding() >= self.window {
+        let disorder = self.repair.phase() == Phase::Disorder;
+        if disorder && !self.stack.limited_transmit && outstanding >= self.driver.window() {
             return Some(Blocked::Window);
         }
         if next >= self.backlog.written(now, next) {
-            self.delivery.application_limits(in_flight);
+            self.flight.application_limits(in_flight);
             return Some(Blocked::Application);
         }
         None
     }
 
-    /// Whether the application has written a segment that the receive window lets leave.
-    pub(super) fn has_new_data(&mut self, now: Time) -> bool {
-        let next = self.board.next();
-        next < self.backlog.written(now, next) && self.board.outstanding() < self.peer_window
-    }
-
     #[inline(always)]
     fn send_new(&mut self, now: Time) -> Leaving {
-        if self.board.outstanding() == 0 {
-            let idle = now.since(self.last_sent_at);
-            if self.stack.idle_restart.is_some() && idle > self.rtt.timer(&self.stack.timers) {
+        if self.flight.outstanding() == 0 {
+            let idle = now.since(self.gate.idle_since());
+            if self.stack.idle_restart.is_some() && idle > self.flight.timer(&self.stack.timers) {
                 self.restart_after(now, idle);
             }
-            if self.wants.transmit_start {
+            if self.driver.wants().transmit_start {
                 self.notify(now, |controller, cx| controller.on_transmit_start(cx, idle));
             }
-            self.delivery.restart(now);
+            self.flight.restart(now);
         }
-        let sequence = self.board.next();
-        self.board.push(now, self.delivery.state());
-        self.timers.on_new();
-        Leaving { sequence, how: if self.recovery.take_announcement() { How::NewAnnouncing } else { How::New } }
+        let sequence = self.flight.push(now);
+        Leaving { sequence, how: if self.repair.on_new() { How::NewAnnouncing } else { How::New } }
     }
 
     #[inline(never)]
     fn retransmit(&mut self, now: Time, sequence: u64, journal: &mut dyn Journal) {
-        self.counters.retransmitted += 1;
-        self.board.resend(sequence, now, self.delivery.state(), self.tracks_retransmissions());
-        self.recovery.on_retransmission(now, sequence);
-        // The oldest segment gets its full time again, as in BSD and Linux: RFC 6298 leaves it open.
-        self.timers.restart(sequence == self.board.first());
+        self.flight.resend(now, sequence, &self.stack);
+        self.repair.on_retransmission(now, sequence, sequence == self.flight.first());
         journal.note(Event::Retransmission { sequence });
     }
 
-    /// Whether the loss of a retransmission is found before the timer expires.
-    fn tracks_retransmissions(&self) -> bool {
-        self.stack.losses.is_rack() || self.reordering.forward
+    /// Whether segments that are not known to be lost may leave again where no new one may (NextSeg, RFC 6675).
+    fn resorts(&self, reason: Blocked) -> bool {
+        let asked = self.stack.losses.retransmits() == Retransmits::NextSeg;
+        asked && self.repair.phase() == Phase::Recovery && reason != Blocked::Window
+    }
+
+    #[inline(never)]
+    fn last_resort(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
+        if self.gate.paces(now) {
+            self.gate.block(Blocked::Pace);
+            return None;
+        }
+        let (sequence, hole) = self.repair.last_resort(now, &self.flight)?;
+        self.flight.resend_on_suspicion(now, sequence, hole);
+        journal.note(Event::Retransmission { sequence });
+        Some(Leaving { sequence, how: How::Again })
     }
 
     /// A tail loss probe: a new segment if there is one, else the last one again (RFC 8985, section 7.3).
     #[inline(never)]
     fn send_probe(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
-        let next = self.board.next();
-        let new = self.has_new_data(now);
-        let repeated = if new { None } else { Some(self.board.last_unsacked()?) };
+        let next = self.flight.next();
+        let new = has_new(now, &self.flight, &self.gate, &mut self.backlog);
+        let repeated = if new { None } else { Some(self.flight.last_unsacked()?) };
         journal.note(Event::TailLossProbe { sequence: repeated.unwrap_or(next) });
         let leaving = if let Some(sequence) = repeated {
-            self.counters.retransmitted += 1;
-            self.board.resend(sequence, now, self.delivery.state(), self.tracks_retransmissions());
+            self.flight.resend(now, sequence, &self.stack);
             Leaving { sequence, how: How::Again }
         } else {
             self.send_new(now)
         };
-        self.probe.on_sent(self.board.next(), repeated);
-        // Then the retransmission timer runs (RFC 8985, section 7.3).
-        self.timers.set_timeout(now, now + self.rtt.timer(&self.stack.timers));
+        self.repair.on_probe(now, repeated, &self.flight, &self.stack);
         Some(leaving)
     }
 
@@ -207,42 +218,46 @@ impl Sender {
     fn leave(&mut self, now: Time, Leaving { sequence, how }: Leaving) -> Data {
         let (retransmission, reduced) = (how == How::Again, how == How::NewAnnouncing);
         let payload = self.backlog.payload(sequence);
-        self.recovery.on_sent();
-        if self.pacer.is_on() {
-            self.pacer.on_sent(now, Bytes::new(payload.into()));
-            if retransmission {
-                self.pacer.end_train();
-            } else if self.piece == 0 && self.stack.segmentation_offload {
-                self.begin_paced_piece();
-            }
+        self.repair.on_sent();
+        if self.gate.is_paced() {
+            self.pace(now, payload, retransmission);
         }
-        self.last_sent_at = now;
-        if self.wants.sent || self.wants.segments.any() {
+        self.gate.note_departure(now);
+        let wants = self.driver.wants();
+        if wants.sent || wants.segments.any() {
             self.report_sent(now, sequence, retransmission);
         }
-        let ends_piece = !retransmission && self.ends_piece();
+        let ends_piece = !retransmission && self.gate.counts_piece() && self.ends_piece();
         let push = ends_piece || self.backlog.is_last_written(sequence, now);
         Data { sequence, timestamp: now, payload, retransmission, reduced, push }
+    }
+
+    #[inline(never)]
+    fn pace(&mut self, now: Time, payload: u32, retransmission: bool) {
+        let room = self.room();
+        self.gate.pace(now, payload, retransmission, &room);
+    }
+
+    #[inline]
+    fn ends_piece(&mut self) -> bool {
+        let room = self.room();
+        self.gate.ends_piece(&room)
     }
 
     /// Remembers in what state segment `sequence` leaves, and tells a controller that wants to know.
     #[inline(never)]
     fn report_sent(&mut self, now: Time, sequence: u64, retransmission: bool) {
-        let state = SentState {
-            at: now,
-            delivered: self.delivery.delivered(),
-            lost: self.lost,
-            marked: self.marked,
-            in_flight: self.board.in_flight(),
-            application_limited: self.delivery.is_application_limited(),
-        };
-        if let Some(reports) = self.board.reports() {
-            reports.on_sent(sequence, state);
-        }
-        if self.wants.sent {
-            let SentState { in_flight, application_limited, .. } = state;
+        let state = self.flight.state_at_departure(now, sequence);
+        if self.driver.wants().sent {
+            let (in_flight, application_limited) = (state.in_flight, state.application_limited);
             let sent = Transmission { sequence, retransmission, in_flight, application_limited };
             self.notify(now, |controller, cx| controller.on_sent(cx, &sent));
         }
     }
+}
+
+/// Whether the application has written a segment that the receive window lets leave.
+pub(super) fn has_new(now: Time, flight: &Flight, gate: &Gate, backlog: &mut Backlog) -> bool {
+    let next = flight.next();
+    next < backlog.written(now, next) && gate.peer_room(flight.outstanding()) > 0
 }

@@ -3,7 +3,7 @@
 use units::Time;
 
 use super::{AMBIGUOUS, APPLICATION_LIMITED, LOST, RETRANSMITTED, Resent, SACKED, Scoreboard, Sent};
-use crate::tcp::delivery_rate::DeliveryState;
+use crate::tcp::flight::delivery_rate::DeliveryState;
 
 impl Scoreboard {
     /// Whether a lost segment has yet to be sent again.

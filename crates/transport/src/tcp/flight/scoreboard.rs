@@ -13,9 +13,9 @@ use std::slice;
 use prefetch_index::prefetch_index;
 use units::{Span, Time};
 
-use crate::tcp::delivery_rate::DeliveryState;
+use super::delivery_rate::DeliveryState;
+use super::segment_reports::SegmentReports;
 use crate::tcp::ranges::Ranges;
-use crate::tcp::segment_reports::SegmentReports;
 use crate::{Acknowledgement, MAX_THRESHOLD};
 
 const SACKED: u32 = 1;

@@ -30,6 +30,53 @@ enum Beginning {
     Timeout { answered: bool },
 }
 
+/// The reduction under way, or the last one, as far as others go by it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Stage {
+    phase: Phase,
+    point: u64,
+    recover: u64,
+}
+
+impl Stage {
+    #[inline]
+    pub(in crate::tcp) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Whether lost segments are being sent again.
+    #[inline]
+    pub(in crate::tcp) fn is_repairing(&self) -> bool {
+        matches!(self.phase, Phase::Recovery | Phase::Loss)
+    }
+
+    /// Whether the flight is being reduced, during which windows do not grow.
+    #[inline]
+    pub(in crate::tcp) fn is_reducing(&self) -> bool {
+        matches!(self.phase, Phase::Reduced | Phase::Recovery)
+    }
+
+    /// Whether nothing is being reduced or repaired.
+    #[inline]
+    pub(in crate::tcp) fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open | Phase::Disorder)
+    }
+
+    /// Whether everything is acknowledged, `first` being the cumulative point, that had been sent when the last
+    /// reduction began.
+    #[inline]
+    pub(in crate::tcp) fn is_complete(&self, first: u64) -> bool {
+        first >= self.point
+    }
+
+    /// Whether duplicate ACKs are evidence of loss, `first` being the cumulative point, and not of retransmissions
+    /// (RFC 6582).
+    #[inline]
+    pub(in crate::tcp) fn trusts_duplicates(&self, first: u64) -> bool {
+        self.recover == 0 || first > self.recover
+    }
+}
+
 /// The reduction of a sender that runs, or the last one.
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
@@ -79,25 +126,9 @@ impl Recovery {
         self.phase
     }
 
-    /// Whether nothing is being reduced or repaired.
-    pub(super) fn is_open(&self) -> bool {
-        matches!(self.phase, Phase::Open | Phase::Disorder)
-    }
-
-    /// Whether lost segments are being sent again.
-    pub(super) fn is_repairing(&self) -> bool {
-        matches!(self.phase, Phase::Recovery | Phase::Loss)
-    }
-
-    /// Whether the flight is being reduced, during which windows do not grow.
-    pub(super) fn is_reducing(&self) -> bool {
-        matches!(self.phase, Phase::Reduced | Phase::Recovery)
-    }
-
-    /// Whether everything is acknowledged, `first` being the cumulative point, that had been sent when the last
-    /// reduction began.
-    pub(super) fn is_complete(&self, first: u64) -> bool {
-        first >= self.point
+    #[inline]
+    pub(super) fn stage(&self) -> Stage {
+        Stage { phase: self.phase, point: self.point, recover: self.recover }
     }
 
     /// Whether a timeout, with the cumulative point at `first`, is answered by the reduction under way (in Linux
@@ -106,7 +137,7 @@ impl Recovery {
     pub(super) fn answers_timeout(&self, first: u64) -> bool {
         match self.phase {
             Phase::Open | Phase::Disorder => false,
-            Phase::Reduced | Phase::Recovery => !self.is_complete(first),
+            Phase::Reduced | Phase::Recovery => !self.stage().is_complete(first),
             Phase::Loss => self.beginning == Beginning::Timeout { answered: false },
         }
     }
@@ -115,12 +146,6 @@ impl Recovery {
     /// section 6.1.2).
     pub(super) fn is_announced(&self, first: u64) -> bool {
         first > self.point
-    }
-
-    /// Whether duplicate ACKs are evidence of loss, `first` being the cumulative point, and not of retransmissions
-    /// (RFC 6582).
-    pub(super) fn trusts_duplicates(&self, first: u64) -> bool {
-        self.recover == 0 || first > self.recover
     }
 
     /// Segments that may be in flight now, with a window of `window`.
@@ -202,7 +227,7 @@ impl Recovery {
 
     /// Where nothing is reduced: whether segments above the cumulative point have arrived.
     pub(super) fn note_disorder(&mut self, disorder: bool) {
-        if self.is_open() {
+        if self.stage().is_open() {
             self.phase = if disorder { Phase::Disorder } else { Phase::Open };
         }
     }

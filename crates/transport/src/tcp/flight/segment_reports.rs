@@ -7,7 +7,7 @@ use control::{SegmentReport, SentState};
 
 /// The reports of one flow.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SegmentReports {
+pub(crate) struct SegmentReports {
     /// Segments delivered are reported, not lost ones alone.
     deliveries: bool,
     /// The number that the first of `states` has.

@@ -3,8 +3,6 @@
 /// The probe of a sender.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TailProbe {
-    /// Its timer has expired: it leaves next.
-    pending: bool,
     /// Boxed: few flows have one.
     in_flight: Option<Box<Probe>>,
 }
@@ -30,21 +28,6 @@ pub(super) enum Fate {
 }
 
 impl TailProbe {
-    /// The timer of the probe expired.
-    pub(super) fn expire(&mut self) {
-        self.pending = true;
-    }
-
-    /// Whether a probe is to leave next, which the caller then sends.
-    pub(super) fn take_pending(&mut self) -> bool {
-        std::mem::take(&mut self.pending)
-    }
-
-    #[cfg(test)]
-    pub(super) fn is_pending(&self) -> bool {
-        self.pending
-    }
-
     /// The probe has left; `end` is the next new segment, `repeated` what was sent again.
     pub(super) fn on_sent(&mut self, end: u64, repeated: Option<u64>) {
         self.in_flight = Some(Box::new(Probe { end, repeated }));

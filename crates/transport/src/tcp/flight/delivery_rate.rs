@@ -19,12 +19,12 @@ pub(super) struct DeliveryRate {
 /// The state of the connection when a segment is sent (P.delivered, P.delivered_time, P.first_sent_time,
 /// P.is_app_limited).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DeliveryState {
+pub(crate) struct DeliveryState {
     /// The lower half of C.delivered: with fewer than 2^31 segments outstanding it says as much as the whole.
-    pub(super) delivered: u32,
-    pub(super) delivered_at: Time,
-    pub(super) first_at: Time,
-    pub(super) application_limited: bool,
+    pub(crate) delivered: u32,
+    pub(crate) delivered_at: Time,
+    pub(crate) first_at: Time,
+    pub(crate) application_limited: bool,
 }
 
 impl DeliveryRate {

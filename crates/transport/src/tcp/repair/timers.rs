@@ -2,7 +2,7 @@
 
 use units::{Span, Time};
 
-use super::ticks::Ticks;
+use crate::tcp::ticks::Ticks;
 
 /// What the retransmission timer does when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub(super) struct Timers {
     kind: Kind,
     /// `at` is the tick at which the timer expires, no longer when it is due.
     on_tick: bool,
+    /// The timer of a tail loss probe has expired: it leaves next.
+    probe_next: bool,
     stale: Causes,
 }
 
@@ -46,6 +48,7 @@ impl Default for Timers {
             reordering_at: Time::NEVER,
             kind: Kind::Retransmission,
             on_tick: false,
+            probe_next: false,
             stale: Causes::default(),
         }
     }
@@ -106,9 +109,25 @@ impl Timers {
         }
     }
 
+    /// A tail loss probe is to leave next.
+    pub(super) fn probe_next(&mut self) {
+        self.probe_next = true;
+    }
+
+    /// Whether a probe is to leave next, which the caller then sends.
+    #[inline]
+    pub(super) fn take_probe(&mut self) -> bool {
+        std::mem::take(&mut self.probe_next)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_probe_next(&self) -> bool {
+        self.probe_next
+    }
+
     /// Nothing is outstanding.
     pub(super) fn disarm(&mut self) {
-        *self = Self { stale: self.stale, ..Self::default() };
+        *self = Self { stale: self.stale, probe_next: self.probe_next, ..Self::default() };
     }
 
     /// When RACK deems the next segment lost, if there is a suspect.

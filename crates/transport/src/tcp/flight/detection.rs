@@ -1,0 +1,125 @@
+//! Loss detection of the flight: duplicate ACKs without SACK; by count, FACK or time with it.
+
+use units::Time;
+
+use super::{AckSummary, Flight};
+use crate::segment::Acknowledgement;
+use crate::tcp::repair::{Phase, Stage};
+use crate::{Retransmits, Stack};
+
+/// What was found to be lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Found {
+    /// Segments newly deemed lost.
+    pub(in crate::tcp) lost: u32,
+    /// Where RACK looked: when it deems the last suspect lost, if there is one.
+    pub(in crate::tcp) suspect: Option<Option<Time>>,
+}
+
+impl Flight {
+    /// Without SACK: duplicates stand for arrivals, the third of them and every partial ACK for the loss of the first
+    /// outstanding segment (RFC 6582, section 3.2). Returns how many segments that marks.
+    #[inline(never)]
+    pub(in crate::tcp) fn count_duplicates(&mut self, summary: &mut AckSummary, stage: Stage) -> u32 {
+        if summary.acknowledged > 0 {
+            self.duplicates = 0;
+            // What duplicates announced was delivered then (RFC 6937, section 3, DeliveredData without SACK).
+            summary.delivered = summary.acknowledged.saturating_sub(self.board.sacked_count()).max(1);
+            if stage.phase() != Phase::Recovery {
+                self.board.clear_duplicates();
+                return 0;
+            }
+            self.board.discount_duplicates(summary.acknowledged);
+            let partial = !stage.is_complete(self.board.first());
+            return if partial { self.board.mark_first_lost() } else { 0 };
+        }
+        if self.board.outstanding() == 0 || stage.phase() == Phase::Loss {
+            return 0;
+        }
+        self.duplicates += 1;
+        summary.delivered = u32::from(self.board.count_duplicate());
+        let recovering = stage.phase() == Phase::Recovery;
+        let fresh = stage.trusts_duplicates(self.board.first());
+        if self.duplicates >= self.reordering.threshold && !recovering && fresh {
+            return self.board.mark_first_lost();
+        }
+        0
+    }
+
+    /// Learns reordering from an ACK: a segment that arrived late, or a duplicate that shows a needless retransmission,
+    /// unless a tail loss probe `repeated` it.
+    #[inline(never)]
+    pub(in crate::tcp) fn observe_reordering(
+        &mut self,
+        ack: &Acknowledgement,
+        summary: &AckSummary,
+        repeated: Option<u64>,
+    ) {
+        if let Some((extent, true)) = summary.overtaken {
+            self.reordering.observe(extent);
+        }
+        if let Some(duplicate) = ack.duplicate
+            && repeated != Some(duplicate)
+        {
+            self.reordering.on_duplicate_sack(self.board.first(), self.board.next());
+        }
+    }
+
+    /// Loss detection by time or by count, with SACK.
+    #[inline]
+    pub(in crate::tcp) fn detect(&mut self, now: Time, stage: Stage, stack: &Stack) -> Found {
+        // In order, and nothing was sent again that could have overtaken anything.
+        let in_order = self.board.sacked_count() == 0 && stage.phase() == Phase::Open;
+        if in_order { Found::default() } else { self.detect_disorderly(now, stage, stack) }
+    }
+
+    #[inline(never)]
+    fn detect_disorderly(&mut self, now: Time, stage: Stage, stack: &Stack) -> Found {
+        if stack.losses.is_rack() {
+            return self.detect_by_time(now, stage);
+        }
+        if self.board.sacked_count() == 0 || stage.phase() == Phase::Loss {
+            return Found::default();
+        }
+        let recovering = stage.phase() == Phase::Recovery && !stage.is_complete(self.board.first());
+        let holes = recovering && stack.losses.retransmits() == Retransmits::Holes;
+        let threshold = if holes { 1 } else { self.reordering.threshold };
+        let lost = if self.reordering.forward {
+            self.board.detect_forward(threshold)
+        } else {
+            self.board.detect_by_count(threshold)
+        };
+        Found { lost, suspect: None }
+    }
+
+    /// RACK (RFC 8985, section 6.2).
+    pub(in crate::tcp) fn detect_by_time(&mut self, now: Time, stage: Stage) -> Found {
+        let evidence = stage.is_repairing() || self.board.sacked_count() >= self.reordering.threshold;
+        let window = self.reordering.window(evidence, self.rtt.shortest(), self.rtt.smoothed);
+        let (lost, again, next) = self.board.detect_by_time(now, window);
+        self.lost_again = again;
+        Found { lost, suspect: Some(next) }
+    }
+
+    /// Everything below the highest SACKed segment is lost. Returns how many segments that marks.
+    pub(in crate::tcp) fn lose_holes(&mut self) -> u32 {
+        self.board.detect_by_count(1)
+    }
+
+    /// Whether the `newly_lost` segments begin a loss event: not where losses are repaired already, but what was sent
+    /// since and is lost as well belongs to the next window of data.
+    #[inline(always)]
+    pub(in crate::tcp) fn begins_loss_event(&mut self, newly_lost: u32, stage: Stage) -> bool {
+        if !stage.is_repairing() {
+            return newly_lost > 0;
+        }
+        // In Linux a retransmission that is lost after a timeout is a loss event as well.
+        let lost_again = std::mem::take(&mut self.lost_again) && stage.phase() == Phase::Loss;
+        (stage.is_complete(self.board.first()) && self.board.lost_count() > 0) || lost_again
+    }
+
+    /// Whether an ACK that only SACKs shows an arrival from before the oldest segment left last.
+    pub(in crate::tcp) fn shows_older_arrival(&self, summary: &AckSummary) -> bool {
+        summary.oldest_at.is_some_and(|at| self.oldest_at().is_some_and(|sent| at < sent))
+    }
+}

@@ -1,0 +1,73 @@
+//! The front door of the flight.
+
+use super::*;
+use crate::tcp::repair::Repair;
+use crate::{linux, real_1992};
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+/// Ten segments that left with a millisecond between them.
+fn ten(stack: &Stack) -> Flight {
+    let mut flight = Flight::new(stack, &Wants::default());
+    flight.open(at(0), None, &stack.clock);
+    for ms in 0..10 {
+        flight.push(at(ms));
+    }
+    flight
+}
+
+fn ack(cumulative: u64) -> Acknowledgement {
+    Acknowledgement { cumulative, ..Acknowledgement::default() }
+}
+
+/// Acknowledges up to `cumulative`: the advance and the losses found without SACK.
+fn acknowledge(flight: &mut Flight, ms: u64, cumulative: u64) -> (u32, u32) {
+    let mut summary = flight.apply(at(ms), &ack(cumulative));
+    let lost = flight.count_duplicates(&mut summary, Repair::new().stage());
+    (summary.acknowledged, lost)
+}
+
+#[test]
+fn an_ack_gives_an_rtt_a_rate_and_the_end_of_a_round() {
+    let stack = linux();
+    let mut flight = ten(&stack);
+    let summary = flight.apply(at(50), &ack(2));
+    assert_eq!((summary.acknowledged, flight.in_flight()), (2, 8));
+    let sample = flight.take_samples(at(50), &ack(2), &summary, &stack, false);
+    // The second left at 1 ms.
+    assert_eq!(sample.map(|sample| sample.value), Some(Span::from_millis(49)));
+    let rate = flight.delivery_rate(at(50), &summary, Span::ZERO);
+    assert_eq!(rate.map(|rate| (rate.delivered, rate.interval)), Some((2, Span::from_millis(50))));
+    assert!(flight.round_ends());
+    flight.apply(at(51), &ack(10));
+    assert!(!flight.round_ends(), "all of that round");
+}
+
+#[test]
+fn the_third_duplicate_shows_a_loss_without_sack() {
+    let mut flight = ten(&real_1992());
+    assert_eq!(acknowledge(&mut flight, 50, 1), (1, 0));
+    assert_eq!([51, 52, 53, 54].map(|ms| acknowledge(&mut flight, ms, 1)), [(0, 0), (0, 0), (0, 1), (0, 0)]);
+    assert_eq!(flight.next_lost(), Some(1));
+}
+
+#[test]
+fn what_a_spurious_reduction_deemed_lost_is_forgiven() {
+    let stack = linux();
+    let mut flight = ten(&stack);
+    let lost = flight.lose_outstanding(Time::NEVER, &stack, true);
+    assert_eq!((lost, flight.in_flight(), flight.lost()), (10, 0, 10));
+    flight.forgive(&AckSummary::default());
+    assert_eq!((flight.in_flight(), flight.next_lost(), flight.take_unreported()), (10, None, 0));
+}
+
+#[test]
+fn losses_are_reported_to_the_controller_once() {
+    let mut flight = ten(&linux());
+    flight.note_lost(2);
+    flight.note_lost(1);
+    assert_eq!([flight.take_unreported(), flight.take_unreported()], [3, 0]);
+    assert_eq!(flight.lost(), 3);
+}

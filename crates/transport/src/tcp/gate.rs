@@ -1,0 +1,304 @@
+//! The gate: what lets a new segment leave, or holds it back: the window, the receive window, pacing, the train that it
+//! leaves in, and the use of the window.
+
+mod pacing;
+mod trains;
+mod usage;
+
+use units::{Bytes, Rate, Span, Time};
+
+use self::pacing::Pacer;
+use self::trains::Trains;
+use self::usage::Usage;
+use super::driver::Decision;
+use crate::{Stack, WindowValidation};
+
+pub(super) use self::trains::Room;
+
+/// Why nothing more is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blocked {
+    Window,
+    /// The receive window.
+    Receiver,
+    Pace,
+    Application,
+}
+
+/// The gate of a sender. State that every segment touches comes first.
+#[repr(C)]
+pub(super) struct Gate {
+    trains: Trains,
+    /// The receive window in segments.
+    peer_window: u32,
+    blocked: Blocked,
+    /// When a segment left last; [`Time::NEVER`] before the first.
+    last_sent_at: Time,
+    usage: Usage,
+    pacer: Pacer,
+}
+
+impl Gate {
+    /// Nothing has left yet.
+    pub(super) fn new(stack: &Stack) -> Self {
+        Self {
+            trains: Trains::new(stack),
+            peer_window: stack.receive_window,
+            blocked: Blocked::Application,
+            last_sent_at: Time::NEVER,
+            usage: Usage::default(),
+            pacer: Pacer::new(stack.pacing),
+        }
+    }
+
+    /// The connection opens with a window of `initial` segments; with a handshake nothing leaves before `open`.
+    pub(super) fn open(&mut self, open: Option<Time>, initial: u32) {
+        if let Some(open) = open {
+            self.pacer.hold_until(open);
+        }
+        self.usage.open(initial);
+    }
+
+    /// The controller has decided.
+    #[inline(always)]
+    pub(super) fn follow(&mut self, decision: &Decision) {
+        self.trains.look_again();
+        if decision.fell {
+            self.usage.forget_largest();
+        }
+        self.pacer.set_rate(decision.rate);
+        if let Some(quantum) = decision.quantum {
+            self.pacer.set_quantum(quantum);
+        }
+    }
+
+    /// From now on segments leave at `rate`.
+    pub(super) fn set_rate(&mut self, rate: Rate) {
+        self.pacer.set_rate(Some(rate));
+    }
+
+    /// The receive window is `segments` now.
+    pub(super) fn set_peer_window(&mut self, segments: u32) {
+        self.peer_window = segments;
+    }
+
+    /// Something happened: whether segments of the train are ready is to be found anew.
+    #[inline]
+    pub(super) fn look_again(&mut self) {
+        self.trains.look_again();
+    }
+
+    /// Segments that the receive window lets leave with `outstanding`.
+    #[inline]
+    pub(super) fn peer_room(&self, outstanding: u32) -> u32 {
+        self.peer_window.saturating_sub(outstanding)
+    }
+
+    /// Nothing more leaves now, for this reason.
+    #[inline]
+    pub(super) fn block(&mut self, reason: Blocked) {
+        self.blocked = reason;
+    }
+
+    /// Why nothing more left last.
+    pub(super) fn blocked(&self) -> Blocked {
+        self.blocked
+    }
+
+    /// True if pacing holds the next segment back.
+    #[inline]
+    pub(super) fn paces(&self, now: Time) -> bool {
+        self.pacer.blocks(now)
+    }
+
+    /// When the next train of a paced flow may begin.
+    #[inline]
+    pub(super) fn departure(&self) -> Time {
+        self.pacer.next()
+    }
+
+    /// How long nothing has left.
+    pub(super) fn idle_since(&self) -> Time {
+        self.last_sent_at
+    }
+
+    /// The next segment was lost and leaves alone.
+    pub(super) fn end_train(&mut self) {
+        self.pacer.end_train();
+        self.trains.end_piece();
+    }
+
+    /// A segment leaves.
+    #[inline]
+    pub(super) fn note_departure(&mut self, now: Time) {
+        self.last_sent_at = now;
+    }
+
+    /// A segment of a paced flow leaves, with `payload` bytes, again or for the first time.
+    pub(super) fn pace(&mut self, now: Time, payload: u32, again: bool, room: &Room) {
+        self.pacer.on_sent(now, Bytes::new(payload.into()));
+        if again {
+            self.pacer.end_train();
+        } else {
+            self.trains.begin_paced_piece(self.pacer.left(), room);
+        }
+    }
+
+    /// A new segment leaves: whether it is the last of a piece of its train. Then the next begins, as
+    /// [`ends_piece`](Self::ends_piece) says.
+    #[inline(always)]
+    pub(super) fn counts_piece(&mut self) -> bool {
+        self.trains.counts_piece()
+    }
+
+    /// A piece has ended with a segment, which carries PSH.
+    #[inline]
+    pub(super) fn ends_piece(&mut self, room: &Room) -> bool {
+        self.trains.begin_next_piece(room);
+        true
+    }
+
+    /// True if the next new segment goes on with the running train, or there are no trains: nothing holds it back.
+    #[inline]
+    pub(super) fn goes_on(&mut self) -> bool {
+        self.trains.goes_on(&self.pacer)
+    }
+
+    /// True if the next new segment waits until a train of them may leave; `waits` says whether there are more to wait
+    /// with and the next ACK is due within a time.
+    #[inline]
+    pub(super) fn waits_for_train(&mut self, now: Time, room: &Room, waits: impl FnOnce(Span) -> bool) -> bool {
+        self.trains.waits(now, &self.pacer, self.last_sent_at, room, waits)
+    }
+
+    /// A new segment leaves, and `ready` more may do so at once, as far as that is plain.
+    #[inline]
+    pub(super) fn note_ready(&mut self, ready: u32) {
+        self.trains.note_ready(ready);
+    }
+
+    /// True if the flow is paced.
+    #[inline]
+    pub(super) fn is_paced(&self) -> bool {
+        self.pacer.is_on()
+    }
+
+    /// True if one more segment of the train leaves without another look.
+    #[inline]
+    pub(super) fn take_ready(&mut self) -> bool {
+        self.trains.take_ready()
+    }
+
+    /// Nothing more leaves now, with the segments from `first` to `next` outstanding. Says whether this shows how far
+    /// the window is used.
+    pub(super) fn close(&mut self, now: Time, first: u64, next: u64) -> bool {
+        self.trains.end();
+        self.pacer.end_train();
+        let limited = self.blocked == Blocked::Window;
+        let shows = limited || self.last_sent_at == now;
+        if shows {
+            self.usage.note(limited, first, next);
+        }
+        shows
+    }
+
+    /// True if a window, with this threshold, counts as used, so that it may grow.
+    #[inline]
+    pub(super) fn is_window_limited(&self, (window, threshold): (f64, f64), validation: WindowValidation) -> bool {
+        match validation {
+            WindowValidation::Round => self.usage.is_limited(window, threshold),
+            WindowValidation::RateLimitedIncrease => self.usage.leaves_room(window, threshold),
+        }
+    }
+
+    /// The window is filled, or was set.
+    pub(super) fn restart_usage(&mut self, now: Time) {
+        self.usage.restart(now);
+    }
+
+    /// An ACK lets the window grow.
+    #[inline]
+    pub(super) fn restart_clock(&mut self, now: Time) {
+        self.usage.restart_clock(now);
+    }
+
+    /// The window is not filled, with `outstanding` segments: how many of it were used, if that has lasted for
+    /// `timeout`.
+    pub(super) fn unused_for(&mut self, timeout: Span, now: Time, outstanding: u32) -> Option<u32> {
+        self.usage.unused_for(timeout, now, outstanding)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{linux, plain};
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn decision(rate: Option<Rate>, fell: bool) -> Decision {
+        Decision { rate, fell, quantum: Some(2) }
+    }
+
+    #[test]
+    fn segments_that_are_ready_leave_without_another_look_until_something_happens() {
+        let mut gate = Gate::new(&plain());
+        gate.note_ready(2);
+        assert_eq!([(); 3].map(|()| gate.take_ready()), [true, true, false]);
+        gate.note_ready(2);
+        gate.look_again();
+        assert!(!gate.take_ready());
+    }
+
+    #[test]
+    fn the_receive_window_leaves_what_is_not_outstanding() {
+        let mut gate = Gate::new(&plain());
+        gate.set_peer_window(5);
+        assert_eq!([0, 4, 5, 6].map(|outstanding| gate.peer_room(outstanding)), [5, 1, 0, 0]);
+    }
+
+    #[test]
+    fn a_handshake_holds_everything_back_and_a_rate_what_follows_a_train() {
+        let mut gate = Gate::new(&linux());
+        gate.open(Some(at(40)), 10);
+        assert!(gate.paces(at(39)) && !gate.paces(at(40)));
+        // Two segments of 1000 bytes at 8 Mbit/s take 2 ms.
+        gate.follow(&decision(Some(Rate::from_bits_per_second(8_000_000)), false));
+        let room = Room {
+            limit: 10,
+            in_flight: 1,
+            window: 10,
+            slow_start: true,
+            smoothed: Span::from_millis(40),
+            minimum: Span::from_millis(40),
+            segment_size: 1000,
+        };
+        gate.pace(at(40), 1000, false, &room);
+        assert!(!gate.paces(at(40)), "the second of the train");
+        gate.pace(at(40), 1000, false, &room);
+        assert_eq!((gate.paces(at(41)), gate.departure()), (true, at(42)));
+    }
+
+    #[test]
+    fn a_window_that_came_down_has_no_largest_flight_yet() {
+        let mut gate = Gate::new(&plain());
+        gate.open(None, 10);
+        let may_grow = |gate: &Gate| gate.is_window_limited((15.0, 20.0), WindowValidation::RateLimitedIncrease);
+        assert!(may_grow(&gate), "15 are less than twice 10");
+        gate.follow(&decision(None, true));
+        assert!(!may_grow(&gate));
+    }
+
+    #[test]
+    fn only_an_instant_at_which_something_left_or_a_full_window_shows_how_it_is_used() {
+        let mut gate = Gate::new(&plain());
+        gate.note_departure(at(1));
+        gate.block(Blocked::Application);
+        assert!(gate.close(at(1), 0, 3) && !gate.close(at(2), 0, 3));
+        gate.block(Blocked::Window);
+        assert!(gate.close(at(3), 0, 3));
+        assert!(gate.is_window_limited((9.0, 5.0), WindowValidation::Round));
+    }
+}

@@ -1,0 +1,283 @@
+//! Trains of segments, as segmentation offload makes them: when a new segment waits for others to leave with it.
+//!
+//! Linux hands segments to the device in trains (tcp_tso_autosize), and keeps a short one back while the next ACK is
+//! near (tcp_tso_should_defer). The device takes a train apart at the rate of its link, far above that of the path;
+//! here it leaves at one instant.
+
+use units::{Span, Time};
+
+use super::pacing::Pacer;
+use crate::Stack;
+
+/// A train is kept back only so shortly after a segment.
+const RECENT: Span = Span::from_millis(1);
+/// And so shortly before the next ACK, or half a round trip if that is less.
+const SOON: Span = Span::from_millis(1);
+/// No train is longer, in bytes (the largest IP packet).
+const LONGEST: u64 = 1 << 16;
+/// Nor shorter, in segments (tcp_min_tso_segs).
+const SHORTEST: u32 = 2;
+/// The share of the window that leaves whatever the train (tcp_tso_win_divisor).
+const SHARE: u32 = 3;
+
+/// How long a full train is, and for what that holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FullTrain {
+    segments: u32,
+    window: u32,
+    slow_start: bool,
+    minimum: Span,
+    /// A train grows shorter as the smoothed RTT grows: it was found to be as long with each of these two, and is with
+    /// all between them.
+    between: (Span, Span),
+}
+
+impl FullTrain {
+    /// True if it holds for a window and a smallest RTT, whatever the smoothed one.
+    fn is_for(&self, window: u32, slow_start: bool, minimum: Span) -> bool {
+        self.window == window && self.slow_start == slow_start && self.minimum == minimum
+    }
+}
+
+/// Segments to count of a piece, whose end carries PSH if it has two or more (Linux since 5.4).
+fn piece(segments: u32) -> u16 {
+    if segments < SHORTEST { 0 } else { u16::try_from(segments).unwrap_or(u16::MAX) }
+}
+
+/// The room that the window leaves, and what makes a train.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Room {
+    /// Segments that may be in flight, and those that are.
+    pub(in crate::tcp) limit: u32,
+    pub(in crate::tcp) in_flight: u32,
+    pub(in crate::tcp) window: u32,
+    /// The window is below half the slow-start threshold.
+    pub(in crate::tcp) slow_start: bool,
+    pub(in crate::tcp) smoothed: Span,
+    pub(in crate::tcp) minimum: Span,
+    pub(in crate::tcp) segment_size: u64,
+}
+
+impl Room {
+    fn left(&self) -> u32 {
+        self.limit - self.in_flight
+    }
+}
+
+/// The trains of a sender.
+#[derive(Clone, Debug)]
+pub(super) struct Trains {
+    /// New segments that have yet to leave: with segmentation offload of the running train, else of what is ready.
+    train: u32,
+    /// Segments that have yet to leave of the piece of a train that is handed down at once.
+    piece: u16,
+    /// The rest of the train may leave without another look.
+    is_ready: bool,
+    offload: bool,
+    /// Boxed: what few flows have.
+    full: Option<Box<FullTrain>>,
+}
+
+impl Trains {
+    pub(super) fn new(stack: &Stack) -> Self {
+        Self { train: 0, piece: 0, is_ready: false, offload: stack.segmentation_offload, full: None }
+    }
+
+    /// The next look finds anew whether segments are ready.
+    #[inline]
+    pub(super) fn look_again(&mut self) {
+        self.is_ready = false;
+    }
+
+    /// True if one more segment leaves without another look.
+    #[inline]
+    pub(super) fn take_ready(&mut self) -> bool {
+        if !self.is_ready || self.train == 0 {
+            return false;
+        }
+        self.train -= 1;
+        true
+    }
+
+    /// So many segments may leave at once.
+    #[inline]
+    pub(super) fn note_ready(&mut self, ready: u32) {
+        if !self.offload {
+            self.train = ready;
+        }
+        self.is_ready = self.train <= ready;
+    }
+
+    /// Nothing more leaves now.
+    pub(super) fn end(&mut self) {
+        (self.train, self.piece) = (0, 0);
+    }
+
+    /// The next segment is no part of the piece.
+    pub(super) fn end_piece(&mut self) {
+        self.piece = 0;
+    }
+
+    /// True if the next new segment goes on with the running train, or there are none.
+    #[inline]
+    pub(super) fn goes_on(&mut self, pacer: &Pacer) -> bool {
+        if !self.offload {
+            return true;
+        }
+        if self.train == 0 || pacer.is_on() {
+            return false;
+        }
+        self.train -= 1;
+        true
+    }
+
+    /// True if the next new segment, which begins a train, waits until more may leave with it; the last one left at
+    /// `last`. `waits` says whether there are more to wait with and the next ACK is due within a time.
+    #[inline]
+    pub(super) fn waits(
+        &mut self,
+        now: Time,
+        pacer: &Pacer,
+        last: Time,
+        room: &Room,
+        waits: impl FnOnce(Span) -> bool,
+    ) -> bool {
+        if pacer.is_on() {
+            return paced_train_waits(now, pacer, room, waits);
+        }
+        let left = room.left();
+        let recent = last != Time::NEVER && now.since(last) < RECENT;
+        if recent && left * SHARE < room.window {
+            return self.gathers(room, waits);
+        }
+        self.train = left;
+        self.begin_piece(left, room);
+        self.train -= 1;
+        false
+    }
+
+    /// True if the segments that may leave, a small part of the window, wait for more; else the train begins.
+    fn gathers(&mut self, room: &Room, waits: impl FnOnce(Span) -> bool) -> bool {
+        let left = room.left();
+        // No full train is shorter, so one segment is less than any.
+        let full = if left < SHORTEST { SHORTEST } else { self.full_train(room) };
+        if left < full && waits(patience(room)) {
+            return true;
+        }
+        let train = left.min(full);
+        self.train = train - 1;
+        self.piece = piece(train);
+        false
+    }
+
+    /// A new segment leaves: whether it is the last of a piece, which carries PSH.
+    #[inline(always)]
+    pub(super) fn counts_piece(&mut self) -> bool {
+        if self.piece == 0 {
+            return false;
+        }
+        self.piece -= 1;
+        self.piece == 0
+    }
+
+    /// The next piece begins.
+    #[inline]
+    pub(super) fn begin_next_piece(&mut self, room: &Room) {
+        self.begin_piece(self.train, room);
+    }
+
+    /// A piece begins with the next of `segments` that leave at once. A train is handed down in pieces of a full train
+    /// at most.
+    #[inline]
+    fn begin_piece(&mut self, segments: u32, room: &Room) {
+        self.piece = piece(if segments > SHORTEST { segments.min(self.full_train(room)) } else { segments });
+    }
+
+    /// The same with the segment of a paced flow that has just been sent: such a train, of which so many are `left`, is
+    /// one piece, as far as the window lets it.
+    #[inline(never)]
+    pub(super) fn begin_paced_piece(&mut self, left: u32, room: &Room) {
+        if self.piece == 0 && self.offload {
+            self.piece = piece(1 + left.min(room.limit.saturating_sub(room.in_flight)));
+        }
+    }
+
+    /// Segments of a full train. Found anew only where the last answer may not hold: the divisions would take longer
+    /// than all else that an ACK asks here.
+    #[inline]
+    fn full_train(&mut self, room: &Room) -> u32 {
+        if let Some(known) = &self.full
+            && known.is_for(room.window, room.slow_start, room.minimum)
+            && known.between.0 <= room.smoothed
+            && room.smoothed <= known.between.1
+        {
+            return known.segments;
+        }
+        self.find_full_train(room)
+    }
+
+    /// A millisecond (2^-10 s) at the rate at which Linux would pace, and more on a path of a few milliseconds.
+    #[inline(never)]
+    fn find_full_train(&mut self, room: &Room) -> u32 {
+        let Room { window, slow_start, smoothed, minimum, .. } = *room;
+        let size = room.segment_size.max(1);
+        let gain = if slow_start { 2.0 } else { 1.2 };
+        let seconds = smoothed.as_secs_f64().max(1e-9);
+        let bytes = (gain * f64::from(window) / seconds * size as f64 / 1024.0) as u64;
+        let halvings = minimum.as_nanos() / 512_000;
+        let near = if halvings < 32 { LONGEST >> halvings } else { 0 };
+        let segments = ((bytes.saturating_add(near).min(LONGEST) / size) as u32).max(SHORTEST);
+        let known = self.full.get_or_insert_default();
+        let mut between = (smoothed, smoothed);
+        if known.is_for(window, slow_start, minimum) && known.segments == segments {
+            between = (known.between.0.min(smoothed), known.between.1.max(smoothed));
+        }
+        **known = FullTrain { segments, window, slow_start, minimum, between };
+        segments
+    }
+}
+
+/// True if the next train of a paced flow, which its controller has measured, waits for the next ACK.
+#[inline(never)]
+fn paced_train_waits(now: Time, pacer: &Pacer, room: &Room, waits: impl FnOnce(Span) -> bool) -> bool {
+    let Some(full) = pacer.awaited() else { return false };
+    let left = room.left();
+    let recent = now.since(pacer.next()) <= RECENT;
+    left < full && left * SHARE < room.window && recent && waits(patience(room))
+}
+
+/// How near the next ACK must be for segments to wait for it.
+fn patience(room: &Room) -> Span {
+    SOON.min(room.smoothed / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linux;
+
+    proptest::proptest! {
+        #[test]
+        fn a_known_train_is_as_long_as_one_found_anew(
+            rtts in proptest::collection::vec((1_000_000u64..80_000_000, 1u32..3, 10u64..12), 1..60)
+        ) {
+            let mut trains = Trains::new(&linux());
+            for (smoothed, window, minimum) in rtts {
+                let window = 100 * window;
+                let room = Room {
+                    limit: window,
+                    in_flight: 0,
+                    window,
+                    slow_start: f64::from(window) < 350.0 / 2.0,
+                    smoothed: Span::from_nanos(smoothed),
+                    minimum: Span::from_millis(minimum),
+                    segment_size: 1448,
+                };
+                let found = trains.full_train(&room);
+                let known = trains.full.take();
+                proptest::prop_assert_eq!(found, trains.full_train(&room));
+                trains.full = known;
+            }
+        }
+    }
+}

@@ -1,0 +1,496 @@
+//! The repair of losses: its phases and their end, F-RTO, the tail loss probe, and the timers of the sender.
+
+mod forward_rto;
+mod prr;
+mod recovery;
+mod spurious;
+mod tail_probe;
+#[cfg(test)]
+mod tests;
+mod timers;
+
+use control::Ack;
+use units::{Span, Time};
+
+use self::forward_rto::{Evidence, ForwardRto, Verdict};
+use self::prr::Prr;
+use self::recovery::Recovery;
+use self::spurious::Retransmissions;
+use self::tail_probe::{Fate, TailProbe};
+use self::timers::{Causes, Kind, Timers};
+use super::flight::{AckSummary, Flight};
+use super::ticks::Ticks;
+use crate::segment::Acknowledgement;
+use crate::{Marks, Reduction, Stack};
+
+pub use self::recovery::Phase;
+pub(super) use self::recovery::Stage;
+
+/// The least wait before a probe (RFC 8985 leaves it open). Where timers tick, it is added to the wait of a probe and
+/// of RACK's timer (in Linux since 6.7 TCP_TIMEOUT_MIN_US).
+const TIMER_MIN: Span = Span::from_millis(2);
+/// What a receiver may delay the ACK of a lone segment by (RFC 8985, section 7.2, TLP.max_ack_delay).
+const WORST_DELAYED_ACK: Span = Span::from_millis(200);
+
+/// Counters of what is rare: none of the last three comes near 2^32 in a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    pub(super) retransmitted: u64,
+    pub(super) timeouts: u32,
+    pub(super) recoveries: u32,
+    pub(super) spurious: u32,
+}
+
+/// What a deadline that has passed asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// The retransmission timer expired.
+    Timeout,
+    /// A tail loss probe leaves next, or nothing happens.
+    Nothing,
+}
+
+/// The repair of a sender. What every ACK touches comes first.
+#[repr(C)]
+pub(super) struct Repair {
+    timers: Timers,
+    recovery: Recovery,
+    probe: TailProbe,
+    forward_rto: ForwardRto,
+    counters: Counters,
+    /// How long the clock whose ticks timers wait for had run at the start of the run.
+    uptime: Span,
+}
+
+impl Repair {
+    /// Nothing has been sent yet.
+    pub(super) fn new() -> Self {
+        Self {
+            timers: Timers::default(),
+            recovery: Recovery::default(),
+            probe: TailProbe::default(),
+            forward_rto: ForwardRto::default(),
+            counters: Counters::default(),
+            uptime: Span::ZERO,
+        }
+    }
+
+    /// The clock whose ticks timers wait for has run for `uptime` at the start of the run.
+    pub(super) fn up_for(&mut self, uptime: Span) {
+        self.uptime = uptime;
+    }
+
+    fn ticks(&self, stack: &Stack) -> Ticks {
+        Ticks::of(stack.timers.tick).up_for(self.uptime)
+    }
+
+    /// The reduction under way.
+    #[inline]
+    pub(super) fn stage(&self) -> Stage {
+        self.recovery.stage()
+    }
+
+    #[inline]
+    pub(super) fn phase(&self) -> Phase {
+        self.recovery.phase()
+    }
+
+    /// Segments that may be in flight now, with a window of `window`.
+    #[inline]
+    pub(super) fn limit(&self, window: u32) -> u32 {
+        self.recovery.limit(window)
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The next deadline.
+    pub(super) fn next(&self) -> Time {
+        self.timers.next()
+    }
+
+    /// Sets the timer if something calls for it and anything is outstanding: as tail loss probe where one may be sent
+    /// (RFC 8985, section 7.2), else as retransmission timer (RFC 6298, 5.1 to 5.3).
+    #[inline]
+    pub(super) fn arm(&mut self, now: Time, flight: &Flight, stack: &Stack) {
+        if let Some(causes) = self.timers.take_stale() {
+            self.set(now, causes, flight, stack);
+        }
+    }
+
+    /// A new segment sets the probe anew, but no later than the timeout of the oldest segment. If that has passed,
+    /// Linux waits for the probe alone, also while one is in flight.
+    fn set(&mut self, now: Time, causes: Causes, flight: &Flight, stack: &Stack) {
+        if flight.outstanding() == 0 {
+            self.timers.disarm();
+            return;
+        }
+        let timeout = flight.timer(&stack.timers);
+        let may_probe = stack.losses.probes_tail() && !self.stage().is_repairing() && flight.sacked_count() == 0;
+        if !may_probe {
+            let oldest = || flight.timeout_of_oldest(now, flight.timeout(&stack.timers));
+            return self.timers.set_without_probe(causes, now, timeout, oldest);
+        }
+        let rtt = flight.rtt();
+        let mut wait = if rtt.has_sample() { rtt.smoothed * 2 } else { timeout };
+        if flight.outstanding() == 1 {
+            wait += WORST_DELAYED_ACK;
+        } else if !stack.timers.tick.is_zero() {
+            wait += TIMER_MIN;
+        }
+        let mut at = now + wait.max(TIMER_MIN);
+        let bound = if causes.new { flight.timeout_of_oldest(now, timeout) } else { now + timeout };
+        if bound < at {
+            let bound = bound + (flight.timeout(&stack.timers) - timeout);
+            if bound > now {
+                at = at.min(bound);
+            }
+        }
+        self.timers.set_probe(now, at);
+    }
+
+    /// An ACK arrived; `restarts`: it lets the timer begin anew (RFC 6298, 5.2 and 5.3).
+    #[inline]
+    pub(super) fn on_ack(&mut self, restarts: bool) {
+        self.timers.on_ack(restarts);
+    }
+
+    /// RACK deems the last suspect lost at `due`, if there is one: its timer expires then, but no later than that of a
+    /// retransmission.
+    #[inline]
+    pub(super) fn await_suspect(&mut self, now: Time, due: Option<Time>, flight: &Flight, stack: &Stack) {
+        let exact = stack.timers.tick.is_zero();
+        self.timers.set_reordering(due.map(|due| if exact { due } else { self.on_tick(now, due, flight, stack) }));
+    }
+
+    #[inline(never)]
+    fn on_tick(&self, now: Time, due: Time, flight: &Flight, stack: &Stack) -> Time {
+        let wait = due.since(now) + TIMER_MIN;
+        self.ticks(stack).expiry(now, wait.min(flight.timeout(&stack.timers)))
+    }
+
+    /// Whether RACK's timer has expired.
+    pub(super) fn takes_suspect(&mut self, now: Time) -> bool {
+        self.timers.take_reordering(now)
+    }
+
+    /// The other timer, if it has expired.
+    pub(super) fn take_due(&mut self, now: Time, flight: &Flight, stack: &Stack) -> Due {
+        match self.timers.take_expired(now, self.ticks(stack)) {
+            // One probe at a time: then it is the turn of the oldest segment's timeout.
+            Some(Kind::TailLossProbe) if self.probe.is_in_flight() => {
+                let due = flight.timeout_of_oldest(now, flight.timeout(&stack.timers));
+                self.timers.set_timeout(now, due.max(now));
+                Due::Nothing
+            }
+            Some(Kind::TailLossProbe) => {
+                self.timers.probe_next();
+                Due::Nothing
+            }
+            Some(Kind::Retransmission) => Due::Timeout,
+            None => Due::Nothing,
+        }
+    }
+
+    /// Whether the reduction under way ends with the cumulative point at `first`.
+    #[inline(always)]
+    pub(super) fn is_over(&self, first: u64, stack: &Stack) -> bool {
+        if stack.growth.recovery_end_grows && self.recovery.phase() == Phase::Reduced {
+            // Linux goes on until the segment with CWR is acknowledged.
+            return self.recovery.is_announced(first);
+        }
+        self.stage().is_complete(first)
+    }
+
+    /// Whether an echo with the cumulative point at `first` begins a reduction.
+    #[inline]
+    pub(super) fn answers_echo(&self, first: u64) -> bool {
+        self.stage().is_open() && self.recovery.is_announced(first)
+    }
+
+    /// Whether a timeout with the cumulative point at `first` is answered by the reduction under way.
+    pub(super) fn answers_timeout(&self, first: u64) -> bool {
+        self.recovery.answers_timeout(first)
+    }
+
+    /// Eifel detection by timestamps (RFC 3522) and detection by duplicate SACKs (RFC 3708).
+    #[inline]
+    pub(super) fn is_spurious(
+        &mut self,
+        ack: &Acknowledgement,
+        summary: &AckSummary,
+        flight: &Flight,
+        stack: &Stack,
+    ) -> bool {
+        let Some(undo) = self.recovery.undo() else { return false };
+        let timestamps = stack.timestamps && summary.acknowledged > 0;
+        let echoes_original = timestamps && undo.left_after(ack.echo, stack.clock.timestamp_tick);
+        (echoes_original || ack.duplicate.is_some()) && self.shows_spurious(ack, echoes_original, flight)
+    }
+
+    #[inline(never)]
+    fn shows_spurious(&mut self, ack: &Acknowledgement, echoes_original: bool, flight: &Flight) -> bool {
+        let stage = self.stage();
+        let partial = stage.phase() == Phase::Recovery && !stage.is_complete(flight.first());
+        let Some(undo) = self.recovery.undo_mut() else { return false };
+        if ack.duplicate.is_some_and(|sequence| undo.were_all_duplicates(sequence)) {
+            return true;
+        }
+        // A late segment beside lost ones: what was sent again for those may still prove necessary.
+        echoes_original && !(partial && flight.retransmitted_count() > 0)
+    }
+
+    /// Forward RTO recovery (RFC 5682): whether an ACK of what was not sent again shows the timeout to be spurious;
+    /// `has_new`: a new segment may leave.
+    #[inline]
+    pub(super) fn is_timeout_spurious(
+        &mut self,
+        summary: &AckSummary,
+        flight: &Flight,
+        has_new: impl FnOnce() -> bool,
+    ) -> bool {
+        self.forward_rto.is_on() && self.tests_timeout(summary, flight, has_new)
+    }
+
+    #[inline(never)]
+    fn tests_timeout(&mut self, summary: &AckSummary, flight: &Flight, has_new: impl FnOnce() -> bool) -> bool {
+        if self.recovery.phase() != Phase::Loss {
+            self.forward_rto.end();
+            return false;
+        }
+        let evidence = Evidence {
+            oldest_original: summary.oldest_at,
+            partial: summary.acknowledged > 0 && !self.stage().is_complete(flight.first()),
+            duplicate: summary.acknowledged == 0 || summary.sacked > 0,
+            new_data: has_new(),
+        };
+        let verdict = self.forward_rto.on_ack(evidence);
+        if verdict == Verdict::SendNew {
+            self.recovery.move_point(flight.next());
+        }
+        verdict == Verdict::Spurious
+    }
+
+    /// The reduction was spurious.
+    pub(super) fn revert(&mut self) {
+        self.counters.spurious += 1;
+        self.recovery.revert();
+    }
+
+    /// The fate of a tail loss probe (RFC 8985, section 7.4): the segment, if it repaired a loss that nothing else
+    /// showed.
+    #[inline]
+    pub(super) fn settles_probe(&mut self, ack: &Acknowledgement, signal: &Ack, first: u64) -> Option<u64> {
+        if !self.probe.is_in_flight() {
+            return None;
+        }
+        let pure = signal.newly_acknowledged == 0 && ack.sack.is_empty();
+        match self.probe.settle(first, ack.duplicate, pure) {
+            Fate::Repaired(repeated) => Some(repeated),
+            Fate::Open | Fate::Settled => None,
+        }
+    }
+
+    /// The segment that the probe in flight sent again.
+    pub(super) fn repeated(&self) -> Option<u64> {
+        self.probe.repeated()
+    }
+
+    /// Whether a probe is to leave next; then it does.
+    #[inline]
+    pub(super) fn take_probe(&mut self) -> bool {
+        self.timers.take_probe()
+    }
+
+    /// The probe has left: then the retransmission timer runs (RFC 8985, section 7.3).
+    pub(super) fn on_probe(&mut self, now: Time, repeated: Option<u64>, flight: &Flight, stack: &Stack) {
+        self.counters.retransmitted += u64::from(repeated.is_some());
+        self.probe.on_sent(flight.next(), repeated);
+        self.timers.set_timeout(now, now + flight.timer(&stack.timers));
+    }
+
+    /// The cumulative point advances.
+    #[inline]
+    pub(super) fn on_progress(&mut self, credit: impl FnOnce() -> u32, window: f64) {
+        self.recovery.on_progress(credit, window);
+    }
+
+    /// An ACK is processed; see [`Recovery::on_ack`]. `disorder`: segments above the cumulative point have arrived.
+    #[inline]
+    pub(super) fn end_ack(&mut self, window: u32, signal: &Ack, disorder: bool, progress: bool) {
+        self.recovery.note_disorder(disorder);
+        self.recovery.on_ack(window, signal.newly_delivered, signal.in_flight, progress);
+    }
+
+    /// Segments above the cumulative point have arrived, or none have.
+    pub(super) fn note_disorder(&mut self, disorder: bool) {
+        self.recovery.note_disorder(disorder);
+    }
+
+    /// A repair begins, with `next` the next new segment: by fast recovery, or else by going back.
+    pub(super) fn enter(&mut self, next: u64, fast: bool) {
+        self.counters.recoveries += 1;
+        self.timers.restart(true);
+        self.recovery.enter_repair(next, fast);
+    }
+
+    /// The window was reduced already for what is lost: recovery goes on to the end of the flight.
+    pub(super) fn extend(&mut self, flight: &Flight) {
+        self.recovery.extend(flight.next(), flight.in_flight());
+    }
+
+    /// Everything outstanding is lost: RACK has no suspects.
+    pub(super) fn forget_suspects(&mut self) {
+        self.timers.set_reordering(None);
+    }
+
+    /// A timeout is repaired, which the reduction under way answered or not; `again`: it is no new reduction.
+    pub(super) fn enter_loss(&mut self, now: Time, answered: bool, again: bool, flight: &Flight, stack: &Stack) {
+        let undo = match (answered, again) {
+            (false, _) => self.evidence(flight.first(), stack),
+            (true, true) => self.recovery.undo(), // with the reduction that answers it
+            (true, false) => None,                // in FreeBSD TF_PREVVALID is cleared
+        };
+        // Where no repair is under way but that of timeouts in a row (RFC 5682, section 3.1, step 1).
+        let tests = match self.recovery.phase() {
+            Phase::Recovery => false,
+            Phase::Loss => self.forward_rto.is_unanswered(),
+            Phase::Open | Phase::Disorder | Phase::Reduced => stack.forward_rto,
+        };
+        if tests {
+            self.forward_rto.begin(now);
+        } else {
+            self.forward_rto.end();
+        }
+        self.recovery.enter_loss(flight.next(), announces(stack), undo, flight.in_flight());
+        self.probe.forget();
+    }
+
+    /// A timeout is counted.
+    pub(super) fn count_timeout(&mut self) {
+        self.counters.timeouts += 1;
+    }
+
+    /// What may show that a reduction which begins now is spurious. While a timeout is repaired, timestamps tell
+    /// nothing of what left since (in Linux `retrans_stamp` stays).
+    fn evidence(&self, first: u64, stack: &Stack) -> Option<Retransmissions> {
+        let earlier = self.recovery.undo().filter(|_| self.recovery.phase() == Phase::Loss);
+        stack.undo.then(|| earlier.map_or_else(|| Retransmissions::from(first), |one| one.anew(first)))
+    }
+
+    /// From now on the reduction may prove spurious.
+    pub(super) fn await_evidence(&mut self, first: u64, stack: &Stack) {
+        let evidence = self.evidence(first, stack);
+        self.recovery.undo_on(evidence);
+    }
+
+    /// A reduction begins, for all that was sent so far.
+    pub(super) fn begin(&mut self, next: u64, stack: &Stack) {
+        self.recovery.begin(next, announces(stack));
+        self.probe.forget();
+    }
+
+    /// The flight comes down on an ECN echo.
+    pub(super) fn enter_reduction(&mut self) {
+        self.recovery.enter_reduction();
+    }
+
+    /// The window has come down from `before` to `target`: the flight follows, with a retransmission first if one is
+    /// `owed`.
+    pub(super) fn limit_by(&mut self, reduction: Reduction, before: f64, target: f64, in_flight: u32, owed: bool) {
+        self.recovery.limit_by(Prr::new(reduction, before, target, in_flight, owed));
+    }
+
+    /// Whether the controller is notified that the reduction is over.
+    pub(super) fn is_reported(&self) -> bool {
+        self.recovery.is_reported()
+    }
+
+    /// Nothing is reduced any more.
+    pub(super) fn leave(&mut self) {
+        self.recovery.leave();
+    }
+
+    /// The reduction is complete: duplicates of the retransmissions may still come.
+    pub(super) fn settle(&mut self) {
+        self.recovery.settle();
+    }
+
+    /// From now on the flight grows from `start` segments by slow start.
+    pub(super) fn ramp_from(&mut self, start: u32) {
+        self.recovery.ramp_from(start);
+    }
+
+    /// A segment leaves.
+    #[inline]
+    pub(super) fn on_sent(&mut self) {
+        self.recovery.on_sent();
+    }
+
+    /// A new segment leaves: whether it announces a reduction.
+    #[inline]
+    pub(super) fn on_new(&mut self) -> bool {
+        self.timers.on_new();
+        self.recovery.take_announcement()
+    }
+
+    /// Segment `sequence` leaves again; `oldest`: it is the first that is outstanding.
+    pub(super) fn on_retransmission(&mut self, now: Time, sequence: u64, oldest: bool) {
+        self.counters.retransmitted += 1;
+        self.recovery.on_retransmission(now, sequence);
+        // The oldest segment gets its full time again, as in BSD and Linux: RFC 6298 leaves it open.
+        self.timers.restart(oldest);
+    }
+
+    /// Whether new segments leave in place of lost ones, to test a timeout.
+    #[inline]
+    pub(super) fn sends_new(&self) -> bool {
+        self.forward_rto.sends_new()
+    }
+
+    /// Such a test has no segment to send, with `next` the next new one: it ends. Says whether it did.
+    pub(super) fn ends_test(&mut self, next: u64) -> bool {
+        let ends = self.forward_rto.sends_new() && next == self.recovery.point();
+        if ends {
+            self.forward_rto.end();
+        }
+        ends
+    }
+
+    /// Rules 3 and 4 of NextSeg (RFC 6675, section 4): the lowest hole that was not sent again, else, once in a
+    /// recovery, the highest segment that was not SACKed. Says whether it is a hole.
+    pub(super) fn last_resort(&mut self, now: Time, flight: &Flight) -> Option<(u64, bool)> {
+        if let Some(hole) = flight.next_hole(self.recovery.resent_to()) {
+            self.recovery.on_retransmission(now, hole);
+            self.counters.retransmitted += 1;
+            return Some((hole, true));
+        }
+        self.recovery.no_hole_below(flight.highest_sacked().unwrap_or(0));
+        let rescue = flight.last_unsacked().filter(|_| self.recovery.take_rescue())?;
+        self.counters.retransmitted += 1;
+        Some((rescue, false))
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_probing(&self) -> bool {
+        self.timers.is_probe_next()
+    }
+
+    /// Whether something else than the window limits the flight.
+    #[cfg(test)]
+    pub(super) fn is_limited(&self) -> bool {
+        self.recovery.has_prr()
+    }
+
+    /// What the window comes on top of after a timeout.
+    #[cfg(test)]
+    pub(super) fn spared(&self) -> u32 {
+        self.recovery.spared()
+    }
+}
+
+/// Whether reductions are announced to the receiver (CWR, RFC 3168).
+fn announces(stack: &Stack) -> bool {
+    matches!(stack.marks, Marks::Echoed { .. })
+}

@@ -1,0 +1,215 @@
+//! The order of what a loss event, an ECN echo or a timer leads to: fast recovery, go-back-N or a plain reduction, and
+//! its end; and of what becomes of a window that the application does not use.
+
+use control::{Loss, Marks, Restart};
+use units::{Span, Time};
+
+use super::{Blocked, Sender};
+use crate::journal::{Event, Journal};
+use crate::tcp::repair::{Due, Phase};
+use crate::{IdleRestart, Reduction, Retransmits};
+
+/// A mark leaves at least so many segments (RFC 8511, section 3).
+const LEFT_BY_MARK: f64 = 2.0;
+
+impl Sender {
+    /// Deadlines have passed: does what is due at `now`. Afterwards poll what to transmit.
+    pub fn on_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
+        self.gate.look_again();
+        if self.repair.takes_suspect(now) {
+            self.on_reordering_timeout(now, journal);
+        }
+        if self.driver.take_wake(now) {
+            self.notify(now, |controller, cx| controller.on_timer(cx));
+        }
+        if self.repair.take_due(now, &self.flight, &self.stack) == Due::Timeout {
+            self.on_retransmission_timeout(now, journal);
+        }
+    }
+
+    fn on_reordering_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
+        let in_flight = self.flight.in_flight();
+        let found = self.flight.detect_by_time(now, self.repair.stage());
+        self.repair.await_suspect(now, found.suspect.flatten(), &self.flight, &self.stack);
+        self.note_lost(found.lost, self.flight.first(), journal);
+        self.report_segments(now);
+        if found.lost > 0 && self.repair.phase() != Phase::Recovery {
+            self.enter_recovery(now, in_flight, journal);
+        }
+    }
+
+    /// RFC 6298, 5.4 to 5.6: everything is deemed lost, with RACK but for what left recently; the window is the
+    /// controller's answer to a timeout, the timer backs off.
+    fn on_retransmission_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
+        let window = self.driver.controller().window();
+        let in_flight = self.flight.in_flight();
+        let answered = self.repair.answers_timeout(self.flight.first());
+        let again = answered && !self.stack.timers.every_timeout_reduces;
+        let recent = self.flight.recent_since(now, &self.stack);
+        let lost = self.flight.lose_outstanding(recent, &self.stack, false);
+        self.repair.forget_suspects();
+        self.report_segments(now);
+        self.repair.count_timeout();
+        journal.note(Event::Timeout { window });
+        let loss = self.loss(in_flight, lost, again, now);
+        self.notify(now, |controller, cx| controller.on_timeout(cx, &loss));
+        self.gate.restart_clock(now);
+        self.repair.enter_loss(now, answered, again, &self.flight, &self.stack);
+        self.flight.back_off();
+    }
+
+    /// Fast recovery begins, or without it go-back-N. If the window is already coming down for an ECN echo of this
+    /// window of data, it goes on from there.
+    #[inline(never)]
+    pub(super) fn enter_recovery(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
+        let already_reduced = self.repair.phase() == Phase::Reduced;
+        let fast = self.stack.losses.is_fast();
+        self.repair.enter(self.flight.next(), fast);
+        if self.stack.losses.retransmits() == Retransmits::Holes {
+            let holes = self.flight.lose_holes();
+            self.note_lost(holes, self.flight.first(), journal);
+            self.report_segments(now);
+        }
+        if !fast {
+            // Everything outstanding is lost, and what limits its repair is the window alone (4.3BSD-Tahoe).
+            self.flight.lose_outstanding(Time::NEVER, &self.stack, true);
+            self.repair.forget_suspects();
+            self.report_segments(now);
+        }
+        if already_reduced {
+            return self.repair.extend(&self.flight);
+        }
+        let window = self.driver.controller().window();
+        journal.note(Event::LossEvent { window });
+        let newly_lost = self.flight.take_unreported();
+        let loss = self.loss(in_flight, newly_lost, false, now);
+        self.notify(now, |controller, cx| controller.on_loss(cx, &loss));
+        if fast {
+            self.begin_reduction(window, true);
+        } else {
+            self.repair.begin(self.flight.next(), &self.stack);
+        }
+        self.repair.await_evidence(self.flight.first(), &self.stack);
+    }
+
+    /// The window comes down on an ECN echo.
+    #[inline(never)]
+    pub(super) fn enter_reduction(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
+        let window = self.driver.controller().window();
+        journal.note(Event::CongestionEcho { window });
+        let (acknowledged_to, sent_to) = (self.flight.first(), self.flight.next());
+        let marks = Marks { in_flight, acknowledged_to, sent_to, at: now };
+        let kept = self.kept_on_mark(window);
+        self.notify(now, |controller, cx| {
+            controller.on_ecn(cx, &marks);
+            if let Some(kept) = kept {
+                controller.keep(kept);
+            }
+        });
+        self.repair.enter_reduction();
+        self.begin_reduction(window, false);
+        if self.flight.outstanding() == 0 {
+            self.leave_reduction(now, journal);
+        }
+    }
+
+    /// What a mark leaves of the window `before` it at least, if the sender says so (RFC 8511, section 3).
+    fn kept_on_mark(&self, before: f64) -> Option<f64> {
+        let share = self.stack.marks.kept();
+        (share > 0.0).then(|| (before * share).floor().max(LEFT_BY_MARK).min(before))
+    }
+
+    /// The controller has just reduced the window from `before`: the flight follows, with a retransmission first if one
+    /// is `owed`.
+    fn begin_reduction(&mut self, before: f64, owed: bool) {
+        self.repair.begin(self.flight.next(), &self.stack);
+        if self.driver.wants().governs_recovery {
+            return;
+        }
+        let target = self.driver.controller().window();
+        self.repair.limit_by(self.stack.reduction, before, target, self.flight.in_flight(), owed);
+    }
+
+    /// Leaves fast recovery, go-back-N or reduction.
+    pub(super) fn leave_reduction(&mut self, now: Time, journal: &mut dyn Journal) {
+        journal.note(Event::Recovered);
+        let ramps = self.repair.phase() != Phase::Loss
+            && self.stack.reduction == Reduction::Pipe
+            && !self.driver.wants().governs_recovery;
+        self.repair.leave();
+        self.notify(now, |controller, cx| controller.on_recovered(cx));
+        self.gate.restart_clock(now);
+        self.flight.shrink();
+        let start = self.flight.in_flight().max(1) + 1;
+        if ramps && start < self.driver.window() {
+            self.repair.ramp_from(start);
+        }
+    }
+
+    pub(super) fn loss(&self, in_flight: u32, newly_lost: u32, again: bool, now: Time) -> Loss {
+        Loss {
+            in_flight,
+            newly_lost,
+            again,
+            acknowledged_to: self.flight.first(),
+            sent_to: self.flight.next(),
+            sent_at: self.flight.oldest_at().unwrap_or(now),
+        }
+    }
+
+    /// The flow sends again after `idle`, perhaps longer than the timeout (RFC 5681, section 4.1; RFC 2861).
+    #[inline(never)]
+    pub(super) fn restart_after(&mut self, now: Time, idle: Span) {
+        let timeout = self.flight.timeout(&self.stack.timers);
+        if idle <= timeout {
+            return;
+        }
+        let restart = match self.stack.idle_restart {
+            None => return,
+            Some(IdleRestart::Rfc5681) => None,
+            // Such a controller minds its window by itself.
+            Some(IdleRestart::Linux) if self.driver.wants().governs_recovery => return,
+            Some(IdleRestart::Linux) => {
+                let halvings = (idle.as_nanos() - 1) / timeout.as_nanos().max(1);
+                let before = self.driver.window();
+                let window = before.checked_shr(halvings.min(32) as u32).unwrap_or(0);
+                let least = before.min(self.stack.initial_window);
+                Some(restart(before, window.max(least), true))
+            }
+        };
+        self.notify_of(now, restart, |controller, cx| controller.on_idle_restart(cx));
+        self.gate.restart_usage(now);
+    }
+
+    /// As Linux (tcp_cwnd_application_limited): while the window is not filled and no ACK has let it grow for a
+    /// timeout, it comes down halfway to what was used, but not to less than the initial one.
+    #[inline]
+    pub(super) fn note_unused_window(&mut self, now: Time) {
+        if self.is_window_limited() {
+            self.gate.restart_usage(now);
+        } else {
+            self.lower_unused_window(now);
+        }
+    }
+
+    #[inline(never)]
+    fn lower_unused_window(&mut self, now: Time) {
+        let held_back = self.gate.blocked() != Blocked::Application;
+        if held_back || self.driver.wants().governs_recovery {
+            return;
+        }
+        let timeout = self.flight.timeout(&self.stack.timers);
+        let Some(used) = self.gate.unused_for(timeout, now, self.flight.outstanding()) else { return };
+        let (used, window) = (used.max(self.stack.initial_window), self.driver.window());
+        if self.repair.phase() == Phase::Open && used < window {
+            let restart = restart(window, window.midpoint(used), false);
+            self.notify_of(now, Some(restart), |controller, cx| controller.on_idle_restart(cx));
+        }
+    }
+}
+
+/// A window of `window` segments, and a threshold of three quarters of what it was `before`.
+fn restart(before: u32, window: u32, idle: bool) -> Restart {
+    let threshold = before / 2 + before / 4;
+    Restart { window: f64::from(window), threshold: f64::from(threshold), idle }
+}
