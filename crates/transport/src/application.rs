@@ -1,4 +1,4 @@
-//! What the application gives the sender to send.
+//! Data that the application gives the sender.
 
 use units::{Bytes, Distribution, Random, Rate, Span, Time};
 
@@ -18,7 +18,7 @@ pub enum Application {
     Interactive,
 }
 
-/// What a sender has yet to send, counted in segments.
+/// Data yet to be sent, counted in segments.
 #[derive(Clone, Debug)]
 pub(crate) struct Backlog {
     /// All that was written at the start, in segments; without end where there always is more.
@@ -31,7 +31,7 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// What `application` writes, in segments of `segment_size`.
+    /// Data that `application` writes, in segments of `segment_size`.
     pub(crate) fn new(application: Application, segment_size: Bytes) -> Self {
         let all = |bytes: Option<Bytes>| bytes.map_or(u64::MAX, Bytes::get);
         let (total, bytes, pace) = match application {
@@ -69,7 +69,7 @@ impl Backlog {
         u32::try_from(self.total.saturating_sub(next)).unwrap_or(u32::MAX)
     }
 
-    /// Whether segment `sequence` is the last that was written by `now`.
+    /// True if segment `sequence` is the last that was written by `now`.
     pub(crate) fn is_last_written(&self, sequence: u64, now: Time) -> bool {
         match &self.pace {
             Some(pace) => sequence + 1 == pace.written && pace.next > now,
@@ -77,7 +77,7 @@ impl Backlog {
         }
     }
 
-    /// Whether there will never be more than the `sent` segments.
+    /// True if there will never be more than the `sent` segments.
     pub(crate) fn is_over(&self, sent: u64) -> bool {
         sent >= self.bytes.div_ceil(u64::from(self.segment_size))
     }
@@ -107,7 +107,7 @@ pub struct Pace {
     next: Time,
     step: usize,
     started: bool,
-    /// What is over of the nanosecond in which the last unit was complete; less than one.
+    /// The rest of the nanosecond in which the last unit was complete; less than one.
     rest: f64,
     /// The spacing is random: exponential, with the mean that the rate gives.
     poisson: Option<Random>,
@@ -121,7 +121,7 @@ pub struct Periods {
     on: Distribution<Span>,
     off: Distribution<Span>,
     random: Random,
-    /// What is on or off at this time stays so.
+    /// The state at this time stays.
     last: Time,
     is_on: bool,
     /// When the present period ends.
@@ -170,7 +170,7 @@ impl Pace {
         Self { poisson: Some(random), ..self }
     }
 
-    /// The same rate in on periods only. What a unit lacks at the end of one is made up in the next.
+    /// The same rate in on periods only. A unit that is incomplete at the end of one goes on in the next.
     #[must_use]
     pub fn with_periods(self, periods: Periods) -> Self {
         Self { periods: Some(Box::new(periods)), ..self }
@@ -237,7 +237,7 @@ impl Pace {
         self.written
     }
 
-    /// Whether unit `number` was written, as far as was asked.
+    /// True if unit `number` was written, as far as was asked.
     pub(crate) fn has_written(&self, number: u64) -> bool {
         number < self.written
     }

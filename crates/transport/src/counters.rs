@@ -1,11 +1,11 @@
-//! What senders count.
+//! Counters of senders.
 
 /// Counters of a sender since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounters {
     /// Data segments sent, retransmissions included.
     pub sent: u64,
-    /// Of these, retransmissions.
+    /// Retransmissions among these.
     pub retransmitted: u64,
     /// Segments deemed lost.
     pub lost: u64,

@@ -1,4 +1,4 @@
-//! What a sender reports while it happens; rare events only.
+//! Events that a sender reports; rare ones only.
 
 use units::Span;
 

@@ -28,14 +28,14 @@ pub enum MediaTraceError {
     NotAWrite {
         /// Its number, counted from 1.
         line: usize,
-        /// What it holds.
+        /// Its content.
         text: String,
     },
     /// A size is out of range.
     Size {
         /// The number of its line, counted from 1.
         line: usize,
-        /// What it is.
+        /// Its kind.
         text: String,
     },
     /// A line is earlier than the one before.

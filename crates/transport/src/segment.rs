@@ -1,4 +1,4 @@
-//! What travels between the two ends. Segments are numbered, not their bytes: every segment but the last of a flow
+//! Packets between the two ends. Segments are numbered, not their bytes: every segment but the last of a flow
 //! is full.
 
 use units::{Span, Time};
@@ -71,7 +71,7 @@ impl SackBlocks {
         self.count as usize
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 use units::{Span, Time};
 
-/// What becomes of an ACK.
+/// Fate of an ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict<P> {
     /// It goes on to the sender.
@@ -46,7 +46,7 @@ struct Cached<P> {
 /// The agent of one connection, for packets of type `P`.
 #[derive(Clone, Debug)]
 pub struct Snoop<P> {
-    /// What was not acknowledged yet, in order.
+    /// Segments not acknowledged yet, in order.
     cache: VecDeque<Cached<P>>,
     /// The highest cumulative ACK seen.
     acknowledged_to: u64,

@@ -5,7 +5,7 @@ use units::{Span, Time};
 use crate::tcp::ticks::Ticks;
 use crate::{Delay, Timers};
 
-/// Where timers are exact it counts in these.
+/// With exact timers it counts in these.
 const FINEST: Span = Span::from_millis(1);
 /// ATO_BITS of Linux: more it does not count.
 const MOST_TICKS: u64 = 255;
@@ -19,7 +19,7 @@ pub(super) struct AckDelay {
     least: u16,
     /// No ACK waits longer: a round trip at most, but for the least.
     bound: u16,
-    /// What it may become (Linux: the receiver's own retransmission timeout); 0: the wait is constant.
+    /// Its largest value (Linux: the receiver's own retransmission timeout); 0: the wait is constant.
     longest: u16,
 }
 
@@ -42,7 +42,7 @@ impl AckDelay {
         Self { present: least, least, bound, longest: ticks(timeout) }
     }
 
-    /// Whether it follows the pauses between segments.
+    /// True if it follows the pauses between segments.
     pub(super) fn varies(&self) -> bool {
         self.longest > 0
     }
@@ -52,7 +52,7 @@ impl AckDelay {
         (unit(tick) * u64::from(self.least / 2)).saturating_sub(unit(tick))
     }
 
-    /// Whether it is not the least.
+    /// True if it is not the least.
     pub(super) fn is_stretched(&self) -> bool {
         self.present != self.least
     }
@@ -79,7 +79,7 @@ impl AckDelay {
         self.present = self.least;
     }
 
-    /// What an ACK waits now.
+    /// The present wait of an ACK.
     pub(super) fn span(&self, tick: Span) -> Span {
         unit(tick) * u64::from(self.present.min(self.bound))
     }

@@ -18,7 +18,7 @@ pub(super) struct Around {
     pub(super) restart: Option<Restart>,
 }
 
-/// What the controller decided, for the gate.
+/// Decisions of the controller, for the gate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decision {
     /// The pacing rate.
@@ -102,7 +102,7 @@ impl Driver {
         self.wake_at = at.map_or(Time::NEVER, |at| at.max(around.now + RESOLUTION));
     }
 
-    /// Whether the controller wants to be woken at `now`; it does so once.
+    /// True if the controller wants to be woken at `now`; it does so once.
     pub(super) fn take_wake(&mut self, now: Time) -> bool {
         let due = self.wake_at <= now;
         if due {
@@ -116,7 +116,7 @@ impl Driver {
         self.wake_at
     }
 
-    /// What the controller asks for.
+    /// Events that the controller asks for.
     #[inline]
     pub(super) fn wants(&self) -> &Wants {
         &self.wants

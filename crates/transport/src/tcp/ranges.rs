@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use prefetch_index::prefetch_index;
 
-/// Sorted, disjoint, non-adjacent half-open ranges. What arrives near either end costs O(1), elsewhere a binary search.
+/// Sorted, disjoint, non-adjacent half-open ranges. An arrival near either end costs O(1), elsewhere a binary search.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(VecDeque<(u64, u64)>);
 

@@ -12,7 +12,7 @@ use crate::{Marks, Stack};
 
 /// Quick ACKs after a congestion mark: the window of the sender may be very small.
 const QUICK_AFTER_MARK: u32 = 2;
-/// What is added to the base RTT for the receiver's own retransmission timeout, or twice that RTT if it is more
+/// Added to the base RTT for the receiver's own retransmission timeout, or twice that RTT if it is more
 /// (RFC 6298 with the floor of Linux, after the one sample of the handshake).
 const TIMEOUT_MARGIN: Span = Span::from_millis(200);
 
@@ -30,8 +30,8 @@ struct MarkCounter {
 }
 
 impl MarkCounter {
-    /// A segment arrives, marked or not. Whether an ACK is due for that: on the first mark after a segment without,
-    /// and on the second since the last ACK.
+    /// A segment arrives, marked or not. Returns true if an ACK is due for that: on the first mark after a segment
+    /// without, and on the second since the last ACK.
     #[inline(never)]
     fn count(&mut self, marked: bool) -> bool {
         let first = marked && !self.last;
@@ -57,7 +57,7 @@ pub struct Receiver {
     timeout: Span,
     /// Not beside `echo`: read as one, two numbers that were just written one by one would be waited for.
     one_way_delay: Span,
-    /// What is known of segments out of order; a flow has it from the first of them on.
+    /// Segments out of order; a flow has this from the first of them on.
     holes: Option<Box<Holes>>,
     /// The payload of the one segment that is not full, by number.
     short: Option<Box<(u64, u32)>>,
@@ -324,7 +324,7 @@ impl Receiver {
         u32::try_from(self.edge.saturating_sub(self.next)).unwrap_or(u32::MAX).min(self.window)
     }
 
-    /// Whether the receive window is 0: the application takes no more.
+    /// True if the receive window is 0: the application takes no more.
     pub fn is_closed(&self) -> bool {
         self.edge <= self.next
     }
@@ -387,7 +387,7 @@ impl Receiver {
         self.delivered
     }
 
-    /// Whether segments above the next one in order have arrived.
+    /// True if segments above the next one in order have arrived.
     pub fn has_holes(&self) -> bool {
         self.has_holes
     }

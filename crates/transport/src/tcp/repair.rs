@@ -26,10 +26,10 @@ use crate::{Marks, Reduction, Stack};
 pub use self::recovery::Phase;
 pub(super) use self::recovery::Stage;
 
-/// The least wait before a probe (RFC 8985 leaves it open). Where timers tick, it is added to the wait of a probe and
+/// The least wait before a probe (RFC 8985 leaves it open). With ticking timers it is added to the wait of a probe and
 /// of RACK's timer (in Linux since 6.7 TCP_TIMEOUT_MIN_US).
 const TIMER_MIN: Span = Span::from_millis(2);
-/// What a receiver may delay the ACK of a lone segment by (RFC 8985, section 7.2, TLP.max_ack_delay).
+/// The longest delay of the ACK of a lone segment (RFC 8985, section 7.2, TLP.max_ack_delay).
 const WORST_DELAYED_ACK: Span = Span::from_millis(200);
 
 /// Counters of what is rare: none of the last three comes near 2^32 in a run.
@@ -41,7 +41,7 @@ pub(super) struct Counters {
     pub(super) spurious: u32,
 }
 
-/// What a deadline that has passed asks for.
+/// The consequence of a deadline that has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// The retransmission timer expired.
@@ -50,7 +50,7 @@ pub(super) enum Due {
     Nothing,
 }
 
-/// The repair of a sender. What every ACK touches comes first.
+/// The repair of a sender. State that every ACK touches comes first.
 #[repr(C)]
 pub(super) struct Repair {
     timers: Timers,
@@ -170,7 +170,7 @@ impl Repair {
         self.ticks(stack).expiry(now, wait.min(flight.timeout(&stack.timers)))
     }
 
-    /// Whether RACK's timer has expired.
+    /// True if RACK's timer has expired.
     pub(super) fn takes_suspect(&mut self, now: Time) -> bool {
         self.timers.take_reordering(now)
     }
@@ -193,7 +193,7 @@ impl Repair {
         }
     }
 
-    /// Whether the reduction under way ends with the cumulative point at `first`.
+    /// True if the reduction under way ends with the cumulative point at `first`.
     #[inline(always)]
     pub(super) fn is_over(&self, first: u64, stack: &Stack) -> bool {
         if stack.growth.recovery_end_grows && self.recovery.phase() == Phase::Reduced {
@@ -203,13 +203,13 @@ impl Repair {
         self.stage().is_complete(first)
     }
 
-    /// Whether an echo with the cumulative point at `first` begins a reduction.
+    /// True if an echo with the cumulative point at `first` begins a reduction.
     #[inline]
     pub(super) fn answers_echo(&self, first: u64) -> bool {
         self.stage().is_open() && self.recovery.is_announced(first)
     }
 
-    /// Whether a timeout with the cumulative point at `first` is answered by the reduction under way.
+    /// True if a timeout with the cumulative point at `first` is answered by the reduction under way.
     pub(super) fn answers_timeout(&self, first: u64) -> bool {
         self.recovery.answers_timeout(first)
     }
@@ -297,7 +297,7 @@ impl Repair {
         self.probe.repeated()
     }
 
-    /// Whether a probe is to leave next; then it does.
+    /// True if a probe is to leave next; then it does.
     #[inline]
     pub(super) fn take_probe(&mut self) -> bool {
         self.timers.take_probe()
@@ -352,7 +352,7 @@ impl Repair {
             (true, true) => self.recovery.undo(), // with the reduction that answers it
             (true, false) => None,                // in FreeBSD TF_PREVVALID is cleared
         };
-        // Where no repair is under way but that of timeouts in a row (RFC 5682, section 3.1, step 1).
+        // If no repair is under way but that of timeouts in a row (RFC 5682, section 3.1, step 1).
         let tests = match self.recovery.phase() {
             Phase::Recovery => false,
             Phase::Loss => self.forward_rto.is_unanswered(),
@@ -372,7 +372,7 @@ impl Repair {
         self.counters.timeouts += 1;
     }
 
-    /// What may show that a reduction which begins now is spurious. While a timeout is repaired, timestamps tell
+    /// Evidence that may show a reduction which begins now to be spurious. While a timeout is repaired, timestamps tell
     /// nothing of what left since (in Linux `retrans_stamp` stays).
     fn evidence(&self, first: u64, stack: &Stack) -> Option<Retransmissions> {
         let earlier = self.recovery.undo().filter(|_| self.recovery.phase() == Phase::Loss);
@@ -402,7 +402,7 @@ impl Repair {
         self.recovery.limit_by(Prr::new(reduction, before, target, in_flight, owed));
     }
 
-    /// Whether the controller is notified that the reduction is over.
+    /// True if the controller is notified that the reduction is over.
     pub(super) fn is_reported(&self) -> bool {
         self.recovery.is_reported()
     }
@@ -443,7 +443,7 @@ impl Repair {
         self.timers.restart(oldest);
     }
 
-    /// Whether new segments leave in place of lost ones, to test a timeout.
+    /// True if new segments leave in place of lost ones, to test a timeout.
     #[inline]
     pub(super) fn sends_new(&self) -> bool {
         self.forward_rto.sends_new()
@@ -477,20 +477,20 @@ impl Repair {
         self.timers.is_probe_next()
     }
 
-    /// Whether something else than the window limits the flight.
+    /// True if something else than the window limits the flight.
     #[cfg(test)]
     pub(super) fn is_limited(&self) -> bool {
         self.recovery.has_prr()
     }
 
-    /// What the window comes on top of after a timeout.
+    /// Segments on top of which the window comes after a timeout.
     #[cfg(test)]
     pub(super) fn spared(&self) -> u32 {
         self.recovery.spared()
     }
 }
 
-/// Whether reductions are announced to the receiver (CWR, RFC 3168).
+/// True if reductions are announced to the receiver (CWR, RFC 3168).
 fn announces(stack: &Stack) -> bool {
     matches!(stack.marks, Marks::Echoed { .. })
 }

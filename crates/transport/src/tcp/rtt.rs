@@ -18,7 +18,7 @@ pub(crate) struct RttEstimator {
     pub(crate) minimum: Span,
     /// When the smallest RTT was seen.
     minimum_at: Time,
-    /// What may take its place, once the smallest RTT is old.
+    /// Candidates for its place, once the smallest RTT is old.
     later: Option<Box<Later>>,
     pub(crate) latest: Span,
     pub(crate) backoff: u32,
@@ -119,7 +119,7 @@ impl RttEstimator {
     }
 }
 
-/// Whether the receiver delays ACKs, learnt from how many segments its ACKs cover: a counter from 0 to 5, up on an
+/// True if the receiver delays ACKs, learnt from how many segments its ACKs cover: a counter from 0 to 5, up on an
 /// ACK for several segments, down on an ACK for one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DelayedAckDetector(u8);

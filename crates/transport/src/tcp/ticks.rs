@@ -30,7 +30,7 @@ impl Ticks {
         Self { uptime, ..self }
     }
 
-    /// Whether timers are exact.
+    /// True if timers are exact.
     pub(crate) const fn are_exact(self) -> bool {
         self.length.is_zero()
     }

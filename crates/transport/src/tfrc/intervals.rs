@@ -32,7 +32,7 @@ impl Intervals {
         Self { closed: VecDeque::with_capacity(WEIGHTS.len()), last: None, discounting }
     }
 
-    /// Packet `sequence` was lost at `at`. Whether a loss event begins with it: it does if it is more than an RTT
+    /// Packet `sequence` was lost at `at`. It begins a loss event if it is more than an RTT
     /// after the first loss of the last one. `first` is the interval before the very first loss, in packets.
     pub(crate) fn lost(&mut self, sequence: u64, at: Time, rtt: Span, first: impl FnOnce() -> f64) -> bool {
         let packets = match self.last {

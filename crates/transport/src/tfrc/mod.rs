@@ -1,5 +1,5 @@
 //! The two ends of a TFRC flow (RFC 5348): datagrams at the rate that the throughput equation allows, and a receiver
-//! that reports the loss event rate. What the reports make of the rate is in [`control::tfrc`].
+//! that reports the loss event rate. Their effect on the rate is in [`control::tfrc`].
 
 mod intervals;
 mod receiver;

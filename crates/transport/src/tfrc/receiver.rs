@@ -12,7 +12,7 @@ use crate::segment::{Acknowledgement, Data};
 /// Packets that must arrive after one for it to be lost (section 5.1, NDUPACK).
 const REORDERING: u32 = 3;
 
-/// What a report holds (section 3.2.2).
+/// Content of a report (section 3.2.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Feedback {
     /// The newest packet to arrive.
@@ -147,7 +147,7 @@ impl TfrcSink {
         Some(Acknowledgement { cumulative: number, timestamp: now, echo: sent_at, one_way_delay, ..Default::default() })
     }
 
-    /// What report `number` holds, which has arrived; those before it that have not are lost.
+    /// The content of report `number`, which has arrived; those before it that have not are lost.
     pub fn take(&mut self, number: u64) -> Option<Feedback> {
         while let Some((first, feedback)) = self.under_way.pop_front() {
             if first >= number {

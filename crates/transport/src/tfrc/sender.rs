@@ -57,7 +57,7 @@ pub struct TfrcSource {
     settings: Settings,
     /// IP size of a packet.
     size: Bytes,
-    /// What the application writes; `None` if there always is more.
+    /// Data that the application writes; `None` if there always is more.
     pace: Option<Pace>,
     running: bool,
     next: u64,

@@ -28,7 +28,7 @@ pub(crate) fn ms(n: u64) -> Span {
     Span::from_millis(n)
 }
 
-/// What happened so far.
+/// Events so far.
 #[derive(Default)]
 struct Transcript(Vec<String>);
 

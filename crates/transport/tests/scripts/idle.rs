@@ -1,4 +1,4 @@
-//! What becomes of a window that the application does not use.
+//! Windows that the application does not use.
 
 use transport::{Application, IdleRestart, Pace, Stack, WindowValidation};
 use units::{Bytes, Time};

@@ -52,7 +52,7 @@ fn the_last_segment_of_a_paced_train_is_pushed() {
     s.leave(0..4).pace_trains("8mbit", 3).window(20.0).at(40).arrives(ack(4));
     assert_eq!([4, 5, 6].map(|number| s.leaving(number).push), [false, false, true]);
     s.nothing_leaves();
-    // Where the window has room for two of three, the second is the last.
+    // If the window has room for two of three, the second is the last.
     let mut s = SenderScript::new(options.clone(), 4.0);
     s.leave(0..4).pace_trains("8mbit", 3).window(2.0).at(40).arrives(ack(4));
     assert_eq!([4, 5].map(|number| s.leaving(number).push), [false, true]);

@@ -173,7 +173,7 @@ fn the_fourth_segment_out_of_order_waits_for_more_of_them() {
     r.arrives(5).no_ack().timer_at(1);
     r.at(1).acks_blocks(0, &[(1, 6)]);
     r.arrives(6).no_ack().timer_at(2);
-    // What advances the cumulative point leaves at once, and three more after it.
+    // An ACK that advances the cumulative point leaves at once, and three more after it.
     r.arrives(0).acks(7);
     for n in 8..11 {
         r.arrives(n).acks_blocks(7, &[(8, n + 1)]);
@@ -216,7 +216,7 @@ fn a_duplicate_of_a_segment_out_of_order_waits_as_well() {
     }
     r.arrives(6).no_ack().timer_at(1).arrives(4).no_ack();
     assert_eq!(r.at(1).acks_blocks(2, &[(3, 7)]).duplicate, Some(4));
-    // What arrives before the ACK leaves takes its place.
+    // A later arrival before the ACK leaves takes its place.
     r.arrives(5).no_ack().arrives(7).no_ack();
     assert_eq!(r.at(2).acks_blocks(2, &[(3, 8)]).duplicate, None);
     assert_eq!(r.arrives(0).acks_blocks(2, &[(3, 8)]).duplicate, Some(0));

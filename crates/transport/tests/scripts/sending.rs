@@ -1,4 +1,4 @@
-//! What leaves when nothing is lost: windows, limits, the application.
+//! Departures when nothing is lost: windows, limits, the application.
 
 use control::Counting;
 use transport::{Application, Pace};

@@ -1,4 +1,4 @@
-//! What an ACK brings to the controller: samples, rounds, rates.
+//! Signals of an ACK to the controller: samples, rounds, rates.
 
 use crate::harness::{Notice, SenderScript, ack, drop_sack, ms, plain, with};
 

@@ -1,4 +1,4 @@
-//! What only a controller hears that asks for it.
+//! Events for controllers that ask for them.
 
 use control::{Reports, SegmentReport, SentState, Transmission, Wants};
 use transport::{Application, Phase, Reduction};

@@ -4,7 +4,7 @@
 use control::RateSample;
 use units::{Span, Time};
 
-/// What a connection has delivered so far.
+/// Deliveries of a connection so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DeliveryRate {
     /// Segments delivered (C.delivered), and when the last of them was acknowledged (C.delivered_time).
@@ -34,7 +34,7 @@ impl DeliveryRate {
         self.delivered_at = now;
     }
 
-    /// What a segment that leaves now takes along.
+    /// State that a segment which leaves now takes along.
     pub(super) fn state(&self) -> DeliveryState {
         DeliveryState {
             delivered: self.delivered as u32,

@@ -7,12 +7,12 @@ use crate::segment::Acknowledgement;
 use crate::tcp::repair::{Phase, Stage};
 use crate::{Retransmits, Stack};
 
-/// What was found to be lost.
+/// Losses found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Found {
     /// Segments newly deemed lost.
     pub(in crate::tcp) lost: u32,
-    /// Where RACK looked: when it deems the last suspect lost, if there is one.
+    /// If RACK looked: when it deems the last suspect lost, if there is one.
     pub(in crate::tcp) suspect: Option<Option<Time>>,
 }
 
@@ -23,7 +23,7 @@ impl Flight {
     pub(in crate::tcp) fn count_duplicates(&mut self, summary: &mut AckSummary, stage: Stage) -> u32 {
         if summary.acknowledged > 0 {
             self.duplicates = 0;
-            // What duplicates announced was delivered then (RFC 6937, section 3, DeliveredData without SACK).
+            // Segments that duplicates announced were delivered then (RFC 6937, section 3, DeliveredData without SACK).
             summary.delivered = summary.acknowledged.saturating_sub(self.board.sacked_count()).max(1);
             if stage.phase() != Phase::Recovery {
                 self.board.clear_duplicates();
@@ -106,7 +106,7 @@ impl Flight {
         self.board.detect_by_count(1)
     }
 
-    /// Whether the `newly_lost` segments begin a loss event: not where losses are repaired already, but what was sent
+    /// True if the `newly_lost` segments begin a loss event: not where losses are repaired already, but what was sent
     /// since and is lost as well belongs to the next window of data.
     #[inline(always)]
     pub(in crate::tcp) fn begins_loss_event(&mut self, newly_lost: u32, stage: Stage) -> bool {
@@ -118,7 +118,7 @@ impl Flight {
         (stage.is_complete(self.board.first()) && self.board.lost_count() > 0) || lost_again
     }
 
-    /// Whether an ACK that only SACKs shows an arrival from before the oldest segment left last.
+    /// True if an ACK that only SACKs shows an arrival from before the oldest segment left last.
     pub(in crate::tcp) fn shows_older_arrival(&self, summary: &AckSummary) -> bool {
         summary.oldest_at.is_some_and(|at| self.oldest_at().is_some_and(|sent| at < sent))
     }

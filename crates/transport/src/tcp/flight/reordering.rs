@@ -1,4 +1,4 @@
-//! What a sender learns of reordering on its path: DupThresh, and how long RACK waits (RFC 8985, section 6.2, step 4).
+//! Reordering of the path as a sender learns it: DupThresh, and how long RACK waits (RFC 8985, section 6.2, step 4).
 
 use units::Span;
 
@@ -37,8 +37,8 @@ impl Reordering {
         Self { threshold, adapts, forward, seen: false, quarters: 1, persistence: 0, round: 0 }
     }
 
-    /// A segment arrived after `extent` segments sent later: as many must not make the next one lost. Where that
-    /// raises DupThresh holes are no evidence of loss, and FACK ends.
+    /// A segment arrived after `extent` segments sent later: as many must not make the next one lost. If this
+    /// raises DupThresh, holes are no evidence of loss, and FACK ends.
     pub(crate) fn observe(&mut self, extent: u64) {
         self.seen = true;
         let needed = extent.saturating_add(1).min(u64::from(MAX_THRESHOLD)) as u32;

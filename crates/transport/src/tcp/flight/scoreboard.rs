@@ -1,4 +1,4 @@
-//! What is outstanding and what is known of it (RFC 6675, section 3; RFC 8985, section 5).
+//! Outstanding segments and their state (RFC 6675, section 3; RFC 8985, section 5).
 //!
 //! Every operation costs O(1) a segment over its life, whatever the window: SACK blocks are compared by range, loss
 //! marks and retransmissions move by cursors that only go forward.
@@ -48,7 +48,7 @@ impl Sent {
         Self { at, delivered_at, first_at, delivered, flags: flags | limited }
     }
 
-    /// Whether more had been delivered when it left than when `other` did, or as much and it left no earlier.
+    /// True if more had been delivered when it left than when `other` did, or as much and it left no earlier.
     fn is_newer(&self, other: &Self) -> bool {
         let ahead = self.delivered.wrapping_sub(other.delivered) as i32;
         ahead > 0 || (ahead == 0 && self.at >= other.at)
@@ -82,13 +82,13 @@ impl Newest {
         self.sent.at
     }
 
-    /// Whether it was sent more than once.
+    /// True if it was sent more than once.
     pub(crate) fn is_retransmission(&self) -> bool {
         self.sent.flags & AMBIGUOUS != 0
     }
 }
 
-/// What an ACK shows of the segments that were outstanding.
+/// Effect of an ACK on the segments that were outstanding.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckSummary {
     /// Advance of the cumulative point.
@@ -140,7 +140,7 @@ struct Resent {
     sent_to: u64,
 }
 
-/// What a sender knows of its outstanding segments. What every ACK touches is in the structure itself, everything
+/// Outstanding segments of a sender. State that every ACK touches is in the structure itself, everything
 /// else in [`Holes`], which a flow has from its first loss or SACK on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
@@ -161,7 +161,7 @@ pub(crate) struct Scoreboard {
     work: std::cell::Cell<u64>,
 }
 
-/// What there is to know once segments are missing. The cursors may lag behind the cumulative point, which counts
+/// Further state once segments are missing. The cursors may lag behind the cumulative point, which counts
 /// instead.
 #[derive(Clone, Debug, Default)]
 struct Holes {
@@ -259,7 +259,7 @@ impl Scoreboard {
         // Two: what an ACK covers may lie in both.
         prefetch_index(front, 0);
         prefetch_index(front, 2);
-        // Where the next segment will stand.
+        // The place of the next segment.
         let last = if back.is_empty() { front } else { back };
         prefetch_index(last, last.len());
         if let Some(holes) = self.holes.as_deref().filter(|_| self.sacked_count > 0) {
@@ -268,7 +268,7 @@ impl Scoreboard {
         }
     }
 
-    /// Lets the processor fetch what is known of segments out of order. What refers to it should be there already.
+    /// Lets the processor fetch what is known of segments out of order. The references to it should be there already.
     #[inline]
     pub(crate) fn prefetch_holes(&self) {
         if let Some(holes) = self.holes.as_deref().filter(|_| self.sacked_count > 0) {
@@ -316,7 +316,7 @@ impl Scoreboard {
         self.apply_any(ack, now, minimum_rtt)
     }
 
-    /// The common case: everything below `cumulative` was sent once, and nothing above has arrived. Of such segments
+    /// The common case: everything below `cumulative` was sent once, and nothing above has arrived. Among such segments
     /// the first is the oldest and the last the newest.
     #[inline(always)]
     fn apply_in_order(&mut self, cumulative: u64, now: Time) -> Option<AckSummary> {

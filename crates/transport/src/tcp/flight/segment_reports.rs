@@ -1,4 +1,4 @@
-//! What becomes of each segment, for controllers that ask for it: the state in which each outstanding one
+//! The fate of each segment, for controllers that ask for it: the state in which each outstanding one
 //! left, and the reports that wait for the controller.
 
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ impl SegmentReports {
         Self { deliveries, ..Self::default() }
     }
 
-    /// Whether segments delivered are reported.
+    /// True if segments delivered are reported.
     pub(super) fn has_deliveries(&self) -> bool {
         self.deliveries
     }
@@ -54,7 +54,7 @@ impl SegmentReports {
         self.lost.extend(report);
     }
 
-    /// What was deemed lost just now was not.
+    /// The segments just deemed lost were not.
     pub(super) fn forget_losses(&mut self) {
         self.lost.clear();
     }

@@ -42,12 +42,12 @@ impl Pacer {
         self.quantum = segments.clamp(1, u16::MAX.into()) as u16;
     }
 
-    /// Whether there is a rate.
+    /// True if there is a rate.
     pub(super) fn is_on(&self) -> bool {
         !self.rate.is_zero()
     }
 
-    /// Whether the next segment has to wait until [`next`](Self::next).
+    /// True if the next segment has to wait until [`next`](Self::next).
     pub(super) fn blocks(&self, now: Time) -> bool {
         self.next > now && self.left == 0
     }

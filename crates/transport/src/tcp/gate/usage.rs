@@ -3,7 +3,7 @@
 
 use units::{Span, Time};
 
-/// What a sender remembers of the use of its window.
+/// Use of the window of a sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
     /// The window limited the flow in this round.
@@ -28,7 +28,7 @@ impl Default for Usage {
 
 impl Usage {
     /// Segments up to `next` have left, `outstanding` of them after the cumulative point `first`, and nothing more
-    /// leaves now; `limited` says that the window is the reason. That holds for the whole round.
+    /// leaves now; `limited` says that the window is the reason. It then holds for the whole round.
     pub(super) fn note(&mut self, limited: bool, first: u64, next: u64) {
         let outstanding = (next - first) as u32;
         self.largest = self.largest.max(outstanding);
@@ -37,13 +37,13 @@ impl Usage {
         }
     }
 
-    /// Whether a window of `window` segments counts as used: it limited the flow in this round, or in slow start,
+    /// True if a window of `window` segments counts as used: it limited the flow in this round, or in slow start,
     /// below `threshold`, at least half of it was outstanding.
     pub(super) fn is_limited(&self, window: f64, threshold: f64) -> bool {
         self.limited || window < threshold.min(2.0 * f64::from(self.most))
     }
 
-    /// Whether a window of `window` segments may grow although it is not fully used: in slow start, below `threshold`,
+    /// True if a window of `window` segments may grow although it is not fully used: in slow start, below `threshold`,
     /// to twice the largest flight since it came down, else a segment above that.
     pub(super) fn leaves_room(&self, window: f64, threshold: f64) -> bool {
         let largest = f64::from(self.largest);

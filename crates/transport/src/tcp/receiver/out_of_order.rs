@@ -1,4 +1,4 @@
-//! What a receiver knows of segments out of order, and when it acknowledges them.
+//! Segments out of order at a receiver, and their acknowledgement.
 
 use std::slice;
 
@@ -17,7 +17,7 @@ const MOST_COMPRESSED: u32 = 44;
 /// SACK blocks whose changes may wait (Linux: TCP_SACK_BLOCKS_EXPECTED): no ACK has room for many more.
 const EXPECTED_BLOCKS: usize = 2;
 
-/// What a receiver knows of segments out of order.
+/// Segments out of order.
 #[derive(Debug, Default)]
 pub(super) struct Holes {
     early: Ranges,
@@ -131,7 +131,7 @@ impl Receiver {
         }
     }
 
-    /// Whether segment `number` has arrived out of order.
+    /// True if segment `number` has arrived out of order.
     fn has_early(&self, number: u64) -> bool {
         self.has_holes && self.holes.as_ref().is_some_and(|holes| holes.early.contains(number))
     }

@@ -11,7 +11,7 @@ pub(super) struct ForwardRto {
     sends_new: bool,
 }
 
-/// What an ACK shows of the timeout.
+/// Evidence of an ACK on the timeout.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Evidence {
     /// The oldest segment newly delivered that was sent once left then.
@@ -24,7 +24,7 @@ pub(super) struct Evidence {
     pub(super) new_data: bool,
 }
 
-/// What follows.
+/// Conclusion from the evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing yet, or no more.
@@ -42,17 +42,17 @@ impl Default for ForwardRto {
 }
 
 impl ForwardRto {
-    /// Whether a timeout is tested.
+    /// True if a timeout is tested.
     pub(super) fn is_on(&self) -> bool {
         self.since != Time::NEVER
     }
 
-    /// Whether new segments leave in place of lost ones.
+    /// True if new segments leave in place of lost ones.
     pub(super) fn sends_new(&self) -> bool {
         self.sends_new
     }
 
-    /// Whether the oldest segment alone was sent again, for which no ACK has come.
+    /// True if the oldest segment alone was sent again, for which no ACK has come.
     pub(super) fn is_unanswered(&self) -> bool {
         self.is_on() && !self.sends_new
     }

@@ -6,7 +6,7 @@ use crate::Reduction;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prr {
     method: Reduction,
-    /// What it aims at (ssthresh), segments.
+    /// Target (ssthresh), segments.
     target: u32,
     /// The window before it (RecoverFS; as in Linux the window, not the flight).
     before: u32,

@@ -5,7 +5,7 @@ use units::Time;
 use super::prr::Prr;
 use super::spurious::Retransmissions;
 
-/// What the sender is going through; the states of Linux (RFC 6675 and RFC 3168 know the same without names).
+/// Phase of a sender; the states of Linux (RFC 6675 and RFC 3168 know the same without names).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing unusual.
@@ -20,7 +20,7 @@ pub enum Phase {
     Loss,
 }
 
-/// What a repair without fast recovery began with.
+/// Cause of a repair without fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beginning {
     /// A loss event: the controller is notified of its end.
@@ -44,32 +44,32 @@ impl Stage {
         self.phase
     }
 
-    /// Whether lost segments are being sent again.
+    /// True if lost segments are being sent again.
     #[inline]
     pub(in crate::tcp) fn is_repairing(&self) -> bool {
         matches!(self.phase, Phase::Recovery | Phase::Loss)
     }
 
-    /// Whether the flight is being reduced, during which windows do not grow.
+    /// True if the flight is being reduced, during which windows do not grow.
     #[inline]
     pub(in crate::tcp) fn is_reducing(&self) -> bool {
         matches!(self.phase, Phase::Reduced | Phase::Recovery)
     }
 
-    /// Whether nothing is being reduced or repaired.
+    /// True if nothing is being reduced or repaired.
     #[inline]
     pub(in crate::tcp) fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Open | Phase::Disorder)
     }
 
-    /// Whether everything is acknowledged, `first` being the cumulative point, that had been sent when the last
+    /// True if everything is acknowledged, `first` being the cumulative point, that had been sent when the last
     /// reduction began.
     #[inline]
     pub(in crate::tcp) fn is_complete(&self, first: u64) -> bool {
         first >= self.point
     }
 
-    /// Whether duplicate ACKs are evidence of loss, `first` being the cumulative point, and not of retransmissions
+    /// True if duplicate ACKs are evidence of loss, `first` being the cumulative point, and not of retransmissions
     /// (RFC 6582).
     #[inline]
     pub(in crate::tcp) fn trusts_duplicates(&self, first: u64) -> bool {
@@ -95,7 +95,7 @@ pub(super) struct Recovery {
     prr: Option<Box<Prr>>,
     /// Without SACK, duplicate ACKs up to here may stem from retransmissions (`recover`, RFC 6582).
     recover: u64,
-    /// What may show it to be spurious, so that it is undone.
+    /// Evidence that may show it to be spurious, so that it is undone.
     undo: Option<Retransmissions>,
     /// In this recovery: below are the segments that were sent again (HighRxt and one, RFC 6675).
     resent_to: u64,
@@ -131,7 +131,7 @@ impl Recovery {
         Stage { phase: self.phase, point: self.point, recover: self.recover }
     }
 
-    /// Whether a timeout, with the cumulative point at `first`, is answered by the reduction under way (in Linux
+    /// True if a timeout, with the cumulative point at `first`, is answered by the reduction under way (in Linux
     /// tcp_enter_loss). Not where data was acknowledged since the last timeout: the timer has not yet sent the oldest
     /// segment again (RFC 5681, section 3.1, equation 4).
     pub(super) fn answers_timeout(&self, first: u64) -> bool {
@@ -142,7 +142,7 @@ impl Recovery {
         }
     }
 
-    /// Whether the receiver, with the cumulative point at `first`, has heard of the last reduction (RFC 3168,
+    /// True if the receiver, with the cumulative point at `first`, has heard of the last reduction (RFC 3168,
     /// section 6.1.2).
     pub(super) fn is_announced(&self, first: u64) -> bool {
         first > self.point
@@ -157,13 +157,13 @@ impl Recovery {
         }
     }
 
-    /// Whether something else than the window limits the flight.
+    /// True if something else than the window limits the flight.
     #[cfg(test)]
     pub(super) fn has_prr(&self) -> bool {
         self.prr.is_some()
     }
 
-    /// What the window comes on top of after a timeout.
+    /// Segments on top of which the window comes after a timeout.
     #[cfg(test)]
     pub(super) fn spared(&self) -> u32 {
         self.spared
@@ -194,12 +194,12 @@ impl Recovery {
         self.resent_to = self.resent_to.max(sequence);
     }
 
-    /// Whether rule 4 of NextSeg lets a segment leave on suspicion: it does so once.
+    /// True if rule 4 of NextSeg lets a segment leave on suspicion: it does so once.
     pub(super) fn take_rescue(&mut self) -> bool {
         !std::mem::replace(&mut self.rescued, true)
     }
 
-    /// Whether the next new segment announces a reduction; it does so once.
+    /// True if the next new segment announces a reduction; it does so once.
     pub(super) fn take_announcement(&mut self) -> bool {
         std::mem::take(&mut self.announce)
     }
@@ -225,7 +225,7 @@ impl Recovery {
         }
     }
 
-    /// Where nothing is reduced: whether segments above the cumulative point have arrived.
+    /// Unless something is reduced, notes whether segments above the cumulative point have arrived.
     pub(super) fn note_disorder(&mut self, disorder: bool) {
         if self.stage().is_open() {
             self.phase = if disorder { Phase::Disorder } else { Phase::Open };
@@ -278,7 +278,7 @@ impl Recovery {
         self.point
     }
 
-    /// What every reduction has in common: it holds for the data sent so far, up to `next`, it is announced to the
+    /// Begins any reduction: it holds for the data sent so far, up to `next`, it is announced to the
     /// receiver where `ecn` is in use, and what led to earlier ones is settled.
     pub(super) fn begin(&mut self, next: u64, ecn: bool) {
         self.point = next;
@@ -291,12 +291,12 @@ impl Recovery {
         self.rescued = false;
     }
 
-    /// What limits the flight until the reduction is over.
+    /// Limits the flight until the reduction is over.
     pub(super) fn limit_by(&mut self, prr: Prr) {
         self.prr = Some(Box::new(prr));
     }
 
-    /// What may show the reduction to be spurious.
+    /// Evidence that may show the reduction to be spurious.
     pub(super) fn undo(&self) -> Option<Retransmissions> {
         self.undo
     }
@@ -314,7 +314,7 @@ impl Recovery {
         self.undo = self.undo.filter(Retransmissions::may_be_reported);
     }
 
-    /// Whether the controller is notified that the reduction is over: not after a timeout, which is over with the
+    /// True if the controller is notified that the reduction is over: not after a timeout, which is over with the
     /// first ACK.
     pub(super) fn is_reported(&self) -> bool {
         self.phase != Phase::Loss || self.beginning == Beginning::LossEvent

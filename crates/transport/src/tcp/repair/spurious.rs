@@ -1,9 +1,9 @@
-//! Whether a reduction was spurious: Eifel detection by timestamps (RFC 3522), and detection by duplicate SACKs
+//! Evidence of spurious reductions: Eifel detection by timestamps (RFC 3522), and detection by duplicate SACKs
 //! (RFC 3708).
 
 use units::{Span, Time};
 
-/// What has been sent again since a loss was detected.
+/// Retransmissions since a loss was detected.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Retransmissions {
     /// The cumulative point when loss was detected.
@@ -31,12 +31,12 @@ impl Retransmissions {
         self.first_at = self.first_at.min(now);
     }
 
-    /// Whether one left of which no duplicate was reported.
+    /// True if one left of which no duplicate was reported.
     pub(super) fn may_be_reported(&self) -> bool {
         self.unreported > 0
     }
 
-    /// Segment `number` arrived twice. Whether by now each of them was unnecessary.
+    /// Segment `number` arrived twice. Returns true if by now each of them was unnecessary.
     pub(super) fn were_all_duplicates(&mut self, number: u64) -> bool {
         if number < self.from || self.unreported == 0 {
             return false;
@@ -45,7 +45,7 @@ impl Retransmissions {
         self.unreported == 0
     }
 
-    /// Whether an ACK that echoes the timestamp `echo` is for an original: it left before any of them, on a clock
+    /// True if an ACK that echoes the timestamp `echo` is for an original: it left before any of them, on a clock
     /// of `tick`.
     pub(super) fn left_after(&self, echo: Time, tick: Span) -> bool {
         // Asked of every ACK: the first question mostly answers it without a division.

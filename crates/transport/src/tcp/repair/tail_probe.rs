@@ -16,7 +16,7 @@ struct Probe {
     repeated: Option<u64>,
 }
 
-/// What an ACK shows of a probe (RFC 8985, section 7.4).
+/// Fate of a probe as an ACK shows it (RFC 8985, section 7.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// Nothing yet, or there is no probe.

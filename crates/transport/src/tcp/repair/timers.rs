@@ -4,7 +4,7 @@ use units::{Span, Time};
 
 use crate::tcp::ticks::Ticks;
 
-/// What the retransmission timer does when it expires.
+/// Action of the retransmission timer when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Retransmission,
@@ -114,7 +114,7 @@ impl Timers {
         self.probe_next = true;
     }
 
-    /// Whether a probe is to leave next, which the caller then sends.
+    /// True if a probe is to leave next, which the caller then sends.
     #[inline]
     pub(super) fn take_probe(&mut self) -> bool {
         std::mem::take(&mut self.probe_next)
@@ -135,7 +135,7 @@ impl Timers {
         self.reordering_at = at.unwrap_or(Time::NEVER);
     }
 
-    /// Whether the reordering timer has expired; if so it stops.
+    /// True if the reordering timer has expired; if so it stops.
     pub(super) fn take_reordering(&mut self, now: Time) -> bool {
         let due = self.reordering_at <= now;
         if due {
@@ -144,7 +144,7 @@ impl Timers {
         due
     }
 
-    /// What the other timer is to do, if it has expired. It is to be set anew afterwards; that of a probe stops
+    /// Action of the other timer, if it has expired. It is to be set anew afterwards; that of a probe stops
     /// until the probe has left. A timer that is due waits for its tick.
     pub(super) fn take_expired(&mut self, now: Time, ticks: Ticks) -> Option<Kind> {
         if self.at <= now && !self.on_tick {

@@ -125,7 +125,7 @@ impl Sender {
         found.lost
     }
 
-    /// Whether the ACK shows the last reduction, or the timeout that is tested, to be spurious.
+    /// True if the ACK shows the last reduction, or the timeout that is tested, to be spurious.
     #[inline]
     fn is_spurious(&mut self, now: Time, ack: &Acknowledgement, summary: &AckSummary) -> bool {
         if self.repair.is_spurious(ack, summary, &self.flight, &self.stack) {
@@ -135,7 +135,7 @@ impl Sender {
         self.repair.is_timeout_spurious(summary, flight, || super::transmit::has_new(now, flight, gate, backlog))
     }
 
-    /// The reduction is over. Whether the window may grow on the ACK that ends it: then it is left.
+    /// The reduction is over. Returns true if the window may grow on the ACK that ends it: then it is left.
     #[cold]
     #[inline(never)]
     fn grows_at_end(&mut self, now: Time, journal: &mut dyn Journal) -> bool {
@@ -158,13 +158,13 @@ impl Sender {
         }
     }
 
-    /// Whether the window counts as used, so that it may grow.
+    /// True if the window counts as used, so that it may grow.
     #[inline]
     pub(super) fn is_window_limited(&self) -> bool {
         self.gate.is_window_limited(self.driver.decided(), self.stack.growth.validation)
     }
 
-    /// Whether an ACK that only SACKs shows an arrival from before the oldest segment left last. In Linux that
+    /// True if an ACK that only SACKs shows an arrival from before the oldest segment left last. In Linux that
     /// restarts the timer as well: it must not expire on a retransmission that cannot be acknowledged yet.
     fn shows_older_arrival(&self, summary: &AckSummary) -> bool {
         let resent = self.repair.stage().is_repairing() && self.stack.losses.is_rack();

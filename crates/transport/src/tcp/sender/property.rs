@@ -18,7 +18,7 @@ use crate::{
 
 const SEGMENT: u64 = 1000;
 
-/// What the channel does to a packet, by chance.
+/// Random treatment of packets by the channel.
 #[derive(Clone, Copy, Debug)]
 struct Channel {
     loss: f64,
@@ -31,7 +31,7 @@ struct Channel {
     ack_loss: f64,
 }
 
-/// What the controller heard of segments.
+/// Reports to the controller.
 #[derive(Debug, Default)]
 struct Heard {
     sent: u64,
@@ -215,7 +215,7 @@ impl World {
         assert_eq!(self.sender.in_flight(), 0);
         let (heard, counters) = (self.heard.lock().unwrap(), self.sender.counters());
         assert_eq!((heard.sent, heard.delivered), (counters.sent, segments));
-        // What only a tail loss probe repaired has no report.
+        // A loss that only a tail loss probe repaired has no report.
         let unreported = counters.lost - heard.lost;
         assert!(unreported == 0 || self.stack.losses.probes_tail(), "{unreported} lost segments without a report");
     }

@@ -113,7 +113,7 @@ impl Sender {
         }
     }
 
-    /// What a mark leaves of the window `before` it at least, if the sender says so (RFC 8511, section 3).
+    /// The least that a mark leaves of the window `before` it, if the stack says so (RFC 8511, section 3).
     fn kept_on_mark(&self, before: f64) -> Option<f64> {
         let share = self.stack.marks.kept();
         (share > 0.0).then(|| (before * share).floor().max(LEFT_BY_MARK).min(before))

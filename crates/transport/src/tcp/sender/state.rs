@@ -1,4 +1,4 @@
-//! What an observer may ask of a sender at any moment, as `TCP_INFO` of Linux gives it, and what an interactive
+//! The state of a sender at any moment, as `TCP_INFO` of Linux gives it, and what an interactive
 //! application says to it.
 
 use control::Controller;
@@ -11,7 +11,7 @@ use crate::tcp::repair::{Counters, Phase};
 /// The state of a sender, in the terms of `TCP_INFO`. Counts are segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderState {
-    /// What it is going through (`tcpi_ca_state`).
+    /// Its phase (`tcpi_ca_state`).
     pub phase: Phase,
     /// Segments that may be in flight: the window, or what the reduction under way allows (`tcpi_snd_cwnd`).
     pub window: u32,
@@ -21,9 +21,9 @@ pub struct SenderState {
     pub in_flight: u32,
     /// Sent and not acknowledged cumulatively (`tcpi_unacked`).
     pub outstanding: u32,
-    /// Of these SACKed, or without SACK announced by duplicate ACKs (`tcpi_sacked`).
+    /// Those of them SACKed, or without SACK announced by duplicate ACKs (`tcpi_sacked`).
     pub sacked: u32,
-    /// Of these deemed lost, sent again or not (`tcpi_lost`).
+    /// Those of them deemed lost, sent again or not (`tcpi_lost`).
     pub lost: u32,
     /// Retransmissions in flight (`tcpi_retrans`).
     pub retransmissions: u32,
@@ -51,7 +51,7 @@ impl Sender {
         self.driver.controller()
     }
 
-    /// What the sender is going through.
+    /// The phase of the sender.
     pub fn phase(&self) -> Phase {
         self.repair.phase()
     }

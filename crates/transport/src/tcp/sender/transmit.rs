@@ -92,7 +92,7 @@ impl Sender {
         Some(leaving)
     }
 
-    /// Whether the next new segment waits until a train of them may leave.
+    /// True if the next new segment waits until a train of them may leave.
     #[inline]
     fn waits_for_train(&mut self, now: Time) -> bool {
         if self.gate.goes_on() {
@@ -178,7 +178,7 @@ impl Sender {
         journal.note(Event::Retransmission { sequence });
     }
 
-    /// Whether segments that are not known to be lost may leave again where no new one may (NextSeg, RFC 6675).
+    /// True if segments that are not known to be lost may leave again where no new one may (NextSeg, RFC 6675).
     fn resorts(&self, reason: Blocked) -> bool {
         let asked = self.stack.losses.retransmits() == Retransmits::NextSeg;
         asked && self.repair.phase() == Phase::Recovery && reason != Blocked::Window
@@ -213,7 +213,7 @@ impl Sender {
         Some(leaving)
     }
 
-    /// What every transmission has in common.
+    /// Steps that every transmission has in common.
     #[inline(always)]
     fn leave(&mut self, now: Time, Leaving { sequence, how }: Leaving) -> Data {
         let (retransmission, reduced) = (how == How::Again, how == How::NewAnnouncing);
@@ -256,7 +256,7 @@ impl Sender {
     }
 }
 
-/// Whether the application has written a segment that the receive window lets leave.
+/// True if the application has written a segment that the receive window lets leave.
 pub(super) fn has_new(now: Time, flight: &Flight, gate: &Gate, backlog: &mut Backlog) -> bool {
     let next = flight.next();
     next < backlog.written(now, next) && gate.peer_room(flight.outstanding()) > 0

@@ -59,7 +59,7 @@ pub struct Stack {
     pub forward_rto: bool,
     /// Growth of the window.
     pub growth: Growth,
-    /// What becomes of the window after an idle time longer than the RTO, if anything.
+    /// Reaction to an idle time longer than the RTO, if any.
     pub idle_restart: Option<IdleRestart>,
     /// Timers of the sender.
     pub timers: Timers,
@@ -106,11 +106,11 @@ pub struct Losses {
     /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675); at most
     /// [`MAX_THRESHOLD`]. RACK takes them as evidence of loss.
     pub threshold: u32,
-    /// What shows a loss.
+    /// Evidence of loss.
     pub detection: Detection,
 }
 
-/// What shows a loss.
+/// Evidence of loss, and its repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detection {
     /// Duplicate ACKs (RFC 5681); in fast recovery partial ACKs (NewReno, RFC 6582).
@@ -155,7 +155,7 @@ pub enum Repair {
     Fast,
 }
 
-/// What leaves again where SACKed segments are counted.
+/// Retransmissions if SACKed segments are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resends {
     /// Everything outstanding, as with [`Repair::GoBackN`].
@@ -164,11 +164,11 @@ pub enum Resends {
     Fast(Retransmits),
 }
 
-/// What fast recovery sends again, with SACK and without RACK.
+/// Retransmissions of fast recovery, with SACK and without RACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Retransmits {
-    /// What counts as lost (Linux).
+    /// Lost segments (Linux).
     Lost,
     /// NextSeg of RFC 6675: where neither that nor a new segment may leave, also what has SACKed segments above it
     /// (rule 3), and once in a recovery the highest segment that was not SACKed (rule 4, the rescue retransmission).
@@ -218,15 +218,15 @@ pub enum WindowValidation {
     RateLimitedIncrease,
 }
 
-/// What becomes of a window that was not used for a timeout.
+/// Reaction to a window that was not used for a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdleRestart {
     /// After an idle time: the initial window (RFC 5681, section 4.1).
     Rfc5681,
-    /// After an idle time: the window halves for each timeout that it lasted, down to the initial one. Where no ACK
-    /// came for a timeout and the window was not filled: halfway to what was used. Either way the threshold is at least
-    /// three quarters of the window (Linux, after RFC 2861).
+    /// After an idle time: the window halves for each timeout that it lasted, down to the initial one. If no ACK came
+    /// for a timeout and the window was not filled, it falls halfway to the used part. Either way the threshold is at
+    /// least three quarters of the window (Linux, after RFC 2861).
     Linux,
 }
 
@@ -248,7 +248,7 @@ pub struct Timers {
     /// Added to every retransmission timeout.
     pub rto_slack: Span,
     /// Every expiry of the retransmission timer reduces the slow-start threshold. Otherwise the first since new data
-    /// was acknowledged does, and none in fast recovery or after a mark. What reduces a second time is not undone.
+    /// was acknowledged does, and none in fast recovery or after a mark. A second reduction is not undone.
     pub every_timeout_reduces: bool,
 }
 
@@ -348,7 +348,7 @@ impl Stack {
         }
     }
 
-    /// Whether the ends use selective acknowledgements.
+    /// True if the ends use selective acknowledgements.
     #[inline]
     pub fn sack(&self) -> bool {
         self.selective().is_some()
@@ -364,19 +364,19 @@ impl Stack {
 }
 
 impl Losses {
-    /// Whether RACK decides what is lost.
+    /// True if RACK decides what is lost.
     #[inline]
     pub fn is_rack(&self) -> bool {
         matches!(self.detection, Detection::Selective(Selective { rule: Rule::Rack(_), .. }))
     }
 
-    /// Whether tail loss probes are sent.
+    /// True if tail loss probes are sent.
     #[inline]
     pub fn probes_tail(&self) -> bool {
         matches!(self.detection, Detection::Selective(Selective { tail_loss_probe: true, .. }))
     }
 
-    /// What fast recovery sends again.
+    /// Retransmissions of fast recovery.
     #[inline]
     pub fn retransmits(&self) -> Retransmits {
         match self.detection {
@@ -388,7 +388,7 @@ impl Losses {
         }
     }
 
-    /// Whether losses are repaired by fast recovery.
+    /// True if losses are repaired by fast recovery.
     pub fn is_fast(&self) -> bool {
         match self.detection {
             Detection::Duplicates(repair) | Detection::Selective(Selective { rule: Rule::Rack(repair), .. }) => {

@@ -1,4 +1,4 @@
-//! What comes in at both ends of a script: ACKs from the network, and the notices that its controller is given.
+//! Input at both ends of a script: ACKs from the network, and the notices that its controller is given.
 
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -27,7 +27,7 @@ pub(crate) enum Notice {
     Timer,
 }
 
-/// What the probe controller and its script share.
+/// State that the probe controller and its script share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) window: f64,

@@ -154,7 +154,7 @@ impl Scoreboard {
         self.holes.as_ref().and_then(|holes| holes.resent.front().copied())
     }
 
-    /// Whether the transmission of `number` at `at` is the last one and nothing is known of its fate.
+    /// True if the transmission of `number` at `at` is the last one and nothing is known of its fate.
     fn awaits(&self, number: u64, at: Time) -> bool {
         number >= self.first && {
             let segment = &self.segments[self.index(number)];
@@ -217,7 +217,7 @@ impl Scoreboard {
         marked
     }
 
-    /// Takes back the loss marks of segments sent once: the reduction was spurious. What was sent again stays as it is.
+    /// Takes back the loss marks of segments sent once: the reduction was spurious. Retransmissions stay as they are.
     pub(crate) fn unmark_lost(&mut self) {
         for segment in &mut self.segments {
             if segment.flags & (LOST | AMBIGUOUS) == LOST {

@@ -1,4 +1,4 @@
-//! What duplicate ACKs stand for without SACK: arrivals, of segments that nobody names.
+//! Duplicate ACKs without SACK: arrivals of unknown segments.
 
 use super::Scoreboard;
 

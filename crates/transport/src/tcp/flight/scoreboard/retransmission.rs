@@ -6,7 +6,7 @@ use super::{AMBIGUOUS, APPLICATION_LIMITED, LOST, RETRANSMITTED, Resent, SACKED,
 use crate::tcp::flight::delivery_rate::DeliveryState;
 
 impl Scoreboard {
-    /// Whether a lost segment has yet to be sent again.
+    /// True if a lost segment has yet to be sent again.
     pub(crate) fn awaits_retransmission(&self) -> bool {
         self.to_retransmit > 0
     }
