@@ -82,24 +82,31 @@ impl Driver {
         let (window, threshold, rate) = self.controller.decisions();
         (self.exact_window, self.threshold) = (window, threshold);
         let before = std::mem::replace(&mut self.window, (window as u32).max(1));
-        let mut decision = Decision { rate, fell: self.window < before, quantum: None };
-        if rate.is_some() || self.wants.fractional_window || self.wants.timer {
-            self.read_wishes(around, is_over(), &mut decision);
+        let fell = self.window < before;
+        if rate.is_none() && !self.wants.fractional_window && !self.wants.timer {
+            return Decision { rate, fell, quantum: None };
         }
-        decision
+        let below_one = self.wants.fractional_window && window < 1.0;
+        let slowest = if below_one { rate_of(window, around.segment_size, around.smoothed) } else { None };
+        let (rate, quantum) = self.read_wishes(around.now, slowest, is_over(), rate);
+        Decision { rate, fell, quantum: Some(quantum) }
     }
 
-    /// Reads what few controllers decide: bursts, a rate for windows below one segment, a timer.
+    /// Reads what few controllers decide: bursts, a rate for windows below one segment (`slowest`), a timer.
     #[inline(never)]
-    fn read_wishes(&mut self, around: &Around, is_over: bool, decision: &mut Decision) {
-        let window = self.exact_window;
-        if self.wants.fractional_window && window < 1.0 {
-            decision.rate = rate_of(window, around).into_iter().chain(decision.rate).min();
-        }
-        decision.quantum = Some(self.controller.send_quantum());
+    fn read_wishes(
+        &mut self,
+        now: Time,
+        slowest: Option<Rate>,
+        is_over: bool,
+        rate: Option<Rate>,
+    ) -> (Option<Rate>, u32) {
+        let rate = slowest.into_iter().chain(rate).min();
+        let quantum = self.controller.send_quantum();
         // A controller whose flow is over sleeps, and one that names the present again would stop the time.
         let at = if self.wants.timer && !is_over { self.controller.poll_timeout() } else { None };
-        self.wake_at = at.map_or(Time::NEVER, |at| at.max(around.now + RESOLUTION));
+        self.wake_at = at.map_or(Time::NEVER, |at| at.max(now + RESOLUTION));
+        (rate, quantum)
     }
 
     /// True if the controller wants to be woken at `now`; it does so once.
@@ -155,9 +162,9 @@ impl Driver {
 }
 
 /// The rate that sends `window` segments a round trip; none before the first RTT sample.
-fn rate_of(window: f64, around: &Around) -> Option<Rate> {
-    let rtt = around.smoothed.as_secs_f64();
-    let bits = 8.0 * around.segment_size.get() as f64;
+fn rate_of(window: f64, segment_size: Bytes, smoothed: Span) -> Option<Rate> {
+    let rtt = smoothed.as_secs_f64();
+    let bits = 8.0 * segment_size.get() as f64;
     // Slower than any timeout is slow enough, and not standing still.
     (rtt > 0.0).then(|| Rate::from_bits_per_second((window * bits / rtt).max(1.0) as u64))
 }

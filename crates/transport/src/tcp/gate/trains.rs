@@ -157,6 +157,7 @@ impl Trains {
     }
 
     /// True if the segments that may leave, a small part of the window, wait for more; else the train begins.
+    #[inline]
     fn gathers(&mut self, room: &Room, waits: impl FnOnce(Span) -> bool) -> bool {
         let left = room.left();
         // No full train is shorter, so one segment is less than any.
