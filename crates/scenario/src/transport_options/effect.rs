@@ -137,6 +137,11 @@ fn check_range(name: &str, options: &TransportOptions) -> Result<(), String> {
                 (rto_min > rto_max).then(|| format!("rto_min `{rto_min}` is above rto_max `{rto_max}`"))
             }
         }
+        "delayed_ack_max" => {
+            let (most, least) = (options.delayed_ack_max, options.delayed_ack_timeout);
+            let constant = !most.is_zero() && most <= least && options.ack_every > 1;
+            constant.then(|| format!("must be 0s or above delayed_ack_timeout `{least}`"))
+        }
         "counting" => (options.counting == Counting::Bytes { limit: 0 })
             .then(|| "`limit` must be at least 1, or slow start would not grow".to_owned()),
         _ => None,
@@ -177,7 +182,6 @@ fn without_effect(name: &str, used: &TransportOptions, own: &TransportOptions, s
         "delayed_ack_timeout" | "delayed_ack_max" if used.ack_every == 1 => {
             "has no effect where each segment is acknowledged: `ack_every` is 1"
         }
-        "delayed_ack_max" if used.delayed_ack_max.is_zero() => "must be 0s or above `delayed_ack_timeout`",
         "quick_acks" | "quick_acks_again" if used.ack_every == 1 && used.sack_compression.is_zero() => {
             "has no effect where no ACK waits: `ack_every` is 1 and there is no `sack_compression`"
         }

@@ -172,7 +172,7 @@ fn an_option_that_has_no_effect_beside_the_others() {
         ),
         ("linux", "ack_every = 1, delayed_ack_timeout = \"40ms\"", "delayed_ack_timeout", each),
         ("ns2-linux", "delayed_ack_max = \"1s\"", "delayed_ack_max", each),
-        ("linux", "delayed_ack_max = \"30ms\"", "delayed_ack_max", "must be 0s or above `delayed_ack_timeout`"),
+        ("linux", "delayed_ack_max = \"30ms\"", "delayed_ack_max", "must be 0s or above delayed_ack_timeout `40ms`"),
         ("ns2-linux", "quick_acks = 16", "quick_acks", none),
         ("linux-3.5", "ack_every = 1, quick_acks = 0", "quick_acks", none),
         (
@@ -197,6 +197,7 @@ fn an_option_that_another_switches_off_may_be_named_off_or_as_the_profile_has_it
         ("linux", "rto_initial = \"1s\""),
         ("linux", "retransmits = \"lost\""),
         ("linux", "rto_min = \"100ms\""),
+        ("linux", "delayed_ack_max = \"0s\""),
         ("linux", "fast_recovery = false, ecn = true, reduction = \"pipe\""),
         ("linux-3.5", "sack = false"),
         ("freebsd-9", "rto_min = \"100ms\""),
