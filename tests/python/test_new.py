@@ -68,8 +68,8 @@ def test_a_new_engine_builds_and_runs_its_scenario(capsys, folder):
     environment = {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target"), "CARGO_NET_OFFLINE": "true"}
     shutil.copy(ROOT / "Cargo.lock", folder / "my-own" / "Cargo.lock")
 
-    def cargo(*arguments):
-        command = ["cargo", *arguments, "--profile", "test", "--quiet"]
+    def cargo(what, *arguments):
+        command = ["cargo", what, "--profile", "test", "--quiet", *arguments]
         return subprocess.run(
             command, cwd=folder / "my-own", env=environment, capture_output=True, text=True, check=False
         )
