@@ -51,10 +51,10 @@ impl<E: Ranked> SlotHeap<E> {
     /// Puts `entry` in the place of the one that its slot had, if it had one.
     pub fn set(&mut self, entry: E) {
         let slot = entry.slot() as usize;
-        if self.position.len() <= slot {
-            self.position.resize(slot + 1, ABSENT);
-        }
-        let position = self.position[slot];
+        let position = match self.position.get(slot) {
+            Some(&position) => position,
+            None => self.add(slot),
+        };
         if position == ABSENT {
             self.heap.push(entry);
             return self.rise(self.heap.len() - 1);
@@ -82,6 +82,14 @@ impl<E: Ranked> SlotHeap<E> {
             self.rise(position);
             self.sink(self.position[moved.slot() as usize] as usize);
         }
+    }
+
+    /// Makes room for `slot`, which is in no place.
+    #[cold]
+    #[inline(never)]
+    fn add(&mut self, slot: usize) -> u32 {
+        self.position.resize(slot + 1, ABSENT);
+        ABSENT
     }
 
     fn rise(&mut self, mut position: usize) {
