@@ -3,16 +3,16 @@
  * The front door for a congestion controller in C. The same file runs in the Linux kernel, as BPF struct_ops, and
  * natively in the simulator; all that it needs of the kernel comes through here:
  *
- *   struct sock, tcp_sk(sk), inet_csk(sk)   the connection, with the kernel's names for its fields
- *   CALLBACK_n(...), CONTROLLER(...)         the callbacks of struct tcp_congestion_ops, and what it is called
- *   FUNCTION(...)                            a function of two numbers, too long to be put in wherever it is called
- *   PRIVATE_STATE(type), STORED_STATE(type)  state of a connection: state(sk)
- *   PARAMETER(...), CHOICE(...)              parameters: settable by name, before and while flows run
- *   PROBES(...), probe_begin, probe, probe_end   named internals for traces
- *   ca_state, is_reducing, is_window_limited, is_after, delivered_to, random_u32
- *   loop                                     a loop of many rounds
- *   rtt_sample, timestamp_rtt, timestamp_tick, smoothed_rtt   measurements
- *   real, span, segments and their arithmetic
+ * - struct sock, tcp_sk(sk), inet_csk(sk)   the connection, with the kernel's names for its fields
+ * - CALLBACK_n(...), CONTROLLER(...)         the callbacks of struct tcp_congestion_ops, and what it is called
+ * - FUNCTION(...)                            a function of two numbers, too long to be put in wherever it is called
+ * - PRIVATE_STATE(type), STORED_STATE(type)  state of a connection: state(sk)
+ * - PARAMETER(...), CHOICE(...)              parameters: settable by name, before and while flows run
+ * - PROBES(...), probe_begin, probe, probe_end   named internals for traces
+ * - ca_state, is_reducing, is_window_limited, is_after, delivered_to, random_u32
+ * - loop                                     a loop of many rounds
+ * - rtt_sample, timestamp_rtt, timestamp_tick, smoothed_rtt   measurements
+ * - real, span, segments and their arithmetic
  *
  * newreno.bpf.c is the example to copy. events.h is for controllers that are written in terms of events (loss, timeout,
  * mark) as those of crates/control are, rather than of the kernel's callbacks.
@@ -56,7 +56,7 @@ inline_always u32 in_flight(const struct sock *sk)
 	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
-/* Whether sequence number a comes after b. */
+/* Sequence number a comes after b. */
 inline_always bool is_after(u32 a, u32 b) { return (s32)(a - b) > 0; }
 
 /* The window was filled, or in slow start at least half filled: without this it must not grow (RFC 7661). */

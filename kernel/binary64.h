@@ -23,7 +23,7 @@ typedef u64 binary64;
 inline_always u64 mantissa(binary64 x) { return x ? (x & ((1ull << 52) - 1)) | 1ull << 52 : 0; }
 inline_always s32 exponent(binary64 x) { return (s32)(x >> 52) - 1075; }
 
-/* m * 2^e rounded to 53 bits. Where m has more than 54, its lowest may stand for any rest below it. */
+/* m * 2^e rounded to 53 bits. The lowest bit of an m of more than 54 may stand for any rest below it. */
 FUNCTION(binary64, rounded, u64, m, s64, e)
 {
 	if (m == 0)

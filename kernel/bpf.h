@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What a controller is given when it is compiled for the kernel: parts of the kernel's types, helpers, and the sections
- * in which the loader looks for things. shim/shim.h gives the same names to a native build.
+ * The names that a controller finds when it is compiled for the kernel: parts of the kernel's types, helpers, and the
+ * sections that the loader reads. shim/shim.h gives the same names to a native build.
  *
  * The types name only the fields that are used; libbpf finds them in the running kernel (CO-RE), so no vmlinux.h is
  * needed.
@@ -157,12 +157,12 @@ inline_always void ack_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked) { tc
 
 /* ---- measurements ---- */
 
-/* What rtt_sample has learnt: whether the receiver delays ACKs. */
+/* The state of rtt_sample: it detects a receiver that delays ACKs. */
 struct rtt_sampler {
 	u8 delays;
 };
 
-/* Whether timestamps are in microseconds; a kernel without that field has milliseconds. */
+/* True if timestamps are in microseconds; a kernel without that field has milliseconds. */
 inline_always bool has_fine_timestamps(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -184,10 +184,10 @@ inline_always s64 timestamp_rtt(const struct sock *sk)
 
 /*
  * The RTT sample of an ACK in nanoseconds: from the last transmission of the newest segment that it covers; 0 if there
- * is none that can be trusted. Not trusted is an ACK for one segment from a receiver that otherwise acknowledges
- * several at once, as its delayed-ACK timer may be in it (the counter from 0 to 5 of the specification of CDG, section
- * 2.2). Where segments were sent twice, the kernel falls back on timestamps: a whole number of their ticks, and not of
- * one transmission.
+ * is none that can be trusted. An ACK for one segment is not trusted if its receiver otherwise acknowledges several at
+ * once: the sample may contain the delayed-ACK timer (the counter from 0 to 5 of the specification of CDG, section
+ * 2.2). The kernel falls back on timestamps if segments were sent twice: the sample is then a whole number of their
+ * ticks, and not of one transmission.
  */
 inline_always u64 rtt_sample(struct rtt_sampler *sampler, const struct sock *sk, const struct ack_sample *ack)
 {
@@ -278,7 +278,7 @@ struct probe_value {
 	u64 divisor;
 };
 
-/* What the loader asks for, and what is reported to it. */
+/* Settings that the loader writes, and the count that it reads. */
 struct probe_control {
 	/* Shortest time between two records of a flow, in nanoseconds; off at the start. */
 	u64 interval;
@@ -291,8 +291,8 @@ struct probe_control {
 /* The kernel does not say when an ACK is over: what it left is reported at the next callback. */
 #define PROBES_AT_ONCE false
 
-/* Whether a flow's turn has come at `now`, in microseconds; `turn` is the time of its last record, or how many ACKs it
- * had. */
+/* True if a record of a flow is due at `now`, in microseconds; `turn` is the time of its last record, or the number of
+ * its ACKs. */
 inline_always bool probe_due(u64 *turn, u64 now)
 {
 	if (probe_control.acks)

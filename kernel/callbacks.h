@@ -63,7 +63,7 @@ inline_always void publish_target(struct sock *sk, struct controller *s)
 	tcp_sk(sk)->snd_ssthresh = whole(min_u64(s->reno.window, s->reno.threshold));
 }
 
-/* What the stack changed since the last ACK holds. */
+/* Adopts the window and the threshold that the stack changed since the last ACK. */
 inline_always void adopt(struct sock *sk, struct controller *s)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -101,8 +101,8 @@ inline_always void tell(struct sock *sk, struct controller *s)
 		show(sk, s);
 }
 
-/* The present ACK is over. Where nothing is called at its end, the next event tells what it left, before it changes
- * that. */
+/* The present ACK is over. A build without a callback at the end of an ACK shows its probes at the next event, before
+ * that event changes them. */
 inline_always void settle(struct sock *sk, struct controller *s)
 {
 	if (PROBES_AT_ONCE || !s->events.owing)

@@ -88,7 +88,7 @@ struct controller {
 	u32 relieved_until;
 	/* k: congestion indications since a gradient was last negative. */
 	u32 indications;
-	/* What on_signals found for on_ack of the same ACK. */
+	/* Findings of on_signals for on_ack of the same ACK. */
 	bool may_grow;
 	bool interval_closed;
 
@@ -299,7 +299,7 @@ inline_always void reduce(struct controller *s, segments from)
 	s->shadow /= 2;
 }
 
-/* Whether a loss now is not for congestion (section 3.3). */
+/* True if a loss now is no sign of congestion (section 3.3). */
 inline_always bool tolerates_loss(const struct controller *s)
 {
 	bool congested = s->queue == QUEUE_FULL || (s->queue == QUEUE_UNKNOWN && unknown_is_congestion);
@@ -356,7 +356,7 @@ inline_always void on_spurious(struct sock *sk, struct controller *s)
 	s->shadow = max_u64(s->shadow, s->shadow_before);
 }
 
-/* What others did to the queue meanwhile is no gradient of one round trip. */
+/* Other flows change the queue during an idle time: the next difference is no gradient of one round trip. */
 inline_always void on_idle_restart(struct sock *sk, struct controller *s) { s->comparable = false; }
 
 inline_always void on_moved(struct sock *sk, struct controller *s) {}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What a controller that is written in terms of events has besides its own state. It includes this file first, defines
+ * The state that a controller in terms of events has besides its own. The controller includes this file first, defines
  * `struct controller` with members `struct events events` and `struct reno reno`, then the events as functions, and
  * includes callbacks.h last.
  */

@@ -11,8 +11,8 @@
  * | mu = min(1, 1 - S_p + N_s), beta' = mu/2 | share_of_decrease, left_of |
  * | the ACK that ends recovery: w = ssthresh = (1 - beta') w at the loss | pit_cwnd_event |
  *
- * Differences from crates/control/src/controllers/linux/pit.rs: none on the same events. What the
- * kernel does not have of these events:
+ * Differences from crates/control/src/controllers/linux/pit.rs: none on the same events. The kernel lacks two parts
+ * of these events:
  * - When an ACK came: the time is that at which the stack handles it. An interface that hands over its packets together
  *   makes gaps of next to nothing, and noise.
  * - A window update: it counts as a duplicate ACK.
@@ -50,7 +50,7 @@ struct pass {
 	u32 to;
 	u32 first;
 	u32 second;
-	/* Of all iterations: how many differences were below T, and their sum, nanoseconds. */
+	/* The differences below T of all iterations: their number, and their sum in nanoseconds. */
 	u32 below;
 	u64 sum;
 	/* Differences of this iteration that were not, of which the first CAPACITY are there. */
@@ -80,7 +80,7 @@ struct pit {
 	u64 recent[RECENT];
 	/* T, nanoseconds; 0 while unknown. */
 	u64 unit;
-	/* What the last loss event showed. */
+	/* Results of the last loss event. */
 	u64 rho;
 	real noise;
 	real span;
@@ -98,8 +98,8 @@ struct pit {
 };
 STORED_STATE(struct pit);
 
-/* What loops work on. It has all that they count, of which the kernel then assumes nothing: numbers on the stack it
- * would follow through every round. */
+/* The context of loops. All that they count lies behind it: the kernel's verifier assumes nothing of these numbers, but
+ * follows numbers on the stack through every round. */
 struct work {
 	struct pit *s;
 };
@@ -142,7 +142,7 @@ inline_always void measure(struct pit *s)
 	s->seen += 1;
 	if (gap == 0 || (s->unit && gap >= s->unit))
 		return;
-	/* Whether twice the gap reaches the median: whether more than half of the gaps are not above that. */
+	/* Twice the gap reaches the median if more than half of the gaps are not above it. */
 	u32 count = min_u64(s->seen, RECENT);
 	struct work work = {s};
 	s->limit = 2 * gap;
@@ -240,7 +240,7 @@ inline_always real exponential(real x)
 	return (series >> (halvings >> 24)) << 2;
 }
 
-/* What the differences below T say, as a share of 2^-32. */
+/* The residual noise by the differences below T, in units of 2^-32. */
 inline_always u64 residual_noise(const struct pit *s)
 {
 	if (definition == definition_count)

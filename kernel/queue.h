@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What YeAH and TCP-Gentle share, as parts/queue_meter.rs and decongestion.rs of crates/control: the own segments in
- * the queue, estimated once a round trip from its smallest RTT, and how much of them a window gives up. All numbers
+ * Parts that YeAH and TCP-Gentle share, as parts/queue_meter.rs and decongestion.rs of crates/control: the own segments
+ * in the queue, estimated once a round trip from its smallest RTT, and how much of them a window gives up. All numbers
  * are whole: microseconds, one more than measured, and segments.
  */
 #ifndef ACK_QUEUE_H
@@ -58,7 +58,7 @@ inline_always void observe_rtt(struct meter *m, const struct ack_sample *sample)
 	m->samples += 1;
 }
 
-/* Whether the ACK that covers everything below `ack` ends a round trip with enough samples; if so, queue and delay are
+/* True if the ACK that covers everything below `ack` ends a round trip with enough samples; queue and delay are then
  * those of that round trip. */
 inline_always bool close_round(const struct sock *sk, struct meter *m, u32 ack)
 {
@@ -75,7 +75,7 @@ inline_always bool close_round(const struct sock *sk, struct meter *m, u32 ack)
 
 inline_always bool is_queue_long(const struct meter *m) { return m->queue > q_max || m->delay > m->base / phi; }
 
-/* What a decongestion leaves of a window, not below `floor`. */
+/* The window after a decongestion, not below `floor`. */
 inline_always u32 decongested(u32 window, u32 queue, u32 floor)
 {
 	return max_u64(window - min_u64(queue / gamma, window >> epsilon), floor);

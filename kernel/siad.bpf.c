@@ -49,7 +49,7 @@ PROBES(alpha, incthresh, cmax, num_rtt, rtt_min_ms, rtt_curr_ms, cnt_dec, draine
 
 enum region { SLOW_START = 1, LINEAR_INCREMENT, FAST_INCREASE };
 
-/* What belongs to the running congestion epoch, and what a spurious loss gives back. */
+/* State of the current congestion epoch; restored after a spurious loss. */
 struct epoch {
 	/* The target: below it Linear Increment, from it on Fast Increase. */
 	binary64 incthresh;
@@ -112,7 +112,7 @@ inline_always segments whole_down(binary64 w) { return WHOLE(floor_of(w)); }
 /* For probes: in units of 2^-16. */
 inline_always segments in_segments(binary64 w) { return floor_of(times(w, POWER(16))); }
 
-/* Whether a <= b on the clock. */
+/* a <= b, with the tolerance of the clock. */
 inline_always bool at_most(span a, span b) { return a <= b || a - b <= TOLERANCE; }
 
 /* Parts of a tick that a smoothed RTT has at least. */
@@ -127,9 +127,9 @@ inline_always span in_parts(span rtt, u64 tick)
 	return rtt / part * part;
 }
 
-/* The RTT sample of an ACK, 0 if there is none. By the timestamps at least a tick, as a shorter one would be no time at
- * all. Of the smoothed RTT whole ticks count, too, so that an empty queue has the same RTT again and again; on a short
- * path parts of a tick. */
+/* The RTT sample of an ACK, 0 if there is none. A sample by timestamps is at least a tick, as a shorter one would be no
+ * time at all. The smoothed RTT is rounded down to whole ticks, too, so that an empty queue always has the same RTT; on
+ * a short path to parts of a tick. */
 inline_always span rtt_now(const struct sock *sk)
 {
 	s64 by_timestamp = rtt_source == rtt_source_timestamp ? timestamp_rtt(sk) : -1;
@@ -139,8 +139,7 @@ inline_always span rtt_now(const struct sock *sk)
 	return in_parts(min_u64(smoothed_rtt(sk), LONGEST_RTT), tick);
 }
 
-/* Whether the window exceeds the threshold by more than alpha and `more`: by about one RTT of growth since it was
- * reduced. */
+/* The window exceeds the threshold by more than alpha and `more`: by about one RTT of growth since it was reduced. */
 inline_always bool has_grown(const struct controller *s, binary64 more)
 {
 	return exact(s->reno.window) > plus(plus(exact(s->reno.threshold), s->epoch.alpha), more);
@@ -197,7 +196,7 @@ inline_always void take_event_back(struct controller *s)
 	s->of_epoch = s->of_epoch_before;
 }
 
-/* What of `window` the path itself holds: (7), window * RTT_min/RTT_curr, not rounded down. Not without a sample. */
+/* The part of `window` that the path itself holds: (7), window * RTT_min/RTT_curr, not rounded down. Needs a sample. */
 inline_always binary64 without_backlog(const struct controller *s, binary64 window)
 {
 	return min_u64(over(times(window, from_whole(s->minimum)), from_whole(s->current)), window);
@@ -354,7 +353,7 @@ inline_always void begin_epoch(struct controller *s, bool drained)
 	s->epoch.grew = false;
 }
 
-/* Whether the queue has not been empty in the round trip since the last decrease. */
+/* True if the queue has not been empty in the round trip since the last decrease. */
 inline_always bool calls_for_additional_decrease(const struct controller *s)
 {
 	const struct epoch *e = &s->epoch;

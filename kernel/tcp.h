@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What a controller sees of the kernel's TCP that is the same in the kernel (bpf.h) and in a native build
+ * The part of the kernel's TCP that is the same for a controller in the kernel (bpf.h) and in a native build
  * (shim/shim.h): types of numbers, states, events, flags, and the table of callbacks.
  */
 #ifndef ACK_TCP_H

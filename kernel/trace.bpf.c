@@ -12,16 +12,16 @@ u32 namespace_count SEC(".data") = 0;
 /* Local ports. */
 u16 first_port SEC(".data") = 0;
 u16 last_port SEC(".data") = 65535;
-/* Whether every segment that arrives is recorded. */
+/* Records every segment that arrives. */
 u8 segments_too SEC(".data") = 1;
 /* Records that found no room. */
 u64 missed SEC(".data") = 0;
 
 struct seen {
-	/* Whether there was a reduction that can be undone, when a segment arrived last. */
+	/* A reduction could be undone when the last segment arrived. */
 	u8 undoable;
 };
-/* Of each connection: those of a server share their port. */
+/* One for each connection: those of a server share their port. */
 STORED_STATE(struct seen);
 
 enum kind { ARRIVED, RETRANSMITTED, STATE, UNDONE };

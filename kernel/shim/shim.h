@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What a controller is given when it is compiled natively: the names of bpf.h, as plain C. crates/shim compiles the
+ * The names that a controller finds when it is compiled natively: those of bpf.h, as plain C. crates/shim compiles the
  * file into a shared object, loads it, and plays the part of the kernel's TCP: it fills in `struct connection` and
  * calls the callbacks.
  *
@@ -237,7 +237,7 @@ inline_always u64 smoothed_rtt(const struct sock *sk) { return ack_connection(sk
 struct ack_parameter {
 	const char *name;
 	const char *type;
-	/* Of a choice the names, with commas between. */
+	/* The names of a choice, with commas between. */
 	const char *choices;
 	void *at;
 	u64 size;
