@@ -107,9 +107,9 @@ def test_links_lead_to_files(page):
     assert [t for t in targets if not (page.parent / t).exists()] == []
 
 
-def test_the_experiment_of_the_contributing_guide_passes_its_own_claims(tmp_path, monkeypatch):
+def test_the_experiment_of_its_page_passes_its_own_claims(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for language, body in BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text()):
+    for language, body in BLOCK.findall((DOCS / "experiments.md").read_text()):
         if language == "toml":
             save(body)
     catalogue = papers.catalogue(Path("papers"))
