@@ -160,7 +160,7 @@ fn find_text(value: &Value, key: &str, wanted: &dyn Fn(&str) -> bool) -> Option<
     }
 }
 
-/// Whether braces are left when all copies have their names.
+/// True if braces are left when all copies have their names.
 fn has_other_placeholder(text: &str) -> bool {
     text.replace(PLACEHOLDER, "").contains(['{', '}'])
 }

@@ -35,7 +35,7 @@ pub struct Document {
     origin: Origin,
 }
 
-/// Where a document comes from: what errors need.
+/// The origin of a document, as errors name it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
     pub(crate) file: String,
@@ -78,7 +78,7 @@ impl Document {
     }
 
     /// Sets the value at a dotted `key`; numbers index arrays (`flows.0.cc`), and `*` is every entry of one. The value
-    /// is read as TOML if it is TOML, otherwise as a string. Whether there is such a key shows when the scenario is
+    /// is read as TOML if it is TOML, otherwise as a string. An unknown key is an error only when the scenario is
     /// read.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), Error> {
         for one in self.each(key)? {
@@ -209,7 +209,7 @@ fn syntax_error(error: &toml::de::Error, text: &str, file: &str) -> Error {
     }
 }
 
-/// Where the lines of a text end. Counting them anew for every key would take the square of the length.
+/// The ends of the lines of a text. Counting them anew for every key would take the square of the length.
 struct LineEnds(Vec<usize>);
 
 impl LineEnds {

@@ -1,4 +1,4 @@
-//! What of the flows of a plan is random: when they start, and how much they send.
+//! The random part of the flows of a plan: when they start, and how much they send.
 
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ pub struct Page {
 }
 
 impl DrawnFlow {
-    /// What reports call it; unique.
+    /// The name in reports; unique.
     pub fn name<'a>(&self, plan: &'a Plan) -> Cow<'a, str> {
         let name = &plan.flows[self.of].name;
         match self.number {
@@ -69,7 +69,7 @@ impl Plan {
                 continue;
             }
             let Some(every) = flow.every else {
-                // What a proxy sends on is as much as it takes in.
+                // A proxy sends on as much as it takes in.
                 let taken = flow.relays.and_then(|relay| drawn.iter().find(|other| other.of == relay.flow));
                 let bytes = taken.map_or_else(bytes, |other| other.bytes);
                 drawn.push(DrawnFlow { of, number: None, start, stop: flow.stop, bytes, page: None });
@@ -124,7 +124,7 @@ impl Plan {
 }
 
 impl FlowSettings {
-    /// Whether it makes many connections.
+    /// True if it makes many connections.
     pub const fn is_many(&self) -> bool {
         self.every.is_some() || self.pages.is_some()
     }

@@ -13,7 +13,7 @@ pub struct Error {
     pub line: Option<usize>,
     /// The dotted key, indices of arrays included (`flows.0.cc`); empty for the document as a whole.
     pub key: String,
-    /// What is wrong and what is allowed.
+    /// The fault, and the values that are allowed.
     pub message: String,
 }
 

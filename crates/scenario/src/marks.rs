@@ -1,11 +1,11 @@
-//! Controllers that need marks, where nobody tells them of any.
+//! Controllers that need marks, on a transport that does not report each.
 
 use control::{ControllerRef, registry};
 use transport::EcnMode;
 
 use crate::plan::PlannedFlow;
 
-/// What to say of flows whose controllers answer to marks one by one and do not hear of each: a sentence a controller.
+/// Warnings of flows whose controllers answer to marks one by one and do not hear of each: a sentence a controller.
 pub(crate) fn unheard_marks(flows: &[PlannedFlow]) -> Vec<String> {
     let mut warnings = Vec::new();
     for flow in flows {

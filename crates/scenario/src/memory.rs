@@ -12,7 +12,7 @@ use crate::values::{Paced, Sampling, Source};
 
 /// Sender, receiver, controller, meter and timers of one flow: measured are 2,700 bytes with NewReno, 4,000 with CDG.
 const FLOW: u64 = 4_000;
-/// What remains of one of many connections that has ended: its row, and its events.
+/// The rest of one of many connections that has ended: its row, and its events.
 const ENDED_FLOW: u64 = 1_000;
 /// Connections last this many times as long as without losses, at most, where they are many.
 const PROLONGED: f64 = 2.0;
@@ -32,7 +32,7 @@ const EVENT_ROW: u64 = 60;
 const PACKETS_PER_EVENT: u64 = 10;
 
 impl Plan {
-    /// What a run of this plan takes at most, roughly: its tables, the packets in the network, the state of the flows.
+    /// Roughly the most memory of a run of this plan: its tables, the packets in the network, the state of the flows.
     pub fn estimated_memory(&self) -> Bytes {
         let loads = self.loads();
         let sent = loads.iter().fold(0u64, |sum, load| sum.saturating_add(load.sent));
@@ -84,7 +84,7 @@ impl Plan {
         Err(Error { file: format!("scenario `{}`", self.name), line: None, key: String::new(), message })
     }
 
-    /// What the flows put into the network, those that share a bottleneck taken together.
+    /// The load of the flows on the network, those that share a bottleneck taken together.
     fn loads(&self) -> Vec<Load> {
         let mut of_links: Vec<Option<Load>> = vec![None; self.links.len()];
         let mut loads = Vec::new();
@@ -104,8 +104,8 @@ impl Plan {
             }
         }
         loads.extend(of_links.into_iter().flatten().map(|load| {
-            // Slow start overshoots the room of the path up to twofold before it learns of the loss. What is served
-            // clocks TCP, its initial windows apart, but not datagrams.
+            // Slow start overshoots the room of the path up to twofold before it learns of the loss. Served
+            // packets clock TCP, its initial windows apart, but not datagrams.
             let clocked = load.served.saturating_add(load.burst).saturating_add(load.unreactive);
             let room = load.room.saturating_mul(2).saturating_add(load.burst);
             // Datagrams beyond what is served and what fits are dropped, each with an event of its own.
@@ -155,7 +155,7 @@ impl Plan {
         round_trip.as_nanos() as f64 * rounds as f64 + passing
     }
 
-    /// What `flow` does on a path without limits.
+    /// The load of `flow` on a path without limits.
     fn own_load(&self, flow: &PlannedFlow) -> Load {
         let window = match flow.kind {
             Kind::Tcp => u64::from(flow.options.receive_window).saturating_mul(self.at_once(flow)),
@@ -199,19 +199,19 @@ impl Plan {
 struct Load {
     sent: u64,
     in_network: u64,
-    /// What of that leaves at once: the initial windows.
+    /// The part of it that leaves at once: the initial windows.
     burst: u64,
-    /// What of that nothing slows down: datagrams.
+    /// The part of it that nothing slows down: datagrams.
     unreactive: u64,
-    /// What of that is dropped for want of room.
+    /// The part of it that is dropped for want of room.
     excess: u64,
-    /// What fits between the endpoints.
+    /// Packets that fit between the endpoints.
     room: u64,
-    /// What the bottleneck serves in the whole run.
+    /// Packets that the bottleneck serves in the whole run.
     served: u64,
 }
 
-/// What `of_each` says of the delays of `flow`, there and back.
+/// The sum of `of_each` over the delays of `flow`, there and back.
 fn round_trip(flow: &PlannedFlow, of_each: fn(&Propagation) -> Span) -> Span {
     flow.forward.iter().chain(&flow.reverse).map(|hop| of_each(&hop.delay)).sum()
 }
@@ -233,8 +233,8 @@ fn lowest(link: &PlannedLink) -> Option<Rate> {
     }
 }
 
-/// How long a packet waits in the full queue before a link. Of one without limit nobody knows; flows that all pass
-/// leave it short.
+/// How long a packet waits in the full queue before a link. A queue without limit has no such time and counts as zero;
+/// flows that all pass leave it short.
 fn longest_wait(link: &PlannedLink) -> Span {
     match (link.settings.queue.limit, lowest(link)) {
         (Limit::Infinite, _) | (_, None) => Span::ZERO,

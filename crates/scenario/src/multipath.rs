@@ -26,7 +26,7 @@ pub(crate) fn paths(flow: &Flow) -> Result<Vec<OnPath>, (String, String)> {
     Ok(flow.subflows.iter().enumerate().map(on_path).collect())
 }
 
-/// Whether `flow` has nothing that does not go with subflows.
+/// Refuses keys of `flow` that do not go with subflows.
 fn check(flow: &Flow) -> Result<(), (String, String)> {
     let Flow { rtt, from, to, via, extra_delay, .. } = flow;
     let own = [rtt.is_some(), from.is_some(), to.is_some(), via.is_some(), extra_delay.is_some()];

@@ -1,4 +1,4 @@
-//! What an engine runs.
+//! The plan that an engine runs.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::wlan::AccessCategory;
 /// A scenario with everything resolved, validated and indexed.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What reports call it.
+    /// The name in reports.
     pub name: String,
     /// How long it runs.
     pub duration: Span,
@@ -32,21 +32,21 @@ pub struct Plan {
     pub media: Vec<PlannedMedium>,
     /// Every flow, copies apart, in the order of the file. [`Plan::draw`] says what of it is random.
     pub flows: Vec<PlannedFlow>,
-    /// What is written down.
+    /// The tables that are written.
     pub record: Record,
     /// The bottleneck, an index into [`Plan::links`]: of the links with a rate that carry data the slowest, the first
     /// of equals.
     pub bottleneck: Option<usize>,
-    /// What is allowed but probably a mistake, one sentence each.
+    /// Settings that are allowed but probably a mistake, one sentence each.
     pub warnings: Vec<String>,
-    /// What errors about it name.
+    /// The origin that errors about it name.
     pub(crate) origin: Origin,
 }
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedLink {
-    /// What reports call it; a reverse direction ends in `:reverse`.
+    /// The name in reports; that of a reverse direction ends in `:reverse`.
     pub name: String,
     /// Service, queue and loss.
     pub settings: LinkSettings,
@@ -61,7 +61,7 @@ pub struct PlannedLink {
 /// A wireless network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedMedium {
-    /// What reports call it.
+    /// The name in reports.
     pub name: String,
     /// Its stations, the access point first, and the rules by which they share it.
     pub settings: MediumSettings,
@@ -69,7 +69,7 @@ pub struct PlannedMedium {
     pub first_link: usize,
     /// The access categories of each station, whose queues follow each other; only best effort without EDCA.
     pub categories: Vec<AccessCategory>,
-    /// Whether frames contend by these.
+    /// Frames contend by these.
     pub edca: bool,
 }
 
@@ -105,7 +105,7 @@ pub struct Hop {
     pub snoop: Option<Span>,
 }
 
-/// What a flow is made of.
+/// The packets of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A TCP connection.
@@ -114,7 +114,7 @@ pub enum Kind {
     Datagram {
         /// IP size of one.
         packet_size: Bytes,
-        /// Whether each is echoed; the controller sees nothing otherwise.
+        /// Each is echoed; the controller sees nothing otherwise.
         echo: bool,
     },
     /// Datagrams at the rate that TFRC allows (RFC 5348).
@@ -127,19 +127,19 @@ pub enum Kind {
 /// One flow: its name, and its [`FlowSettings`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedFlow {
-    /// What reports call it; unique. Where there are several connections, with a number behind it.
+    /// The name in reports; unique. Each of several connections has a number behind it.
     pub name: String,
     /// The index of its table in the scenario, which its copies and subflows share.
     pub entry: usize,
     /// Its place among the paths of a multipath flow.
     pub subflow: Option<PlannedSubflow>,
-    /// Where it sends on, from a proxy, what another delivers.
+    /// The data of another flow that it sends on from a proxy; `None` for data of its own.
     pub relays: Option<PlannedRelay>,
     /// Everything else; the copies of a flow share it.
     pub settings: Arc<FlowSettings>,
 }
 
-/// What a flow from a proxy sends on.
+/// The data that a flow from a proxy sends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedRelay {
     /// The index of the flow that the proxy takes in; a smaller one than that of the flow.
@@ -186,7 +186,7 @@ pub struct Pages {
     pub connections: Distribution<Count>,
 }
 
-/// What a flow is but for its name.
+/// The settings of a flow, which its copies share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSettings {
     /// Its controller.
@@ -203,9 +203,9 @@ pub struct FlowSettings {
     pub options: Arc<transport::Stack>,
     /// TCP or datagrams.
     pub kind: Kind,
-    /// Where its source is a recording: what it says.
+    /// The contents of its source, if that is a recording.
     pub media: Option<Datagrams>,
-    /// What the application offers.
+    /// The data that the application offers.
     pub source: Source,
     /// The rate that its SYN asks for, one that can be asked for (Quick-Start); `None` for no request.
     pub quick_start: Option<Rate>,

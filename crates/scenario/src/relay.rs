@@ -4,8 +4,8 @@ use crate::language::{Flow, Protocol};
 use crate::plan::{Kind, PlannedFlow, PlannedRelay};
 use crate::values::Source;
 
-/// What `flow` sends on, if it leaves from a proxy, with segments of `segment_size`: `above` are the flows above it in
-/// the file, `planned` what they are. An error is the key below the flow and the message.
+/// The data that `flow` sends on, if it leaves from a proxy, in segments of `segment_size`. `above` are the flows above
+/// it in the file, `planned` their plans. An error is the key below the flow and the message.
 pub(crate) fn relayed(
     flow: &Flow,
     segment_size: u64,

@@ -148,7 +148,7 @@ impl Scenario {
         }
     }
 
-    /// What [`PlannedFlow::cc`] is for `flow` with its `parameters`.
+    /// The [`PlannedFlow::cc`] of `flow` with its `parameters`.
     fn controller(&self, flow: &Flow, parameters: &Parameters, files: &dyn Files) -> Result<ControllerRef, FlowError> {
         match &flow.cc {
             ControllerRef::Source(file) => {
@@ -276,8 +276,8 @@ fn check_connection_names(planned: &[PlannedFlow], names: &BTreeSet<String>) -> 
     Ok(())
 }
 
-/// Whether sizes, and the times between starts and turns, are above zero, and no more than a machine bears in the
-/// `life` of the flow.
+/// Refuses sizes, and times between starts and turns, of zero, and more turns than a machine bears in the `life` of the
+/// flow.
 fn check_amounts(flow: &Flow, life: Span) -> Result<(), FlowError> {
     if flow.bytes.is_some_and(|bytes| bytes.mean() == Bytes::ZERO) {
         return Err(flow_error("bytes", "must be above 0; without `bytes` the flow has no end"));
@@ -293,7 +293,7 @@ fn check_amounts(flow: &Flow, life: Span) -> Result<(), FlowError> {
     }
     check_pages(flow)?;
     if let Source::Paced(Paced { periods: Some(OnOff { on, off }), .. }) = &flow.source {
-        // Of most periods: where the mean is made by a few long ones, there are many more turns than it says.
+        // The median counts: with a few long periods there are many more turns than by the mean.
         let turns = life.as_nanos() / (on.median() + off.median()).as_nanos().max(1);
         if turns > MOST_TURNS {
             return Err(flow_error(
@@ -305,7 +305,7 @@ fn check_amounts(flow: &Flow, life: Span) -> Result<(), FlowError> {
     Ok(())
 }
 
-/// Whether what belongs to pages stands together.
+/// Refuses keys of pages that do not stand together.
 fn check_pages(flow: &Flow) -> Result<(), FlowError> {
     if flow.think.is_none() {
         return match flow.connections {

@@ -318,7 +318,7 @@ fn packets_of_bdp(factor: f64, rate: Option<Rate>, base_rtt: Option<Span>) -> Re
     Ok(packets as u32)
 }
 
-/// What the name of the direction back ends with.
+/// The end of the name of the direction back.
 const REVERSE: &str = ":reverse";
 fn dumbbell_routes(flow: &Flow, path: &Delay, forward: &Hop, reverse: &Hop) -> Result<Routes, (&'static str, String)> {
     let of_links = [

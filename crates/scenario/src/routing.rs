@@ -24,8 +24,8 @@ pub(crate) struct Edge {
     pub(crate) border: Option<Border>,
 }
 
-/// Where an edge meets a Snoop agent, with its shortest timeout: packets pass the agent before they take the edge, or
-/// after it.
+/// The side of an edge on which a Snoop agent sits, with its shortest timeout: packets pass the agent before they take
+/// the edge, or after it.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Border {
     Before(Span),

@@ -24,7 +24,7 @@ const HEADERS: u64 = 60;
 
 const NEEDS_SACK: &str = "needs selective acknowledgements: `sack` is false";
 
-/// Whether a controller that is to keep more of its window on a mark than on a loss does so.
+/// Refuses a controller that is to keep more of its window on a mark than on a loss, and cannot.
 pub(crate) fn check_keeping(cc: &ControllerRef, parameters: &Parameters, stack: &Stack) -> Result<(), FlowError> {
     if stack.marks.kept() == 0.0 {
         return Ok(());
@@ -40,7 +40,7 @@ pub(crate) fn check_keeping(cc: &ControllerRef, parameters: &Parameters, stack: 
     Err(flow_error(key, format!("has no effect on `{name}`, which does not answer a mark as a loss-based controller")))
 }
 
-/// Whether the options of `flow` are for a protocol that has them: TFRC has `ecn` alone, other datagrams none. A
+/// Refuses options of `flow` that its protocol lacks: TFRC has `ecn` alone, other datagrams none. A
 /// rate is granted with the SYN of a handshake.
 pub(crate) fn check_kind(flow: &Flow, kind: Kind) -> Result<(), FlowError> {
     let applies = |name: &str| match kind {
@@ -78,7 +78,7 @@ pub(crate) fn overlay(profile: &Stack, overrides: &Overrides) -> Result<Stack, F
             set(&mut others, other, value)?;
         }
         let without = others.stack(profile);
-        // Where the stack has no such time or rule, `of` names one all the same.
+        // `of` names a time or rule even if the stack has none.
         let is_placeholder = matches!(&**name, "delayed_ack_timeout" | "idle_restart" | "retransmits" | "rto_initial");
         let known = !is_placeholder || without_effect(name, &own, &own, profile).is_some();
         let so = known && without == stack && by_name(&TransportOptions::of(&without))[name] == by_name(&given)[name];
@@ -108,7 +108,7 @@ fn by_name(options: &TransportOptions) -> Overrides {
     all
 }
 
-/// Whether option `name` is in its range.
+/// Refuses option `name` outside its range.
 fn check_range(name: &str, options: &TransportOptions) -> Result<(), String> {
     let at_least_one = |value: u32| (value == 0).then(|| "must be at least 1".to_owned());
     let problem = match name {
@@ -192,13 +192,13 @@ fn without_effect(name: &str, used: &TransportOptions, own: &TransportOptions, s
     Some(reason.to_owned())
 }
 
-/// Whether no ACK waits as long as this lets it, given or not: the sender would take it for lost.
+/// The message if no ACK waits as long as this lets it, given or not: the sender would take it for lost.
 fn beyond_patience(used: &TransportOptions, own: &TransportOptions) -> Option<String> {
     let hidden = own.delayed_ack_max.min(used.delayed_ack_max) >= used.rto_min;
     hidden.then(|| format!("has no effect: no ACK waits for longer than `rto_min`, {}", used.rto_min))
 }
 
-/// Whether the smallest timeout is no less than what the variance term and the slack of the profile make, given or not.
+/// The message if the smallest timeout, given or not, is at most the variance term and the slack of the profile.
 fn below_variance(used: &TransportOptions, own: &TransportOptions, stack: &Stack) -> Option<String> {
     let least = stack.timers.rto_variance_min + stack.timers.rto_slack;
     // A receiver delays no ACK for longer than the smallest timeout.
