@@ -5,7 +5,7 @@ use units::{Span, Time};
 use crate::table::{Column, columns};
 use crate::{Samples, milliseconds, seconds};
 
-/// What happened to the packets of a flow.
+/// Counts of the packets of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounters {
     /// Application bytes delivered in order to the receiver.
@@ -119,7 +119,7 @@ impl FlowRow {
     }
 }
 
-/// What a row says about a flow beside what was measured.
+/// The fields of a flow's row that are not measured.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowDescription<'a> {
     /// Index of the flow.

@@ -16,7 +16,7 @@ pub struct Histogram {
     extent: Extent,
 }
 
-/// What is known exactly of weighted values.
+/// The exact statistics of weighted values.
 #[derive(Clone, Debug)]
 pub(crate) struct Extent {
     weight: u64,

@@ -1,4 +1,4 @@
-//! What a run writes: meters, columnar tables and packet captures.
+//! The output of a run: meters, columnar tables and packet captures.
 //!
 //! An engine feeds a [`LinkMeter`] per link direction and a [`FlowMeter`] per flow, pushes samples and
 //! events into columns, and hands over [`Tables`]. [`Tables::into_tables`] turns them into named [`Table`]s

@@ -7,7 +7,7 @@ use crate::durations::Durations;
 use crate::table::{Column, columns};
 use crate::waits::Waits;
 
-/// What happened to the packets of a link direction.
+/// Counts of the packets of a link direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Packets offered to the link.
@@ -48,9 +48,9 @@ columns! {
     name: String => Str;
     /// Nominal rate of IP bytes; null if unlimited.
     rate_bps: f64 => NullableF64 in "bit/s";
-    /// Whether it is the bottleneck of the run; at most one is.
+    /// True for the bottleneck of the run; at most one is.
     is_bottleneck: bool => Bool;
-    /// What left as a share of what could have left; of a link with an unlimited rate, and where nothing could, 0.
+    /// Departed traffic as a share of the possible; 0 with an unlimited rate and where nothing could leave.
     utilization: f64 => F64;
     /// Share of the interval in which the server was busy: a packet was in service, or at the head in an outage or
     /// waiting for the next opportunity of a trace.
@@ -111,7 +111,7 @@ impl LinkRow {
     }
 }
 
-/// What a link direction is, for its row.
+/// The description of a link direction, for its row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkDescription<'a> {
     /// Its index.
@@ -120,7 +120,7 @@ pub struct LinkDescription<'a> {
     pub name: &'a str,
     /// Its nominal rate; `None` if unlimited.
     pub rate: Option<Rate>,
-    /// Whether it is the bottleneck of the run.
+    /// True for the bottleneck of the run.
     pub is_bottleneck: bool,
     /// The bytes that could have left in the measured interval; `None` if unlimited.
     pub capacity_bytes: Option<f64>,
@@ -197,7 +197,7 @@ impl LinkMeter {
         self.in_service = Some(InService { finish, waited, counted: start, size, others: 0 });
     }
 
-    /// Whether a packet whose finish is unknown is in service.
+    /// True while a packet with an unknown finish is in service.
     pub fn is_serving(&self) -> bool {
         self.in_service.is_some_and(|service| service.finish == Time::NEVER)
     }
@@ -343,7 +343,7 @@ impl LinkMeter {
     fn account_waiting(&mut self, end: Time) -> Span {
         let Self { in_service: Some(packet), sending, accounted, waits, .. } = self else { return Span::ZERO };
         while packet.counted < end {
-            // What lies before the interval is not recorded.
+            // Nothing before the interval is recorded.
             let to = if packet.counted < *accounted { end.min(*accounted) } else { end };
             let (until, waiting) = sending.stretch(packet.counted, to, (packet.size, packet.finish));
             let (before, length) = (packet.waited, until.since(packet.counted));

@@ -1,9 +1,9 @@
 //! Columns of numbers in few bytes: a block of values as whole numbers above the smallest of them.
 //!
-//! What engines record fits 8, 16 or 32 bits once it is known in which unit it is a whole number: a round-trip time in
-//! milliseconds is one of nanoseconds. Only what comes back to the bit is packed that way.
+//! Recorded values fit 8, 16 or 32 bits in the unit in which they are whole numbers: a round-trip time in
+//! milliseconds is a whole number of nanoseconds. A value is packed that way only if it comes back to the bit.
 
-/// What a column consists of.
+/// A value of a column.
 pub(crate) trait Value: Copy {
     /// How many units there are to try.
     const UNITS: u8;
@@ -11,7 +11,7 @@ pub(crate) trait Value: Copy {
     /// The whole number of `unit` that it is; `None` if it is none.
     fn count(self, unit: u8) -> Option<u64>;
 
-    /// What `count` of `unit` are.
+    /// The value of `count` times `unit`.
     fn of_count(count: u64, unit: u8) -> Self;
 
     /// Its bits.
@@ -145,7 +145,7 @@ impl Block {
         Self(counts.unwrap_or_else(|| Form::Plain(values.iter().map(|value| value.bits()).collect())))
     }
 
-    /// What the values take.
+    /// The size of the values.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         match &self.0 {
@@ -249,7 +249,7 @@ mod tests {
             proptest::prop_assert_eq!(there_and_back(&whole), whole.clone());
             let short: Vec<u32> = whole.iter().map(|&n| n as u32).collect();
             proptest::prop_assert_eq!(there_and_back(&short), short.iter().map(|n| n.bits()).collect::<Vec<_>>());
-            // Of all kinds, of one unit, and arbitrary bits.
+            // All kinds, one unit, and arbitrary bits.
             let real = |kinds: &[(u8, u64)], mask: u8| -> Vec<f64> {
                 kinds.iter().map(|&(kind, n)| match kind & mask {
                     0 => (n >> shift) as f64 / 1e6,

@@ -26,7 +26,7 @@ const OPTION_INTERFACE_NAME: u16 = 2;
 const OPTION_APPLICATION: u16 = 4;
 const OPTION_TIME_RESOLUTION: u16 = 9;
 
-/// Where packets are captured.
+/// The observation points of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Point {
     /// As a capture on the machine that sends has them.
@@ -34,7 +34,7 @@ pub enum Point {
     Sender,
     /// As one on the machine that receives.
     Receiver,
-    /// Where they are offered to the bottleneck and, on the way back, to the link beside it.
+    /// Entry to the bottleneck and, on the way back, to the link beside it.
     Bottleneck,
     /// At both ends and at every link, each an interface of its own.
     All,
@@ -67,7 +67,7 @@ impl<W: Write> Capture<W> {
     ///
     /// # Errors
     ///
-    /// What the writer answers.
+    /// An error of the writer.
     pub fn new(writer: W, observation_points: &[&str]) -> io::Result<Self> {
         let mut capture = Self { writer, block: Vec::new(), packet: Vec::new() };
         // Byte order magic, version 1.0, a section of unspecified length.
@@ -93,7 +93,7 @@ impl<W: Write> Capture<W> {
     ///
     /// # Errors
     ///
-    /// What the writer answers.
+    /// An error of the writer.
     pub fn packet(&mut self, interface: u32, at: Time, header: &impl Header, comment: Option<&str>) -> io::Result<()> {
         self.packet.clear();
         header.write(&mut self.packet);
@@ -116,7 +116,7 @@ impl<W: Write> Capture<W> {
     ///
     /// # Errors
     ///
-    /// What the writer answers.
+    /// An error of the writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.writer.flush()?;
         Ok(self.writer)

@@ -129,7 +129,7 @@ mod tests {
     fn a_row_takes_half_of_its_columns() {
         let mut series = Series::<Events>::default();
         (0..=ROWS as u64).for_each(|number| series.push(row(number)));
-        // Of 33 bytes: 4 of the time, 1 each of kind, flow and link, 2 of the sequence, all 8 of the value.
+        // Kept of 33 bytes: 4 of the time, 1 each of kind, flow and link, 2 of the sequence, all 8 of the value.
         assert_eq!(series.packed[0].iter().map(Block::bytes).sum::<usize>(), 17 * ROWS);
     }
 }

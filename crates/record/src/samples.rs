@@ -27,7 +27,7 @@ pub struct Samples {
     counted: Option<Box<Counted>>,
 }
 
-/// What was counted.
+/// Counts of samples.
 #[derive(Clone, Debug, Default)]
 struct Counted {
     extent: Extent,
@@ -68,7 +68,7 @@ impl Samples {
         }
     }
 
-    /// Lets it fetch these counts. Where they are should be there already.
+    /// Lets the processor fetch these counts. Their address should be cached already.
     #[inline]
     pub fn prefetch_counts(&self) {
         if self.count as usize == WAITING
@@ -89,7 +89,7 @@ impl Samples {
         counted.count(value);
     }
 
-    /// What is known of all samples.
+    /// The statistics of all samples.
     pub fn statistics(&self) -> Statistics {
         let mut counted = self.counted.as_deref().cloned().unwrap_or_default();
         for &value in &self.waiting[..self.count as usize] {

@@ -7,7 +7,7 @@ use crate::seconds;
 use crate::table::{Column, Data, columns, kinds};
 
 kinds! {
-    /// What the sender of a flow is doing.
+    /// The state of a flow's sender.
     pub enum FlowState {
         /// Nothing is amiss.
         Open = "open",
@@ -104,7 +104,7 @@ columns! {
     retransmitted_packets: u64 => U64 in "packets";
     /// Pacing rate; null without pacing.
     pacing_rate_bps: f64 => NullableF64 in "bit/s";
-    /// What the sender is doing.
+    /// The state of the sender.
     state: FlowState => Dict;
 }
 
@@ -137,7 +137,7 @@ columns! {
     packed;
     /// Something that happened.
     row EventRow;
-    /// What happened, in the order of time.
+    /// Events in the order of time.
     pub columns Events;
     /// When.
     time_s: f64 => F64 in "s";
@@ -149,7 +149,7 @@ columns! {
     link: u32 => NullableU32;
     /// Number of the segment; null (`u64::MAX`) where the event is not of a segment.
     sequence: u64 => NullableU64;
-    /// What the kind says; null (NaN) for most.
+    /// The value that the kind defines; null (NaN) for most.
     value: f64 => NullableF64;
 }
 
@@ -214,7 +214,7 @@ pub struct Probes {
     /// The value, in the unit that the controller documents.
     pub value: Vec<f64>,
     names: Vec<&'static str>,
-    /// Where the next name is expected: a controller shows its internals in the same order every time.
+    /// The index at which the next name is expected: a controller shows its internals in the same order every time.
     expected: usize,
 }
 

@@ -4,7 +4,7 @@ use units::{Span, Time};
 
 use crate::table::{Column, columns};
 
-/// What a station did on the air since the start of the run.
+/// A station's transmissions since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StationCounters {
     /// Frames or A-MPDUs sent, each attempt counted.
@@ -44,7 +44,7 @@ impl StationCounters {
 }
 
 columns! {
-    /// What a station of a wireless medium did on the air over the measured interval.
+    /// The transmissions of a station of a wireless medium over the measured interval.
     row StationRow;
     /// Rows of stations.
     columns StationColumns;
@@ -54,7 +54,7 @@ columns! {
     name: String => Str;
     /// Name of the wireless network.
     wlan: String => Str;
-    /// Whether it is the access point.
+    /// True for the access point.
     is_access_point: bool => Bool;
     /// Frames or A-MPDUs sent, each attempt counted.
     attempts: u64 => U64;
@@ -86,7 +86,7 @@ impl StationRow {
     }
 }
 
-/// What a station is, for its row.
+/// The description of a station, for its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StationDescription<'a> {
     /// Index of its queue among the links.
@@ -95,7 +95,7 @@ pub struct StationDescription<'a> {
     pub name: &'a str,
     /// The name of its network.
     pub wlan: &'a str,
-    /// Whether it is the access point.
+    /// True for the access point.
     pub is_access_point: bool,
 }
 
@@ -138,7 +138,7 @@ impl StationMeter {
     }
 }
 
-/// What became of a frame on the air.
+/// The outcome of a frame on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum FrameFate {
@@ -178,7 +178,7 @@ columns! {
     is_retry: bool => Bool;
     /// An RTS went before it.
     has_rts: bool => Bool;
-    /// What became of it.
+    /// The outcome of the frame.
     fate: FrameFate => Dict;
     /// How long it took the medium, with all that belongs to it.
     airtime_us: f64 => F64 in "us";

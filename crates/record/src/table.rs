@@ -40,7 +40,7 @@ pub enum Data {
     Dict {
         /// The index of each row.
         codes: Vec<u16>,
-        /// What the indices stand for.
+        /// The names that the indices stand for.
         names: Vec<String>,
     },
 }
@@ -58,7 +58,7 @@ impl Data {
         }
     }
 
-    /// Whether there are none.
+    /// True without values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -86,7 +86,7 @@ pub struct Tables {
     pub link_series: LinkSeries,
     /// Named internals of the controllers.
     pub probes: Probes,
-    /// What happened, one row each.
+    /// Events, one row each.
     pub events: Series<Events>,
     /// A row per station of a wireless medium, over the measured interval.
     pub stations: Vec<StationRow>,

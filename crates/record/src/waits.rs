@@ -102,12 +102,12 @@ impl Waits {
         self.of_packets = Extent::default();
     }
 
-    /// What is known exactly of the waits over time.
+    /// The exact statistics of the waits over time.
     pub(crate) fn over_time(&self) -> Extent {
         self.over_time.with_zeros(self.none[0])
     }
 
-    /// What is known exactly of the waits of packets.
+    /// The exact statistics of the waits of packets.
     pub(crate) fn of_packets(&self) -> Extent {
         self.of_packets.with_zeros(self.none[1])
     }

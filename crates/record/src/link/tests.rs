@@ -1,4 +1,4 @@
-//! What a meter makes of a few services, worked out by hand.
+//! A meter's results for a few services, worked out by hand.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn queue_length_and_delay_are_weighted_by_time() {
     assert_eq!((row.queue_packets_p50, row.queue_packets_max), (0.0, 1.0));
     assert_eq!(row.queue_delay_mean_ms, 2.0);
     assert_eq!((row.queue_delay_p50_ms, row.queue_delay_p99_ms, row.queue_delay_max_ms), (0.0, 8.0, 8.0));
-    // Of two packets one waited 8 ms.
+    // One of two packets waited 8 ms.
     assert_eq!((row.packet_queue_delay_mean_ms, row.packet_queue_delay_p95_ms), (4.0, 8.0));
     // 3000 bytes in 40 ms.
     assert_eq!((row.departed_packets, row.throughput_bps), (2, 600_000.0));
@@ -154,7 +154,7 @@ fn an_outage_is_waited_out_at_the_head() {
     assert_eq!((row.packet_queue_delay_mean_ms, row.packet_queue_delay_max_ms), (7.25, 8.0));
     // Over 20 ms: 8 ms while it grows from 0 to 8 ms, 0.5 ms at 8 ms, 1 ms at 6.5 ms, otherwise none.
     assert_eq!((row.queue_delay_mean_ms, row.queue_delay_max_ms), ((32.0 + 4.0 + 6.5) / 20.0, 8.0));
-    // Of 20 ms 10.5 ms without delay; 19 ms are through at 7 ms: 10.5 + 7 + 1 (at 6.5 ms) = 18.5, and 0.5 more.
+    // 10.5 of 20 ms without delay; 19 ms are through at 7 ms: 10.5 + 7 + 1 (at 6.5 ms) = 18.5, and 0.5 more.
     assert!((row.queue_delay_p95_ms / 7.5 - 1.0).abs() < 1.0 / 256.0, "{}", row.queue_delay_p95_ms);
 }
 

@@ -43,9 +43,9 @@ impl Endpoint {
 /// A TCP segment (RFC 9293).
 #[derive(Clone, Copy, Debug)]
 pub struct TcpHeader<'a> {
-    /// Where it comes from.
+    /// The sender.
     pub source: Endpoint,
-    /// Where it goes.
+    /// The receiver.
     pub destination: Endpoint,
     /// Number of its first byte.
     pub sequence: u32,
@@ -53,7 +53,7 @@ pub struct TcpHeader<'a> {
     pub acknowledgment: Option<u32>,
     /// ECN echo (RFC 3168).
     pub ecn_echo: bool,
-    /// What was written ends with this segment, or what was handed down at once (PSH).
+    /// This segment ends the written data, or the data that were handed down at once (PSH).
     pub push: bool,
     /// Congestion window reduced (RFC 3168).
     pub window_reduced: bool,
@@ -65,7 +65,7 @@ pub struct TcpHeader<'a> {
     pub sack: &'a [(u32, u32)],
     /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// What a packet with SYN announces; `None` for one without.
+    /// The announcements of a packet with SYN; `None` without it.
     pub opening: Option<Opening>,
     /// With accurate ECN (RFC 9768) the three bits of ACE, which take the place of [`Self::ecn_echo`] and
     /// [`Self::window_reduced`].
@@ -74,7 +74,7 @@ pub struct TcpHeader<'a> {
     pub payload: u16,
 }
 
-/// What a SYN says of its sender (RFC 9293, section 3.7.1, and RFC 7323).
+/// The options of a SYN about its sender (RFC 9293, section 3.7.1, and RFC 7323).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
     /// The largest segment that it takes, without options.
@@ -181,9 +181,9 @@ impl Header for Beginning<'_> {
 /// A UDP datagram (RFC 768).
 #[derive(Clone, Copy, Debug)]
 pub struct UdpHeader {
-    /// Where it comes from.
+    /// The sender.
     pub source: Endpoint,
-    /// Where it goes.
+    /// The receiver.
     pub destination: Endpoint,
     /// The ECN field of the IP header.
     pub ecn: Ecn,
@@ -209,7 +209,7 @@ impl Header for UdpHeader {
     }
 }
 
-/// What an IPv4 header needs to know.
+/// The fields that an IPv4 header needs.
 struct Packet {
     source: Endpoint,
     destination: Endpoint,
