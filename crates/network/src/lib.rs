@@ -39,12 +39,12 @@ pub use trace::{OPPORTUNITY, Trace, TraceError};
 use units::{Bytes, Ecn, Time};
 pub use wire::{Jitter, Wire};
 
-/// What a link carries: a simulated segment, or the bytes of a real packet.
+/// The packet that a link carries: a simulated segment, or the bytes of a real packet.
 pub trait Packet: fmt::Debug + Send + 'static {
     /// Its size on the link, headers included.
     fn size(&self) -> Bytes;
 
-    /// What its IP header says about congestion marks.
+    /// The ECN field of its IP header.
     fn ecn(&self) -> Ecn;
 
     /// The flow it belongs to, by which a queue that is fair to flows tells them apart. Such a queue has a place for

@@ -12,9 +12,9 @@ use crate::{Admission, Departure, Discard, Discipline, Egress, Limit, LossModel,
 pub struct LinkSettings {
     /// How fast it serves.
     pub service: Service,
-    /// What may wait meanwhile.
+    /// The queue of the packets that wait meanwhile.
     pub queue: QueueSettings,
-    /// What it loses at random.
+    /// Random losses.
     pub loss: LossModel,
 }
 
@@ -120,7 +120,7 @@ impl<P: Packet> Link<P> {
         self.queue.bytes()
     }
 
-    /// Whether packets may be dropped when their turn comes, so that reports of it come late if the link is looked at
+    /// True if packets may be dropped when their turn comes, so that reports of it come late if the link is looked at
     /// late.
     #[inline]
     pub fn drops_at_head(&self) -> bool {
@@ -181,13 +181,13 @@ impl<P: Packet> Link<P> {
         self.queue.report_evicted(now, out);
     }
 
-    /// What takes room beside what waits, while a packet is in service.
+    /// The bytes that take room beside the waiting ones, while a packet is in service.
     #[inline]
     fn counted(&self) -> Bytes {
         if self.settings.count_in_service { self.in_service } else { Bytes::ZERO }
     }
 
-    /// Whether a packet of `size` that has to wait finds no room. A packet is in service then.
+    /// True if a packet of `size` that has to wait finds no room. A packet is in service then.
     #[inline]
     fn is_full(&mut self, now: Time, size: Bytes) -> bool {
         let counted = self.settings.count_in_service;
@@ -235,7 +235,7 @@ mod tests {
         taken
     }
 
-    /// Whether `link` takes `packet` at `now`, unmarked.
+    /// True if `link` takes `packet` at `now`, unmarked.
     fn takes(link: &mut Link<Parcel>, now: Time, packet: Parcel) -> bool {
         let mut out = Observed::default();
         link.offer(now, packet, &mut out);
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(taken(limited(Limit::Delay(Span::from_nanos(11_999_999)), false), 20), 11);
         // With 1.2 ms of the packet in service to go, 9 may be waiting.
         assert_eq!(taken(limited(Limit::Delay(Span::from_millis(12)), true), 20), 11);
-        // What remains of the service alone may be too long.
+        // The remaining service alone may be too long.
         let mut link = limited(Limit::Delay(Span::from_millis(1)), true);
         let mut out = |_, _| {};
         link.offer(Time::ZERO, Parcel::full(0), &mut out);

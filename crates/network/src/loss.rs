@@ -51,7 +51,7 @@ impl Losses {
         Self { model, random, bad: false, arrived: 0, next: 0 }
     }
 
-    /// Whether the packet that arrives now is lost.
+    /// True if the packet that arrives now is lost.
     #[inline]
     pub(crate) fn loses(&mut self) -> bool {
         !matches!(self.model, LossModel::None) && self.strikes()
@@ -99,15 +99,15 @@ mod tests {
 
     #[test]
     fn bernoulli_loses_its_share_within_three_standard_deviations() {
-        // sqrt(0.02 * 0.98 / 10^6) = 0.00014
+        // `sqrt(0.02 * 0.98 / 10^6) = 0.00014`
         let share = share(&strikes(LossModel::Bernoulli(fraction(0.02))));
         assert!((share - 0.02).abs() < 3.0 * 0.000_14, "{share}");
     }
 
     #[test]
     fn gilbert_loses_in_bursts_of_the_expected_number_and_length() {
-        // One packet in ten finds the bad state, and 1/0.09 = 11.11 packets in a row do. Neighbours correlate by
-        // 1 - 0.01 - 0.09 = 0.9, so the variance of the share is 0.1 * 0.9 / 10^6 * 1.9/0.1 = 1.71e-6.
+        // One packet in ten finds the bad state, and `1/0.09 = 11.11` packets in a row do. Neighbours correlate by
+        // `1 - 0.01 - 0.09 = 0.9`, so the variance of the share is `0.1 * 0.9 / 10^6 * 1.9/0.1 = 1.71e-6`.
         let strikes = strikes(LossModel::GilbertElliott {
             good_to_bad: fraction(0.01),
             bad_to_good: fraction(0.09),
@@ -116,7 +116,7 @@ mod tests {
         });
         let share = share(&strikes);
         assert!((share - 0.1).abs() < 3.0 * 0.001_308, "{share}");
-        // About 9000 bursts; a geometric length with p = 0.09 deviates by sqrt(0.91)/0.09 = 10.6.
+        // About 9000 bursts; a geometric length with p = 0.09 deviates by `sqrt(0.91)/0.09 = 10.6`.
         let bursts = strikes.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         let length = share * f64::from(N) / bursts as f64;
         assert!((length - 11.11).abs() < 3.0 * 0.112, "{length}");
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn elliott_loses_in_both_states() {
         // 0.9 * 0.001 + 0.1 * 0.5 = 0.0509. Variance of the share: 0.0509 * 0.9491 = 0.0483 of each packet, and twice
-        // 0.499^2 * 0.09 * (0.9 + 0.9^2 + ...= 9) = 0.4034 of its neighbours: 0.4517 / 10^6.
+        // `0.499^2 * 0.09 * (0.9 + 0.9^2 + ... = 9) = 0.4034` of its neighbours: `0.4517 / 10^6`.
         let share = share(&strikes(LossModel::GilbertElliott {
             good_to_bad: fraction(0.01),
             bad_to_good: fraction(0.09),

@@ -33,7 +33,7 @@ impl Propagation {
         &self.later
     }
 
-    /// Whether it never changes.
+    /// True if it never changes.
     pub fn is_constant(&self) -> bool {
         self.later.is_empty()
     }

@@ -153,7 +153,7 @@ impl Schedule {
         Rate::from_bits_per_second(self.present.rate)
     }
 
-    /// What it can do, from the start on, before anything is served.
+    /// The work that it can do, from the start on, before anything is served.
     pub(crate) fn work(self) -> Work {
         Work { steps: self.steps, piece: self.present, until: Time::ZERO }
     }
@@ -169,7 +169,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// What they do between the last time asked and `now`. Asked in order of time.
+    /// The work between the last time asked and `now`. Asked in order of time.
     pub(crate) fn advance(&mut self, now: Time) -> u128 {
         let Self { steps, piece, until } = self;
         let mut work = 0;

@@ -22,8 +22,8 @@ pub enum Service {
     /// As a token bucket lets packets through.
     Shaped(TokenBucket),
     /// At the opportunities of a recorded trace: each delivers up to [`OPPORTUNITY`](crate::OPPORTUNITY) bytes of what
-    /// waits at its instant, so several small packets may share one and a large packet may need several. What an
-    /// opportunity has left when the queue is empty is lost, and a packet that arrives at the very instant of one is
+    /// waits at its instant, so several small packets may share one and a large packet may need several. The
+    /// rest of an opportunity is lost when the queue is empty, and a packet that arrives at the very instant of one is
     /// too late for it.
     Trace(Arc<Trace>),
 }
@@ -61,7 +61,7 @@ pub struct Offered {
 }
 
 impl Offered {
-    /// Of `service`, nothing yet.
+    /// The state of `service` before anything is served.
     pub fn new(service: &Service) -> Self {
         Self { capacity: Capacity::new(service), work: 0 }
     }
@@ -115,7 +115,7 @@ impl Server {
         }
     }
 
-    /// Whether `size` would take longer than `span` at the rate of `now`. Asked in order of time.
+    /// True if `size` would take longer than `span` at the rate of `now`. Asked in order of time.
     #[inline(never)]
     pub(crate) fn takes_longer(&mut self, now: Time, size: Bytes, span: Span) -> bool {
         let rate = match self {
@@ -148,7 +148,7 @@ impl Capacity {
         Self::Schedule(schedule.work())
     }
 
-    /// What could be sent between the last time asked and `now`, in bits times 10^9. Zero where nothing ever waits.
+    /// The possible work between the last time asked and `now`, in bits times 10^9. Zero if nothing ever waits.
     pub(crate) fn advance(&mut self, now: Time) -> u128 {
         match self {
             Self::Unlimited => 0,

@@ -3,20 +3,20 @@
 //!
 //! Its law is that of `sch_tbf.c`: of packets that leave at t1, t2 and so on, those from the i-th to the k-th have no
 //! more bytes than the bucket and what it gains from ti to tk. Different from Linux: a packet above the burst is not
-//! dropped (there it is, unless it is a train that can be taken apart), and the peak rate is that of a line, where
-//! `tc` has a second bucket of an `mtu`, through which small packets go at once.
+//! dropped (there it is, unless it is a train that can be taken apart). The peak rate is that of a line; `tc` has a
+//! second bucket of an `mtu`, through which small packets go at once.
 
 use units::{Bytes, Rate, Span, Time};
 
 use crate::schedule::{Schedule, bit_nanos};
 
-/// What a token bucket lets through. A packet goes when there are tokens for all its bytes, one above the burst when
+/// The law of a token bucket. A packet goes when there are tokens for all its bytes, one above the burst when
 /// the bucket is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
     /// At which the bucket fills, above 0.
     pub rate: Rate,
-    /// What it holds.
+    /// The tokens that it holds when full.
     pub burst: Bytes,
     /// At which the bits of a packet leave.
     pub peak: Rate,

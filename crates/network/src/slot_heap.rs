@@ -18,7 +18,7 @@ impl<K: Ord + Copy> Ranked for (K, u32) {
 #[derive(Clone, Debug)]
 pub struct SlotHeap<E> {
     heap: Vec<E>,
-    /// Where each slot stands in the heap; [`ABSENT`] if nowhere.
+    /// The place of each slot in the heap; [`ABSENT`] if nowhere.
     position: Vec<u32>,
 }
 
@@ -36,7 +36,7 @@ impl<E: Ranked> SlotHeap<E> {
         self.heap.len()
     }
 
-    /// Whether there are none.
+    /// True without entries.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()

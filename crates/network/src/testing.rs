@@ -1,4 +1,4 @@
-//! What the tests of this crate share: a packet, an observer that remembers everything, and a discipline without a link
+//! The tests of this crate share a packet, an observer that remembers everything, and a discipline without a link
 //! around it.
 
 use units::{Bytes, Ecn, Random, Span, Time};
@@ -53,7 +53,7 @@ pub(crate) fn at(micros: u64) -> Time {
     Time::ZERO + Span::from_micros(micros)
 }
 
-/// What a link reported, by the numbers of the packets.
+/// The reports of a link, by the numbers of the packets.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Observed {
     pub(crate) taken: Vec<u32>,
@@ -98,7 +98,7 @@ impl<D: Discipline<Parcel>> Driven<D> {
         call(discipline, &mut Context { now, random, count, in_service: Bytes::ZERO, dropped })
     }
 
-    /// What becomes of `packet`, which arrives.
+    /// The decision on `packet`, which arrives.
     pub(crate) fn admit(&mut self, now: Time, packet: Parcel) -> Admission {
         self.ask(now, |discipline, cx| discipline.admit(&packet, cx))
     }
@@ -119,13 +119,13 @@ impl<D: Discipline<Parcel>> Driven<D> {
         Some(served)
     }
 
-    /// What is dropped for `packet`.
+    /// The packets dropped for `packet`.
     pub(crate) fn make_room(&mut self, now: Time, packet: Parcel) -> Vec<Parcel> {
         self.ask(now, |discipline, cx| discipline.make_room(&packet, cx));
         self.dropped()
     }
 
-    /// What was dropped since the last time.
+    /// The packets dropped since the last time.
     pub(crate) fn dropped(&mut self) -> Vec<Parcel> {
         self.dropped.drain(..).map(|(packet, _)| packet).collect()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use units::packet::MTU;
 use units::{Bytes, Rate, Span, Time};
 
-/// What one line of a trace delivers.
+/// The bytes that one line of a trace delivers.
 pub const OPPORTUNITY: Bytes = MTU;
 
 /// The delivery opportunities of a recorded link, repeated for ever.
@@ -29,14 +29,14 @@ pub enum TraceError {
     NotATime {
         /// Its number, counted from 1.
         line: usize,
-        /// What it holds.
+        /// The text of the line.
         text: String,
     },
     /// A line is earlier than the one before.
     Decreasing {
         /// Its number, counted from 1.
         line: usize,
-        /// What it holds.
+        /// The text of the line.
         text: String,
     },
     /// There is no line with a time.
@@ -45,7 +45,7 @@ pub enum TraceError {
     NoPeriod,
 }
 
-/// What an error quotes of a line. A file that is no trace may be one line of any length.
+/// The part of a line that an error quotes. A file that is no trace may be one line of any length.
 fn beginning(text: &str) -> String {
     const MOST: usize = 24;
     match text.char_indices().nth(MOST) {
@@ -147,7 +147,7 @@ pub(crate) struct Opportunities {
     period_start: u64,
     /// The next opportunity.
     next: usize,
-    /// What the opportunity used last has left.
+    /// The rest of the opportunity used last.
     left: u64,
 }
 
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn small_packets_share_an_opportunity_and_large_ones_take_several() {
         let mut trace = opportunities("3\n4\n4\n10");
-        // 500 + 700 bytes fit into the first; of the next 500, 300 do.
+        // `500 + 700` bytes fit into the first; of the next 500, 300 do.
         assert_eq!(trace.serve(ms(0), Bytes::new(500)), ms(3));
         assert_eq!(trace.serve(ms(3), Bytes::new(700)), ms(3));
         assert_eq!(trace.serve(ms(3), Bytes::new(500)), ms(4));

@@ -33,7 +33,7 @@ pub struct Wire<P> {
 }
 
 impl<P> Wire<P> {
-    /// A wire with nothing on it. Where `overtaking`, a packet whose delay is shorter may arrive before one sent
+    /// A wire with nothing on it. With `overtaking`, a packet whose delay is shorter may arrive before one sent
     /// earlier.
     pub fn new(propagation: Propagation, overtaking: bool) -> Self {
         let changes_at = propagation.later().first().map_or(Time::NEVER, |step| step.0);
@@ -103,7 +103,7 @@ impl<P> Wire<P> {
         self.next = self.under_way.front().map_or(Time::NEVER, |&(arrival, _)| arrival);
     }
 
-    /// When the first packet arrives after `instant`. `None`: none will. Where packets may overtake, only the next one
+    /// When the first packet arrives after `instant`. `None`: none will. If packets may overtake, only the next one
     /// is looked at. Takes time for each packet that arrives by `instant`.
     #[inline]
     pub fn arrival_after(&self, instant: Time) -> Option<Time> {
@@ -111,8 +111,8 @@ impl<P> Wire<P> {
         later.filter(|&arrival| arrival != Time::NEVER)
     }
 
-    /// Whether a packet arrives behind the first, and that after `now`: then nothing that has yet to leave arrives by
-    /// `now`. Where packets may overtake, nobody knows.
+    /// True if a packet arrives behind the first, and that after `now`: then nothing that has yet to leave arrives by
+    /// `now`. If packets may overtake, this is unknown.
     #[inline]
     pub fn is_followed(&self, now: Time) -> bool {
         self.under_way.get(1).is_some_and(|&(arrival, _)| arrival > now)
@@ -257,7 +257,7 @@ impl Jitter {
         Self { limit, random }
     }
 
-    /// What the next packet is late.
+    /// The lateness of the next packet.
     #[inline]
     pub fn draw(&mut self) -> Span {
         if self.limit.is_zero() { Span::ZERO } else { self.draw_some() }

@@ -1,4 +1,4 @@
-//! What a link makes of a discipline that drops and marks wherever it may.
+//! A link with a discipline that drops and marks wherever it may.
 
 use std::collections::VecDeque;
 

@@ -101,13 +101,13 @@ impl<P: Packet> Access<P> {
         }
     }
 
-    /// Whether there is something to send.
+    /// True if there is something to send.
     #[inline]
     pub(crate) fn has_frames(&self) -> bool {
         !self.sending.is_empty() || self.next.is_some() || self.room.packets() > 0
     }
 
-    /// What counts as in service.
+    /// The packets and bytes that count as in service.
     pub(crate) fn in_service(&self) -> (u32, Bytes) {
         let sending = self.sending.iter().filter(|frame| frame.packet.is_some()).map(|frame| frame.size);
         let next = self.next.iter().map(|(packet, _)| packet.size());
@@ -201,7 +201,7 @@ impl<P: Packet> Access<P> {
         true
     }
 
-    /// What is sent next is the first frame alone.
+    /// The next transmission is the first frame alone.
     pub(crate) fn put_first_on_air(&mut self) {
         for (index, frame) in self.sending.iter_mut().enumerate() {
             frame.on_air = index == 0;
@@ -229,7 +229,7 @@ impl<P: Packet> Access<P> {
         received
     }
 
-    /// A response came; where `lost`, it is a block ACK that does not name all frames. What was sent ended `at`.
+    /// A response came; if `lost`, it is a block ACK that does not name all frames. The transmission ended `at`.
     pub(crate) fn succeed(
         &mut self,
         lost: bool,
@@ -246,7 +246,7 @@ impl<P: Packet> Access<P> {
         self.release(at, out);
     }
 
-    /// No response came, behind an RTS that was answered or not. Whether frames were dropped.
+    /// No response came, behind an RTS that was answered or not. True if frames were dropped.
     pub(crate) fn fail(
         &mut self,
         behind_rts: bool,
@@ -268,7 +268,7 @@ impl<P: Packet> Access<P> {
         dropped
     }
 
-    /// What is sent ended `at` and arrives under errors of `loss`, unknown to the sender: gives how many frames did.
+    /// A transmission that ended `at` arrives under errors of `loss`, unknown to the sender: gives how many frames did.
     /// The receiver knows those it already has by their numbers.
     pub(crate) fn arrive(
         &mut self,

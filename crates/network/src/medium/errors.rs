@@ -3,8 +3,9 @@
 //! At a distance of d metres the signal is weaker than it was sent by 46.68 dB + 30 dB log10(d) (log-distance path loss
 //! with exponent 3 from 1 m at 5.15 GHz), sent with 16 dBm; noise is thermal (-174 dBm/Hz) with a noise figure of 7 dB.
 //! Without fading. OFDM bits fail as on a channel with white noise (Proakis, Digital Communications, for BPSK, QPSK and
-//! QAM with Gray code), decoded by the convolutional code of constraint length 7, bounded by the union of its error
-//! events (Pei and Henderson 2010, "Validation of OFDM error rate model in ns-3"; weights of Haccoun and Begin 1989).
+//! QAM with Gray code). The convolutional code of constraint length 7 decodes them. The union of its error events
+//! bounds the result (Pei and Henderson 2010, "Validation of OFDM error rate model in ns-3"; weights of Haccoun and
+//! Begin 1989).
 //! DSSS bits at 1 and 2 Mbit/s are differential BPSK and QPSK; the codewords of CCK are bounded by their distances.
 
 use super::phy::{Mode, Modulation};
@@ -25,7 +26,7 @@ pub enum FrameErrors {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Loss {
     share: f64,
-    /// What each bit adds to the negative logarithm of the probability of success.
+    /// The part of each bit in the negative logarithm of the probability of success.
     per_bit: f64,
 }
 
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn ten_metres_leave_a_ratio_of_33_decibels() {
-        // 16 - 46.68 - 30 dBm against -174 + 73.01 + 7 dBm.
+        // `16 - 46.68 - 30` dBm against `-174 + 73.01 + 7` dBm.
         assert!((signal_to_noise(10.0, 20.0) - 33.31).abs() < 0.01);
         // 30 dB for every tenfold distance.
         assert!((signal_to_noise(1.0, 20.0) - 63.31).abs() < 0.01);
@@ -149,7 +150,7 @@ mod tests {
         assert!((errors(1, 1.0 / 11.0) - 0.139_495).abs() < 1e-6);
         // With twice the bandwidth of the chips and half the signal, distances are those of the codewords. Q of the
         // roots of 4, 6, 8, 10, 12 and 16: 0.0227501, 0.0071529, 0.0023389, 0.0007827, 0.000266, 0.0000317.
-        // 14 x 0.0023389 + 0.0000317, a quarter of it; and the sum with 24, 16, 174, 16, 24 and 1 of them, an eighth.
+        // `14 x 0.0023389 + 0.0000317`, a quarter of it; and the sum with 24, 16, 174, 16, 24 and 1 of them, an eighth.
         assert!((errors(2, 0.5) - 0.008_194).abs() < 1e-6);
         assert!((errors(3, 0.5) - 0.135_794).abs() < 1e-6);
     }
@@ -166,7 +167,7 @@ mod tests {
         };
         let reaches: Vec<i32> = modes.iter().map(reach).collect();
         assert!(reaches.is_sorted_by(|near, far| near >= far), "{reaches:?}");
-        // 54 Mbit/s needs some 21 dB: 33.3 - 30 log10(d / 10) = 21 at 26 m. 6 Mbit/s some 2 dB: 110 m.
+        // 54 Mbit/s needs some 21 dB: `33.3 - 30 log10(d / 10) = 21` at 26 m. 6 Mbit/s some 2 dB: 110 m.
         assert!((22..30).contains(&reaches[7]) && (90..130).contains(&reaches[0]), "{reaches:?}");
     }
 

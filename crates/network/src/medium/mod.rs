@@ -2,14 +2,14 @@
 //!
 //! A [`Link`](crate::Link) knows its service in advance; here it depends on who else has something to send. A
 //! [`Medium`] is therefore an event-driven state machine: it is offered packets, [`Medium::next`] says when the next
-//! backoff ends, and [`Medium::advance`] lets that station send. What happens is reported to a [`Listener`]. Slots are
+//! backoff ends, and [`Medium::advance`] lets that station send. Events go to a [`Listener`]. Slots are
 //! counted exactly: between two frames every station counts whole slots from the instant at which it found the medium
 //! idle for its interframe space.
 //!
-//! Where all stations hear each other a frame exchange (RTS, CTS, data, ACK) is one event: nobody starts to send within
-//! it, and when its first frame begins it is known how it ends. Where some are hidden from each other every frame is an
-//! event, and each station has its own view of the medium. Propagation takes no time. Control frames are lost only in
-//! collisions. Frames that overlap where they are heard are all lost there (no capture effect).
+//! If all stations hear each other, a frame exchange (RTS, CTS, data, ACK) is one event: no other station starts to
+//! send within it, and its end is known when its first frame begins. If some are hidden from each other, every frame is
+//! an event, and each station has its own view of the medium. Propagation takes no time. Control frames are lost only
+//! in collisions. Frames that overlap where they are heard are all lost there (no capture effect).
 //!
 //! [`Conventions`] names the points in which readings of the standard differ.
 
@@ -37,7 +37,7 @@ use crate::Discard;
 /// The access point among the stations of a medium.
 pub const ACCESS_POINT: u32 = 0;
 
-/// What became of a frame, or an A-MPDU, on the air.
+/// The outcome of a frame, or an A-MPDU, on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It was acknowledged; of an A-MPDU at least one frame was.
@@ -73,7 +73,7 @@ pub struct Attempt {
     pub rts: bool,
     /// It was sent before, in part at least.
     pub retry: bool,
-    /// What became of it.
+    /// The outcome of the frame.
     pub fate: Fate,
 }
 

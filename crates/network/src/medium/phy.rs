@@ -80,7 +80,7 @@ impl Mode {
         u32::try_from(bits.saturating_sub(u64::from(self.service_bits)) / 8).unwrap_or(u32::MAX)
     }
 
-    /// What goes before the first bit of data.
+    /// The time before the first bit of data.
     pub fn preamble(&self) -> Span {
         self.preamble
     }
@@ -106,7 +106,7 @@ const OFDM: [(u32, u32, u8, u8, u8); 8] = [
     (54_000, 216, 6, 4, 3),
 ];
 
-/// Of HT with one stream: data bits of a symbol at 20 and 40 MHz, bits on a subcarrier, the code (tables 20-30, 20-34).
+/// HT with one stream: data bits of a symbol at 20 and 40 MHz, bits on a subcarrier, the code (tables 20-30, 20-34).
 const HT: [(u32, u32, u8, u8, u8); 8] = [
     (26, 54, 1, 2, 1),
     (52, 108, 2, 2, 1),
@@ -118,7 +118,7 @@ const HT: [(u32, u32, u8, u8, u8); 8] = [
     (260, 540, 6, 6, 5),
 ];
 
-/// What a physical layer may vary.
+/// The options of a physical layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhySettings {
     /// The amendment.
@@ -179,7 +179,7 @@ pub struct Phy {
     pub modes: Vec<Mode>,
     /// The first rate for data frames.
     pub first: u8,
-    /// Of each rate, that of the response to it.
+    /// For each rate, the rate of the response to it.
     responses: Vec<u8>,
     /// The lowest basic rate.
     lowest: u8,
@@ -308,7 +308,7 @@ impl Phy {
         self.modes[usize::from(self.lowest)].airtime(bytes)
     }
 
-    /// What EIFS is longer than DIFS: SIFS and an ACK at the lowest basic rate, or at `kbit` (clause 9.3.7).
+    /// The excess of EIFS over DIFS: SIFS and an ACK at the lowest basic rate, or at `kbit` (clause 9.3.7).
     pub fn eifs_excess(&self, kbit: Option<u32>) -> Span {
         let lowest = &self.modes[usize::from(self.lowest)];
         let mode = match kbit {
@@ -319,7 +319,7 @@ impl Phy {
         self.sifs + mode.airtime(ACK)
     }
 
-    /// Whether `kbit` can be a basic rate: one of DSSS or OFDM that this physical layer has.
+    /// True if `kbit` can be a basic rate: one of DSSS or OFDM that this physical layer has.
     pub fn has_basic(&self, kbit: u32) -> bool {
         self.modes.iter().any(|mode| mode.kbit == kbit && mode.modulation != Modulation::Ht)
     }
@@ -340,7 +340,7 @@ impl Phy {
     }
 }
 
-/// Whether an OFDM rate needs no better signal than the modulation and code of `mode`.
+/// True if an OFDM rate needs no better signal than the modulation and code of `mode`.
 fn is_no_denser(row: &(u32, u32, u8, u8, u8), mode: &Mode) -> bool {
     let &(_, _, bits, coded, data) = row;
     let weaker = u32::from(data) * u32::from(mode.coded) <= u32::from(mode.data) * u32::from(coded);

@@ -1,4 +1,4 @@
-//! Where frames wait for the medium: a queue of the network with its limit, and where each packet goes.
+//! The place in which frames wait for the medium: a queue of the network with its limit, and where each packet goes.
 
 use units::{Bytes, Ecn, Random, Time};
 
@@ -36,7 +36,7 @@ impl<P: Packet> Packet for Addressed<P> {
     }
 }
 
-/// What waits at one access, without what is being sent.
+/// The packets that wait at one access, without those being sent.
 #[derive(Debug)]
 pub(crate) struct Room<P> {
     queue: Queue<Addressed<P>>,
@@ -131,7 +131,7 @@ impl<P: Packet> Room<P> {
         self.queue.pop_first(now, |next| next.to == to && fits(&next.packet), out)
     }
 
-    /// Whether a packet of `size` finds no room. One that finds nothing in service need not wait.
+    /// True if a packet of `size` finds no room. One that finds nothing in service need not wait.
     fn is_full(&self, size: Bytes, (sending, bytes): (u32, Bytes)) -> bool {
         if sending == 0 && self.queue.packets() == 0 {
             return false;

@@ -1,4 +1,4 @@
-//! What a medium is made of, and the conventions that the standard, its models and its implementations differ in.
+//! The settings of a medium, and the conventions in which the standard, its models and its implementations differ.
 
 use serde::{Deserialize, Serialize};
 use units::Span;
@@ -15,7 +15,7 @@ pub struct MediumSettings {
     pub phy: PhySettings,
     /// The basic rates in kbit/s; empty for the usual ones.
     pub basic_rates: Vec<u32>,
-    /// Where readings of the standard differ.
+    /// The points in which readings of the standard differ.
     pub conventions: Conventions,
     /// How often a frame is sent that no RTS goes before, and how often an RTS (dot11ShortRetryLimit).
     pub short_retry_limit: u32,
@@ -33,7 +33,7 @@ pub struct MediumSettings {
     pub aggregation: Option<Aggregation>,
     /// The access point first, then its stations.
     pub stations: Vec<StationSettings>,
-    /// Where frames wait and contend for the medium: one for a station, or one for each access category of it.
+    /// The queues that contend for the medium: one for a station, or one for each access category of it.
     pub accesses: Vec<AccessSettings>,
     /// Pairs of stations that do not hear each other. All hear the access point, and it hears all.
     pub hidden: Vec<[u32; 2]>,
@@ -55,7 +55,7 @@ pub struct StationSettings {
 pub struct AccessSettings {
     /// The station, an index.
     pub station: u32,
-    /// What may wait. A limit in time is none: no rate is known in advance.
+    /// The queue of its packets. A limit in time is none: no rate is known in advance.
     pub queue: QueueSettings,
     /// How it contends.
     pub category: Category,
@@ -64,7 +64,7 @@ pub struct AccessSettings {
 /// How the frames of a queue contend for the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Category {
-    /// Of two queues of one station whose turn comes at once, the higher one sends.
+    /// The higher of two queues of one station sends if their turns come at once.
     pub priority: u8,
     /// Slots after SIFS for which the medium must be idle (AIFSN); 2 is DIFS.
     pub aifsn: u32,
@@ -77,7 +77,7 @@ pub struct Category {
 }
 
 impl Category {
-    /// Whether it contends otherwise than DCF.
+    /// True if it contends otherwise than DCF.
     pub(crate) fn is_edca(&self) -> bool {
         Self { txop: Span::ZERO, ..*self } != Self::DCF
     }
@@ -113,7 +113,7 @@ impl Default for Aggregation {
     }
 }
 
-/// Where the standard, its models and its implementations differ.
+/// The points in which the standard, its models and its implementations differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conventions {
     /// When stations count on after frames collided or were not understood.

@@ -35,7 +35,7 @@ pub struct Medium<P> {
     senders: Vec<u32>,
     /// From then on stations that did not send last found the medium idle.
     idle_from: Time,
-    /// Where stations have several queues: the stations that sent last, and from when on all queues of each find the
+    /// For stations with several queues: the stations that sent last, and from when on all queues of each find the
     /// medium idle.
     idle_for_senders: Vec<(u32, Time)>,
     several_queues: bool,
@@ -46,17 +46,17 @@ pub struct Medium<P> {
     /// Who sends on without a backoff.
     burst: Option<Burst>,
     beacons: Option<Beacons>,
-    /// Where some stations do not hear each other: what each of them hears.
+    /// The view of each station, if some do not hear each other.
     hidden: Option<Box<Hidden>>,
     backoffs: Random,
     errors: Random,
 }
 
-/// What holds for all stations.
+/// The rules for all stations.
 #[derive(Debug)]
 struct Rules {
     conventions: Conventions,
-    /// What EIFS is longer than DIFS.
+    /// The excess of EIFS over DIFS.
     eifs_excess: Span,
     every_slot: bool,
     retries: RetryLimits,
@@ -255,7 +255,7 @@ impl<P: Packet> Medium<P> {
         self.next = if self.burst.is_some() { due } else { due.min(self.beacon_due()) };
     }
 
-    /// What was on the air is over by `now`: its senders turn to their next packets.
+    /// The transmission on the air is over by `now`: its senders turn to their next packets.
     #[inline]
     fn settle(&mut self, now: Time, out: &mut impl Listener<P>) {
         if !self.senders.is_empty() && now >= self.busy_until {

@@ -103,7 +103,7 @@ impl Avq {
         }
     }
 
-    /// Whether a packet of `size` that arrives overflows the virtual queue.
+    /// True if a packet of `size` that arrives overflows the virtual queue.
     fn overflows(&mut self, now: Time, size: Bytes) -> bool {
         let size = size.get() as f64;
         let elapsed = now.since(self.last).as_nanos() as f64 / 1e9;
@@ -154,7 +154,7 @@ mod tests {
         // 1,000,000 bytes/s at first, its bound: 150 less for a packet of 1000 bytes.
         avq.overflows(at(0), Bytes::new(1000));
         assert_eq!(avq.virtual_capacity, 999_850.0);
-        // 10 ms later 0.15 x 0.98 x 1,000,000 x 0.01 = 1470 more would pass the bound.
+        // 10 ms later `0.15 x 0.98 x 1,000,000 x 0.01 = 1470` more would pass the bound.
         avq.overflows(at(10_000), Bytes::new(1000));
         assert_eq!(avq.virtual_capacity, 999_850.0);
         // 0.5 ms later 73.5 more, 150 less.

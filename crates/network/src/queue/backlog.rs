@@ -9,8 +9,8 @@ use crate::{Limit, Packet, SlotHeap};
 
 /// A queue for each conversation, and which of them is the longest.
 ///
-/// Lengths are measured as the limit of the buffer is: in packets for one in packets, otherwise in bytes. Of several
-/// longest queues the one whose last packet is the youngest counts as the longest.
+/// Lengths are measured as the limit of the buffer is: in packets for one in packets, otherwise in bytes. Among
+/// several longest queues the one whose last packet is the youngest counts as the longest.
 #[derive(Debug)]
 pub(crate) struct Backlog<P, T> {
     queues: Vec<Conversation<P, T>>,
@@ -46,7 +46,7 @@ impl<P: Packet, T> Backlog<P, T> {
         }
     }
 
-    /// What `flow` has waiting, first come first.
+    /// The waiting packets of `flow`, first come first.
     #[inline]
     pub(crate) fn of(&self, flow: u32) -> Option<&VecDeque<Waiting<P, T>>> {
         self.queues.get(flow as usize).map(|conversation| &conversation.waiting)

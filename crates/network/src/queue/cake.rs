@@ -256,7 +256,7 @@ mod tests {
         let mut queue = cake(CakeSettings::default(), 100);
         (0..300).for_each(|flow| queue.push(ms(0), Parcel::of(flow, 100)));
         let used = queue.discipline.queues.iter().filter(|queue| queue.waiting.packets() > 0).count();
-        // Plain hashing into 1024 would have about 300^2 / 2048 = 44 in queues of others.
+        // Plain hashing into 1024 would have about `300^2 / 2048 = 44` in queues of others.
         assert!(used >= 299, "{used}");
         // The same flows come to the same queues.
         (0..300).for_each(|flow| queue.push(ms(0), Parcel::of(flow, 100)));
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn what_blue_has_learnt_of_an_empty_queue_decays_while_others_are_served() {
         let mut queue = cake(CakeSettings { memlimit: Some(Bytes::new(6000)), ..CakeSettings::default() }, 100);
-        // Above 5 ms since the last change, it rises: to 1/256 = 16/4096.
+        // Above 5 ms since the last change, it rises: to `1/256 = 16/4096`.
         (0..5).for_each(|_| queue.push(ms(6), Parcel::of(1, 1500)));
         assert_eq!(queue.dropped().len(), 1);
         let own = queue.discipline.queues.iter().position(|queue| queue.waiting.packets() > 0).expect("flow 1 waits");

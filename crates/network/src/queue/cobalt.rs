@@ -11,7 +11,7 @@ use units::{Random, Span, Time};
 const RISE: f64 = 1.0 / 256.0;
 const FALL: f64 = 1.0 / 4096.0;
 
-/// What COBALT goes by.
+/// The parameters of COBALT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Parameters {
     /// How long packets may wait in the long run.
@@ -22,7 +22,7 @@ pub(super) struct Parameters {
     pub(super) mtu_time: Span,
 }
 
-/// What becomes of the packet at the head.
+/// The decision on the packet at the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Serve,
@@ -30,7 +30,7 @@ pub(super) enum Verdict {
     Drop,
 }
 
-/// What COBALT remembers of one queue.
+/// The state of COBALT for one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cobalt {
     count: u32,
@@ -94,12 +94,12 @@ impl Cobalt {
         self.blue
     }
 
-    /// Whether nothing changes any more while the queue is empty.
+    /// True if nothing changes any more while the queue is empty.
     pub(super) fn is_at_rest(&self, now: Time) -> bool {
         self.blue == 0.0 && self.count == 0 && now >= self.drop_next
     }
 
-    /// What becomes of a packet that waited `sojourn`.
+    /// Decides on a packet that waited `sojourn`.
     pub(super) fn verdict(
         &mut self,
         parameters: &Parameters,
@@ -110,7 +110,7 @@ impl Cobalt {
     ) -> Verdict {
         let Parameters { target, interval, mtu_time } = *parameters;
         let above = sojourn > target && sojourn > mtu_time.saturating_mul(4);
-        // What was scheduled before this packet changes it.
+        // These read the schedule before this packet changes it.
         let mut late = now > self.drop_next;
         let mut due = self.count > 0 && now >= self.drop_next;
         if above && !self.dropping {
@@ -166,8 +166,8 @@ mod tests {
     fn strikes_follow_the_control_law_and_come_to_rest_as_they_came() {
         let mut cobalt = Cobalt { counted: true, ..Cobalt::default() };
         assert_eq!(strikes(&mut cobalt, 999, 1000, 1), [] as [u64; 0]);
-        // Above target from 1000 ms on: an interval later the first, as number 2 the next 100/sqrt(2) = 70.7 later:
-        // 1170.71; + 100/sqrt(3) = 1228.45; + 50 = 1278.45.
+        // Above target from 1000 ms on: an interval later the first, as number 2 the next `100/sqrt(2) = 70.7` later:
+        // 1170.71; `+ 100/sqrt(3) = 1228.45`; `+ 50 = 1278.45`.
         assert_eq!(strikes(&mut cobalt, 1000, 1300, 20), [1100, 1171, 1229, 1279]);
         assert_eq!(cobalt.count, 5);
         // 100/sqrt(5) = 44.7 after 1278.45, at 1323.17, the count falls: by 100/sqrt(4) = 50, 57.7, 70.7 and 100 later
@@ -196,7 +196,7 @@ mod tests {
     fn a_queue_that_was_never_struck_is_struck_at_once() {
         let mut cobalt = Cobalt::default();
         assert_eq!(strikes(&mut cobalt, 999, 1000, 1), [] as [u64; 0]);
-        // 100/sqrt(2) = 70.71 and 100/sqrt(3) = 57.74 from the first packet above target on.
+        // `100/sqrt(2) = 70.71` and `100/sqrt(3) = 57.74` from the first packet above target on.
         assert_eq!(strikes(&mut cobalt, 1000, 1130, 20), [1001, 1071, 1129]);
     }
 

@@ -69,7 +69,7 @@ impl Settings for CodelSettings {
     }
 }
 
-/// What CoDel remembers of one queue.
+/// The state of CoDel for one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Codel {
     /// When the wait will have been above target for an interval; `None` while it is not above.
@@ -93,7 +93,7 @@ impl Codel {
     }
 
     /// Brings `root` nearer to 1/sqrt(count) by a step x (3 - count x^2) / 2 of Newton's method, whose intermediate
-    /// results have 32 bits behind the point. Where `count` has jumped far ahead, they wrap, as they do in Linux.
+    /// results have 32 bits behind the point. If `count` has jumped far ahead, they wrap, as they do in Linux.
     fn improve(&mut self) {
         let x = u64::from(self.root) << 16;
         let square = (x * x) >> 32;
@@ -176,7 +176,7 @@ impl Codel {
         Some((Served { packet, arrived, marked: false }, above))
     }
 
-    /// Whether the wait has been above target for an interval, after a packet that waited `sojourn` and left `behind`
+    /// True if the wait has been above target for an interval, after a packet that waited `sojourn` and left `behind`
     /// waiting.
     fn above(&mut self, settings: &CodelSettings, now: Time, sojourn: Span, behind: Bytes) -> bool {
         if sojourn < settings.target || behind <= MTU {
@@ -258,9 +258,9 @@ mod tests {
     #[test]
     fn drops_follow_the_control_law() {
         let mut queue = standing(CodelSettings::default(), 1000, Parcel::full);
-        // The wait is above 5 ms at 5 ms, so an interval of it is over at 105 ms. Then 100 x 1 to 205; the drop there
+        // The wait is above 5 ms at 5 ms, so an interval of it is over at 105 ms. Then `100 x 1` to 205; the drop there
         // is the second, and x (3 - 2 x^2) / 2 of x = 1 is 0.5, so 255. The third: 0.5 (3 - 3/4) / 2 = 0.5625, 311.25;
-        // the fourth: 0.5625 (3 - 4 x 0.31641) / 2 = 0.48779, 360.03; the fifth: 0.44152, 404.18; the sixth: 0.40407,
+        // the fourth: `0.5625 (3 - 4 x 0.31641) / 2 = 0.48779`, 360.03; the fifth: 0.44152, 404.18; the sixth: 0.40407,
         // 444.59.
         assert_eq!(serve(&mut queue, 0, 444), (vec![105, 205, 255, 312, 361, 405], vec![]));
         assert_eq!(serve(&mut queue, 444, 446).0, [445]);
@@ -269,17 +269,17 @@ mod tests {
     #[test]
     fn the_root_comes_nearer_by_one_step_a_drop() {
         let mut codel = Codel { count: 2, root: u16::MAX, ..Codel::default() };
-        // x = 0xffff0000, x^2 = 0xfffe0001, 3 - 2 x^2 = 0x1_0003fffe, a quarter of it 0x4000ffff, times x and twice
+        // x = 0xffff0000, x^2 = 0xfffe0001, `3 - 2 x^2 = 0x1_0003fffe`, a quarter of it 0x4000ffff, times x and twice
         // 0x80017ffe and a rest: 0x8001.
         codel.improve();
         assert_eq!(codel.root, 0x8001);
-        // Drops that follow each other leave it right from about the fifth on: 65536 / sqrt(100) = 6553.6.
+        // Drops that follow each other leave it right from about the fifth on: `65536 / sqrt(100) = 6553.6`.
         for count in 3..=100 {
             codel.count = count;
             codel.improve();
         }
         assert!(codel.root.abs_diff(6553) <= 16, "{}", codel.root);
-        // A queue that begins with fewer has to come nearer: with 50, 0.1 (3 - 0.5) / 2 = 0.125, not 0.141.
+        // A queue that begins with fewer has to come nearer: with 50, `0.1 (3 - 0.5) / 2 = 0.125`, not 0.141.
         codel.count = 50;
         codel.improve();
         assert!(codel.root.abs_diff(8192) <= 32, "{}", codel.root);
@@ -305,7 +305,7 @@ mod tests {
     fn a_wait_below_target_ends_the_dropping() {
         let mut queue = standing(CodelSettings::default(), 300, Parcel::full);
         assert_eq!(serve(&mut queue, 0, 206).0, [105, 205]);
-        // 206 services and 2 drops: 92 packets of the beginning are left. What arrives now waits 3 ms at most when its
+        // 206 services and 2 drops: 92 packets of the beginning are left. New arrivals wait 3 ms at most when their
         // turn comes.
         (300..340).for_each(|number| queue.push(ms(295), Parcel::full(number)));
         // The third drop is due at 255; it comes, the fourth at 311.25 does not, since from 297 on the wait is 2 ms and
@@ -317,7 +317,7 @@ mod tests {
     fn a_queue_that_stands_again_soon_goes_on_where_it_was() {
         let mut codel = Codel { count: 6, last_count: 1, root: 26_481, drop_next: ms(500), ..Codel::default() };
         // Less than 16 intervals later: 5 more than at the last beginning. From 26,481/65,536 = 0.40407 a step towards
-        // 1/sqrt(5): 0.40407 (3 - 5 x 0.16327) / 2 = 0.44117.
+        // 1/sqrt(5): `0.40407 (3 - 5 x 0.16327) / 2 = 0.44117`.
         codel.begin(ms(2099), Span::from_millis(100));
         assert_eq!((codel.count, codel.last_count), (5, 5));
         assert_eq!(codel.drop_next.since(ms(2099)).as_nanos() / 10_000, 4411);

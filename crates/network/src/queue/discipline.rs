@@ -1,4 +1,4 @@
-//! What a queue discipline is: which packet is served next, and which are marked or dropped.
+//! A queue discipline: which packet is served next, and which are marked or dropped.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::Packet;
 /// order of time, and [`pop`](Self::pop) at the instant at which a service starts, though the link may look at it
 /// later.
 pub trait Discipline<P: Packet>: fmt::Debug + Send {
-    /// What becomes of `packet`, which arrives and for which there is room.
+    /// Decides on `packet`, which arrives and for which there is room.
     fn admit(&mut self, packet: &P, cx: &mut Context<'_, P>) -> Admission {
         let _ = (packet, cx);
         Admission::Take
@@ -39,7 +39,7 @@ pub trait Discipline<P: Packet>: fmt::Debug + Send {
     fn pop(&mut self, cx: &mut Context<'_, P>) -> Option<Served<P>>;
 }
 
-/// What becomes of a packet that arrives.
+/// The decision on a packet that arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// It is taken.
@@ -51,7 +51,7 @@ pub enum Admission {
 }
 
 impl Admission {
-    /// What becomes of a packet by which a queue signals congestion: a mark where it may have one, else a drop.
+    /// The decision on a packet by which a queue signals congestion: a mark where it may have one, else a drop.
     pub(super) const fn strike(markable: bool) -> Self {
         if markable { Self::Mark } else { Self::Drop }
     }
@@ -68,7 +68,7 @@ pub struct Served<P> {
     pub marked: bool,
 }
 
-/// What a discipline is given with every call.
+/// The context of every call of a discipline.
 #[derive(Debug)]
 pub struct Context<'a, P> {
     /// The instant of the call.
@@ -76,7 +76,7 @@ pub struct Context<'a, P> {
     /// The random stream of this queue.
     pub random: &'a mut Random,
     pub(crate) count: &'a mut Count,
-    /// What is in service while a packet arrives, where that takes room too.
+    /// The bytes in service while a packet arrives, if they take room too.
     pub(crate) in_service: Bytes,
     pub(crate) dropped: &'a mut Vec<(P, u32)>,
 }

@@ -12,11 +12,12 @@
 //! | figure 4: the PI update | [`DualPi2::update`] |
 //! | section 4.2.2 and figure 3: the scheduler | [`DualPi2::takes_low`] |
 //!
-//! As in Linux, with the names of its `tc`: a step in place of a ramp, ECT(0) packets are marked where others of C are
-//! dropped, nothing is struck by probability while less than two full packets wait behind it, and weighted round robin
-//! by a credit in bytes, which only what is served while both wait changes. Drops come when the turn of a packet comes
-//! (`drop_dequeue`). Different from Linux: no step in packets, no `memlimit` (in Linux twice the limit in full packets,
-//! of memory), no filters, which can put packets that are not ECN-capable into L, and p' is not rounded to 32 bits.
+//! As in Linux, with the names of its `tc`: a step replaces the ramp. ECT(0) packets are marked where others of C are
+//! dropped. Nothing is struck by probability while less than two full packets wait behind it. Weighted round robin goes
+//! by a credit in bytes, which only packets served while both queues wait change. Drops come when the turn of a packet
+//! comes (`drop_dequeue`). Different from Linux: no step in packets, no `memlimit` (in Linux twice the limit in full
+//! packets, of memory), no filters, which can put packets that are not ECN-capable into L, and p' is not rounded to 32
+//! bits.
 
 use std::collections::VecDeque;
 
@@ -104,7 +105,7 @@ struct DualPi2<P> {
     settings: DualPi2Settings,
     low: Waiting<P>,
     classic: Waiting<P>,
-    /// Of each packet of L, whether it found enough waiting for the step.
+    /// For each packet of L: true if it found enough waiting for the step.
     steps: VecDeque<bool>,
     /// p'.
     probability: f64,
@@ -133,7 +134,7 @@ impl<P: Packet> DualPi2<P> {
         new
     }
 
-    /// Of a busy period: L may send some full packets before C gets its share.
+    /// The credit that a busy period begins with: L may send some full packets before C gets its share.
     fn first_credit(&self) -> i64 {
         MTU.get() as i64 * (2 * i64::from(self.settings.classic_protection) - 100)
     }
@@ -171,12 +172,12 @@ impl<P: Packet> DualPi2<P> {
         self.low.packets() + self.classic.packets() == 0
     }
 
-    /// Whether L is served next.
+    /// True if L is served next.
     fn takes_low(&self) -> bool {
         self.low.packets() > 0 && (self.classic.packets() == 0 || self.credit <= 0)
     }
 
-    /// What becomes of a packet of L or C whose turn comes.
+    /// Decides on a packet of L or C whose turn comes.
     fn strikes(&self, low: bool, capable: bool, random: &mut Random) -> Strike {
         let coupled = f64::from(self.settings.coupling_factor) * self.probability;
         let overload = coupled >= 1.0;
@@ -209,7 +210,7 @@ impl<P: Packet> DualPi2<P> {
     }
 }
 
-/// What becomes of a packet whose turn comes.
+/// The decision on a packet whose turn comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Strike {
     None,
@@ -286,13 +287,13 @@ mod tests {
         let mut queue = queue(DualPi2Settings::default());
         queue.push(ms(0), Parcel::full(0));
         queue.push(ms(6), l4s(1));
-        // At 16 ms the first waits for 16 ms: 0.16 x 1 ms + 3.2 x 16 ms = 0.05136.
+        // At 16 ms the first waits for 16 ms: `0.16 x 1 ms + 3.2 x 16 ms = 0.05136`.
         queue.discipline.update(ms(16));
         near(queue.discipline.probability, 0.051_36);
-        // At 32 ms it waits for 32 ms: 0.16 x 17 ms + 3.2 x 16 ms = 0.05392 more.
+        // At 32 ms it waits for 32 ms: `0.16 x 17 ms + 3.2 x 16 ms = 0.05392` more.
         queue.discipline.update(ms(47));
         near(queue.discipline.probability, 0.105_28);
-        // Both are gone: 0.16 x -15 ms + 3.2 x -32 ms = -0.1048, then -0.0024, which ends at 0.
+        // Both are gone: `0.16 x -15 ms + 3.2 x -32 ms = -0.1048`, then -0.0024, which ends at 0.
         assert!(queue.pop(ms(47)).is_some() && queue.pop(ms(47)).is_some());
         queue.discipline.update(ms(48));
         near(queue.discipline.probability, 0.000_48);
@@ -315,7 +316,7 @@ mod tests {
     #[test]
     fn the_square_strikes_the_classic_and_the_double_the_scalable() {
         let settings = DualPi2Settings::default();
-        // 0.3^2 = 9 % of 10,000: 900 with a standard deviation of 29. 0.6: 6000, with 49.
+        // `0.3^2 = 9` % of 10,000: 900 with a standard deviation of 29. 0.6: 6000, with 49.
         let (marked, dropped) = struck(settings, 0.3, Parcel::full(0));
         assert!(marked == 0 && dropped.abs_diff(900) < 100, "{dropped}");
         let (marked, dropped) = struck(settings, 0.3, Parcel::full(0).capable());
@@ -390,8 +391,8 @@ mod tests {
             queue.push(ms(0), l4s(number));
             queue.push(ms(0), Parcel::full(1000 + number));
         }
-        // The first credit is 1500 x -80. Each packet of L adds 1500 x 10: after nine it is above 0, one of C takes
-        // 1500 x 90 off. So one in ten.
+        // The first credit is `1500 x -80`. Each packet of L adds `1500 x 10`: after nine it is above 0, one of C takes
+        // `1500 x 90` off. So one in ten.
         let order: Vec<bool> = (0..100).filter_map(|_| queue.pop(ms(1))).map(|s| s.packet.number >= 1000).collect();
         assert_eq!(order.iter().position(|&classic| classic), Some(9));
         assert_eq!(order.iter().filter(|&&classic| classic).count(), 10);

@@ -16,7 +16,7 @@
 //! of a conversation that becomes active, and what the division by N leaves is carried on: no work is lost, however
 //! long the link is busy.
 //!
-//! What the paper leaves open: equal finish numbers go to the conversation served longest ago, and among those never
+//! The paper leaves this open: equal finish numbers go to the conversation served longest ago, and among those never
 //! served to the lowest flow number. A packet that is dropped leaves the reference server too, so the conversation's
 //! next packet is counted from the one before it. When the link falls idle nothing is active.
 
@@ -244,11 +244,11 @@ mod tests {
     #[test]
     fn the_round_number_goes_at_the_rate_over_the_active_conversations() {
         // Flow 1 is through with 100 bytes at 100 us, flow 2 with 300 at 400. R has reached 75 at 150 us, as two are
-        // active: flow 3 finishes at 275, and the second packet of flow 1, still active, at 100 + 180.
+        // active: flow 3 finishes at 275, and the second packet of flow 1, still active, at `100 + 180`.
         let begin = [(0, 1, 100), (0, 2, 300), (150, 1, 180), (150, 3, 200)];
         assert_eq!(served(Limit::Infinite, &begin), [(1, 100), (2, 300), (3, 200), (1, 180)]);
         // Three are active until R is 275 at 750 us, two until 280 at 760, one until 300 at 780. At 770 R is 290: what
-        // flow 4 sends is before or after the packet of flow 2 that ends at 300 + 40.
+        // flow 4 sends is before or after the packet of flow 2 that ends at `300 + 40`.
         for (size, last) in [(49, [(4, 49), (2, 40)]), (51, [(2, 40), (4, 51)])] {
             let arrivals = [&begin[..], &[(770, 2, 40), (770, 4, size)]].concat();
             assert_eq!(served(Limit::Infinite, &arrivals)[4..], last);
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn a_dropped_packet_does_not_count_against_its_conversation() {
         // Flow 2 drives the third packet of flow 1 out of the buffer. At 200 us R is 67: flow 1 goes on to 300 from the
-        // second, not to 400 from the third, and is before flow 3 with 67 + 280.
+        // second, not to 400 from the third, and is before flow 3 with `67 + 280`.
         let arrivals = [(0, 9, 100), (0, 1, 100), (0, 1, 100), (0, 1, 101), (0, 2, 100), (200, 1, 102), (200, 3, 280)];
         let expected = [(9, 100), (1, 100), (2, 100), (1, 100), (1, 102), (3, 280)];
         assert_eq!(served(Limit::Packets(3), &arrivals), expected);

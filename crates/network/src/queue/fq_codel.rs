@@ -64,7 +64,7 @@ impl Default for FqCodelSettings {
 }
 
 impl FqCodelSettings {
-    /// What each queue's CoDel goes by.
+    /// The settings of each queue's CoDel.
     const fn codel(&self) -> CodelSettings {
         let Self { target, interval, ecn, ce_threshold, .. } = *self;
         CodelSettings { target, interval, ecn, ce_threshold }
@@ -296,7 +296,7 @@ mod tests {
             queue.push(Time::ZERO, Parcel::of(flow, 100));
         }
         let used = queue.discipline.queues.iter().filter(|queue| queue.waiting.packets() > 0).count();
-        // All 16 are missed by none of 160 flows but with probability 16 * (15/16)^160 = 5e-4.
+        // All 16 are missed by none of 160 flows but with probability `16 * (15/16)^160 = 5e-4`.
         assert_eq!(used, 16);
     }
 }

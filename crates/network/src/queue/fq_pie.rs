@@ -60,7 +60,7 @@ impl Default for FqPieSettings {
 }
 
 impl FqPieSettings {
-    /// What each queue's PIE goes by.
+    /// The settings of each queue's PIE.
     const fn pie(&self) -> PieSettings {
         let Self { target, tupdate, alpha, beta, ecn, bytemode, .. } = *self;
         PieSettings { target, tupdate, alpha, beta, ecn, bytemode }
@@ -193,7 +193,7 @@ mod tests {
         queue.push(ms(0), Parcel::full(0));
         assert!(queue.pop(ms(0)).is_some());
         queue.discipline.queues[0].1.probability = 0.64;
-        // At the end of its turn it is found empty: 0.64 - 0.125 x 15 ms = 0.638125, and 63/64 of that.
+        // At the end of its turn it is found empty: `0.64 - 0.125 x 15 ms = 0.638125`, and 63/64 of that.
         assert_eq!(queue.pop(ms(20)), None);
         let probability = queue.discipline.queues[0].1.probability;
         assert!((probability - 0.628_154_296_875).abs() < 1e-12, "{probability}");

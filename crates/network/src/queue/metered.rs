@@ -9,7 +9,7 @@ use crate::Packet;
 
 /// Decides which arrivals exceed what a queue may take.
 pub(super) trait Meter: std::fmt::Debug + Send {
-    /// Whether a packet of `size` that arrives at `now` exceeds the allowance.
+    /// True if a packet of `size` that arrives at `now` exceeds the allowance.
     fn exceeds(&mut self, now: Time, size: Bytes) -> bool;
 }
 
@@ -17,7 +17,7 @@ pub(super) trait Meter: std::fmt::Debug + Send {
 #[derive(Debug)]
 pub(super) struct Metered<M, P> {
     meter: M,
-    /// Whether ECN-capable packets are marked in place of dropped.
+    /// True if ECN-capable packets are marked in place of dropped.
     ecn: bool,
     waiting: Fifo<P>,
 }

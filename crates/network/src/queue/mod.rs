@@ -65,7 +65,7 @@ pub trait Settings {
     /// The limit of a queue where the scenario names none; `None`: it must.
     const DEFAULT_LIMIT: Option<Limit> = None;
 
-    /// What is wrong with them: the key, and a sentence that names its value and says what is allowed.
+    /// Checks the settings. An error has the key, and a sentence that names its value and says what is allowed.
     ///
     /// # Errors
     /// The first key whose value is not allowed.
@@ -170,7 +170,7 @@ disciplines! {
 pub struct QueueSettings {
     /// How much may wait.
     pub limit: Limit,
-    /// Whether the packet in service takes room too, as in Mahimahi, where a packet stays in the queue until its
+    /// True if the packet in service takes room too, as in Mahimahi, where a packet stays in the queue until its
     /// opportunity, or behind a shaper of Linux; for a delay limit, what remains of its service. It counts in what RED
     /// averages, too.
     pub count_in_service: bool,
@@ -184,7 +184,7 @@ pub struct QueueSettings {
 /// A queue at work.
 #[derive(Debug)]
 pub(crate) struct Queue<P> {
-    /// What waits first in, first out.
+    /// The packets that wait first in, first out.
     fifo: Fifo<P>,
     /// Any other discipline. Boxed, and its calls never inlined, so that first in, first out stays lean.
     managed: Option<Box<Managed<P>>>,
@@ -213,13 +213,13 @@ impl<P: Packet> Queue<P> {
         Self { fifo: Fifo::new(), managed, count: Count::default() }
     }
 
-    /// Whether packets may be dropped when their turn comes.
+    /// True if packets may be dropped when their turn comes.
     #[inline]
     pub(crate) const fn is_managed(&self) -> bool {
         self.managed.is_some()
     }
 
-    /// What becomes of `packet`, for which there is room. `in_service` is what takes room beside what waits.
+    /// Decides on `packet`, for which there is room. `in_service` takes room beside the waiting packets.
     #[inline]
     pub(crate) fn admit(&mut self, now: Time, packet: &P, in_service: Bytes) -> Admission {
         if self.managed.is_none() {
@@ -294,7 +294,7 @@ impl<P: Packet> Queue<P> {
 
     #[inline(never)]
     fn pop_managed(&mut self, now: Time, out: &mut impl Egress<P>) -> Option<(P, Time)> {
-        // What a discipline does must not depend on how often an empty queue is looked at.
+        // A discipline must not depend on how often an empty queue is looked at.
         if self.count.packets == 0 {
             return None;
         }

@@ -16,7 +16,7 @@
 //! dropped above; the allowance for bursts falls by the time between services. The queue is always governed, also below
 //! a third of its limit.
 //!
-//! Different from Linux: there the first update comes half a second after the queue is made, and `tupdate` is rounded
+//! Different from Linux: there the first update comes half a second after the queue is made. `tupdate` is rounded there
 //! up to a multiple of the kernel's tick, and a tick more, as no timer ends early (20 ms for 15 at 250 Hz); a mark at
 //! 8.5 does not begin the sum of probabilities anew, so that marks go on until a packet is dropped or the probability
 //! is 0 (here as in section 5.4); the rate of departures (`dq_rate_estimator`) is no alternative. Behind a shaper the
@@ -87,13 +87,13 @@ impl Settings for PieSettings {
     }
 }
 
-/// What PIE remembers of one queue.
+/// The state of PIE for one queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pie {
     pub(super) probability: f64,
     /// The sum of the probabilities since the last drop.
     accumulated: f64,
-    /// Of the packet served last, and what it was at the last update.
+    /// The delay of the packet served last; `old_delay` holds it as of the last update.
     delay: Span,
     old_delay: Span,
     /// For so long nothing is dropped.
@@ -167,7 +167,7 @@ impl Pie {
         self.old_delay = self.delay;
     }
 
-    /// Whether a packet of `size` that finds `waiting` is to be dropped or marked.
+    /// True if a packet of `size` that finds `waiting` is to be dropped or marked.
     pub(super) fn drops(&mut self, settings: &PieSettings, size: Bytes, waiting: Bytes, random: &mut Random) -> bool {
         let short = self.delay < Span::from_nanos(settings.target.as_nanos() / 2) && self.probability < 0.2;
         if !self.burst.is_zero() || short || waiting < MTU * 2 {
@@ -298,11 +298,11 @@ mod tests {
 
     #[test]
     fn the_probability_follows_the_control_law() {
-        // 0.125 x 35 ms + 1.25 x 50 ms = 0.066875, a 2048th of it below 0.000001.
+        // `0.125 x 35 ms + 1.25 x 50 ms = 0.066875`, a 2048th of it below 0.000001.
         let mut pie = pie(0.0, 50, 0);
         pie.step(&SETTINGS, false);
         near(pie.probability, 0.066_875 / 2048.0);
-        // The delay stays: 0.125 x 35 ms = 0.004375, a 128th of it from 0.00001 to 0.0001.
+        // The delay stays: `0.125 x 35 ms = 0.004375`, a 128th of it from 0.00001 to 0.0001.
         pie.step(&SETTINGS, false);
         near(pie.probability, 0.066_875 / 2048.0 + 0.004_375 / 128.0);
     }
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn steps_grow_with_the_probability() {
         for (probability, parts) in [(5e-6, 512.0), (5e-4, 32.0), (5e-3, 8.0), (0.05, 2.0), (0.2, 1.0)] {
-            // 0.125 x 25 ms + 1.25 x 10 ms = 0.015625.
+            // `0.125 x 25 ms + 1.25 x 10 ms = 0.015625`.
             let mut pie = pie(probability, 40, 30);
             pie.step(&SETTINGS, false);
             near(pie.probability, probability + 0.015_625 / parts);
@@ -319,14 +319,14 @@ mod tests {
 
     #[test]
     fn steps_are_bounded_and_long_delays_add_to_them() {
-        // 1.25 x 100 ms and more would be above 0.02.
+        // `1.25 x 100 ms` and more would be above 0.02.
         let mut bounded = pie(0.3, 200, 100);
         bounded.step(&SETTINGS, false);
         near(bounded.probability, 0.32);
         let mut long = pie(0.3, 251, 100);
         long.step(&SETTINGS, false);
         near(long.probability, 0.34);
-        // An empty queue: 0.125 x -15 ms = -0.001875, then a 64th less: 0.198125 - 0.003095703125.
+        // An empty queue: `0.125 x -15 ms = -0.001875`, then a 64th less: `0.198125 - 0.003095703125`.
         let mut idle = pie(0.2, 0, 0);
         idle.step(&SETTINGS, true);
         near(idle.probability, 0.195_029_296_875);
@@ -371,7 +371,7 @@ mod tests {
             }
         }
         // None before 0.1 has added up to 0.85, at the 9th; all by 8.5, at the 85th (rounding may need one more). From
-        // the 9th on one in ten: 8 + 10 on average.
+        // the 9th on one in ten: `8 + 10` on average.
         assert_eq!(gaps.iter().min(), Some(&9));
         assert!(gaps.iter().all(|&gap| gap <= 86));
         let mean = f64::from(gaps.iter().sum::<u32>()) / gaps.len() as f64;

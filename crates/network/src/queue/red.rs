@@ -12,9 +12,9 @@
 //! | section 7, method 2: a mark each X arrivals, X uniform in 1 to 1/p | [`Red::strikes`] |
 //! | Adaptive RED, section 3: additive increase, multiplicative decrease of max_p | [`Red::adapt`] |
 //!
-//! As in Linux: lengths are in bytes, the packet in service does not count (behind a shaper it does there, and here
-//! with `count_in_service`), the weight is a power of 1/2 that follows from `burst`, a uniform number is drawn for each
-//! mark, not for each packet, and what arrives counts in the average also if the queue is full or the packet is
+//! As in Linux: lengths are in bytes. The packet in service does not count (behind a shaper it does there, and here
+//! with `count_in_service`). The weight is a power of 1/2 that follows from `burst`. A uniform number is drawn for each
+//! mark, not for each packet. An arrival counts in the average also if the queue is full or the packet is
 //! dropped. Different: `gentle` (Linux has only the cliff at `max`), `bandwidth` is the rate of the link where none is
 //! given (in `tc` 10mbit), and `min` and `max` have defaults without a limit too. The average of an idle queue falls as
 //! the paper says. Linux halves it in steps, by a table of 256 idle times, which `tc` makes in ticks of 64 ns and the
@@ -137,7 +137,7 @@ fn exponent(burst: f64, min: f64, avpkt: f64) -> i32 {
     (1..31).find(|&n| wanted <= reached(n)).unwrap_or(31)
 }
 
-/// What becomes of a packet by the average length.
+/// The decision on a packet by the average length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Pass,
@@ -228,7 +228,7 @@ impl Red {
         }
     }
 
-    /// What becomes of the next packet.
+    /// Decides on the next packet.
     fn fate(&mut self, random: &mut Random) -> Fate {
         let Self { min, max, average, .. } = *self;
         if average < min {
@@ -246,7 +246,7 @@ impl Red {
         if self.strikes(probability, random) { Fate::Early } else { Fate::Pass }
     }
 
-    /// Whether the next mark is due: after X arrivals, X uniform between 1 and 1/`probability`.
+    /// True if the next mark is due: after X arrivals, X uniform between 1 and 1/`probability`.
     fn strikes(&mut self, probability: f64, random: &mut Random) -> bool {
         let Some((count, due)) = &mut self.spread else {
             self.spread = Some((0, random.uniform()));
@@ -289,7 +289,7 @@ impl<P: Packet> Discipline<P> for RedQueue<P> {
             (true, true) => Admission::Mark,
             (true, false) if nodrop => Admission::Take,
             _ => {
-                // What is dropped leaves an idle queue idle.
+                // A dropped packet leaves an idle queue idle.
                 self.red.idle_since = idle_since.map(|since| since.max(cx.now));
                 Admission::Drop
             }

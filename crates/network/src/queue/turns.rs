@@ -11,7 +11,7 @@ use crate::Packet;
 #[derive(Debug)]
 pub(super) struct Turns {
     quantum: i64,
-    /// Whether a new queue that is empty is forgotten at once, not only after a turn among the old ones.
+    /// True if a new queue that is empty is forgotten at once, not only after a turn among the old ones.
     forgets: bool,
     turns: Vec<Turn>,
     /// Those that began to wait lately, and the others.
@@ -24,14 +24,14 @@ pub(super) struct Turns {
 /// The turn of one queue.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
-    /// What it may send, in bytes; below zero if the last packet was larger.
+    /// The bytes that it may send; below zero if the last packet was larger.
     deficit: i64,
     /// It is in one of the two lists.
     listed: bool,
 }
 
 impl Turns {
-    /// Of `queues` queues, each of which sends `quantum` a turn.
+    /// Turns of `queues` queues, each of which sends `quantum` a turn.
     ///
     /// # Panics
     /// If there is no queue, or the quantum is zero.
@@ -73,7 +73,7 @@ impl Turns {
         }
     }
 
-    /// Whether queue `index` has a turn to come.
+    /// True if queue `index` has a turn to come.
     pub(super) fn is_listed(&self, index: u32) -> bool {
         self.turns[index as usize].listed
     }
@@ -144,7 +144,7 @@ impl Turns {
     }
 }
 
-/// What waits in the queue of a flow.
+/// The queue of a flow.
 #[derive(Debug)]
 pub(super) struct Waiting<P> {
     packets: VecDeque<(P, Time)>,

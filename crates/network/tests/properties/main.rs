@@ -1,4 +1,4 @@
-//! What holds for every link, whatever its service, its limit, its losses and its traffic.
+//! Properties of every link, whatever its service, its limit, its losses and its traffic.
 
 mod offers;
 mod references;
@@ -124,7 +124,7 @@ proptest! {
             let departure = run.departures.iter().find(|(parcel, _)| parcel.number == number);
             departure.map_or((Time::NEVER, Time::NEVER), |(_, departure)| (departure.start, departure.finish))
         };
-        // What was taken and not dropped since, with start and finish of its service, if it ever was served.
+        // Packets taken and not dropped since, with start and finish of their service, if they ever were served.
         let mut taken: Vec<(Parcel, Time, Time)> = Vec::new();
         for (verdict, &Arrival { at, parcel }) in run.verdicts.iter().zip(&arrivals) {
             if matches!(verdict, Verdict::Lost) {
@@ -197,7 +197,7 @@ proptest! {
             prop_assert!(!parcel.marked || parcel.ecn);
             prop_assert!(departure.start >= departure.arrived);
         }
-        // Of the dual queue, each half is in order.
+        // Each half of the dual queue is in order.
         let halves = matches!(settings.queue.discipline, DisciplineSettings::DualPi2(_));
         for (flow, ecn) in (0..5).flat_map(|flow| [(flow, false), (flow, true)]) {
             let own = run.departures.iter().filter(|(p, _)| p.flow == flow && (!halves || p.ecn == ecn));

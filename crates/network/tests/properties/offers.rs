@@ -33,7 +33,7 @@ pub(crate) struct Arrival {
     pub(crate) parcel: Parcel,
 }
 
-/// What became of a packet when it arrived.
+/// The outcome for a packet that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Taken { marked: bool },
@@ -51,7 +51,7 @@ pub(crate) struct Run {
     /// Dropped when its turn came.
     pub(crate) dropped_at_head: Vec<(Parcel, Time)>,
     pub(crate) waiting: usize,
-    /// What is being offered.
+    /// The number of the packet being offered.
     pub(crate) offered: usize,
 }
 

@@ -17,15 +17,15 @@ fn micros(phy: &Phy, kbit: u32, bytes: u32) -> f64 {
 #[test]
 fn ofdm_frames_last_whole_symbols() {
     let a = phy(Standard::A);
-    // 22 + 8 * 1536 = 12,310 bits: 57 symbols of 216 bits, 513 of 24 (12,312).
+    // `22 + 8 * 1536 = 12,310 bits`: 57 symbols of 216 bits, 513 of 24 (12,312).
     assert_eq!(micros(&a, 54_000, 1536), 20.0 + 57.0 * 4.0);
     assert_eq!(micros(&a, 6000, 1536), 20.0 + 513.0 * 4.0);
-    // 22 + 112 = 134 bits: 6 symbols of 24 bits, 2 of 96.
+    // `22 + 112 = 134 bits`: 6 symbols of 24 bits, 2 of 96.
     assert_eq!(micros(&a, 6000, ACK), 44.0);
     assert_eq!(micros(&a, 24_000, ACK), 28.0);
     assert_eq!((a.slot, a.sifs, a.difs()), (Span::from_micros(9), Span::from_micros(16), Span::from_micros(34)));
     assert_eq!((a.cw_min, a.cw_max), (15, 1023));
-    // 16 + 44.
+    // `16 + 44`.
     assert_eq!(a.eifs_excess(None), Span::from_micros(60));
 }
 
@@ -34,16 +34,16 @@ fn at_2_4_ghz_a_signal_extension_follows() {
     let g = phy(Standard::G);
     assert_eq!(micros(&g, 54_000, 1536), 26.0 + 228.0);
     assert_eq!((g.slot, g.sifs, g.difs()), (Span::from_micros(9), Span::from_micros(10), Span::from_micros(28)));
-    // It comes after a frame: an ACK is noticed by its preamble, 10 + 9 + 20 us after the data.
+    // It comes after a frame: an ACK is noticed by its preamble, `10 + 9 + 20 us` after the data.
     assert_eq!(g.response_timeout(mode(&g, 54_000)), Span::from_micros(39));
-    // 10 + 304 with an ACK at 1 Mbit/s: 192 + 112.
+    // `10 + 304` with an ACK at 1 Mbit/s: `192 + 112`.
     assert_eq!(g.eifs_excess(Some(1000)), Span::from_micros(314));
 }
 
 #[test]
 fn dsss_frames_have_a_preamble_of_192_or_96_us() {
     let b = phy(Standard::B);
-    // 8 * 1536 / 11 = 1117.09, / 5.5 = 2234.18.
+    // `8 * 1536 / 11 = 1117.09`, `8 * 1536 / 5.5 = 2234.18`.
     assert_eq!(micros(&b, 11_000, 1536), 192.0 + 1118.0);
     assert_eq!(micros(&b, 5500, 1536), 192.0 + 2235.0);
     assert_eq!(micros(&b, 1000, ACK), 304.0);
@@ -56,7 +56,7 @@ fn dsss_frames_have_a_preamble_of_192_or_96_us() {
 #[test]
 fn high_throughput_frames_have_longer_preambles_and_more_bits() {
     let n = phy(Standard::N);
-    // MCS 7: 65 Mbit/s, 260 bits; 22 + 12,304 = 12,326 bits are 48 symbols. One stream: 36 us before.
+    // MCS 7: 65 Mbit/s, 260 bits; `22 + 12,304 = 12,326 bits` are 48 symbols. One stream: 36 us before.
     assert_eq!(micros(&n, 65_000, 1538), 36.0 + 48.0 * 4.0);
     // MCS 15: two streams, 520 bits: 24 symbols after 40 us.
     assert_eq!(micros(&n, 130_000, 1538), 40.0 + 24.0 * 4.0);
@@ -71,11 +71,11 @@ fn high_throughput_frames_have_longer_preambles_and_more_bits() {
 #[test]
 fn as_many_bytes_fit_into_a_time_as_take_no_longer() {
     let n = phy(Standard::N);
-    // MCS 7: 5484 - 36 us are 1362 symbols of 260 bits, less 22: 354,098 bits.
+    // MCS 7: `5484 - 36 us` are 1362 symbols of 260 bits, less 22: 354,098 bits.
     let mcs7 = &n.modes[usize::from(mode(&n, 65_000))];
     assert_eq!(mcs7.most_bytes(Span::from_micros(5484)), 44_262);
     assert!(mcs7.airtime(44_262) <= Span::from_micros(5484) && mcs7.airtime(44_263) > Span::from_micros(5484));
-    // Of 3.6 us: 100 us are whole symbols of 4 us, of 27 short ones 26 us would be over. 27 * 540 - 22 bits.
+    // Symbols of 3.6 us: 100 us are whole symbols of 4 us, of 27 short ones 26 us would be over. `27 * 540 - 22 bits`.
     let settings = PhySettings { wide: true, short_guard: true, streams: 1, ..PhySettings::of(Standard::N) };
     let short = Phy::new(&settings, &[]).modes.pop().unwrap();
     assert_eq!(short.most_bytes(Span::from_micros(136)), (27 * 540 - 22) / 8);
@@ -106,7 +106,7 @@ fn responses_take_the_highest_basic_rate_not_above() {
 #[test]
 fn protection_sends_a_dsss_frame_before_ofdm_frames() {
     let mixed = Phy::new(&PhySettings { protection: true, ..PhySettings::of(Standard::G) }, &[]);
-    // 14 bytes at 11 Mbit/s: 192 + 10.2 us, rounded up.
+    // 14 bytes at 11 Mbit/s: `192 + 10.2 us`, rounded up.
     assert_eq!(mixed.cts_to_self(mode(&mixed, 54_000)), Some(Span::from_micros(203)));
     assert_eq!(mixed.cts_to_self(mode(&mixed, 11_000)), None);
     assert_eq!((mixed.slot, mixed.cw_min), (Span::from_micros(20), 15));

@@ -33,7 +33,7 @@ const CW: u32 = 63;
 /// Attempts at the rate of a frame, a step lower, and two steps lower.
 const SERIES: [u32; 3] = [4, 3, 4];
 
-/// What is known of a rate.
+/// The statistics of a rate.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// Average time of a frame in microseconds.
@@ -43,7 +43,7 @@ struct Known {
     last: Time,
 }
 
-/// What is known for frames of one size class.
+/// The statistics for frames of one size class.
 #[derive(Clone, Debug)]
 struct Class {
     rates: Vec<Known>,
@@ -145,7 +145,7 @@ impl Freebsd {
         known.last = now;
         known.failures = if arrived { 0 } else { known.failures + 1 };
         if !arrived && index != Nominal::LARGE {
-            // Where a small frame fails, a large one would.
+            // A large frame would fail wherever a small one does.
             let large = &mut self.classes[Nominal::LARGE].rates[rate];
             large.failures += 1;
             large.frames += 1;
@@ -210,7 +210,7 @@ impl RateControl for Freebsd {
         let rate = self.classes[index].current;
         let mut attempts = attempt.tries + 1;
         let arrived = attempt.acknowledged > 0;
-        // Of an A-MPDU each frame that was lost is sent again.
+        // Each lost frame of an A-MPDU is sent again.
         let again = f64::from(attempt.frames) / f64::from(attempt.acknowledged.max(1)) / f64::from(attempts);
         let whole = self.micros(index, rate, 0, attempts) * again.max(1.0);
         if self.classes[index].samples {
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_frame_goes_down_the_ladder_as_it_fails() {
-        // Of 13 attempts four at 36, three at 24, four at 18 Mbit/s, the others at 6.
+        // 13 attempts: four at 36, three at 24, four at 18 Mbit/s, the others at 6.
         assert_eq!(link().attempts(|_| false, 13), [5, 5, 5, 5, 4, 4, 4, 3, 3, 3, 3, 0, 0]);
     }
 

@@ -88,7 +88,7 @@ impl Minstrel {
         };
         let mut order: Vec<usize> = (0..self.rates.len()).collect();
         order.sort_by(|a, b| throughput(b).total_cmp(&throughput(a)));
-        // Of rates that nearly always succeed the one of highest throughput.
+        // The rate of highest throughput among those that nearly always succeed.
         let sure = order.iter().find(|rate| probability(rate) >= NEARLY_ALWAYS);
         let surest = (0..self.rates.len()).max_by(|a, b| probability(a).total_cmp(&probability(b))).unwrap_or(0);
         let surest = *sure.unwrap_or(&surest);

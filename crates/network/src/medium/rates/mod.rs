@@ -42,7 +42,7 @@ pub trait RateControl: std::fmt::Debug + Send {
     fn report(&mut self, now: Time, attempt: &Report);
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The rate.
@@ -115,7 +115,7 @@ fn ladder(phy: &Phy, dsss: bool) -> Vec<u8> {
 pub(crate) struct Nominal {
     /// The rates from slow to fast.
     pub(crate) ladder: Vec<u8>,
-    /// Of each size class and rate, in microseconds: the frame, SIFS and the ACK.
+    /// The frame, SIFS and the ACK of each size class and rate, in microseconds.
     exchange: [Vec<f64>; 2],
     difs: f64,
     slot: f64,

@@ -15,13 +15,13 @@ use super::{Nominal, RateControl, Report};
 const SAMPLE_EVERY: u32 = 10;
 /// Frames that failed in a row, after which a rate is left alone.
 const MOST_FAILURES: u32 = 4;
-/// What is older is forgotten.
+/// Older frames are forgotten.
 const WINDOW: Span = Span::from_secs(10);
 
-/// What is known of a rate.
+/// The statistics of a rate.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// Of frames within the window: how long they took in nanoseconds, how many they are, how many of them arrived.
+    /// Frames within the window: how long they took in nanoseconds, how many they are, how many of them arrived.
     nanos: u64,
     frames: u32,
     arrived: u32,
@@ -37,7 +37,7 @@ struct Sent {
     arrived: bool,
 }
 
-/// What is known for frames of one size class.
+/// The statistics for frames of one size class.
 #[derive(Clone, Debug)]
 struct Class {
     rates: Vec<Known>,
@@ -125,7 +125,7 @@ impl RateControl for SampleRate {
         let index = Nominal::class(attempt.bytes);
         let rate = self.classes[index].current;
         let attempts = f64::from(attempt.tries + 1);
-        // Of an A-MPDU each frame that was lost is sent again.
+        // Each lost frame of an A-MPDU is sent again.
         let again = f64::from(attempt.frames) / f64::from(attempt.acknowledged.max(1));
         let micros = self.nominal.micros(index, rate, attempt.tries + 1) * (again / attempts).max(1.0);
         let (nanos, arrived) = ((micros * 1e3) as u64, attempt.acknowledged > 0);
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn one_frame_in_ten_tries_a_rate_that_could_be_faster() {
-        // 54 Mbit/s needs two attempts for each frame: 34 + 2 * 304 + 67.5 + 139.5 = 849 us; all above 12 Mbit/s may
+        // 54 Mbit/s needs two attempts for each frame: `34 + 2 * 304 + 67.5 + 139.5 = 849 us`; all above 12 Mbit/s may
         // be faster. The first sample arrives at once at 48 Mbit/s or less, and its rate is the best from then on.
         let mut link = OneAnswer::new(SampleRate::new(nominal()));
         let mut odd = false;

@@ -2,7 +2,7 @@
 //!
 //! They go to all at the lowest basic rate: nobody answers, and none is sent again. Access points send them PIFS after
 //! the medium became idle and without a backoff (AIFSN 1 and a window of 0, in drivers as in ns-3), so that they go
-//! before all that waits. What begins to be sent at the same instant goes first.
+//! before all that waits. A frame that begins at the same instant goes first.
 
 use units::{Span, Time};
 

@@ -20,8 +20,8 @@ pub(super) struct Burst {
 }
 
 impl<P: Packet> Medium<P> {
-    /// Whether `access`, whose frames on the air are acknowledged, may send on within a TXOP that ends `until`. Whether
-    /// it has anything to send is seen SIFS after the ACK.
+    /// True if `access`, whose frames on the air are acknowledged, may send on within a TXOP that ends `until`. Its
+    /// queue is looked at SIFS after the ACK.
     pub(super) fn may_go_on(&mut self, access: u32, until: Time) -> bool {
         let goes_on = self.busy_until + self.phy.sifs < until;
         if goes_on {
@@ -46,7 +46,7 @@ impl<P: Packet> Medium<P> {
         self.schedule();
     }
 
-    /// Whether the next frame of `access` and its ACK end before `until`.
+    /// True if the next frame of `access` and its ACK end before `until`.
     pub(super) fn fits(&mut self, now: Time, access: u32, until: Time) -> bool {
         let mode = self.choose(now, access);
         let contender = &mut self.accesses[access as usize];

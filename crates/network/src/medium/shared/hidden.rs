@@ -1,6 +1,6 @@
 //! Stations that do not hear each other.
 //!
-//! Where all hear each other a whole exchange is one event. Here every frame is one, and each station has its own view:
+//! A whole exchange is one event if all hear each other. Here every frame is one, and each station has its own view:
 //! it is busy while it sends or hears a frame, and after frames that it understood as long as they announce (NAV). A
 //! frame is understood by who hears it, does not send meanwhile, and hears no other frame at any time of it. Stations
 //! count slots by their own views, so frames overlap at a receiver that hears both senders.
@@ -24,11 +24,11 @@ use super::{AfterCollision, Counter, Medium, MediumSettings, Packet, Shot};
 use crate::medium::room::Reports;
 use crate::medium::{Attempt, Fate, Listener};
 
-/// What the stations hear, and what they are about.
+/// The frames that the stations hear, and their exchanges.
 #[derive(Debug)]
 pub(super) struct Hidden {
     stations: usize,
-    /// Of each pair of stations, whether they do not hear each other.
+    /// For each pair of stations: true if they do not hear each other.
     deaf: Vec<bool>,
     /// Who hears each station.
     hearers: Vec<Vec<u32>>,
@@ -44,7 +44,7 @@ pub(super) struct Hidden {
     spare: Vec<Vec<Spoilt>>,
     /// Frames and the like that begin at a certain instant, SIFS after something ended.
     coming: Vec<(Time, Coming)>,
-    /// What each access is sending.
+    /// The exchange that each access is sending.
     exchanges: Vec<Option<Exchange>>,
     /// Attempts with their rates in the order of their starts, from number `reported` on: those that go on are `None`.
     attempts: VecDeque<Option<(Attempt, u32)>>,
@@ -71,12 +71,12 @@ struct View {
     changed: bool,
 }
 
-/// What begins at a certain instant.
+/// A frame or a turn that begins at a certain instant.
 #[derive(Clone, Copy, Debug)]
 enum Coming {
     /// A frame of the exchange of this access.
     Frame(u32, Part),
-    /// What follows in a TXOP of this access that ends then.
+    /// The next frame in a TXOP of this access that ends then.
     Next(u32, Time),
 }
 
@@ -193,7 +193,7 @@ impl View {
 }
 
 impl<P: Packet> Medium<P> {
-    /// What EIFS is longer than DIFS for who did not understand a frame.
+    /// The excess of EIFS over DIFS for a station that did not understand a frame.
     fn confusion(&self) -> Span {
         match self.rules.conventions.after_collision {
             AfterCollision::Difs => Span::ZERO,

@@ -1,4 +1,4 @@
-//! What a station sends when its turn comes, and how long each part of it lasts.
+//! The transmission of a station when its turn comes, and how long each part of it lasts.
 
 use units::{Span, Time};
 
@@ -15,7 +15,7 @@ pub(super) struct Shot {
     pub(super) to: u32,
     pub(super) mode: u8,
     pub(super) bytes: u32,
-    /// Of its first frame alone.
+    /// Bytes of its first frame alone.
     pub(super) first_bytes: u32,
     pub(super) frames: u32,
     /// Attempts at its first frame before this one.
@@ -24,7 +24,7 @@ pub(super) struct Shot {
     pub(super) lead: Span,
     /// RTS alone; zero without.
     pub(super) rts: Span,
-    /// What passes between the first bit and that of the data.
+    /// The time from the first bit to the first of the data.
     pub(super) before: Span,
     pub(super) data: Span,
     /// SIFS and the response.
@@ -49,7 +49,7 @@ impl Shot {
 }
 
 impl<P: Packet> Medium<P> {
-    /// What `access` sends now, within a TXOP that ends `until` where it does not begin.
+    /// The transmission of `access` now, within a TXOP that ends `until` unless it begins one.
     pub(super) fn aim(&mut self, now: Time, access: u32, until: Option<Time>, out: &mut impl Listener<P>) -> Shot {
         let mode = self.choose(now, access);
         self.accesses[access as usize].chosen = None;
@@ -72,7 +72,7 @@ impl<P: Packet> Medium<P> {
         let bytes = if aggregate { contender.aggregate_bytes() } else { sent.map(|frame| frame.bytes).sum() };
         let sifs = self.phy.sifs;
         let lead = self.phy.cts_to_self(mode).map_or(Span::ZERO, |cts| cts + sifs);
-        // What comes later in a TXOP is protected by what came first.
+        // The first frames of a TXOP protect the later ones.
         let lead = if until.is_some() { Span::ZERO } else { lead };
         let protects = until.is_none() && self.rules.rts_threshold.is_some_and(|threshold| bytes > threshold);
         let (rts, cts) = if protects { self.phy.rts_cts(mode) } else { (Span::ZERO, Span::ZERO) };

@@ -16,7 +16,7 @@ fn starts(log: &[Seen]) -> Vec<u64> {
     log.iter().filter_map(start).collect()
 }
 
-/// Whether a frame waited for DIFS and a backoff of whole slots after the medium became idle.
+/// True if a frame waited for DIFS and a backoff of whole slots after the medium became idle.
 fn backed_off(start: u64, idle: u64) -> bool {
     start >= idle + 34 && (start - idle - 34).is_multiple_of(9) && start <= idle + 34 + 15 * 9
 }
@@ -41,7 +41,7 @@ fn a_frame_that_arrives_in_a_beacon_waits_for_its_end() {
 
 #[test]
 fn a_beacon_waits_for_an_exchange_and_then_goes_before_all_others() {
-    // The exchange ends at 990 + 292 = 1282 us, the beacon begins PIFS later and ends at 1307 + 292 us.
+    // The exchange ends at `990 + 292 = 1282 us`, the beacon begins PIFS later and ends at `1307 + 292 us`.
     let log = play(&beaconing(2, 1000), &[(990, 1), (1000, 2)]);
     let starts = starts(&log);
     assert!(starts[0] == 990 && backed_off(starts[1], 1599), "{starts:?}");

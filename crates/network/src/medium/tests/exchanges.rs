@@ -7,7 +7,7 @@ use super::saturation::network;
 use crate::Discard;
 use crate::testing::{Parcel, at};
 
-/// What happened, with the time in microseconds.
+/// An event, with the time in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Seen {
     Sent { access: u32, start: u64, data: u64, end: u64, fate: Fate },
@@ -15,7 +15,7 @@ pub(super) enum Seen {
     Dropped { access: u32, why: Discard },
 }
 
-/// What happened, and the rate of each attempt in kbit/s.
+/// The events, and the rate of each attempt in kbit/s.
 #[derive(Debug, Default)]
 struct Log(Vec<Seen>, Vec<u32>);
 
@@ -105,7 +105,7 @@ fn frames_that_start_together_collide_and_all_are_sent_again() {
     let log = play(&network(2, 54_000), &[(100, 1), (100, 2)]);
     let collided = |access| Seen::Sent { access, start: 100, data: 100, end: 348, fate: Fate::Collision(2) };
     assert_eq!(log[..2], [collided(1), collided(2)]);
-    // DIFS after the ACK time-out: 16 + 9 + 20 us after the frames.
+    // DIFS after the ACK time-out: `16 + 9 + 20 us` after the frames.
     let Seen::Sent { start, .. } = log[2] else { panic!("{log:?}") };
     assert!(start >= 348 + 45 + 34 && (start - 348 - 45 - 34).is_multiple_of(9), "{start}");
     assert_eq!(log.iter().filter(|seen| matches!(seen, Seen::Delivered { .. })).count(), 2);
@@ -113,7 +113,7 @@ fn frames_that_start_together_collide_and_all_are_sent_again() {
 
 #[test]
 fn after_a_collision_others_wait_for_eifs_where_they_detect_a_preamble() {
-    // Station 3 gets a frame while 1 and 2 collide: the medium is idle for it after 348 us, or with EIFS 16 + 44 us
+    // Station 3 gets a frame while 1 and 2 collide: the medium is idle for it after 348 us, or with EIFS `16 + 44 us`
     // later, then DIFS.
     for (convention, idle) in [
         (AfterCollision::Undetected, 348),
@@ -137,7 +137,7 @@ fn after_a_collision_others_wait_for_eifs_where_they_detect_a_preamble() {
 
 #[test]
 fn rts_and_cts_go_before_frames_above_the_threshold() {
-    // RTS 20 bytes at 24 Mbit/s: 182 bits, 2 symbols, 28 us; CTS 28 us: the data begins after 28 + 16 + 28 + 16 = 88
+    // RTS 20 bytes at 24 Mbit/s: 182 bits, 2 symbols, 28 us; CTS 28 us: the data begins after `28 + 16 + 28 + 16 = 88`
     // us.
     let mut settings = network(2, 54_000);
     settings.rts_threshold = Some(1535);
@@ -153,7 +153,7 @@ fn rts_and_cts_go_before_frames_above_the_threshold() {
 #[test]
 fn who_does_not_understand_the_data_behind_an_rts_waits_for_eifs() {
     // The data of station 1 ends at 436 us, its ACK would end at 480 us. EIFS leaves room for an ACK at 6 Mbit/s: the
-    // medium is idle for station 2 after 436 + 16 + 44 us, and not after 480 us as it was announced.
+    // medium is idle for station 2 after `436 + 16 + 44 us`, and not after 480 us as it was announced.
     let mut settings = network(2, 54_000);
     settings.rts_threshold = Some(1000);
     settings.stations[1].errors = FrameErrors::Share(1.0);
@@ -172,7 +172,7 @@ fn protection_sends_a_cts_to_itself_first() {
     let mut settings = network(1, 54_000);
     settings.phy = PhySettings { protection: true, ..PhySettings::of(Standard::G) };
     settings.stations[1].rate = RateSettings::Fastest;
-    // CTS at 11 Mbit/s 203 us, SIFS 10 us, data 254 us, SIFS, ACK at 24 Mbit/s 28 + 6 us.
+    // CTS at 11 Mbit/s 203 us, SIFS 10 us, data 254 us, SIFS, ACK at 24 Mbit/s `28 + 6 us`.
     let sent = Seen::Sent { access: 1, start: 100, data: 313, end: 611, fate: Fate::Acknowledged };
     assert_eq!(play(&settings, &[(100, 1)]), [sent, Seen::Delivered { access: 1, at: 567 }]);
 }
@@ -192,7 +192,7 @@ fn a_frame_is_dropped_after_seven_attempts() {
 
 #[test]
 fn packets_are_given_up_after_their_lifetime() {
-    // Five packets at once. The first is sent from 100 to 392 us, the second until 392 + 34 + 292 = 718 us at least:
+    // Five packets at once. The first is sent from 100 to 392 us, the second until `392 + 34 + 292 = 718 us` at least:
     // then the third has waited for 618 us.
     let mut settings = network(1, 54_000);
     settings.lifetime = Some(Span::from_micros(600));
@@ -200,7 +200,7 @@ fn packets_are_given_up_after_their_lifetime() {
     assert_eq!(log.iter().filter(|seen| matches!(seen, Seen::Sent { .. })).count(), 2, "{log:?}");
     let expired = Seen::Dropped { access: 1, why: Discard::Head };
     assert_eq!(log.iter().filter(|seen| **seen == expired).count(), 3);
-    // None goes again after 700 us: the third attempt ends at 100 + 3 * 248 + 2 * (45 + 34) us or later.
+    // None goes again after 700 us: the third attempt ends at `100 + 3 * 248 + 2 * (45 + 34) us` or later.
     settings.stations[1].errors = FrameErrors::Share(1.0);
     let log = play(&settings, &[(100, 1)]);
     assert!(log.len() <= 4 && log.last() == Some(&Seen::Dropped { access: 1, why: Discard::Retries }), "{log:?}");

@@ -71,7 +71,7 @@ fn the_end_of_an_ack_is_heard_by_all() {
 
 #[test]
 fn who_does_not_understand_waits_for_eifs_and_who_does_for_the_ack() {
-    // Station 3 hears both: from 100 to 448 us, and nothing that it understands. 448 + 60 + 34 us.
+    // Station 3 hears both: from 100 to 448 us, and nothing that it understands. It is idle from `448 + 60 + 34 us` on.
     let hidden = apart(3, &[[1, 2]]);
     let alone = |log: &[Seen]| {
         let others = [1, 2].map(|access| starts(log, access)[1]);
@@ -107,7 +107,7 @@ fn a_cts_silences_those_that_did_not_hear_the_rts() {
 fn an_rts_without_data_is_forgotten() {
     // Station 3 hears and understands the RTS of station 1, 100 to 128 us, which announces the medium until 480 us. The
     // access point does not, as station 2 began at 120 us. No data comes within two SIFS, CTS, two slots and 20 us:
-    // from 128 + 32 + 28 + 18 + 20 = 226 us on the medium is idle for station 3.
+    // from `128 + 32 + 28 + 18 + 20 = 226 us` on the medium is idle for station 3.
     let mut settings = apart(3, &[[1, 2], [2, 3]]);
     settings.rts_threshold = Some(1000);
     let alone = |log: &[Seen]| {
@@ -122,7 +122,7 @@ fn an_rts_without_data_is_forgotten() {
     assert!(first.len() > 5 && first.iter().all(|start| is_backoff(*start, 226)), "{first:?}");
 }
 
-/// What was handed over when, in microseconds, and every attempt; nothing is dropped.
+/// The packets handed over, with times in microseconds, and every attempt; nothing is dropped.
 #[derive(Debug, Default)]
 struct Count {
     delivered: Vec<(u32, u64)>,
@@ -211,7 +211,7 @@ fn an_aggregate_is_lost_whole_where_a_hidden_station_sends_at_its_end() {
     arrivals.push((850, 2));
     let log = play(&settings, &arrivals);
     assert_eq!(log[0], sent(1, 100, 900, Fate::Collision(2)));
-    // What the access point could not hear of it station 1 does not know: all four are delivered together later.
+    // Station 1 does not know which frames the access point missed: all four are delivered together later.
     let delivered: Vec<u64> = log.iter().filter_map(|seen| delivered_by(seen, 1)).collect();
     assert!(delivered.len() == 4 && delivered.iter().all(|at| *at == delivered[0] && *at > 1700), "{log:?}");
 }

@@ -1,4 +1,4 @@
-//! What stations get of each other: slow ones, access categories, A-MPDUs.
+//! The shares of the medium: slow stations, access categories, A-MPDUs.
 
 use units::{Random, Span, Time};
 
@@ -7,7 +7,7 @@ use super::exchanges::{Seen, play_again};
 use super::saturation::{Saturated, network};
 use crate::testing::Parcel;
 
-/// Of 802.11n at 5 GHz with one stream and A-MPDUs of at most so many frames.
+/// A medium of 802.11n at 5 GHz with one stream and A-MPDUs of at most so many frames.
 pub(super) fn high_throughput(stations: u32, frames: u32) -> MediumSettings {
     let mut settings = network(stations, 54_000);
     settings.phy = PhySettings { streams: 1, ..PhySettings::of(Standard::N) };
@@ -20,7 +20,7 @@ pub(super) fn high_throughput(stations: u32, frames: u32) -> MediumSettings {
 #[test]
 fn a_slow_station_slows_all_down_to_its_rate() {
     // Heusse et al. 2003: all get the same share of frames. Without collisions three stations at 54 and one at 6 Mbit/s
-    // take 3 * 292 + 2132 us for four frames and four backoffs and DIFS.
+    // take `3 * 292 + 2132 us` for four frames and four backoffs and DIFS.
     let mut settings = network(4, 54_000);
     settings.stations[4].rate = RateSettings::Fixed(0);
     // To the letter the slow one would be at a disadvantage: only the sender of the longer frame awaits an ACK in vain.
@@ -28,7 +28,7 @@ fn a_slow_station_slows_all_down_to_its_rate() {
     let seen = Saturated::run(&settings, 1500, 60);
     let (slow, fast) = (seen.delivered[4] as f64, seen.delivered[1] as f64);
     assert!((slow / fast - 1.0).abs() < 0.05, "{slow} {fast}");
-    // At most 4 frames in 3 * 292 + 2132 + 4 * 34 us: 15.3 Mbit/s. One slow frame in four collides, and all that time
+    // At most 4 frames in `3 * 292 + 2132 + 4 * 34 us`: 15.3 Mbit/s. One slow frame in four collides, and all that time
     // is lost: at least three quarters. All at 54 Mbit/s have twice as much.
     let all_fast = Saturated::run(&network(4, 54_000), 1500, 20).throughput(1500);
     let mixed = seen.throughput(1500);
@@ -37,12 +37,12 @@ fn a_slow_station_slows_all_down_to_its_rate() {
 
 #[test]
 fn aggregation_multiplies_the_throughput_of_high_rates() {
-    // MCS 7. Alone: 34 + 67.5 + 228 + 16 + 28 = 373.5 us a frame of 12,000 bits: 32.13 Mbit/s.
+    // MCS 7. Alone: `34 + 67.5 + 228 + 16 + 28 = 373.5 us` a frame of 12,000 bits: 32.13 Mbit/s.
     let single = Saturated::run(&high_throughput(1, 1), 1500, 20).throughput(1500);
     assert!((single - 32.13).abs() < 0.05, "{single}");
-    // 42 frames of 4 + 1540 bytes are 64,848 bytes, the most of 65,535 but for the time: 5484 us at 65 Mbit/s are
-    // 44,557 bytes, 28 frames (43,232 bytes). 22 + 345,856 bits are 1331 symbols: 36 + 5324 us; the block ACK of
-    // 32 bytes is 32 us. 34 + 67.5 + 5360 + 16 + 32 = 5509.5 us for 28 frames: 60.99 Mbit/s.
+    // 42 frames of `4 + 1540` bytes are 64,848 bytes, the most of 65,535 but for the time: 5484 us at 65 Mbit/s are
+    // 44,557 bytes, 28 frames (43,232 bytes). `22 + 345,856 bits` are 1331 symbols: `36 + 5324 us`; the block ACK of
+    // 32 bytes is 32 us. `34 + 67.5 + 5360 + 16 + 32 = 5509.5 us` for 28 frames: 60.99 Mbit/s.
     let aggregated = Saturated::run(&high_throughput(1, 64), 1500, 20).throughput(1500);
     assert!((aggregated - 60.99).abs() < 0.1, "{aggregated}");
     // Four frames: 4 * 1544 = 6176 bytes, 49,430 bits, 191 symbols: 34 + 67.5 + 800 + 16 + 32 = 949.5 us: 50.55 Mbit/s.
@@ -76,7 +76,7 @@ fn an_aggregate_lasts_no_longer_where_its_frames_go_again_at_a_slower_rate() {
 #[test]
 fn an_aggregate_with_its_preamble_and_block_ack_ends_within_the_txop() {
     // 1952 us: ten frames are 36 + 476 * 4 + 16 + 32 = 1988 us, nine 36 + 428 * 4 + 48 = 1796 us. A tenth alone is 272
-    // us. 34 + 67.5 + 1796 us for 9 * 12,000 bits: 56.92 Mbit/s.
+    // us. `34 + 67.5 + 1796 us` for `9 * 12,000 bits`: 56.92 Mbit/s.
     let mut settings = high_throughput(1, 64);
     settings.accesses[1].category.txop = Span::from_micros(1952);
     let seen = Saturated::run(&settings, 1500, 20);
@@ -101,8 +101,8 @@ fn access_categories_get_their_order_and_equal_ones_the_same() {
     let [effort, background, video, voice] = [1, 2, 3, 4].map(|access| seen.delivered[access] as f64);
     // Voice draws from 0 to 3, video from 0 to 7, both after two slots; best effort from 0 to 15 after three.
     assert!(voice > video && video > effort && effort > background, "{:?}", seen.delivered);
-    // Where all but the senders wait for EIFS after a collision, most of which are of video with voice, these two get
-    // further ahead.
+    // Most collisions are of video with voice. If all but the senders wait for EIFS after one, these two get further
+    // ahead.
     let mut detected = prioritised(&[0, 1, 2, 3]);
     detected.conventions.after_collision = AfterCollision::Standard;
     let seen = Saturated::run(&detected, 1500, 60);
@@ -125,7 +125,7 @@ fn a_queue_waits_for_one_of_the_same_station_with_higher_priority() {
 
 #[test]
 fn best_effort_alone_waits_a_slot_longer_than_dcf() {
-    // AIFSN 3, 1538 bytes in 58 symbols: 34 + 9 + 67.5 + 252 + 16 + 28 = 406.5 us: 29.52 Mbit/s.
+    // AIFSN 3, 1538 bytes in 58 symbols: `34 + 9 + 67.5 + 252 + 16 + 28 = 406.5 us`: 29.52 Mbit/s.
     let seen = Saturated::run(&prioritised(&[0]), 1500, 20);
     assert!((seen.throughput(1500) - 29.52).abs() < 0.05, "{}", seen.throughput(1500));
 }
@@ -149,8 +149,8 @@ fn a_thousand_stations_share_a_medium() {
 
 #[test]
 fn a_txop_has_one_backoff_for_many_frames() {
-    // 802.11a: a frame of 248 us and its ACK take 292 us. In 2048 us go six: 6 * 292 + 5 * 16 = 1832 us; the seventh
-    // would end after 1832 + 16 + 292 = 2140 us. 34 + 67.5 + 1832 us for 6 * 12,000 bits: 37.23 Mbit/s.
+    // 802.11a: a frame of 248 us and its ACK take 292 us. In 2048 us go six: `6 * 292 + 5 * 16 = 1832 us`; the seventh
+    // would end after `1832 + 16 + 292 = 2140 us`. `34 + 67.5 + 1832 us` for `6 * 12,000 bits`: 37.23 Mbit/s.
     let mut settings = network(1, 54_000);
     settings.accesses[1].category.txop = Span::from_micros(2048);
     let seen = Saturated::run(&settings, 1500, 20);
@@ -171,7 +171,7 @@ fn a_txop_ends_with_a_frame_that_fails() {
     settings.stations[1].errors = FrameErrors::Share(1.0);
     let seen = Saturated::run(&settings, 1500, 5);
     assert_eq!(seen.delivered[1], 0);
-    // Seven attempts with windows of 15, 31 ... 1023 and 248 + 45 + 34 us each: 2289 us and 1013.5 slots of 9 us.
+    // Seven attempts with windows of 15, 31 ... 1023 and `248 + 45 + 34 us` each: 2289 us and 1013.5 slots of 9 us.
     let frames = seen.dropped[1] as f64;
     assert!((frames * (7.0 * 327.0 + 1013.5 * 9.0) / 5e6 - 1.0).abs() < 0.05, "{frames}");
 }
@@ -189,7 +189,7 @@ fn a_station_of_802_11b_sends_at_its_own_rates_beside_others() {
     };
     // 11 Mbit/s: 192 + 1118 us, SIFS 10 us, an ACK of 203 us, DIFS 50 us, 15.5 slots of 20 us: 12,000 bits in 1883 us.
     assert!((one_of(2) - 6.373).abs() < 0.02, "{}", one_of(2));
-    // 54 Mbit/s behind a CTS of 203 us and SIFS: 213 + 254 + 10 + 34 + 50 + 7.5 * 20 = 711 us.
+    // 54 Mbit/s behind a CTS of 203 us and SIFS: `213 + 254 + 10 + 34 + 50 + 7.5 * 20 = 711 us`.
     assert!((one_of(1) - 16.878).abs() < 0.05, "{}", one_of(1));
 }
 

@@ -7,14 +7,14 @@ use super::super::*;
 use crate::testing::Parcel;
 use crate::{Discard, QueueSettings};
 
-/// What stations that always send make of a medium.
+/// The use of a medium by stations that always send.
 #[derive(Debug, Default)]
 pub(super) struct Saturated {
     pub(super) delivered: Vec<u64>,
     pub(super) dropped: Vec<u64>,
     pub(super) attempts: u64,
     pub(super) collisions: u64,
-    /// Of an attempt from the first bit of the data on.
+    /// The longest attempt, from the first bit of the data on.
     pub(super) longest: Span,
     pub(super) seconds: f64,
 }
@@ -136,7 +136,7 @@ fn model_throughput(n: u32, exchange: f64, collision: f64) -> f64 {
 
 #[test]
 fn saturation_throughput_and_collisions_are_those_of_bianchi() {
-    // A frame of 1536 bytes and its ACK: at 6 Mbit/s 2072 and 44 us, at 24 Mbit/s 20 + 129 * 4 = 536 and 28 us, at
+    // A frame of 1536 bytes and its ACK: at 6 Mbit/s 2072 and 44 us, at 24 Mbit/s `20 + 129 * 4 = 536` and 28 us, at
     // 54 Mbit/s 248 and 28 us. SIFS 16 and DIFS 34 us.
     for (kbit, frame, ack) in [(6000, 2072.0, 44.0), (24_000, 536.0, 28.0), (54_000, 248.0, 28.0)] {
         for n in [1, 2, 5, 10, 20, 50] {
@@ -156,7 +156,7 @@ fn saturation_throughput_and_collisions_are_those_of_bianchi() {
 
 #[test]
 fn one_station_alone_sends_a_frame_per_exchange_and_mean_backoff() {
-    // 34 + 7.5 * 9 + 248 + 16 + 28 = 393.5 us for 12,000 bits: 30.50 Mbit/s.
+    // `34 + 7.5 * 9 + 248 + 16 + 28 = 393.5 us` for 12,000 bits: 30.50 Mbit/s.
     let seen = Saturated::run(&network(1, 54_000), 1500, 20);
     assert!((seen.throughput(1500) - 30.496).abs() < 0.05, "{}", seen.throughput(1500));
     assert_eq!(seen.collisions, 0);

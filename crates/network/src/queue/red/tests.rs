@@ -1,4 +1,4 @@
-//! What RED does to single packets, with numbers worked out by hand.
+//! RED's decisions on single packets, with numbers worked out by hand.
 
 use super::*;
 use crate::queue::{DisciplineSettings, QueueSettings};
@@ -26,10 +26,10 @@ fn random() -> Random {
 
 #[test]
 fn thresholds_and_weight_have_the_defaults_of_tc() {
-    // 55 + 1 - 30 = 26. With 1/16 a burst of 55 reaches (1 - 0.9375^55) 16 = 15.5, with 1/32
-    // (1 - 0.96875^55) 32 = 26.4.
+    // `55 + 1 - 30 = 26`. With 1/16 a burst of 55 reaches `(1 - 0.9375^55) 16 = 15.5`, with 1/32
+    // `(1 - 0.96875^55) 32 = 26.4`.
     assert_eq!(red(example()).weight, 1.0 / 32.0);
-    // 55 + 1 - 29 = 27 is more, and (1 - 0.984375^55) 64 = 37.1.
+    // `55 + 1 - 29 = 27` is more, and `(1 - 0.984375^55) 64 = 37.1`.
     assert_eq!(red(RedSettings { min: Some(Bytes::new(29_000)), ..example() }).weight, 1.0 / 64.0);
     let defaults = red(RedSettings::default());
     // A quarter of the limit, a third of that.
@@ -56,7 +56,7 @@ fn lengths_of_zero_are_refused() {
 #[test]
 fn the_average_follows_the_queue_by_its_weight() {
     let mut red = red(example());
-    // 32,000/32 = 1000; then 31/32 of it and 1000 more; and so on.
+    // `32,000/32 = 1000`; then 31/32 of it and 1000 more; and so on.
     for expected in [1000.0, 1968.75, 2907.2265625] {
         red.update(at(1), Bytes::new(32_000));
         assert_eq!(red.average, expected);
@@ -68,7 +68,7 @@ fn the_average_falls_as_if_packets_had_left_an_idle_link() {
     let mut red = red(example());
     red.average = 32_000.0;
     red.idle_since = Some(at(1000));
-    // 1000 bytes take 1 ms at 8 Mbit/s: two packets, (31/32)^2 = 0.938476...
+    // 1000 bytes take 1 ms at 8 Mbit/s: two packets, `(31/32)^2 = 0.938476`...
     red.update(at(3000), Bytes::ZERO);
     assert!((red.average - 30_031.25).abs() < 1e-6, "{}", red.average);
     // It is not idle any more.
@@ -108,7 +108,7 @@ fn beyond_max_all_are_struck_or_gently_more() {
     cliff.average = 29_999.0;
     assert_eq!([(); 3].map(|()| cliff.fate(&mut random)), [Fate::Pass; 3]);
     let mut gentle = red(RedSettings { gentle: true, ..example() });
-    // 0.02 + 0.98/2 = 0.51 at one and a half times max: gaps of 1 or 2 arrivals, of 1 with 0.51.
+    // `0.02 + 0.98/2 = 0.51` at one and a half times max: gaps of 1 or 2 arrivals, of 1 with 0.51.
     gentle.average = 135_000.0;
     let struck = (0..100_000).filter(|_| gentle.fate(&mut random) == Fate::Early).count() as f64 / 100_000.0;
     assert!((struck - 1.0 / 1.49).abs() < 0.01, "{struck}");
@@ -119,14 +119,14 @@ fn beyond_max_all_are_struck_or_gently_more() {
 #[test]
 fn the_probability_adapts_towards_the_middle() {
     let mut red = red(RedSettings { adaptive: true, ..example() });
-    // Above 30,000 + 3 x 12,000: a quarter more, below 0.04; then 0.01 more.
+    // Above `30,000 + 3 x 12,000`: a quarter more, below 0.04; then 0.01 more.
     for expected in [0.025, 0.03125, 0.039_062_5, 0.048_828_125, 0.058_828_125] {
         red.adapt(66_001.0);
         assert_eq!(red.probability, expected);
     }
     red.adapt(60_000.0);
     assert_eq!(red.probability, 0.058_828_125);
-    // Below 30,000 + 2 x 12,000.
+    // Below `30,000 + 2 x 12,000`.
     red.adapt(53_999.0);
     assert_eq!(red.probability, 0.058_828_125 * 0.9);
     // It rises while it is at most 0.5, and falls while it is at least 0.01.
@@ -147,7 +147,7 @@ fn the_probability_adapts_towards_the_middle() {
     assert_eq!(red.probability, 0.039_062_5);
 }
 
-/// What a queue does with one packet that finds its average at `average`.
+/// A queue's decision on one packet that finds its average at `average`.
 fn admitted(settings: RedSettings, average: f64, packet: Parcel) -> Admission {
     let mut queue = Driven::new(RedQueue { red: red(settings), waiting: Fifo::new() });
     queue.discipline.red.average = average * 32.0 / 31.0;
@@ -172,7 +172,7 @@ fn marks_take_the_place_of_drops_where_they_may() {
 fn what_finds_the_queue_full_counts_in_the_average() {
     let mut queue = Driven::new(RedQueue { red: red(example()), waiting: Fifo::new() });
     (0..64).for_each(|number| queue.push(at(0), Parcel::of(number, 1000)));
-    // 64,000/32 = 2000, then 31/32 of it and 2000 more.
+    // `64,000/32 = 2000`, then 31/32 of it and 2000 more.
     for expected in [2000.0, 3937.5] {
         assert!(queue.make_room(at(0), Parcel::full(0)).is_empty());
         assert_eq!(queue.discipline.red.average, expected);
@@ -184,7 +184,7 @@ fn what_is_dropped_leaves_an_idle_queue_idle() {
     let mut queue = Driven::new(RedQueue { red: red(example()), waiting: Fifo::new() });
     queue.discipline.red.average = 120_000.0;
     queue.discipline.red.idle_since = Some(at(1000));
-    // 1000 bytes take 1 ms: half a packet, then 32 more, 120,000 (31/32)^32.5 = 42,762.393 in all.
+    // 1000 bytes take 1 ms: half a packet, then 32 more, `120,000 (31/32)^32.5 = 42,762.393` in all.
     assert_eq!(queue.admit(at(1500), Parcel::full(0)), Admission::Drop);
     assert_eq!(queue.discipline.red.idle_since, Some(at(1500)));
     assert_eq!(queue.admit(at(33_500), Parcel::full(1)), Admission::Take);

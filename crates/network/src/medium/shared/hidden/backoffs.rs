@@ -34,7 +34,7 @@ impl Backoffs {
         }
     }
 
-    /// That of `access`, if there is one.
+    /// The counter of `access`, if there is one.
     pub(super) fn of(&self, access: u32) -> Option<Counter> {
         self.counters[access as usize]
     }

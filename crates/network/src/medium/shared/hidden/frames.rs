@@ -25,7 +25,7 @@ impl Part {
         if shot.rts.is_zero() { Self::Data } else { Self::Rts }
     }
 
-    /// Whether the receiver of the data sends it.
+    /// True if the receiver of the data sends it.
     fn is_response(self) -> bool {
         matches!(self, Self::Cts | Self::Response)
     }
@@ -44,11 +44,11 @@ pub(super) struct Frame {
     announced: Time,
     /// Then the data that an RTS announces should have begun.
     forgotten: Time,
-    /// What spoils it at each station.
+    /// The disturbances at each station.
     spoilt: Vec<Spoilt>,
 }
 
-/// What keeps a station from understanding a frame.
+/// The disturbances that keep a station from understanding a frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spoilt {
     /// Other frames that it hears meanwhile.
@@ -213,7 +213,7 @@ impl<P: Packet> Medium<P> {
         hidden.hearers[frame.sender as usize] = hearers;
     }
 
-    /// What follows `frame`, which ended `now`, in its exchange. Whether noise left it intact.
+    /// Starts the successor of `frame`, which ended `now`, in its exchange. True if noise left the frame intact.
     fn follow(&mut self, now: Time, frame: &Frame, hidden: &mut Hidden, out: &mut impl Listener<P>) -> bool {
         let Frame { access, part, .. } = *frame;
         let Some(Exchange { shot, .. }) = hidden.exchanges[access as usize] else { return true };
