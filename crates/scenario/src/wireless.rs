@@ -18,7 +18,7 @@ use crate::wlan::{AccessCategory, ChannelWidth, FrameRate, Station, Txop, Wlan};
 /// As many stations as a network may have.
 const MOST_STATIONS: usize = 10_000;
 
-/// What a wireless network adds to the network of a plan.
+/// The parts that a wireless network adds to the network of a plan.
 pub(crate) struct Wireless {
     pub(crate) medium: PlannedMedium,
     /// The queues of the access point and the stations.
@@ -44,7 +44,7 @@ impl Placed<'_> {
 
 impl Wireless {
     /// The network `wlan`, number `index` in the file, whose first queue is number `first` of the links.
-    /// Of `used`, the access categories of the flows, each station has a queue if there is EDCA.
+    /// With EDCA each station has a queue for each of `used`, the access categories of the flows.
     pub(crate) fn of(
         reader: &Reader<'_>,
         wlan: &Wlan,
@@ -166,7 +166,7 @@ fn kbit(rate: Rate) -> Option<u32> {
     bits.is_multiple_of(1000).then(|| u32::try_from(bits / 1000).ok())?
 }
 
-/// Whether an ACK for which EIFS leaves room may have this rate: where 802.11b may be near, also one of DSSS.
+/// True if an ACK for which EIFS leaves room may have this rate: also one of DSSS if 802.11b may be near.
 fn has_eifs_rate(standard: Standard, rates: &Phy, rate: Rate) -> bool {
     let Some(kbit) = kbit(rate) else { return false };
     let slow = matches!(standard, Standard::B | Standard::G) && [1000, 2000, 5500].contains(&kbit);
@@ -203,7 +203,7 @@ fn physical_layer(wlan: &Wlan) -> Result<PhySettings, (&'static str, &'static st
     })
 }
 
-/// What is wrong with the interval of beacons, if anything is: what `hostapd` takes, 15 to 65,535 units of 1.024 ms.
+/// The fault of the interval of beacons, if any: `hostapd` takes only 15 to 65,535 units of 1.024 ms.
 fn no_beacons(wlan: &Wlan) -> Option<String> {
     let interval = wlan.beacon_interval?;
     let allowed = Span::from_micros(15 * 1024)..=Span::from_micros(65_535 * 1024);
@@ -214,7 +214,7 @@ fn no_beacons(wlan: &Wlan) -> Option<String> {
     (!allowed.contains(&interval)).then_some(message)
 }
 
-/// Whether a station knows only DSSS in a network that knows OFDM.
+/// True if a station knows only DSSS in a network that knows OFDM.
 fn is_dsss(own: Option<&Station>, wlan: &Wlan) -> Result<bool, (bool, &'static str, String)> {
     match own.and_then(|own| own.standard) {
         None => Ok(false),
@@ -246,7 +246,7 @@ fn medium_settings(wlan: &Wlan, phy: PhySettings, edca: bool) -> MediumSettings 
     }
 }
 
-/// What is wrong with `name`, if it is none.
+/// The fault of `name`, if it is none.
 fn no_name(name: &str) -> Option<String> {
     let none = name.trim().is_empty() || name.contains(char::is_control);
     none.then(|| format!("{name:?} is not a name: it needs letters, and no line breaks"))

@@ -362,7 +362,7 @@ impl AccessCategory {
         })
     }
 
-    /// What the name of a queue of this category ends in.
+    /// The end of the name of a queue of this category.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Self::BestEffort => "",

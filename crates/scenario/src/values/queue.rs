@@ -177,7 +177,7 @@ fn default_limit(name: &str) -> Option<Limit> {
     })
 }
 
-/// What to say of `text` in the place of a queue if it seems to be the name of a discipline.
+/// The message about `text` in the place of a queue if it seems to be the name of a discipline.
 fn misnamed(text: &str) -> Option<String> {
     let names = DisciplineSettings::NAMES;
     if names.contains(&text) {

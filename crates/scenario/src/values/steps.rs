@@ -6,9 +6,9 @@ use std::marker::PhantomData;
 use serde::{Deserialize, Deserializer, de};
 use units::{Rate, Span, Time};
 
-/// What can be written in steps.
+/// A quantity that can be written in steps.
 pub(crate) trait Stepped: Sized {
-    /// What messages call it, and two steps of it.
+    /// Its name in messages, and two steps of it.
     const NAME: &'static str;
     const EXAMPLE: &'static str;
     const EXAMPLES: &'static str;
