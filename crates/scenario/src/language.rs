@@ -14,7 +14,7 @@ use crate::wlan::{AccessCategory, Wlan};
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// What reports call it; by default the name of the file.
+    /// Its name in reports; by default the name of the file.
     #[serde(default)]
     pub name: String,
     /// How long it runs.
@@ -40,7 +40,7 @@ pub struct Scenario {
     /// The senders, each with its receiver.
     #[serde(default)]
     pub flows: Vec<Flow>,
-    /// What is written down.
+    /// The series and events that the run writes down.
     #[serde(default)]
     pub record: Record,
     #[serde(skip)]
@@ -68,7 +68,7 @@ pub struct Path {
     /// Random delay behind it.
     #[serde(default, skip_serializing_if = "JitterSpec::is_none")]
     pub jitter: JitterSpec,
-    /// Whether packets overtake others when a delay becomes shorter, in both directions.
+    /// Packets overtake others when a delay becomes shorter, in both directions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reorder: bool,
     /// The path of the ACKs.
@@ -98,7 +98,7 @@ pub struct Reverse {
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// What reports call it; by default `<from>-<to>`. The other direction is `<name>:reverse`.
+    /// Its name in reports; by default `<from>-<to>`. The other direction is `<name>:reverse`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The node that sends into it.
@@ -118,10 +118,10 @@ pub struct Link {
     /// Random delay behind it.
     #[serde(default, skip_serializing_if = "JitterSpec::is_none")]
     pub jitter: JitterSpec,
-    /// Whether packets overtake others when a delay becomes shorter, in both directions.
+    /// Packets overtake others when a delay becomes shorter, in both directions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reorder: bool,
-    /// Whether there is a reverse direction with the same rate, queue, loss and jitter. This or `reverse`.
+    /// The link has a reverse direction with the same rate, queue, loss and jitter. This or `reverse`.
     #[serde(default)]
     pub duplex: bool,
     /// The reverse direction, where it differs; without `duplex` and this the link has one direction.
@@ -151,7 +151,7 @@ pub struct Flow {
     /// Parameters of the controller.
     #[serde(default, skip_serializing_if = "control::Parameters::is_empty")]
     pub parameters: control::Parameters,
-    /// What reports call it; by default `<cc>-<index among the flows>`, of a file the name before `.bpf.c`.
+    /// Its name in reports; by default `<cc>-<index among the flows>`, of a file the name before `.bpf.c`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Number of copies; `{copy}` in a text is the number of the copy, from 0. Their names get `-0`, `-1` and so on.
@@ -218,13 +218,13 @@ pub struct Flow {
     /// TCP, or datagrams.
     #[serde(default)]
     pub kind: Protocol,
-    /// Whether each datagram is echoed; by default it is.
+    /// The receiver echoes each datagram; by default it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<bool>,
     /// IP size of a datagram; by default 1500 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet_size: Option<Bytes>,
-    /// What the application offers.
+    /// The data that the application offers.
     #[serde(default)]
     pub source: Source,
     /// Parameters of the controller that change while the flow runs, where the controller allows it.
@@ -247,7 +247,7 @@ pub struct Relay {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Subflow {
-    /// What reports call it, after the name of the flow and a colon; by default its number, from 0.
+    /// Its name in reports, after the name of the flow and a colon; by default its number, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Base RTT in place of the path's.
@@ -281,14 +281,14 @@ impl Flow {
 pub struct Change {
     /// When they change.
     pub at: Time,
-    /// What they become; the others stay.
+    /// Their new values; the others stay.
     pub parameters: control::Parameters,
 }
 
 /// TCP options by name.
 pub(crate) type Overrides = serde_json::Map<String, serde_json::Value>;
 
-/// What a flow is made of.
+/// The kind of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
@@ -299,7 +299,7 @@ pub enum Protocol {
     Datagram,
 }
 
-/// What a run writes down.
+/// The series and events that a run writes down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Record {

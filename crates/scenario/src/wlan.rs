@@ -15,7 +15,7 @@ use crate::values::{QueueSpec, spelled};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wlan {
-    /// What reports call it.
+    /// Its name in reports.
     #[serde(default = "wlan")]
     pub name: String,
     /// The amendment of IEEE 802.11.
@@ -38,7 +38,7 @@ pub struct Wlan {
     /// none. This or `frame_errors`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
-    /// Whether frames contend by access category (EDCA) and not alike (DCF); by default only in 802.11n.
+    /// Frames contend by access category (EDCA) and not alike (DCF); by default only in 802.11n.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edca: Option<bool>,
     /// How often a frame is sent at most, or the RTS before it (dot11ShortRetryLimit).
@@ -85,7 +85,7 @@ pub struct Wlan {
     /// Stations that do not hear each other; by default all do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden: Option<HiddenSpec>,
-    /// Where readings of the standard differ.
+    /// The points on which readings of the standard differ.
     #[serde(default, skip_serializing_if = "is_default")]
     pub conventions: ConventionsSpec,
 }
@@ -144,7 +144,7 @@ spelled!(
     "How long a station sends when its turn comes: a time up to 8.16 ms, or the default of EDCA"
 );
 
-/// Where the standard, its models and its implementations differ.
+/// The points on which the standard, its models and its implementations differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConventionsSpec {
@@ -158,9 +158,9 @@ pub struct ConventionsSpec {
     /// The rate of the ACK that EIFS leaves room for; by default the lowest basic rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eifs_rate: Option<Rate>,
-    /// Whether the contention window is reset after a frame was dropped at its retry limit.
+    /// The contention window is reset after a frame was dropped at its retry limit.
     pub reset_after_drop: bool,
-    /// Whether a frame that finds the medium idle for DIFS is sent at once.
+    /// A frame that finds the medium idle for DIFS is sent at once.
     pub immediate_access: bool,
 }
 
@@ -329,7 +329,7 @@ spelled!(Distance, "a distance like \"20m\"", r"^\s*[0-9.]+\s*m\s*$", "A distanc
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessCategory {
-    /// What is not marked.
+    /// All unmarked packets.
     #[default]
     BestEffort,
     /// After all others.

@@ -44,7 +44,7 @@ pub struct TransportOptions {
     /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675); at most
     /// 16.
     pub duplicate_threshold: u32,
-    /// Whether `duplicate_threshold` grows with the reordering that SACK shows, to 16 at most (Linux).
+    /// `duplicate_threshold` grows with the reordering that SACK shows, to 16 at most (Linux).
     pub reordering_adapts: bool,
     /// Forward acknowledgment (FACK, Mathis and Mahdavi 1996): a segment is lost once one sent
     /// `duplicate_threshold` after it was SACKed, whatever became of those between, and a retransmission once a
@@ -70,7 +70,7 @@ pub struct TransportOptions {
     pub fast_recovery: bool,
     /// How the flight is brought down in fast recovery, and on an ECN echo.
     pub reduction: Reduction,
-    /// What fast recovery sends again, with SACK and without RACK.
+    /// The segments that fast recovery sends again, with SACK and without RACK.
     pub retransmits: Retransmits,
     /// Undo a reduction that timestamps or duplicate SACKs show to be spurious (RFC 4015, RFC 3708).
     pub undo: bool,
@@ -79,13 +79,12 @@ pub struct TransportOptions {
     pub forward_rto: bool,
     /// How acknowledgements are counted for window growth.
     pub counting: Counting,
-    /// Whether a window that equals the slow-start threshold still is in slow start (RFC 5681, section 3.1, leaves
-    /// it open): in FreeBSD, and in Linux before 4.3, so that one ACK after each reduction grows it as in slow
-    /// start.
+    /// A window that equals the slow-start threshold still is in slow start (RFC 5681, section 3.1, leaves it open):
+    /// in FreeBSD, and in Linux before 4.3, so that one ACK after each reduction grows it as in slow start.
     pub slow_start_at_threshold: bool,
-    /// Whether the ACK that ends a fast recovery with SACK, or a reduction for a mark, lets the window grow, by what it
-    /// newly delivers (Linux since 4.6 at the latest), and the latter lasts until the segment with CWR is acknowledged.
-    /// Otherwise growth begins with the next ACK.
+    /// The ACK that ends a fast recovery with SACK, or a reduction for a mark, lets the window grow, by what it newly
+    /// delivers (Linux since 4.6 at the latest). The reduction for a mark then lasts until the segment with CWR is
+    /// acknowledged. Otherwise growth begins with the next ACK.
     pub recovery_end_grows: bool,
     /// The connection is opened first (RFC 9293, section 3.5): data leave a base RTT after the start, and that is the
     /// first RTT sample. The SYN meets no queue and is not lost.
@@ -98,13 +97,13 @@ pub struct TransportOptions {
     pub rto_max: Span,
     /// The smallest variance term: RTO = SRTT + max(4*RTTVAR, this). Linux applies its 200 ms here.
     pub rto_variance_min: Span,
-    /// Whether every expiry of the retransmission timer reduces the slow-start threshold (4.3BSD, FreeBSD, ns-2).
+    /// Every expiry of the retransmission timer reduces the slow-start threshold (4.3BSD, FreeBSD, ns-2).
     /// Otherwise the first since new data was acknowledged does, and none in fast recovery or after a mark
-    /// (Linux). What reduces a second time is not undone.
+    /// (Linux). A second reduction is not undone.
     pub every_timeout_reduces: bool,
     /// When a window that is not fully used may grow.
     pub window_validation: WindowValidation,
-    /// Whether the window comes down after an idle time longer than the RTO, as `idle_restart` says.
+    /// The window comes down after an idle time longer than the RTO, as `idle_restart` says.
     pub slow_start_restart: bool,
     /// How it comes down.
     pub idle_restart: IdleRestart,

@@ -121,7 +121,7 @@ spelled!(Packets, "a number of packets like \"30p\"", r"^\s*[0-9]+\s*(p|packets?
 pub struct QueueSpec {
     /// How much may wait.
     pub limit: Limit,
-    /// Whether the packet in service takes room too, and counts in what RED averages.
+    /// The packet in service takes room too, and counts in RED's average.
     pub count_in_service: bool,
     /// ECN-capable packets that find at least this many waiting are marked.
     pub mark_above: Option<Packets>,
@@ -133,7 +133,7 @@ pub struct QueueSpec {
 #[derive(Serialize, schemars::JsonSchema)]
 struct Table {
     limit: Limit,
-    /// Whether the packet in service takes room too, and counts in what RED averages; by default it does not.
+    /// The packet in service takes room too, and counts in RED's average; by default it does not.
     #[serde(default)]
     count_in_service: bool,
     /// ECN-capable packets that find at least this many waiting are marked; by default none is.

@@ -57,13 +57,13 @@ struct TraceTable {
 struct BucketTable {
     /// At which it fills: the rate of the link in the long run.
     rate: Rate,
-    /// What it holds: so much may leave at once at `peakrate`.
+    /// Its capacity: so much may leave at once at `peakrate`.
     burst: Bytes,
     /// The rate of the line, not below `rate`.
     peakrate: Rate,
 }
 
-/// What a table of either kind has.
+/// The fields of both kinds of table.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AnyTable {

@@ -10,7 +10,7 @@ use units::{Distribution, Rate, Span, Time};
 use super::rate::can_send;
 use super::{RateSpec, steps};
 
-/// What the application of a flow offers: `"greedy"`, `{ rate = "2mbit" }` with or without `arrivals`, `on` and `off`,
+/// The data that an application offers: `"greedy"`, `{ rate = "2mbit" }` with or without `arrivals`, `on` and `off`,
 /// steps of rates, or a recording `{ trace = "call.txt" }`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Source {
@@ -19,11 +19,11 @@ pub enum Source {
     Greedy,
     /// At a rate.
     Paced(Paced),
-    /// What a file says: times and sizes. Beside the scenario.
+    /// The times and sizes of a file beside the scenario.
     Trace(String),
 }
 
-/// What is written at a rate.
+/// Data written at a rate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Paced {
     /// Each rate from its time on (counted from the start of the run), the first at 0: of payload for TCP, of IP bytes
@@ -50,9 +50,9 @@ pub enum Arrivals {
 /// Lengths of periods.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnOff {
-    /// Of those in which something is written.
+    /// The periods in which something is written.
     pub on: Distribution<Span>,
-    /// Of those between.
+    /// The periods between.
     pub off: Distribution<Span>,
 }
 

@@ -1,4 +1,4 @@
-//! What a run may take of the machine's memory.
+//! The part of the machine's memory that a run may take.
 
 use scenario::{Document, NoFiles};
 use units::Bytes;
@@ -18,7 +18,7 @@ fn short_flows_take_memory_while_they_last_and_all_at_once_only_where_more_is_of
     let dense = |bytes| [("flows.0.every", "1ms"), ("flows.0.bytes", bytes)];
     // 10 Mbit/s pass 1250 bytes in a millisecond, of which 1000 with 52 of headers leave 198: a connection needs
     // 1052/198 ms for its bytes and one RTT, 40 ms and 100.8 ms in the full queue. 146.1 ms, and twice that: 293
-    // connections overlap, 4000 B each. Of all 60,001 there remain 1000 B each. In the network are 236 packets and 10 a
+    // connections overlap, 4000 B each. All 60,001 leave 1000 B each. In the network are 236 packets and 10 a
     // connection, of 200 B.
     assert_eq!(estimate(&dense("1kB")), 60_001_000 + 293 * 4_000 + (236 + 2930) * 200);
     // 1252 bytes are too many: all 60,001 connections are there at once, of one segment each.
@@ -59,7 +59,7 @@ fn a_run_that_would_exhaust_the_memory() {
     );
 }
 
-/// What the dumbbell takes with `settings`, in whole gigabytes.
+/// Memory of the dumbbell with `settings`, in whole gigabytes.
 fn gigabytes(settings: &[(&str, &str)]) -> u64 {
     let mut document = Document::from_toml(DUMBBELL, "demo.toml").unwrap();
     settings.iter().for_each(|(key, value)| document.set(key, value).unwrap());
@@ -73,8 +73,8 @@ fn memory_that_nothing_bounds() {
     // nearly all, each an event of 60 B: a little below 6 GB.
     assert_eq!(gigabytes(&[&overload[..], &[("path.queue", "infinite"), ("record.events", "false")]].concat()), 20);
     assert_eq!(gigabytes(&overload), 5);
-    // What jitter holds back is under way: 12 Gbit/s for 10 s are 10 million packets, and twice that fits, as in slow
-    // start.
+    // Packets that jitter holds back are under way: 12 Gbit/s for 10 s are 10 million packets, and twice that fits, as
+    // in slow start.
     let held_back = [("path.jitter", "10s"), ("path.rate", "12gbit"), ("record.events", "false")];
     assert_eq!(gigabytes(&[&overload[..], &held_back[..]].concat()), 4);
     // An initial window of 100 million segments is remembered, of 200 B each, whatever the queue drops of it.

@@ -1,4 +1,4 @@
-//! What scenarios mean: plans worked by hand.
+//! The meaning of scenarios: plans worked by hand.
 
 #![expect(clippy::disallowed_methods, reason = "the tests write and read files of their own")]
 
